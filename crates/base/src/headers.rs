@@ -1,0 +1,83 @@
+//! A packet's headers as far as measurement needs them, whether read from bytes or made by a simulated host.
+
+/// TCP flag bits (RFC 9293 section 3.1) as in the header's low byte.
+pub type TcpFlags = u8;
+
+/// The transport header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// TCP.
+    Tcp {
+        /// Sequence number of the first payload byte.
+        seq: u32,
+        /// Acknowledgement number.
+        ack: u32,
+        /// FIN 1, SYN 2, RST 4, PSH 8, ACK 16.
+        flags: TcpFlags,
+    },
+    /// UDP.
+    Udp,
+    /// ICMP echo request or reply.
+    IcmpEcho {
+        /// Sequence number.
+        seq: u16,
+    },
+    /// Anything else: ARP, other ICMP, IPv6 housekeeping.
+    Other,
+}
+
+/// What the classifier looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Headers<'a> {
+    /// The transport header.
+    pub transport: Transport,
+    /// Bytes above the transport header.
+    pub payload_bytes: u32,
+    /// As many of the payload's first bytes as are known; empty for filler.
+    pub payload_head: &'a [u8],
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum PacketKind {
+    /// Payload of a flow whose role is subject.
+    Media = 0,
+    /// A TCP segment without payload.
+    Ack = 1,
+    /// RTCP.
+    Rtcp = 2,
+    /// Session signalling: RTSP text, TCP SYN, FIN, RST.
+    Signalling = 3,
+    /// ICMP echo.
+    Probe = 4,
+    /// Payload of a flow whose role is rival.
+    Cross = 5,
+    /// Anything else.
+    Other = 6,
+}
+
+/// Bits of `PacketInfo::flags` and of the record's `flags` column.
+pub mod packet_flags {
+    /// Carries bytes, or an RTP sequence number, that this flow sent before.
+    pub const RETRANSMIT: u8 = 1;
+    /// Arrived ECN-capable.
+    pub const ECN_IN: u8 = 2;
+    /// The stage set congestion experienced.
+    pub const CE_MARKED: u8 = 4;
+    /// The path corrupted it.
+    pub const CORRUPTED: u8 = 8;
+}
+
+/// What the classifier found; joined with a `Fate` it is a row of the record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketInfo {
+    /// What it carries.
+    pub kind: PacketKind,
+    /// Bits of [`packet_flags`].
+    pub flags: u8,
+    /// Bytes above the transport header.
+    pub payload_bytes: u32,
+    /// RTP or TCP sequence number; `None` if hidden or absent.
+    pub seq: Option<u32>,
+}

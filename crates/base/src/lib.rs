@@ -1,0 +1,26 @@
+//! The words every other crate speaks: time, units, ids, items and packets, events, named random streams
+//! and the sinks that a record implements.
+//!
+//! Nothing here reads a clock, opens a socket or draws unseeded randomness.
+
+mod chunk;
+mod event;
+mod fate;
+mod headers;
+mod item;
+mod rate;
+mod rng;
+mod time;
+
+pub use chunk::Chunk;
+pub use event::{Event, EventSink};
+pub use fate::{Cause, Fate, FateSink, Outcome, QueueDepth};
+pub use headers::{Headers, PacketInfo, PacketKind, TcpFlags, Transport, packet_flags};
+pub use item::{Direction, Ecn, FlowId, Item, PacketId, StageId};
+pub use rate::BitRate;
+pub use rng::Stream;
+pub use time::{Duration, Instant};
+
+/// Bytes that Ethernet adds to an IP packet in every count of this project: the 14-byte header, no FCS,
+/// as Linux `tc` counts.
+pub const ETHERNET_HEADER_BYTES: u32 = 14;

@@ -1,0 +1,3 @@
+//! `streamgauge-engine`: the link emulator, our machines on real sockets, and pid 1 of a sandbox.
+
+fn main() {}

@@ -1,0 +1,54 @@
+"""Every error that StreamGauge raises on purpose, as one tree.
+
+Each carries the exit status of the command line (`exit_status`): 3 for bad input, 4 for what this machine
+cannot do.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class StreamGaugeError(Exception):
+    """Base of all our errors. Its text is one complete sentence a person can act on."""
+
+    exit_status = 3
+
+
+class ScenarioError(StreamGaugeError):
+    """A scenario that cannot be run as written.
+
+    Prints as ``file:line: key: what is wrong, what was expected; remedy``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        key: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.message = message
+        self.file = None if file is None else str(file)
+        self.line = line
+        self.key = key
+        self.hint = hint
+        where = ":".join(str(part) for part in (self.file, line) if part is not None)
+        parts = [part for part in (where, key, message) if part]
+        super().__init__(": ".join(parts) + (f" ({hint})" if hint else ""))
+
+
+class RecordError(StreamGaugeError):
+    """A record that is missing, damaged or of an unknown version."""
+
+
+class MediaError(StreamGaugeError):
+    """A clip that is missing or cannot be encoded."""
+
+
+class CannotRunError(StreamGaugeError):
+    """This machine cannot do what was asked: a program or a privilege is missing. Says the remedy."""
+
+    exit_status = 4
