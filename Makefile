@@ -1,0 +1,47 @@
+# The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
+.PHONY: help setup demo test test-sim bench lint format reproduce-emu clean
+.DEFAULT_GOAL := help
+
+SG := .venv/bin/streamgauge
+PY := .venv/bin/python
+# rustup's cargo is often not on root's PATH
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+help: ## say what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: ## install what is missing, build what has changed
+	@scripts/setup.sh
+
+demo: setup ## stream real video through the bottleneck, simulate beside it, write one report (about 3 minutes)
+	@scripts/demo.sh
+
+test: setup ## everything that CI runs: Rust, Python, sim and emu
+	cargo test --quiet --workspace --exclude streamgauge-python
+	cargo test --quiet --release -p streamgauge-sim
+	$(PY) -m pytest
+
+test-sim: setup ## the part of the tests that needs neither root nor Linux
+	cargo test --quiet
+	$(PY) -m pytest -m 'not emu'
+
+bench: setup ## rates of the hot paths
+	cargo bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-record -p streamgauge-sim
+
+lint: setup ## rustfmt, clippy, ruff, mypy --strict
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(PY) -m ruff check python tests scripts
+	$(PY) -m ruff format --check python tests scripts
+	$(PY) -m mypy
+
+format: setup ## let the formatters write
+	cargo fmt --all
+	$(PY) -m ruff format python tests scripts
+	$(PY) -m ruff check --fix python tests scripts
+
+reproduce-emu: setup ## every scenario that runs in emu, in full (hours)
+	$(SG) reproduce --mode emu --out runs/reproduce-emu '*'
+
+clean: ## remove what was built
+	rm -rf target .venv python/streamgauge/_bin python/streamgauge/_native*.so

@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# Installs what StreamGauge needs and builds it. Idempotent: takes seconds when nothing is missing.
+# As root it installs system packages too; as an ordinary user it prints the one line to run as root and
+# still sets up everything that sim needs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+RUST_MINIMUM=88 # 1.88, as in Cargo.toml
+
+# --- system packages -------------------------------------------------------------------------------------
+system_packages() {
+    if ! command -v dpkg-query >/dev/null; then
+        say "not a Debian or Ubuntu system: skipping system packages (emu needs those of scripts/packages-debian.txt)"
+        return
+    fi
+    local wanted missing
+    wanted=$(grep -v '^#' scripts/packages-debian.txt)
+    # shellcheck disable=SC2086
+    missing=$(comm -23 <(sort <<<"$wanted") \
+        <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $wanted 2>/dev/null | awk '$1 == "ii" {print $2}' | sort) | tr '\n' ' ')
+    [ -n "${missing// /}" ] || { say "system packages: all there"; return; }
+    local line="apt-get update && apt-get install -y --no-install-recommends $missing"
+    if [ "$(id -u)" = 0 ]; then
+        say "installing system packages: $missing"
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    else
+        say "missing system packages; sim works without them. For emu run as root:"
+        printf '    %s\n' "$line"
+    fi
+}
+
+# --- Rust ------------------------------------------------------------------------------------------------
+new_enough() { # cargo
+    local version
+    version=$("$1" --version 2>/dev/null | awk '{print $2}') || return 1
+    [ "$(cut -d. -f1 <<<"$version")" = 1 ] && [ "$(cut -d. -f2 <<<"$version")" -ge "$RUST_MINIMUM" ]
+}
+
+find_cargo() {
+    local candidate
+    for candidate in cargo "$HOME/.cargo/bin/cargo" /usr/lib/rust-1.*/bin/cargo; do
+        if command -v "$candidate" >/dev/null && new_enough "$candidate"; then
+            PATH="$(dirname "$(command -v "$candidate")"):$PATH"
+            export PATH
+            return 0
+        fi
+    done
+    return 1
+}
+
+rust() {
+    find_cargo && return
+    local newest=""
+    if command -v apt-cache >/dev/null; then
+        newest=$(apt-cache search --names-only '^cargo-1\.[0-9]+$' | awk '{print $1}' | sort -t. -k2 -n | tail -n 1)
+    fi
+    if [ -n "$newest" ] && [ "${newest##*.}" -ge "$RUST_MINIMUM" ]; then
+        if [ "$(id -u)" = 0 ]; then
+            say "installing $newest from the distribution"
+            DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$newest" "rustc-${newest#cargo-}" >/dev/null
+            find_cargo && return
+        else
+            fail "Rust 1.$RUST_MINIMUM or newer is needed. As root: apt-get install $newest rustc-${newest#cargo-}"
+        fi
+    fi
+    fail "Rust 1.$RUST_MINIMUM or newer is needed and the distribution has none. Install it with
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y
+and run this again."
+}
+
+# --- Python ----------------------------------------------------------------------------------------------
+find_python() {
+    local candidate
+    # The system's own first: GStreamer's bindings belong to it, and an ordinary user can reach it where a
+    # version manager's Python under root's home is closed to him.
+    for candidate in /usr/bin/python3 python3 python3.13 python3.12 python3.11; do
+        if command -v "$candidate" >/dev/null &&
+            "$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    fail "Python 3.11 or newer with venv is needed. As root: apt-get install python3-venv"
+}
+
+python_packages() {
+    [ -x .venv/bin/python ] || { say "making .venv"; "$(find_python)" -m venv .venv; }
+    local stamp=.venv/.streamgauge-packages now
+    now=$(cksum pyproject.toml)
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$now" ]; then
+        say "Python packages: all there"
+    else
+        say "installing Python packages into .venv"
+        .venv/bin/python - >.venv/requirements.txt <<'PY'
+import tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+print("\n".join(project["dependencies"] + project["optional-dependencies"]["dev"]))
+PY
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check -r .venv/requirements.txt
+        printf '%s\n' "$now" >"$stamp"
+    fi
+}
+
+# --- build -----------------------------------------------------------------------------------------------
+build() {
+    local stamp=.venv/.streamgauge-build
+    if [ -e "$stamp" ] && [ -z "$(find Cargo.toml Cargo.lock pyproject.toml crates -newer "$stamp" \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' \) -print -quit)" ]; then
+        say "engine and native module: up to date"
+        return
+    fi
+    say "building the native module (the first time takes some minutes)"
+    # shellcheck disable=SC1091
+    VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --release --quiet --skip-install >/dev/null 2>.venv/build.log ||
+        { cat .venv/build.log >&2; fail "the native module did not build"; }
+    if [ "$(uname -s)" = Linux ]; then
+        say "building streamgauge-engine"
+        cargo build --release --quiet -p streamgauge-engine
+        mkdir -p python/streamgauge/_bin
+        install -m 755 "${CARGO_TARGET_DIR:-target}/release/streamgauge-engine" python/streamgauge/_bin/
+    else
+        say "emu needs Linux: streamgauge-engine is not built here, sim is complete"
+    fi
+    touch "$stamp"
+}
+
+link_package() {
+    # The checkout itself is the installed package: no copy to go stale.
+    local site
+    site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    [ "$(cat "$site/streamgauge-checkout.pth" 2>/dev/null)" = "$PWD/python" ] || printf '%s\n' "$PWD/python" >"$site/streamgauge-checkout.pth"
+    if [ ! -x .venv/bin/streamgauge ]; then
+        printf '#!%s/.venv/bin/python\nimport sys\n\nfrom streamgauge.cli import main\n\nsys.exit(main())\n' "$PWD" >.venv/bin/streamgauge
+        chmod 755 .venv/bin/streamgauge
+    fi
+}
+
+system_packages
+rust
+python_packages
+build
+link_package
+say "ready: .venv/bin/streamgauge --help"
