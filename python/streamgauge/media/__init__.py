@@ -1,0 +1,11 @@
+"""Content: real sequences encoded to the rate and length that a scenario asks for.
+
+`prepare` makes a playable file with ffmpeg and keeps it in the user's cache; `frame_sizes` gives the sizes of
+coded frames from figures that ship with the package, so that sim needs neither ffmpeg nor the content.
+"""
+
+from streamgauge.media.clip import BUILT_IN, Clip
+from streamgauge.media.encode import prepare
+from streamgauge.media.frames import frame_interval_ns, frame_sizes
+
+__all__ = ["BUILT_IN", "Clip", "frame_interval_ns", "frame_sizes", "prepare"]
