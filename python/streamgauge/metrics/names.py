@@ -1,0 +1,70 @@
+"""The names by which checks, figures and tables call a metric: one table for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from streamgauge.metrics.dimension import (
+    DATA,
+    NUMBER,
+    PACKET_RATE,
+    PACKET_SIZE,
+    PACKETS,
+    PERCENT,
+    RATE,
+    TIME,
+    Dimension,
+)
+
+Subject = Literal["flow", "stage", "flow or stage", "trial"]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricName:
+    """What a metric is called, measured in and measured of."""
+
+    name: str
+    dimension: Dimension
+    of: Subject
+    title: str
+    number: str
+    """The catalogue's number: M1, M5 ..."""
+
+
+def _table(*rows: tuple[str, Dimension, Subject, str, str]) -> dict[str, MetricName]:
+    return {row[0]: MetricName(*row) for row in rows}
+
+
+METRICS: dict[str, MetricName] = _table(
+    ("throughput", RATE, "flow", "Throughput (offered)", "M1"),
+    ("goodput", RATE, "flow", "Goodput", "M2"),
+    ("loss_rate", RATE, "flow", "Loss rate", "M3"),
+    ("loss", PERCENT, "flow", "Loss", "M4"),
+    ("gap", PERCENT, "flow", "Sent but not received", "M4"),
+    ("jain", NUMBER, "trial", "Jain's index", "M5"),
+    ("good_run", PACKETS, "flow or stage", "Mean run of delivered packets", "M6"),
+    ("bad_run", PACKETS, "flow or stage", "Mean run of lost packets", "M6"),
+    ("sender_rate", RATE, "flow", "Sender rate", "M7"),
+    ("receiver_rate", RATE, "flow", "Receiver rate", "M7"),
+    ("packet_rate", PACKET_RATE, "flow", "Packets sent", "M8"),
+    ("receiver_packet_rate", PACKET_RATE, "flow", "Packets received", "M8"),
+    ("packet_size", PACKET_SIZE, "flow", "Mean packet size", "M9"),
+    ("rtt", TIME, "flow", "Round-trip time", "M10"),
+    ("path_delay", TIME, "flow", "One-way path delay", "M10"),
+    ("offered", RATE, "flow or stage", "Offered load at the bottleneck", "M23"),
+    ("achieved", RATE, "flow or stage", "Achieved rate after the bottleneck", "M23"),
+    ("achieved_share", PERCENT, "flow or stage", "Achieved over offered", "M23"),
+    ("queue", DATA, "stage", "Queue depth", "M33"),
+    ("queue_packets", PACKETS, "stage", "Queue depth", "M33"),
+    ("queue_delay", TIME, "flow or stage", "Queueing delay", "M33"),
+    ("sent", DATA, "flow", "Sent", "M7"),
+    ("received", DATA, "flow", "Received", "M7"),
+    ("lost", DATA, "flow", "Lost", "M3"),
+    ("sent_packets", PACKETS, "flow", "Packets sent", "M8"),
+    ("received_packets", PACKETS, "flow", "Packets received", "M8"),
+    ("lost_packets", PACKETS, "flow", "Packets lost", "M3"),
+    ("retransmitted", PERCENT, "flow", "Retransmitted share of what was sent", "M2"),
+    ("start", TIME, "flow", "First packet", "M7"),
+)
+"""Every metric that `that:` and `figures:` may name."""
