@@ -1,6 +1,8 @@
 //! The trait that every element of a path implements.
 
-use streamgauge_base::{BitRate, Duration, FateSink, Instant, Item};
+use streamgauge_base::{
+    BitRate, Cause, Duration, Fate, FateSink, Instant, Item, Outcome, QueueDepth, StageId,
+};
 
 /// An item that has left a stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,17 +24,52 @@ pub enum Change {
     Loss(bool),
 }
 
-/// One stage of a path. `now` never goes back. Every item that enters gets exactly one fate per copy:
-/// delivered, dropped, or held when the trial ends.
+/// One stage of a path. Every item that enters gets exactly one fate per copy: delivered, dropped, or held
+/// when the trial ends.
+///
+/// `now` never goes back, and the caller takes out what has left by `now` before it enqueues or applies
+/// anything at `now`; [`Chain`](crate::Chain) sees to both.
 pub trait Stage {
     /// Takes `item`, which arrives at `now`.
     fn enqueue(&mut self, now: Instant, item: Item, fates: &mut impl FateSink);
-    /// The next item that has left by `now`, in order of departure.
+    /// The next item that has left by `now`, in order of departure. `None` does not mean that nothing happened
+    /// (a queue manager may have dropped what it looked at), but a call at `next_event` always gets the stage
+    /// past that time.
     fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure>;
-    /// Changes a setting at `now`.
+    /// Changes a setting at `now` and reports it; a change that is not about this stage is ignored.
     fn apply(&mut self, now: Instant, change: Change, fates: &mut impl FateSink);
-    /// When `dequeue` will next have something to do; `None` while the stage is empty.
+    /// When `dequeue` will next have something to do; `None` while that depends on arrivals or changes.
     fn next_event(&self) -> Option<Instant>;
+    /// How long an item that arrives from now on stays at least, while no setting changes.
+    fn least_stay(&self) -> Duration {
+        Duration::ZERO
+    }
     /// The trial ends at `now`: reports everything still inside as held and empties the stage.
     fn finish(&mut self, now: Instant, fates: &mut impl FateSink);
+}
+
+/// An item's arrival at a stage: what a fate says beside how the stay ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub item: Item,
+    pub stage: StageId,
+    pub t_in: Instant,
+    pub queue: QueueDepth,
+    pub marked: bool,
+}
+
+impl Arrival {
+    pub fn delivered(self, at: Instant) -> Fate {
+        self.fate(Some(at), Outcome::Delivered, Cause::None)
+    }
+    pub fn dropped(self, cause: Cause) -> Fate {
+        self.fate(None, Outcome::Dropped, cause)
+    }
+    pub fn held(self) -> Fate {
+        self.fate(None, Outcome::Held, Cause::None)
+    }
+    fn fate(self, t_out: Option<Instant>, outcome: Outcome, cause: Cause) -> Fate {
+        let Arrival { item, stage, t_in, queue, marked } = self;
+        Fate { item, stage, t_in, t_out, outcome, cause, queue, marked }
+    }
 }

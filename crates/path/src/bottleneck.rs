@@ -1,0 +1,129 @@
+//! The stage with the rate and the queue.
+
+use streamgauge_base::{BitRate, ETHERNET_HEADER_BYTES, FateSink, Instant, Item, QueueDepth, StageId};
+
+use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::rate::Transmitter;
+use crate::spec::Layer;
+use crate::stage::{Change, Departure, Stage};
+
+/// A transmitter of some rate behind a queue of some discipline. Only the packet being sent has a time; those
+/// behind it wait in the queue.
+#[derive(Clone, Debug)]
+pub struct Bottleneck<Q> {
+    id: StageId,
+    layer: Layer,
+    queue: Q,
+    transmitter: Transmitter,
+    sending: Option<QueuedPacket>,
+}
+
+impl<Q: Queue> Bottleneck<Q> {
+    /// An idle bottleneck.
+    pub fn new(id: StageId, layer: Layer, rate: BitRate, queue: Q) -> Self {
+        Bottleneck { id, layer, queue, transmitter: Transmitter::new(rate), sending: None }
+    }
+
+    /// What it holds, the packet being sent included.
+    pub fn depth(&self) -> QueueDepth {
+        let link = self.link();
+        let waiting = self.queue.depth();
+        QueueDepth {
+            bytes: waiting.bytes.saturating_add(link.sending_bytes),
+            packets: waiting.packets.saturating_add(link.sending_packets),
+        }
+    }
+
+    fn link(&self) -> LinkState {
+        LinkState {
+            rate: self.transmitter.rate(),
+            sending_bytes: self.sending.map_or(0, |packet| packet.bytes),
+            sending_packets: u32::from(self.sending.is_some()),
+        }
+    }
+
+    /// The link is free at `now`: the queue's next packet goes on it.
+    fn send_next(&mut self, now: Instant, fates: &mut impl FateSink) {
+        let (id, link) = (self.id, self.link());
+        let next = self.queue.pop(now, &link, &mut |packet, cause| {
+            fates.fate(&packet.arrival(id).dropped(cause));
+        });
+        match &next {
+            Some(packet) => self.transmitter.start(now, packet.bytes),
+            None => self.transmitter.idle(),
+        }
+        self.sending = next;
+    }
+}
+
+impl<Q: Queue> Stage for Bottleneck<Q> {
+    fn enqueue(&mut self, now: Instant, item: Item, fates: &mut impl FateSink) {
+        debug_assert!(self.transmitter.ends() >= now, "an arrival before the departures of its time");
+        let (id, link) = (self.id, self.link());
+        let packet = QueuedPacket {
+            item,
+            t_in: now,
+            queue: self.depth(),
+            bytes: self.layer.bytes(&item),
+            marked: false,
+        };
+        self.queue.push(now, packet, &link, &mut |packet, cause| {
+            fates.fate(&packet.arrival(id).dropped(cause));
+        });
+        if self.sending.is_none() {
+            self.send_next(now, fates);
+        }
+    }
+
+    fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure> {
+        let at = self.transmitter.ends();
+        if at > now {
+            return None;
+        }
+        let packet = self.sending.take()?;
+        fates.fate(&packet.arrival(self.id).delivered(at));
+        self.send_next(at, fates);
+        Some(Departure { item: packet.item, at })
+    }
+
+    fn apply(&mut self, now: Instant, change: Change, fates: &mut impl FateSink) {
+        if let Change::Rate(rate) = change {
+            self.transmitter.set_rate(now, rate, self.sending.is_some());
+            fates.changed(self.id, now, "rate", rate.as_bps() as f64, "bit/s");
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        let ends = self.transmitter.ends();
+        (ends < Instant::FAR_FUTURE).then_some(ends)
+    }
+
+    fn finish(&mut self, _now: Instant, fates: &mut impl FateSink) {
+        let mut next = self.sending.take();
+        while let Some(packet) = next {
+            fates.fate(&packet.arrival(self.id).held());
+            next = self.queue.take();
+        }
+        self.transmitter.idle();
+    }
+}
+
+impl Layer {
+    /// The bytes of `item` that this layer counts.
+    #[inline]
+    pub fn bytes(self, item: &Item) -> u32 {
+        match self {
+            Layer::Ethernet => item.bytes,
+            Layer::Ip => item.ip_bytes,
+        }
+    }
+
+    /// An IPv4 header and nothing else (RFC 791 section 3.1).
+    pub(crate) fn smallest_packet(self) -> u64 {
+        match self {
+            Layer::Ethernet => 20 + u64::from(ETHERNET_HEADER_BYTES),
+            Layer::Ip => 20,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What can be wrong with a path's specification.
+
+use streamgauge_base::{Direction, Duration};
+
+/// A path that cannot be built.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum SpecError {
+    /// A direction without stages.
+    #[error("path.{direction}: no stages; give at least one (a delay of zero is the plain wire)", direction = name(.0))]
+    NoStages(Direction),
+    /// Stage ids have 8 bits.
+    #[error("path.{direction}: {1} stages are too many; both directions together have at most 256", direction = name(.0))]
+    TooManyStages(Direction, usize),
+    /// Random streams and the record go by the name.
+    #[error("path.{direction}: two stages are called {1:?}; names are unique within it", direction = name(.0))]
+    DuplicateName(Direction, String),
+    /// One stage's settings.
+    #[error("path.{way}.{stage}: {problem}", way = name(.direction))]
+    Stage {
+        /// The direction it is in.
+        direction: Direction,
+        /// Its name.
+        stage: String,
+        /// What is wrong.
+        problem: Problem,
+    },
+}
+
+/// What is wrong with a stage's settings.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum Problem {
+    /// The name is empty.
+    #[error("a stage needs a name")]
+    EmptyName,
+    /// Not a probability.
+    #[error("a loss probability lies between 0 and 1, not {0}")]
+    Probability(f64),
+    /// Not the mean length of a run.
+    #[error("{which}: a run has at least one packet, so its mean cannot be {mean}")]
+    MeanRun {
+        /// `good_packets` or `bad_packets`.
+        which: &'static str,
+        /// As given.
+        mean: f64,
+    },
+    /// A list of rates with nothing in it.
+    #[error("the rate has no steps; the first is at 0")]
+    NoSteps,
+    /// No rate at the start.
+    #[error("the rate's first step is at {0:?}; it must be at 0")]
+    FirstStepLate(Duration),
+    /// A list of times that does not ascend.
+    #[error("{list}: entry {index} is at {at:?}, which is not later than the entry before it")]
+    NotAscending {
+        /// `rate`, `switches` or `steps`.
+        list: &'static str,
+        /// Counted from 0.
+        index: usize,
+        /// Its time.
+        at: Duration,
+    },
+    /// Half a period would be no time.
+    #[error("a square wave's period is at least 2 ns, not {0:?}")]
+    Period(Duration),
+    /// A rate of zero throughout.
+    #[error("the rate is 0 bit/s throughout, so nothing would ever leave")]
+    NoRate,
+    /// A queue that no packet fits into.
+    #[error("the queue's limit is {bytes} bytes even at the highest rate, less than any packet has")]
+    LimitBytes {
+        /// At the highest rate.
+        bytes: u64,
+    },
+    /// A queue of no packets.
+    #[error("the queue's limit is 0 packets; the packet being sent counts, so it is at least 1")]
+    LimitPackets,
+}
+
+fn name(direction: &Direction) -> &'static str {
+    match direction {
+        Direction::Down => "down",
+        Direction::Up => "up",
+    }
+}

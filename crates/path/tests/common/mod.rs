@@ -1,0 +1,119 @@
+//! What the tests of this crate share: items, a sink that remembers, and specs in short.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::collections::HashMap;
+
+use streamgauge_base::{
+    BitRate, Duration, Ecn, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId,
+};
+use streamgauge_path::spec::{
+    BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, QueueSpec, RateSpec, StageKind, StageSpec,
+};
+use streamgauge_path::{Chain, Departure, Stage};
+
+/// A packet of `bytes` Ethernet bytes.
+pub fn item(id: u64, bytes: u32) -> Item {
+    item_of(id, bytes, FlowId(0))
+}
+
+pub fn item_of(id: u64, bytes: u32, flow: FlowId) -> Item {
+    let hash = u32::from(flow.0);
+    Item { id: PacketId(id), bytes, ip_bytes: bytes - 14, hash, flow, copy: 0, ecn: Ecn::NotEct }
+}
+
+pub fn at(ns: u64) -> Instant {
+    Instant::from_nanos(ns)
+}
+pub fn ns(ns: u64) -> Duration {
+    Duration::from_nanos(ns)
+}
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+pub fn bps(bps: u64) -> BitRate {
+    BitRate::from_bps(bps)
+}
+
+/// Remembers every fate and change in order.
+#[derive(Default, Debug)]
+pub struct Log {
+    pub fates: Vec<Fate>,
+    pub changes: Vec<(StageId, Instant, &'static str, f64)>,
+}
+
+impl FateSink for Log {
+    fn fate(&mut self, fate: &Fate) {
+        self.fates.push(*fate);
+    }
+    fn changed(&mut self, stage: StageId, at: Instant, what: &'static str, value: f64, _: &'static str) {
+        self.changes.push((stage, at, what, value));
+    }
+}
+
+impl Log {
+    pub fn at_stage(&self, stage: u8) -> impl Iterator<Item = &Fate> {
+        self.fates.iter().filter(move |fate| fate.stage == StageId(stage))
+    }
+    pub fn count(&self, stage: u8, outcome: Outcome) -> usize {
+        self.at_stage(stage).filter(|fate| fate.outcome == outcome).count()
+    }
+    /// Panics unless every packet and copy that entered has one fate a stage, in packets and in bytes, and
+    /// what leaves one stage is what enters the next. `entered` went into stage 0.
+    pub fn assert_conserved(&self, entered: &[Item], stages: u8) {
+        let mut inside: HashMap<(PacketId, u8), u32> =
+            entered.iter().map(|item| ((item.id, item.copy), item.bytes)).collect();
+        for stage in 0..stages {
+            let mut left = HashMap::new();
+            for fate in self.at_stage(stage) {
+                let key = (fate.item.id, fate.item.copy);
+                let bytes =
+                    inside.remove(&key).unwrap_or_else(|| panic!("{key:?} again or never in {stage}"));
+                assert_eq!(bytes, fate.item.bytes);
+                assert_eq!(fate.t_out.is_some(), fate.outcome == Outcome::Delivered);
+                if fate.outcome == Outcome::Delivered {
+                    left.insert(key, bytes);
+                }
+            }
+            assert!(inside.is_empty(), "no fate in stage {stage}: {inside:?}");
+            inside = left;
+        }
+    }
+}
+
+pub fn drain<S: Stage>(chain: &mut Chain<S>, now: Instant, log: &mut Log) -> Vec<Departure> {
+    std::iter::from_fn(|| chain.dequeue(now, log)).collect()
+}
+
+/// Calls the path exactly when it asks to be called until `end`, and returns what left.
+pub fn follow<S: Stage>(chain: &mut Chain<S>, end: Instant, log: &mut Log) -> Vec<Departure> {
+    let mut departures = Vec::new();
+    while let Some(next) = chain.next_event().filter(|&next| next <= end) {
+        let left = drain(chain, next, log);
+        // Whatever leaves when the path asked to be looked at leaves at that very time.
+        assert!(left.iter().all(|departure| departure.at == next), "{left:?} at {next:?}");
+        departures.extend(left);
+    }
+    departures
+}
+
+pub fn stage(name: &str, kind: StageKind) -> StageSpec {
+    StageSpec { name: name.to_owned(), kind }
+}
+pub fn bernoulli(name: &str, probability: f64) -> StageSpec {
+    let model = LossModel::Bernoulli { probability };
+    stage(name, StageKind::Loss(LossSpec { model, switches: vec![] }))
+}
+pub fn gilbert(name: &str, good_packets: f64, bad_packets: f64) -> StageSpec {
+    let model = LossModel::Gilbert { good_packets, bad_packets };
+    stage(name, StageKind::Loss(LossSpec { model, switches: vec![] }))
+}
+pub fn bottleneck(rate: RateSpec, limit: Limit) -> StageSpec {
+    let spec = BottleneckSpec { rate, queue: QueueSpec::Droptail(limit), layer: Layer::Ethernet };
+    stage("bottleneck", StageKind::Bottleneck(spec))
+}
+pub fn constant(rate: u64, limit: Limit) -> StageSpec {
+    bottleneck(RateSpec::Constant(bps(rate)), limit)
+}
+pub fn delay(delay: Duration) -> StageSpec {
+    stage("delay", StageKind::Delay(DelaySpec { delay, steps: vec![] }))
+}
