@@ -1,0 +1,266 @@
+//! Conservation: what went into every stage, per flow, must have come out of it, been dropped, or still be there.
+//!
+//! A path that checks its own log proves nothing, so the other side of the account is kept by the driver: a
+//! [`Ledger`] counts what it gave to the path and what it took from it, and [`Balance::check`] compares the two
+//! along every chain of stages. A fate that was never recorded, a packet that vanished inside a stage and a row
+//! under the wrong flow all show.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use streamgauge_base::{Cause, Direction, Fate, FlowId, Outcome, StageId};
+
+use crate::legend::{CAUSES, DIRECTIONS, Legend, OTHER, cause_name, direction_name};
+
+/// Packets and Ethernet bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Ethernet bytes (IP bytes + 14).
+    pub bytes: u64,
+}
+
+impl Count {
+    #[inline]
+    fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+}
+
+impl std::ops::Add for Count {
+    type Output = Count;
+    fn add(self, other: Count) -> Count {
+        Count { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// What became of one flow's packets in one stage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Cell {
+    delivered: Count,
+    held: Count,
+    dropped: [Count; CAUSES.len()],
+}
+
+impl Cell {
+    fn entered(&self) -> Count {
+        self.dropped.iter().fold(self.delivered + self.held, |sum, &c| sum + c)
+    }
+}
+
+/// Row of a flow in the tables below: its code, or past the last one for [`FlowId::OTHER`].
+fn row_of(flow: FlowId, flows: usize) -> Option<usize> {
+    let row = usize::from(flow.0);
+    if row < flows {
+        Some(row)
+    } else if flow == FlowId::OTHER {
+        Some(flows)
+    } else {
+        None
+    }
+}
+
+/// The account of every stage and flow, kept while rows are written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Balance {
+    legend: Legend,
+    /// `stage * (flows + 1) + flow`, the last of each stage being "other".
+    cells: Vec<Cell>,
+}
+
+impl Balance {
+    /// An empty account.
+    pub fn new(legend: &Legend) -> Self {
+        let cells = vec![Cell::default(); legend.stages.len() * (legend.flows.len() + 1)];
+        Balance { legend: legend.clone(), cells }
+    }
+
+    /// Counts one fate; false if the legend has no such stage or flow.
+    #[inline]
+    pub(crate) fn count(&mut self, fate: &Fate) -> bool {
+        let flows = self.legend.flows.len();
+        let Some(row) = row_of(fate.item.flow, flows) else { return false };
+        let Some(cell) = self.cells.get_mut(usize::from(fate.stage.0) * (flows + 1) + row) else {
+            return false;
+        };
+        let count = match fate.outcome {
+            Outcome::Delivered => &mut cell.delivered,
+            Outcome::Dropped => &mut cell.dropped[fate.cause as usize],
+            Outcome::Held => &mut cell.held,
+        };
+        count.add(fate.item.bytes);
+        true
+    }
+
+    fn cell(&self, stage: StageId, row: usize) -> &Cell {
+        &self.cells[usize::from(stage.0) * (self.legend.flows.len() + 1) + row]
+    }
+
+    /// What entered `stage` of `flow`. Zero where the legend has no such stage or flow, as in all of these.
+    pub fn entered(&self, stage: StageId, flow: FlowId) -> Count {
+        self.look(stage, flow).map_or(Count::default(), Cell::entered)
+    }
+
+    /// What left `stage`.
+    pub fn delivered(&self, stage: StageId, flow: FlowId) -> Count {
+        self.look(stage, flow).map_or(Count::default(), |c| c.delivered)
+    }
+
+    /// What `stage` dropped for `cause`.
+    pub fn dropped(&self, stage: StageId, flow: FlowId, cause: Cause) -> Count {
+        self.look(stage, flow).map_or(Count::default(), |c| c.dropped[cause as usize])
+    }
+
+    /// What was inside `stage` at the end.
+    pub fn held(&self, stage: StageId, flow: FlowId) -> Count {
+        self.look(stage, flow).map_or(Count::default(), |c| c.held)
+    }
+
+    fn look(&self, stage: StageId, flow: FlowId) -> Option<&Cell> {
+        let flows = self.legend.flows.len();
+        self.cells.get(usize::from(stage.0) * (flows + 1) + row_of(flow, flows)?)
+    }
+
+    /// Every stage and flow that saw a packet, in order of their codes.
+    pub fn rows(&self) -> Vec<BalanceRow> {
+        let mut rows = Vec::new();
+        for (stage, entry) in (0u8..=u8::MAX).zip(&self.legend.stages) {
+            for row in 0..=self.legend.flows.len() {
+                let cell = self.cell(StageId(stage), row);
+                let entered = cell.entered();
+                if entered.packets == 0 {
+                    continue;
+                }
+                let dropped = || CAUSES.iter().zip(&cell.dropped).filter(|(_, count)| count.packets > 0);
+                rows.push(BalanceRow {
+                    stage: entry.name.clone(),
+                    direction: direction_name(entry.direction),
+                    flow: self.flow_name(row).to_owned(),
+                    in_packets: entered.packets,
+                    in_bytes: entered.bytes,
+                    out_packets: cell.delivered.packets,
+                    out_bytes: cell.delivered.bytes,
+                    dropped_packets: dropped().map(|(&cause, c)| (cause_name(cause), c.packets)).collect(),
+                    dropped_bytes: dropped().map(|(&cause, c)| (cause_name(cause), c.bytes)).collect(),
+                    held_packets: cell.held.packets,
+                    held_bytes: cell.held.bytes,
+                });
+            }
+        }
+        rows
+    }
+
+    fn flow_name(&self, row: usize) -> &str {
+        self.legend.flows.get(row).map_or(OTHER, |flow| flow.name.as_str())
+    }
+
+    /// Compares with the driver's own account. Each returned sentence names a stage, a flow and two numbers;
+    /// none means that everything is accounted for, in packets and in bytes.
+    ///
+    /// For every stage and flow: what entered it = what the driver put there + what left the stage before.
+    /// For every direction and flow: what left the last stage = what the driver took out.
+    pub fn check(&self, ledger: &Ledger) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut compare = |what: String, found: Count, expected: Count| {
+            for (unit, found, expected) in
+                [("packets", found.packets, expected.packets), ("bytes", found.bytes, expected.bytes)]
+            {
+                if found != expected {
+                    wrong.push(format!("{what}: {found} {unit} recorded, {expected} expected"));
+                }
+            }
+        };
+        for direction in DIRECTIONS {
+            for row in 0..=self.legend.flows.len() {
+                let flow = self.flow_name(row);
+                let mut from_before = Count::default();
+                for (stage, entry) in self.legend.stages_of(direction) {
+                    let cell = self.cell(stage, row);
+                    let what =
+                        format!("flow {flow}, into stage {} ({})", entry.name, direction_name(direction));
+                    compare(what, cell.entered(), from_before + ledger.put(stage, row));
+                    from_before = cell.delivered;
+                }
+                let what = format!("flow {flow}, out of the path ({})", direction_name(direction));
+                compare(what, from_before, ledger.taken(direction, row));
+            }
+        }
+        wrong
+    }
+}
+
+/// One stage and flow of the balance as `trial.json` has it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct BalanceRow {
+    /// The stage's name.
+    pub stage: String,
+    /// Its direction, "down" or "up".
+    pub direction: &'static str,
+    /// The flow's name.
+    pub flow: String,
+    /// Packets that entered.
+    pub in_packets: u64,
+    /// Ethernet bytes that entered.
+    pub in_bytes: u64,
+    /// Packets that left.
+    pub out_packets: u64,
+    /// Ethernet bytes that left.
+    pub out_bytes: u64,
+    /// Packets dropped, by cause.
+    pub dropped_packets: BTreeMap<&'static str, u64>,
+    /// Ethernet bytes dropped, by cause.
+    pub dropped_bytes: BTreeMap<&'static str, u64>,
+    /// Packets inside at the end.
+    pub held_packets: u64,
+    /// Ethernet bytes inside at the end.
+    pub held_bytes: u64,
+}
+
+/// The driver's own account of what it put into a path and took out of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ledger {
+    flows: usize,
+    put: Vec<Count>,
+    taken: Vec<Count>,
+}
+
+impl Ledger {
+    /// An empty account.
+    pub fn new(legend: &Legend) -> Self {
+        let rows = legend.flows.len() + 1;
+        Ledger {
+            flows: legend.flows.len(),
+            put: vec![Count::default(); legend.stages.len() * rows],
+            taken: vec![Count::default(); DIRECTIONS.len() * rows],
+        }
+    }
+
+    /// A packet of `bytes` Ethernet bytes was put into `stage`: the first of its direction, or the bottleneck for
+    /// traffic that enters at the router. Flows and stages that the legend has not are not counted.
+    #[inline]
+    pub fn entered(&mut self, stage: StageId, flow: FlowId, bytes: u32) {
+        if let Some(row) = row_of(flow, self.flows)
+            && let Some(count) = self.put.get_mut(usize::from(stage.0) * (self.flows + 1) + row)
+        {
+            count.add(bytes);
+        }
+    }
+
+    /// A packet left the last stage of `direction`.
+    #[inline]
+    pub fn left(&mut self, direction: Direction, flow: FlowId, bytes: u32) {
+        if let Some(row) = row_of(flow, self.flows) {
+            self.taken[direction as usize * (self.flows + 1) + row].add(bytes);
+        }
+    }
+
+    fn put(&self, stage: StageId, row: usize) -> Count {
+        self.put[usize::from(stage.0) * (self.flows + 1) + row]
+    }
+
+    fn taken(&self, direction: Direction, row: usize) -> Count {
+        self.taken[direction as usize * (self.flows + 1) + row]
+    }
+}

@@ -1,0 +1,205 @@
+//! The columns of `packets.parquet`: one batch of rows in memory, and the digest of batches.
+
+use streamgauge_base::{Direction, Ecn, Fate, PacketInfo, packet_flags};
+
+/// Rows in a batch: a row group of the file and a unit of the digest. A power of two, see [`Columns::push`].
+pub(crate) const BATCH_ROWS: usize = 65_536;
+
+/// The schema that this version writes.
+pub const PACKETS_SCHEMA: &str = "streamgauge.packets/1";
+
+/// Column names in file order.
+pub(crate) const NAMES: [&str; 17] = [
+    "pkt",
+    "copy",
+    "flow",
+    "dir",
+    "stage",
+    "kind",
+    "t_in",
+    "t_out",
+    "fate",
+    "cause",
+    "wire_bytes",
+    "ip_bytes",
+    "payload_bytes",
+    "seq",
+    "flags",
+    "queue_bytes",
+    "queue_packets",
+];
+
+/// The file's schema. All are plain integers: readers of every language take them as they are.
+pub(crate) const MESSAGE: &str = "
+message packets {
+  required int64 pkt (INTEGER(64, false));
+  required int32 copy (INTEGER(8, false));
+  required int32 flow (INTEGER(16, false));
+  required int32 dir (INTEGER(8, false));
+  required int32 stage (INTEGER(8, false));
+  required int32 kind (INTEGER(8, false));
+  required int64 t_in;
+  optional int64 t_out;
+  required int32 fate (INTEGER(8, false));
+  required int32 cause (INTEGER(8, false));
+  required int32 wire_bytes (INTEGER(32, false));
+  required int32 ip_bytes (INTEGER(32, false));
+  required int32 payload_bytes (INTEGER(32, false));
+  optional int32 seq (INTEGER(32, false));
+  required int32 flags (INTEGER(8, false));
+  required int32 queue_bytes (INTEGER(32, false));
+  required int32 queue_packets (INTEGER(32, false));
+}";
+
+/// A column of one batch. Its length is fixed so that an index below [`BATCH_ROWS`] needs no check.
+type Column<T> = Box<[T; BATCH_ROWS]>;
+
+fn column<T: Clone + Default>() -> Column<T> {
+    let values = vec![T::default(); BATCH_ROWS].into_boxed_slice();
+    values.try_into().unwrap_or_else(|_| unreachable!("made with BATCH_ROWS values"))
+}
+
+/// One batch of rows by column. Where a nullable column is null its value is 0.
+pub(crate) struct Columns {
+    rows: usize,
+    pub pkt: Column<u64>,
+    pub copy: Column<u8>,
+    pub flow: Column<u16>,
+    pub dir: Column<u8>,
+    pub stage: Column<u8>,
+    pub kind: Column<u8>,
+    pub t_in: Column<u64>,
+    pub t_out: Column<u64>,
+    pub t_out_known: Column<bool>,
+    pub fate: Column<u8>,
+    pub cause: Column<u8>,
+    pub wire_bytes: Column<u32>,
+    pub ip_bytes: Column<u32>,
+    pub payload_bytes: Column<u32>,
+    pub seq: Column<u32>,
+    pub seq_known: Column<bool>,
+    pub flags: Column<u8>,
+    pub queue_bytes: Column<u32>,
+    pub queue_packets: Column<u32>,
+}
+
+impl Columns {
+    pub fn new() -> Self {
+        Columns {
+            rows: 0,
+            pkt: column(),
+            copy: column(),
+            flow: column(),
+            dir: column(),
+            stage: column(),
+            kind: column(),
+            t_in: column(),
+            t_out: column(),
+            t_out_known: column(),
+            fate: column(),
+            cause: column(),
+            wire_bytes: column(),
+            ip_bytes: column(),
+            payload_bytes: column(),
+            seq: column(),
+            seq_known: column(),
+            flags: column(),
+            queue_bytes: column(),
+            queue_packets: column(),
+        }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.rows == BATCH_ROWS
+    }
+
+    pub fn clear(&mut self) {
+        self.rows = 0;
+    }
+
+    /// Sets the number of rows after the columns were filled by a reader; at most [`BATCH_ROWS`].
+    pub fn set_rows(&mut self, rows: usize) {
+        debug_assert!(rows <= BATCH_ROWS);
+        self.rows = rows;
+    }
+
+    /// Adds a row to a batch that is not full.
+    #[inline]
+    pub fn push(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) {
+        debug_assert!(!self.is_full());
+        // Says to the compiler that every index below is in range.
+        let i = self.rows % BATCH_ROWS;
+        let item = &fate.item;
+        self.pkt[i] = item.id.0;
+        self.copy[i] = item.copy;
+        self.flow[i] = item.flow.0;
+        self.dir[i] = direction as u8;
+        self.stage[i] = fate.stage.0;
+        self.kind[i] = info.kind as u8;
+        self.t_in[i] = fate.t_in.as_nanos();
+        self.t_out[i] = fate.t_out.map_or(0, |t| t.as_nanos());
+        self.t_out_known[i] = fate.t_out.is_some();
+        self.fate[i] = fate.outcome as u8;
+        self.cause[i] = fate.cause as u8;
+        self.wire_bytes[i] = item.bytes;
+        self.ip_bytes[i] = item.ip_bytes;
+        self.payload_bytes[i] = info.payload_bytes;
+        self.seq[i] = info.seq.unwrap_or(0);
+        self.seq_known[i] = info.seq.is_some();
+        self.flags[i] = flags(fate, info);
+        self.queue_bytes[i] = fate.queue.bytes;
+        self.queue_packets[i] = fate.queue.packets;
+        self.rows = i + 1;
+    }
+
+    /// Feeds the digest: the number of rows, then each column's values in file order, little-endian; before the
+    /// values of a nullable column one byte a row, 1 where there is a value.
+    pub fn digest(&self, hasher: &mut blake3::Hasher, scratch: &mut Vec<u8>) {
+        let n = self.rows;
+        hasher.update(&(n as u64).to_le_bytes());
+        put(hasher, scratch, &self.pkt[..n], u64::to_le_bytes);
+        hasher.update(&self.copy[..n]);
+        put(hasher, scratch, &self.flow[..n], u16::to_le_bytes);
+        hasher.update(&self.dir[..n]);
+        hasher.update(&self.stage[..n]);
+        hasher.update(&self.kind[..n]);
+        put(hasher, scratch, &self.t_in[..n], u64::to_le_bytes);
+        put(hasher, scratch, &self.t_out_known[..n], |known| [u8::from(known)]);
+        put(hasher, scratch, &self.t_out[..n], u64::to_le_bytes);
+        hasher.update(&self.fate[..n]);
+        hasher.update(&self.cause[..n]);
+        put(hasher, scratch, &self.wire_bytes[..n], u32::to_le_bytes);
+        put(hasher, scratch, &self.ip_bytes[..n], u32::to_le_bytes);
+        put(hasher, scratch, &self.payload_bytes[..n], u32::to_le_bytes);
+        put(hasher, scratch, &self.seq_known[..n], |known| [u8::from(known)]);
+        put(hasher, scratch, &self.seq[..n], u32::to_le_bytes);
+        hasher.update(&self.flags[..n]);
+        put(hasher, scratch, &self.queue_bytes[..n], u32::to_le_bytes);
+        put(hasher, scratch, &self.queue_packets[..n], u32::to_le_bytes);
+    }
+}
+
+/// Hashes `values` as little-endian bytes.
+fn put<T: Copy, const WIDTH: usize>(
+    hasher: &mut blake3::Hasher,
+    scratch: &mut Vec<u8>,
+    values: &[T],
+    bytes: impl Fn(T) -> [u8; WIDTH],
+) {
+    scratch.resize(values.len() * WIDTH, 0);
+    for (to, &value) in scratch.chunks_exact_mut(WIDTH).zip(values) {
+        to.copy_from_slice(&bytes(value));
+    }
+    hasher.update(scratch);
+}
+
+/// The classifier's flags with what only the stage knows.
+fn flags(fate: &Fate, info: &PacketInfo) -> u8 {
+    let ecn = if fate.item.ecn == Ecn::NotEct { 0 } else { packet_flags::ECN_IN };
+    let marked = if fate.marked { packet_flags::CE_MARKED } else { 0 };
+    info.flags | ecn | marked
+}

@@ -1,0 +1,118 @@
+//! Reads an Ethernet frame as far as flow, bytes and classifier need it.
+
+use std::net::Ipv4Addr;
+
+use etherparse::{EtherType, Ethernet2Slice, IpNumber, Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
+use streamgauge_base::{Ecn, Headers, Transport};
+
+/// What a frame says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame<'a> {
+    /// IPv4 source; `None` if the frame is not IPv4.
+    pub source: Option<Ipv4Addr>,
+    /// IPv4 destination; `None` if the frame is not IPv4.
+    pub destination: Option<Ipv4Addr>,
+    /// Bytes of the IP packet without Ethernet padding; of the frame's payload if it is not IPv4.
+    pub ip_bytes: u32,
+    /// The ECN bits.
+    pub ecn: Ecn,
+    /// Hash of addresses, protocol and ports: one value per connection and direction. Fragments are hashed
+    /// without ports, for only the first has them.
+    pub hash: u32,
+    /// What the classifier looks at.
+    pub headers: Headers<'a>,
+}
+
+const ETHERNET_HEADER: usize = streamgauge_base::ETHERNET_HEADER_BYTES as usize;
+const NO_HEADERS: Headers<'static> =
+    Headers { transport: Transport::Other, payload_bytes: 0, payload_head: &[] };
+
+/// Reads a whole frame without its FCS. Any bytes are accepted; what cannot be read is [`Transport::Other`].
+pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
+    let above = bytes.get(ETHERNET_HEADER..).unwrap_or_default();
+    let nothing = Frame {
+        source: None,
+        destination: None,
+        ip_bytes: count(above),
+        ecn: Ecn::NotEct,
+        hash: 0,
+        headers: Headers { payload_bytes: count(above), ..NO_HEADERS },
+    };
+    let is_ipv4 =
+        Ethernet2Slice::from_slice_without_fcs(bytes).is_ok_and(|e| e.ether_type() == EtherType::IPV4);
+    if !is_ipv4 {
+        return nothing;
+    }
+    let Ok(ip) = Ipv4HeaderSlice::from_slice(above) else { return nothing };
+    // A total length past the frame's end is a damaged packet; one before it leaves Ethernet padding.
+    let packet = &above[..usize::from(ip.total_len()).clamp(ip.slice().len(), above.len())];
+    let payload = &packet[ip.slice().len()..];
+    let (transport, header_bytes, ports) = transport(&ip, payload);
+    let payload = payload.get(header_bytes..).unwrap_or_default();
+    Frame {
+        source: Some(ip.source_addr()),
+        destination: Some(ip.destination_addr()),
+        ip_bytes: count(packet),
+        ecn: match ip.ecn().value() {
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            3 => Ecn::Ce,
+            _ => Ecn::NotEct,
+        },
+        hash: flow_hash(ip.source(), ip.destination(), ip.protocol().0, ports),
+        headers: Headers { transport, payload_bytes: count(payload), payload_head: payload },
+    }
+}
+
+fn count(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.len()).unwrap_or(u32::MAX)
+}
+
+/// The transport header, its length, and the ports as they stand in it (none: 0).
+fn transport(ip: &Ipv4HeaderSlice<'_>, payload: &[u8]) -> (Transport, usize, u32) {
+    let fragment = ip.is_fragmenting_payload();
+    let ports = match payload.first_chunk() {
+        Some(&ports) if !fragment => u32::from_be_bytes(ports),
+        _ => 0,
+    };
+    if ip.fragments_offset().value() > 0 {
+        // Of a datagram's later fragments all bytes are payload.
+        let transport = if ip.protocol() == IpNumber::UDP { Transport::Udp } else { Transport::Other };
+        return (transport, 0, 0);
+    }
+    match ip.protocol() {
+        IpNumber::TCP => {
+            let Ok(tcp) = TcpHeaderSlice::from_slice(payload) else { return (Transport::Other, 0, 0) };
+            let flags = tcp.slice()[13];
+            let (seq, ack) = (tcp.sequence_number(), tcp.acknowledgment_number());
+            (Transport::Tcp { seq, ack, flags }, tcp.slice().len(), ports)
+        }
+        IpNumber::UDP => match UdpHeaderSlice::from_slice(payload) {
+            Ok(udp) => (Transport::Udp, udp.slice().len(), ports),
+            Err(_) => (Transport::Other, 0, 0),
+        },
+        IpNumber::ICMP => match payload {
+            // Type, code, checksum, identifier, sequence number (RFC 792).
+            [0 | 8, 0, _, _, _, _, high, low, ..] => {
+                (Transport::IcmpEcho { seq: u16::from_be_bytes([*high, *low]) }, 8, 0)
+            }
+            _ => (Transport::Other, 0, 0),
+        },
+        _ => (Transport::Other, 0, 0),
+    }
+}
+
+/// Hash of a connection in one direction, the same on every machine. `ports` is source port * 65536 +
+/// destination port.
+pub fn flow_hash(source: [u8; 4], destination: [u8; 4], protocol: u8, ports: u32) -> u32 {
+    let addresses = u64::from(u32::from_be_bytes(source)) << 32 | u64::from(u32::from_be_bytes(destination));
+    let rest = u64::from(protocol) << 32 | u64::from(ports);
+    // Two rounds of a multiply-xorshift mix (MurmurHash3's finaliser constants).
+    let mut hash = addresses ^ rest.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    (hash >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests;

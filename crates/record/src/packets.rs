@@ -1,0 +1,290 @@
+//! Writes `packets.parquet`.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::data_type::{Int32Type, Int64Type};
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+use streamgauge_base::{Direction, Fate, PacketInfo};
+
+use crate::balance::Balance;
+use crate::columns::{BATCH_ROWS, Columns, MESSAGE, NAMES, PACKETS_SCHEMA};
+use crate::error::RecordError;
+use crate::file::{Partial, digest_text, hash_text, keys};
+use crate::legend::Legend;
+
+/// What a finished `packets.parquet` holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PacketsSummary {
+    /// Rows.
+    pub rows: u64,
+    /// Digest of schema, legend and rows, as "blake3:<hex>". Encoding and compression do not enter it.
+    pub digest: String,
+    /// The account of every stage and flow.
+    pub balance: Balance,
+}
+
+/// Writes rows to Parquet, a batch of 65,536 at a time.
+///
+/// The order of rows is the record's canonical order: the digest covers it. Rows go to a sibling file,
+/// which [`finish`](Self::finish) renames; a writer that is dropped leaves nothing behind. A full batch is encoded
+/// inside the call that filled it, which takes some milliseconds: a thread with deadlines uses
+/// [`PacketSender`](crate::PacketSender).
+pub struct PacketWriter<W: Write + Send = File> {
+    batch: Columns,
+    encoder: Encoder<W>,
+    balance: Balance,
+}
+
+impl PacketWriter<File> {
+    /// Starts `path`, replacing what is there when it is finished.
+    pub fn create(path: &Path, legend: &Legend) -> Result<Self, RecordError> {
+        let encoder = Encoder::create(path, legend)?;
+        Ok(PacketWriter { batch: Columns::new(), encoder, balance: Balance::new(legend) })
+    }
+}
+
+impl<W: Write + Send> PacketWriter<W> {
+    /// Writes to `sink`; `name` stands in errors.
+    pub fn new(sink: W, name: &Path, legend: &Legend) -> Result<Self, RecordError> {
+        let encoder = Encoder::new(sink, name, legend)?;
+        Ok(PacketWriter { batch: Columns::new(), encoder, balance: Balance::new(legend) })
+    }
+
+    /// Writes one row. An error is final: the file cannot be finished after it.
+    #[inline]
+    pub fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) -> Result<(), RecordError> {
+        if !self.balance.count(fate) {
+            return Err(unknown_code(&self.encoder.name, fate));
+        }
+        self.batch.push(fate, info, direction);
+        if self.batch.is_full() {
+            self.encoder.write(&self.batch)?;
+            self.batch.clear();
+        }
+        Ok(())
+    }
+
+    /// The account so far.
+    pub fn balance(&self) -> &Balance {
+        &self.balance
+    }
+
+    /// Writes what is left and the footer, and gives the file its name.
+    pub fn finish(mut self) -> Result<PacketsSummary, RecordError> {
+        if self.batch.rows() > 0 {
+            self.encoder.write(&self.batch)?;
+        }
+        let (rows, digest) = self.encoder.finish()?;
+        Ok(PacketsSummary { rows, digest, balance: self.balance })
+    }
+}
+
+/// Turns batches into row groups.
+pub(crate) struct Encoder<W: Write + Send> {
+    name: PathBuf,
+    writer: SerializedFileWriter<W>,
+    hasher: blake3::Hasher,
+    rows: u64,
+    scratch: Scratch,
+    partial: Option<Partial>,
+}
+
+/// Buffers that live as long as the writer.
+#[derive(Default)]
+struct Scratch {
+    bytes: Vec<u8>,
+    narrow: Vec<i32>,
+    wide: Vec<i64>,
+    levels: Vec<i16>,
+}
+
+#[cold]
+pub(crate) fn unknown_code(file: &Path, fate: &Fate) -> RecordError {
+    let what = format!("the legend has no flow {} or no stage {}", fate.item.flow.0, fate.stage.0);
+    RecordError::invalid(file, what)
+}
+
+impl Encoder<File> {
+    pub fn create(path: &Path, legend: &Legend) -> Result<Self, RecordError> {
+        let partial = Partial::new(path);
+        let file = File::create(&partial.path).map_err(|e| RecordError::io(path, "creating", e))?;
+        Ok(Encoder { partial: Some(partial), ..Encoder::new(file, path, legend)? })
+    }
+}
+
+impl<W: Write + Send> Encoder<W> {
+    fn new(sink: W, name: &Path, legend: &Legend) -> Result<Self, RecordError> {
+        let schema = parse_message_type(MESSAGE).map_err(|e| RecordError::writing(name, e))?;
+        let mut writer = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties()))
+            .map_err(|e| RecordError::writing(name, e))?;
+        let legend = legend.to_json();
+        let mut hasher = blake3::Hasher::new();
+        hash_text(&mut hasher, PACKETS_SCHEMA);
+        hash_text(&mut hasher, &legend);
+        writer.append_key_value_metadata(KeyValue::new(keys::SCHEMA.into(), PACKETS_SCHEMA.to_owned()));
+        writer.append_key_value_metadata(KeyValue::new(keys::LEGEND.into(), legend));
+        Ok(Encoder {
+            name: name.to_owned(),
+            writer,
+            hasher,
+            rows: 0,
+            scratch: Scratch::default(),
+            partial: None,
+        })
+    }
+
+    #[cold]
+    pub fn write(&mut self, batch: &Columns) -> Result<(), RecordError> {
+        batch.digest(&mut self.hasher, &mut self.scratch.bytes);
+        self.rows += batch.rows() as u64;
+        self.row_group(batch).map_err(|e| RecordError::writing(&self.name, e))
+    }
+
+    fn row_group(&mut self, batch: &Columns) -> ParquetResult<()> {
+        let mut group = self.writer.next_row_group()?;
+        let mut put = Put { group: &mut group, scratch: &mut self.scratch };
+        let n = batch.rows();
+        put.wide(&batch.pkt[..n], None)?;
+        put.narrow(&batch.copy[..n], None)?;
+        put.narrow(&batch.flow[..n], None)?;
+        put.narrow(&batch.dir[..n], None)?;
+        put.narrow(&batch.stage[..n], None)?;
+        put.narrow(&batch.kind[..n], None)?;
+        put.wide(&batch.t_in[..n], None)?;
+        put.wide(&batch.t_out[..n], Some(&batch.t_out_known[..n]))?;
+        put.narrow(&batch.fate[..n], None)?;
+        put.narrow(&batch.cause[..n], None)?;
+        put.narrow(&batch.wire_bytes[..n], None)?;
+        put.narrow(&batch.ip_bytes[..n], None)?;
+        put.narrow(&batch.payload_bytes[..n], None)?;
+        put.narrow(&batch.seq[..n], Some(&batch.seq_known[..n]))?;
+        put.narrow(&batch.flags[..n], None)?;
+        put.narrow(&batch.queue_bytes[..n], None)?;
+        put.narrow(&batch.queue_packets[..n], None)?;
+        group.close()?;
+        Ok(())
+    }
+
+    /// Rows and digest.
+    pub fn finish(mut self) -> Result<(u64, String), RecordError> {
+        let digest = digest_text(&self.hasher);
+        self.writer.append_key_value_metadata(KeyValue::new(keys::ROWS.into(), self.rows.to_string()));
+        self.writer.append_key_value_metadata(KeyValue::new(keys::PACKETS_DIGEST.into(), digest.clone()));
+        self.writer.finish().map_err(|e| RecordError::writing(&self.name, e))?;
+        self.writer.flush().map_err(|e| RecordError::io(&self.name, "writing", e))?;
+        if let Some(partial) = self.partial {
+            partial.rename()?;
+        }
+        Ok((self.rows, digest))
+    }
+}
+
+/// Columns into one row group, in order.
+struct Put<'a, 'b, W: Write + Send> {
+    group: &'a mut SerializedRowGroupWriter<'b, W>,
+    scratch: &'a mut Scratch,
+}
+
+/// An unsigned value as the signed integer with the same bits, which is how Parquet stores it.
+trait Narrow: Copy {
+    fn bits(self) -> i32;
+}
+impl Narrow for u8 {
+    fn bits(self) -> i32 {
+        i32::from(self)
+    }
+}
+impl Narrow for u16 {
+    fn bits(self) -> i32 {
+        i32::from(self)
+    }
+}
+impl Narrow for u32 {
+    fn bits(self) -> i32 {
+        self.cast_signed()
+    }
+}
+
+/// A 64-bit value likewise.
+fn wide_bits(value: u64) -> i64 {
+    value.cast_signed()
+}
+
+impl<W: Write + Send> Put<'_, '_, W> {
+    fn narrow<T: Narrow>(&mut self, values: &[T], known: Option<&[bool]>) -> ParquetResult<()> {
+        let Scratch { narrow, levels, .. } = &mut *self.scratch;
+        gather(values, known, T::bits, narrow, levels);
+        let mut column = self.group.next_column()?.expect("the schema has this column");
+        column.typed::<Int32Type>().write_batch(narrow, known.map(|_| levels.as_slice()), None)?;
+        column.close()
+    }
+
+    fn wide(&mut self, values: &[u64], known: Option<&[bool]>) -> ParquetResult<()> {
+        let Scratch { wide, levels, .. } = &mut *self.scratch;
+        gather(values, known, wide_bits, wide, levels);
+        let mut column = self.group.next_column()?.expect("the schema has this column");
+        column.typed::<Int64Type>().write_batch(wide, known.map(|_| levels.as_slice()), None)?;
+        column.close()
+    }
+}
+
+/// Parquet's form of a column: the values that there are, and for a nullable one a definition level a row.
+fn gather<T: Copy, P>(
+    values: &[T],
+    known: Option<&[bool]>,
+    bits: impl Fn(T) -> P,
+    to: &mut Vec<P>,
+    levels: &mut Vec<i16>,
+) {
+    to.clear();
+    let Some(known) = known else {
+        to.extend(values.iter().map(|&v| bits(v)));
+        return;
+    };
+    levels.clear();
+    levels.extend(known.iter().map(|&k| i16::from(k)));
+    to.extend(values.iter().zip(known).filter(|&(_, &k)| k).map(|(&v, _)| bits(v)));
+}
+
+fn properties() -> WriterProperties {
+    let zstd = std::env::var("SG_ZSTD").is_ok();
+    let mut p = WriterProperties::builder()
+        .set_created_by("streamgauge".into())
+        .set_compression(if zstd {
+            Compression::ZSTD(ZstdLevel::try_new(1).unwrap())
+        } else {
+            Compression::UNCOMPRESSED
+        })
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_data_page_row_count_limit(BATCH_ROWS)
+        .set_data_page_size_limit(1 << 20)
+        .set_dictionary_enabled(false)
+        .set_write_batch_size(BATCH_ROWS);
+    let enc = std::env::var("SG_ENC").unwrap_or("ddddddddddddddddd".into());
+    for (name, e) in NAMES.iter().zip(enc.chars()) {
+        let path = ColumnPath::from(*name);
+        p = match e {
+            'p' => p.set_column_encoding(path, Encoding::PLAIN),
+            'd' => p.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+            's' => p.set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT),
+            'z' => p
+                .set_column_encoding(path.clone(), Encoding::PLAIN)
+                .set_column_compression(path, Compression::ZSTD(ZstdLevel::try_new(1).unwrap())),
+            'Z' => p
+                .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
+                .set_column_compression(path, Compression::ZSTD(ZstdLevel::try_new(1).unwrap())),
+            _ => p.set_column_dictionary_enabled(path, true),
+        };
+    }
+    p.build()
+}
