@@ -1,0 +1,74 @@
+//! The end that sends.
+
+use streamgauge_base::{Chunk, Event, Instant};
+
+use super::DATA;
+use crate::app::{App, Input, Io};
+
+/// What is offered at once where there is no end: more than any send buffer takes.
+const OFFER: u64 = 1 << 30;
+
+/// Writes as much as the stream takes until its bytes are spent.
+pub struct BulkServer {
+    left: Option<u64>,
+    open: bool,
+    paused: bool,
+}
+
+impl BulkServer {
+    /// Sends `bytes`, or without end.
+    pub fn new(bytes: Option<u64>) -> Self {
+        BulkServer { left: bytes, open: false, paused: false }
+    }
+
+    fn fill(&mut self, io: &mut dyn Io) {
+        while self.open && !self.paused {
+            let offer = self.left.unwrap_or(OFFER).min(OFFER);
+            let taken = if offer == 0 { 0 } else { io.write(DATA, Chunk::filler(offer as u32)) as u64 };
+            if let Some(left) = &mut self.left {
+                *left -= taken;
+                if *left == 0 {
+                    io.close(DATA);
+                    self.open = false;
+                }
+            }
+            if taken < offer {
+                return;
+            }
+        }
+    }
+}
+
+impl App for BulkServer {
+    fn handle(&mut self, _: Instant, input: Input<'_>, io: &mut dyn Io) {
+        match input {
+            Input::Opened(DATA) => {
+                self.open = true;
+                self.fill(io);
+            }
+            Input::Writable(DATA) => self.fill(io),
+            Input::Pause => self.paused = true,
+            Input::Resume => {
+                self.paused = false;
+                self.fill(io);
+            }
+            Input::Stop => {
+                self.left = Some(0);
+                if self.open {
+                    io.close(DATA);
+                    self.open = false;
+                }
+            }
+            Input::Closed(..) => self.open = false,
+            _ => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+}

@@ -1,0 +1,288 @@
+//! The playout buffer: which frames are whole, and what happens to each when it is due.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::{Duration, Instant};
+
+use super::packet::MediaPacket;
+use super::session::Session;
+use crate::outbox::{MEDIA_END, Outbox};
+
+/// A frame that becomes whole within this time after it was due is late; after it, incomplete.
+const LATE_WINDOW: Duration = Duration::from_secs(1);
+
+/// A player that has seen no packet at all gives up so long after the clip should have ended.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Default)]
+struct Frame {
+    packets: u32,
+    first_sequence: Option<u64>,
+    last_sequence: Option<u64>,
+    whole_at: Option<Instant>,
+    /// Late and said to be so.
+    settled: bool,
+}
+
+impl Frame {
+    fn expected(&self) -> Option<u64> {
+        Some(self.last_sequence? - self.first_sequence? + 1)
+    }
+}
+
+pub struct Playout {
+    interval: Duration,
+    delay: Duration,
+    /// Frames until the end.
+    total: u64,
+    /// A frame that is not there is waited for; otherwise it is skipped.
+    waits: bool,
+    /// From `oldest` on.
+    frames: VecDeque<Frame>,
+    oldest: u64,
+    /// The next to fall due.
+    next: u64,
+    newest: u64,
+    started: Instant,
+    /// When frame 0 is due; set by the first packet.
+    base: Option<Instant>,
+    stalled: Option<Instant>,
+    paused: Option<Instant>,
+    stalled_in_all: Duration,
+    shown: u64,
+    ended: bool,
+}
+
+impl Playout {
+    pub fn new(session: &Session, waits: bool) -> Self {
+        Playout {
+            interval: session.frame_interval,
+            delay: session.playout_delay,
+            total: session.frames,
+            waits,
+            frames: VecDeque::new(),
+            oldest: 0,
+            next: 0,
+            newest: 0,
+            started: Instant::ZERO,
+            base: None,
+            stalled: None,
+            paused: None,
+            stalled_in_all: Duration::ZERO,
+            shown: 0,
+            ended: false,
+        }
+    }
+
+    pub fn start(&mut self, now: Instant) {
+        self.started = now;
+    }
+
+    /// No packet has arrived.
+    pub fn is_empty(&self) -> bool {
+        self.base.is_none()
+    }
+
+    /// The highest frame that a packet has arrived of.
+    pub fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    fn due(&self, number: u64) -> Option<Instant> {
+        Some(self.base? + self.interval * number)
+    }
+
+    /// Takes a packet, which is no duplicate, of frame `number`.
+    pub fn arrived(
+        &mut self,
+        now: Instant,
+        number: u64,
+        sequence: u64,
+        packet: MediaPacket,
+        events: &mut Outbox,
+    ) {
+        if number >= self.total || number < self.oldest || self.ended {
+            return;
+        }
+        self.base.get_or_insert(now + self.delay - self.interval * number);
+        self.newest = self.newest.max(number);
+        let index = (number - self.oldest) as usize;
+        if index >= self.frames.len() {
+            self.frames.resize(index + 1, Frame::default());
+        }
+        let frame = &mut self.frames[index];
+        frame.packets += 1;
+        if packet.first {
+            frame.first_sequence = Some(sequence);
+        }
+        if packet.last {
+            frame.last_sequence = Some(sequence);
+        }
+        if frame.expected() != Some(u64::from(frame.packets)) {
+            return;
+        }
+        frame.whole_at = Some(now);
+        if number < self.next && !frame.settled {
+            frame.settled = true;
+            self.say_late(now, number, now, events);
+        }
+        self.try_resume(now, events);
+    }
+
+    fn say_late(&self, now: Instant, number: u64, whole_at: Instant, events: &mut Outbox) {
+        let due = self.due(number).unwrap_or(whole_at);
+        let late = whole_at.saturating_since(due).as_secs_f64();
+        events.say(now, "frame_late", late, "s", format!("frame {number}"));
+    }
+
+    fn try_resume(&mut self, now: Instant, events: &mut Outbox) {
+        let Some(since) = self.stalled else { return };
+        let from = (self.next - self.oldest) as usize;
+        let ready = self.frames.iter().skip(from).take_while(|f| f.whole_at.is_some()).count() as u64;
+        let all = self.next + ready >= self.total;
+        if !(all || (ready > 0 && self.interval * ready >= self.delay)) {
+            return;
+        }
+        self.stalled = None;
+        let stalled = now.saturating_since(since);
+        self.stalled_in_all += stalled;
+        self.base = Some(now - self.interval * self.next);
+        let buffered = (self.interval * ready).as_secs_f64();
+        let behind = self.stalled_in_all.as_secs_f64();
+        let reason =
+            format!("{buffered:.3} s buffered from frame {} on; {behind:.3} s behind in all", self.next);
+        events.say(now, "resume", stalled.as_secs_f64(), "s", reason);
+    }
+
+    /// When `advance` has something to do.
+    pub fn next_event(&self) -> Option<Instant> {
+        if self.ended || self.paused.is_some() {
+            return None;
+        }
+        if self.base.is_none() {
+            return Some(self.started + self.interval * self.total + self.delay + GIVE_UP_AFTER);
+        }
+        let next = if self.next < self.total && self.stalled.is_none() { self.due(self.next) } else { None };
+        let oldest = if self.oldest < self.next { self.due(self.oldest) } else { None };
+        next.into_iter().chain(oldest.map(|due| due + LATE_WINDOW)).min()
+    }
+
+    /// Does what has fallen due by `now`.
+    pub fn advance(&mut self, now: Instant, events: &mut Outbox) {
+        if self.next_event().is_none_or(|at| at > now)
+            && !(self.next >= self.total && self.oldest >= self.next)
+        {
+            return;
+        }
+        if self.ended || self.paused.is_some() {
+            return;
+        }
+        if self.base.is_none() {
+            return self.end(now, "no packet arrived", events);
+        }
+        while self.next < self.total
+            && self.stalled.is_none()
+            && self.due(self.next).is_some_and(|at| at <= now)
+        {
+            self.fall_due(events);
+        }
+        self.settle(now, events);
+        if self.oldest >= self.total {
+            self.end(now, "all frames were shown or given up", events);
+        }
+    }
+
+    fn fall_due(&mut self, events: &mut Outbox) {
+        let number = self.next;
+        let due = self.due(number).expect("only called once playing");
+        let index = (number - self.oldest) as usize;
+        let whole_at = self.frames.get(index).and_then(|f| f.whole_at);
+        match whole_at {
+            Some(at) if at <= due || self.waits => {
+                self.shown += 1;
+                events.say(due, "frame_shown", number as f64, "1", "");
+                self.frames[index].settled = true;
+            }
+            Some(at) => {
+                self.frames[index].settled = true;
+                self.say_late(at, number, at, events);
+            }
+            None if self.waits => {
+                self.stalled = Some(due);
+                let packets = self.frames.get(index).map_or(0, |f| f.packets);
+                let reason =
+                    format!("frame {number} was not whole when due: {packets} packets of it were there");
+                return events.say(due, "stall", number as f64, "1", reason);
+            }
+            None => {}
+        }
+        self.next += 1;
+    }
+
+    /// Lets go of frames that are settled or past hope.
+    fn settle(&mut self, now: Instant, events: &mut Outbox) {
+        while self.oldest < self.next {
+            let due = self.due(self.oldest).expect("only called once playing");
+            let frame = self.frames.front().cloned().unwrap_or_default();
+            let number = self.oldest;
+            if !frame.settled {
+                if due + LATE_WINDOW > now {
+                    return;
+                }
+                let (missing, reason) = match frame.expected() {
+                    Some(expected) => {
+                        let missing = expected.saturating_sub(u64::from(frame.packets));
+                        (
+                            Some(missing as f64),
+                            format!("frame {number}: {} of {expected} packets", frame.packets),
+                        )
+                    }
+                    None if frame.packets == 0 => (None, format!("frame {number}: no packet")),
+                    None => {
+                        (None, format!("frame {number}: {} packets, not its first and last", frame.packets))
+                    }
+                };
+                let unit = if missing.is_some() { "1" } else { "" };
+                events.say(due, "frame_incomplete", missing, unit, reason);
+            }
+            self.frames.pop_front();
+            self.oldest += 1;
+        }
+    }
+
+    /// The clip ends before frame `total`.
+    pub fn cut(&mut self, now: Instant, total: u64, events: &mut Outbox) {
+        self.total = self.total.min(total.max(self.next));
+        if self.base.is_none() {
+            return self.end(now, "the server ended before any packet arrived", events);
+        }
+        self.try_resume(now, events);
+        if self.next >= self.total {
+            self.stalled = None;
+        }
+    }
+
+    pub fn pause(&mut self, now: Instant) {
+        self.paused = self.paused.or(Some(now));
+    }
+
+    pub fn resume(&mut self, now: Instant) {
+        let Some(since) = self.paused.take() else { return };
+        let pause = now.saturating_since(since);
+        for time in [&mut self.base, &mut self.stalled].into_iter().flatten() {
+            *time += pause;
+        }
+        self.started += pause;
+    }
+
+    /// Ends at once.
+    pub fn end(&mut self, now: Instant, why: &'static str, events: &mut Outbox) {
+        if !std::mem::replace(&mut self.ended, true) {
+            events.say(now, MEDIA_END, self.shown as f64, "1", why);
+        }
+    }
+}

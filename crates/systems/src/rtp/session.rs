@@ -1,0 +1,104 @@
+//! What RTSP and SDP would have told both ends before the first packet.
+
+use streamgauge_base::{Duration, Instant, Stream};
+
+use crate::plan::RtpSpec;
+
+/// RTP ticks per second for video (RFC 3551 section 5).
+pub const CLOCK_RATE: u64 = 90_000;
+
+#[derive(Clone)]
+pub struct Session {
+    /// The server's synchronisation source.
+    pub server_ssrc: u32,
+    /// The player's.
+    pub player_ssrc: u32,
+    /// RTP-Info's `seq`.
+    pub first_sequence: u16,
+    /// RTP-Info's `rtptime`.
+    pub first_timestamp: u32,
+    pub frame_interval: Duration,
+    /// Frames until the end of the clip.
+    pub frames: u64,
+    pub max_payload: u32,
+    pub playout_delay: Duration,
+    pub rtcp_interval: Duration,
+    /// Draws the intervals between RTCP reports; each end has its own.
+    server_reports: Stream,
+    player_reports: Stream,
+}
+
+impl Session {
+    pub fn new(spec: &RtpSpec, flow: &str, seed: u64) -> Self {
+        let mut ids = Stream::named(seed, flow, "rtp_session");
+        let server_ssrc = ids.bits() as u32;
+        Session {
+            server_ssrc,
+            // Two sources of a session differ (RFC 3550 section 8).
+            player_ssrc: server_ssrc ^ (1 + ids.below(u64::from(u32::MAX)) as u32),
+            first_sequence: ids.bits() as u16,
+            first_timestamp: ids.bits() as u32,
+            frame_interval: spec.clip.frame_interval,
+            frames: spec.clip.duration.as_nanos().div_ceil(spec.clip.frame_interval.as_nanos()),
+            max_payload: spec.max_payload,
+            playout_delay: spec.playout_delay,
+            rtcp_interval: spec.rtcp_interval,
+            server_reports: Stream::named(seed, flow, "rtcp_server"),
+            player_reports: Stream::named(seed, flow, "rtcp_player"),
+        }
+    }
+
+    /// When frame `number` is due, counted from frame 0.
+    pub fn offset(&self, number: u64) -> Duration {
+        self.frame_interval * number
+    }
+
+    /// The RTP timestamp of frame `number`.
+    pub fn timestamp(&self, number: u64) -> u32 {
+        self.first_timestamp.wrapping_add(ticks(self.offset(number)) as u32)
+    }
+
+    /// The frame that carries `timestamp`, the one nearest to frame `near`; `None` before frame 0.
+    pub fn frame(&self, timestamp: u32, near: u64) -> Option<u64> {
+        let near_ticks = ticks(self.offset(near)) as i64;
+        let ahead = timestamp.wrapping_sub(self.timestamp(near)) as i32;
+        let ticks = u128::try_from(near_ticks + i64::from(ahead)).ok()?;
+        // Timestamps are rounded down to a tick, so half a frame is added before rounding down again.
+        let interval = u128::from(self.frame_interval.as_nanos());
+        let ns = ticks * 1_000_000_000 / u128::from(CLOCK_RATE);
+        Some(((ns + interval / 2) / interval) as u64)
+    }
+
+    pub fn server_reports(&self) -> Reports {
+        Reports { mean: self.rtcp_interval, draws: self.server_reports.clone() }
+    }
+
+    pub fn player_reports(&self) -> Reports {
+        Reports { mean: self.rtcp_interval, draws: self.player_reports.clone() }
+    }
+}
+
+/// RTP ticks in `d`, rounded down.
+pub fn ticks(d: Duration) -> u64 {
+    (u128::from(d.as_nanos()) * u128::from(CLOCK_RATE) / 1_000_000_000) as u64
+}
+
+/// `ticks` in seconds.
+pub fn ticks_to_s(ticks: u32) -> f64 {
+    f64::from(ticks) / CLOCK_RATE as f64
+}
+
+/// When to send RTCP: a random 0.5 to 1.5 of the mean interval, so that reports do not lock on to anything
+/// (RFC 3550 section 6.3.1; with two members its compensation for reconsideration does not apply).
+pub struct Reports {
+    mean: Duration,
+    draws: Stream,
+}
+
+impl Reports {
+    /// The report after one at `now`.
+    pub fn next(&mut self, now: Instant) -> Instant {
+        let mean = self.mean.as_nanos();
+        now + Duration::from_nanos(mean / 2 + self.draws.below(mean))
+    }
+}

@@ -1,0 +1,167 @@
+use streamgauge_base::{Duration, Event, Instant};
+
+use super::*;
+use crate::app::Input;
+use crate::plan::{ClipSpec, TcpSpec};
+use crate::testing::{Pair, Pipe};
+
+fn spec(tcp: bool) -> RtpSpec {
+    let settings =
+        TcpSpec { congestion_control: "reno".into(), receive_window: 65_536, send_buffer: 65_536, mss: 1448 };
+    RtpSpec {
+        // Every tenth frame takes four packets, the rest one: 13 packets in 10 frames.
+        clip: ClipSpec {
+            name: "test".into(),
+            duration: Duration::from_secs(20),
+            frame_interval: Duration::from_millis(40),
+            frame_bytes: vec![5000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000],
+        },
+        max_payload: 1400,
+        tcp: tcp.then_some(settings),
+        rtcp_interval: Duration::from_secs(5),
+        playout_delay: Duration::from_millis(500),
+    }
+}
+
+fn run(spec: &RtpSpec, pipe: Pipe, actions: &[(u64, Input<'static>)]) -> Pair {
+    let made = machines(spec, "video", 1).unwrap();
+    let mut pair = Pair::new(made.server, made.player, pipe);
+    for (ms, input) in actions {
+        pair.at(Duration::from_millis(*ms), *input);
+    }
+    pair.run(Instant::from_nanos(60_000_000_000));
+    pair
+}
+
+fn named<'a>(pair: &'a Pair, name: &str) -> Vec<&'a Event> {
+    pair.events.iter().filter(|e| e.name == name).collect()
+}
+
+fn media_sent(pair: &Pair) -> usize {
+    pair.sent.iter().filter(|s| s.channel == MEDIA).count()
+}
+
+#[test]
+fn over_a_clean_path_every_frame_is_shown_when_due() {
+    let pair = run(&spec(false), Pipe::default(), &[]);
+    assert_eq!(media_sent(&pair), 650);
+    let shown = named(&pair, "frame_shown");
+    assert_eq!(shown.len(), 500);
+    // Sent at 0, there at 10 ms, due 500 ms later; then every 40 ms.
+    assert_eq!(shown[0].at, Instant::from_nanos(510_000_000));
+    assert_eq!(shown[499].at, Instant::from_nanos(510_000_000 + 499 * 40_000_000));
+    assert!(named(&pair, "frame_late").is_empty() && named(&pair, "frame_incomplete").is_empty());
+    let end = named(&pair, crate::MEDIA_END);
+    assert_eq!((end.len(), end[0].value), (1, Some(500.0)));
+}
+
+#[test]
+fn payload_bytes_follow_the_clip() {
+    let pair = run(&spec(false), Pipe::default(), &[]);
+    let bytes: usize = pair.sent.iter().filter(|s| s.channel == MEDIA).map(|s| s.datagram.len() - 12).sum();
+    // A cut frame loses its NAL header and gains two bytes a fragment.
+    assert_eq!(bytes, 50 * (5000 - 1 + 2 * 4) + 450 * 1000);
+}
+
+#[test]
+fn reports_carry_loss_jitter_and_the_round_trip() {
+    let pipe = Pipe { drop: |n| n % 10 == 9, ..Pipe::default() };
+    let pair = run(&spec(false), pipe, &[]);
+    let lost = named(&pair, "cumulative_lost");
+    assert!(lost.len() >= 3);
+    assert_eq!(lost.len(), named(&pair, "jitter").len());
+    // The server reads what the player wrote.
+    let values = |name: &str| named(&pair, name).iter().map(|e| e.value).collect::<Vec<_>>();
+    let heard = values("rtcp_cumulative_lost");
+    assert_eq!(heard, values("cumulative_lost")[..heard.len()]);
+    let fraction = named(&pair, "rtcp_fraction_lost")[1].value.unwrap();
+    assert!((fraction - 0.1).abs() < 0.03, "{fraction}");
+    let rtt = named(&pair, "rtcp_rtt");
+    assert!(!rtt.is_empty() && rtt.iter().all(|e| (e.value.unwrap() - 0.020).abs() < 1e-4), "{rtt:?}");
+}
+
+#[test]
+fn a_lost_packet_makes_its_frame_incomplete() {
+    // The second of the first frame's four packets, and the one packet of frame 5.
+    let pair = run(&spec(false), Pipe { drop: |n| n == 1 || n == 8, ..Pipe::default() }, &[]);
+    let incomplete = named(&pair, "frame_incomplete");
+    let reasons: Vec<_> = incomplete.iter().map(|e| (e.value, e.reason.as_ref())).collect();
+    assert_eq!(reasons, [(Some(1.0), "frame 0: 3 of 4 packets"), (None, "frame 5: no packet")]);
+    assert_eq!(named(&pair, "frame_shown").len(), 498);
+}
+
+#[test]
+fn nothing_arriving_ends_in_a_stated_end() {
+    let pair = run(&spec(false), Pipe { drop: |_| true, ..Pipe::default() }, &[]);
+    let end = named(&pair, crate::MEDIA_END);
+    assert_eq!(end.len(), 1);
+    assert_eq!((end[0].value, end[0].reason.as_ref()), (Some(0.0), "no packet arrived"));
+    assert_eq!(end[0].at, Instant::from_nanos(30_500_000_000));
+}
+
+#[test]
+fn a_pause_holds_the_clip_and_its_playout() {
+    let pair = run(&spec(false), Pipe::default(), &[(5_010, Input::Pause), (8_010, Input::Resume)]);
+    let shown = named(&pair, "frame_shown");
+    assert_eq!(shown.len(), 500);
+    assert_eq!(shown[499].at, Instant::from_nanos(510_000_000 + 499 * 40_000_000 + 3_000_000_000));
+    let quiet = 5_010_000_000..8_010_000_000;
+    assert!(!pair.sent.iter().any(|s| quiet.contains(&s.at.as_nanos())));
+}
+
+#[test]
+fn a_stop_ends_the_clip_at_both_ends() {
+    for tcp in [false, true] {
+        let stream = tcp.then_some(1_000_000);
+        let pair =
+            run(&spec(tcp), Pipe { stream_bytes_per_s: stream, ..Pipe::default() }, &[(5_010, Input::Stop)]);
+        let end = named(&pair, crate::MEDIA_END);
+        assert_eq!((end.len(), end[0].reason.as_ref()), (1, "stopped"));
+        assert!(named(&pair, "frame_shown").len() <= 125);
+    }
+}
+
+#[test]
+fn on_a_wide_stream_nothing_stalls() {
+    let pair = run(&spec(true), Pipe { stream_bytes_per_s: Some(1_000_000), ..Pipe::default() }, &[]);
+    assert_eq!(named(&pair, "frame_shown").len(), 500);
+    assert!(named(&pair, "stall").is_empty() && named(&pair, "sender_behind").is_empty());
+    assert!(!named(&pair, "rtcp_rtt").is_empty(), "reports pass both ways");
+    assert_eq!(named(&pair, crate::MEDIA_END).len(), 1);
+}
+
+#[test]
+fn an_outage_of_the_stream_stalls_once_and_is_caught_up_by_the_server() {
+    let outage = (Duration::from_secs(5), Duration::from_secs(9));
+    let pair = run(&spec(true), Pipe { stream_bytes_per_s: Some(200_000), outage, ..Pipe::default() }, &[]);
+    let (stalls, resumes) = (named(&pair, "stall"), named(&pair, "resume"));
+    assert_eq!((stalls.len(), resumes.len()), (1, 1));
+    // Stalls once the 0.5 s buffer is spent; resumes when 0.5 s of media is there again after the outage.
+    assert!((5.3..5.7).contains(&stalls[0].at.as_secs_f64()), "{:?}", stalls[0]);
+    assert!((9.0..9.5).contains(&resumes[0].at.as_secs_f64()), "{:?}", resumes[0]);
+    assert_eq!(named(&pair, "frame_shown").len(), 500, "nothing is lost on a stream");
+}
+
+#[test]
+fn a_stream_slower_than_the_clip_puts_the_server_behind() {
+    // The clip is 35 kB/s.
+    let pair = run(&spec(true), Pipe { stream_bytes_per_s: Some(25_000), ..Pipe::default() }, &[]);
+    assert!(named(&pair, "sender_behind").len() > 5);
+    assert!(named(&pair, "stall").len() > 3);
+    assert_eq!(named(&pair, "stall").len(), named(&pair, "resume").len());
+    assert_eq!(named(&pair, "frame_shown").len(), 500);
+}
+
+#[test]
+fn refuses_what_it_cannot_play() {
+    let with = |change: fn(&mut RtpSpec)| {
+        let mut bad = spec(false);
+        change(&mut bad);
+        machines(&bad, "video", 1).err().expect("must be refused").0
+    };
+    assert_eq!(with(|s| s.max_payload = 1461), "app.rtp.max_payload");
+    assert_eq!(with(|s| s.clip.frame_bytes.clear()), "app.rtp.clip.frame_bytes");
+    assert_eq!(with(|s| s.clip.frame_bytes[3] = 0), "app.rtp.clip.frame_bytes");
+    assert_eq!(with(|s| s.clip.frame_interval = Duration::ZERO), "app.rtp.clip.frame_interval");
+    assert_eq!(with(|s| s.rtcp_interval = Duration::ZERO), "app.rtp.rtcp_interval");
+}
