@@ -1,0 +1,286 @@
+"""What can run on a flow: systems (server and player) and traffic, with their parameters and modes.
+
+A scenario is checked against this table before anything starts, and ``streamgauge systems`` prints it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from streamgauge.units import Frequency, Packets, Quantity, Size, Time, UnitError
+
+__all__ = [
+    "CONGESTION_CONTROLS",
+    "SIM_CONGESTION_CONTROLS",
+    "SYSTEMS",
+    "TRAFFIC",
+    "Mode",
+    "Parameter",
+    "System",
+    "Windows",
+]
+
+Mode = Literal["sim", "emu"]
+ParameterValue = Quantity | str | tuple[tuple[Time, Time], ...]
+
+#: Congestion controls by their Linux names.
+CONGESTION_CONTROLS = (
+    "reno",
+    "cubic",
+    "bbr",
+    "bic",
+    "cdg",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+)
+#: Those that the simulated TCP has.
+SIM_CONGESTION_CONTROLS = ("reno", "cubic")
+
+
+class Windows:
+    """The kind of a parameter that lists ``[on, off]`` pairs of times since the trial's start, ascending."""
+
+    noun = "list of [on, off] times"
+    example = "[[30 s, 90 s]]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One setting of a system."""
+
+    name: str
+    #: A quantity class, `Windows`, or the words that it may be.
+    kind: type[Quantity] | type[Windows] | tuple[str, ...]
+    #: As a person would write it; ``None`` if it may be left out and then has no value.
+    default: str | None
+    help: str
+    #: A trial cannot be planned without it.
+    required: bool = False
+    #: Smallest value, as a person would write it.
+    least: str | None = None
+
+    def parse(self, value: object) -> ParameterValue:
+        """The typed value. Raises `UnitError` (its text says what was expected)."""
+        if isinstance(self.kind, tuple):
+            if value in self.kind:
+                return str(value)
+            raise UnitError(f"{value!r} is not one of {', '.join(self.kind)}")
+        if self.kind is Windows:
+            return _windows(value)
+        assert issubclass(self.kind, Quantity)
+        parsed = self.kind(value)  # type: ignore[arg-type]
+        if self.least is not None and parsed < self.kind(self.least):
+            raise UnitError(f"{parsed} is less than {self.least}, the least that makes sense here")
+        if self.kind is Packets and parsed.amount != int(parsed.amount):
+            raise UnitError(f"{parsed} is not a whole number of packets")
+        return parsed
+
+
+def _windows(value: object) -> tuple[tuple[Time, Time], ...]:
+    if not isinstance(value, list | tuple):
+        raise UnitError(f"{value!r} is not a {Windows.noun}, such as {Windows.example}")
+    windows: list[tuple[Time, Time]] = []
+    for pair in value:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise UnitError(f"{pair!r} is not a pair [on, off], such as [30 s, 90 s]")
+        on, off = (Time(time) for time in pair)
+        if not on < off:
+            raise UnitError(f"the window [{on}, {off}] ends before it begins")
+        if windows and on < windows[-1][1]:
+            raise UnitError(f"the window [{on}, {off}] begins before the one before it ends")
+        windows.append((on, off))
+    return tuple(windows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """A streaming technology (server and player) or a kind of traffic."""
+
+    name: str
+    title: str
+    #: What carries it in each mode: our own machine, or the third-party programs named here.
+    modes: dict[Mode, str]
+    #: Modes in which we wrote both ends; results say so.
+    ours: frozenset[Mode]
+    #: Plays a clip, which the flow must name.
+    plays: bool
+    parameters: dict[str, Parameter]
+    #: Runs over TCP: always, never, or if the parameter ``transport`` is ``tcp``.
+    tcp: Literal["always", "never", "transport"] = "never"
+    #: Programs that emu needs on PATH.
+    programs: tuple[str, ...] = field(default=())
+
+    def over_tcp(self, parameters: dict[str, ParameterValue]) -> bool:
+        """Whether a flow with these parameters has a congestion control to choose."""
+        if self.tcp != "transport":
+            return self.tcp == "always"
+        transport = parameters.get("transport", self.parameters["transport"].default)
+        return transport == "tcp"
+
+    def value(self, parameters: dict[str, ParameterValue], name: str) -> ParameterValue | None:
+        """The value of a parameter, its default filled in."""
+        if name in parameters:
+            return parameters[name]
+        default = self.parameters[name].default
+        return None if default is None else self.parameters[name].parse(default)
+
+
+def _named(*parameters: Parameter) -> dict[str, Parameter]:
+    return {parameter.name: parameter for parameter in parameters}
+
+
+_TRANSPORT = Parameter(
+    name="transport",
+    kind=("udp", "tcp"),
+    default="udp",
+    help="RTP over UDP, or interleaved on one TCP connection (RFC 2326 section 10.12)",
+)
+_TCP = (
+    Parameter(
+        name="receive_window",
+        kind=Size,
+        default="3 MiB",
+        least="1 kB",
+        help="limit of the player's TCP receive window; the default is what Linux grows to",
+    ),
+    Parameter(
+        name="send_buffer",
+        kind=Size,
+        default="4 MiB",
+        least="2 kB",
+        help="limit of the server's TCP send buffer; the default is what Linux grows to",
+    ),
+    Parameter(
+        name="mss",
+        kind=Size,
+        default="1448 B",
+        least="88 B",
+        help="largest TCP payload of a segment; the default fills 1500 B with timestamps on",
+    ),
+)
+
+#: Streaming systems by name.
+SYSTEMS: dict[str, System] = {
+    "rtsp": System(
+        name="rtsp",
+        title="RTSP video from gst-rtsp-server",
+        modes={"emu": "gst-rtsp-server to GStreamer rtspsrc or ffmpeg"},
+        ours=frozenset(),
+        plays=True,
+        tcp="transport",
+        parameters=_named(
+            Parameter(
+                name="player", kind=("gstreamer", "ffmpeg"), default="gstreamer", help="which program plays"
+            ),
+            _TRANSPORT,
+        ),
+        programs=("gst-launch-1.0",),
+    ),
+    "rtp": System(
+        name="rtp",
+        title="A clip paced out as RTP with RTCP reports and no congestion response",
+        modes={"sim": "our server and player", "emu": "our server and player on real sockets"},
+        ours=frozenset({"sim", "emu"}),
+        plays=True,
+        tcp="transport",
+        parameters=_named(
+            _TRANSPORT,
+            Parameter(
+                name="max_payload",
+                kind=Size,
+                default="1388 B",
+                least="100 B",
+                help="largest RTP payload of a packet; GStreamer's by default (1400 B with the RTP header)",
+            ),
+            Parameter(
+                name="rtcp_interval",
+                kind=Time,
+                default="5 s",
+                least="10 ms",
+                help="mean time between RTCP reports (RFC 3550 section 6.2)",
+            ),
+            Parameter(
+                name="playout_delay",
+                kind=Time,
+                default="2 s",
+                help="how long the player holds a frame before it is due; the default is rtspsrc's",
+            ),
+            *_TCP,
+        ),
+    ),
+}
+
+#: Kinds of traffic by name.
+TRAFFIC: dict[str, System] = {
+    "bulk": System(
+        name="bulk",
+        title="Greedy TCP, as FTP",
+        modes={"sim": "our TCP", "emu": "iperf3"},
+        ours=frozenset({"sim"}),
+        plays=False,
+        tcp="always",
+        parameters=_named(
+            *_TCP,
+            Parameter(
+                name="bytes", kind=Size, default=None, least="1 B", help="how much; no end if left out"
+            ),
+        ),
+        programs=("iperf3",),
+    ),
+    "cbr": System(
+        name="cbr",
+        title="Constant bit rate UDP, as mgen",
+        modes={"sim": "our sender", "emu": "mgen, or our sender where mgen cannot send from the router"},
+        ours=frozenset({"sim", "emu"}),
+        plays=False,
+        parameters=_named(
+            Parameter(
+                name="rate",
+                kind=Frequency,
+                default=None,
+                required=True,
+                least="0.001 packets/s",
+                help="packets per second",
+            ),
+            Parameter(name="size", kind=Size, default="1000 B", least="8 B", help="UDP payload of a packet"),
+            Parameter(
+                name="burst",
+                kind=Packets,
+                default="1 packet",
+                least="1 packet",
+                help="packets sent back to back at each tick",
+            ),
+            Parameter(
+                name="windows",
+                kind=Windows,
+                default=None,
+                help="[on, off] times since the trial's start; always on if left out",
+            ),
+        ),
+        programs=("mgen",),
+    ),
+    "ping": System(
+        name="ping",
+        title="ICMP echo",
+        modes={"sim": "our probe", "emu": "our probe on a raw socket"},
+        ours=frozenset({"sim", "emu"}),
+        plays=False,
+        parameters=_named(
+            Parameter(name="interval", kind=Time, default="1 s", least="1 ms", help="time between requests"),
+            Parameter(
+                name="size", kind=Size, default="56 B", least="16 B", help="bytes above the ICMP header"
+            ),
+        ),
+    ),
+}
