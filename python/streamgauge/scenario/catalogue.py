@@ -1,0 +1,76 @@
+"""Finding scenarios: by file, by id, by glob; the catalogue that ships, and a folder of the user's own."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario.loading import declared_ids, load_file
+from streamgauge.scenario.model import Scenario
+from streamgauge.scenario.values import nearest
+
+__all__ = ["catalogue_folder", "catalogue_ids", "find", "load"]
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+def catalogue_folder() -> Path:
+    """Where the shipped scenarios lie."""
+    return Path(str(resources.files("streamgauge") / "catalogue"))
+
+
+@cache
+def catalogue_ids() -> dict[str, Path]:
+    """Every shipped scenario's id with its file: files by name, variants as the file orders them."""
+    found: dict[str, Path] = {}
+    for path in sorted(catalogue_folder().rglob("*.yaml")):
+        for name in declared_ids(path.read_text(encoding="utf-8"), file=str(path)):
+            if name in found:
+                raise ScenarioError(f"the id '{name}' is also in {found[name]}", file=path)
+            found[name] = path
+    return found
+
+
+def _is_file(text: str) -> bool:
+    return text.endswith(_SUFFIXES) or Path(text).is_file()
+
+
+def load(path_or_id: str | Path, *, settings: Iterable[str] = ()) -> list[Scenario]:
+    """The scenarios of a file, or of the catalogue by id or glob (``hessler/ftp-*``).
+
+    ``settings`` are ``ADDRESS=VALUE``. Raises ScenarioError: nothing is found, or with file, line and key.
+    """
+    settings = list(settings)
+    text = str(path_or_id)
+    if isinstance(path_or_id, Path) or _is_file(text):
+        return load_file(Path(text), settings=settings)
+    known = catalogue_ids()
+    if text in known:
+        return load_file(known[text], settings=settings, only=text)
+    wanted = [name for name in known if fnmatch.fnmatchcase(name, text)]
+    if not wanted:
+        # A family's name stands for all of it.
+        wanted = [name for name in known if name.startswith((f"{text}-", f"{text}/"))]
+    if not wanted:
+        close = nearest(text, known)
+        raise ScenarioError(
+            f"there is no scenario '{text}', neither as a file nor in the catalogue",
+            hint=f"did you mean '{close}'?" if close else "'streamgauge list' names them",
+        )
+    return [load_file(known[name], settings=settings, only=name)[0] for name in wanted]
+
+
+def find(names: Iterable[str | Path], *, settings: Iterable[str] = ()) -> list[Scenario]:
+    """Every scenario that ``names`` stand for, each id once, in the order asked."""
+    settings = list(settings)
+    found: dict[str, Scenario] = {}
+    for name in names:
+        for scenario in load(name, settings=settings):
+            if scenario.id in found and found[scenario.id] != scenario:
+                raise ScenarioError(f"two scenarios are called '{scenario.id}'; ids are unique in a run")
+            found[scenario.id] = scenario
+    return list(found.values())

@@ -1,0 +1,220 @@
+"""What surrounds the flows: when a trial ends, what is measured, checked, drawn and assumed."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from streamgauge.scenario.flow import ClipValue
+from streamgauge.scenario.values import Model, Uniform, issue
+from streamgauge.units import Percent, Quantity, Time, UnitError, parse
+
+__all__ = [
+    "Assumed",
+    "Check",
+    "Figure",
+    "Measure",
+    "Population",
+    "Published",
+    "Repetitions",
+    "Source",
+    "Until",
+]
+
+
+class Source(Model):
+    """Where the experiment comes from."""
+
+    paper: str
+    section: str | None = None
+    shows: tuple[str, ...] = ()
+    """Its figures and tables there."""
+    url: str | None = None
+
+
+class Until(Model):
+    """When a trial ends: the first of what is given."""
+
+    time: Time | None = None
+    """At this time."""
+    media_end: str | None = None
+    """When this flow's media has been sent and played."""
+    idle: Time | None = None
+    """When no packet has crossed the path for so long."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Until:
+        if self.time is None and self.media_end is None and self.idle is None:
+            raise issue("says no end; expected 'time', 'media_end' or 'idle'")
+        for key in ("time", "idle"):
+            value: Time | None = getattr(self, key)
+            if value is not None and value.ns == 0:
+                raise issue("0 s is no time at all", key)
+        return self
+
+
+class Measure(Model):
+    """What metrics look at."""
+
+    window: tuple[Time, Time] | None = None
+    """From when to when; the whole trial if left out."""
+    sample: Time = Field(default=Time("500 ms"))
+    """Length of a sample of a time series."""
+    layer: Literal["ethernet", "ip", "payload"] = "ip"
+    """Which bytes throughput and loss count."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Measure:
+        if self.sample.ns < 1_000_000:
+            raise issue(f"a sample of {self.sample} is shorter than 1 ms", "sample")
+        if self.window is not None:
+            begin, end = self.window
+            if not begin < end:
+                raise issue(f"the window [{begin}, {end}] ends before it begins", "window")
+            if self.sample.ns > end.ns - begin.ns:
+                raise issue(f"a sample of {self.sample} is longer than the window", "sample")
+        return self
+
+
+Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+class Repetitions(Model):
+    """How many trials, each with a seed of its own."""
+
+    sim: Count = 10
+    emu: Count = 3
+
+
+def _assumed_form(value: Any) -> Any:
+    return {"try": value} if isinstance(value, list | tuple) else value
+
+
+class Assumed(Model):
+    """Something that the source does not say. The scenario holds the value assumed; ``--robust`` reruns it
+    with each of these."""
+
+    values: tuple[Any, ...] = Field(alias="try", min_length=1)
+    why: str | None = None
+
+
+AssumedValue = Annotated[Assumed, BeforeValidator(_assumed_form, json_schema_input_type=Assumed | list[Any])]
+
+
+def _published_number(value: Any) -> Quantity | float:
+    if isinstance(value, Quantity):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        raise PydanticCustomError("quantity", "{why}", {"why": f"{value!r} is not a number or a quantity"})
+    if not isinstance(value, str):
+        return float(value)  # an index such as Jain's has no unit
+    try:
+        return parse(value)
+    except UnitError as error:
+        raise PydanticCustomError("quantity", "{why}", {"why": str(error)}) from None
+
+
+PublishedNumber = Annotated[
+    Any,
+    PlainValidator(_published_number),
+    PlainSerializer(lambda value: str(value) if isinstance(value, Quantity) else value, when_used="json"),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string"}, {"type": "number"}], "description": "As the source prints it."}
+    ),
+]
+Published = dict[str, PublishedNumber]
+
+
+def _published_form(value: Any) -> Any:
+    return value if isinstance(value, dict) else {"value": value}
+
+
+def _expression_text(value: Any) -> Any:
+    # The structured form prints as the text that parses to it.
+    return str(value) if type(value).__module__.startswith("streamgauge.checks") else value
+
+
+class Check(Model):
+    """A predicate over metrics that is expected to hold."""
+
+    that: Annotated[str, BeforeValidator(_expression_text, json_schema_input_type=str)]
+    """The predicate, in the check language (docs/checks.md)."""
+    title: str | None = None
+    """The claim in words."""
+    published: Annotated[
+        Published,
+        BeforeValidator(_published_form, json_schema_input_type=PublishedNumber | Published),
+    ] = Field(default_factory=dict)
+    """What the source prints, for comparison."""
+    origin: Literal["input", "fitted", "predicted"]
+    """Whether the model was built from this very statement (input), tuned to it (fitted), or neither."""
+    strict: bool = Field(default=False, strict=True)
+    """The source's claim itself, without slack; a miss is a failure in every mode."""
+    breaks: dict[str, Any] = Field(default_factory=dict)
+    """The mutant: changes of the scenario under which the check must fail."""
+    tolerance: Percent | None = None
+    """How far the value may lie from the published one, for the report."""
+    modes: tuple[Literal["sim", "emu"], ...] = ("sim", "emu")
+    """Where it applies."""
+    note: str | None = None
+    """What a reader should know: a contradiction in the source, a mechanism of the kernel."""
+
+    @model_validator(mode="after")
+    def _in_the_language(self) -> Check:
+        # Late, because the check language's package evaluates scenarios and so imports this one.
+        from streamgauge.checks.expression import ExpressionError
+        from streamgauge.checks.expression import parse as parse_check
+
+        try:
+            parse_check(self.that)
+        except ExpressionError as error:
+            raise issue(
+                f"line {error.line}, column {error.column}: {error.message}", "that", error.hint
+            ) from None
+        return self
+
+
+class Figure(Model):
+    """A figure that the report draws."""
+
+    draw: Literal["series", "bars", "scatter", "cdf", "table"]
+    of: tuple[str, ...] = Field(min_length=1)
+    """Names of metrics."""
+    by: Literal["flow", "scenario", "stage"] = "flow"
+    like: str | None = None
+    """The source's figure that it corresponds to."""
+    title: str | None = None
+
+    @model_validator(mode="after")
+    def _known_metrics(self) -> Figure:
+        from streamgauge.metrics.names import METRICS
+        from streamgauge.scenario.values import nearest
+
+        for index, name in enumerate(self.of):
+            if name not in METRICS:
+                close = nearest(name, METRICS)
+                raise issue(
+                    f"unknown metric '{name}'; expected one of {', '.join(METRICS)}",
+                    ("of", index),
+                    f"did you mean '{close}'?" if close else None,
+                )
+        return self
+
+
+class Population(Model):
+    """Many trials that differ in what they play and across what: drawn once per trial."""
+
+    size: Count
+    """How many clips."""
+    clips: tuple[ClipValue, ...] = ()
+    rtt: Uniform | None = None
+    """Base round-trip time."""
+    loss: Uniform | None = None
+    """Random loss, percent."""
+    levels: tuple[Count, Count] | None = None
+    """Fewest and most encodings of a clip."""
+    length: Uniform | None = None
+    """How long clips play."""

@@ -1,0 +1,311 @@
+"""Flows: a system or traffic, its role, its clip, when it starts and what is done to it later."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_serializer, model_validator
+
+from streamgauge.scenario.values import Instant, Model, issue, nearest
+from streamgauge.systems.registry import (
+    CONGESTION_CONTROLS,
+    SYSTEMS,
+    TRAFFIC,
+    Mode,
+    ParameterValue,
+    System,
+)
+from streamgauge.units import Frequency, Quantity, Rate, Size, Time, UnitError
+
+__all__ = ["Arrivals", "Clip", "Command", "Flow", "FlowEvent", "StandIn"]
+
+
+class Clip(Model):
+    """Content at a bit rate: a built-in ``source``, or a ``file`` of the user's own."""
+
+    source: str | None = None
+    """One of the built-in sequences."""
+    file: str | None = None
+    """A media file."""
+    rate: Rate
+    """Everything encoded, sound included."""
+    duration: Time | None = None
+    """How long it plays; as long as the trial if left out."""
+    audio: Rate = Field(default=Rate.of(0))
+    """Sound's share of ``rate``."""
+    frame_rate: Frequency = Field(default=Frequency.of(25))
+    """Whole frames per second."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Clip:
+        if (self.source is None) == (self.file is None):
+            raise issue("a clip has either a 'source' or a 'file'", "file" if self.file else "source")
+        if self.frame_rate.amount < 1 or self.frame_rate.amount != int(self.frame_rate.amount):
+            raise issue(f"{self.frame_rate} is not a whole number of frames per second", "frame_rate")
+        if self.duration is not None and self.duration.ns == 0:
+            raise issue("a clip of 0 s has nothing to play", "duration")
+        return self
+
+
+ClipValue = Annotated[
+    Annotated[str, Tag("~name")] | Annotated[Clip, Tag("~clip")],
+    Discriminator(lambda value: "~clip" if isinstance(value, dict | Clip) else "~name"),
+]
+
+
+class Command(Model):
+    """A system given as commands. Each end learns its part from STREAMGAUGE_* variables (docs/adapters.md),
+    and exits with 127 if it cannot do what is asked."""
+
+    server: str
+    """Run at the server's end, by a shell's rules of quoting but without a shell."""
+    player: str
+    """Run at the player's end."""
+    name: str = "command"
+    """What results call it."""
+    env: dict[str, str] = Field(default_factory=dict)
+    """Environment that both ends get besides the contract's."""
+    folder: str | None = None
+    """Working folder of both ends, relative to the scenario file."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Command:
+        for key in ("server", "player"):
+            if not getattr(self, key).strip():
+                raise issue("an empty command", key)
+        return self
+
+
+SystemValue = Annotated[
+    Annotated[str, Tag("~name")] | Annotated[Command, Tag("~commands")],
+    Discriminator(lambda value: "~commands" if isinstance(value, dict | Command) else "~name"),
+]
+
+
+class FlowEvent(Model):
+    """Something done to a running flow."""
+
+    at: Instant
+    do: Literal["pause", "resume", "stop"]
+
+
+class Arrivals(Model):
+    """Short flows that arrive at random, each carrying some bytes."""
+
+    process: Literal["poisson"] = "poisson"
+    rate: Frequency
+    """Arrivals per second, such as ``2 /s``."""
+    size: Size
+    """Bytes of each, or their mean."""
+    sizes: Literal["constant", "exponential"] = "constant"
+
+
+def _known(name: Any, table: dict[str, System], what: str, other: dict[str, System], other_key: str) -> str:
+    if name in table:
+        return str(name)
+    if name in other:
+        raise issue(f"'{name}' is not a {what}", hint=f"write '{other_key}: {name}'")
+    close = nearest(str(name), table)
+    raise issue(
+        f"unknown {what} '{name}'; expected one of {', '.join(table)}",
+        hint=f"did you mean '{close}'?" if close else None,
+    )
+
+
+def _system_name(value: Any) -> Any:
+    if isinstance(value, dict | Command):
+        return value
+    return _known(value, SYSTEMS, "system", TRAFFIC, "traffic")
+
+
+def _traffic_name(value: Any) -> Any:
+    return value if value is None else _known(value, TRAFFIC, "traffic", SYSTEMS, "system")
+
+
+def _congestion_control(value: Any) -> Any:
+    if value is None or value in CONGESTION_CONTROLS:
+        return value
+    close = nearest(str(value), CONGESTION_CONTROLS)
+    raise issue(
+        f"unknown congestion control '{value}'; expected one of {', '.join(CONGESTION_CONTROLS)}",
+        hint=f"did you mean '{close}'?" if close else None,
+    )
+
+
+Congestion = Annotated[
+    str,
+    BeforeValidator(_congestion_control),
+    Field(json_schema_extra={"enum": list(CONGESTION_CONTROLS)}),
+]
+SystemField = Annotated[
+    SystemValue, BeforeValidator(_system_name, json_schema_input_type=Literal[tuple(SYSTEMS)] | Command)
+]
+TrafficField = Annotated[
+    str, BeforeValidator(_traffic_name), Field(json_schema_extra={"enum": list(TRAFFIC)})
+]
+
+
+def _typed_parameters(given: dict[str, Any], system: System | None) -> dict[str, Any]:
+    """Parameters as quantities, or as text for a system given as commands."""
+    if system is None:
+        for key, value in given.items():
+            if not isinstance(value, str):
+                raise issue(f"{value!r} is not text", ("parameters", key), f"write '{value}' in quotes")
+        return given
+    typed: dict[str, Any] = {}
+    for key, value in given.items():
+        parameter = system.parameters.get(key)
+        if parameter is None:
+            names = ", ".join(system.parameters)
+            close = nearest(key, system.parameters)
+            raise issue(
+                f"'{system.name}' has no parameter '{key}'; expected one of {names}",
+                ("parameters", key),
+                f"did you mean '{close}'?" if close else None,
+            )
+        try:
+            typed[key] = parameter.parse(value)
+        except UnitError as error:
+            raise issue(str(error), ("parameters", key)) from None
+    for name, parameter in system.parameters.items():
+        if parameter.required and name not in given:
+            raise issue(f"'{system.name}' needs the parameter '{name}' ({parameter.help})", ("parameters",))
+    return typed
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Quantity):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value
+
+
+class StandIn(Model):
+    """What takes a flow's place in one mode. What it does not say stays as the flow has it; of the flow's
+    parameters it keeps those that it knows too."""
+
+    system: SystemField | None = None
+    traffic: TrafficField | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    clip: ClipValue | None = None
+    congestion_control: Congestion | None = None
+
+    @field_serializer("parameters", when_used="json")
+    def _parameters_as_text(self, value: dict[str, Any]) -> dict[str, Any]:
+        return {key: _plain(part) for key, part in value.items()}
+
+
+class Flow(Model):
+    """One exchange across the path."""
+
+    role: Literal["subject", "rival"]
+    """The question is about a subject; a rival competes with it."""
+    system: SystemField | None = None
+    """A streaming technology by name, or as commands."""
+    traffic: TrafficField | None = None
+    """Other traffic, by name."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the system or traffic; ``streamgauge systems`` lists them."""
+    clip: ClipValue | None = None
+    """What a system plays: SOURCE-RATE such as ``carphone-550k``, or a mapping."""
+    congestion_control: Congestion | None = None
+    """The sender's TCP congestion control; cubic, Linux's default, if left out."""
+    start: Instant = Field(default_factory=Instant)
+    """When it starts."""
+    stop: Instant | None = None
+    """When it is ended."""
+    events: tuple[FlowEvent, ...] = ()
+    """What is done to it in between."""
+    entry: Literal["server", "router"] = Field(default="server", alias="from")
+    """Where its packets enter: at the server's end, or at the bottleneck."""
+    direction: Literal["down", "up", "both"] = "down"
+    """Which way the media goes."""
+    arrivals: Arrivals | None = None
+    """Many short flows instead of one."""
+    sim: StandIn | None = None
+    """What takes its place in sim."""
+    emu: StandIn | None = None
+    """What takes its place in emu."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _typed(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("parameters", {}), dict):
+            return data
+        system, traffic = data.get("system"), data.get("traffic")
+        if (system is None) == (traffic is None):
+            why = (
+                "has neither 'system' nor 'traffic'" if system is None else "has both 'system' and 'traffic'"
+            )
+            raise issue(f"the flow {why}; expected one of them", () if system is None else "traffic")
+        entry = None
+        if isinstance(system, str):
+            entry = SYSTEMS.get(system)
+        elif isinstance(traffic, str):
+            entry = TRAFFIC.get(traffic)
+        if entry is None and not isinstance(system, dict | Command):
+            return data  # the field's own validator refuses the name
+        return {**data, "parameters": _typed_parameters(data.get("parameters", {}), entry)}
+
+    @model_validator(mode="after")
+    def _sound(self) -> Flow:
+        entry = self.registered
+        if entry is not None:
+            if entry.plays and self.clip is None:
+                raise issue(
+                    f"'{entry.name}' plays a clip, and none is given", (), "add such as 'clip: carphone-550k'"
+                )
+            if not entry.plays and self.clip is not None:
+                raise issue(f"'{entry.name}' plays no clip", "clip")
+            if self.congestion_control is not None and not entry.over_tcp(self.parameters):
+                raise issue(
+                    f"'{entry.name}' does not run over TCP here, so it has no congestion control to choose",
+                    "congestion_control",
+                )
+        for mode in ("sim", "emu"):
+            try:
+                self.in_mode(mode)
+            except UnitError as error:
+                raise issue(str(error), mode) from None
+        return self
+
+    @property
+    def registered(self) -> System | None:
+        """Its entry in the registry; ``None`` for a system given as commands."""
+        if self.traffic is not None:
+            return TRAFFIC[self.traffic]
+        return SYSTEMS[self.system] if isinstance(self.system, str) else None
+
+    def in_mode(self, mode: Mode) -> Flow:
+        """The flow as it runs in ``mode``: its stand-in there, or itself."""
+        stand_in: StandIn | None = getattr(self, mode)
+        if stand_in is None:
+            return self
+        changes: dict[str, Any] = {"sim": None, "emu": None}
+        replaced = stand_in.system is not None or stand_in.traffic is not None
+        kept = dict(self.parameters)
+        if replaced:
+            changes |= {"system": stand_in.system, "traffic": stand_in.traffic}
+            name = stand_in.system if stand_in.system is not None else stand_in.traffic
+            table = SYSTEMS if stand_in.system is not None else TRAFFIC
+            if isinstance(name, str):
+                kept = {key: value for key, value in kept.items() if key in table[name].parameters}
+                if not table[name].plays:
+                    changes["clip"] = None
+        changes["parameters"] = {**kept, **stand_in.parameters}
+        if stand_in.clip is not None:
+            changes["clip"] = stand_in.clip
+        if stand_in.congestion_control is not None:
+            changes["congestion_control"] = stand_in.congestion_control
+        return self.changed(**changes)
+
+    def parameter(self, name: str) -> ParameterValue | None:
+        """The value of a registered system's parameter, its default filled in."""
+        entry = self.registered
+        assert entry is not None, "a system given as commands has no table of parameters"
+        return entry.value(self.parameters, name)
+
+    @field_serializer("parameters", when_used="json")
+    def _parameters_as_text(self, value: dict[str, Any]) -> dict[str, Any]:
+        return {key: _plain(part) for key, part in value.items()}

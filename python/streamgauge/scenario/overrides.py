@@ -1,0 +1,233 @@
+"""Addresses into a scenario, as ``--set``, ``variants``, ``breaks``, ``assumed`` and ``randomize`` use them.
+
+An address is the keys from the top, joined by dots: ``flows.tcp.congestion_control``, ``path.down.rate``. A
+stage of the long form is addressed by its name: ``path.down.dsl.rate``. A flow's parameter may be set whether
+or not the file mentions it. The value ``null`` takes a key away.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+from typing import TYPE_CHECKING, Any
+
+from streamgauge.scenario.path import Direction
+from streamgauge.scenario.values import nearest
+
+if TYPE_CHECKING:
+    from streamgauge.scenario.model import Scenario
+
+__all__ = ["OverrideError", "apply_override", "check_address", "override", "parse_assignment"]
+
+Data = dict[str, Any]
+
+
+class OverrideError(ValueError):
+    """An address that leads nowhere."""
+
+    def __init__(self, why: str, hint: str | None = None) -> None:
+        super().__init__(f"{why} ({hint})" if hint else why)
+        self.why = why
+        self.hint = hint
+
+
+def _no_such(part: str, known: list[str], trail: list[str]) -> OverrideError:
+    inside = f" in '{'.'.join(trail)}'" if trail else ""
+    close = nearest(part, known)
+    spelt = ".".join([*trail, close]) if close else None
+    return OverrideError(
+        f"there is no '{part}'{inside}; expected one of {', '.join(known)}",
+        f"did you mean '{spelt}'?" if spelt else None,
+    )
+
+
+def _keys_at(trail: list[str]) -> list[str] | None:
+    """The keys that may stand at this place of a scenario; ``None`` where any may."""
+    from streamgauge.scenario.expect import Measure, Repetitions, Until
+    from streamgauge.scenario.flow import Clip, Command, Flow, StandIn
+    from streamgauge.scenario.model import Scenario
+    from streamgauge.scenario.path import Path
+
+    match trail:
+        case []:
+            return Scenario.keys()
+        case ["path"]:
+            return Path.keys()
+        case ["path", _]:
+            return Direction.keys()
+        case ["until"]:
+            return Until.keys()
+        case ["measure"]:
+            return Measure.keys()
+        case ["repetitions"]:
+            return Repetitions.keys()
+        case ["flows", _]:
+            return Flow.keys()
+        case ["flows", _, "parameters"]:
+            return None
+        case ["flows", _, "clip"]:
+            return Clip.keys()
+        case ["flows", _, "system"]:
+            return Command.keys()
+        case ["flows", _, "sim" | "emu"]:
+            return StandIn.keys()
+    return None
+
+
+def _parameter_names(flow: Data) -> list[str] | None:
+    from streamgauge.systems.registry import SYSTEMS, TRAFFIC
+
+    name = flow.get("system") or flow.get("traffic")
+    if not isinstance(name, str):
+        return None
+    entry = SYSTEMS.get(name) or TRAFFIC.get(name)
+    return list(entry.parameters) if entry else None
+
+
+def locate(data: Data, address: str) -> tuple[Any, str | int, tuple[str | int, ...]]:
+    """The container in ``data`` that holds what ``address`` names, the key there, and the whole path.
+
+    Missing mappings on the way are made. Raises `OverrideError`.
+    """
+    parts = address.split(".")
+    if not all(parts):
+        raise OverrideError(
+            f"'{address}' is not an address; expected keys joined by dots, such as path.down.rate"
+        )
+    here: Any = data
+    trail: list[str] = []
+    path: list[str | int] = []
+    while True:
+        in_direction = len(trail) == 2 and trail[0] == "path"
+        key: str | int
+        if isinstance(here, list):
+            part = parts.pop(0)
+            here, key = _stage(here, part, trail)
+        elif isinstance(here, dict):
+            part = _whole_key(here, parts, trail)
+            stages = here.get("stages") if in_direction else None
+            if isinstance(stages, list) and part not in Direction.keys():  # noqa: SIM118
+                path.append("stages")
+                here, key = _stage(stages, part, trail)
+            elif in_direction and stages is None and part == "bottleneck" and parts:
+                continue  # the shorthand's stage has a name too: path.down.bottleneck.rate
+            else:
+                key = _key(here, part, trail, bool(parts), data)
+        else:
+            raise OverrideError(f"'{'.'.join(trail)}' is {here!r}, which has no '{parts[0]}' in it")
+        path.append(key)
+        trail.append(part)
+        if not parts:
+            return here, key, tuple(path)
+        if isinstance(here, dict) and here.get(str(key)) is None:
+            here[str(key)] = {}
+        here = here[key]
+
+
+def _whole_key(here: Data, parts: list[str], trail: list[str]) -> str:
+    """Takes the next key off ``parts``. Ids of checks and addresses have dots of their own."""
+    for length in range(len(parts), 1, -1):
+        if ".".join(parts[:length]) in here:
+            key = ".".join(parts[:length])
+            del parts[:length]
+            return key
+    if parts[0] not in here and trail in (["assumed"], ["randomize"]):
+        key = ".".join(parts)
+        parts.clear()
+        return key
+    return parts.pop(0)
+
+
+def _stage(stages: list[Any], part: str, trail: list[str]) -> tuple[list[Any], int]:
+    if part.isdigit() and int(part) < len(stages):
+        return stages, int(part)
+    names = [
+        str(stage.get("name")) if isinstance(stage, dict) else str(index)
+        for index, stage in enumerate(stages)
+    ]
+    if part not in names:
+        raise _no_such(part, names, trail)
+    return stages, names.index(part)
+
+
+def _key(here: Data, part: str, trail: list[str], more: bool, data: Data) -> str:
+    known = _keys_at(trail)
+    if trail[:1] == ["flows"] and len(trail) == 3 and trail[2] == "parameters":
+        known = _parameter_names(data["flows"][trail[1]])
+    elif trail in (["flows"], ["checks"]):
+        # A whole flow or check may be added; a part of one that is not there is a slip.
+        known = list(here) if more else None
+    if known is not None and part not in known and part not in here:
+        raise _no_such(part, known, trail)
+    return part
+
+
+def apply_override(data: Data, address: str, value: Any) -> tuple[str | int, ...]:
+    """Sets (or, with ``None``, takes away) what ``address`` names in ``data``, in place; returns its path."""
+    container, key, path = locate(data, address)
+    if value is None:
+        if isinstance(container, dict):
+            container.pop(str(key), None)
+        else:
+            del container[int(key)]
+    else:
+        container[key] = copy.deepcopy(value)
+        _switch_kind(container, key)
+    return path
+
+
+def _switch_kind(container: Any, key: str | int) -> None:
+    """A flow has a system or traffic: setting the one takes the other away, and what only it understood."""
+    if key not in ("system", "traffic") or not isinstance(container, dict):
+        return
+    container.pop("traffic" if key == "system" else "system", None)
+    names = _parameter_names(container)
+    if names is not None and isinstance(container.get("parameters"), dict):
+        container["parameters"] = {k: v for k, v in container["parameters"].items() if k in names}
+    if key == "traffic":
+        container.pop("clip", None)
+
+
+def check_address(scenario: Scenario, address: str) -> None:
+    """Raises `OverrideError` if ``address`` leads nowhere in ``scenario``."""
+    locate(_bare(scenario), address)
+
+
+def _bare(scenario: Scenario) -> Data:
+    return scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def override(
+    scenario: Scenario, changes: dict[str, Any], *, id: str | None = None, drop_checks: bool = False
+) -> Scenario:
+    """The scenario with some addresses set to other values, validated anew.
+
+    Raises `OverrideError` for an address that leads nowhere, pydantic's ValidationError for a value that
+    makes no sense.
+    """
+    data = _bare(scenario)
+    if drop_checks:
+        for key in ("checks", "assumed"):
+            data.pop(key, None)
+    for address, value in changes.items():
+        apply_override(data, address, value)
+    if id is not None:
+        data["id"] = id
+    return type(scenario).model_validate(data)
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """``path.down.rate=300kbit/s`` as (address, value); the value may be any YAML. Raises `OverrideError`."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    address, equals, value = text.partition("=")
+    if not equals or not address.strip() or not value.strip():
+        raise OverrideError(f"'{text}' is not an assignment; expected such as path.down.rate=300kbit/s")
+    try:
+        parsed = YAML(typ="safe", pure=True).load(io.StringIO(value))
+    except YAMLError:
+        raise OverrideError(
+            f"'{value}' is not a value; expected a quantity, a word or YAML in one line"
+        ) from None
+    return address.strip(), parsed

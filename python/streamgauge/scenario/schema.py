@@ -1,0 +1,40 @@
+"""The published JSON Schema of scenario files, made from the model, for editors and other languages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamgauge.scenario.model import Scenario
+
+__all__ = ["SCHEMA_ID", "json_schema"]
+
+SCHEMA_ID = "https://streamgauge.dev/schema/scenario-1.json"
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a scenario file, variants included.
+
+    It knows keys, units and words; what needs the whole scenario (a flow that starts after the end) only
+    `streamgauge run` tells.
+    """
+    schema = Scenario.model_json_schema(by_alias=True, mode="validation")
+    variant = {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {
+            "type": ["object", "null"],
+            "properties": {"label": {"type": "string", "description": "Added to the title."}},
+            "description": "Addresses (path.down.rate) with their values here; null takes a key away.",
+        },
+    }
+    schema["properties"]["variants"] = {
+        "description": "Scenarios that differ from this one: the end of the id, and what changes. "
+        "A list of such mappings is multiplied out.",
+        "anyOf": [variant, {"type": "array", "items": variant, "minItems": 1}],
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
+        **schema,
+        "title": "StreamGauge scenario",
+    }
