@@ -1,6 +1,22 @@
 """Checks: predicates over metrics, with a verdict of pass, fail or inconclusive."""
 
+from streamgauge.checks.evaluate import InvalidTrial, evaluate, evaluate_all
 from streamgauge.checks.expression import Expression, ExpressionError, parse
+from streamgauge.checks.result import CheckResult, Verdict
 from streamgauge.checks.syntax import call, jain, mean, metric, quantity
 
-__all__ = ["Expression", "ExpressionError", "call", "jain", "mean", "metric", "parse", "quantity"]
+__all__ = [
+    "CheckResult",
+    "Expression",
+    "ExpressionError",
+    "InvalidTrial",
+    "Verdict",
+    "call",
+    "evaluate",
+    "evaluate_all",
+    "jain",
+    "mean",
+    "metric",
+    "parse",
+    "quantity",
+]

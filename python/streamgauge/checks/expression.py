@@ -16,8 +16,8 @@
 Metrics are those of `streamgauge.metrics.METRICS`. A function of one metric works over time (its samples, in
 the measurement window or in the window given); of several values, across them. Every quantity has a
 dimension, and a comparison of unlike dimensions is refused here, before anything runs. After ``+-`` a
-percentage is relative to the right-hand side, and ``pt`` means percentage points. A minus after a scenario's id
-needs a space before it.
+percentage is relative to the right-hand side, and ``pt`` means percentage points. A minus after a
+scenario's id needs a space before it.
 """
 
 from __future__ import annotations
@@ -103,6 +103,13 @@ _TOKEN = re.compile(
 _UNIT = re.compile(rf"[ \t]*(?P<unit>{_UNITS_BY_LENGTH})(?![A-Za-z0-9_(])")
 _UNKNOWN_UNIT = re.compile(r"[ \t]*(?P<unit>[A-Za-zµ]+(?:/[A-Za-z]+)?)(?!\s*[(.A-Za-z0-9_])")
 _SCENARIO = re.compile(r"\s*(?P<id>[A-Za-z0-9_]+(?:[-./@=][A-Za-z0-9_]+)*)")
+_USUAL_SLIPS = {
+    slip: f"did you mean `{unit}`?"
+    for slip, unit in {
+        "bps": "bit/s", "kbps": "kbit/s", "Mbps": "Mbit/s", "KB": "kB", "bytes": "B", "percent": "%",
+        "pps": "packets/s", "seconds": "s", "sec": "s",
+    }.items()
+}  # fmt: skip
 _COMPARISONS = {"<": "<", "<=": "<=", "≤": "<=", ">": ">", ">=": ">=", "≥": ">=", "==": "==", "!=": "!="}
 
 
@@ -309,13 +316,13 @@ class _Parser:
         if match is not None:
             self.offset = match.end()
             unit = match.group("unit")
-            return {"percent": "%", "packet": "packets", "pps": "packets/s", "µs": "us"}.get(unit, unit)
+            return "packets" if unit == "packet" else unit
         match = _UNKNOWN_UNIT.match(self.text, self.offset)
         if match is not None and match.group("unit") not in RESERVED:
             self.fail(
                 f"unknown unit `{match.group('unit')}`",
                 match.start("unit"),
-                _nearest(match.group("unit"), list(UNITS)),
+                _USUAL_SLIPS.get(match.group("unit")) or _nearest(match.group("unit"), list(UNITS)),
             )
         return ""
 

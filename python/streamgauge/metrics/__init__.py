@@ -1,0 +1,19 @@
+"""Metrics: functions of records. `docs/metrics.md` lists them with formula, unit and layer."""
+
+from streamgauge.metrics.compute import compute
+from streamgauge.metrics.fairness import jain
+from streamgauge.metrics.interval import Interval, interval
+from streamgauge.metrics.names import METRICS, MetricName
+from streamgauge.metrics.result import FlowMetrics, StageMetrics, TrialMetrics
+
+__all__ = [
+    "METRICS",
+    "FlowMetrics",
+    "Interval",
+    "MetricName",
+    "StageMetrics",
+    "TrialMetrics",
+    "compute",
+    "interval",
+    "jain",
+]

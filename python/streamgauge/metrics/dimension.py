@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from streamgauge.units import Packets, Percent, Quantity, Rate, Size, Time
+
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
@@ -57,41 +59,36 @@ _NAMES = {
     PACKET_SIZE: "a packet size",
 }
 
-UNITS: dict[str, tuple[float, Dimension]] = {
-    "%": (0.01, PERCENT),
-    "percent": (0.01, PERCENT),
-    "pt": (0.01, PERCENT),
-    "ns": (1e-9, TIME),
-    "us": (1e-6, TIME),
-    "µs": (1e-6, TIME),
-    "ms": (1e-3, TIME),
-    "s": (1.0, TIME),
-    "min": (60.0, TIME),
-    "h": (3600.0, TIME),
-    "bit": (1.0, DATA),
-    "kbit": (1e3, DATA),
-    "Mbit": (1e6, DATA),
-    "Gbit": (1e9, DATA),
-    "B": (8.0, DATA),
-    "kB": (8e3, DATA),
-    "MB": (8e6, DATA),
-    "GB": (8e9, DATA),
-    "KiB": (8.0 * 1024, DATA),
-    "MiB": (8.0 * 1024**2, DATA),
-    "bit/s": (1.0, RATE),
-    "kbit/s": (1e3, RATE),
-    "Mbit/s": (1e6, RATE),
-    "Gbit/s": (1e9, RATE),
-    "B/s": (8.0, RATE),
-    "kB/s": (8e3, RATE),
-    "MB/s": (8e6, RATE),
-    "packet": (1.0, PACKETS),
-    "packets": (1.0, PACKETS),
-    "packets/s": (1.0, PACKET_RATE),
-    "pps": (1.0, PACKET_RATE),
-    "B/packet": (8.0, PACKET_SIZE),
-}
-"""Unit name: (canonical units in one, dimension). ``pt`` is a percentage point."""
+
+def _units() -> dict[str, tuple[float, Dimension]]:
+    kinds: list[tuple[type[Quantity], float, Dimension]] = [
+        (Percent, 0.01, PERCENT),
+        (Time, 1e-9, TIME),
+        (Size, 8.0, DATA),
+        (Rate, 1.0, RATE),
+        (Packets, 1.0, PACKETS),
+    ]
+    table = {
+        unit: (scale * base if base >= 1 else scale / round(1 / base), dimension)
+        for kind, base, dimension in kinds
+        for unit, scale in kind.units.items()
+    }
+    return table | {
+        "pt": (0.01, PERCENT),
+        "bit": (1.0, DATA),
+        "kbit": (1e3, DATA),
+        "Mbit": (1e6, DATA),
+        "B/s": (8.0, RATE),
+        "kB/s": (8e3, RATE),
+        "MB/s": (8e6, RATE),
+        "packets/s": (1.0, PACKET_RATE),
+        "B/packet": (8.0, PACKET_SIZE),
+    }
+
+
+UNITS: dict[str, tuple[float, Dimension]] = _units()
+"""Unit name: (canonical units in one, dimension): those of scenarios, and what their quotients need.
+``pt`` is a percentage point."""
 
 JSON_UNITS: dict[Dimension, tuple[str, float]] = {
     NUMBER: ("1", 1.0),

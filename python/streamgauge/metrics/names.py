@@ -58,6 +58,7 @@ METRICS: dict[str, MetricName] = _table(
     ("queue", DATA, "stage", "Queue depth", "M33"),
     ("queue_packets", PACKETS, "stage", "Queue depth", "M33"),
     ("queue_delay", TIME, "flow or stage", "Queueing delay", "M33"),
+    ("full_queue_delay", TIME, "stage", "Delay of a full queue", "M33"),
     ("sent", DATA, "flow", "Sent", "M7"),
     ("received", DATA, "flow", "Received", "M7"),
     ("lost", DATA, "flow", "Lost", "M3"),
@@ -65,6 +66,7 @@ METRICS: dict[str, MetricName] = _table(
     ("received_packets", PACKETS, "flow", "Packets received", "M8"),
     ("lost_packets", PACKETS, "flow", "Packets lost", "M3"),
     ("retransmitted", PERCENT, "flow", "Retransmitted share of what was sent", "M2"),
+    ("up_throughput", RATE, "flow", "Offered from player to server", "M1"),
     ("start", TIME, "flow", "First packet", "M7"),
 )
 """Every metric that `that:` and `figures:` may name."""

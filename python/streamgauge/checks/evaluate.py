@@ -1,0 +1,389 @@
+"""Verdicts.
+
+A comparison ``L >= R`` is decided on the margin d = L - R of each repetition (R - L for ``<=``), by the mean
+of d and its 95 % interval (Student's t):
+
+- it holds if the whole interval is on the right side of zero, and fails if all of it is on the wrong side;
+- it is undecided if zero lies inside;
+- without variation, or with one repetition, there is no interval and the value of d decides, and the verdict
+  says so.
+
+``L == R +- t`` is ``L >= R - t and L <= R + t``. ``not``, ``and``, ``or`` follow Kleene: an undecided part
+leaves the whole undecided only if it could turn it. The verdict is pass, fail or, where undecided,
+inconclusive. It is inconclusive besides when there is no valid trial or more than a third of the trials are
+invalid, here or in another scenario that the check reads, and when a term has nothing to measure.
+
+Repetitions of several scenarios are paired in the order of their seeds; n is the number of pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from streamgauge.checks.expression import Expression, parse
+from streamgauge.checks.result import CheckResult, Compared, Value, Verdict
+from streamgauge.checks.syntax import (
+    Call,
+    Chain,
+    Comparison,
+    Logical,
+    Negation,
+    Node,
+    Predicate,
+    Quantity,
+    Reference,
+)
+from streamgauge.checks.typing import dimension_of
+from streamgauge.checks.values import Repetition, Unmeasurable, value_of
+from streamgauge.metrics.dimension import UNITS, Dimension, say
+from streamgauge.metrics.interval import Interval, interval
+from streamgauge.metrics.result import TrialMetrics
+
+
+class TrialLike(Protocol):
+    """What every trial says of itself, also one that left nothing to measure."""
+
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def valid(self) -> bool: ...
+    @property
+    def why(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True)
+class InvalidTrial:
+    """A trial that left no record to measure: it counts as invalid."""
+
+    scenario: str
+    mode: str
+    seed: int
+    why: tuple[str, ...]
+    valid: bool = False
+
+
+def evaluate_all(scenarios: Iterable[Any], trials: Sequence[TrialLike]) -> list[CheckResult]:
+    """Every check of every scenario, once per mode in which the scenario has trials and the check applies.
+
+    Args:
+        scenarios: `streamgauge.scenario.Scenario` objects, or mappings in their normalised form.
+        trials: metrics of all trials, valid or not; those of scenarios that checks refer to included.
+    """
+    results = []
+    for scenario in scenarios:
+        data: Mapping[str, Any] = scenario if isinstance(scenario, Mapping) else scenario.normalised()
+        modes = dict.fromkeys(trial.mode for trial in trials if trial.scenario == data["id"])
+        for mode in modes:
+            for name, check in (data.get("checks") or {}).items():
+                if mode in (check.get("modes") or (mode,)):
+                    results.append(evaluate(name, check, str(data["id"]), mode, trials))
+    return results
+
+
+def evaluate(
+    name: str, check: Mapping[str, Any], scenario: str, mode: str, trials: Sequence[TrialLike]
+) -> CheckResult:
+    """One check's verdict in one mode.
+
+    Args:
+        name: the check's id.
+        check: its normalised form: `that`, `origin`, and the rest of `streamgauge.scenario.Check`.
+        scenario: the id of the scenario that it stands in.
+        mode: ``sim`` or ``emu``; trials of the other mode are left aside.
+        trials: metrics of trials, of this and of other scenarios.
+
+    Raises:
+        ExpressionError: if `that` is not in the grammar.
+    """
+    expression = parse(str(check["that"]))
+    groups = {
+        key: _Group.gather(key or scenario, mode, trials) for key in ("", *sorted(expression.scenarios()))
+    }
+    published = check.get("published") or {}
+    blank = CheckResult(
+        id=name,
+        scenario=scenario,
+        mode=mode,
+        verdict="inconclusive",
+        why="",
+        that=str(expression),
+        title=check.get("title"),
+        origin=str(check.get("origin", "predicted")),
+        strict=bool(check.get("strict", False)),
+        published=published if isinstance(published, Mapping) else {"value": published},
+        measured=None,
+        n=len(groups[""].valid),
+        trials=groups[""].total,
+        invalid=groups[""].invalid,
+        values={},
+        comparisons=(),
+        note=check.get("note"),
+    )
+    for group in groups.values():
+        if (reason := group.unusable()) is not None:
+            return replace(blank, why=reason)
+    pairs = min(len(group.valid) for group in groups.values())
+    repetitions: list[Repetition] = [
+        {key: group.valid[i] for key, group in groups.items()} for i in range(pairs)
+    ]
+    judged = _Judge(repetitions)
+    holds = judged.decide(expression.root)
+    verdict: Verdict = "inconclusive" if holds is None else "pass" if holds else "fail"
+    deciding = _deciding(judged.comparisons, holds)
+    values = _terms(expression, repetitions)
+    return replace(
+        blank,
+        verdict=verdict,
+        why=deciding.why,
+        measured=deciding.measured,
+        n=pairs,
+        values=values,
+        comparisons=tuple(judged.comparisons),
+        differs=_differs(check, values, blank.published),
+    )
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The trials of one scenario in one mode."""
+
+    scenario: str
+    mode: str
+    valid: list[TrialMetrics]
+    total: int
+
+    @classmethod
+    def gather(cls, scenario: str, mode: str, trials: Sequence[TrialLike]) -> _Group:
+        mine = [trial for trial in trials if trial.scenario == scenario and trial.mode == mode]
+        valid = [trial for trial in mine if isinstance(trial, TrialMetrics) and trial.valid]
+        return cls(scenario, mode, sorted(valid, key=lambda trial: trial.seed), len(mine))
+
+    @property
+    def invalid(self) -> int:
+        return self.total - len(self.valid)
+
+    def unusable(self) -> str | None:
+        if self.total == 0:
+            return f"{self.scenario} has no {self.mode} trial here; run it too"
+        if not self.valid:
+            return f"none of the {self.total} {self.mode} trials of {self.scenario} is valid"
+        if 3 * self.invalid > self.total:
+            which = f"{self.mode} trials of {self.scenario}"
+            return f"{self.invalid} of {self.total} {which} are invalid, more than a third"
+        return None
+
+
+class _Judge:
+    """Decides the parts of one expression and keeps every comparison."""
+
+    def __init__(self, repetitions: list[Repetition]) -> None:
+        self.repetitions = repetitions
+        self.comparisons: list[Compared] = []
+
+    def decide(self, node: Predicate) -> bool | None:
+        match node:
+            case Comparison():
+                compared = self._compare(node)
+                self.comparisons.append(compared)
+                return compared.holds
+            case Chain():
+                return _all([self.decide(link) for link in node.links])
+            case Negation():
+                inner = self.decide(node.operand)
+                return None if inner is None else not inner
+            case Logical():
+                parts = [self.decide(node.left), self.decide(node.right)]
+                if node.operator == "and":
+                    return _all(parts)
+                inverse = _all([None if part is None else not part for part in parts])
+                return None if inverse is None else not inverse
+        raise TypeError(f"{type(node).__name__} is no predicate")
+
+    def _compare(self, node: Comparison) -> Compared:
+        try:
+            left = [value_of(node.left, repetition) for repetition in self.repetitions]
+            right = [value_of(node.right, repetition) for repetition in self.repetitions]
+        except Unmeasurable as error:
+            return Compared(str(node), None, None, None, None, str(error))
+        dimension = _dimension(node)
+        a = Value(str(node.left), interval(left), dimension)
+        b = Value(str(node.right), interval(right), dimension)
+        differences = [x - y for x, y in zip(left, right, strict=True)]
+        within = [0.0] * len(right)
+        if node.within is not None:
+            size = node.within.canonical
+            within = [abs(y) * size for y in right] if node.within.unit == "%" else [size] * len(right)
+        operator = node.operator
+        if operator in (">=", ">"):
+            holds, margin = _side(differences, strictly=operator == ">")
+        elif operator in ("<=", "<"):
+            holds, margin = _side([-d for d in differences], strictly=operator == "<")
+        elif operator == "==" and node.within is not None:
+            # Of the two sides the one with less room tells how near it was.
+            sides = [
+                _side([t - d for d, t in zip(differences, within, strict=True)], strictly=False),
+                _side([t + d for d, t in zip(differences, within, strict=True)], strictly=False),
+            ]
+            holds = _all([side[0] for side in sides])
+            margin = min((side[1] for side in sides), key=lambda found: found.mean)
+        else:
+            holds, margin = _equal(differences)
+            holds = holds if operator == "==" or holds is None else not holds
+        # The side that was measured comes first in words, also in `0.5 % <= loss.a`.
+        if isinstance(node.left, Quantity):
+            a, b = b, a
+        told = Value(f"margin of {node}", margin, dimension)
+        return Compared(str(node), holds, a, b, told, _tell(node, holds, a, b, told))
+
+
+def _dimension(node: Comparison) -> Dimension:
+    left = dimension_of(node.left)
+    zero = isinstance(node.left, Quantity) and node.left.value == 0 and not node.left.unit
+    return dimension_of(node.right) if zero else left
+
+
+def _all(parts: list[bool | None]) -> bool | None:
+    if False in parts:
+        return False
+    return None if None in parts else True
+
+
+def _side(margins: list[float], *, strictly: bool) -> tuple[bool | None, Interval]:
+    found = interval(margins)
+    if found.half_width is None or found.no_variation:
+        return (found.mean > 0 if strictly else found.mean >= 0), found
+    low, high = found.mean - found.half_width, found.mean + found.half_width
+    if low > 0 or (low == 0 and not strictly):
+        return True, found
+    return (False if high < 0 or (high == 0 and strictly) else None), found
+
+
+def _equal(differences: list[float]) -> tuple[bool | None, Interval]:
+    """Equality without tolerance: proved by exact agreement alone, refuted by an interval without zero."""
+    found = interval(differences)
+    if found.half_width is None or found.no_variation:
+        return found.mean == 0, found
+    return (False if abs(found.mean) > found.half_width else None), found
+
+
+def _tell(node: Comparison, holds: bool | None, measured: Value, bound: Value, margin: Value) -> str:
+    said = f"{measured.text} is {measured.words()}"
+    other = node.left if measured.text == str(node.right) and isinstance(node.left, Quantity) else node.right
+    plain = isinstance(other, Quantity)
+    against = str(other) if plain else f"{bound.text}, {say(bound.interval.mean, bound.dimension)}"
+    operator = node.operator
+    if other is node.left:
+        operator = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}.get(operator, operator)
+    wanted = {
+        ">=": "at least", ">": "more than", "<=": "at most", "<": "less than", "==": "equal to",
+        "!=": "other than",
+    }[operator]  # fmt: skip
+    tolerance = f" +- {node.within}" if node.within is not None else ""
+    state = {True: "as claimed", False: "not as claimed", None: "undecided"}[holds]
+    text = f"{said}; claimed is {wanted} {against}{tolerance}: {state}"
+    if margin.interval.n < 2:
+        return f"{text}, by one trial and so without an interval"
+    if margin.interval.no_variation:
+        return f"{text}; the trials do not vary, so the value decides"
+    if holds is None:
+        return f"{text}, because the 95 % interval of the difference contains zero"
+    return text
+
+
+def _deciding(comparisons: list[Compared], holds: bool | None) -> Compared:
+    """The comparison that made the verdict; for a pass, the one with the least room."""
+    same = [compared for compared in comparisons if compared.holds is holds] or comparisons
+    if holds is not True:
+        return same[0]
+
+    def room(compared: Compared) -> float:
+        if compared.margin is None or compared.bound is None:
+            return float("inf")
+        scale = max(abs(compared.bound.interval.mean), abs(compared.margin.interval.mean), 1e-300)
+        return compared.margin.interval.mean / scale
+
+    return min(same, key=room)
+
+
+def _terms(expression: Expression, repetitions: list[Repetition]) -> dict[str, Value]:
+    """Every outermost metric or function of metrics."""
+    found: dict[str, Value] = {}
+
+    def visit(node: Node) -> None:
+        if isinstance(node, Reference | Call):
+            try:
+                values = [value_of(node, repetition) for repetition in repetitions]
+            except Unmeasurable:
+                return
+            found[str(node)] = Value(str(node), interval(values), dimension_of(node))
+            if isinstance(node, Reference) or len(node.arguments) == 1:
+                return
+        for child in node.children():
+            visit(child)
+
+    visit(expression.root)
+    return found
+
+
+def published_value(text: Any) -> tuple[float, Dimension | None]:
+    """A published number in canonical units; a number without a unit has no dimension of its own.
+
+    Raises:
+        ValueError: if it is not a number with a unit that we know.
+    """
+    if isinstance(text, int | float):
+        return float(text), None
+    number, _, unit = str(text).strip().partition(" ")
+    if unit and unit not in UNITS:
+        raise ValueError(f"unknown unit {unit!r} in {text!r}")
+    return (float(number) * UNITS[unit][0], UNITS[unit][1]) if unit else (float(number), None)
+
+
+def match_published(values: Mapping[str, Value], published: Mapping[str, Any]) -> dict[str, Value]:
+    """Our value beside each published one: by the flow's or metric's name; a lone one needs none."""
+    found: dict[str, Value] = {}
+    for key, text in published.items():
+        try:
+            _, dimension = published_value(text)
+        except ValueError:
+            continue
+        fitting = [v for v in values.values() if dimension is None or v.dimension == dimension]
+        named = [v for v in fitting if key in _words(v.text)]
+        chosen = named or (fitting if len(published) == 1 else [])
+        if chosen:
+            found[key] = chosen[0]
+    return found
+
+
+def _words(text: str) -> set[str]:
+    return {word for part in text.replace("(", " ").replace(")", " ").split() for word in part.split(".")}
+
+
+def _differs(
+    check: Mapping[str, Any], values: Mapping[str, Value], published: Mapping[str, Any]
+) -> str | None:
+    """Says so where ours lies further from the published value than the check's `tolerance`."""
+    if check.get("differs"):
+        return str(check["differs"])
+    if not check.get("tolerance"):
+        return None
+    allowed = published_value(check["tolerance"])[0]
+    parts = []
+    for key, value in match_published(values, published).items():
+        theirs = published_value(published[key])[0]
+        gap = value.interval.mean - theirs
+        if abs(gap) > allowed * abs(theirs):
+            label = "" if key == "value" else f"{key}: "
+            parts.append(
+                f"{label}published {published[key]}, ours {say(value.interval.mean, value.dimension)}"
+            )
+    if not parts:
+        return None
+    mechanism = f": {check['note']}" if check.get("note") else ""
+    return f"differs from the paper ({'; '.join(parts)}){mechanism}"

@@ -1,0 +1,245 @@
+"""What measuring yields: every metric of every flow and stage, over time and over the window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from streamgauge.metrics.dimension import DATA, json_value
+from streamgauge.metrics.frame import Floats, FlowInfo, Grid, Layer, StageInfo
+from streamgauge.metrics.names import METRICS
+
+
+@dataclass(frozen=True)
+class Series:
+    """A metric over the grid's samples, in canonical units (bit, s, packets, fractions).
+
+    Over any stretch of samples its value is Σ `numerator` / Σ `denominator`: bits over seconds for a rate,
+    bits over bits for a share, a sum over a count for a mean. Without a denominator it is a total. NaN
+    stands for "nothing to measure". `low` and `high` are the extremes inside each sample, if it has any.
+    """
+
+    numerator: Floats
+    denominator: Floats | None = None
+    low: Floats | None = None
+    high: Floats | None = None
+
+    def value(self, part: slice) -> float:
+        """The metric over a stretch of samples."""
+        total = float(self.numerator[part].sum())
+        if self.denominator is None:
+            return total
+        weight = float(self.denominator[part].sum())
+        return total / weight if weight > 0 else float("nan")
+
+    def samples(self) -> Floats:
+        """The metric in each sample of the grid."""
+        if self.denominator is None:
+            return self.numerator
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.denominator > 0, self.numerator / self.denominator, np.nan)
+
+    def extreme(self, part: slice, *, highest: bool) -> float:
+        """The greatest or least value in a stretch, inside samples where known; NaN if there is none."""
+        inside = self.high if highest else self.low
+        values = (self.samples() if inside is None else inside)[part]
+        values = values[np.isfinite(values)]
+        if not len(values):
+            return float("nan")
+        return float(values.max() if highest else values.min())
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The metrics of one flow or stage: those with a course in time, and those of the window alone."""
+
+    series: Mapping[str, Series]
+    scalars: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FlowMetrics(Measured):
+    """One flow's metrics."""
+
+    info: FlowInfo = field(kw_only=True)
+    rtt_source: str | None = None
+    """``probe``, ``event`` or ``path``: see `streamgauge.metrics.delay.round_trip`."""
+
+
+@dataclass(frozen=True)
+class StageMetrics(Measured):
+    """One bottleneck's metrics."""
+
+    info: StageInfo = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class TrialMetrics:
+    """All metrics of one trial."""
+
+    scenario: str
+    mode: str
+    seed: int
+    valid: bool
+    why: tuple[str, ...]
+    layer: Layer
+    grid: Grid
+    flows: Mapping[str, FlowMetrics]
+    stages: Mapping[str, StageMetrics]
+    jain: float
+    """Average index on mean offered less mean loss rate; NaN with fewer than two flows."""
+    jain_samples: Floats
+    jain_flows: tuple[str, ...]
+
+    def find(self, subject: str) -> Measured:
+        """A flow or a stage by name; a flow comes first.
+
+        Raises:
+            KeyError: naming what there is.
+        """
+        found = (
+            self.flows.get(subject)
+            or self.stages.get(subject)
+            or self.stages.get(subject.removeprefix("down."))
+        )
+        if found is None:
+            known = ", ".join([*self.flows, *self.stages])
+            raise KeyError(f"{self.scenario} has no flow or stage {subject!r}; it has {known}")
+        return found
+
+    def series(self, metric: str, subject: str = "") -> Series:
+        """A metric over time.
+
+        Raises:
+            KeyError: if there is no such subject, or the subject has no such metric over time.
+        """
+        if metric == "jain":
+            return Series(self.jain_samples, np.ones(len(self.grid)))
+        measured = self.find(subject)
+        if metric not in measured.series:
+            kind = "only a value over the window" if metric in measured.scalars else "nothing to measure"
+            raise KeyError(f"{metric}.{subject} has {kind} in {self.scenario}")
+        return measured.series[metric]
+
+    def value(
+        self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
+    ) -> float:
+        """A metric over the measurement window, or a stretch of it, in canonical units; NaN if unmeasurable.
+
+        Raises:
+            KeyError: if there is no such flow, stage or metric.
+            ValueError: if the stretch holds no sample.
+        """
+        whole = begin_s is None and end_s is None
+        if metric == "jain":
+            if whole:
+                return self.jain
+            found = self.jain_samples[self.grid.slice(begin_s, end_s)]
+            return float(np.nanmean(found)) if np.isfinite(found).any() else float("nan")
+        measured = self.find(subject)
+        if whole and metric in measured.scalars:
+            scalar = measured.scalars[metric]
+            return float("nan") if scalar is None else scalar
+        return self.series(metric, subject).value(self.grid.slice(begin_s, end_s))
+
+    def flow_json(self, name: str) -> dict[str, Any]:
+        """One flow's metrics over the window, JSON-ready: null where there is nothing to measure."""
+        flow = self.flows[name]
+        found: dict[str, Any] = {}
+        for key, (metric, how) in FLOW_KEYS.items():
+            found[key] = self._number(metric, name, how)
+        found["rtt_source"] = flow.rtt_source
+        return found
+
+    def stage_json(self, name: str) -> dict[str, Any]:
+        """One bottleneck's metrics over the window, JSON-ready."""
+        return {key: self._number(metric, name, how) for key, (metric, how) in STAGE_KEYS.items()}
+
+    def _number(self, metric: str, subject: str, how: str) -> float | None:
+        measured = self.find(subject)
+        if metric not in measured.series and metric not in measured.scalars:
+            return None
+        if how == "mean":
+            value = self.value(metric, subject)
+        else:
+            part = self.grid.slice()
+            value = self.series(metric, subject).extreme(part, highest=how == "max")
+        if not np.isfinite(value):
+            return None
+        dimension = METRICS[metric].dimension
+        number = json_value(value, dimension)[0]
+        # Bytes and packets were counted: say them as whole numbers.
+        counted = (dimension == DATA and metric != "queue") or metric.endswith("_packets")
+        return round(number) if counted and metric not in _MEANS else number
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything over the window, JSON-ready; keys end in their unit."""
+        return {
+            "scenario": self.scenario,
+            "mode": self.mode,
+            "seed": self.seed,
+            "valid": self.valid,
+            "layer": self.layer,
+            "window_s": [self.grid.begin_s, self.grid.end_s],
+            "sample_s": self.grid.sample_s,
+            "jain": self.jain if np.isfinite(self.jain) else None,
+            "flows": {name: self.flow_json(name) for name in self.flows},
+            "stages": {name: self.stage_json(name) for name in self.stages},
+        }
+
+
+_MEANS = frozenset({"queue", "queue_packets"})
+
+FLOW_KEYS: dict[str, tuple[str, str]] = {
+    "throughput_bps": ("throughput", "mean"),
+    "goodput_bps": ("goodput", "mean"),
+    "loss_bps": ("loss_rate", "mean"),
+    "loss_percent": ("loss", "mean"),
+    "gap_percent": ("gap", "mean"),
+    "sender_rate_bps": ("sender_rate", "mean"),
+    "receiver_rate_bps": ("receiver_rate", "mean"),
+    "sent_packets_per_s": ("packet_rate", "mean"),
+    "received_packets_per_s": ("receiver_packet_rate", "mean"),
+    "mean_packet_bytes": ("packet_size", "mean"),
+    "rtt_mean_s": ("rtt", "mean"),
+    "rtt_min_s": ("rtt", "min"),
+    "rtt_max_s": ("rtt", "max"),
+    "path_delay_mean_s": ("path_delay", "mean"),
+    "path_delay_max_s": ("path_delay", "max"),
+    "queue_delay_mean_s": ("queue_delay", "mean"),
+    "queue_delay_max_s": ("queue_delay", "max"),
+    "offered_bps": ("offered", "mean"),
+    "achieved_bps": ("achieved", "mean"),
+    "achieved_percent": ("achieved_share", "mean"),
+    "sent_bytes": ("sent", "mean"),
+    "received_bytes": ("received", "mean"),
+    "lost_bytes": ("lost", "mean"),
+    "sent_packets": ("sent_packets", "mean"),
+    "received_packets": ("received_packets", "mean"),
+    "lost_packets": ("lost_packets", "mean"),
+    "good_run_packets": ("good_run", "mean"),
+    "bad_run_packets": ("bad_run", "mean"),
+    "retransmitted_percent": ("retransmitted", "mean"),
+    "up_throughput_bps": ("up_throughput", "mean"),
+    "start_s": ("start", "mean"),
+}
+"""Key in JSON: (metric, what of it)."""
+
+STAGE_KEYS: dict[str, tuple[str, str]] = {
+    "offered_bps": ("offered", "mean"),
+    "achieved_bps": ("achieved", "mean"),
+    "achieved_percent": ("achieved_share", "mean"),
+    "queue_mean_bytes": ("queue", "mean"),
+    "queue_max_bytes": ("queue", "max"),
+    "queue_mean_packets": ("queue_packets", "mean"),
+    "queue_max_packets": ("queue_packets", "max"),
+    "queue_delay_mean_s": ("queue_delay", "mean"),
+    "queue_delay_max_s": ("queue_delay", "max"),
+    "full_queue_delay_s": ("full_queue_delay", "mean"),
+    "good_run_packets": ("good_run", "mean"),
+    "bad_run_packets": ("bad_run", "mean"),
+}
+"""Key in JSON: (metric, what of it)."""

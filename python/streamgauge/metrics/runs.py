@@ -1,0 +1,36 @@
+"""M6: the lengths of runs of delivered and of lost packets, the Gilbert model as measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Mean run lengths in packets; None where there is no such run."""
+
+    good_packets: float | None
+    bad_packets: float | None
+
+
+def run_lengths(lost: npt.NDArray[np.bool_]) -> Runs:
+    """Mean lengths of runs in a sequence of packets, in order of arrival.
+
+    A two-state chain with probabilities p_good, p_bad of staying has l_good = 1/(1 - p_good) and
+    l_bad = 1/(1 - p_bad), in packets, and loses l_bad / (l_good + l_bad) of all packets (Gilbert 1960;
+    De Cicco et al., Figure 2: 11.63 and 1.78). The estimate of each is packets in that state over runs of
+    it; the first and the last run are counted although the trial cuts them.
+    """
+    if len(lost) == 0:
+        return Runs(None, None)
+    changes = np.flatnonzero(np.diff(lost.astype(np.int8)))
+    begins_bad = bool(lost[0])
+    runs = len(changes) + 1
+    bad_runs = (runs + 1) // 2 if begins_bad else runs // 2
+    good_runs = runs - bad_runs
+    bad = int(lost.sum())
+    good = len(lost) - bad
+    return Runs(good / good_runs if good_runs else None, bad / bad_runs if bad_runs else None)
