@@ -1,6 +1,8 @@
 //! What the tests of this crate share: items, a sink that remembers, and specs in short.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod link;
+
 use std::collections::HashMap;
 
 use streamgauge_base::{

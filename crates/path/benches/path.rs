@@ -1,0 +1,107 @@
+//! What a packet costs in a path: criterion prints items/s, an item being one packet enqueued and dequeued.
+//!
+//! `cargo bench -p streamgauge-path`
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use streamgauge_base::{
+    BitRate, Direction, Duration, Ecn, Fate, FateSink, FlowId, Instant, Item, PacketId, StageId,
+};
+use streamgauge_path::Path;
+use streamgauge_path::spec::{
+    BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, QueueSpec, RateSpec, StageKind, StageSpec,
+};
+
+const PACKETS: u64 = 10_000;
+
+fn loss() -> StageSpec {
+    let model = LossModel::Gilbert { good_packets: 990.0, bad_packets: 10.0 };
+    StageSpec { name: "loss".into(), kind: StageKind::Loss(LossSpec { model, switches: vec![] }) }
+}
+
+fn bottleneck() -> StageSpec {
+    let rate = RateSpec::Constant(BitRate::from_bps(10_000_000));
+    let queue = QueueSpec::Droptail(Limit::Bytes(100_000));
+    let kind = StageKind::Bottleneck(BottleneckSpec { rate, queue, layer: Layer::Ethernet });
+    StageSpec { name: "bottleneck".into(), kind }
+}
+
+fn delay() -> StageSpec {
+    let spec = DelaySpec { delay: Duration::from_millis(20), steps: vec![] };
+    StageSpec { name: "delay".into(), kind: StageKind::Delay(spec) }
+}
+
+/// Counts and adds up, the least that a record does.
+#[derive(Default)]
+struct Tally {
+    fates: u64,
+    bytes: u64,
+}
+
+impl FateSink for Tally {
+    fn fate(&mut self, fate: &Fate) {
+        self.fates += 1;
+        self.bytes += u64::from(fate.item.bytes) + u64::from(fate.queue.bytes);
+    }
+    fn changed(&mut self, _: StageId, _: Instant, _: &'static str, _: f64, _: &'static str) {}
+}
+
+/// `PACKETS` at 2 % above the rate, so that the queue is full and now and then drops, called as a driver calls:
+/// at each arrival and at each time the path asks for.
+fn load(path: &mut Path, start: Instant, sink: &mut impl FateSink) -> u64 {
+    let mut departed = 0;
+    for index in 0..PACKETS {
+        let now = start + Duration::from_nanos(1_187_000) * index;
+        while path.next_event().is_some_and(|next| next <= now) {
+            while let Some(departure) = path.dequeue(now, sink) {
+                black_box(departure);
+                departed += 1;
+            }
+        }
+        let item = Item {
+            id: PacketId(index),
+            bytes: 1514,
+            ip_bytes: 1500,
+            hash: 0,
+            flow: FlowId(0),
+            copy: 0,
+            ecn: Ecn::NotEct,
+        };
+        path.enqueue(now, item, sink);
+    }
+    departed
+}
+
+fn benches(criterion: &mut Criterion) {
+    let paths: [(&str, Vec<StageSpec>); 5] = [
+        ("loss", vec![loss()]),
+        ("bottleneck", vec![bottleneck()]),
+        ("delay", vec![delay()]),
+        ("bottleneck+delay", vec![bottleneck(), delay()]),
+        ("loss+bottleneck+delay", vec![loss(), bottleneck(), delay()]),
+    ];
+    let mut group = criterion.benchmark_group("path");
+    group.throughput(Throughput::Elements(PACKETS));
+    for (name, stages) in paths {
+        let mut path = Path::new(&stages, StageId(0), 1, Direction::Down).expect("a valid path");
+        let (mut start, mut tally) = (Instant::ZERO, Tally::default());
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let departed = load(&mut path, start, &mut tally);
+                start += Duration::from_nanos(1_187_000) * PACKETS;
+                departed
+            });
+        });
+        black_box((tally.fates, tally.bytes));
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = all;
+    config = Criterion::default().sample_size(30).warm_up_time(std::time::Duration::from_millis(500))
+        .measurement_time(std::time::Duration::from_secs(2)).without_plots();
+    targets = benches
+}
+criterion_main!(all);

@@ -1,0 +1,140 @@
+//! Specifications: what is refused and in which words, the JSON form, and the pre-flight's form.
+
+mod common;
+
+use common::*;
+use streamgauge_base::{Direction, Outcome, StageId};
+use streamgauge_path::spec::{
+    DelaySpec, Limit, LossModel, LossSpec, PathSpec, RateSpec, StageKind, StageSpec,
+};
+use streamgauge_path::{Path, Problem, SpecError, without_loss};
+
+fn refusal(stages: &[StageSpec]) -> SpecError {
+    Path::new(stages, StageId(0), 1, Direction::Down).expect_err("this path cannot be built")
+}
+
+fn steps(steps: &[(u64, u64)]) -> RateSpec {
+    RateSpec::Steps(steps.iter().map(|&(at, rate)| (ns(at), bps(rate))).collect())
+}
+
+fn square(first: u64, second: u64, period: u64) -> RateSpec {
+    RateSpec::Square { first: bps(first), second: bps(second), period: ns(period) }
+}
+
+#[test]
+fn each_mistake_is_named() {
+    let link = |rate, limit| bottleneck(rate, limit);
+    let ten = Limit::Packets(10);
+    let mega = RateSpec::Constant(bps(1_000_000));
+    let switched = LossSpec {
+        model: LossModel::Bernoulli { probability: 0.1 },
+        switches: vec![(ns(5), true), (ns(5), false)],
+    };
+    let stepped = DelaySpec { delay: ns(1), steps: vec![(ns(9), ns(1)), (ns(3), ns(1))] };
+    let run = |which, mean| Problem::MeanRun { which, mean };
+    let unsorted = |list, index, at| Problem::NotAscending { list, index, at: ns(at) };
+    let cases = [
+        (bernoulli("bottleneck", 1.5), Problem::Probability(1.5)),
+        (bernoulli("bottleneck", -0.1), Problem::Probability(-0.1)),
+        (gilbert("bottleneck", 0.5, 2.0), run("good_packets", 0.5)),
+        (gilbert("bottleneck", 5.0, 0.0), run("bad_packets", 0.0)),
+        (gilbert("bottleneck", f64::INFINITY, 1.0), run("good_packets", f64::INFINITY)),
+        (stage("bottleneck", StageKind::Loss(switched)), unsorted("switches", 1, 5)),
+        (stage("bottleneck", StageKind::Delay(stepped)), unsorted("steps", 1, 3)),
+        (link(steps(&[]), ten), Problem::NoSteps),
+        (link(steps(&[(1, 8)]), ten), Problem::FirstStepLate(ns(1))),
+        (link(steps(&[(0, 8), (7, 9), (7, 8)]), ten), unsorted("rate", 2, 7)),
+        (link(square(1, 2, 1), ten), Problem::Period(ns(1))),
+        (link(square(0, 0, 10), ten), Problem::NoRate),
+        (link(steps(&[(0, 0), (5, 0)]), ten), Problem::NoRate),
+        (link(RateSpec::Constant(bps(0)), ten), Problem::NoRate),
+        (link(mega.clone(), Limit::Packets(0)), Problem::LimitPackets),
+        (link(mega.clone(), Limit::Bytes(33)), Problem::LimitBytes { bytes: 33 }),
+        (link(square(500_000, 1_000_000, 10), Limit::Time(ns(271_999))), Problem::LimitBytes { bytes: 33 }),
+        (StageSpec { name: String::new(), ..delay(ms(1)) }, Problem::EmptyName),
+    ];
+    for (stage, problem) in cases {
+        let name = stage.name.clone();
+        let expected = SpecError::Stage { direction: Direction::Down, stage: name, problem };
+        assert_eq!(refusal(&[delay(ms(1)), stage]), expected);
+    }
+    let nan = refusal(&[bernoulli("loss", f64::NAN)]);
+    assert!(matches!(nan, SpecError::Stage { problem: Problem::Probability(_), .. }));
+}
+
+#[test]
+fn what_just_fits_is_accepted() {
+    let mega = || RateSpec::Constant(bps(1_000_000));
+    let good = [
+        bernoulli("bottleneck", 1.0),
+        gilbert("bottleneck", 1.0, 1.0),
+        bottleneck(mega(), Limit::Packets(1)),
+        bottleneck(mega(), Limit::Bytes(34)),
+        bottleneck(mega(), Limit::Time(ns(272_000))),
+        bottleneck(square(0, 1, 2), Limit::Packets(1)),
+    ];
+    for stage in good {
+        assert!(Path::new(&[stage.clone()], StageId(0), 1, Direction::Down).is_ok(), "{stage:?}");
+    }
+}
+
+#[test]
+fn messages_name_the_stage_and_what_is_wrong() {
+    assert_eq!(
+        refusal(&[gilbert("loss", 0.5, 2.0)]).to_string(),
+        "path.down.loss: good_packets: a run has at least one packet, so its mean cannot be 0.5"
+    );
+    assert_eq!(
+        refusal(&[delay(ms(1)), delay(ms(2))]).to_string(),
+        "path.down: two stages are called \"delay\"; names are unique within it"
+    );
+    let none = Path::new(&[], StageId(0), 1, Direction::Up).unwrap_err();
+    assert_eq!(none.to_string(), "path.up: no stages; give at least one (a delay of zero is the plain wire)");
+    let many =
+        Path::new(&[delay(ms(1)), bernoulli("loss", 0.1)], StageId(255), 1, Direction::Up).unwrap_err();
+    assert_eq!(many, SpecError::TooManyStages(Direction::Up, 257));
+}
+
+#[test]
+fn json_as_a_scenario_is_lowered_to() {
+    let json = r#"{
+        "down": [
+            {"name": "loss", "kind": {"loss": {"model": {"gilbert": {"good_packets": 99.0, "bad_packets": 2.0}},
+                                               "switches": [[30000000000, false]]}}},
+            {"name": "bottleneck", "kind": {"bottleneck": {
+                "rate": {"square": {"first": 1000000, "second": 150000, "period": 20000000000}},
+                "queue": {"droptail": {"time": 300000000}}, "layer": "ip"}}},
+            {"name": "delay", "kind": {"delay": {"delay": 10000000, "steps": [[5, 6]]}}}],
+        "up": [{"name": "wire", "kind": {"delay": {"delay": 0}}}]}"#;
+    let spec: PathSpec = serde_json::from_str(json).unwrap();
+    assert!(Path::new(&spec.down, StageId(0), 1, Direction::Down).is_ok());
+    assert_eq!(spec, serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap());
+    let unknown = json.replace("\"layer\"", "\"layr\"");
+    assert!(serde_json::from_str::<PathSpec>(&unknown).unwrap_err().to_string().contains("layr"));
+}
+
+#[test]
+fn the_preflight_form_loses_nothing_and_never_changes() {
+    let stages = [
+        gilbert("loss", 3.0, 3.0),
+        bottleneck(square(1_000_000, 1, 2_000), Limit::Packets(50)),
+        stage(
+            "delay",
+            StageKind::Delay(DelaySpec { delay: ms(9), steps: vec![(ns(0), ms(20)), (ns(5), ms(1))] }),
+        ),
+    ];
+    let mut path = Path::new(&without_loss(&stages), StageId(0), 1, Direction::Down).unwrap();
+    let mut log = Log::default();
+    for id in 0..50 {
+        path.enqueue(at(0), item(id, 1514), &mut log);
+    }
+    let left = follow(&mut path, at(1 << 62), &mut log);
+    assert_eq!(left.len(), 50);
+    assert!(left.iter().zip(1..).all(|(left, n)| left.at == at(n * 12_112_000 + 20_000_000)));
+    assert_eq!(log.changes.len(), 3, "first values only");
+    assert_eq!(log.count(0, Outcome::Delivered), 50, "the ids of the stages are those of the real path");
+
+    let resting = [bottleneck(steps(&[(0, 0), (9, 300), (10, 500)]), Limit::Packets(50))];
+    let StageKind::Bottleneck(frozen) = &without_loss(&resting)[0].kind else { panic!("a bottleneck") };
+    assert_eq!(frozen.rate, RateSpec::Constant(bps(300)), "at rest there is nothing to measure");
+}
