@@ -74,7 +74,7 @@ fn what_just_fits_is_accepted() {
         bottleneck(square(0, 1, 2), Limit::Packets(1)),
     ];
     for stage in good {
-        assert!(Path::new(&[stage.clone()], StageId(0), 1, Direction::Down).is_ok(), "{stage:?}");
+        assert!(Path::new(std::slice::from_ref(&stage), StageId(0), 1, Direction::Down).is_ok(), "{stage:?}");
     }
 }
 
