@@ -1,0 +1,88 @@
+"""Windows, samples and layers as scenarios give them; what does not fit is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from streamgauge.errors import RecordError
+from streamgauge.metrics import METRICS, compute
+from synthetic import constant, record
+
+
+def test_the_window_is_honoured() -> None:
+    sent = constant(0, 50, 2, 4)
+    measure = {"window": ["3 s", "5 s"], "sample": "250 ms"}
+    metrics = compute(record(sent, flows=["a"], duration_s=10.0, measure=measure))
+    assert metrics.value("sent_packets", "a") == 50
+    assert metrics.to_json()["window_s"] == [3.0, 5.0]
+    assert metrics.value("sent_packets", "a", 0.0, 10.0) == 100
+    assert metrics.value("sent_packets", "a", 2.5, 3.0) == 25
+
+
+def test_a_window_without_a_sample_is_refused() -> None:
+    metrics = compute(record(constant(0, 50, 0, 4), flows=["a"], duration_s=4.0))
+    with pytest.raises(ValueError, match="holds no sample"):
+        metrics.value("throughput", "a", 1.0, 1.1)
+
+
+@pytest.mark.parametrize(
+    "measure", [{"window": ["5 s", "9 s"]}, {"sample": "0 s"}, {"layer": "tcp"}, {"window": ["1 kB", "2 s"]}]
+)
+def test_what_does_not_fit_is_refused(measure: dict[str, object]) -> None:
+    with pytest.raises(RecordError):
+        compute(record([], flows=["a"], duration_s=4.0, measure=measure))
+
+
+def test_a_record_without_a_column_is_refused() -> None:
+    made = record(constant(0, 50, 0, 1), flows=["a"], duration_s=1.0)
+    made.packets = made.packets.drop("flags")
+    with pytest.raises(RecordError, match="flags"):
+        compute(made)
+
+
+def test_unknown_subjects_are_named() -> None:
+    metrics = compute(record([], flows=["a"], duration_s=1.0))
+    with pytest.raises(KeyError, match="no flow or stage 'b'; it has a, bottleneck"):
+        metrics.value("throughput", "b")
+
+
+def test_codes_and_names_measure_alike() -> None:
+    """A record's codes may come as integers or as names in the legend's order."""
+    made = record(constant(0, 150, 0, 5) + constant(1, 90, 1, 4), flows=["a", "b"], duration_s=5.0)
+    plain = compute(made).to_json()
+    legend = {
+        "flow": ["a", "b", "other"], "dir": ["down", "up"], "fate": ["delivered", "dropped", "held"],
+        "stage": ["entry", "bottleneck", "delay", "up.delay"],
+        "cause": ["none", "queue_full", "random_loss", "aqm"],
+        "kind": ["media", "ack", "rtcp", "signalling", "probe", "cross", "other"],
+    }  # fmt: skip
+    made.packets = made.packets.with_columns(
+        pl.col(name).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
+        for name, names in legend.items()
+    )
+    assert compute(made).to_json() == plain
+    assert plain["flows"]["a"]["lost_packets"] > 0
+
+
+def test_every_named_metric_can_be_measured() -> None:
+    """`that:` may name any of them: each must be there, of what the table says it is of."""
+    made = record(constant(0, 150, 0, 5) + constant(1, 90, 0, 5), flows=["a", "b"], duration_s=5.0)
+    metrics = compute(made)
+    for name, metric in METRICS.items():
+        subjects = {
+            "flow": ["a"],
+            "stage": ["bottleneck"],
+            "flow or stage": ["a", "bottleneck"],
+            "trial": [""],
+        }
+        for subject in subjects[metric.of]:
+            if name != "rtt":
+                assert np.isfinite(metrics.value(name, subject)), (name, subject)
+
+
+def test_nothing_sent_is_null_not_zero() -> None:
+    found = compute(record([], flows=["a"], duration_s=1.0)).flow_json("a")
+    assert found["loss_percent"] is None
+    assert found["mean_packet_bytes"] is None
+    assert found["throughput_bps"] == 0
