@@ -1,0 +1,158 @@
+//! A stretch of a byte stream, addressed by sequence number. Filler costs one entry however long it is.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::Chunk;
+
+#[derive(Clone, Debug)]
+struct Piece {
+    start: u64,
+    end: u64,
+    /// Its head stands at `start`; every byte after the head is filler, whatever the chunk's own length.
+    data: Chunk,
+}
+
+/// Contiguous bytes `start..end`.
+#[derive(Clone, Debug)]
+pub struct ByteQueue {
+    pieces: VecDeque<Piece>,
+    start: u64,
+    end: u64,
+}
+
+impl ByteQueue {
+    /// Empty, at sequence number `start`.
+    pub fn new(start: u64) -> Self {
+        ByteQueue { pieces: VecDeque::new(), start, end: start }
+    }
+    /// First byte held.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+    /// One past the last byte held.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+    /// Bytes held.
+    pub fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Appends.
+    pub fn push(&mut self, chunk: Chunk) {
+        if chunk.is_empty() {
+            return;
+        }
+        let start = self.end;
+        self.end += chunk.len() as u64;
+        match self.pieces.back_mut() {
+            Some(last) if chunk.head().is_empty() => last.end = self.end,
+            _ => self.pieces.push_back(Piece { start, end: self.end, data: chunk }),
+        }
+    }
+
+    /// Forgets everything before `seq`.
+    pub fn release(&mut self, seq: u64) {
+        debug_assert!(self.start <= seq && seq <= self.end);
+        self.start = seq;
+        while self.pieces.front().is_some_and(|piece| piece.end <= seq) {
+            self.pieces.pop_front();
+        }
+    }
+
+    /// A copy of `seq..seq + len`, which must be held. Allocates only where there are real bytes; filler that
+    /// stands before a real byte becomes zeros.
+    pub fn slice(&self, seq: u64, len: u32) -> Chunk {
+        let end = seq + u64::from(len);
+        debug_assert!(self.start <= seq && end <= self.end);
+        let first = match self.pieces.len() {
+            0 | 1 => 0,
+            _ => self.pieces.partition_point(|piece| piece.end <= seq),
+        };
+        let mut bytes: Vec<u8> = Vec::new();
+        for piece in self.pieces.range(first..) {
+            if piece.start >= end {
+                break;
+            }
+            let head = piece.data.head();
+            let from = seq.saturating_sub(piece.start).min(head.len() as u64) as usize;
+            let to = (end - piece.start).min(head.len() as u64) as usize;
+            if from < to {
+                if bytes.is_empty() {
+                    bytes.reserve_exact(len as usize);
+                }
+                bytes.resize((piece.start + from as u64 - seq) as usize, 0);
+                bytes.extend_from_slice(&head[from..to]);
+            }
+        }
+        if bytes.is_empty() {
+            return Chunk::filler(len);
+        }
+        let filler = len - bytes.len() as u32;
+        Chunk::with_filler(bytes, filler)
+    }
+
+    /// Takes up to `max` bytes off the front, never past the end of what one `push` of real bytes began.
+    pub fn take(&mut self, max: usize) -> Option<Chunk> {
+        let piece = self.pieces.front_mut()?;
+        let len = (piece.end - self.start).min(max as u64).min(u64::from(u32::MAX));
+        if len == 0 {
+            return None;
+        }
+        let whole = self.start == piece.start && self.start + len == piece.end;
+        let chunk = if whole && piece.data.len() as u64 == len {
+            std::mem::take(&mut piece.data)
+        } else {
+            self.slice(self.start, len as u32)
+        };
+        self.release(self.start + len);
+        Some(chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filler_merges_and_slices_without_bytes() {
+        let mut queue = ByteQueue::new(100);
+        for _ in 0..1000 {
+            queue.push(Chunk::filler(1448));
+        }
+        assert_eq!((queue.pieces.len(), queue.len()), (1, 1_448_000));
+        assert_eq!(queue.slice(5000, 1448), Chunk::filler(1448));
+        queue.release(100 + 1_448_000);
+        assert_eq!((queue.pieces.len(), queue.len()), (0, 0));
+    }
+
+    #[test]
+    fn real_bytes_come_out_where_they_went_in_however_it_is_cut() {
+        let mut expected = Vec::new();
+        let mut queue = ByteQueue::new(7);
+        for i in 1..=9u8 {
+            queue.push(Chunk::with_filler([i, i, i], 4));
+            queue.push(Chunk::filler(2));
+            expected.extend_from_slice(&[i, i, i, 0, 0, 0, 0, 0, 0]);
+        }
+        for from in 0..expected.len() {
+            for len in 0..=expected.len() - from {
+                let chunk = queue.slice(7 + from as u64, len as u32);
+                assert_eq!(chunk.len(), len);
+                let mut flat = chunk.head().to_vec();
+                flat.resize(len, 0);
+                assert_eq!(flat, expected[from..from + len]);
+            }
+        }
+        for max in 1..12 {
+            let (mut copy, mut flat) = (queue.clone(), Vec::new());
+            while let Some(chunk) = copy.take(max) {
+                assert!(chunk.len() <= max);
+                let end = flat.len() + chunk.len();
+                flat.extend_from_slice(chunk.head());
+                flat.resize(end, 0);
+            }
+            assert_eq!(flat, expected);
+        }
+    }
+}

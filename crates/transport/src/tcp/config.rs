@@ -1,0 +1,73 @@
+//! What a connection may be told.
+
+use streamgauge_base::Duration;
+
+/// Which congestion controller governs the sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CongestionControl {
+    /// RFC 5681.
+    Reno,
+    /// RFC 9438, Linux's default since 2.6.19.
+    #[default]
+    Cubic,
+}
+
+/// Settings of one end. The defaults are Linux's, except that buffers do not autotune.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Largest payload of a segment in bytes. Default 1448: 1500 IP bytes with the timestamps option.
+    pub mss: u32,
+    /// Most bytes held between the peer and the reader, in bytes; the largest window ever advertised.
+    /// Default 6 MiB (the maximum of Linux's `tcp_rmem`).
+    pub receive_window: u64,
+    /// Most bytes written but not yet acknowledged, in bytes of payload. Default 4 MiB (the maximum of Linux's
+    /// `tcp_wmem`, which also counts its own overhead).
+    pub send_buffer: u64,
+    /// The controller. Default CUBIC.
+    pub congestion: CongestionControl,
+    /// Initial congestion window in segments. Default 10 (RFC 6928).
+    pub initial_window: u32,
+    /// Least value of the variance term 4 * RTTVAR of the retransmission timeout, as Linux applies its floor:
+    /// RTO >= SRTT + `min_rto`. Default 200 ms, where RFC 6298 section 2.4 asks for an RTO of at least 1 s.
+    pub min_rto: Duration,
+    /// Largest retransmission timeout, backed off. Default 120 s.
+    pub max_rto: Duration,
+    /// How long an acknowledgement may wait for a second full segment; zero acknowledges every segment at once.
+    /// Default 40 ms.
+    pub delayed_ack: Duration,
+    /// Most segments acknowledged at once at the start of a stream and after a pause of more than one RTO, before
+    /// delaying begins. The receive window bounds it too, as in Linux. Default 16.
+    pub quick_acks: u32,
+    /// Sends a short segment while another short one is unacknowledged (TCP_NODELAY). Default off.
+    pub no_delay: bool,
+    /// Shrinks the congestion window after a pause of more than one RTO (Linux's `tcp_slow_start_after_idle`;
+    /// RFC 5681 section 4.1). Default on.
+    pub slow_start_after_idle: bool,
+    /// Consecutive timeouts after which the connection gives up. Default 15 (Linux's `tcp_retries2`).
+    pub max_retries: u32,
+    /// Unanswered SYNs after which the connection gives up. Default 6 (Linux's `tcp_syn_retries`).
+    pub max_syn_retries: u32,
+    /// Initial sequence number on the wire. Default 0.
+    pub initial_sequence: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            mss: 1448,
+            receive_window: 6 << 20,
+            send_buffer: 4 << 20,
+            congestion: CongestionControl::default(),
+            initial_window: 10,
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_secs(120),
+            delayed_ack: Duration::from_millis(40),
+            quick_acks: 16,
+            no_delay: false,
+            slow_start_after_idle: true,
+            max_retries: 15,
+            max_syn_retries: 6,
+            initial_sequence: 0,
+        }
+    }
+}

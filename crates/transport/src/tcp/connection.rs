@@ -1,0 +1,443 @@
+//! One end of a connection.
+
+use streamgauge_base::{Chunk, Duration, Ecn, Instant};
+
+use super::config::Config;
+use super::congestion::{AnyController, Controller};
+use super::receiver::Receiver;
+use super::segment::{SackBlocks, Segment, Timestamps, flags};
+use super::sender::Sender;
+use super::seq;
+
+/// Before the first SYN is given up for lost (RFC 6298 section 2.1); doubles each time.
+const SYN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What a connection has to tell. Each is told once until it is true anew.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionEvent {
+    /// The handshake is done.
+    Opened,
+    /// There are bytes to read.
+    Readable,
+    /// A write that was cut short may go on.
+    Writable,
+    /// The peer will send no more, or the connection has failed. After `Finished` there may still be bytes to read,
+    /// and this end may go on writing.
+    Closed(CloseReason),
+}
+
+/// Why a stream ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CloseReason {
+    /// The peer closed and every byte has arrived.
+    Finished,
+    /// The peer reset the connection.
+    Reset,
+    /// The peer did not answer.
+    TimedOut,
+    /// This end called `abort`.
+    Aborted,
+}
+
+/// A connection's figures. Bytes and segments are those sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stats {
+    /// Congestion window in force, in bytes.
+    pub cwnd: u64,
+    /// Slow start threshold in bytes; `u64::MAX` before the first loss.
+    pub ssthresh: u64,
+    /// Bytes thought to be in the network (RFC 6675's pipe).
+    pub in_flight: u64,
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub srtt: Option<Duration>,
+    /// Round-trip time variation.
+    pub rttvar: Duration,
+    /// Least round-trip time seen; `None` before the first sample.
+    pub min_rtt: Option<Duration>,
+    /// The retransmission timeout, backed off.
+    pub rto: Duration,
+    /// Segments with payload or FIN, retransmissions included.
+    pub segments: u64,
+    /// Payload bytes, retransmissions included.
+    pub bytes: u64,
+    /// Segments sent again; SYNs are not counted.
+    pub retransmits: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into fast recovery.
+    pub recoveries: u64,
+    /// Zero-window probes.
+    pub probes: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Listen,
+    SynSent,
+    SynReceived,
+    /// Open in at least one direction; the halves know which.
+    Established,
+    Closed,
+}
+
+/// Events that wait for `poll_event`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    opened: bool,
+    readable: bool,
+    writable: bool,
+    closed: Option<CloseReason>,
+}
+
+/// One end of a TCP connection.
+///
+/// After every `handle`, `handle_timeout`, `write`, `read` and `close`, call [`poll_transmit`](Self::poll_transmit) until
+/// it returns `None`, then [`poll_event`](Self::poll_event) likewise, then ask [`poll_timeout`](Self::poll_timeout).
+/// Time never goes back between calls.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    config: Config,
+    state: State,
+    sender: Sender,
+    /// `None` until the peer's initial sequence number is known.
+    receiver: Option<Receiver>,
+    /// Our SYN's sequence number.
+    syn: u64,
+    syn_due: bool,
+    syn_sent: Instant,
+    syn_tries: u32,
+    syn_timer: Instant,
+    reset_due: bool,
+    /// The peer's clock, to be echoed.
+    peer_clock: u32,
+    pending: Pending,
+}
+
+impl Connection {
+    /// The end that opens: its SYN waits in `poll_transmit`.
+    pub fn connect(config: Config, now: Instant) -> Self {
+        let mut connection = Connection::new(config, State::SynSent, now);
+        connection.syn_due = true;
+        connection
+    }
+
+    /// The end that waits for a SYN.
+    pub fn listen(config: Config) -> Self {
+        Connection::new(config, State::Listen, Instant::ZERO)
+    }
+
+    fn new(config: Config, state: State, now: Instant) -> Self {
+        assert!(config.mss > 0 && config.receive_window > 0 && config.send_buffer > 0, "{config:?}");
+        let syn = seq::first(config.initial_sequence);
+        Connection {
+            sender: Sender::new(syn + 1, &config, now),
+            receiver: None,
+            state,
+            syn,
+            syn_due: false,
+            syn_sent: now,
+            syn_tries: 0,
+            syn_timer: Instant::FAR_FUTURE,
+            reset_due: false,
+            peer_clock: 0,
+            pending: Pending::default(),
+            config,
+        }
+    }
+
+    /// Offers bytes and returns how many the send buffer took; [`ConnectionEvent::Writable`] follows if not all.
+    /// Bytes written before the connection is open wait for it. After `close` none is taken.
+    pub fn write(&mut self, chunk: Chunk) -> usize {
+        if self.state == State::Closed { 0 } else { self.sender.write(chunk) }
+    }
+    /// How many bytes `write` would take now.
+    pub fn writable(&self) -> usize {
+        if self.state == State::Closed { 0 } else { self.sender.writable() as usize }
+    }
+    /// Reads up to `max` bytes; `None` if there is nothing. May return fewer than there are: read until `None`.
+    pub fn read(&mut self, max: usize) -> Option<Chunk> {
+        self.receiver.as_mut()?.read(max)
+    }
+    /// Bytes that can be read now.
+    pub fn readable(&self) -> usize {
+        self.receiver.as_ref().map_or(0, |receiver| receiver.readable() as usize)
+    }
+    /// Finishes our direction: a FIN follows what was written.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+    /// Ends the connection at once with a RST.
+    pub fn abort(&mut self) {
+        if self.state != State::Closed {
+            self.reset_due = matches!(self.state, State::Established | State::SynReceived);
+            self.fail(CloseReason::Aborted);
+        }
+    }
+    /// The handshake is done and the connection has not failed.
+    pub fn is_open(&self) -> bool {
+        self.state == State::Established
+    }
+    /// Both directions are finished, or the connection has failed. A finished end still answers a peer that
+    /// missed its last acknowledgement, so keep it while segments may be on the way.
+    pub fn is_closed(&self) -> bool {
+        let read = self.receiver.as_ref().is_some_and(Receiver::finished);
+        self.state == State::Closed || (self.sender.finished() && read)
+    }
+
+    /// What the connection has to tell; call until `None`.
+    pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        let pending = &mut self.pending;
+        if std::mem::take(&mut pending.opened) {
+            Some(ConnectionEvent::Opened)
+        } else if std::mem::take(&mut pending.readable) {
+            Some(ConnectionEvent::Readable)
+        } else if std::mem::take(&mut pending.writable) {
+            Some(ConnectionEvent::Writable)
+        } else {
+            pending.closed.take().map(ConnectionEvent::Closed)
+        }
+    }
+
+    /// When `handle_timeout` must be called; `None` for never. Calling it earlier does no harm.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let at = match self.state {
+            State::Closed | State::Listen => Instant::FAR_FUTURE,
+            State::SynSent | State::SynReceived => self.syn_timer,
+            State::Established => {
+                let delayed = self.receiver.as_ref().map_or(Instant::FAR_FUTURE, Receiver::deadline);
+                delayed.min(self.sender.timer())
+            }
+        };
+        (at != Instant::FAR_FUTURE).then_some(at)
+    }
+
+    /// Does whatever has fallen due at `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match self.state {
+            State::Closed | State::Listen => {}
+            State::SynSent | State::SynReceived => {
+                if now >= self.syn_timer {
+                    self.syn_timer = Instant::FAR_FUTURE;
+                    if self.syn_tries > self.config.max_syn_retries {
+                        self.fail(CloseReason::TimedOut);
+                    } else {
+                        self.syn_due = true;
+                    }
+                }
+            }
+            State::Established => {
+                if let Some(receiver) = &mut self.receiver {
+                    receiver.handle_timeout(now);
+                }
+                if self.sender.handle_timeout(now).is_err() {
+                    self.fail(CloseReason::TimedOut);
+                }
+            }
+        }
+    }
+
+    /// Takes a segment from the peer.
+    pub fn handle(&mut self, now: Instant, segment: &Segment) {
+        if segment.has(flags::RST) {
+            if !matches!(self.state, State::Closed | State::Listen) {
+                self.fail(CloseReason::Reset);
+            }
+            return;
+        }
+        match self.state {
+            State::Closed => {}
+            State::Listen => {
+                if segment.has(flags::SYN) && !segment.has(flags::ACK) {
+                    self.accept_syn(segment);
+                    self.state = State::SynReceived;
+                    self.syn_due = true;
+                }
+            }
+            State::SynSent => {
+                if segment.has(flags::SYN | flags::ACK) && segment.ack == (self.syn + 1) as u32 {
+                    self.accept_syn(segment);
+                    self.established(now, segment);
+                    self.demand_ack();
+                }
+            }
+            State::SynReceived => {
+                if segment.has(flags::SYN) {
+                    self.syn_due = true;
+                } else if segment.has(flags::ACK) && segment.ack == (self.syn + 1) as u32 {
+                    self.established(now, segment);
+                    self.transfer(now, segment);
+                }
+            }
+            State::Established => {
+                if segment.has(flags::SYN) {
+                    // Our acknowledgement of the peer's SYN was lost.
+                    self.demand_ack();
+                } else {
+                    self.transfer(now, segment);
+                }
+            }
+        }
+    }
+
+    fn accept_syn(&mut self, segment: &Segment) {
+        self.receiver = Some(Receiver::new(seq::first(segment.seq) + 1, &self.config));
+        self.peer_clock = segment.timestamps.value;
+    }
+
+    fn established(&mut self, now: Instant, segment: &Segment) {
+        self.state = State::Established;
+        self.syn_timer = Instant::FAR_FUTURE;
+        self.syn_due = false;
+        self.pending.opened = true;
+        let rtt = (self.syn_tries == 1).then(|| now - self.syn_sent);
+        // More than one lost SYN: start from one segment (RFC 5681 section 3.1, as Linux reads it).
+        let cautious = (self.syn_tries > 2).then(|| AnyController::new(&self.config, 1));
+        let edge = self.syn + 1 + u64::from(segment.window);
+        self.sender.open(now, edge, rtt, cautious);
+    }
+
+    fn demand_ack(&mut self) {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.demand_ack();
+        }
+    }
+
+    /// Takes a segment of an open connection.
+    fn transfer(&mut self, now: Instant, segment: &Segment) {
+        let Some(receiver) = &mut self.receiver else { return };
+        let at = seq::extend(receiver.next(), segment.seq);
+        if at <= receiver.acknowledged() {
+            // RFC 7323 section 4.3: echo the clock of the segment that the next acknowledgement answers.
+            self.peer_clock = segment.timestamps.value;
+        }
+        if segment.has(flags::ACK) {
+            let ack = seq::extend(self.sender.una(), segment.ack);
+            let blocks = segment.sack.as_slice().iter();
+            let blocks = blocks.map(|&(left, right)| (seq::extend(ack, left), seq::extend(ack, right)));
+            let echo = milliseconds(now).wrapping_sub(segment.timestamps.echo);
+            let echo = Duration::from_millis(u64::from(echo));
+            self.pending.writable |=
+                self.sender.on_ack(now, ack, ack + u64::from(segment.window), blocks, echo);
+        }
+        let fin = segment.has(flags::FIN);
+        if segment.payload.is_empty() && !fin {
+            if at < receiver.acknowledged() {
+                // A window probe, or a keep-alive: not acceptable, hence answered (RFC 9293 section 3.10.7.4).
+                receiver.demand_ack();
+            }
+            return;
+        }
+        let finished = receiver.finished();
+        if receiver.receive(now, at, &segment.payload, fin, self.sender.rto().timeout()) {
+            self.pending.readable |= receiver.readable() > 0;
+            if receiver.finished() && !finished {
+                self.pending.closed = Some(CloseReason::Finished);
+            }
+        }
+    }
+
+    fn fail(&mut self, reason: CloseReason) {
+        self.state = State::Closed;
+        self.pending.writable = false;
+        if !self.is_finished() {
+            self.pending.closed = Some(reason);
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.sender.finished() && self.receiver.as_ref().is_some_and(Receiver::finished)
+    }
+
+    /// The next segment for the peer; call until `None`.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        match self.state {
+            State::Listen => None,
+            State::SynSent | State::SynReceived => self.transmit_syn(now),
+            State::Established => self.transmit(now),
+            State::Closed => std::mem::take(&mut self.reset_due).then(|| {
+                let bits = flags::RST | flags::ACK;
+                self.segment(now, self.sender.next(), bits, Chunk::default(), 0, SackBlocks::default())
+            }),
+        }
+    }
+
+    fn transmit_syn(&mut self, now: Instant) -> Option<Segment> {
+        if !std::mem::take(&mut self.syn_due) {
+            return None;
+        }
+        self.syn_timer = now + SYN_TIMEOUT * (1 << self.syn_tries.min(6));
+        self.syn_tries += 1;
+        self.syn_sent = now;
+        let (bits, window) = match &mut self.receiver {
+            Some(receiver) => (flags::SYN | flags::ACK, receiver.acknowledge()),
+            None => (flags::SYN, self.config.receive_window.min(u64::from(u32::MAX)) as u32),
+        };
+        Some(self.segment(now, self.syn, bits, Chunk::default(), window, SackBlocks::default()))
+    }
+
+    fn transmit(&mut self, now: Instant) -> Option<Segment> {
+        let receiver = self.receiver.as_mut()?;
+        let (seq, bits, payload) = if let Some(outgoing) = self.sender.poll(now) {
+            let fin = if outgoing.fin { flags::FIN } else { 0 };
+            let push = if outgoing.push { flags::PSH } else { 0 };
+            (outgoing.seq, flags::ACK | fin | push, outgoing.payload)
+        } else if self.sender.take_probe() {
+            (self.sender.una() - 1, flags::ACK, Chunk::default())
+        } else if receiver.ack_due() {
+            (self.sender.next(), flags::ACK, Chunk::default())
+        } else {
+            return None;
+        };
+        // A full segment leaves no room for SACK blocks: they follow in an acknowledgement of their own.
+        let room = payload.is_empty() || payload.len() + SackBlocks::MAX_BYTES <= self.config.mss as usize;
+        let owed = !room && receiver.has_sack() && receiver.ack_due();
+        let sack = if room { receiver.take_sack() } else { SackBlocks::default() };
+        let window = receiver.acknowledge();
+        if owed {
+            receiver.demand_ack();
+        }
+        Some(self.segment(now, seq, bits, payload, window, sack))
+    }
+
+    fn segment(
+        &self,
+        now: Instant,
+        seq: u64,
+        flags: u8,
+        payload: Chunk,
+        window: u32,
+        sack: SackBlocks,
+    ) -> Segment {
+        let ack = self.receiver.as_ref().map_or(0, |receiver| receiver.next() as u32);
+        let timestamps = Timestamps { value: milliseconds(now), echo: self.peer_clock };
+        Segment { seq: seq as u32, ack, flags, window, sack, timestamps, payload, ecn: Ecn::NotEct }
+    }
+
+    /// Figures of the moment.
+    pub fn stats(&self) -> Stats {
+        let (rto, counts) = (self.sender.rto(), self.sender.counts());
+        Stats {
+            cwnd: self.sender.window(),
+            ssthresh: self.sender.controller().ssthresh(),
+            in_flight: self.sender.pipe(),
+            srtt: rto.srtt(),
+            rttvar: rto.rttvar(),
+            min_rtt: rto.srtt().map(|_| rto.min_rtt()),
+            rto: rto.timeout(),
+            segments: counts.segments,
+            bytes: counts.bytes,
+            retransmits: counts.retransmits,
+            retransmitted_bytes: counts.retransmitted_bytes,
+            timeouts: counts.timeouts,
+            recoveries: counts.recoveries,
+            probes: counts.probes,
+        }
+    }
+}
+
+/// The timestamp clock: milliseconds, wrapping.
+fn milliseconds(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}

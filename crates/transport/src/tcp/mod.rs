@@ -1,0 +1,49 @@
+//! A TCP connection as a state machine (RFC 9293), with the choices Linux makes where the RFCs leave one.
+//!
+//! What is modelled: the handshake, SACK (RFC 2018, 2883) with pipe-based loss recovery (RFC 6675) and
+//! proportional rate reduction (RFC 6937), limited transmit (RFC 3042), delayed ACKs, the retransmission timer
+//! (RFC 6298), timestamps (RFC 7323), flow control with window updates and zero-window probes, Nagle's algorithm
+//! in Minshall's form, idle restart, a bounded send buffer, and closing. Both ends are assumed to speak SACK and
+//! timestamps.
+//!
+//! Windows are counted in bytes, where Linux counts segments: the two agree for full-sized segments.
+//! Not modelled: simultaneous open, urgent data, receive-buffer autotuning and TIME-WAIT's 60 s (a closed
+//! connection goes on answering a retransmitted FIN for as long as its driver keeps it).
+//!
+//! ```
+//! use streamgauge_base::{Chunk, Duration, Instant};
+//! use streamgauge_transport::tcp::{Config, Connection, ConnectionEvent};
+//!
+//! let mut now = Instant::ZERO;
+//! let mut client = Connection::connect(Config::default(), now);
+//! let mut server = Connection::listen(Config::default());
+//! // A wire that takes 10 ms each way.
+//! for _ in 0..3 {
+//!     now = now + Duration::from_millis(10);
+//!     while let Some(segment) = client.poll_transmit(now) {
+//!         server.handle(now, &segment);
+//!     }
+//!     now = now + Duration::from_millis(10);
+//!     while let Some(segment) = server.poll_transmit(now) {
+//!         client.handle(now, &segment);
+//!     }
+//! }
+//! assert_eq!(server.poll_event(), Some(ConnectionEvent::Opened));
+//! assert_eq!(server.write(Chunk::filler(100_000)), 100_000);
+//! ```
+
+mod byte_queue;
+mod config;
+pub mod congestion;
+mod connection;
+mod receiver;
+mod rto;
+mod scoreboard;
+mod segment;
+mod send_buffer;
+mod sender;
+mod seq;
+
+pub use config::{Config, CongestionControl};
+pub use connection::{CloseReason, Connection, ConnectionEvent, Stats};
+pub use segment::{SackBlocks, Segment, Timestamps, flags};

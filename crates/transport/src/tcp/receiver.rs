@@ -1,0 +1,325 @@
+//! The receiving half: reassembly, the window, and when to acknowledge.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::{Chunk, Duration, Instant};
+
+use super::byte_queue::ByteQueue;
+use super::config::Config;
+use super::segment::SackBlocks;
+
+/// Bytes that arrived ahead of a gap: `[left, right)`.
+type Range = (u64, u64);
+/// How many ranges are remembered by recency; what is older is reported from the lowest up.
+const RECENT: usize = 4;
+
+/// Receiving state. Sequence numbers are 64 bits wide.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// In order and unread.
+    queue: ByteQueue,
+    /// The next sequence number expected, a FIN counted.
+    next: u64,
+    /// Right edge of the window as advertised; it never moves left.
+    edge: u64,
+    limit: u64,
+    mss: u64,
+    /// Ahead of a gap, ascending and apart.
+    ranges: VecDeque<Range>,
+    /// Those segments ahead of a gap that hold real bytes, ascending by sequence number.
+    held: Vec<(u64, Chunk)>,
+    /// A sequence number in each range of late, most recent first; 0 for none.
+    recent: [u64; RECENT],
+    /// What the last segment repeated (RFC 2883).
+    duplicate: Option<Range>,
+    fin: Option<u64>,
+    /// `next` when an acknowledgement last went out.
+    acknowledged: u64,
+    due: bool,
+    deadline: Instant,
+    delay: Duration,
+    quick: u32,
+    quick_limit: u32,
+    last_arrival: Option<Instant>,
+}
+
+impl Receiver {
+    /// For a stream whose first byte has sequence number `start`.
+    pub fn new(start: u64, config: &Config) -> Self {
+        let fit = config.receive_window / (2 * u64::from(config.mss));
+        Receiver {
+            queue: ByteQueue::new(start),
+            next: start,
+            edge: start + config.receive_window,
+            limit: config.receive_window,
+            mss: u64::from(config.mss),
+            ranges: VecDeque::new(),
+            held: Vec::new(),
+            recent: [0; RECENT],
+            duplicate: None,
+            fin: None,
+            acknowledged: start,
+            due: false,
+            deadline: Instant::FAR_FUTURE,
+            delay: config.delayed_ack,
+            quick: 0,
+            quick_limit: config.quick_acks.min(fit.clamp(2, u64::from(u32::MAX)) as u32),
+            last_arrival: None,
+        }
+    }
+
+    /// The acknowledgement number.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+    /// Highest acknowledgement number sent.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+    /// In-order bytes that wait for the reader.
+    pub fn readable(&self) -> u64 {
+        self.queue.len()
+    }
+    /// Everything up to the peer's FIN has arrived.
+    pub fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+    /// An acknowledgement must go out now.
+    pub fn ack_due(&self) -> bool {
+        self.due
+    }
+    /// When a delayed acknowledgement falls due.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+    /// Asks for an acknowledgement.
+    pub fn demand_ack(&mut self) {
+        self.due = true;
+    }
+    /// The delayed-acknowledgement timer, if it has expired.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if now >= self.deadline {
+            self.deadline = Instant::FAR_FUTURE;
+            self.due = true;
+        }
+    }
+
+    /// Takes a segment with payload or FIN; true if in-order data or the FIN became available. `rto` is this end's
+    /// own timeout: after a longer pause the peer has probably restarted from a small window.
+    pub fn receive(&mut self, now: Instant, seq: u64, payload: &Chunk, fin: bool, rto: Duration) -> bool {
+        let data_end = seq + payload.len() as u64;
+        let end = data_end + u64::from(fin);
+        if end <= self.next {
+            self.duplicate = Some((seq, end));
+            self.due = true;
+            return false;
+        }
+        if data_end > self.edge {
+            // Not ours to hold; the acknowledgement tells the peer where the window ends.
+            self.due = true;
+            return false;
+        }
+        if fin {
+            self.fin = Some(data_end);
+        }
+        let paused = self.last_arrival.is_none_or(|last| now.saturating_since(last) > rto);
+        if paused {
+            self.quick = self.quick_limit;
+        }
+        self.last_arrival = Some(now);
+        if seq > self.next {
+            self.hold(seq, end, payload);
+            self.due = true;
+            return false;
+        }
+        if seq < self.next {
+            self.duplicate = Some((seq, self.next));
+            self.due = true;
+        }
+        let mut data = payload.clone();
+        let fresh = if seq < self.next { data.split_off((self.next - seq) as usize) } else { data };
+        self.queue.push(fresh);
+        self.next = end;
+        if !self.ranges.is_empty() {
+            self.close_gap();
+            self.due = true;
+        }
+        self.schedule(now);
+        true
+    }
+
+    /// When in-order data is acknowledged (RFC 9293 section 3.8.6.3): at once in quick mode, on a FIN and for more
+    /// than one full segment; else after the delay.
+    fn schedule(&mut self, now: Instant) {
+        if self.quick > 0
+            || self.next - self.acknowledged > self.mss
+            || self.finished()
+            || self.delay == Duration::ZERO
+        {
+            self.due = true;
+        } else if self.deadline == Instant::FAR_FUTURE {
+            self.deadline = now + self.delay;
+        }
+    }
+
+    /// Keeps a segment that is ahead of a gap.
+    fn hold(&mut self, seq: u64, end: u64, payload: &Chunk) {
+        // Arrivals ahead of a gap mostly continue the highest range.
+        let mut at = match self.ranges.back() {
+            Some(&(left, _)) if left <= seq => self.ranges.len(),
+            _ => self.ranges.partition_point(|&(left, _)| left <= seq),
+        };
+        let mut merged = (seq, end);
+        if at > 0 && self.ranges[at - 1].1 >= seq {
+            at -= 1;
+            let (left, right) = self.ranges[at];
+            if right >= end {
+                self.duplicate = Some((seq, end));
+                self.note_recent(left, right, seq);
+                return;
+            }
+            merged.0 = left;
+            self.ranges[at].1 = end;
+        } else {
+            self.ranges.insert(at, merged);
+        }
+        while let Some(&(left, right)) = self.ranges.get(at + 1) {
+            if left > merged.1 {
+                break;
+            }
+            merged.1 = merged.1.max(right);
+            self.ranges.remove(at + 1);
+        }
+        self.ranges[at] = merged;
+        self.note_recent(merged.0, merged.1, seq);
+        if !payload.head().is_empty() {
+            let slot = self.held.partition_point(|&(start, _)| start <= seq);
+            self.held.insert(slot, (seq, payload.clone()));
+        }
+    }
+
+    /// The range `[left, right)`, in which `seq` just arrived, becomes the most recent (RFC 2018 section 4).
+    fn note_recent(&mut self, left: u64, right: u64, seq: u64) {
+        let mut kept = [0; RECENT];
+        kept[0] = seq;
+        let others = self.recent.iter().filter(|&&point| point != 0 && !(left..right).contains(&point));
+        for (slot, &point) in kept[1..].iter_mut().zip(others) {
+            *slot = point;
+        }
+        self.recent = kept;
+    }
+
+    /// Moves into the queue whatever has become contiguous.
+    fn close_gap(&mut self) {
+        while let Some(&(left, right)) = self.ranges.front() {
+            if left > self.next {
+                break;
+            }
+            self.ranges.pop_front();
+            if right > self.next {
+                self.deliver(right);
+            }
+        }
+        if self.ranges.is_empty() {
+            self.recent = [0; RECENT];
+            self.held.clear();
+        }
+    }
+
+    fn deliver(&mut self, end: u64) {
+        let data_end = self.fin.map_or(end, |fin| fin.min(end));
+        let count = self.held.partition_point(|&(start, _)| start < data_end);
+        for (start, mut chunk) in self.held.drain(..count) {
+            let at = self.queue.end();
+            if start + chunk.len() as u64 <= at {
+                continue;
+            }
+            if start > at {
+                push_filler(&mut self.queue, start - at);
+            } else if start < at {
+                chunk = chunk.split_off((at - start) as usize);
+            }
+            self.queue.push(chunk);
+        }
+        let at = self.queue.end();
+        push_filler(&mut self.queue, data_end.saturating_sub(at));
+        self.next = end;
+    }
+
+    /// Reads up to `max` bytes.
+    pub fn read(&mut self, max: usize) -> Option<Chunk> {
+        let chunk = self.queue.take(max)?;
+        // A window update is worth a segment once the window doubles by it, as in Linux.
+        let open = self.edge - self.next.min(self.edge);
+        if 2 * open <= self.limit && !self.finished() {
+            let edge = self.next_edge();
+            self.due |= edge > self.edge && edge - self.next >= 2 * open;
+        }
+        Some(chunk)
+    }
+
+    /// The right edge to advertise: moved only by a worthwhile step, against silly windows (RFC 9293 section
+    /// 3.8.6.2.2).
+    fn next_edge(&self) -> u64 {
+        let edge = self.queue.start() + self.limit;
+        if edge.saturating_sub(self.edge) >= self.mss.min(self.limit / 2) { edge } else { self.edge }
+    }
+
+    /// The window to send, in bytes from `next`. An acknowledgement goes out with it.
+    pub fn acknowledge(&mut self) -> u32 {
+        self.edge = self.next_edge();
+        self.acknowledged = self.next;
+        self.due = false;
+        self.deadline = Instant::FAR_FUTURE;
+        self.quick = self.quick.saturating_sub(1);
+        self.edge.saturating_sub(self.next).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// True if `take_sack` has something to say.
+    pub fn has_sack(&self) -> bool {
+        self.duplicate.is_some() || !self.ranges.is_empty()
+    }
+
+    /// The SACK blocks to send: a repeated stretch first if there is one (RFC 2883), then ranges, most recently
+    /// extended first (RFC 2018 section 4).
+    pub fn take_sack(&mut self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if let Some((left, right)) = self.duplicate.take() {
+            blocks.push(left as u32, right as u32);
+        }
+        if self.ranges.is_empty() {
+            return blocks;
+        }
+        let mut reported = [u64::MAX; RECENT];
+        for (i, &point) in self.recent.iter().enumerate().filter(|&(_, &point)| point != 0) {
+            let at = self.ranges.partition_point(|&(left, _)| left <= point);
+            if at == 0 || self.ranges[at - 1].1 <= point {
+                continue;
+            }
+            let (left, right) = self.ranges[at - 1];
+            reported[i] = left;
+            blocks.push(left as u32, right as u32);
+        }
+        for &(left, right) in self.ranges.iter().take(SackBlocks::MAX + RECENT) {
+            if blocks.as_slice().len() == SackBlocks::MAX {
+                break;
+            }
+            if !reported.contains(&left) {
+                blocks.push(left as u32, right as u32);
+            }
+        }
+        blocks
+    }
+}
+
+fn push_filler(queue: &mut ByteQueue, mut bytes: u64) {
+    while bytes > 0 {
+        let part = bytes.min(u64::from(u32::MAX)) as u32;
+        queue.push(Chunk::filler(part));
+        bytes -= u64::from(part);
+    }
+}
+
+#[cfg(test)]
+#[path = "receiver_tests.rs"]
+mod tests;

@@ -1,0 +1,380 @@
+//! What is outstanding: which segments arrived, which are lost, which went out again (RFC 6675).
+//!
+//! Every operation is O(1) amortised over the life of a segment. An acknowledgement pops from the front; a SACK
+//! block is walked only where it differs from a block of the previous acknowledgement; a cursor passes over each
+//! segment once to judge it lost and once to send it again.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::Instant;
+
+/// The receiver holds it (SACK).
+const SACKED: u8 = 1;
+/// Judged lost.
+const LOST: u8 = 2;
+/// Sent again since it was judged lost, and that copy is in flight.
+const RESENT: u8 = 4;
+/// Sent more than once, so that its round trip says nothing (Karn).
+const AMBIGUOUS: u8 = 8;
+/// Ends with a FIN, which takes one sequence number.
+const FIN: u8 = 16;
+
+/// Segments that must be SACKed above one before it is lost (RFC 6675 section 5). Counted in segments as Linux does;
+/// for full-sized ones that is the RFC's rule of more than two segments' worth of bytes.
+const DUP_THRESH: usize = 3;
+
+/// One segment outstanding.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// First sequence number.
+    pub start: u64,
+    /// Sequence numbers taken, a FIN included.
+    pub len: u32,
+    state: u8,
+    /// When it was last sent.
+    pub at: Instant,
+}
+
+impl Sent {
+    /// One past its last sequence number.
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.len)
+    }
+    /// It ends with a FIN.
+    pub fn has_fin(&self) -> bool {
+        self.state & FIN != 0
+    }
+    fn is(&self, bit: u8) -> bool {
+        self.state & bit != 0
+    }
+}
+
+/// What an acknowledgement taught.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Learned {
+    /// Bytes newly known to have arrived.
+    pub delivered: u64,
+    /// The cumulative acknowledgement covers a segment that was sent more than once.
+    pub ambiguous: bool,
+    /// When the first and the last of the newly arrived segments that were sent once had been sent.
+    pub sent: Option<(Instant, Instant)>,
+}
+
+impl Learned {
+    fn arrived(&mut self, sent: &Sent) {
+        self.delivered += u64::from(sent.len);
+        if !sent.is(AMBIGUOUS) {
+            let first = self.sent.map_or(sent.at, |(first, _)| first);
+            self.sent = Some((first, sent.at));
+        }
+    }
+}
+
+/// The segments outstanding, oldest first, and sums over them.
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    ring: VecDeque<Sent>,
+    /// Index of the ring's front, counted from the connection's start; cursors count alike.
+    base: u64,
+    outstanding: u64,
+    sacked: u64,
+    lost: u64,
+    resent: u64,
+    /// Starts of the highest SACKed segments, highest first; 0 for none.
+    top: [u64; DUP_THRESH],
+    /// Everything before it has been judged as `top` stands.
+    judged: u64,
+    /// No lost segment before it waits to be sent again.
+    resend: u64,
+    /// The blocks of the last acknowledgement that had any.
+    known: [(u64, u64); 4],
+}
+
+impl Scoreboard {
+    /// Bytes sent and not cumulatively acknowledged.
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+    /// RFC 6675's pipe: bytes thought to be in the network.
+    pub fn pipe(&self) -> u64 {
+        self.outstanding + self.resent - self.sacked - self.lost
+    }
+    /// Bytes judged lost and not yet known to have arrived.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+    /// True if nothing is outstanding.
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// A segment goes out for the first time.
+    pub fn push(&mut self, start: u64, len: u32, fin: bool, at: Instant) {
+        self.ring.push_back(Sent { start, len, state: if fin { FIN } else { 0 }, at });
+        self.outstanding += u64::from(len);
+    }
+
+    /// Takes the cumulative acknowledgement `ack`.
+    pub fn acknowledge(&mut self, ack: u64, learned: &mut Learned) {
+        while let Some(front) = self.ring.front_mut() {
+            if front.end() > ack {
+                if front.start < ack {
+                    // Part of a segment, after a receiver trimmed it: what is left stays as it is.
+                    let cut = (ack - front.start) as u32;
+                    let part = Sent { len: cut, ..*front };
+                    front.start = ack;
+                    front.len -= cut;
+                    self.forget(&part, learned);
+                }
+                break;
+            }
+            let front = *front;
+            self.ring.pop_front();
+            self.base += 1;
+            self.forget(&front, learned);
+        }
+        if learned.ambiguous {
+            // Segments behind a hole that was filled waited for it; their time since sending is no round trip.
+            learned.sent = None;
+        }
+        self.judged = self.judged.max(self.base);
+        self.resend = self.resend.max(self.base);
+    }
+
+    fn forget(&mut self, sent: &Sent, learned: &mut Learned) {
+        let len = u64::from(sent.len);
+        self.outstanding -= len;
+        learned.ambiguous |= sent.is(AMBIGUOUS);
+        if sent.is(SACKED) {
+            self.sacked -= len;
+            return;
+        }
+        learned.arrived(sent);
+        if sent.is(LOST) {
+            self.lost -= len;
+        }
+        if sent.is(RESENT) {
+            self.resent -= len;
+        }
+    }
+
+    /// Takes the SACK block `[left, right)`. Blocks at or below the cumulative acknowledgement (RFC 2883) teach
+    /// nothing and change nothing.
+    pub fn sack(&mut self, left: u64, right: u64, learned: &mut Learned) {
+        let mut from = left;
+        for &(known_left, known_right) in &self.known {
+            if known_left <= from && from < known_right {
+                from = known_right;
+            }
+        }
+        if from >= right {
+            return;
+        }
+        let mut i = match self.ring.back() {
+            // The usual block grows at its right end, near the newest segment.
+            Some(last) if last.start == from => self.ring.len() - 1,
+            _ => self.ring.partition_point(|sent| sent.start < from),
+        };
+        while let Some(sent) = self.ring.get_mut(i) {
+            if sent.end() > right {
+                break;
+            }
+            if !sent.is(SACKED) {
+                let len = u64::from(sent.len);
+                learned.arrived(sent);
+                self.sacked += len;
+                if sent.is(LOST) {
+                    self.lost -= len;
+                }
+                if sent.is(RESENT) {
+                    self.resent -= len;
+                }
+                sent.state = (sent.state & !(LOST | RESENT)) | SACKED;
+                let start = sent.start;
+                self.raise_top(start);
+            }
+            i += 1;
+        }
+    }
+
+    /// Ends the blocks of one acknowledgement: the next compares with `blocks`.
+    pub fn remember(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
+        self.known = Default::default();
+        for (slot, block) in self.known.iter_mut().zip(blocks) {
+            *slot = block;
+        }
+    }
+
+    fn raise_top(&mut self, start: u64) {
+        let mut start = start;
+        for slot in &mut self.top {
+            if start > *slot {
+                std::mem::swap(slot, &mut start);
+            }
+        }
+    }
+
+    /// Judges segments lost that have `DUP_THRESH` SACKed ones above them; true if there are new ones.
+    pub fn judge(&mut self) -> bool {
+        let frontier = self.top[DUP_THRESH - 1];
+        let before = self.lost;
+        while let Some(sent) = self.ring.get_mut((self.judged - self.base) as usize) {
+            if sent.start >= frontier {
+                break;
+            }
+            if !sent.is(SACKED | LOST) {
+                sent.state |= LOST;
+                self.lost += u64::from(sent.len);
+            }
+            self.judged += 1;
+        }
+        self.lost > before
+    }
+
+    /// The timer expired: whatever is not SACKed is lost. If even the oldest is SACKed the receiver has reneged
+    /// (RFC 2018 section 8), and what it reported is forgotten.
+    pub fn lose_all(&mut self) {
+        if self.ring.front().is_some_and(|sent| sent.is(SACKED)) {
+            self.sacked = 0;
+            self.top = Default::default();
+            self.ring.iter_mut().for_each(|sent| sent.state &= !SACKED);
+        }
+        self.known = Default::default();
+        self.lost = 0;
+        self.resent = 0;
+        for sent in self.ring.iter_mut().filter(|sent| !sent.is(SACKED)) {
+            sent.state = (sent.state & !RESENT) | LOST;
+            self.lost += u64::from(sent.len);
+        }
+        self.resend = self.base;
+        self.judged = self.base + self.ring.len() as u64;
+    }
+
+    /// The oldest lost segment that waits to be sent again, and whether it is the oldest outstanding.
+    pub fn next_lost(&mut self) -> Option<(Sent, bool)> {
+        while self.resend < self.judged {
+            let sent = self.ring.get((self.resend - self.base) as usize)?;
+            if sent.is(LOST) && !sent.is(RESENT) {
+                return Some((*sent, self.resend == self.base));
+            }
+            self.resend += 1;
+        }
+        None
+    }
+
+    /// What `next_lost` returned goes out again at `now`.
+    pub fn resent(&mut self, now: Instant) {
+        let sent = &mut self.ring[(self.resend - self.base) as usize];
+        sent.state |= RESENT | AMBIGUOUS;
+        sent.at = now;
+        self.resent += u64::from(sent.len);
+        self.resend += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn board(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for i in 0..segments {
+            board.push(1 + i * u64::from(MSS), MSS, false, Instant::from_nanos(i));
+        }
+        board
+    }
+
+    fn edge(segment: u64) -> u64 {
+        1 + segment * u64::from(MSS)
+    }
+
+    /// Whatever happened, the sums are those of the ring.
+    fn audit(board: &Scoreboard) {
+        let sum = |bit: u8| board.ring.iter().filter(|s| s.is(bit)).map(|s| u64::from(s.len)).sum::<u64>();
+        assert_eq!((board.sacked, board.lost, board.resent), (sum(SACKED), sum(LOST), sum(RESENT)));
+        assert_eq!(board.outstanding, board.ring.iter().map(|s| u64::from(s.len)).sum::<u64>());
+    }
+
+    #[test]
+    fn the_third_segment_sacked_above_makes_one_lost() {
+        let mut board = board(10);
+        for (n, lost) in [(2, 0), (3, 0), (4, 1000)] {
+            let mut learned = Learned::default();
+            board.sack(edge(1), edge(n), &mut learned);
+            board.remember([(edge(1), edge(n))].into_iter());
+            assert_eq!(learned.delivered, 1000);
+            assert_eq!(board.judge(), lost > 0);
+            assert_eq!(board.lost(), lost);
+            audit(&board);
+        }
+        assert_eq!(board.pipe(), 10_000 - 3_000 - 1_000);
+        let (sent, oldest) = board.next_lost().unwrap();
+        assert_eq!((sent.start, oldest), (1, true));
+        board.resent(Instant::from_nanos(99));
+        assert!(board.next_lost().is_none());
+        assert_eq!(board.pipe(), 7_000);
+        let mut learned = Learned::default();
+        board.acknowledge(edge(4), &mut learned);
+        assert_eq!((learned.delivered, learned.ambiguous, learned.sent), (1000, true, None));
+        assert_eq!(board.pipe(), 6_000);
+        audit(&board);
+    }
+
+    #[test]
+    fn several_holes_are_found_and_resent_in_order() {
+        let mut board = board(12);
+        let mut learned = Learned::default();
+        for (left, right) in [(9, 12), (5, 6), (2, 3)] {
+            board.sack(edge(left), edge(right), &mut learned);
+        }
+        assert_eq!(learned.delivered, 5_000);
+        board.judge();
+        let mut starts = Vec::new();
+        while let Some((sent, _)) = board.next_lost() {
+            starts.push(sent.start);
+            board.resent(Instant::from_nanos(50));
+        }
+        assert_eq!(starts, [0, 1, 3, 4, 6, 7, 8].map(edge));
+        audit(&board);
+    }
+
+    #[test]
+    fn a_timeout_loses_all_but_what_is_sacked_and_forgets_reneged_blocks() {
+        let mut board = board(6);
+        let mut learned = Learned::default();
+        board.sack(edge(2), edge(4), &mut learned);
+        board.lose_all();
+        assert_eq!((board.lost(), board.pipe()), (4_000, 0));
+        audit(&board);
+        board.acknowledge(edge(2), &mut learned);
+        board.lose_all();
+        assert_eq!((board.lost(), board.sacked), (4_000, 0));
+        audit(&board);
+        // The same block counts anew.
+        let mut again = Learned::default();
+        board.sack(edge(2), edge(4), &mut again);
+        assert_eq!(again.delivered, 2_000);
+    }
+
+    #[test]
+    fn a_partial_acknowledgement_trims_the_oldest() {
+        let mut board = board(3);
+        let mut learned = Learned::default();
+        board.acknowledge(edge(0) + 300, &mut learned);
+        assert_eq!((learned.delivered, board.outstanding()), (300, 2_700));
+        audit(&board);
+    }
+
+    #[test]
+    fn old_and_duplicate_blocks_teach_nothing() {
+        let mut board = board(8);
+        let mut learned = Learned::default();
+        board.acknowledge(edge(4), &mut learned);
+        let mut nothing = Learned::default();
+        board.sack(edge(1), edge(3), &mut nothing);
+        assert_eq!((nothing.delivered, board.pipe()), (0, 4_000));
+        audit(&board);
+    }
+}

@@ -1,0 +1,468 @@
+//! The sending half: what may go out when, loss recovery and the retransmission timer.
+
+use streamgauge_base::{Chunk, Duration, Instant};
+
+use super::config::Config;
+use super::congestion::{Ack, AnyController, Controller};
+use super::rto::Rto;
+use super::scoreboard::{Learned, Scoreboard};
+use super::send_buffer::SendBuffer;
+
+/// What the sender wants on the wire.
+#[derive(Debug)]
+pub struct Outgoing {
+    pub seq: u64,
+    pub payload: Chunk,
+    pub fin: bool,
+    /// It empties the send buffer.
+    pub push: bool,
+}
+
+/// The peer has not answered for too long.
+#[derive(Debug)]
+pub struct GaveUp;
+
+/// Proportional rate reduction (RFC 6937): meters one recovery so that the window reaches the threshold by its end.
+#[derive(Clone, Copy, Debug)]
+struct Reduction {
+    /// Bytes outstanding when it began (RecoverFS).
+    start: u64,
+    /// Bytes that arrived since.
+    delivered: u64,
+    /// Bytes sent since.
+    out: u64,
+    window: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Open,
+    /// Fast recovery, until everything outstanding at its start is acknowledged.
+    Recovery(Reduction),
+    /// After a timeout, likewise.
+    Loss,
+}
+
+/// Counts of one sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    pub segments: u64,
+    pub bytes: u64,
+    pub retransmits: u64,
+    pub retransmitted_bytes: u64,
+    pub timeouts: u64,
+    pub recoveries: u64,
+    pub probes: u64,
+}
+
+/// Sending state. Sequence numbers are 64 bits wide.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    buffer: SendBuffer,
+    board: Scoreboard,
+    controller: AnyController,
+    rto: Rto,
+    phase: Phase,
+    /// The phase ends when `una` reaches it.
+    phase_end: u64,
+    una: u64,
+    next: u64,
+    /// Right edge of the peer's window.
+    edge: u64,
+    mss: u64,
+    no_delay: bool,
+    idle_restart: bool,
+    max_retries: u32,
+    /// End of the last segment shorter than `mss` (Minshall's test).
+    small_end: u64,
+    closing: bool,
+    fin: Option<u64>,
+    /// Retransmission timer, or persist timer while nothing is outstanding.
+    timer: Instant,
+    probe_due: bool,
+    /// Timeouts in a row without an answer.
+    unanswered: u32,
+    last_sent: Instant,
+    /// Something went out since the sender last fell silent.
+    burst: bool,
+    /// The congestion window ended the last burst.
+    limited: bool,
+    /// Most bytes outstanding in the round trip that ends at `usage_end`.
+    usage: u64,
+    usage_end: u64,
+    counts: Counts,
+}
+
+impl Sender {
+    /// For a stream whose first byte has sequence number `start`.
+    pub fn new(start: u64, config: &Config, now: Instant) -> Self {
+        Sender {
+            buffer: SendBuffer::new(start, config.send_buffer),
+            board: Scoreboard::default(),
+            controller: AnyController::new(config, config.initial_window),
+            rto: Rto::new(config.min_rto, config.max_rto),
+            phase: Phase::Open,
+            phase_end: start,
+            una: start,
+            next: start,
+            edge: start,
+            mss: u64::from(config.mss),
+            no_delay: config.no_delay,
+            idle_restart: config.slow_start_after_idle,
+            max_retries: config.max_retries,
+            small_end: start,
+            closing: false,
+            fin: None,
+            timer: Instant::FAR_FUTURE,
+            probe_due: false,
+            unanswered: 0,
+            last_sent: now,
+            burst: false,
+            limited: false,
+            usage: 0,
+            usage_end: start,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The handshake is done: the peer takes bytes up to `edge`; `rtt` is what the handshake measured, if it was
+    /// answered at the first try; `controller` replaces the one made before, if the handshake calls for another.
+    pub fn open(
+        &mut self,
+        now: Instant,
+        edge: u64,
+        rtt: Option<Duration>,
+        controller: Option<AnyController>,
+    ) {
+        self.edge = self.edge.max(edge);
+        self.last_sent = now;
+        if let Some(rtt) = rtt {
+            self.rto.sample(rtt);
+        }
+        if let Some(controller) = controller {
+            self.controller = controller;
+        }
+    }
+
+    pub fn write(&mut self, chunk: Chunk) -> usize {
+        if self.closing { 0 } else { self.buffer.write(chunk) }
+    }
+    pub fn writable(&self) -> u64 {
+        if self.closing { 0 } else { self.buffer.room() }
+    }
+    pub fn close(&mut self) {
+        self.closing = true;
+    }
+    /// The peer has acknowledged our FIN.
+    pub fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.una > fin)
+    }
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+    pub fn timer(&self) -> Instant {
+        self.timer
+    }
+    pub fn rto(&self) -> &Rto {
+        &self.rto
+    }
+    pub fn controller(&self) -> &AnyController {
+        &self.controller
+    }
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+    /// Bytes thought to be in the network.
+    pub fn pipe(&self) -> u64 {
+        self.board.pipe()
+    }
+    /// The congestion window in force.
+    pub fn window(&self) -> u64 {
+        match &self.phase {
+            Phase::Recovery(reduction) => reduction.window,
+            _ => self.controller.window(),
+        }
+    }
+
+    /// Takes an acknowledgement: `edge` is the peer's right edge, `blocks` its SACK blocks, `echo` the round trip that
+    /// its timestamp tells. True if a starved writer should be told of room.
+    pub fn on_ack(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        edge: u64,
+        blocks: impl Iterator<Item = (u64, u64)> + Clone,
+        echo: Duration,
+    ) -> bool {
+        if ack < self.una || ack > self.next {
+            return false;
+        }
+        self.edge = self.edge.max(edge);
+        if self.board.is_empty() {
+            self.unanswered = 0;
+            return false;
+        }
+        let in_flight = self.pipe();
+        let mut learned = Learned::default();
+        let advanced = ack > self.una;
+        let mut wake = false;
+        if advanced {
+            self.una = ack;
+            self.unanswered = 0;
+            self.board.acknowledge(ack, &mut learned);
+            wake = self.buffer.release(ack);
+        }
+        let mut new_loss = false;
+        let fresh = blocks.filter(|&(left, right)| left < right && right > ack && right <= self.next);
+        if fresh.clone().next().is_some() {
+            fresh.clone().for_each(|(left, right)| self.board.sack(left.max(ack), right, &mut learned));
+            self.board.remember(fresh);
+            new_loss = self.board.judge();
+        }
+        let rtt = self.measure(now, &learned, advanced, echo);
+        self.recover(now, in_flight, &learned, advanced && !new_loss);
+        if advanced {
+            if !matches!(self.phase, Phase::Recovery(_)) {
+                self.controller.on_ack(&Ack {
+                    now,
+                    delivered: learned.delivered,
+                    in_flight,
+                    rtt,
+                    srtt: self.rto.srtt().unwrap_or(Duration::ZERO),
+                    window_limited: self.window_limited(),
+                });
+            }
+            let idle = self.board.is_empty();
+            self.timer = if idle { Instant::FAR_FUTURE } else { now + self.rto.timeout() };
+        }
+        wake
+    }
+
+    /// Feeds the timeout; returns the round trip of the newest segment covered.
+    fn measure(
+        &mut self,
+        now: Instant,
+        learned: &Learned,
+        advanced: bool,
+        echo: Duration,
+    ) -> Option<Duration> {
+        match learned.sent {
+            Some((first, last)) => {
+                self.rto.sample(now - first);
+                Some(now - last)
+            }
+            None => {
+                // Karn: only the timestamp tells which copy was acknowledged.
+                if advanced && learned.ambiguous {
+                    self.rto.sample(echo);
+                }
+                None
+            }
+        }
+    }
+
+    /// Moves between the phases and meters a recovery. `safe`: the cumulative acknowledgement moved and no new loss
+    /// was seen, so that PRR may catch up (the slow start reduction bound).
+    fn recover(&mut self, now: Instant, in_flight: u64, learned: &Learned, safe: bool) {
+        if !matches!(self.phase, Phase::Open) && self.una >= self.phase_end {
+            self.phase = Phase::Open;
+        }
+        if matches!(self.phase, Phase::Open) && self.board.lost() > 0 {
+            self.controller.on_congestion_event(now, in_flight);
+            self.counts.recoveries += 1;
+            self.phase_end = self.next;
+            let start = self.board.outstanding().max(1);
+            self.phase = Phase::Recovery(Reduction { start, delivered: 0, out: 0, window: 0 });
+        }
+        if learned.delivered == 0 {
+            return;
+        }
+        let (pipe, ssthresh) = (self.pipe(), self.controller.ssthresh());
+        if let Phase::Recovery(reduction) = &mut self.phase {
+            reduction.delivered += learned.delivered;
+            let mut send = if pipe > ssthresh {
+                let target = u128::from(reduction.delivered) * u128::from(ssthresh);
+                (target.div_ceil(u128::from(reduction.start)) as u64).saturating_sub(reduction.out)
+            } else {
+                let owed = reduction.delivered.saturating_sub(reduction.out);
+                let limit = if safe { owed.max(learned.delivered) + self.mss } else { owed };
+                limit.min(ssthresh - pipe)
+            };
+            if reduction.out == 0 {
+                // The fast retransmit itself does not wait.
+                send = send.max(self.mss);
+            }
+            reduction.window = pipe + send;
+        }
+    }
+
+    /// The window, rather than the writer or the peer, holds the sender back (as Linux judges it: in slow start it may
+    /// run to twice what was used).
+    fn window_limited(&self) -> bool {
+        let window = self.controller.window();
+        self.limited || (window < self.controller.ssthresh() && window < 2 * self.usage)
+    }
+
+    fn note_usage(&mut self, blocked: bool) {
+        if !std::mem::take(&mut self.burst) {
+            return;
+        }
+        let outstanding = self.board.outstanding();
+        let limited = blocked || self.pipe() + self.mss > self.window();
+        if limited || self.una >= self.usage_end || (!self.limited && outstanding > self.usage) {
+            self.limited = limited;
+            self.usage = outstanding;
+            self.usage_end = self.next;
+        }
+    }
+
+    /// The timer, if it has expired.
+    pub fn handle_timeout(&mut self, now: Instant) -> Result<(), GaveUp> {
+        if now < self.timer {
+            return Ok(());
+        }
+        self.timer = Instant::FAR_FUTURE;
+        if self.unanswered >= self.max_retries {
+            return Err(GaveUp);
+        }
+        self.unanswered += 1;
+        self.rto.back_off();
+        if self.board.is_empty() {
+            // The window may have opened without the peer having a reason to ask for more.
+            self.probe_due = self.next < self.buffer.end() && self.edge <= self.next;
+            return Ok(());
+        }
+        let repeated = matches!(self.phase, Phase::Loss) && self.unanswered > 1;
+        self.controller.on_timeout(now, self.pipe(), repeated);
+        self.board.lose_all();
+        self.phase = Phase::Loss;
+        self.phase_end = self.next;
+        self.counts.timeouts += 1;
+        self.timer = now + self.rto.timeout();
+        Ok(())
+    }
+
+    /// True once after a persist timeout: send an empty segment below the window, which the peer must answer.
+    pub fn take_probe(&mut self) -> bool {
+        let due = std::mem::take(&mut self.probe_due);
+        self.counts.probes += u64::from(due);
+        due
+    }
+
+    /// The next segment to send at `now`.
+    pub fn poll(&mut self, now: Instant) -> Option<Outgoing> {
+        let (outgoing, blocked) = match self.resend(now) {
+            Ok(outgoing) => (outgoing, false),
+            Err(Blocked) => (None, true),
+        };
+        if outgoing.is_some() {
+            return outgoing;
+        }
+        let (outgoing, blocked) = match blocked {
+            true => (None, true),
+            false => match self.send_new(now) {
+                Ok(outgoing) => (outgoing, false),
+                Err(Blocked) => (None, true),
+            },
+        };
+        if outgoing.is_none() {
+            self.note_usage(blocked);
+        }
+        outgoing
+    }
+
+    /// True if the congestion window has room for `len` bytes; a lone segment always goes.
+    fn admits(&self, len: u64) -> bool {
+        let pipe = self.pipe();
+        pipe == 0 || pipe + len <= self.window()
+    }
+
+    fn resend(&mut self, now: Instant) -> Result<Option<Outgoing>, Blocked> {
+        if self.board.lost() == 0 {
+            return Ok(None);
+        }
+        let Some((sent, oldest)) = self.board.next_lost() else { return Ok(None) };
+        let fin = sent.has_fin();
+        let len = sent.len - u32::from(fin);
+        if !self.admits(u64::from(len)) {
+            return Err(Blocked);
+        }
+        self.board.resent(now);
+        self.counts.retransmits += 1;
+        self.counts.retransmitted_bytes += u64::from(len);
+        if oldest {
+            self.timer = now + self.rto.timeout();
+        }
+        self.account(now, len);
+        let push = sent.start + u64::from(len) == self.buffer.end();
+        Ok(Some(Outgoing { seq: sent.start, payload: self.buffer.slice(sent.start, len), fin, push }))
+    }
+
+    fn send_new(&mut self, now: Instant) -> Result<Option<Outgoing>, Blocked> {
+        let left = self.buffer.end().saturating_sub(self.next);
+        if left == 0 && (!self.closing || self.fin.is_some()) {
+            return Ok(None);
+        }
+        let usable = self.edge.saturating_sub(self.next);
+        let len = left.min(usable).min(self.mss);
+        if len < self.mss && left > 0 {
+            if len == 0 && self.board.is_empty() && self.timer == Instant::FAR_FUTURE {
+                self.timer = now + self.rto.timeout();
+            }
+            // Short because of the peer's window: only when nothing else is on the way. Short because there is no more:
+            // Nagle's test as Minshall put it.
+            let wait = match len < left {
+                true => len == 0 || !self.board.is_empty(),
+                false => !self.no_delay && !self.closing && self.small_end > self.una,
+            };
+            if wait {
+                return Ok(None);
+            }
+        }
+        if self.board.is_empty() && self.idle_restart {
+            let (idle, rto) = (now.saturating_since(self.last_sent), self.rto.timeout());
+            if idle > rto {
+                self.controller.on_idle(now, idle, rto);
+            }
+        }
+        if len > 0 && !self.admits(len) {
+            return Err(Blocked);
+        }
+        let fin = self.closing && len == left;
+        let seq = self.next;
+        if self.board.is_empty() {
+            self.timer = now + self.rto.timeout();
+        }
+        self.board.push(seq, len as u32 + u32::from(fin), fin, now);
+        self.next += len + u64::from(fin);
+        if fin {
+            self.fin = Some(seq + len);
+        }
+        if len < self.mss {
+            self.small_end = self.next;
+        }
+        self.account(now, len as u32);
+        Ok(Some(Outgoing {
+            seq,
+            payload: self.buffer.slice(seq, len as u32),
+            fin,
+            push: len == left && len > 0,
+        }))
+    }
+
+    fn account(&mut self, now: Instant, len: u32) {
+        self.counts.segments += 1;
+        self.counts.bytes += u64::from(len);
+        self.last_sent = now;
+        self.burst = true;
+        if let Phase::Recovery(reduction) = &mut self.phase {
+            reduction.out += u64::from(len);
+        }
+    }
+}
+
+/// The congestion window is full.
+struct Blocked;
