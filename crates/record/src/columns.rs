@@ -8,27 +8,6 @@ pub(crate) const BATCH_ROWS: usize = 65_536;
 /// The schema that this version writes.
 pub const PACKETS_SCHEMA: &str = "streamgauge.packets/1";
 
-/// Column names in file order.
-pub(crate) const NAMES: [&str; 17] = [
-    "pkt",
-    "copy",
-    "flow",
-    "dir",
-    "stage",
-    "kind",
-    "t_in",
-    "t_out",
-    "fate",
-    "cause",
-    "wire_bytes",
-    "ip_bytes",
-    "payload_bytes",
-    "seq",
-    "flags",
-    "queue_bytes",
-    "queue_packets",
-];
-
 /// The file's schema. All are plain integers: readers of every language take them as they are.
 pub(crate) const MESSAGE: &str = "
 message packets {

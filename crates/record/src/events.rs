@@ -21,7 +21,7 @@ use crate::legend::Legend;
 /// The schema that this version writes.
 pub const EVENTS_SCHEMA: &str = "streamgauge.events/1";
 
-const MESSAGE: &str = "
+pub(crate) const MESSAGE: &str = "
 message events {
   required int64 time;
   optional binary flow (STRING);

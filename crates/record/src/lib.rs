@@ -1,9 +1,11 @@
 //! The record of a trial: what both modes write and every metric reads.
 //!
 //! [`PacketWriter`] turns a path's fates and the [`Classifier`]'s findings into `packets.parquet`,
-//! [`write_events`] what the machines say into `events.parquet`.
+//! [`write_events`] what the machines say into `events.parquet`. [`verify`] reads a record back and recomputes
+//! its digests.
 
 mod balance;
+mod canonical;
 mod classify;
 mod columns;
 mod error;
@@ -13,8 +15,10 @@ mod frame;
 mod legend;
 mod packets;
 mod sender;
+mod verify;
 
 pub use balance::{Balance, BalanceRow, Count, Ledger};
+pub use canonical::canonical_json;
 pub use classify::Classifier;
 pub use columns::PACKETS_SCHEMA;
 pub use error::RecordError;
@@ -22,5 +26,9 @@ pub use events::{EVENTS_SCHEMA, write_events};
 pub use file::{EVENTS_FILE, PACKETS_FILE, TRIAL_FILE};
 pub use frame::{Frame, flow_hash, parse_frame};
 pub use legend::{FlowEntry, Legend, OTHER, StageEntry, cause_name, direction_name, kind_name, outcome_name};
-pub use packets::{PacketWriter, PacketsSummary};
+pub use packets::{Compression, PacketWriter, PacketsSummary};
 pub use sender::PacketSender;
+pub use verify::{
+    TRIAL_SCHEMA, Verified, VerifiedTrial, trial_digest, verify, verify_events, verify_events_in,
+    verify_packets, verify_packets_in,
+};

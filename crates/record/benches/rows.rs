@@ -1,0 +1,146 @@
+//! Cost of a row of `packets.parquet`: digest, encoding and writing, all in. `cargo bench -p streamgauge-record`.
+//!
+//! The rows are those of bulk TCP flows through bottleneck and delay and of their acknowledgements through the
+//! other direction's wire: full frames, a queue that fills and drops, sequence numbers that interleave.
+
+use std::fs;
+use std::path::Path;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use streamgauge_base::{
+    Cause, Direction, Duration, Fate, FlowId, Headers, Instant, Item, Outcome, PacketId, PacketInfo,
+    QueueDepth, StageId, Stream, Transport,
+};
+use streamgauge_record::{Classifier, FlowEntry, Legend, PacketWriter, StageEntry};
+
+const ROWS: usize = 1 << 20;
+
+type Row = (Fate, PacketInfo, Direction);
+
+fn legend(flows: u16) -> Legend {
+    let stage = |name: &str, direction| StageEntry { name: name.into(), direction };
+    Legend {
+        flows: (0..flows).map(|i| FlowEntry { name: format!("tcp-{i}"), subject: i == 0 }).collect(),
+        stages: vec![
+            stage("bottleneck", Direction::Down),
+            stage("delay", Direction::Down),
+            stage("wire", Direction::Up),
+        ],
+    }
+}
+
+/// `flows` bulk flows over `flows` Mbit/s, about 1 in 40 packets dropped.
+fn rows(flows: u16) -> Vec<Row> {
+    let mut random = Stream::named(1, "bench", "rows");
+    let mut classifier = Classifier::new(&legend(flows).subjects());
+    let mut next = vec![0u32; usize::from(flows)];
+    let mut rows = Vec::with_capacity(ROWS + 3);
+    let service = Duration::from_nanos(12_112_000 / u64::from(flows));
+    let mut leaves = Instant::ZERO;
+    let mut id = 0;
+    while rows.len() < ROWS {
+        let flow = FlowId(random.below(u64::from(flows)) as u16);
+        let packets = 3 + random.below(50) as u32;
+        let seq = &mut next[usize::from(flow.0)];
+        let item = Item {
+            id: PacketId(id),
+            bytes: 1514,
+            ip_bytes: 1500,
+            hash: 7,
+            flow,
+            copy: 0,
+            ecn: Default::default(),
+        };
+        let headers = Headers {
+            transport: Transport::Tcp { seq: *seq, ack: 1, flags: 16 },
+            payload_bytes: 1448,
+            payload_head: &[],
+        };
+        *seq = seq.wrapping_add(1448);
+        let info = classifier.classify(flow, Direction::Down, 7, &headers);
+        leaves += service;
+        let arrives =
+            leaves - Duration::from_nanos(service.as_nanos() * u64::from(packets) - random.below(90_000));
+        let queue = QueueDepth { bytes: packets * 1514, packets };
+        let mut fate = Fate {
+            item,
+            stage: StageId(0),
+            t_in: arrives,
+            t_out: Some(leaves),
+            outcome: Outcome::Delivered,
+            cause: Cause::None,
+            queue,
+            marked: false,
+        };
+        id += 1;
+        if random.below(40) == 0 {
+            fate = Fate { t_out: None, outcome: Outcome::Dropped, cause: Cause::QueueFull, ..fate };
+            rows.push((fate, info, Direction::Down));
+            continue;
+        }
+        rows.push((fate, info, Direction::Down));
+        let arrived = leaves + Duration::from_millis(10);
+        rows.push((
+            Fate {
+                stage: StageId(1),
+                t_in: leaves,
+                t_out: Some(arrived),
+                queue: QueueDepth::default(),
+                ..fate
+            },
+            info,
+            Direction::Down,
+        ));
+        if random.below(2) == 0 {
+            let headers = Headers {
+                transport: Transport::Tcp { seq: 1, ack: *seq, flags: 16 },
+                payload_bytes: 0,
+                ..headers
+            };
+            let info = classifier.classify(flow, Direction::Up, 8, &headers);
+            let item = Item { id: PacketId(id), bytes: 66, ip_bytes: 52, ..item };
+            id += 1;
+            rows.push((
+                Fate {
+                    item,
+                    stage: StageId(2),
+                    t_in: arrived,
+                    t_out: Some(arrived),
+                    queue: QueueDepth::default(),
+                    ..fate
+                },
+                info,
+                Direction::Up,
+            ));
+        }
+    }
+    rows.truncate(ROWS);
+    rows
+}
+
+fn write(path: &Path, legend: &Legend, rows: &[Row]) -> u64 {
+    let mut writer = PacketWriter::create(path, legend).expect("a writable directory");
+    for (fate, info, direction) in rows {
+        writer.row(fate, info, *direction).expect("a row");
+    }
+    writer.finish().expect("a finished file").rows
+}
+
+fn bench(c: &mut Criterion) {
+    let directory = std::env::temp_dir().join(format!("streamgauge-bench-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("a temporary directory");
+    let path = directory.join("packets.parquet");
+    let mut group = c.benchmark_group("packets.parquet");
+    group.throughput(Throughput::Elements(ROWS as u64)).sample_size(10);
+    for flows in [2, 200] {
+        let (legend, rows) = (legend(flows), rows(flows));
+        group.bench_function(format!("{flows} flows"), |b| b.iter(|| write(&path, &legend, &rows)));
+        let bytes = fs::metadata(&path).expect("written above").len();
+        println!("{:.2} bytes a row on disk", bytes as f64 / ROWS as f64);
+    }
+    group.finish();
+    fs::remove_dir_all(&directory).expect("our own directory");
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);

@@ -1,0 +1,363 @@
+//! Reads a record back and recomputes its digests.
+
+use std::fs::{self, File};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::FileMetaData;
+use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader, SerializedFileReader};
+use parquet::schema::parser::parse_message_type;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::canonical::canonical_json;
+use crate::columns::{BATCH_ROWS, Columns, MESSAGE, PACKETS_SCHEMA};
+use crate::error::RecordError;
+use crate::events::{self, EVENTS_SCHEMA, EventColumns};
+use crate::file::{EVENTS_FILE, PACKETS_FILE, TRIAL_FILE, digest_text, hash_text, keys};
+
+/// The schema of `trial.json` that this version writes.
+pub const TRIAL_SCHEMA: &str = "streamgauge.trial/1";
+
+/// What a file of a record holds, recomputed from its rows.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Verified {
+    /// Rows.
+    pub rows: u64,
+    /// Digest, as "blake3:<hex>".
+    pub digest: String,
+}
+
+/// What a record holds, recomputed. `None` for a file that the trial did not keep.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct VerifiedTrial {
+    /// `packets.parquet`.
+    pub packets: Option<Verified>,
+    /// `events.parquet`.
+    pub events: Option<Verified>,
+    /// The trial's digest.
+    pub digest: String,
+}
+
+/// The trial's digest, "blake3:<hex>": of its normalised scenario and the digests of packets and events, each ""
+/// if not kept. Says where `scenario_json` is no JSON.
+pub fn trial_digest(
+    scenario_json: &str,
+    packets_digest: &str,
+    events_digest: &str,
+) -> Result<String, RecordError> {
+    let scenario = canonical_json(scenario_json).map_err(|what| RecordError::invalid("scenario", what))?;
+    let mut hasher = blake3::Hasher::new();
+    for text in [TRIAL_SCHEMA, &scenario, packets_digest, events_digest] {
+        hash_text(&mut hasher, text);
+    }
+    Ok(digest_text(&hasher))
+}
+
+/// Recomputes every digest of the record in `directory` and compares it with what the files and `trial.json`
+/// say. The error names the first file that differs and how.
+pub fn verify(directory: &Path) -> Result<VerifiedTrial, RecordError> {
+    #[derive(Deserialize)]
+    struct Trial {
+        scenario: Value,
+        packets_digest: Option<String>,
+        events_digest: Option<String>,
+        digest: String,
+    }
+    let path = directory.join(TRIAL_FILE);
+    let text = fs::read_to_string(&path).map_err(|e| opening(&path, e))?;
+    let trial: Value = serde_json::from_str(&text).map_err(|e| RecordError::damaged(&path, e.to_string()))?;
+    check_schema(&path, trial.get("schema").and_then(Value::as_str), TRIAL_SCHEMA)?;
+    let trial: Trial =
+        serde_json::from_value(trial).map_err(|e| RecordError::damaged(&path, e.to_string()))?;
+    let compare = |file: &str, said: &str, found: Verified| {
+        if said == found.digest {
+            return Ok(found);
+        }
+        let what = format!("its rows give {}, {TRIAL_FILE} says {said}", found.digest);
+        Err(RecordError::damaged(&directory.join(file), what))
+    };
+    let packets = match &trial.packets_digest {
+        Some(said) => Some(compare(PACKETS_FILE, said, verify_packets(&directory.join(PACKETS_FILE))?)?),
+        None => None,
+    };
+    let events = match &trial.events_digest {
+        Some(said) => Some(compare(EVENTS_FILE, said, verify_events(&directory.join(EVENTS_FILE))?)?),
+        None => None,
+    };
+    let of = |file: &Option<Verified>| file.as_ref().map_or(String::new(), |f| f.digest.clone());
+    let digest = trial_digest(&trial.scenario.to_string(), &of(&packets), &of(&events))?;
+    if digest != trial.digest {
+        let what = format!("scenario, packets and events give digest {digest}, it says {}", trial.digest);
+        return Err(RecordError::damaged(&path, what));
+    }
+    Ok(VerifiedTrial { packets, events, digest })
+}
+
+/// Recomputes the digest of a `packets.parquet` and compares it and the number of rows with its footer.
+pub fn verify_packets(path: &Path) -> Result<Verified, RecordError> {
+    verify_packets_in(open(path)?, path)
+}
+
+/// As [`verify_packets`], from anything that Parquet can be read from; `name` stands in errors.
+pub fn verify_packets_in<R: ChunkReader + 'static>(file: R, name: &Path) -> Result<Verified, RecordError> {
+    guarded(name, || {
+        let reader = SerializedFileReader::new(file).map_err(|e| unreadable(name, e))?;
+        let footer = Footer::read(name, reader.metadata().file_metadata(), PACKETS_SCHEMA, MESSAGE)?;
+        let mut hasher = blake3::Hasher::new();
+        hash_text(&mut hasher, PACKETS_SCHEMA);
+        hash_text(&mut hasher, footer.legend);
+        let mut batch = Columns::new();
+        let mut bytes = Vec::new();
+        let mut rows = 0;
+        for i in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(i).map_err(|e| unreadable(name, e))?;
+            read_batch(group.as_ref(), &mut batch).map_err(|e| unreadable(name, e))?;
+            batch.digest(&mut hasher, &mut bytes);
+            rows += batch.rows() as u64;
+        }
+        footer.compare(name, keys::PACKETS_DIGEST, Verified { rows, digest: digest_text(&hasher) })
+    })
+}
+
+/// Recomputes the digest of an `events.parquet` and compares it and the number of rows with its footer.
+pub fn verify_events(path: &Path) -> Result<Verified, RecordError> {
+    verify_events_in(open(path)?, path)
+}
+
+/// As [`verify_events`], from anything that Parquet can be read from; `name` stands in errors.
+pub fn verify_events_in<R: ChunkReader + 'static>(file: R, name: &Path) -> Result<Verified, RecordError> {
+    guarded(name, || {
+        let reader = SerializedFileReader::new(file).map_err(|e| unreadable(name, e))?;
+        let footer = Footer::read(name, reader.metadata().file_metadata(), EVENTS_SCHEMA, events::MESSAGE)?;
+        let mut columns = EventColumns::default();
+        for i in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(i).map_err(|e| unreadable(name, e))?;
+            read_events(group.as_ref(), &mut columns).map_err(|e| unreadable(name, e))?;
+        }
+        let found = Verified { rows: columns.time.len() as u64, digest: columns.digest() };
+        footer.compare(name, keys::EVENTS_DIGEST, found)
+    })
+}
+
+fn open(path: &Path) -> Result<File, RecordError> {
+    File::open(path).map_err(|e| opening(path, e))
+}
+
+fn opening(path: &Path, error: io::Error) -> RecordError {
+    match error.kind() {
+        io::ErrorKind::NotFound => RecordError::Missing { path: path.to_owned() },
+        _ => RecordError::io(path, "opening", error),
+    }
+}
+
+fn unreadable(path: &Path, error: ParquetError) -> RecordError {
+    RecordError::damaged(path, format!("not readable as Parquet: {error}"))
+}
+
+fn check_schema(path: &Path, found: Option<&str>, known: &'static str) -> Result<(), RecordError> {
+    if found == Some(known) {
+        return Ok(());
+    }
+    Err(RecordError::Version { path: path.to_owned(), found: found.unwrap_or_default().to_owned(), known })
+}
+
+/// The Parquet reader has assertions that damaged bytes can reach; to the caller they are damage too.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, RecordError>) -> Result<T, RecordError> {
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(RecordError::damaged(path, "the Parquet reader gave up on it")))
+}
+
+/// Our keys in a file's footer.
+struct Footer<'a> {
+    legend: &'a str,
+    metadata: &'a FileMetaData,
+}
+
+impl<'a> Footer<'a> {
+    fn read(
+        path: &Path,
+        metadata: &'a FileMetaData,
+        schema: &'static str,
+        message: &str,
+    ) -> Result<Self, RecordError> {
+        check_schema(path, value_of(metadata, keys::SCHEMA), schema)?;
+        let expected = parse_message_type(message).map_err(|e| unreadable(path, e))?;
+        if *metadata.schema() != expected {
+            return Err(RecordError::damaged(path, format!("its columns are not those of {schema}")));
+        }
+        let legend = value_of(metadata, keys::LEGEND)
+            .ok_or_else(|| RecordError::damaged(path, format!("no {} in its footer", keys::LEGEND)))?;
+        Ok(Footer { legend, metadata })
+    }
+
+    fn compare(&self, path: &Path, digest_key: &str, found: Verified) -> Result<Verified, RecordError> {
+        for (key, found) in [(keys::ROWS, found.rows.to_string()), (digest_key, found.digest.clone())] {
+            let said = value_of(self.metadata, key).unwrap_or("nothing");
+            if said != found {
+                let what = format!("its rows give {key} {found}, its footer says {said}");
+                return Err(RecordError::damaged(path, what));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn value_of<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> {
+    metadata.key_value_metadata()?.iter().find(|kv| kv.key == key)?.value.as_deref()
+}
+
+/// One column of a row group: its values, and for a nullable one a level a row.
+struct Column<T> {
+    values: Vec<T>,
+    levels: Vec<i16>,
+}
+
+fn read_column<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    rows: usize,
+    nullable: bool,
+) -> ParquetResult<Column<T::T>> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    let mut read = 0;
+    while read < rows {
+        let levels = nullable.then_some(&mut levels);
+        let (records, _, _) = reader.read_records(rows - read, levels, None, &mut values)?;
+        if records == 0 {
+            return Err(ParquetError::EOF(format!("{read} of {rows} values of a column")));
+        }
+        read += records;
+    }
+    Ok(Column { values, levels })
+}
+
+/// Reads columns in order.
+struct Columnwise<'a> {
+    group: &'a dyn RowGroupReader,
+    rows: usize,
+    next: usize,
+}
+
+impl<'a> Columnwise<'a> {
+    fn new(group: &'a dyn RowGroupReader) -> ParquetResult<Self> {
+        let rows = usize::try_from(group.metadata().num_rows())
+            .ok()
+            .filter(|&rows| rows <= MOST_ROWS)
+            .ok_or_else(|| ParquetError::General("an impossible number of rows".into()))?;
+        Ok(Columnwise { group, rows, next: 0 })
+    }
+
+    fn reader(&mut self) -> ParquetResult<ColumnReader> {
+        self.next += 1;
+        self.group.get_column_reader(self.next - 1)
+    }
+
+    fn narrow<T: TryFrom<u32> + Copy>(&mut self, to: &mut [T]) -> ParquetResult<()> {
+        let column = self.narrow_column(false)?;
+        for (to, value) in to.iter_mut().zip(column.values) {
+            *to = narrowed(value)?;
+        }
+        Ok(())
+    }
+
+    fn narrow_column(&mut self, nullable: bool) -> ParquetResult<Column<i32>> {
+        match self.reader()? {
+            ColumnReader::Int32ColumnReader(r) => read_column(r, self.rows, nullable),
+            _ => Err(ParquetError::General("a column that is not INT32".into())),
+        }
+    }
+
+    fn wide(&mut self, nullable: bool) -> ParquetResult<Column<i64>> {
+        match self.reader()? {
+            ColumnReader::Int64ColumnReader(r) => read_column(r, self.rows, nullable),
+            _ => Err(ParquetError::General("a column that is not INT64".into())),
+        }
+    }
+
+    fn text(&mut self, nullable: bool) -> ParquetResult<Column<String>> {
+        let column = match self.reader()? {
+            ColumnReader::ByteArrayColumnReader(r) => read_column(r, self.rows, nullable)?,
+            _ => return Err(ParquetError::General("a column that is not BYTE_ARRAY".into())),
+        };
+        let text = |bytes: ByteArray| bytes.as_utf8().map(str::to_owned);
+        let values = column.values.into_iter().map(text).collect::<ParquetResult<_>>()?;
+        Ok(Column { values, levels: column.levels })
+    }
+}
+
+/// More rows than a row group of ours ever has; a damaged footer must not make us allocate for more.
+const MOST_ROWS: usize = 1 << 28;
+
+fn narrowed<T: TryFrom<u32>>(value: i32) -> ParquetResult<T> {
+    T::try_from(value.cast_unsigned()).map_err(|_| ParquetError::General(format!("{value} is out of range")))
+}
+
+/// Values and nulls of a nullable column: `put` gets every row's index and its value if there is one.
+fn spread<T>(column: Column<T>, mut put: impl FnMut(usize, Option<T>)) -> ParquetResult<()> {
+    let mut values = column.values.into_iter();
+    for (i, level) in column.levels.into_iter().enumerate() {
+        let value = match level {
+            0 => None,
+            _ => Some(values.next().ok_or_else(|| ParquetError::General("a value is missing".into()))?),
+        };
+        put(i, value);
+    }
+    Ok(())
+}
+
+fn read_batch(group: &dyn RowGroupReader, batch: &mut Columns) -> ParquetResult<()> {
+    let mut columns = Columnwise::new(group)?;
+    let n = columns.rows;
+    if n > BATCH_ROWS {
+        return Err(ParquetError::General(format!("a row group of {n} rows, {BATCH_ROWS} expected")));
+    }
+    batch.set_rows(n);
+    let wide = |to: &mut [u64], column: Column<i64>| {
+        to.iter_mut().zip(column.values).for_each(|(to, value)| *to = value.cast_unsigned());
+    };
+    wide(&mut batch.pkt[..n], columns.wide(false)?);
+    columns.narrow(&mut batch.copy[..n])?;
+    columns.narrow(&mut batch.flow[..n])?;
+    columns.narrow(&mut batch.dir[..n])?;
+    columns.narrow(&mut batch.stage[..n])?;
+    columns.narrow(&mut batch.kind[..n])?;
+    wide(&mut batch.t_in[..n], columns.wide(false)?);
+    let (t_out, known) = (&mut batch.t_out, &mut batch.t_out_known);
+    spread(columns.wide(true)?, |i, value| {
+        known[i] = value.is_some();
+        t_out[i] = value.unwrap_or(0).cast_unsigned();
+    })?;
+    columns.narrow(&mut batch.fate[..n])?;
+    columns.narrow(&mut batch.cause[..n])?;
+    columns.narrow(&mut batch.wire_bytes[..n])?;
+    columns.narrow(&mut batch.ip_bytes[..n])?;
+    columns.narrow(&mut batch.payload_bytes[..n])?;
+    let (seq, known) = (&mut batch.seq, &mut batch.seq_known);
+    spread(columns.narrow_column(true)?, |i, value| {
+        known[i] = value.is_some();
+        seq[i] = value.unwrap_or(0).cast_unsigned();
+    })?;
+    columns.narrow(&mut batch.flags[..n])?;
+    columns.narrow(&mut batch.queue_bytes[..n])?;
+    columns.narrow(&mut batch.queue_packets[..n])
+}
+
+fn read_events(group: &dyn RowGroupReader, to: &mut EventColumns) -> ParquetResult<()> {
+    let mut columns = Columnwise::new(group)?;
+    let n = columns.rows;
+    to.time.extend(columns.wide(false)?.values);
+    spread(columns.text(true)?, |_, value| to.flow.push(value))?;
+    to.name.extend(columns.text(false)?.values);
+    let values = match columns.reader()? {
+        ColumnReader::DoubleColumnReader(r) => read_column(r, n, true)?,
+        _ => return Err(ParquetError::General("a column that is not DOUBLE".into())),
+    };
+    spread(values, |_, value| to.value.push(value))?;
+    to.unit.extend(columns.text(false)?.values);
+    to.reason.extend(columns.text(false)?.values);
+    Ok(())
+}
