@@ -1,0 +1,139 @@
+//! What a packet costs: user + system CPU time until all files are closed, per data packet that leaves the down
+//! bottleneck, with the record as shipped and with it off.
+//!
+//! N NewReno flows over 10 Mbit/s (N x 0.5 Mbit/s above 20 flows), a queue of 1 BDP, 20 ms round trip, host
+//! jitter on. Run it by `cargo bench -p streamgauge-sim`. Options: `--json`; numbers of flows instead of 2, 20 and
+//! 200; `--off` or `--on` for one half alone.
+
+use std::path::Path;
+
+use streamgauge_base::{BitRate, Duration};
+use streamgauge_path::spec::{
+    BottleneckSpec, DelaySpec, Layer, Limit, PathSpec, QueueSpec, RateSpec, StageKind, StageSpec,
+};
+use streamgauge_systems::plan::{AppSpec, BulkSpec, Entry, FlowSpec, Keep, Role, TcpSpec, TrialPlan};
+
+const ROUND_TRIP: Duration = Duration::from_millis(20);
+/// Each measurement is of about so many data packets.
+const PACKETS: u64 = 1_000_000;
+/// The least of so many measurements is reported.
+const ROUNDS: usize = 3;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let flag = |name: &str| args.iter().any(|a| a == name);
+    let mut counts: Vec<u64> = args.iter().filter_map(|a| a.parse().ok()).collect();
+    if counts.is_empty() {
+        counts = vec![2, 20, 200];
+    }
+    let directory = std::env::temp_dir().join(format!("streamgauge-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("the temporary folder takes a folder");
+    let mut lines = Vec::new();
+    for flows in counts {
+        let off = (!flag("--on")).then(|| measure(flows, Keep::Metrics, &directory));
+        let on = (!flag("--off")).then(|| measure(flows, Keep::Packets, &directory));
+        lines.push((flows, off, on));
+        if !flag("--json") {
+            print_line(&lines[lines.len() - 1]);
+        }
+    }
+    std::fs::remove_dir_all(&directory).expect("it was made above");
+    if flag("--json") {
+        print_json(&lines);
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Copy)]
+struct Cost {
+    /// User + system CPU microseconds per data packet.
+    us: f64,
+    packets: u64,
+    /// Rows per data packet; 0 with the record off.
+    rows: f64,
+}
+
+type Line = (u64, Option<Cost>, Option<Cost>);
+
+fn measure(flows: u64, keep: Keep, directory: &Path) -> Cost {
+    let plan = plan(flows, keep);
+    let mut best: Option<Cost> = None;
+    for _ in 0..ROUNDS {
+        let before = cpu_us();
+        let summary = streamgauge_sim::simulate(&plan, directory).expect("the plan is sound");
+        let us = cpu_us() - before;
+        let packets = summary.bottleneck_packets;
+        let rows = summary.rows.unwrap_or(0) as f64 / packets as f64;
+        let cost = Cost { us: us / packets as f64, packets, rows };
+        best = Some(best.filter(|b| b.us <= cost.us).unwrap_or(cost));
+    }
+    best.expect("there is at least one round")
+}
+
+fn plan(flows: u64, keep: Keep) -> TrialPlan {
+    let rate_bps = if flows > 20 { flows * 500_000 } else { 10_000_000 };
+    let bdp_bytes = rate_bps / 8 * ROUND_TRIP.as_nanos() / 1_000_000_000;
+    let one_way = ROUND_TRIP.div(2);
+    let delay = |name: &str| StageSpec {
+        name: name.into(),
+        kind: StageKind::Delay(DelaySpec { delay: one_way, steps: Vec::new() }),
+    };
+    let bottleneck = StageSpec {
+        name: "bottleneck".into(),
+        kind: StageKind::Bottleneck(BottleneckSpec {
+            rate: RateSpec::Constant(BitRate::from_bps(rate_bps)),
+            queue: QueueSpec::Droptail(Limit::Bytes(bdp_bytes)),
+            layer: Layer::Ethernet,
+        }),
+    };
+    let tcp = TcpSpec {
+        congestion_control: "reno".into(),
+        receive_window: 4 << 20,
+        send_buffer: 4 << 20,
+        mss: 1448,
+    };
+    let flow = |index: u64| FlowSpec {
+        name: format!("tcp{index}"),
+        role: Role::Subject,
+        entry: Entry::Server,
+        start: Duration::from_millis(index * 10),
+        actions: Vec::new(),
+        app: AppSpec::Bulk(BulkSpec { tcp: tcp.clone(), bytes: None }),
+    };
+    TrialPlan {
+        scenario: "bench/sim".into(),
+        seed: 1,
+        duration: Duration::from_nanos(PACKETS * 1514 * 8 * 1_000 / (rate_bps / 1_000_000)),
+        until_media_end: None,
+        until_idle: None,
+        path: PathSpec { down: vec![bottleneck, delay("delay")], up: vec![delay("wire")] },
+        flows: (0..flows).map(flow).collect(),
+        host_jitter: Duration::from_micros(100),
+        keep,
+    }
+}
+
+fn print_line((flows, off, on): &Line) {
+    let text = |cost: &Option<Cost>| cost.map_or("      -".into(), |c| format!("{:7.3}", c.us));
+    let rows = on.map_or(String::new(), |c| format!(", {:.2} rows a packet", c.rows));
+    let packets = off.or(*on).map_or(0, |c| c.packets);
+    println!("N = {flows:4}: record off {} us, on {} us a packet ({packets} packets{rows})", text(off), text(on));
+}
+
+fn print_json(lines: &[Line]) {
+    let value = |cost: &Option<Cost>| cost.map(|c| c.us);
+    let lines: Vec<_> = lines
+        .iter()
+        .map(|(flows, off, on)| {
+            serde_json::json!({"flows": flows, "record_off_us": value(off), "record_on_us": value(on)})
+        })
+        .collect();
+    println!("{}", serde_json::json!({"schema": "streamgauge.bench.sim/1", "per_packet": lines}));
+}
+
+/// User + system CPU time of this process so far, in microseconds.
+fn cpu_us() -> f64 {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("it always works");
+    let us = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 * 1e6 + t.tv_usec() as f64;
+    us(usage.user_time()) + us(usage.system_time())
+}

@@ -1,0 +1,112 @@
+//! Runs a plan and writes its record.
+
+use std::path::Path;
+
+use streamgauge_base::{Direction, Event, Fate, FlowId, PacketInfo, StageId};
+use streamgauge_record::{
+    EVENTS_FILE, FlowEntry, Ledger, Legend, PACKETS_FILE, PacketWriter, RecordError, StageEntry, write_events,
+};
+use streamgauge_systems::plan::{Keep, Role, TrialPlan};
+
+use crate::error::SimError;
+use crate::recorder::Recorder;
+use crate::run::run;
+use crate::summary::Summary;
+
+/// What the codes of the plan's record mean.
+pub fn legend(plan: &TrialPlan) -> Legend {
+    let flow = |f: &streamgauge_systems::plan::FlowSpec| FlowEntry {
+        name: f.name.clone(),
+        subject: f.role == Role::Subject,
+    };
+    let down = plan.path.down.iter().map(|s| (s, Direction::Down));
+    let up = plan.path.up.iter().map(|s| (s, Direction::Up));
+    Legend {
+        flows: plan.flows.iter().map(flow).collect(),
+        stages: down.chain(up).map(|(s, direction)| StageEntry { name: s.name.clone(), direction }).collect(),
+    }
+}
+
+/// Runs `plan` and writes as much of its record into `directory`, which exists, as `plan.keep` says:
+/// `packets.parquet` and `events.parquet`. Nothing is left of a record that could not be finished.
+pub fn simulate(plan: &TrialPlan, directory: &Path) -> Result<Summary, SimError> {
+    let legend = legend(plan);
+    match plan.keep {
+        Keep::Metrics => Ok(run(plan, ())?.0),
+        Keep::Events => {
+            let (mut summary, events) = run(plan, Events(Vec::new()))?;
+            summary.events_digest = Some(write_events(&directory.join(EVENTS_FILE), &mut { events.0 }, &legend)?);
+            Ok(summary)
+        }
+        Keep::Packets => {
+            let packets = PacketWriter::create(&directory.join(PACKETS_FILE), &legend)?;
+            let files = Files { packets, error: None, ledger: Ledger::new(&legend), events: Vec::new() };
+            let (summary, files) = run(plan, files)?;
+            files.finish(summary, directory, &legend)
+        }
+    }
+}
+
+/// Keeps events and no packets.
+struct Events(Vec<Event>);
+
+impl Recorder for Events {
+    const PACKETS: bool = false;
+
+    fn row(&mut self, _: &Fate, _: &PacketInfo, _: Direction) {}
+    fn entered(&mut self, _: StageId, _: FlowId, _: u32) {}
+    fn left(&mut self, _: Direction, _: FlowId, _: u32) {}
+    fn event(&mut self, event: Event) {
+        self.0.push(event);
+    }
+}
+
+/// The whole record.
+struct Files {
+    packets: PacketWriter,
+    /// The first thing that went wrong; nothing is written after it.
+    error: Option<RecordError>,
+    ledger: Ledger,
+    events: Vec<Event>,
+}
+
+impl Recorder for Files {
+    const PACKETS: bool = true;
+
+    #[inline]
+    fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) {
+        if self.error.is_none() {
+            self.error = self.packets.row(fate, info, direction).err();
+        }
+    }
+    #[inline]
+    fn entered(&mut self, stage: StageId, flow: FlowId, bytes: u32) {
+        self.ledger.entered(stage, flow, bytes);
+    }
+    #[inline]
+    fn left(&mut self, direction: Direction, flow: FlowId, bytes: u32) {
+        self.ledger.left(direction, flow, bytes);
+    }
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+}
+
+impl Files {
+    fn finish(mut self, mut summary: Summary, directory: &Path, legend: &Legend) -> Result<Summary, SimError> {
+        if let Some(error) = self.error {
+            return Err(error.into());
+        }
+        let packets = self.packets.finish()?;
+        let events = write_events(&directory.join(EVENTS_FILE), &mut self.events, legend);
+        summary.events_digest = Some(events.inspect_err(|_| {
+            // Half a record is none.
+            let _ = std::fs::remove_file(directory.join(PACKETS_FILE));
+        })?);
+        summary.imbalance = packets.balance.check(&self.ledger);
+        summary.balance = packets.balance.rows();
+        summary.rows = Some(packets.rows);
+        summary.packets_digest = Some(packets.digest);
+        Ok(summary)
+    }
+}

@@ -1,0 +1,263 @@
+//! One end of a flow: its machine, its transports, and what the machine may do to the world.
+
+use streamgauge_base::{Chunk, Direction, Duration, Event, Instant, Stream};
+use streamgauge_record::flow_hash;
+use streamgauge_systems::plan::TcpSpec;
+use streamgauge_systems::{App, Carrier, Channel, ChannelId, CloseReason, Input, Io};
+use streamgauge_transport::tcp::{self, Config, CongestionControl, Connection, ConnectionEvent};
+
+use crate::error::SimError;
+use crate::network::{Line, Network};
+use crate::recorder::Recorder;
+use crate::store::Body;
+
+/// Largest TCP payload that an Ethernet frame carries beside the timestamps option (1500 - 20 - 32).
+const MAX_MSS: u32 = 1448;
+/// Segments below this are mostly header.
+const MIN_MSS: u32 = 64;
+
+const UDP: u8 = 17;
+const TCP: u8 = 6;
+const ICMP: u8 = 1;
+/// The player's port of its first stream; Linux takes any of 32768 to 60999.
+const FIRST_EPHEMERAL_PORT: u16 = 40_000;
+
+/// A channel at one end.
+struct Port {
+    /// Of packets that leave here.
+    hash: u32,
+    carrier: PortCarrier,
+}
+
+enum PortCarrier {
+    Udp,
+    Echo,
+    Tcp(Box<Connection>),
+}
+
+/// What the machine's bytes came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Bytes that the machine sent and the network or the send buffer took.
+    pub sent_bytes: u64,
+    /// Bytes that the machine received.
+    pub received_bytes: u64,
+}
+
+/// One end of a flow.
+pub struct Endpoint {
+    app: Box<dyn App + Send>,
+    line: Line,
+    ports: Vec<Port>,
+    pub counts: Counts,
+    /// What the host adds to the next timer.
+    pub timer_jitter: Duration,
+}
+
+struct HostIo<'a, R> {
+    now: Instant,
+    line: Line,
+    ports: &'a mut [Port],
+    counts: &'a mut Counts,
+    network: &'a mut Network<R>,
+}
+
+impl<R: Recorder> Io for HostIo<'_, R> {
+    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+        let Some(port) = self.ports.get(usize::from(channel.0)) else { return };
+        self.counts.sent_bytes += datagram.len() as u64;
+        let body = match port.carrier {
+            PortCarrier::Udp => Body::Datagram(channel, datagram),
+            PortCarrier::Echo => Body::Echo(channel, datagram),
+            PortCarrier::Tcp(_) => return,
+        };
+        self.network.send(self.now, self.line, port.hash, body);
+    }
+
+    fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
+        let taken = connection(self.ports, channel).map_or(0, |c| c.write(chunk));
+        self.counts.sent_bytes += taken as u64;
+        taken
+    }
+
+    fn read(&mut self, channel: ChannelId, max: usize) -> Option<Chunk> {
+        let chunk = connection(self.ports, channel)?.read(max)?;
+        self.counts.received_bytes += chunk.len() as u64;
+        Some(chunk)
+    }
+
+    fn close(&mut self, channel: ChannelId) {
+        if let Some(connection) = connection(self.ports, channel) {
+            connection.close();
+        }
+    }
+}
+
+fn connection(ports: &mut [Port], channel: ChannelId) -> Option<&mut Connection> {
+    match ports.get_mut(usize::from(channel.0)) {
+        Some(Port { carrier: PortCarrier::Tcp(connection), .. }) => Some(connection),
+        _ => None,
+    }
+}
+
+impl Endpoint {
+    /// The end that sends in the direction of `line`. `flow` is the flow's index, which its addresses follow.
+    pub fn new(app: Box<dyn App + Send>, line: Line) -> Self {
+        Endpoint { app, line, ports: Vec::new(), counts: Counts::default(), timer_jitter: Duration::ZERO }
+    }
+
+    /// The flow starts: its channels are opened.
+    pub fn open(&mut self, now: Instant, channels: &[Channel], sequences: &mut Stream) -> Result<(), SimError> {
+        let serves = self.line.direction == Direction::Down;
+        for (channel, index) in channels.iter().zip(0u16..) {
+            let (protocol, ports, carrier) = match &channel.carrier {
+                Carrier::Udp { port } => (UDP, (*port, *port), PortCarrier::Udp),
+                Carrier::IcmpEcho => (ICMP, if serves { (8, 0) } else { (0, 0) }, PortCarrier::Echo),
+                Carrier::Tcp { port, settings } => {
+                    let ephemeral = FIRST_EPHEMERAL_PORT + index;
+                    let initial_sequence = sequences.bits() as u32;
+                    let config = Config { initial_sequence, ..config(settings)? };
+                    if serves {
+                        (TCP, (*port, ephemeral), PortCarrier::Tcp(Box::new(Connection::listen(config))))
+                    } else {
+                        (TCP, (ephemeral, *port), PortCarrier::Tcp(Box::new(Connection::connect(config, now))))
+                    }
+                }
+            };
+            let ports = u32::from(ports.0) << 16 | u32::from(ports.1);
+            // The addresses that emu gives this flow, as far as emu's go.
+            let [high, low] = self.line.flow.0.to_be_bytes();
+            let (server, player) = ([10, 1, low, 1 + high], [10, 2, low, 1 + high]);
+            let (from, to) = if serves { (server, player) } else { (player, server) };
+            self.ports.push(Port { hash: flow_hash(from, to, protocol, ports), carrier });
+        }
+        Ok(())
+    }
+
+    /// Gives the machine `input`.
+    fn input<R: Recorder>(&mut self, now: Instant, input: Input<'_>, network: &mut Network<R>) {
+        let Endpoint { app, line, ports, counts, .. } = self;
+        app.handle(now, input, &mut HostIo { now, line: *line, ports, counts, network });
+    }
+
+    /// Gives the machine `input` and does what follows from it.
+    pub fn handle<R: Recorder>(&mut self, now: Instant, input: Input<'_>, network: &mut Network<R>) {
+        self.input(now, input, network);
+        self.settle(now, network);
+    }
+
+    /// A packet arrives.
+    pub fn receive<R: Recorder>(&mut self, now: Instant, body: Body, network: &mut Network<R>) {
+        match body {
+            Body::Segment(channel, segment) => {
+                let Some(connection) = connection(&mut self.ports, channel) else { return };
+                connection.handle(now, &segment);
+                self.settle(now, network);
+            }
+            Body::Datagram(channel, datagram) => {
+                self.counts.received_bytes += datagram.len() as u64;
+                self.handle(now, Input::Datagram(channel, &datagram), network);
+            }
+            Body::Echo(channel, message) if self.line.direction == Direction::Up => {
+                // The player's host answers by itself.
+                let Some(port) = self.ports.get(usize::from(channel.0)) else { return };
+                network.send(now, self.line, port.hash, Body::Echo(channel, message));
+            }
+            Body::Echo(channel, message) => {
+                self.counts.received_bytes += message.len() as u64;
+                self.handle(now, Input::Datagram(channel, &message), network);
+            }
+        }
+    }
+
+    /// A timer has expired.
+    pub fn timeout<R: Recorder>(&mut self, now: Instant, network: &mut Network<R>) {
+        for port in &mut self.ports {
+            if let PortCarrier::Tcp(connection) = &mut port.carrier
+                && connection.poll_timeout().is_some_and(|at| at <= now)
+            {
+                connection.handle_timeout(now);
+            }
+        }
+        if self.app.poll_timeout().is_some_and(|at| at <= now) {
+            self.input(now, Input::Timeout, network);
+        }
+        self.settle(now, network);
+    }
+
+    /// Lets connections speak until nobody has anything left to say.
+    fn settle<R: Recorder>(&mut self, now: Instant, network: &mut Network<R>) {
+        let mut index = 0;
+        while let Some(port) = self.ports.get_mut(index) {
+            let hash = port.hash;
+            let channel = ChannelId(index as u8);
+            if let PortCarrier::Tcp(connection) = &mut port.carrier {
+                while let Some(segment) = connection.poll_transmit(now) {
+                    network.send(now, self.line, hash, Body::Segment(channel, segment));
+                }
+                if let Some(event) = connection.poll_event() {
+                    self.input(now, translate(channel, event), network);
+                    // The machine may have written to any of its streams.
+                    index = 0;
+                    continue;
+                }
+            }
+            index += 1;
+        }
+    }
+
+    /// The machine's next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.app.poll_event().map(|event| Event { flow: Some(self.line.flow), ..event })
+    }
+
+    /// When the machine or one of its connections wants to be called.
+    pub fn poll_timeout(&self) -> Instant {
+        let connections = self.ports.iter().filter_map(|port| match &port.carrier {
+            PortCarrier::Tcp(connection) => connection.poll_timeout(),
+            _ => None,
+        });
+        connections.chain(self.app.poll_timeout()).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    /// The figures of its first stream.
+    pub fn tcp_stats(&self) -> Option<tcp::Stats> {
+        self.ports.iter().find_map(|port| match &port.carrier {
+            PortCarrier::Tcp(connection) => Some(connection.stats()),
+            _ => None,
+        })
+    }
+}
+
+fn translate(channel: ChannelId, event: ConnectionEvent) -> Input<'static> {
+    match event {
+        ConnectionEvent::Opened => Input::Opened(channel),
+        ConnectionEvent::Readable => Input::Readable(channel),
+        ConnectionEvent::Writable => Input::Writable(channel),
+        ConnectionEvent::Closed(tcp::CloseReason::Finished) => Input::Closed(channel, CloseReason::Finished),
+        ConnectionEvent::Closed(_) => Input::Closed(channel, CloseReason::Failed),
+    }
+}
+
+/// The settings of a connection; refuses what no connection can work with.
+pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
+    let congestion = match spec.congestion_control.as_str() {
+        "reno" => CongestionControl::Reno,
+        "cubic" => CongestionControl::Cubic,
+        other => {
+            let what = format!("{other:?} is not simulated; give \"reno\" or \"cubic\", or run with --mode emu");
+            return Err(SimError::plan("tcp.congestion_control", what));
+        }
+    };
+    if !(MIN_MSS..=MAX_MSS).contains(&spec.mss) {
+        let what = format!("{} B; give {MIN_MSS} to {MAX_MSS} B", spec.mss);
+        return Err(SimError::plan("tcp.mss", what));
+    }
+    for (key, bytes) in [("tcp.receive_window", spec.receive_window), ("tcp.send_buffer", spec.send_buffer)] {
+        if bytes < u64::from(spec.mss) || bytes > 1 << 30 {
+            return Err(SimError::plan(key, format!("{bytes} B; give one segment ({} B) to 1 GiB", spec.mss)));
+        }
+    }
+    let (receive_window, send_buffer) = (spec.receive_window, spec.send_buffer);
+    Ok(Config { mss: spec.mss, receive_window, send_buffer, congestion, ..Config::default() })
+}

@@ -1,0 +1,92 @@
+//! Plans for tests.
+#![allow(dead_code)]
+
+use streamgauge_base::{BitRate, Duration};
+use streamgauge_path::spec::{
+    BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, PathSpec, QueueSpec, RateSpec, StageKind,
+    StageSpec,
+};
+use streamgauge_systems::plan::{
+    AppSpec, BulkSpec, CbrSpec, ClipSpec, Entry, FlowSpec, Keep, PingSpec, Role, RtpSpec, TcpSpec, TrialPlan,
+};
+
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub fn bottleneck(bps: u64, limit: Limit) -> StageSpec {
+    let rate = RateSpec::Constant(BitRate::from_bps(bps));
+    let kind = BottleneckSpec { rate, queue: QueueSpec::Droptail(limit), layer: Layer::Ethernet };
+    StageSpec { name: "bottleneck".into(), kind: StageKind::Bottleneck(kind) }
+}
+
+pub fn delay(ms: u64) -> StageSpec {
+    let kind = DelaySpec { delay: Duration::from_millis(ms), steps: Vec::new() };
+    StageSpec { name: "delay".into(), kind: StageKind::Delay(kind) }
+}
+
+pub fn loss(probability: f64) -> StageSpec {
+    let kind = LossSpec { model: LossModel::Bernoulli { probability }, switches: Vec::new() };
+    StageSpec { name: "loss".into(), kind: StageKind::Loss(kind) }
+}
+
+/// `down` of a bottleneck and a delay, `up` of a delay.
+pub fn path(bps: u64, limit: Limit, one_way_ms: u64) -> PathSpec {
+    PathSpec { down: vec![bottleneck(bps, limit), delay(one_way_ms)], up: vec![delay(one_way_ms)] }
+}
+
+pub fn plan(path: PathSpec, flows: Vec<FlowSpec>, seconds: u64, seed: u64) -> TrialPlan {
+    TrialPlan {
+        scenario: "test/plan".into(),
+        seed,
+        duration: Duration::from_secs(seconds),
+        until_media_end: None,
+        until_idle: None,
+        path,
+        flows,
+        host_jitter: Duration::ZERO,
+        keep: Keep::Packets,
+    }
+}
+
+pub fn flow(name: &str, app: AppSpec) -> FlowSpec {
+    let role = Role::Subject;
+    FlowSpec { name: name.into(), role, entry: Entry::Server, start: Duration::ZERO, actions: Vec::new(), app }
+}
+
+pub fn starting(mut flow: FlowSpec, at: Duration) -> FlowSpec {
+    flow.start = at;
+    flow
+}
+
+pub fn tcp(congestion_control: &str, receive_window: u64) -> TcpSpec {
+    let congestion_control = congestion_control.into();
+    TcpSpec { congestion_control, receive_window, send_buffer: 4 << 20, mss: 1448 }
+}
+
+pub fn bulk(name: &str, congestion_control: &str, receive_window: u64) -> FlowSpec {
+    flow(name, AppSpec::Bulk(BulkSpec { tcp: tcp(congestion_control, receive_window), bytes: None }))
+}
+
+pub fn cbr(name: &str, packets_per_s: f64, payload_bytes: u32, windows: &[(u64, u64)]) -> FlowSpec {
+    let windows = windows.iter().map(|&(on, off)| (ms(on), ms(off))).collect();
+    flow(name, AppSpec::Cbr(CbrSpec { packets_per_s, payload_bytes, burst: 1, windows }))
+}
+
+pub fn ping(name: &str, interval_ms: u64, payload_bytes: u32) -> FlowSpec {
+    flow(name, AppSpec::Ping(PingSpec { interval: ms(interval_ms), payload_bytes }))
+}
+
+/// 25 frames/s of 2,000 B, every twelfth three times as long: about 470 kbit/s.
+pub fn rtp(name: &str, seconds: u64, tcp: Option<TcpSpec>) -> FlowSpec {
+    let mut frame_bytes = vec![2000; 12];
+    frame_bytes[0] = 6000;
+    let clip = ClipSpec {
+        name: "test".into(),
+        duration: Duration::from_secs(seconds),
+        frame_interval: ms(40),
+        frame_bytes,
+    };
+    let (rtcp_interval, playout_delay) = (Duration::from_secs(1), ms(500));
+    flow(name, AppSpec::Rtp(RtpSpec { clip, max_payload: 1400, tcp, rtcp_interval, playout_delay }))
+}
