@@ -92,7 +92,8 @@ class Scenario(Model):
     def in_mode(self, mode: Mode) -> Scenario:
         """As it runs in ``mode``: stand-ins in their places."""
         flows = {name: flow.in_mode(mode) for name, flow in self.flows.items()}
-        return self.changed(flows=flows)
+        # Not validated again: a mutant may address what the stand-in does not know.
+        return self.model_copy(update={"flows": flows})
 
     def normalised(self) -> dict[str, Any]:
         """All of it as JSON data in one form, every default filled in. Loads again to an equal scenario."""

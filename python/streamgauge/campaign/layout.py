@@ -1,0 +1,93 @@
+"""Where trials lie on disk: ``OUT/scenario=<id>/mode=<mode>/seed=<n>/``, Hive-partitioned as polars, DuckDB
+and Spark read it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from streamgauge.systems.registry import Mode
+
+__all__ = ["place", "remove_leftovers", "scenario_of", "sweep", "trial_directory"]
+
+# A trial grows beside its place under such a name and is renamed when it is whole.
+_PARTIAL = re.compile(r"\.(?P<name>seed=\d+)\.(?P<pid>\d+)-[0-9a-f]{8}\.partial")
+
+
+def trial_directory(out: Path, scenario: str, mode: Mode, seed: int) -> Path:
+    """The trial's place. The scenario's id is percent-encoded, so that it is one folder's name."""
+    return out / f"scenario={quote(scenario, safe='')}" / f"mode={mode}" / f"seed={seed}"
+
+
+def scenario_of(directory: Path) -> str:
+    """The id of the scenario whose trial lies in ``directory``."""
+    return unquote(directory.parent.parent.name.removeprefix("scenario="))
+
+
+@contextlib.contextmanager
+def place(directory: Path) -> Iterator[Path]:
+    """A temporary sibling to write a trial into: renamed to ``directory`` at the end, removed on any failure.
+
+    A trial that lies there already is replaced only by a whole one.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    token = uuid.uuid4().hex[:8]
+    partial = directory.parent / f".{directory.name}.{os.getpid()}-{token}.partial"
+    partial.mkdir()
+    try:
+        yield partial
+        if directory.exists():
+            old = directory.parent / f".{directory.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial"
+            directory.rename(old)
+            partial.rename(directory)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            partial.rename(directory)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        _prune(directory.parent)
+        raise
+
+
+def _prune(folder: Path) -> None:
+    """Removes the empty folders that a failed trial would leave."""
+    for empty in (folder, folder.parent, folder.parent.parent):
+        try:
+            empty.rmdir()
+        except OSError:
+            return
+
+
+def remove_leftovers(out: Path) -> int:
+    """Removes what processes that are gone left half-written in ``out``; returns how many."""
+    removed = 0
+    for partial in out.glob("scenario=*/mode=*/.seed=*.partial"):
+        match = _PARTIAL.fullmatch(partial.name)
+        if match and not _alive(int(match["pid"])):
+            shutil.rmtree(partial, ignore_errors=True)
+            removed += 1
+    return removed
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def sweep(out: Path) -> Iterator[Path]:
+    """Every whole trial in ``out``, sorted by scenario, mode and seed."""
+    found = [path.parent for path in out.glob("scenario=*/mode=*/seed=*/trial.json")]
+    yield from sorted(
+        found, key=lambda d: (d.parent.parent.name, d.parent.name, int(d.name.partition("=")[2]))
+    )

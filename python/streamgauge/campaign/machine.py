@@ -1,0 +1,45 @@
+"""What this machine can do, and so which mode a scenario runs in."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+
+from streamgauge.errors import CannotRunError, ScenarioError
+from streamgauge.scenario import Scenario
+from streamgauge.systems.registry import Mode
+
+__all__ = ["choose_mode", "why_not"]
+
+
+def why_not(mode: Mode, *, way: str | None = None) -> str | None:
+    """Why this machine cannot run ``mode``, with the remedy; ``None`` if it can."""
+    if importlib.util.find_spec("streamgauge._native") is None:
+        return "the native module is not built; run 'make setup'"
+    if mode == "sim":
+        return None
+    from streamgauge.emu.doctor import why_not as emu_why_not
+
+    return emu_why_not(way)
+
+
+def choose_mode(scenario: Scenario, asked: Mode | None, *, way: str | None = None) -> Mode:
+    """The mode asked for, or the first that the scenario supports and the machine can do.
+
+    Raises ScenarioError if the scenario cannot run so, CannotRunError if the machine cannot.
+    """
+    candidates: Sequence[Mode] = [asked] if asked is not None else list(scenario.modes)
+    refused: list[str] = []
+    machine: list[str] = []
+    for mode in candidates:
+        unsupported = scenario.unsupported(mode)
+        if unsupported is not None:
+            refused.append(f"{mode}: {unsupported}")
+            continue
+        lacking = why_not(mode, way=way)
+        if lacking is None:
+            return mode
+        machine.append(f"{mode}: {lacking}")
+    if machine:
+        raise CannotRunError(f"this machine cannot run {scenario.id}: {'; '.join(machine)}")
+    raise ScenarioError(f"{scenario.id} cannot run: {'; '.join(refused)}")

@@ -1,0 +1,118 @@
+"""Mutants: a check's scenario with the mechanism removed (`breaks`). A check that holds under its mutant
+proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from streamgauge.campaign.plan import jobs_for
+from streamgauge.campaign.run import CampaignResult, Progress, measured, run_jobs
+from streamgauge.campaign.trial import EmuSettings, Outcome
+from streamgauge.checks import evaluate
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario import Scenario, override
+from streamgauge.scenario.lower import Keep
+from streamgauge.systems.registry import Mode
+
+__all__ = ["MutantResult", "run_mutants", "score"]
+
+
+@dataclass(frozen=True)
+class MutantResult:
+    """How a check did under its mutant in one mode."""
+
+    check: str
+    scenario: str
+    mode: Mode
+    breaks: dict[str, Any]
+    verdict: str
+    why: str
+
+    @property
+    def killed(self) -> bool:
+        """The check noticed: it failed."""
+        return self.verdict == "fail"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its place in the output of ``reproduce --mutants``."""
+        return {
+            "id": self.check,
+            "scenario": self.scenario,
+            "mode": self.mode,
+            "breaks": self.breaks,
+            "verdict": self.verdict,
+            "killed": self.killed,
+            "why": self.why,
+        }
+
+
+def mutant(scenario: Scenario, check: str) -> Scenario:
+    """The scenario under which ``check`` must fail."""
+    breaks = scenario.checks[check].breaks
+    try:
+        return override(scenario, breaks, id=_mutant_id(scenario.id, check), drop_checks=True)
+    except ValidationError as error:
+        said = "; ".join(str(detail["msg"]) for detail in error.errors(include_url=False))
+        key = f"{scenario.id}: checks.{check}.breaks"
+        raise ScenarioError(f"the mutant cannot run: {said}", key=key) from None
+
+
+def _mutant_id(scenario: str, check: str) -> str:
+    word = "".join(c if c.isalnum() else "_" for c in check.lower())
+    return f"{scenario}-mutant_{word}"
+
+
+def run_mutants(
+    result: CampaignResult,
+    *,
+    first_seed: int = 1,
+    repeat: int | None = None,
+    keep: Keep = "packets",
+    emu: EmuSettings | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[list[MutantResult], list[Outcome]]:
+    """Runs the mutant of every check that was evaluated, as many times, and judges the check on it.
+
+    What the check reads of other scenarios is theirs as they were run. Trials go to ``OUT/mutants``.
+    """
+    by_id = {scenario.id: scenario for scenario in result.scenarios}
+    out = result.out / "mutants"
+    planned = []
+    for check in result.checks:
+        scenario = by_id[check.scenario]
+        if not scenario.checks[check.id].breaks:
+            continue
+        changed = mutant(scenario, check.id)
+        mode: Mode = "sim" if check.mode == "sim" else "emu"
+        count = repeat if repeat is not None else getattr(scenario.repetitions, mode)
+        planned.append(
+            (check, changed, mode, jobs_for(changed, mode, out, first_seed=first_seed, repeat=count))
+        )
+    jobs = [job for *_, of_one in planned for job in of_one]
+    outcomes, _ = run_jobs(jobs, keep=keep, emu=emu or EmuSettings(), progress=progress)
+    trials = measured([*result.outcomes, *outcomes])
+    found = []
+    for check, changed, mode, _jobs in planned:
+        model = by_id[check.scenario].checks[check.id]
+        data = model.model_dump(mode="json", by_alias=True, exclude_none=True)
+        judged = evaluate(check.id, data, changed.id, mode, trials)
+        found.append(
+            MutantResult(
+                check=check.id,
+                scenario=check.scenario,
+                mode=mode,
+                breaks=data["breaks"],
+                verdict=judged.verdict,
+                why=judged.why,
+            )
+        )
+    return found, outcomes
+
+
+def score(mutants: Sequence[MutantResult]) -> float | None:
+    """Killed mutants out of all, in [0, 1]; ``None`` if there are none."""
+    return sum(one.killed for one in mutants) / len(mutants) if mutants else None

@@ -1,0 +1,100 @@
+"""What a campaign is going to run: scenarios times modes times seeds, and what their checks need besides."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamgauge import __version__
+from streamgauge.campaign.layout import trial_directory
+from streamgauge.checks.expression import parse
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario import Scenario, catalogue_ids, load
+from streamgauge.scenario.semantics import end_ns
+from streamgauge.systems.registry import Mode
+
+__all__ = ["MODEL_VERSION", "Job", "jobs_for", "resume_key", "with_dependencies"]
+
+#: Raised when the models in sim, or what emu does, change what a trial leaves.
+MODEL_VERSION = f"{__version__}/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One trial to run; compared by identity."""
+
+    scenario: Scenario
+    mode: Mode
+    seed: int
+    directory: Path
+    key: str
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasts at most, in trial time."""
+        return end_ns(self.scenario) / 1e9
+
+
+def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
+    """Digest of everything that decides what the trial leaves; an equal key means that it need not run again.
+
+    The clip is in the scenario by name and rate; for a file of the user's own, its size and the time of its
+    last change are counted in.
+    """
+    parts = [scenario.essence(mode), str(seed), mode, MODEL_VERSION]
+    for flow in scenario.in_mode(mode).flows.values():
+        file = getattr(flow.clip, "file", None)
+        if file is not None:
+            status = Path(file).stat()
+            parts.append(f"{status.st_size} {status.st_mtime_ns}")
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def with_dependencies(scenarios: Sequence[Scenario], *, settings: Iterable[str] = ()) -> list[Scenario]:
+    """The scenarios, and after them those that their checks read and that are not among them."""
+    settings = list(settings)
+    found = {scenario.id: scenario for scenario in scenarios}
+    pending = list(scenarios)
+    while pending:
+        scenario = pending.pop(0)
+        for name, check in scenario.checks.items():
+            for other in sorted(parse(check.that).scenarios()):
+                if other in found:
+                    continue
+                if other not in catalogue_ids():
+                    raise ScenarioError(
+                        f"reads the scenario '{other}', which is neither in this run nor in the catalogue",
+                        key=f"{scenario.id}: checks.{name}.that",
+                    )
+                found[other] = _with_what_fits(other, settings)
+                pending.append(found[other])
+    return list(found.values())
+
+
+def _with_what_fits(name: str, settings: Sequence[str]) -> Scenario:
+    """A scenario that only a check asks for, with those of the settings that mean something there."""
+    kept: list[str] = []
+    for setting in settings:
+        try:
+            load(name, settings=[*kept, setting])
+        except ScenarioError:
+            continue
+        kept.append(setting)
+    return load(name, settings=kept)[0]
+
+
+def jobs_for(scenario: Scenario, mode: Mode, out: Path, *, first_seed: int, repeat: int | None) -> list[Job]:
+    """The trials of a scenario in one mode: seeds ``first_seed`` and up."""
+    count = repeat if repeat is not None else getattr(scenario.repetitions, mode)
+    return [
+        Job(
+            scenario=scenario,
+            mode=mode,
+            seed=seed,
+            directory=trial_directory(out, scenario.id, mode, seed),
+            key=resume_key(scenario, mode, seed),
+        )
+        for seed in range(first_seed, first_seed + count)
+    ]

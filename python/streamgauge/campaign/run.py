@@ -1,0 +1,266 @@
+"""Running many trials: sim on all cores, emu one at a time, what finished kept whatever happens."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from streamgauge.campaign.layout import remove_leftovers
+from streamgauge.campaign.plan import Job, jobs_for, with_dependencies
+from streamgauge.campaign.trial import EmuSettings, Outcome, reuse, run_job
+from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
+from streamgauge.scenario import Scenario
+from streamgauge.scenario.lower import Keep
+from streamgauge.systems.registry import Mode
+
+__all__ = ["CampaignResult", "Progress", "Verdict", "run", "run_jobs"]
+
+Verdict = Literal["pass", "fail", "inconclusive"]
+# What a trial costs, s: sim altogether by experience, emu besides its own time.
+_SIM_S, _EMU_EXTRA_S = 0.5, 6.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a campaign is. ``left_s`` is an estimate, ``None`` before there is anything to go by."""
+
+    done: int
+    total: int
+    left_s: float | None
+    now: str
+
+
+@dataclass(frozen=True)
+class CampaignResult:
+    """What a campaign leaves in memory; the records are on disk."""
+
+    scenarios: tuple[Scenario, ...]
+    outcomes: tuple[Outcome, ...]
+    checks: tuple[CheckResult, ...]
+    out: Path
+    wall_s: float
+    interrupted: bool = False
+    planned: int = 0
+    wanted: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def simulated_s(self) -> float:
+        """Trial time covered, s."""
+        return sum(outcome.simulated_s for outcome in self.outcomes)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The run's: a failed check fails it; more than a third of a scenario's trials invalid, an undecided
+        check or an interruption leaves it inconclusive."""
+        if any(check.verdict == "fail" for check in self.checks):
+            return "fail"
+        if self.interrupted or any(check.verdict == "inconclusive" for check in self.checks):
+            return "inconclusive"
+        if not self.outcomes or self.mostly_invalid():
+            return "inconclusive"
+        return "pass"
+
+    def mostly_invalid(self) -> list[tuple[str, Mode, int, int]]:
+        """Scenarios of which more than a third is invalid: (id, mode, invalid, all)."""
+        groups: dict[tuple[str, Mode], list[bool]] = {}
+        for outcome in self.outcomes:
+            groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome.valid)
+        found = []
+        for (scenario, mode), valid in groups.items():
+            invalid = valid.count(False)
+            if 3 * invalid > len(valid):
+                found.append((scenario, mode, invalid, len(valid)))
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """``streamgauge.run/1``."""
+        return {
+            "schema": "streamgauge.run/1",
+            "trials": [outcome.to_json() for outcome in self.outcomes],
+            "checks": [check.to_json() for check in self.checks],
+            "simulated_s": self.simulated_s,
+            "wall_s": self.wall_s,
+        }
+
+
+def run(
+    scenarios: Sequence[Scenario],
+    modes: dict[str, Sequence[Mode]],
+    out: Path,
+    *,
+    first_seed: int = 1,
+    repeat: int | None = None,
+    settings: Iterable[str] = (),
+    keep: Keep = "packets",
+    emu: EmuSettings | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> CampaignResult:
+    """Runs every trial of the scenarios, and of those that their checks read, and evaluates the checks.
+
+    Args:
+        scenarios: what to run.
+        modes: the modes of each scenario, by id.
+        out: where records go; trials that lie there already and are the same are not run again.
+        first_seed: the first repetition's seed.
+        repeat: how many repetitions; each scenario's own number if ``None``.
+        settings: ``ADDRESS=VALUE``, applied to scenarios that only a check asks for where they fit.
+        keep: how much of each record is stored.
+        emu: how emu runs.
+        progress: called after each trial and when there is something to say, from this thread.
+
+    Raises StreamGaugeError if a trial cannot run; Ctrl-C ends it early and is told by ``interrupted``.
+    """
+    began = time.monotonic()
+    everything = with_dependencies(scenarios, settings=settings)
+    wanted = frozenset(scenario.id for scenario in scenarios)
+    asked: dict[str, list[Mode]] = {scenario.id: list(modes[scenario.id]) for scenario in scenarios}
+    for scenario in everything:
+        if scenario.id not in asked:
+            # A check compares within a mode, so what it reads runs in all of them.
+            every = dict.fromkeys(mode for chosen in asked.values() for mode in chosen)
+            asked[scenario.id] = [mode for mode in every if scenario.unsupported(mode) is None]
+    jobs = [
+        job
+        for scenario in everything
+        for mode in asked[scenario.id]
+        for job in jobs_for(scenario, mode, out, first_seed=first_seed, repeat=repeat)
+    ]
+    outcomes, interrupted = run_jobs(jobs, keep=keep, emu=emu or EmuSettings(), progress=progress)
+    judged = [scenario for scenario in everything if scenario.id in wanted]
+    return CampaignResult(
+        scenarios=tuple(everything),
+        outcomes=tuple(outcomes),
+        checks=tuple(evaluate_all(judged, measured(outcomes))),
+        out=out,
+        wall_s=time.monotonic() - began,
+        interrupted=interrupted,
+        planned=len(jobs),
+        wanted=wanted,
+    )
+
+
+def measured(outcomes: Iterable[Outcome]) -> list[Any]:
+    """The trials as checks read them; one that left nothing to measure counts as invalid."""
+    return [
+        outcome.metrics
+        if outcome.metrics is not None
+        else InvalidTrial(outcome.job.scenario.id, outcome.job.mode, outcome.job.seed, outcome.why)
+        for outcome in outcomes
+    ]
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    *,
+    keep: Keep,
+    emu: EmuSettings,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[list[Outcome], bool]:
+    """Runs jobs, in their order for the caller; returns what finished, and whether Ctrl-C cut it short."""
+    for out in {job.directory.parent.parent.parent for job in jobs}:
+        remove_leftovers(out)
+    board = _Board(jobs, progress)
+    done: dict[Job, Outcome] = {}
+    pending: list[Job] = []
+    for job in jobs:
+        found = reuse(job, keep)
+        if found is None:
+            pending.append(job)
+        else:
+            done[job] = found
+            board.finished(job, timed=False)
+    interrupted = False
+    try:
+        _simulate_all([job for job in pending if job.mode == "sim"], keep, emu, board, done)
+        for job in pending:
+            if job.mode == "emu":
+                board.started(job)
+                done[job] = run_job(job, keep=keep, emu=emu, say=board.say)
+                board.finished(job)
+    except KeyboardInterrupt:
+        interrupted = True
+    return [done[job] for job in jobs if job in done], interrupted
+
+
+def _simulate_all(
+    jobs: list[Job], keep: Keep, emu: EmuSettings, board: _Board, done: dict[Job, Outcome]
+) -> None:
+    """Sim trials on all cores: the simulator runs without Python's lock."""
+    if not jobs:
+        return
+    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def one(job: Job) -> Outcome | None:
+        return None if stop.is_set() else run_job(job, keep=keep, emu=emu, say=said.put)
+
+    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="trial") as pool:
+        futures: dict[Future[Outcome | None], Job] = {pool.submit(one, job): job for job in jobs}
+        waiting = set(futures)
+        try:
+            while waiting:
+                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    outcome = future.result()
+                    if outcome is not None:
+                        done[futures[future]] = outcome
+                        board.finished(futures[future])
+        except BaseException:
+            # Trials under way end by themselves and are kept; the rest never start.
+            stop.set()
+            for future in waiting:
+                future.cancel()
+            for future in wait(waiting).done:
+                if not future.cancelled() and future.exception() is None:
+                    outcome = future.result()
+                    if outcome is not None:
+                        done[futures[future]] = outcome
+            raise
+
+
+class _Board:
+    """Keeps count, estimates the time left, tells the caller."""
+
+    def __init__(self, jobs: Sequence[Job], tell: Callable[[Progress], None] | None) -> None:
+        self.tell = tell
+        self.total = len(jobs)
+        self.done = 0
+        self.left = {job: self._cost(job) for job in jobs}
+        self.began = time.monotonic()
+        self.timed_cost = 0.0
+        self.now = ""
+
+    @staticmethod
+    def _cost(job: Job) -> float:
+        return _SIM_S if job.mode == "sim" else job.seconds + _EMU_EXTRA_S
+
+    def started(self, job: Job) -> None:
+        self.say(f"{job.scenario.id} {job.mode} seed {job.seed}")
+
+    def finished(self, job: Job, *, timed: bool = True) -> None:
+        self.done += 1
+        cost = self.left.pop(job)
+        if timed:
+            self.timed_cost += cost
+        self.say(f"{job.scenario.id} {job.mode} seed {job.seed}")
+
+    def say(self, now: str) -> None:
+        self.now = now
+        if self.tell is None:
+            return
+        left: float | None = None
+        if self.timed_cost:
+            # Costs are guesses; how the guesses have held so far corrects them.
+            pace = (time.monotonic() - self.began) / self.timed_cost
+            left = pace * sum(self.left.values())
+        elif any(job.mode == "emu" for job in self.left):
+            left = sum(self.left.values())
+        self.tell(Progress(done=self.done, total=self.total, left_s=left, now=now))

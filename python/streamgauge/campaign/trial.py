@@ -1,0 +1,207 @@
+"""One trial: lowered, run in its mode, finished into a record, measured."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streamgauge import __version__
+from streamgauge.campaign.layout import place
+from streamgauge.campaign.plan import MODEL_VERSION, Job
+from streamgauge.campaign.stored import load_metrics, save_metrics
+from streamgauge.errors import CannotRunError, RecordError
+from streamgauge.metrics import TrialMetrics, compute
+from streamgauge.record import Record, finish_trial
+from streamgauge.scenario import lower
+from streamgauge.scenario.lower import Keep
+
+__all__ = ["EmuSettings", "Outcome", "reuse", "run_job"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmuSettings:
+    """How emu runs."""
+
+    way: str | None = None
+    """``root`` or ``user``; by who we are if ``None``."""
+    capture: bool = False
+    """Keep ``capture.pcapng``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of one trial."""
+
+    job: Job
+    valid: bool
+    why: tuple[str, ...]
+    digest: str | None
+    metrics: TrialMetrics | None
+    wall_s: float
+    reused: bool = False
+
+    @property
+    def simulated_s(self) -> float:
+        """Trial time that it covers, s."""
+        return self.job.seconds if self.digest is not None else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Its place in ``streamgauge.run/1``."""
+        metrics = self.metrics
+        return {
+            "scenario": self.job.scenario.id,
+            "mode": self.job.mode,
+            "seed": self.job.seed,
+            "valid": self.valid,
+            "why": list(self.why),
+            "directory": str(self.job.directory),
+            "digest": self.digest,
+            "flows": {} if metrics is None else {name: metrics.flow_json(name) for name in metrics.flows},
+        }
+
+
+@contextmanager
+def _disk_errors(directory: Path) -> Iterator[None]:
+    """A full or read-only disk is the machine's failing, and says its remedy."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
+            raise
+        remedy = "choose another folder with --out"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            remedy = "free some space, choose another folder with --out, or store less with --keep metrics"
+        raise CannotRunError(f"cannot write {directory}: {error.strerror}; {remedy}.") from error
+
+
+def run_job(job: Job, *, keep: Keep, emu: EmuSettings, say: Callable[[str], None]) -> Outcome:
+    """Runs one trial and leaves its record in ``job.directory``, or leaves nothing.
+
+    ``say`` takes a line about what is being waited for. Raises StreamGaugeError.
+    """
+    began = time.monotonic()
+    with _disk_errors(job.directory), place(job.directory) as partial:
+        # Metrics are computed from the packets; what is not to be kept goes after that.
+        plan = lower(job.scenario, job.mode, job.seed)
+        if job.mode == "sim":
+            validity, summary, provenance = _simulate(plan, partial)
+        else:
+            from streamgauge.emu import run_trial  # Linux alone has it
+
+            found = run_trial(job.scenario, plan, job.seed, partial, _emu_options(emu, say))
+            validity, summary, provenance = found["validity"], found["summary"], found["provenance"]
+        as_run = job.scenario.in_mode(job.mode).normalised()
+        trial = finish_trial(
+            partial,
+            scenario=as_run,
+            plan=plan,
+            mode=job.mode,
+            seed=job.seed,
+            validity=validity,
+            provenance=provenance,
+            resume_key=job.key,
+            summary=summary,
+        )
+        metrics = compute(Record.open(partial), job.scenario)
+        save_metrics(partial, metrics, as_run.get("measure", {}))
+        _drop(partial, keep)
+    return Outcome(
+        job=job,
+        valid=bool(trial["validity"]["valid"]),
+        why=tuple(trial["validity"]["why"]),
+        digest=str(trial["digest"]),
+        metrics=metrics,
+        wall_s=time.monotonic() - began,
+    )
+
+
+def _emu_options(emu: EmuSettings, say: Callable[[str], None]) -> Any:
+    from streamgauge.emu import EmuOptions
+
+    return EmuOptions(way=emu.way, capture=emu.capture, say=say)
+
+
+def _simulate(plan: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+    from streamgauge import _native
+
+    began = time.monotonic()
+    summary = json.loads(_native.simulate(json.dumps(plan), str(directory)))
+    provenance = {
+        "streamgauge": __version__,
+        "model_version": MODEL_VERSION,
+        "host": platform.node(),
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "wall_s": time.monotonic() - began,
+    }
+    return _sim_validity(plan, summary), summary, provenance
+
+
+def _sim_validity(plan: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Sim has no clock to be late by; what is left is conservation, and flows that never sent."""
+    unaccounted = [str(line) for line in summary["imbalance"]]
+    starts = {flow["name"]: flow["start"] for flow in plan["flows"]}
+    silent = [
+        flow["name"]
+        for flow in summary["flows"]
+        if not flow["server_sent_bytes"] and starts[flow["name"]] < summary["duration_ns"]
+    ]
+    why = unaccounted + [f"flow {name} never sent" for name in silent]
+    return {
+        "valid": not why,
+        "why": why,
+        "bounds": {"unaccounted": 0, "silent_flows": 0},
+        "measured": {"unaccounted": len(unaccounted), "silent_flows": len(silent)},
+    }
+
+
+def _drop(directory: Path, keep: Keep) -> None:
+    unwanted = {
+        "metrics": ("packets.parquet", "events.parquet"),
+        "events": ("packets.parquet",),
+        "packets": (),
+    }
+    for name in unwanted[keep]:
+        (directory / name).unlink(missing_ok=True)
+
+
+def reuse(job: Job, keep: Keep) -> Outcome | None:
+    """The trial as it lies in its place already, if it is the same; ``None`` if it must run."""
+    try:
+        trial = json.loads((job.directory / "trial.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if trial.get("resume_key") != job.key:
+        return None
+    wanted = {"metrics": (), "events": ("events.parquet",), "packets": ("packets.parquet", "events.parquet")}
+    if not all((job.directory / name).exists() for name in wanted[keep]):
+        return None
+    measure = job.scenario.in_mode(job.mode).normalised().get("measure", {})
+    metrics = load_metrics(job.directory, measure)
+    if metrics is None:
+        if not (job.directory / "packets.parquet").exists():
+            return None
+        try:
+            metrics = compute(Record.open(job.directory), job.scenario)
+        except RecordError:
+            return None
+    return Outcome(
+        job=job,
+        valid=bool(trial["validity"]["valid"]),
+        why=tuple(trial["validity"]["why"]),
+        digest=str(trial["digest"]),
+        metrics=metrics,
+        wall_s=0.0,
+        reused=True,
+    )

@@ -1,0 +1,57 @@
+"""The command line. Nothing else imports this."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from streamgauge.errors import StreamGaugeError
+
+__all__ = ["main"]
+
+_INTERRUPTED = 130
+_INTERNAL = 70
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command and returns its exit status.
+
+    0 all checks pass, 1 one failed, 2 inconclusive, 3 bad input, 4 this machine cannot; 130 after Ctrl-C.
+    Errors are one line each on stderr.
+    """
+    from streamgauge.cli.app import command
+
+    try:
+        status = command().main(args=arguments, prog_name="streamgauge", standalone_mode=False)
+        sys.stdout.flush()
+    except StreamGaugeError as error:
+        return _fail(str(error), error.exit_status)
+    except KeyboardInterrupt:
+        return _fail("interrupted", _INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read us has gone, as `| head` does: not an error, and nothing more to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        said = getattr(error, "format_message", None)
+        if callable(said):  # a usage error of the command line's own
+            return _fail(f"{_one_line(str(said()))} (see 'streamgauge --help')", 3)
+        if type(error).__name__ == "Abort":
+            return _fail("interrupted", _INTERRUPTED)
+        if os.environ.get("STREAMGAUGE_TRACEBACK"):
+            raise
+        what = f"{type(error).__name__}: {_one_line(str(error))}"
+        return _fail(
+            f"internal error: {what} (STREAMGAUGE_TRACEBACK=1 shows where; please report it)", _INTERNAL
+        )
+    return int(status or 0)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _fail(message: str, status: int) -> int:
+    for line in message.splitlines():
+        print(f"streamgauge: {line}", file=sys.stderr)
+    return status

@@ -1,0 +1,283 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from streamgauge import __version__
+from streamgauge.errors import ScenarioError
+
+__all__ = ["command"]
+
+_APP_HELP = """Measure how streaming media behaves when the network gets tight.
+
+A scenario is one experiment as data: a path, the flows on it, and what is expected. It runs in [b]sim[/b]
+(virtual time, any machine) or [b]emu[/b] (real servers and players through our link emulator), and both leave
+the same record.
+
+[b]Examples[/b]
+
+  streamgauge run hessler/ftp-heavy
+  streamgauge run my.yaml --set path.down.rate=300kbit/s --repeat 5
+  streamgauge reproduce 'hessler/*' --mode sim --mutants
+  streamgauge report runs
+
+Exit status: 0 every check passes, 1 a check failed, 2 inconclusive or more than a third of the trials
+invalid, 3 bad input, 4 this machine cannot.
+"""
+
+app = typer.Typer(
+    help=_APP_HELP,
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def command() -> Any:
+    """The command that `main` runs."""
+    return typer.main.get_command(app)
+
+
+Names = Annotated[
+    list[str], typer.Argument(metavar="FILE|ID...", help="Scenario files, ids, or globs of ids.")
+]
+ModeOption = Annotated[
+    Literal["sim", "emu"] | None,
+    typer.Option("--mode", help="Default: the first that the scenario supports and this machine can do."),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, help="Seed of the first repetition; one trial if --repeat is not given."),
+]
+RepeatOption = Annotated[
+    int | None,
+    typer.Option("--repeat", min=1, help="Repetitions, each with the next seed. Default: the scenario's."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="ADDRESS=VALUE", help="Change the scenario, such as path.down.rate=300kbit/s."
+    ),
+]
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Where records go; a rerun resumes there.")
+]
+KeepOption = Annotated[
+    Literal["metrics", "events", "packets"], typer.Option("--keep", help="How much of each record is stored.")
+]
+WayOption = Annotated[
+    Literal["root", "user"] | None,
+    typer.Option("--way", help="emu's sandbox: as root, or as an ordinary user. Default: by who you are."),
+]
+CaptureOption = Annotated[
+    bool, typer.Option("--capture", help="emu: keep capture.pcapng, which Wireshark opens.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"streamgauge {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command(rich_help_panel="Run")
+def run(
+    names: Names,
+    mode: ModeOption = None,
+    seed: SeedOption = None,
+    repeat: RepeatOption = None,
+    settings: SetOption = None,
+    out: OutOption = Path("runs"),
+    keep: KeepOption = "packets",
+    way: WayOption = None,
+    capture: CaptureOption = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Run scenarios and judge their checks.
+
+    [b]Examples[/b]
+
+      streamgauge run hessler/ftp-no --mode sim --seed 1
+
+      streamgauge run today/demo-rtsp-udp-medium --set path.down.rate=300kbit/s
+
+      streamgauge run my.yaml --repeat 5 --json > result.json
+    """
+    from streamgauge.cli.running import Request, run_command
+
+    return run_command(
+        Request(
+            names=names,
+            mode=mode,
+            seed=seed,
+            repeat=repeat,
+            settings=settings or [],
+            out=out,
+            keep=keep,
+            way=way,
+            capture=capture,
+            as_json=as_json,
+        )
+    )
+
+
+@app.command(rich_help_panel="Run")
+def reproduce(
+    names: Names,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Also remove each check's mechanism; the check must then fail.")
+    ] = False,
+    mode: ModeOption = None,
+    seed: SeedOption = None,
+    repeat: RepeatOption = None,
+    settings: SetOption = None,
+    out: OutOption = Path("runs"),
+    keep: KeepOption = "packets",
+    way: WayOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Run catalogue scenarios in full and compare with what was published.
+
+    [b]Examples[/b]
+
+      streamgauge reproduce 'hessler/ftp-*' --mode sim
+
+      streamgauge reproduce '*' --mode sim --mutants
+    """
+    from streamgauge.cli.running import Request, run_command
+
+    return run_command(
+        Request(
+            names=names,
+            mode=mode,
+            seed=seed,
+            repeat=repeat,
+            settings=settings or [],
+            out=out,
+            keep=keep,
+            way=way,
+            capture=False,
+            as_json=as_json,
+            mutants=mutants,
+        )
+    )
+
+
+@app.command("list", rich_help_panel="Look")
+def list_(
+    pattern: Annotated[str, typer.Argument(metavar="[GLOB]", help="Only ids that match.")] = "*",
+    as_json: JsonOption = False,
+) -> None:
+    """List the catalogue.
+
+    [b]Example[/b]
+
+      streamgauge list 'today/*'
+    """
+    from streamgauge.cli.looking import list_command
+
+    list_command(pattern, as_json)
+
+
+@app.command(rich_help_panel="Look")
+def show(
+    name: Annotated[str, typer.Argument(metavar="FILE|ID", help="A scenario file or an id.")],
+    settings: SetOption = None,
+    plan: Annotated[
+        Literal["sim", "emu"] | None,
+        typer.Option("--plan", help="Print the plan of a trial in this mode instead, as JSON."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The plan's seed.")] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a scenario: in words, normalised as JSON, or lowered to a trial's plan.
+
+    [b]Examples[/b]
+
+      streamgauge show hessler/ftp-heavy
+
+      streamgauge show my.yaml --plan sim --seed 3
+    """
+    from streamgauge.cli.looking import show_command
+
+    show_command(name, settings or [], plan, seed, as_json)
+
+
+@app.command(rich_help_panel="Look")
+def systems(as_json: JsonOption = False) -> None:
+    """List the systems and traffic that flows may name, with their parameters.
+
+    [b]Example[/b]
+
+      streamgauge systems --json
+    """
+    from streamgauge.cli.looking import systems_command
+
+    systems_command(as_json)
+
+
+@app.command(rich_help_panel="Look")
+def doctor(way: WayOption = None, as_json: JsonOption = False) -> int:
+    """Say what this machine can do, why not, and the remedy. Exit status 4 if emu cannot run.
+
+    [b]Example[/b]
+
+      streamgauge doctor
+    """
+    from streamgauge.cli.looking import doctor_command
+
+    return doctor_command(way, as_json)
+
+
+@app.command(rich_help_panel="Look")
+def schema() -> None:
+    """Print the JSON Schema of scenario files.
+
+    [b]Example[/b]
+
+      streamgauge schema > scenario.schema.json
+    """
+    from streamgauge.scenario import json_schema
+
+    json.dump(json_schema(), sys.stdout, indent=2)
+    print()
+
+
+@app.command(rich_help_panel="Run")
+def report(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where run or reproduce left its records.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="The page. Default: DIR/report.html.")
+    ] = None,
+) -> None:
+    """Write one self-contained HTML page about the trials in a folder.
+
+    [b]Example[/b]
+
+      streamgauge report runs --out ftp.html
+    """
+    from streamgauge.cli.looking import report_command
+
+    if not directory.is_dir():
+        raise ScenarioError("there is no such folder", file=directory)
+    report_command(directory, out)

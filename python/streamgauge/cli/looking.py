@@ -1,0 +1,171 @@
+"""``list``, ``show``, ``systems``, ``doctor`` and ``report``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario import Scenario, catalogue_ids, load, lower
+from streamgauge.scenario.words import in_words
+from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, Parameter, System
+
+__all__ = ["doctor_command", "list_command", "report_command", "show_command", "systems_command"]
+
+
+def _dump(data: Any) -> None:
+    json.dump(data, sys.stdout, indent=2, ensure_ascii=False)
+    print()
+
+
+def list_command(pattern: str, as_json: bool) -> None:
+    """Every scenario of the catalogue that matches."""
+    scenarios = load(pattern)
+    if as_json:
+        _dump(
+            {
+                "schema": "streamgauge.list/1",
+                "scenarios": [
+                    {
+                        "id": scenario.id,
+                        "title": scenario.title,
+                        "modes": scenario.supported_modes(),
+                        "checks": list(scenario.checks),
+                        "file": str(catalogue_ids().get(scenario.id, "")) or None,
+                    }
+                    for scenario in scenarios
+                ],
+            }
+        )
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("id", no_wrap=True)
+    table.add_column("modes", no_wrap=True)
+    table.add_column("title", overflow="fold")
+    for scenario in scenarios:
+        table.add_row(scenario.id, " ".join(scenario.supported_modes()), scenario.title)
+    Console().print(table)
+
+
+def show_command(name: str, settings: Sequence[str], plan: Mode | None, seed: int, as_json: bool) -> None:
+    """One scenario, or each of a file's or glob's."""
+    scenarios = load(name, settings=settings)
+    if plan is not None:
+        if len(scenarios) != 1:
+            ids = ", ".join(scenario.id for scenario in scenarios)
+            raise ScenarioError(
+                f"'{name}' is {len(scenarios)} scenarios, a plan is of one", hint=f"name one of {ids}"
+            )
+        _dump(lower(scenarios[0], plan, seed))
+    elif as_json:
+        _dump([scenario.normalised() for scenario in scenarios])
+    else:
+        print("\n\n".join(_shown(scenario) for scenario in scenarios))
+
+
+def _shown(scenario: Scenario) -> str:
+    return "\n".join(in_words(scenario))
+
+
+def systems_command(as_json: bool) -> None:
+    """The registry."""
+    entries = [
+        *(("system", entry) for entry in SYSTEMS.values()),
+        *(("traffic", e) for e in TRAFFIC.values()),
+    ]
+    if as_json:
+        _dump(
+            {
+                "schema": "streamgauge.systems/1",
+                "systems": [_system_json(key, entry) for key, entry in entries],
+            }
+        )
+        return
+    console = Console()
+    for key, entry in entries:
+        console.print(f"[b]{key}: {entry.name}[/b]  {entry.title}", highlight=False)
+        for mode, what in entry.modes.items():
+            whose = "ours" if mode in entry.ours else "third-party"
+            console.print(f"  {mode}: {what} ({whose})", highlight=False)
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+        for column in range(3):
+            table.add_column(no_wrap=column < 2, overflow="fold")
+        for parameter in entry.parameters.values():
+            default = "required" if parameter.required else parameter.default or "-"
+            table.add_row(f"  {parameter.name}", default, escape(f"{parameter.help} ({_kind(parameter)})"))
+        console.print(table)
+    console.print(
+        "Any other system: give its commands, 'system: {server: CMD, player: CMD}' (docs/adapters.md)"
+    )
+
+
+def _kind(parameter: Parameter) -> str:
+    if isinstance(parameter.kind, tuple):
+        return " or ".join(parameter.kind)
+    return f"{parameter.kind.noun}, such as {parameter.kind.example}"
+
+
+def _system_json(key: str, entry: System) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "key": key,
+        "title": entry.title,
+        "modes": {mode: {"what": what, "ours": mode in entry.ours} for mode, what in entry.modes.items()},
+        "plays_clip": entry.plays,
+        "programs": list(entry.programs),
+        "parameters": {
+            parameter.name: {
+                "kind": list(parameter.kind) if isinstance(parameter.kind, tuple) else parameter.kind.noun,
+                "default": parameter.default,
+                "required": parameter.required,
+                "help": parameter.help,
+            }
+            for parameter in entry.parameters.values()
+        },
+    }
+
+
+def doctor_command(way: str | None, as_json: bool) -> int:
+    """What this machine can do."""
+    from streamgauge.campaign.machine import why_not
+    from streamgauge.emu.doctor import examine
+
+    findings = examine()
+    can = {mode: why_not(mode, way=way) for mode in ("sim", "emu")}
+    if as_json:
+        _dump(
+            {
+                "schema": "streamgauge.doctor/1",
+                "modes": {mode: {"can": reason is None, "why": reason} for mode, reason in can.items()},
+                "findings": [
+                    {"id": f.id, "ok": f.ok, "what": f.what, "why": f.why, "remedy": f.remedy}
+                    for f in findings
+                ],
+            }
+        )
+    else:
+        console = Console()
+        for finding in findings:
+            mark = "[green]ok[/green]     " if finding.ok else "[red]missing[/red]"
+            console.print(f"{mark} {escape(finding.what)}", highlight=False, soft_wrap=True)
+            if not finding.ok:
+                console.print(f"        why: {escape(finding.why)}", highlight=False, soft_wrap=True)
+                console.print(f"        remedy: {escape(finding.remedy)}", highlight=False, soft_wrap=True)
+        for mode, reason in can.items():
+            said = "can run here" if reason is None else f"cannot run here: {escape(reason)}"
+            console.print(f"[b]{mode}[/b] {said}", highlight=False, soft_wrap=True)
+    return 0 if can["sim"] is None and can["emu"] is None else 4
+
+
+def report_command(directory: Path, out: Path | None) -> None:
+    """One page about a folder's trials."""
+    from streamgauge.report import write_report
+
+    print(write_report(directory, out or directory / "report.html"))

@@ -1,0 +1,73 @@
+"""Progress on stderr, with the time left, for anything that takes more than a second."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from streamgauge.campaign import Progress as Told
+
+__all__ = ["Bar", "clock"]
+
+_QUIET_S = 1.0
+_LINE_EVERY_S = 15.0
+
+
+def clock(seconds: float | None) -> str:
+    """``1:05 left``."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d} left"
+
+
+class Bar:
+    """A bar on a terminal, a line now and then where there is none."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._began = time.monotonic()
+        self._said = self._began
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, told: Told) -> None:
+        """Shows how far it is."""
+        now = time.monotonic()
+        if now - self._began < _QUIET_S and (told.left_s or 0) < _QUIET_S:
+            return
+        if not self._console.is_terminal:
+            if now - self._said >= _LINE_EVERY_S or told.done == 0:
+                self._said = now
+                line = f"{told.done}/{told.total} trials, {clock(told.left_s)} {told.now}".replace(
+                    ",  ", ", "
+                )
+                print(line, file=sys.stderr, flush=True)
+            return
+        if self._bar is None:
+            self._bar = Progress(
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[left]}"),
+                TextColumn("{task.description}"),
+                console=self._console,
+                transient=True,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task("", total=told.total, left="")
+        assert self._task is not None
+        self._bar.update(
+            self._task, completed=told.done, total=told.total, description=told.now, left=clock(told.left_s)
+        )

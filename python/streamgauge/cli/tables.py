@@ -1,0 +1,106 @@
+"""Results as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from streamgauge.campaign import CampaignResult, MutantResult, Outcome, score
+from streamgauge.checks import CheckResult
+from streamgauge.metrics.dimension import RATE, say
+from streamgauge.metrics.interval import Interval, interval
+from streamgauge.systems.registry import Mode
+
+__all__ = ["print_result"]
+
+_MARK = {
+    "pass": "[green]pass[/green]",
+    "fail": "[red]fail[/red]",
+    "inconclusive": "[yellow]inconclusive[/yellow]",
+}
+
+
+def print_result(result: CampaignResult, mutants: Sequence[MutantResult] | None) -> None:
+    """Flows, verdicts, mutants, and where the records are."""
+    console = Console(soft_wrap=False)
+    groups: dict[tuple[str, Mode], list[Outcome]] = {}
+    for outcome in result.outcomes:
+        groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome)
+    if groups:
+        console.print(_flows(groups))
+    for (scenario, mode), outcomes in groups.items():
+        invalid = [outcome for outcome in outcomes if not outcome.valid]
+        if invalid:
+            reasons = dict.fromkeys(reason for outcome in invalid for reason in outcome.why)
+            count = f"{len(invalid)} of {len(outcomes)} {mode} trials of {scenario} are invalid"
+            _line(console, f"[yellow]{count}[/yellow]: {escape('; '.join(reasons))}")
+    for check in result.checks:
+        _print_check(console, check)
+    if mutants is not None:
+        _print_mutants(console, mutants)
+    reused = sum(outcome.reused for outcome in result.outcomes)
+    again = f" ({reused} were there already)" if reused else ""
+    took = f"{result.simulated_s:,.0f} s of traffic in {result.wall_s:.1f} s"
+    ran = f"{len(result.outcomes)} trials{again}, {took}"
+    _line(console, f"{ran}; records in {result.out}; 'streamgauge report {result.out}' draws them")
+
+
+def _flows(groups: dict[tuple[str, Mode], list[Outcome]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("scenario", overflow="fold")
+    table.add_column("mode")
+    table.add_column("flow")
+    for column in ("throughput", "goodput", "loss", "valid/n"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for (scenario, mode), outcomes in groups.items():
+        usable = [outcome.metrics for outcome in outcomes if outcome.valid and outcome.metrics is not None]
+        count = f"{len(usable)}/{len(outcomes)}"
+        if not usable:
+            table.add_row(scenario, mode, "", "", "", "", count)
+        for row, name in enumerate(usable[0].flows if usable else ()):
+            cells = []
+            for metric, percent in (("throughput", False), ("goodput", False), ("loss", True)):
+                cells.append(_cell(interval([one.value(metric, name) for one in usable]), percent))
+            table.add_row(scenario if row == 0 else "", mode if row == 0 else "", name, *cells, count)
+    return table
+
+
+def _cell(found: Interval, percent: bool) -> str:
+    if found.mean != found.mean:
+        return "-"
+    if percent:
+        text = f"{100 * found.mean:.2f}"
+        return f"{text} ± {100 * found.half_width:.2f} %" if found.half_width else f"{text} %"
+    if not found.half_width:
+        return say(found.mean, RATE)
+    scale = 1e3 if abs(found.mean) < 1e6 else 1e6
+    unit = "kbit/s" if scale == 1e3 else "Mbit/s"
+    return f"{found.mean / scale:.4g} ± {found.half_width / scale:.2g} {unit}"
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)
+
+
+def _print_check(console: Console, check: CheckResult) -> None:
+    strict = ", strict" if check.strict else ""
+    title = f" {escape(check.title)}." if check.title else ""
+    head = f"{_MARK[check.verdict]} {check.scenario} {check.mode} [b]{check.id}[/b] ({check.origin}{strict}):"
+    _line(console, f"{head}{title} {escape(check.why)}")
+
+
+def _print_mutants(console: Console, mutants: Sequence[MutantResult]) -> None:
+    for one in mutants:
+        state = "[green]noticed[/green]" if one.killed else f"[red]not noticed[/red] ({one.verdict})"
+        changes = escape(", ".join(f"{address} = {value}" for address, value in one.breaks.items()))
+        which = f"{one.scenario} {one.mode} [b]{one.check}[/b] with {changes}"
+        _line(console, f"mutant {state} {which}: {escape(one.why)}")
+    share = score(mutants)
+    if share is None:
+        console.print("no check names a mutant")
+    else:
+        killed = sum(one.killed for one in mutants)
+        console.print(f"mutation score: {killed} of {len(mutants)}, {100 * share:.0f} %", highlight=False)
