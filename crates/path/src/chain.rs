@@ -89,6 +89,8 @@ impl<S: Stage> Chain<S> {
     pub fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure> {
         if self.next <= now {
             self.advance(now, fates);
+        } else if self.ready.is_empty() {
+            return None;
         }
         let departure = self.ready.pop_front();
         self.wake = self.earliest_departure();

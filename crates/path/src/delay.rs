@@ -53,10 +53,11 @@ impl Stage for Delay {
 
     #[inline]
     fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure> {
-        if self.flying.front()?.due > now {
+        let flying = *self.flying.front()?;
+        if flying.due > now {
             return None;
         }
-        let flying = self.flying.pop_front()?;
+        self.flying.pop_front();
         self.bytes -= u64::from(flying.item.bytes);
         fates.fate(&self.arrival(&flying).delivered(flying.due));
         Some(Departure { item: flying.item, at: flying.due })

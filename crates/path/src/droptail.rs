@@ -64,7 +64,8 @@ impl Queue for Droptail {
 
     #[inline]
     fn take(&mut self) -> Option<QueuedPacket> {
-        let packet = self.waiting.pop_front()?;
+        let packet = *self.waiting.front()?;
+        self.waiting.pop_front();
         self.bytes -= u64::from(packet.bytes);
         Some(packet)
     }

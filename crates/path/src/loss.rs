@@ -87,10 +87,11 @@ impl Stage for Loss {
 
     #[inline]
     fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure> {
-        if self.passed.front()?.at > now {
+        let departure = *self.passed.front()?;
+        if departure.at > now {
             return None;
         }
-        let departure = self.passed.pop_front()?;
+        self.passed.pop_front();
         fates.fate(&self.arrival(departure.at, departure.item).delivered(departure.at));
         Some(departure)
     }
