@@ -13,6 +13,9 @@ type Range = (u64, u64);
 /// How many ranges are remembered by recency; what is older is reported from the lowest up.
 const RECENT: usize = 4;
 
+/// What counts as a full segment before one was seen (RFC 1122's default MSS, as in Linux).
+const FULL_AT_FIRST: u64 = 536;
+
 /// Receiving state. Sequence numbers are 64 bits wide.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -24,6 +27,8 @@ pub struct Receiver {
     edge: u64,
     limit: u64,
     mss: u64,
+    /// The peer's full segment as far as seen, in bytes of payload.
+    full: u64,
     /// Ahead of a gap, ascending and apart.
     ranges: VecDeque<Range>,
     /// Those segments ahead of a gap that hold real bytes, ascending by sequence number.
@@ -53,6 +58,7 @@ impl Receiver {
             edge: start + config.receive_window,
             limit: config.receive_window,
             mss: u64::from(config.mss),
+            full: u64::from(config.mss).min(config.receive_window / 2).min(FULL_AT_FIRST),
             ranges: VecDeque::new(),
             held: Vec::new(),
             recent: [0; RECENT],
@@ -127,6 +133,7 @@ impl Receiver {
             self.quick = self.quick_limit;
         }
         self.last_arrival = Some(now);
+        self.full = self.full.max(payload.len() as u64).min(self.mss);
         if seq > self.next {
             self.hold(seq, end, payload);
             self.due = true;
@@ -152,7 +159,7 @@ impl Receiver {
     /// than one full segment; else after the delay.
     fn schedule(&mut self, now: Instant) {
         if self.quick > 0
-            || self.next - self.acknowledged > self.mss
+            || self.next - self.acknowledged > self.full
             || self.finished()
             || self.delay == Duration::ZERO
         {

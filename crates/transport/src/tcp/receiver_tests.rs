@@ -1,1 +1,134 @@
+//! Unit tests of the receiving half; `super` is `receiver`.
 
+use streamgauge_base::{Chunk, Duration, Instant};
+
+use super::super::config::Config;
+use super::Receiver;
+
+const RTO: Duration = Duration::from_millis(200);
+
+fn receiver() -> Receiver {
+    Receiver::new(1, &Config { mss: 100, quick_acks: 0, receive_window: 10_000, ..Config::default() })
+}
+
+/// Segment number `n` of 100 bytes arrives at time zero.
+fn arrive(receiver: &mut Receiver, n: u64) -> bool {
+    receiver.receive(Instant::ZERO, 1 + 100 * n, &Chunk::filler(100), false, RTO)
+}
+
+/// The blocks sent, in segment numbers.
+fn blocks(receiver: &mut Receiver) -> Vec<(u32, u32)> {
+    let sack = receiver.take_sack();
+    sack.as_slice().iter().map(|&(left, right)| ((left - 1) / 100, (right - 1) / 100)).collect()
+}
+
+#[test]
+fn blocks_are_reported_most_recent_first_and_repeated() {
+    let mut r = receiver();
+    arrive(&mut r, 2);
+    assert_eq!(blocks(&mut r), [(2, 3)]);
+    arrive(&mut r, 4);
+    assert_eq!(blocks(&mut r), [(4, 5), (2, 3)]);
+    arrive(&mut r, 6);
+    assert_eq!(blocks(&mut r), [(6, 7), (4, 5), (2, 3)]);
+    arrive(&mut r, 8);
+    assert_eq!(blocks(&mut r), [(8, 9), (6, 7), (4, 5)]);
+    // Growth makes an old block the first again.
+    arrive(&mut r, 5);
+    assert_eq!(blocks(&mut r), [(4, 7), (8, 9), (2, 3)]);
+    arrive(&mut r, 3);
+    assert_eq!(blocks(&mut r), [(2, 7), (8, 9)]);
+    // The gap closes up to the next hole.
+    arrive(&mut r, 0);
+    assert!(arrive(&mut r, 1));
+    assert_eq!((r.next(), blocks(&mut r)), (701, vec![(8, 9)]));
+    assert!(arrive(&mut r, 7));
+    assert_eq!((r.next(), r.readable(), blocks(&mut r)), (901, 900, vec![]));
+}
+
+#[test]
+fn blocks_forgotten_by_recency_are_reported_when_there_is_room_again() {
+    let mut r = receiver();
+    for n in [2, 4, 6, 8, 10, 12] {
+        arrive(&mut r, n);
+    }
+    // All but the lowest two of the recent ones become contiguous.
+    for n in [11, 9, 7] {
+        arrive(&mut r, n);
+    }
+    assert_eq!(blocks(&mut r), [(6, 13), (2, 3), (4, 5)]);
+}
+
+#[test]
+fn a_repeated_segment_is_reported_once_ahead_of_the_others() {
+    let mut r = receiver();
+    arrive(&mut r, 0);
+    arrive(&mut r, 3);
+    arrive(&mut r, 0);
+    assert!(r.ack_due());
+    assert_eq!(blocks(&mut r), [(0, 1), (3, 4)]);
+    assert_eq!(blocks(&mut r), [(3, 4)]);
+    arrive(&mut r, 3);
+    assert_eq!(blocks(&mut r)[0], (3, 4));
+}
+
+#[test]
+fn data_ahead_of_a_gap_is_acknowledged_at_once_and_so_is_its_filling() {
+    let mut r = receiver();
+    arrive(&mut r, 0);
+    assert!(!r.ack_due());
+    r.acknowledge();
+    arrive(&mut r, 2);
+    assert!(r.ack_due());
+    r.acknowledge();
+    arrive(&mut r, 1);
+    assert!(r.ack_due());
+    r.acknowledge();
+    arrive(&mut r, 3);
+    assert!(!r.ack_due());
+    arrive(&mut r, 4);
+    assert!(r.ack_due());
+}
+
+#[test]
+fn real_bytes_ahead_of_a_gap_keep_their_place() {
+    let mut r = receiver();
+    let at = Instant::ZERO;
+    r.receive(at, 21, &Chunk::with_filler([3, 4], 8), false, RTO);
+    r.receive(at, 11, &Chunk::with_filler([2], 9), false, RTO);
+    r.receive(at, 31, &Chunk::filler(5), true, RTO);
+    assert_eq!(r.readable(), 0);
+    assert!(r.receive(at, 1, &Chunk::bytes([1; 10]), false, RTO));
+    let mut flat = Vec::new();
+    while let Some(chunk) = r.read(usize::MAX) {
+        let end = flat.len() + chunk.len();
+        flat.extend_from_slice(chunk.head());
+        flat.resize(end, 0);
+    }
+    let mut expected = vec![1; 10];
+    expected.extend_from_slice(&[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(flat, expected);
+    assert!(r.finished());
+    assert_eq!(r.next(), 37);
+}
+
+#[test]
+fn nothing_past_the_window_is_taken() {
+    let mut r = receiver();
+    assert!(!arrive(&mut r, 100));
+    assert!(r.ack_due() && !r.has_sack());
+    assert!(!arrive(&mut r, 99));
+    assert!(r.has_sack());
+}
+
+#[test]
+fn overlapping_segments_count_each_byte_once() {
+    let mut r = receiver();
+    let at = Instant::ZERO;
+    r.receive(at, 51, &Chunk::filler(100), false, RTO);
+    r.receive(at, 101, &Chunk::filler(120), false, RTO);
+    r.receive(at, 1, &Chunk::filler(80), false, RTO);
+    assert_eq!((r.next(), r.readable()), (221, 220));
+    assert!(r.receive(at, 200, &Chunk::filler(50), false, RTO));
+    assert_eq!((r.next(), r.readable()), (250, 249));
+}

@@ -8,6 +8,9 @@ use super::rto::Rto;
 use super::scoreboard::{Learned, Scoreboard};
 use super::send_buffer::SendBuffer;
 
+/// A peer whose window never exceeds this gets segments as large as its window (RFC 1122's default MSS).
+const SMALL_WINDOW: u64 = 536;
+
 /// What the sender wants on the wire.
 #[derive(Debug)]
 pub struct Outgoing {
@@ -69,6 +72,8 @@ pub struct Sender {
     next: u64,
     /// Right edge of the peer's window.
     edge: u64,
+    /// Largest window the peer has offered.
+    max_window: u64,
     mss: u64,
     no_delay: bool,
     idle_restart: bool,
@@ -106,6 +111,7 @@ impl Sender {
             una: start,
             next: start,
             edge: start,
+            max_window: 0,
             mss: u64::from(config.mss),
             no_delay: config.no_delay,
             idle_restart: config.slow_start_after_idle,
@@ -134,7 +140,7 @@ impl Sender {
         rtt: Option<Duration>,
         controller: Option<AnyController>,
     ) {
-        self.edge = self.edge.max(edge);
+        self.offer(self.una, edge);
         self.last_sent = now;
         if let Some(rtt) = rtt {
             self.rto.sample(rtt);
@@ -200,7 +206,7 @@ impl Sender {
         if ack < self.una || ack > self.next {
             return false;
         }
-        self.edge = self.edge.max(edge);
+        self.offer(ack, edge);
         if self.board.is_empty() {
             self.unanswered = 0;
             return false;
@@ -239,6 +245,18 @@ impl Sender {
             self.timer = if idle { Instant::FAR_FUTURE } else { now + self.rto.timeout() };
         }
         wake
+    }
+
+    fn offer(&mut self, ack: u64, edge: u64) {
+        self.edge = self.edge.max(edge);
+        self.max_window = self.max_window.max(edge.saturating_sub(ack));
+    }
+
+    /// Payload of a full segment. Against a small window that is half of it, as in Linux, so that two can be on the
+    /// way.
+    fn full(&self) -> u64 {
+        let bound = if self.max_window > SMALL_WINDOW { self.max_window / 2 } else { self.max_window };
+        self.mss.min(bound.max(1))
     }
 
     /// Feeds the timeout; returns the round trip of the newest segment covered.
@@ -332,7 +350,7 @@ impl Sender {
         self.rto.back_off();
         if self.board.is_empty() {
             // The window may have opened without the peer having a reason to ask for more.
-            self.probe_due = self.next < self.buffer.end() && self.edge <= self.next;
+            self.probe_due = self.next < self.buffer.end();
             return Ok(());
         }
         let repeated = matches!(self.phase, Phase::Loss) && self.unanswered > 1;
@@ -407,20 +425,28 @@ impl Sender {
             return Ok(None);
         }
         let usable = self.edge.saturating_sub(self.next);
-        let len = left.min(usable).min(self.mss);
-        if len < self.mss && left > 0 {
-            if len == 0 && self.board.is_empty() && self.timer == Instant::FAR_FUTURE {
+        let full = self.full();
+        let len = left.min(usable).min(full);
+        if len < left && len < full {
+            // The peer's window would cut the segment short. Against silly windows that waits for acknowledgements, or
+            // for the persist timer (RFC 9293 section 3.8.6.2.1).
+            let probe = len > 0 && self.probe_due;
+            if self.board.is_empty() && !probe && self.timer == Instant::FAR_FUTURE {
                 self.timer = now + self.rto.timeout();
             }
-            // Short because of the peer's window: only when nothing else is on the way. Short because there is no more:
-            // Nagle's test as Minshall put it.
-            let wait = match len < left {
-                true => len == 0 || !self.board.is_empty(),
-                false => !self.no_delay && !self.closing && self.small_end > self.una,
-            };
-            if wait {
+            if !probe {
                 return Ok(None);
             }
+        }
+        if len == left
+            && len < full
+            && len > 0
+            && !self.no_delay
+            && !self.closing
+            && self.small_end > self.una
+        {
+            // Nagle's test in Minshall's form: one short segment at a time.
+            return Ok(None);
         }
         if self.board.is_empty() && self.idle_restart {
             let (idle, rto) = (now.saturating_since(self.last_sent), self.rto.timeout());
@@ -441,9 +467,10 @@ impl Sender {
         if fin {
             self.fin = Some(seq + len);
         }
-        if len < self.mss {
+        if len < full {
             self.small_end = self.next;
         }
+        self.probe_due = false;
         self.account(now, len as u32);
         Ok(Some(Outgoing {
             seq,

@@ -1,0 +1,188 @@
+//! What holds whatever the network does.
+
+mod common;
+
+use common::{MSS, Pair, Seen, Side, Side::*, Verdict, ms};
+use proptest::prelude::*;
+use streamgauge_base::{Chunk, Duration, Stream};
+use streamgauge_transport::tcp::{CloseReason, Config, CongestionControl, ConnectionEvent};
+
+/// A network's habits, in per mille.
+#[derive(Clone, Copy, Debug)]
+struct Weather {
+    loss: u64,
+    late: u64,
+    twice: u64,
+    seed: u64,
+}
+
+impl Weather {
+    fn script(self) -> impl FnMut(&Seen) -> Verdict {
+        let mut random = Stream::named(self.seed, "link", "weather");
+        move |_| {
+            let roll = random.below(1000);
+            let extra = Duration::from_micros(random.below(30_000));
+            if roll < self.loss {
+                Verdict::Drop
+            } else if roll < self.loss + self.late {
+                Verdict::Late(extra)
+            } else if roll < self.loss + self.late + self.twice {
+                Verdict::Twice(extra)
+            } else {
+                Verdict::Deliver
+            }
+        }
+    }
+}
+
+fn weather() -> impl Strategy<Value = Weather> {
+    (0u64..150, 0u64..150, 0u64..150, any::<u64>()).prop_map(|(loss, late, twice, seed)| Weather {
+        loss,
+        late,
+        twice,
+        seed,
+    })
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    (
+        prop_oneof![Just(CongestionControl::Reno), Just(CongestionControl::Cubic)],
+        prop_oneof![Just(536u32), Just(MSS)],
+        prop_oneof![700u64..5_000, 5_000u64..200_000],
+        prop_oneof![1u64..5_000, 5_000u64..200_000],
+        prop_oneof![Just(0u32), Just(u32::MAX - 20_000), any::<u32>()],
+        any::<bool>(),
+    )
+        .prop_map(|(congestion, mss, receive_window, send_buffer, initial_sequence, no_delay)| Config {
+            congestion,
+            mss,
+            receive_window,
+            send_buffer,
+            initial_sequence,
+            no_delay,
+            // A patient end: no trial of this length may end in a time-out.
+            max_retries: 100,
+            max_syn_retries: 100,
+            max_rto: Duration::from_secs(4),
+            ..Config::default()
+        })
+}
+
+/// What an application writes: (real bytes, filler) each.
+fn writes() -> impl Strategy<Value = Vec<(u16, u16)>> {
+    prop::collection::vec((prop_oneof![Just(0u16), 0u16..40, 0u16..3_000], 0u16..6_000), 1..60)
+}
+
+fn chunks(writes: &[(u16, u16)]) -> (Vec<Chunk>, Vec<u8>) {
+    let mut flat = Vec::new();
+    let mut counter = 0u8;
+    let chunks = writes.iter().map(|&(real, filler)| {
+        let head: Vec<u8> = (0..real)
+            .map(|_| {
+                counter = counter.wrapping_add(7) | 1;
+                counter
+            })
+            .collect();
+        flat.extend_from_slice(&head);
+        flat.resize(flat.len() + usize::from(filler), 0);
+        Chunk::with_filler(head, u32::from(filler))
+    });
+    let chunks = chunks.collect();
+    (chunks, flat)
+}
+
+/// Both ends write, close, and read until nothing happens any more.
+fn exchange(configs: &(Config, Config), down: &[(u16, u16)], up: &[(u16, u16)], weather: Weather) -> Pair {
+    let mut pair = Pair::new(configs.0.clone(), configs.1.clone(), ms(10)).with_script(weather.script());
+    for (side, writes) in [(Server, down), (Client, up)] {
+        let end = pair.end(side);
+        end.outbox = chunks(writes).0.into();
+        (end.keep, end.close_after) = (true, true);
+    }
+    pair.run();
+    pair
+}
+
+fn sent_payload(pair: &Pair, side: Side) -> u64 {
+    pair.data(side).iter().map(|seen| u64::from(seen.len())).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Every byte arrives once and in order, both ways; nothing stalls; both ends close; the counts balance.
+    /// (The pair itself asserts windows and send buffers for every segment.)
+    #[test]
+    fn every_byte_arrives_once_and_in_order(
+        configs in (config(), config()), down in writes(), up in writes(), weather in weather(),
+    ) {
+        let pair = exchange(&configs, &down, &up, weather);
+        for (side, writes) in [(Server, &down), (Client, &up)] {
+            let (_, expected) = chunks(writes);
+            let reader = &pair.ends[side.peer() as usize];
+            prop_assert!(reader.inbox == expected, "{} of {} bytes, or other ones", reader.inbox.len(), expected.len());
+            prop_assert!(reader.saw(ConnectionEvent::Closed(CloseReason::Finished)), "{:?}", reader.events);
+            prop_assert!(pair.tcp(side).is_closed());
+            let stats = pair.tcp(side).stats();
+            prop_assert_eq!(stats.bytes, sent_payload(&pair, side));
+            prop_assert_eq!(stats.bytes - stats.retransmitted_bytes, expected.len() as u64);
+            prop_assert_eq!(stats.in_flight, 0);
+        }
+        let [sent, dropped, copied, arrived] = pair.bytes;
+        prop_assert_eq!(sent + copied, arrived + dropped);
+    }
+
+    /// Without loss and reordering nothing is sent twice, whatever is duplicated or late as a whole.
+    #[test]
+    fn no_retransmission_without_cause(
+        configs in (config(), config()), down in writes(), up in writes(), twice in 0u64..300, seed in any::<u64>(),
+    ) {
+        let mut random = Stream::named(seed, "link", "twice");
+        let mut pair = Pair::new(configs.0.clone(), configs.1.clone(), ms(10));
+        pair.script = Box::new(move |_| {
+            if random.below(1000) < twice { Verdict::Twice(Duration::ZERO) } else { Verdict::Deliver }
+        });
+        for (side, writes) in [(Server, &down), (Client, &up)] {
+            pair.end(side).outbox = chunks(writes).0.into();
+            pair.end(side).close_after = true;
+        }
+        pair.run();
+        for side in [Client, Server] {
+            let stats = pair.tcp(side).stats();
+            prop_assert_eq!((stats.retransmits, stats.timeouts, stats.recoveries), (0, 0, 0));
+            prop_assert!(pair.tcp(side).is_closed());
+        }
+    }
+
+    /// The same inputs give the same segments at the same times.
+    #[test]
+    fn runs_are_repeatable(configs in (config(), config()), down in writes(), up in writes(), weather in weather()) {
+        let first = exchange(&configs, &down, &up, weather);
+        let second = exchange(&configs, &down, &up, weather);
+        prop_assert_eq!(first.log.len(), second.log.len());
+        for (a, b) in first.log.iter().zip(&second.log) {
+            prop_assert_eq!((a.at, a.from, &a.segment), (b.at, b.from, &b.segment));
+        }
+    }
+
+    /// A reader that sleeps closes the window; once it reads, everything comes, even if updates are lost.
+    #[test]
+    fn a_slow_reader_stalls_nothing_for_good(
+        configs in (config(), config()), down in writes(), weather in weather(), pauses in prop::collection::vec(1u64..900, 1..20),
+    ) {
+        let mut pair = Pair::new(configs.0.clone(), configs.1.clone(), ms(10)).with_script(weather.script());
+        let (data, expected) = chunks(&down);
+        pair.end(Server).outbox = data.into();
+        (pair.end(Server).close_after, pair.end(Client).close_after) = (true, true);
+        (pair.end(Client).keep, pair.end(Client).reads) = (true, false);
+        for pause in pauses {
+            let until = pair.now + ms(pause);
+            pair.run_until(until);
+            prop_assert!(pair.tcp(Client).readable() as u64 <= configs.0.receive_window);
+            pair.end(Client).read();
+        }
+        pair.end(Client).reads = true;
+        pair.run();
+        prop_assert!(pair.ends[0].inbox == expected);
+    }
+}
