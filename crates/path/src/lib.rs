@@ -4,9 +4,46 @@
 //! No clock and no IO: time comes in as an argument, and departure times are logical, so that a driver that
 //! is late never adds to a packet's delay.
 //!
-//! A [`Path`] is one direction, built from [`spec`]: a [`Chain`] of elements that implement [`Stage`]. A new
-//! element is a file with its type, an arm in `path.rs`, and a variant in [`spec::StageKind`]; a new queue
-//! discipline implements [`Queue`] and gets a [`Bottleneck`] around it for nothing.
+//! A [`Path`] is one direction, built from [`spec`]: a [`Chain`] of elements that implement [`Stage`]. A driver
+//! enqueues what arrives, and dequeues whenever the path asks for it:
+//!
+//! ```
+//! use streamgauge_base::{BitRate, Direction, Duration, Ecn, FlowId, Instant, Item, PacketId, StageId};
+//! use streamgauge_path::{Path, spec::*};
+//!
+//! let bottleneck = StageKind::Bottleneck(BottleneckSpec {
+//!     rate: RateSpec::Constant(BitRate::from_bps(1_000_000)),
+//!     queue: QueueSpec::Droptail(Limit::Bytes(10_000)),
+//!     layer: Layer::Ethernet,
+//! });
+//! let delay = StageKind::Delay(DelaySpec { delay: Duration::from_millis(10), steps: vec![] });
+//! let stages = [
+//!     StageSpec { name: "bottleneck".into(), kind: bottleneck },
+//!     StageSpec { name: "delay".into(), kind: delay },
+//! ];
+//! let mut path = Path::new(&stages, StageId(0), 1, Direction::Down)?;
+//! let mut fates = (); // a record goes here
+//!
+//! let (id, flow) = (PacketId(0), FlowId(0));
+//! let packet = Item { id, flow, bytes: 1514, ip_bytes: 1500, hash: 0, copy: 0, ecn: Ecn::NotEct };
+//! path.enqueue(Instant::ZERO, packet, &mut fates);
+//! while let Some(now) = path.next_event() {
+//!     // Wait until `now`, or be late: the departure is the same.
+//!     while let Some(departure) = path.dequeue(now, &mut fates) {
+//!         assert_eq!(departure.at, Instant::from_nanos(12_112_000 + 10_000_000));
+//!     }
+//! }
+//! # Ok::<(), streamgauge_path::SpecError>(())
+//! ```
+//!
+//! # Adding an element
+//!
+//! A queue discipline implements [`Queue`] in a file of its own and gets a [`Bottleneck`] around it, with its
+//! rate, its timing and its fates, for nothing. Any other element implements [`Stage`]. Either way it is then a
+//! variant of [`AnyStage`] and of [`spec::QueueSpec`] or [`spec::StageKind`], whose `match`es the compiler
+//! points at, and has a test file: against a reference where there is one, and by its properties.
+//! `tests/shapes.rs` has the smallest queue that drops another flow's packet, the smallest that drops and marks
+//! when the link becomes free, and the smallest stage that sends an item twice.
 
 mod bottleneck;
 mod chain;

@@ -266,3 +266,17 @@ fn two_bottlenecks_in_a_row() {
     let times: Vec<_> = follow(&mut path, at(1 << 62), &mut log).iter().map(|left| left.at).collect();
     assert_eq!(times, [at(24_000_000), at(40_000_000), at(56_000_000)]);
 }
+
+#[test]
+fn at_the_same_time_what_is_ahead_moves_first() {
+    // Equal rates: each packet leaves the first link just as the one before it leaves the second, which holds
+    // one packet and is free again by then.
+    let second = StageSpec { name: "second".into(), ..constant(1_000_000, Limit::Packets(1)) };
+    let mut path = path(&[constant(1_000_000, Limit::Packets(9)), second]);
+    let mut log = Log::default();
+    for id in 0..5 {
+        path.enqueue(at(0), item(id, 1514), &mut log);
+    }
+    assert_eq!(follow(&mut path, at(1 << 62), &mut log).len(), 5);
+    assert_eq!(log.count(1, Outcome::Dropped), 0);
+}
