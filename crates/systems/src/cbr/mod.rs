@@ -116,6 +116,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
         fn the_long_run_rate_is_exact(milli_pps in 100u64..5_000_000, burst in 1u32..5, on in 0u64..3_000) {
             let pps = milli_pps as f64 / 1000.0;

@@ -9,9 +9,9 @@ mod packet;
 mod player;
 mod playout;
 mod rtcp;
+mod seen;
 mod server;
 mod session;
-mod stats;
 
 pub use player::RtpPlayer;
 pub use server::RtpServer;

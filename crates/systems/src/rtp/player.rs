@@ -1,13 +1,14 @@
 //! The end that receives and shows.
 
-use streamgauge_base::{Event, Instant};
+use streamgauge_base::{Duration, Event, Instant};
+use streamgauge_transport::rtp::Reception;
 
 use super::lane::{Kind, Lane};
 use super::packet::MediaPacket;
 use super::playout::Playout;
 use super::rtcp::{self, LastReport};
-use super::session::{Reports, Session, ticks_to_s};
-use super::stats::Reception;
+use super::seen::Seen;
+use super::session::{CLOCK_RATE, Reports, Session, ticks_to_s};
 use crate::app::{App, CloseReason, Input, Io};
 use crate::outbox::Outbox;
 
@@ -23,6 +24,9 @@ pub struct RtpPlayer {
     reports: Reports,
     next_report: Option<Instant>,
     reception: Reception,
+    seen: Seen,
+    paused: Option<Instant>,
+    paused_in_all: Duration,
     playout: Playout,
     last_report: Option<LastReport>,
     events: Outbox,
@@ -33,7 +37,10 @@ impl RtpPlayer {
         RtpPlayer {
             reports: session.player_reports(),
             next_report: None,
-            reception: Reception::new(session.first_sequence),
+            reception: Reception::new(CLOCK_RATE),
+            seen: Seen::default(),
+            paused: None,
+            paused_in_all: Duration::ZERO,
             playout: Playout::new(&session, lane.is_stream()),
             last_report: None,
             events: Outbox::default(),
@@ -46,7 +53,14 @@ impl RtpPlayer {
         if packet.ssrc != self.session.server_ssrc {
             return;
         }
-        let Some(sequence) = self.reception.receive(now, packet.sequence, packet.timestamp) else { return };
+        // The sender's clock stands still in a pause, so that of arrivals does too: no jitter comes of it.
+        let arrival = now - self.paused_in_all;
+        let Some(sequence) = self.reception.packet(arrival, packet.sequence, packet.timestamp) else {
+            return;
+        };
+        if !self.seen.first(sequence) {
+            return;
+        }
         if let Some(number) = self.session.frame(packet.timestamp, self.playout.newest()) {
             self.playout.arrived(now, number, sequence, packet, &mut self.events);
         }
@@ -65,7 +79,7 @@ impl RtpPlayer {
     }
 
     fn report(&mut self, now: Instant, io: &mut dyn Io) {
-        let block = self.reception.report();
+        let block = (self.reception.received() > 0).then(|| self.reception.report());
         let (ours, source) = (self.session.player_ssrc, self.session.server_ssrc);
         self.lane.send(io, Kind::Rtcp, &rtcp::receiver_report(now, ours, source, block, self.last_report), 0);
         if let Some(block) = block {
@@ -95,10 +109,15 @@ impl App for RtpPlayer {
                 self.playout.start(now);
                 self.next_report = Some(self.reports.next(now));
             }
-            Input::Pause => self.playout.pause(now),
+            Input::Pause => {
+                self.paused = self.paused.or(Some(now));
+                self.playout.pause(now);
+            }
             Input::Resume => {
+                if let Some(since) = self.paused.take() {
+                    self.paused_in_all += now.saturating_since(since);
+                }
                 self.playout.resume(now);
-                self.reception.resync();
             }
             Input::Stop => {
                 self.playout.end(now, "stopped", &mut self.events);

@@ -17,16 +17,16 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 #[derive(Clone, Default)]
 struct Frame {
     packets: u32,
-    first_sequence: Option<u64>,
-    last_sequence: Option<u64>,
+    first_sequence: Option<u32>,
+    last_sequence: Option<u32>,
     whole_at: Option<Instant>,
     /// Late and said to be so.
     settled: bool,
 }
 
 impl Frame {
-    fn expected(&self) -> Option<u64> {
-        Some(self.last_sequence? - self.first_sequence? + 1)
+    fn expected(&self) -> Option<u32> {
+        Some(self.last_sequence?.wrapping_sub(self.first_sequence?).wrapping_add(1))
     }
 }
 
@@ -101,7 +101,7 @@ impl Playout {
         &mut self,
         now: Instant,
         number: u64,
-        sequence: u64,
+        sequence: u32,
         packet: MediaPacket,
         events: &mut Outbox,
     ) {
@@ -122,7 +122,7 @@ impl Playout {
         if packet.last {
             frame.last_sequence = Some(sequence);
         }
-        if frame.expected() != Some(u64::from(frame.packets)) {
+        if frame.expected() != Some(frame.packets) {
             return;
         }
         frame.whole_at = Some(now);
@@ -235,7 +235,7 @@ impl Playout {
                 }
                 let (missing, reason) = match frame.expected() {
                     Some(expected) => {
-                        let missing = expected.saturating_sub(u64::from(frame.packets));
+                        let missing = expected.saturating_sub(frame.packets);
                         (
                             Some(missing as f64),
                             format!("frame {number}: {} of {expected} packets", frame.packets),

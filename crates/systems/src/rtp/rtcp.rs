@@ -5,8 +5,10 @@ use rtcp_types::{
     SdesChunk, SdesItem, SenderReport,
 };
 use streamgauge_base::Instant;
+use streamgauge_transport::rtp::Report;
 
-use super::stats::Block;
+/// The 24 bits of the cumulative number of packets lost.
+const LOST_MASK: u32 = 0xff_ffff;
 
 /// What the receiver remembers of the last sender report.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +39,8 @@ pub struct SenderTimes {
 pub struct Feedback {
     /// In 1/256.
     pub fraction_lost: u8,
-    pub cumulative_lost: u32,
+    /// Negative if there were more duplicates than losses.
+    pub cumulative_lost: i32,
     /// RTP ticks.
     pub jitter: u32,
     /// The middle 32 bits of our sender report's NTP timestamp; 0 if the receiver had none.
@@ -84,15 +87,15 @@ pub fn receiver_report(
     now: Instant,
     ssrc: u32,
     source: u32,
-    block: Option<Block>,
+    block: Option<Report>,
     last: Option<LastReport>,
 ) -> Vec<u8> {
     let mut report = ReceiverReport::builder(ssrc);
     if let Some(block) = block {
         let mut builder = ReportBlock::builder(source)
             .fraction_lost(block.fraction_lost)
-            .cumulative_lost(block.cumulative_lost)
-            .extended_sequence_number(block.highest)
+            .cumulative_lost(block.cumulative_lost as u32 & LOST_MASK)
+            .extended_sequence_number(block.extended_highest)
             .interarrival_jitter(block.jitter);
         if let Some(last) = last {
             let delay = (u128::from(now.saturating_since(last.arrived).as_nanos()) << 16) / 1_000_000_000;
@@ -118,7 +121,8 @@ pub fn parse(bytes: &[u8], ours: u32) -> Arrival {
             Packet::Rr(report) => {
                 arrival.block = report.report_blocks().find(|b| b.ssrc() == ours).map(|b| Feedback {
                     fraction_lost: b.fraction_lost(),
-                    cumulative_lost: b.cumulative_lost(),
+                    // Sign-extended from 24 bits.
+                    cumulative_lost: (b.cumulative_lost() << 8) as i32 >> 8,
                     jitter: b.interarrival_jitter(),
                     lsr: b.last_sender_report_timestamp(),
                     dlsr: b.delay_since_last_sender_report_timestamp(),
@@ -154,12 +158,12 @@ mod tests {
         assert_eq!(arrival.sender_report, Some(SenderTimes { lsr: 0x0001_8000, rtp_timestamp: 8 }));
         assert!(arrival.bye);
 
-        let block = Block { fraction_lost: 51, cumulative_lost: 4, highest: 65_549, jitter: 900 };
+        let block = Report { fraction_lost: 51, cumulative_lost: -4, extended_highest: 65_549, jitter: 900 };
         let last = LastReport { lsr: 0x0001_8000, arrived: now };
         let later = Instant::from_nanos(1_750_000_000);
         let arrival = parse(&receiver_report(later, 99, 7, Some(block), Some(last)), 7);
         let expected =
-            Feedback { fraction_lost: 51, cumulative_lost: 4, jitter: 900, lsr: 0x1_8000, dlsr: 0x4000 };
+            Feedback { fraction_lost: 51, cumulative_lost: -4, jitter: 900, lsr: 0x1_8000, dlsr: 0x4000 };
         assert_eq!(arrival.block, Some(expected));
         assert_eq!(parse(&receiver_report(later, 99, 7, Some(block), None), 8).block, None, "not about us");
     }

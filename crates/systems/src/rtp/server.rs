@@ -1,6 +1,7 @@
 //! The end that sends.
 
 use streamgauge_base::{Duration, Event, Instant};
+use streamgauge_transport::rtp::round_trip;
 
 use super::lane::{Kind, Lane};
 use super::packet::{HEAD_BYTES, MediaPacket, fragments};
@@ -136,11 +137,8 @@ impl RtpServer {
         self.events.say(now, "rtcp_fraction_lost", fraction, "1", "");
         self.events.say(now, "rtcp_cumulative_lost", f64::from(feedback.cumulative_lost), "1", "");
         self.events.say(now, "rtcp_jitter", ticks_to_s(feedback.jitter), "s", "");
-        if feedback.lsr != 0 {
-            let rtt = rtcp::ntp_middle(now).wrapping_sub(feedback.lsr).wrapping_sub(feedback.dlsr);
-            // Rounding can make an RTT of nothing negative by a unit.
-            let rtt = f64::from((rtt as i32).max(0)) / 65_536.0;
-            self.events.say(now, "rtcp_rtt", rtt, "s", "");
+        if let Some(rtt) = round_trip(rtcp::ntp_middle(now), feedback.lsr, feedback.dlsr) {
+            self.events.say(now, "rtcp_rtt", rtt.as_secs_f64(), "s", "");
         }
     }
 }

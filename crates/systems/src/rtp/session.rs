@@ -5,7 +5,7 @@ use streamgauge_base::{Duration, Instant, Stream};
 use crate::plan::RtpSpec;
 
 /// RTP ticks per second for video (RFC 3551 section 5).
-pub const CLOCK_RATE: u64 = 90_000;
+pub const CLOCK_RATE: u32 = 90_000;
 
 #[derive(Clone)]
 pub struct Session {
@@ -85,7 +85,7 @@ pub fn ticks(d: Duration) -> u64 {
 
 /// `ticks` in seconds.
 pub fn ticks_to_s(ticks: u32) -> f64 {
-    f64::from(ticks) / CLOCK_RATE as f64
+    f64::from(ticks) / f64::from(CLOCK_RATE)
 }
 
 /// When to send RTCP: a random 0.5 to 1.5 of the mean interval, so that reports do not lock on to anything

@@ -1,0 +1,72 @@
+//! Which packets have been seen, so that a duplicate does not make a frame look whole.
+
+/// Sequence numbers behind the highest that are remembered.
+const WINDOW: u32 = 1024;
+const WORDS: usize = WINDOW as usize / 64;
+
+/// The extended sequence numbers of one source.
+#[derive(Default)]
+pub struct Seen {
+    highest: Option<u32>,
+    bits: [u64; WORDS],
+}
+
+impl Seen {
+    /// True the first time that `sequence` comes, if it is not too far behind to know.
+    pub fn first(&mut self, sequence: u32) -> bool {
+        let ahead = match self.highest {
+            None => WINDOW as i32,
+            Some(highest) => sequence.wrapping_sub(highest) as i32,
+        };
+        if ahead <= -(WINDOW as i32) {
+            return false;
+        }
+        if ahead > 0 {
+            for skipped in 0..(ahead as u32).min(WINDOW) {
+                let (word, mask) = place(sequence.wrapping_sub(skipped));
+                self.bits[word] &= !mask;
+            }
+            self.highest = Some(sequence);
+        }
+        let (word, mask) = place(sequence);
+        let first = self.bits[word] & mask == 0;
+        self.bits[word] |= mask;
+        first
+    }
+}
+
+fn place(sequence: u32) -> (usize, u64) {
+    ((sequence % WINDOW / 64) as usize, 1 << (sequence % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_too_far_behind_is_not_taken() {
+        let mut seen = Seen::default();
+        assert!(seen.first(5000));
+        assert!(seen.first(5000 - 1023));
+        assert!(!seen.first(5000 - 1024));
+    }
+
+    proptest! {
+        #[test]
+        fn each_number_is_first_once(start in any::<u32>(), steps in prop::collection::vec(-40i32..60, 1..400)) {
+            let (mut seen, mut model) = (Seen::default(), BTreeSet::new());
+            let mut at = 0i64;
+            for step in steps {
+                at += i64::from(step);
+                if model.iter().next_back().is_some_and(|highest: &i64| highest - at >= i64::from(WINDOW)) {
+                    continue;
+                }
+                prop_assert_eq!(seen.first(start.wrapping_add(at as u32)), model.insert(at));
+            }
+        }
+    }
+}
