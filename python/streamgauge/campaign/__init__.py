@@ -2,12 +2,11 @@
 
 from streamgauge.campaign.layout import scenario_of, sweep, trial_directory
 from streamgauge.campaign.mutants import MutantResult, run_mutants, score
-from streamgauge.campaign.plan import MODEL_VERSION, Job, jobs_for, resume_key, with_dependencies
+from streamgauge.campaign.plan import Job, jobs_for, resume_key, with_dependencies
 from streamgauge.campaign.run import CampaignResult, Progress, run, run_jobs
 from streamgauge.campaign.trial import EmuSettings, Outcome
 
 __all__ = [
-    "MODEL_VERSION",
     "CampaignResult",
     "EmuSettings",
     "Job",

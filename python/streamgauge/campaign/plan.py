@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamgauge import __version__
 from streamgauge.campaign.layout import trial_directory
 from streamgauge.checks.expression import parse
 from streamgauge.errors import ScenarioError
@@ -15,10 +14,10 @@ from streamgauge.scenario import Scenario, catalogue_ids, load
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.systems.registry import Mode
 
-__all__ = ["MODEL_VERSION", "Job", "jobs_for", "resume_key", "with_dependencies"]
+__all__ = ["EMU_VERSION", "Job", "jobs_for", "resume_key", "with_dependencies"]
 
-#: Raised when the models in sim, or what emu does, change what a trial leaves.
-MODEL_VERSION = f"{__version__}/1"
+#: Goes up when what emu does would leave another record; sim has a number of its own.
+EMU_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,10 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
     The clip is in the scenario by name and rate; for a file of the user's own, its size and the time of its
     last change are counted in.
     """
-    parts = [scenario.essence(mode), str(seed), mode, MODEL_VERSION]
+    from streamgauge import _native  # late, so that looking at a catalogue needs no build
+
+    version = f"sim {_native.MODEL_VERSION}" if mode == "sim" else f"emu {EMU_VERSION}"
+    parts = [scenario.essence(mode), str(seed), version]
     for flow in scenario.in_mode(mode).flows.values():
         file = getattr(flow.clip, "file", None)
         if file is not None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
-import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamgauge import __version__
 from streamgauge.campaign.layout import place
-from streamgauge.campaign.plan import MODEL_VERSION, Job
+from streamgauge.campaign.plan import Job
 from streamgauge.campaign.stored import load_metrics, save_metrics
 from streamgauge.errors import CannotRunError, RecordError
 from streamgauge.metrics import TrialMetrics, compute
-from streamgauge.record import Record, finish_trial
+from streamgauge.record import Record, finish_trial, prune
 from streamgauge.scenario import lower
 from streamgauge.scenario.lower import Keep
 
@@ -112,7 +109,7 @@ def run_job(job: Job, *, keep: Keep, emu: EmuSettings, say: Callable[[str], None
         )
         metrics = compute(Record.open(partial), job.scenario)
         save_metrics(partial, metrics, as_run.get("measure", {}))
-        _drop(partial, keep)
+        prune(partial, keep)
     return Outcome(
         job=job,
         valid=bool(trial["validity"]["valid"]),
@@ -134,17 +131,7 @@ def _simulate(plan: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any],
 
     began = time.monotonic()
     summary = json.loads(_native.simulate(json.dumps(plan), str(directory)))
-    provenance = {
-        "streamgauge": __version__,
-        "model_version": MODEL_VERSION,
-        "host": platform.node(),
-        "machine": platform.machine(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "cpus": os.cpu_count(),
-        "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "wall_s": time.monotonic() - began,
-    }
+    provenance = {"wall_s": time.monotonic() - began}
     return _sim_validity(plan, summary), summary, provenance
 
 
@@ -164,16 +151,6 @@ def _sim_validity(plan: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[s
         "bounds": {"unaccounted": 0, "silent_flows": 0},
         "measured": {"unaccounted": len(unaccounted), "silent_flows": len(silent)},
     }
-
-
-def _drop(directory: Path, keep: Keep) -> None:
-    unwanted = {
-        "metrics": ("packets.parquet", "events.parquet"),
-        "events": ("packets.parquet",),
-        "packets": (),
-    }
-    for name in unwanted[keep]:
-        (directory / name).unlink(missing_ok=True)
 
 
 def reuse(job: Job, keep: Keep) -> Outcome | None:

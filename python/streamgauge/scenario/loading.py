@@ -186,7 +186,7 @@ def _messages(error: ValidationError, document: _Document) -> list[ScenarioError
             case "issue":
                 problems = [Problem((*at, *context["key"]), context["why"], context["hint"])]
             case "missing":
-                problems = [Problem(at[:-1], f"the key '{at[-1]}' is missing", f"add '{at[-1]}:'")]
+                problems = [Problem(at, f"the key '{at[-1]}' is missing", f"add '{at[-1]}:'")]
             case "literal_error":
                 wanted = [
                     part.strip("'") for part in str(context["expected"]).replace(" or ", ", ").split(", ")

@@ -32,7 +32,8 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
 def issue(why: str, key: str | tuple[str | int, ...] = (), hint: str | None = None) -> PydanticCustomError:
     """An error about ``key``, relative to the object being validated; the loader places it in the file."""
     path = (key,) if isinstance(key, str) else key
-    return PydanticCustomError("issue", "{why}", {"why": why, "key": path, "hint": hint})
+    said = f"{why} ({hint})" if hint else why
+    return PydanticCustomError("issue", "{said}", {"said": said, "why": why, "key": path, "hint": hint})
 
 
 class Model(BaseModel):

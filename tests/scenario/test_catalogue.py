@@ -1,0 +1,91 @@
+"""What ships: files that follow the published schema, and checks that could fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from ruamel.yaml import YAML
+from streamgauge.scenario import catalogue_ids, from_text, json_schema, load
+from streamgauge.scenario.catalogue import catalogue_folder
+
+FILES = sorted(catalogue_folder().rglob("*.yaml"))
+
+
+def plain(text: str) -> Any:
+    return json.loads(json.dumps(YAML(typ="safe", pure=True).load(text)))
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft202012Validator:
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_files_follow_the_published_schema(path: Path, validator: jsonschema.Draft202012Validator) -> None:
+    validator.validate(plain(path.read_text()))
+
+
+BAD = ["untill: {time: 1 s}", "host_jitter: 5", "host_jitter: 5 KB", "repetitions: {sim: 0}", "modes: [live]"]
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_the_schema_refuses(base: str, line: str, validator: jsonschema.Draft202012Validator) -> None:
+    assert validator.is_valid(plain(base))
+    assert not validator.is_valid(plain(f"{base}{line}\n"))
+
+
+def test_the_schema_takes_what_the_loader_prints(validator: jsonschema.Draft202012Validator) -> None:
+    for scenario in load("*"):
+        validator.validate(scenario.normalised())
+
+
+def test_issue_entries_are_there() -> None:
+    ids = set(catalogue_ids())
+    for load_class in ("no", "little", "medium", "heavy", "burst"):
+        assert f"hessler/ftp-{load_class}" in ids
+        for transport in ("udp", "tcp"):
+            assert f"today/rtsp-{transport}-{load_class}" in ids
+            assert f"today/demo-rtsp-{transport}-{load_class}" in ids
+
+
+def checks() -> Iterator[Any]:
+    for scenario in load("*"):
+        for name, check in scenario.checks.items():
+            yield pytest.param(scenario, check, id=f"{scenario.id}:{name}")
+
+
+@pytest.mark.parametrize(("scenario", "check"), list(checks()))
+def test_every_check_names_a_mutant_and_a_claim(scenario: Any, check: Any) -> None:
+    assert check.breaks, "a check that no mutant can break proves nothing"
+    assert check.title
+
+
+def test_every_scenario_asks_a_question_and_has_checks() -> None:
+    for scenario in load("*"):
+        assert scenario.question and scenario.question.endswith("?"), scenario.id
+        assert scenario.checks, scenario.id
+
+
+def test_papers_are_named() -> None:
+    for scenario in load("hessler/*"):
+        assert scenario.source is not None and scenario.source.shows
+
+
+def test_globs_and_families() -> None:
+    assert [scenario.id for scenario in load("hessler/ftp")] == [f"hessler/ftp-{name}" for name in
+        ("no", "little", "medium", "heavy", "burst")]  # fmt: skip
+    assert len(load("today/rtsp-*-heavy")) == 2
+
+
+def test_two_variants_of_one_name_are_refused(base: str) -> None:
+    from streamgauge.errors import ScenarioError
+
+    with pytest.raises(ScenarioError, match="second time"):
+        from_text(base + "variants: {a: {}, a: {}}\n")
