@@ -83,16 +83,19 @@ impl<S: Stage> Chain<S> {
         (self.wake < Instant::FAR_FUTURE).then_some(self.wake)
     }
 
-    /// Lets everything happen that is due by `now`, and returns the next item that has left the path.
+    /// Lets things happen in order of time, up to `now`, until something leaves the path, and returns that.
     /// Call it until it returns `None`.
     #[inline]
     pub fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure> {
-        if self.next <= now {
-            self.advance(now, fates);
-        } else if self.ready.is_empty() {
-            return None;
+        let mut departure = self.ready.pop_front();
+        if departure.is_none() {
+            if self.next > now {
+                return None;
+            }
+            while departure.is_none() && self.is_due(now) {
+                departure = self.step(fates);
+            }
         }
-        let departure = self.ready.pop_front();
         self.wake = self.earliest_departure();
         departure
     }
@@ -141,31 +144,48 @@ impl<S: Stage> Chain<S> {
         self.wake = self.earliest_departure();
     }
 
+    #[inline]
+    fn is_due(&self, until: Instant) -> bool {
+        self.next <= until && self.next < Instant::FAR_FUTURE
+    }
+
     /// Lets everything happen that is due by `until`.
     fn advance(&mut self, until: Instant, fates: &mut impl FateSink) {
-        while self.next <= until && self.next < Instant::FAR_FUTURE {
-            let at = self.next;
-            self.now = self.now.max(at);
-            match self.heads.iter().rposition(|&head| head <= at) {
-                Some(index) => self.release(index, at, fates),
-                None => self.change(at, fates),
+        while self.is_due(until) {
+            if let Some(departure) = self.step(fates) {
+                self.ready.push_back(departure);
             }
-            self.refresh_next();
         }
+    }
+
+    /// Lets the next thing happen, and returns what leaves the last stage by it.
+    #[inline]
+    fn step(&mut self, fates: &mut impl FateSink) -> Option<Departure> {
+        let at = self.next;
+        self.now = self.now.max(at);
+        let departure = match self.heads.iter().rposition(|&head| head <= at) {
+            Some(index) => self.release(index, at, fates),
+            None => {
+                self.change(at, fates);
+                None
+            }
+        };
+        self.refresh_next();
+        departure
     }
 
     /// The stage at `index` has something to do at `at`.
     #[inline]
-    fn release(&mut self, index: usize, at: Instant, fates: &mut impl FateSink) {
+    fn release(&mut self, index: usize, at: Instant, fates: &mut impl FateSink) -> Option<Departure> {
         let departure = self.stages[index].dequeue(at, fates);
         self.heads[index] = self.stages[index].next_event().unwrap_or(Instant::FAR_FUTURE);
-        if let Some(departure) = departure {
-            if index + 1 < self.stages.len() {
-                self.give(index + 1, departure.at, departure.item, fates);
-            } else {
-                self.ready.push_back(departure);
-            }
+        if index + 1 == self.stages.len() {
+            return departure;
         }
+        if let Some(departure) = departure {
+            self.give(index + 1, departure.at, departure.item, fates);
+        }
+        None
     }
 
     #[inline]
