@@ -1,1 +1,152 @@
-//! Placeholder.
+//! The Python face of sim and record: texts in, texts out, nothing but conversion here.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::prelude::*;
+use serde::Deserialize;
+use streamgauge_base::{Event, Instant};
+use streamgauge_record::{EVENTS_FILE, Legend, RecordError};
+use streamgauge_systems::plan::TrialPlan;
+
+/// An exception of `streamgauge.errors`.
+fn exception(py: Python<'_>, class: &str, message: String) -> PyErr {
+    match py.import("streamgauge.errors").and_then(|module| module.getattr(class)) {
+        Ok(class) => match class.call1((message.clone(),)) {
+            Ok(error) => PyErr::from_value(error),
+            Err(error) => error,
+        },
+        Err(error) => error,
+    }
+}
+
+/// As Python raises a failure to write: an `OSError` with its number, so that callers can tell a full disk.
+fn record_error(py: Python<'_>, error: RecordError) -> PyErr {
+    if let RecordError::Io { path, source, .. } = &error
+        && let Some(number) = source.raw_os_error()
+    {
+        let text = source.to_string();
+        let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+        return PyOSError::new_err((number, text, path.display().to_string()));
+    }
+    exception(py, "RecordError", error.to_string())
+}
+
+fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+}
+
+/// Runs a trial in virtual time. `plan_json` is a trial's plan; `packets.parquet` and `events.parquet` are written
+/// to `directory` as its `keep` says. Returns the summary as JSON. Other threads run meanwhile.
+#[pyfunction]
+fn simulate(py: Python<'_>, plan_json: &str, directory: PathBuf) -> PyResult<String> {
+    let plan: TrialPlan = serde_json::from_str(plan_json)
+        .map_err(|e| exception(py, "ScenarioError", format!("the trial's plan does not read: {e}")))?;
+    match py.detach(|| streamgauge_sim::simulate(&plan, &directory)) {
+        Ok(summary) => to_json(&summary),
+        Err(streamgauge_sim::SimError::Record(error)) => Err(record_error(py, error)),
+        Err(error) => Err(exception(py, "ScenarioError", error.to_string())),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonEvent {
+    t_ns: u64,
+    #[serde(default)]
+    flow: Option<String>,
+    name: String,
+    #[serde(default)]
+    value: Option<f64>,
+    #[serde(default)]
+    unit: String,
+    #[serde(default)]
+    reason: String,
+}
+
+fn read_events(events_json: &str, legend: &Legend) -> Result<Vec<Event>, RecordError> {
+    let invalid = |what: String| RecordError::Invalid { path: "events".into(), what };
+    let events: Vec<JsonEvent> = serde_json::from_str(events_json).map_err(|e| invalid(e.to_string()))?;
+    let event = |event: JsonEvent| {
+        let flow =
+            event.flow.map(|name| legend.flow(&name).ok_or_else(|| invalid(format!("no flow {name:?}"))));
+        Ok(Event {
+            at: Instant::from_nanos(event.t_ns),
+            flow: flow.transpose()?,
+            name: event.name.into(),
+            value: event.value,
+            unit: event.unit.into(),
+            reason: event.reason.into(),
+        })
+    };
+    events.into_iter().map(event).collect()
+}
+
+/// Writes `events.parquet`, sorted by time, and returns its digest. `events_json` is a list of
+/// `{"t_ns", "flow": name or null, "name", "value": number or null, "unit", "reason"}`.
+#[pyfunction]
+fn write_events(
+    py: Python<'_>,
+    directory: PathBuf,
+    events_json: &str,
+    legend_json: &str,
+) -> PyResult<String> {
+    let write = || {
+        let legend = Legend::from_json(legend_json)
+            .map_err(|what| RecordError::Invalid { path: "legend".into(), what })?;
+        let mut events = read_events(events_json, &legend)?;
+        streamgauge_record::write_events(&directory.join(EVENTS_FILE), &mut events, &legend)
+    };
+    py.detach(write).map_err(|error| record_error(py, error))
+}
+
+/// The trial's digest from its normalised scenario (JSON) and the digests of packets and events, "" if not kept.
+#[pyfunction]
+fn trial_digest(
+    py: Python<'_>,
+    scenario_json: &str,
+    packets_digest: &str,
+    events_digest: &str,
+) -> PyResult<String> {
+    streamgauge_record::trial_digest(scenario_json, packets_digest, events_digest)
+        .map_err(|error| record_error(py, error))
+}
+
+/// Recomputes every digest of a record and compares; returns `{"packets": {"rows", "digest"} or null, "events":
+/// likewise, "digest"}` as JSON.
+#[pyfunction]
+fn verify(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
+    match py.detach(|| streamgauge_record::verify(&directory)) {
+        Ok(verified) => to_json(&verified),
+        Err(error) => Err(record_error(py, error)),
+    }
+}
+
+/// What a Parquet file of a record says of itself: `{"schema", "legend", "rows", "digest"}` as JSON. Reads the
+/// footer alone.
+#[pyfunction]
+fn footer(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    match streamgauge_record::footer(&path) {
+        Ok(footer) => to_json(&footer),
+        Err(error) => Err(record_error(py, error)),
+    }
+}
+
+/// The canonical text (RFC 8785, integers exact) of a JSON text: equal values have equal texts.
+#[pyfunction]
+fn canonical_json(py: Python<'_>, text: &str) -> PyResult<String> {
+    streamgauge_record::canonical_json(text).map_err(|what| exception(py, "RecordError", what))
+}
+
+/// Sim and record in Rust.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("MODEL_VERSION", streamgauge_sim::MODEL_VERSION)?;
+    module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(write_events, module)?)?;
+    module.add_function(wrap_pyfunction!(trial_digest, module)?)?;
+    module.add_function(wrap_pyfunction!(verify, module)?)?;
+    module.add_function(wrap_pyfunction!(footer, module)?)?;
+    module.add_function(wrap_pyfunction!(canonical_json, module)?)?;
+    Ok(())
+}

@@ -29,6 +29,6 @@ pub use legend::{FlowEntry, Legend, OTHER, StageEntry, cause_name, direction_nam
 pub use packets::{Compression, PacketWriter, PacketsSummary};
 pub use sender::PacketSender;
 pub use verify::{
-    TRIAL_SCHEMA, Verified, VerifiedTrial, trial_digest, verify, verify_events, verify_events_in,
-    verify_packets, verify_packets_in,
+    FileFooter, TRIAL_SCHEMA, Verified, VerifiedTrial, footer, trial_digest, verify, verify_events,
+    verify_events_in, verify_packets, verify_packets_in,
 };

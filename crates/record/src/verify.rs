@@ -32,7 +32,7 @@ pub struct Verified {
     pub digest: String,
 }
 
-/// What a record holds, recomputed. `None` for a file that the trial did not keep.
+/// What a record holds, recomputed. `None` for a file that is not kept.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct VerifiedTrial {
     /// `packets.parquet`.
@@ -64,6 +64,7 @@ pub fn verify(directory: &Path) -> Result<VerifiedTrial, RecordError> {
     #[derive(Deserialize)]
     struct Trial {
         scenario: Value,
+        kept: Vec<String>,
         packets_digest: Option<String>,
         events_digest: Option<String>,
         digest: String,
@@ -74,28 +75,67 @@ pub fn verify(directory: &Path) -> Result<VerifiedTrial, RecordError> {
     check_schema(&path, trial.get("schema").and_then(Value::as_str), TRIAL_SCHEMA)?;
     let trial: Trial =
         serde_json::from_value(trial).map_err(|e| RecordError::damaged(&path, e.to_string()))?;
-    let compare = |file: &str, said: &str, found: Verified| {
-        if said == found.digest {
-            return Ok(found);
+    let check = |file: &str, said: &Option<String>, read: fn(&Path) -> Result<Verified, RecordError>| {
+        if !trial.kept.iter().any(|kept| kept == file) {
+            return Ok(None);
         }
-        let what = format!("its rows give {}, {TRIAL_FILE} says {said}", found.digest);
-        Err(RecordError::damaged(&directory.join(file), what))
+        let path = directory.join(file);
+        let found = read(&path)?;
+        if said.as_ref() == Some(&found.digest) {
+            return Ok(Some(found));
+        }
+        let said = said.as_deref().unwrap_or("nothing");
+        Err(RecordError::damaged(&path, format!("its rows give {}, {TRIAL_FILE} says {said}", found.digest)))
     };
-    let packets = match &trial.packets_digest {
-        Some(said) => Some(compare(PACKETS_FILE, said, verify_packets(&directory.join(PACKETS_FILE))?)?),
-        None => None,
-    };
-    let events = match &trial.events_digest {
-        Some(said) => Some(compare(EVENTS_FILE, said, verify_events(&directory.join(EVENTS_FILE))?)?),
-        None => None,
-    };
-    let of = |file: &Option<Verified>| file.as_ref().map_or(String::new(), |f| f.digest.clone());
-    let digest = trial_digest(&trial.scenario.to_string(), &of(&packets), &of(&events))?;
+    let packets = check(PACKETS_FILE, &trial.packets_digest, verify_packets)?;
+    let events = check(EVENTS_FILE, &trial.events_digest, verify_events)?;
+    let said = |digest: &Option<String>| digest.clone().unwrap_or_default();
+    let (of_packets, of_events) = (said(&trial.packets_digest), said(&trial.events_digest));
+    let digest = trial_digest(&trial.scenario.to_string(), &of_packets, &of_events)?;
     if digest != trial.digest {
         let what = format!("scenario, packets and events give digest {digest}, it says {}", trial.digest);
         return Err(RecordError::damaged(&path, what));
     }
     Ok(VerifiedTrial { packets, events, digest })
+}
+
+/// What a file of a record says of itself in its footer, unchecked.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FileFooter {
+    /// "streamgauge.packets/1".
+    pub schema: String,
+    /// The legend's JSON.
+    pub legend: String,
+    /// Rows, as Parquet counts them.
+    pub rows: u64,
+    /// Digest of the rows when they were written.
+    pub digest: String,
+}
+
+/// Reads the footer of `packets.parquet` or `events.parquet`, whatever the version of its schema. An error if the
+/// file is cut short, or if it holds another number of rows than were written.
+pub fn footer(path: &Path) -> Result<FileFooter, RecordError> {
+    let file = open(path)?;
+    guarded(path, || {
+        let reader = SerializedFileReader::new(file).map_err(|e| unreadable(path, e))?;
+        let metadata = reader.metadata().file_metadata();
+        let say = |key| {
+            value_of(metadata, key)
+                .ok_or_else(|| RecordError::damaged(path, format!("no {key} in its footer")))
+        };
+        let schema = say(keys::SCHEMA)?;
+        let digest = say(keys::PACKETS_DIGEST).or_else(|_| say(keys::EVENTS_DIGEST))?;
+        let (rows, said) = (metadata.num_rows(), say(keys::ROWS)?);
+        if rows.to_string() != said {
+            return Err(RecordError::damaged(path, format!("it holds {rows} rows, {said} were written")));
+        }
+        Ok(FileFooter {
+            schema: schema.to_owned(),
+            legend: say(keys::LEGEND)?.to_owned(),
+            rows: rows.cast_unsigned(),
+            digest: digest.to_owned(),
+        })
+    })
 }
 
 /// Recomputes the digest of a `packets.parquet` and compares it and the number of rows with its footer.

@@ -1,0 +1,51 @@
+"""Sim and record in Rust (crates/python). Everything that fails raises an error of `streamgauge.errors`; what
+the operating system refuses raises OSError with its number."""
+
+from os import PathLike
+
+MODEL_VERSION: int
+"""Goes up whenever the same plan and seed would give another record."""
+
+def simulate(plan_json: str, directory: str | PathLike[str]) -> str:
+    """Runs a trial in virtual time and returns its summary as JSON.
+
+    `plan_json` is a trial's plan (crates/systems/src/plan.rs); `packets.parquet` and `events.parquet` are
+    written to `directory`, which exists, as its `keep` says. Other Python threads run meanwhile.
+
+    Raises:
+        ScenarioError: if the plan cannot be run.
+        OSError: if the record cannot be written.
+    """
+
+def write_events(directory: str | PathLike[str], events_json: str, legend_json: str) -> str:
+    """Writes `events.parquet`, sorted by time, and returns its digest.
+
+    `events_json` is a list of `{"t_ns", "flow", "name", "value", "unit", "reason"}`: ns since the trial's
+    start, a flow's name or null, what, a finite number or null, its unit, why.
+
+    Raises:
+        RecordError: if an event names a flow that the legend has not.
+        OSError: if the file cannot be written.
+    """
+
+def trial_digest(scenario_json: str, packets_digest: str, events_digest: str) -> str:
+    """The trial's digest, "blake3:<hex>". A digest is "" where the file was not kept."""
+
+def verify(directory: str | PathLike[str]) -> str:
+    """Recomputes every digest of a record and compares them with what its files say.
+
+    Returns `{"packets": {"rows", "digest"} or null, "events": likewise, "digest"}` as JSON.
+
+    Raises:
+        RecordError: naming the first file that differs, and how.
+    """
+
+def footer(path: str | PathLike[str]) -> str:
+    """What a Parquet file of a record says of itself: `{"schema", "legend", "rows", "digest"}` as JSON.
+
+    Raises:
+        RecordError: if the file is missing, cut short or not a record's.
+    """
+
+def canonical_json(text: str) -> str:
+    """The canonical text of a JSON text: RFC 8785, with integers beyond 2^53 exact."""

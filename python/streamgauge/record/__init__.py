@@ -1,0 +1,11 @@
+"""The record: what a trial leaves, the same from sim and from emu.
+
+`Record.open` reads one; `finish_trial` completes one whose packets and events have been written;
+`write_events` writes the events of a trial in emu (sim writes its own).
+"""
+
+from streamgauge.record.provenance import collect as collect_provenance
+from streamgauge.record.read import Record
+from streamgauge.record.write import finish_trial, legend, prune, write_events
+
+__all__ = ["Record", "collect_provenance", "finish_trial", "legend", "prune", "write_events"]

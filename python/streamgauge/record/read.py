@@ -1,0 +1,169 @@
+"""Reads the record of a trial."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from streamgauge import _native
+from streamgauge.errors import RecordError
+from streamgauge.record.schema import (
+    EVENTS,
+    KNOWN,
+    OTHER,
+    OTHER_CODE,
+    PACKETS,
+    PROVENANCE,
+    TRIAL,
+    check_version,
+)
+
+
+def stage_labels(stages: Sequence[Mapping[str, str]]) -> list[str]:
+    """One name a stage, unique across directions: `bottleneck`, `up.bottleneck`."""
+    return [stage["name"] if stage["direction"] == "down" else f"up.{stage['name']}" for stage in stages]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The record in one directory. Tables are read when they are asked for."""
+
+    directory: Path
+    trial: dict[str, Any]
+    """`trial.json`: scenario and plan as run, mode, seed, digests, stages, flows, balance, validity."""
+
+    @classmethod
+    def open(cls, directory: str | Path) -> Record:
+        """Opens a record and checks that it is whole.
+
+        That is: versions of schemas, numbers of rows, and that each file is the one that `trial.json` speaks
+        of. `verify` checks every value.
+
+        Raises:
+            RecordError: naming the file that is missing, cut short, of an unknown version or another trial's.
+        """
+        directory = Path(directory)
+        trial = _read_json(directory / TRIAL)
+        check_version(directory / TRIAL, trial.get("schema"), KNOWN[TRIAL])
+        for name, key in ((PACKETS, "packets_digest"), (EVENTS, "events_digest")):
+            if name in trial.get("kept", ()):
+                _check(directory / name, trial.get(key))
+        return cls(directory, trial)
+
+    @cached_property
+    def provenance(self) -> dict[str, Any]:
+        """`provenance.json`: host, kernel, versions, wall time.
+
+        Raises:
+            RecordError: if it is missing or damaged.
+        """
+        return _read_json(self.directory / PROVENANCE)
+
+    @cached_property
+    def packets(self) -> pl.DataFrame:
+        """One row per packet per stage, in the order in which fates were decided.
+
+        Columns: `pkt`, `copy` (0 the original), `flow`, `dir`, `stage`, `kind`, `t_in`, `t_out` (ns since the
+        trial's start; null if it did not leave), `fate`, `cause`, `wire_bytes` (IP + 14), `ip_bytes`,
+        `payload_bytes` (above the transport header), `seq` (RTP or TCP; null if hidden), `flags` (bits: 1
+        retransmit, 2 ECN-capable on arrival, 4 CE set here, 8 corrupted), `queue_bytes`, `queue_packets` (at
+        arrival, before itself). `flow`, `dir`, `stage`, `kind`, `fate` and `cause` are enumerations.
+
+        Raises:
+            RecordError: if the packets were not kept, or the file is damaged.
+        """
+        return self.packets_of(self._kept(PACKETS))
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """What machines and stages said, by time.
+
+        Columns: `time` (ns since the trial's start), `flow` (null: the path's), `name`, `value`, `unit`,
+        `reason`.
+
+        Raises:
+            RecordError: if the events were not kept, or the file is damaged.
+        """
+        path = self._kept(EVENTS)
+        return _read_table(path)
+
+    @staticmethod
+    def packets_of(path: Path) -> pl.DataFrame:
+        """The rows of one `packets.parquet`, with names for codes; see `packets`.
+
+        Raises:
+            RecordError: if the file is missing or damaged.
+        """
+        footer = json.loads(_native.footer(path))
+        check_version(path, footer["schema"], KNOWN[PACKETS])
+        legend = json.loads(footer["legend"])
+        names: dict[str, list[str]] = {
+            "flow": [*legend["flow"], OTHER],
+            "stage": stage_labels(legend["stage"]),
+            **{column: legend[column] for column in ("dir", "kind", "fate", "cause")},
+        }
+        flow = pl.col("flow")
+        codes = _read_table(path).with_columns(
+            pl.when(flow == OTHER_CODE).then(len(legend["flow"])).otherwise(flow).alias("flow")
+        )
+        try:
+            return codes.with_columns(
+                pl.col(column).cast(pl.UInt32).cast(pl.Enum(values)) for column, values in names.items()
+            )
+        except pl.exceptions.PolarsError as error:
+            raise _damaged(path, f"a code that its legend does not explain ({error})") from error
+
+    def verify(self) -> str:
+        """Recomputes the digests of packets, events and trial from what the files hold, and returns the last.
+
+        Raises:
+            RecordError: naming the first file whose content is not what was written, and what differs.
+        """
+        return str(json.loads(_native.verify(self.directory))["digest"])
+
+    def _kept(self, name: str) -> Path:
+        if name not in self.trial["kept"]:
+            keep = name.removesuffix(".parquet")
+            raise RecordError(f"{self.directory / name}: not kept; run the trial again with --keep {keep}.")
+        return self.directory / name
+
+
+def _damaged(path: Path, what: str) -> RecordError:
+    return RecordError(f"{path}: damaged: {what}; run the trial again or fetch the record anew.")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RecordError(f"{path}: missing; the record is not complete, run the trial again.") from None
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise _damaged(path, f"not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise _damaged(path, "not a JSON object")
+    return value
+
+
+def _read_table(path: Path) -> pl.DataFrame:
+    try:
+        # A Hive directory name above it must not become a column here: trials are read one at a time.
+        return pl.read_parquet(path, hive_partitioning=False)
+    except FileNotFoundError:
+        raise RecordError(f"{path}: missing; the record is not complete, run the trial again.") from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise _damaged(path, str(error)) from error
+
+
+def _check(path: Path, digest: object) -> None:
+    footer = json.loads(_native.footer(path))
+    check_version(path, footer["schema"], KNOWN[path.name])
+    if footer["digest"] != digest:
+        raise _damaged(path, f"its digest is {footer['digest']}, {TRIAL} says {digest}")

@@ -1,0 +1,189 @@
+"""Completes the record of a trial."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from streamgauge import _native
+from streamgauge.record import provenance as provenance_module
+from streamgauge.record.balance import balance
+from streamgauge.record.read import Record, stage_labels
+from streamgauge.record.schema import (
+    EVENTS,
+    PACKETS,
+    PROVENANCE,
+    PROVENANCE_SCHEMA,
+    TRIAL,
+    TRIAL_SCHEMA,
+)
+
+Keep = Literal["metrics", "events", "packets"]
+_KEPT: dict[Keep, tuple[str, ...]] = {"metrics": (), "events": (EVENTS,), "packets": (PACKETS, EVENTS)}
+
+
+def legend(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """What the codes in a record of this plan mean: names of flows, stages with their directions."""
+    path = plan["path"]
+    return {
+        "flow": [flow["name"] for flow in plan["flows"]],
+        "subject": [flow["role"] == "subject" for flow in plan["flows"]],
+        "stage": [
+            {"name": stage["name"], "direction": direction}
+            for direction in ("down", "up")
+            for stage in path[direction]
+        ],
+    }
+
+
+def write_events(directory: Path, events: Sequence[Mapping[str, Any]], *, plan: Mapping[str, Any]) -> str:
+    """Writes `events.parquet`, sorted by time (events of one time stay in the order given).
+
+    Args:
+        directory: the trial's directory.
+        events: each `{"t_ns", "flow", "name", "value", "unit", "reason"}`: whole ns since the trial's start,
+            the flow's name or None, what happened, a finite number or None, its SI unit, why. Only `t_ns` and
+            `name` must be there.
+        plan: the trial's plan.
+
+    Returns:
+        The digest of the events.
+
+    Raises:
+        RecordError: if an event is not of that form or names a flow that the plan has not.
+        OSError: if the file cannot be written.
+    """
+    text = json.dumps([dict(event) for event in events], allow_nan=False)
+    return _native.write_events(directory, text, json.dumps(legend(plan)))
+
+
+def finish_trial(
+    directory: Path,
+    *,
+    scenario: Mapping[str, Any],
+    plan: Mapping[str, Any],
+    mode: str,
+    seed: int,
+    validity: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    resume_key: str,
+    summary: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Writes `trial.json` and `provenance.json` beside the packets and events that are there already.
+
+    Args:
+        directory: the trial's directory.
+        scenario: the scenario as run, normalised: with packets and events it makes the digest.
+        plan: the trial's plan.
+        mode: "sim" or "emu".
+        seed: the trial's seed.
+        validity: `{"valid", "why", "bounds", "measured"}`.
+        provenance: anything to add to what `collect_provenance` finds.
+        resume_key: equal for trials that need not be run again.
+        summary: what the run says of itself; `duration_s`, `model_version` and `balance` are used if they are
+            there, the rest is kept under "summary".
+
+    Returns:
+        What `trial.json` now holds.
+
+    Raises:
+        RecordError: if a file of the record cannot be read.
+        OSError: if a file cannot be written.
+    """
+    digests: dict[str, str | None] = {}
+    kept = []
+    for name in (PACKETS, EVENTS):
+        path = directory / name
+        digests[name] = json.loads(_native.footer(path))["digest"] if path.exists() else None
+        if digests[name] is not None:
+            kept.append(name)
+    labels = legend(plan)
+    stages = [{"id": code, **stage} for code, stage in enumerate(labels["stage"])]
+    rows = summary.get("balance")
+    if rows is None and PACKETS in kept:
+        rows = balance(Record.packets_of(directory / PACKETS), labels["stage"], stage_labels(labels["stage"]))
+    trial: dict[str, Any] = {
+        "schema": TRIAL_SCHEMA,
+        "digest": _native.trial_digest(
+            json.dumps(scenario, allow_nan=False), digests[PACKETS] or "", digests[EVENTS] or ""
+        ),
+        "packets_digest": digests[PACKETS],
+        "events_digest": digests[EVENTS],
+        "kept": kept,
+        "mode": mode,
+        "seed": seed,
+        "model_version": summary.get("model_version", _native.MODEL_VERSION),
+        "resume_key": resume_key,
+        "duration_s": summary.get("duration_s", plan["duration"] / 1e9),
+        "validity": dict(validity),
+        "stages": stages,
+        "flows": [_flow(code, flow, scenario) for code, flow in enumerate(plan["flows"])],
+        "balance": rows or [],
+        "summary": {key: value for key, value in summary.items() if key != "balance"},
+        "scenario": dict(scenario),
+        "plan": dict(plan),
+    }
+    origin = {
+        "schema": PROVENANCE_SCHEMA,
+        **provenance_module.collect(),
+        "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **provenance,
+    }
+    write_json(directory / PROVENANCE, origin)
+    # Last: a directory with a trial.json is a whole record.
+    write_json(directory / TRIAL, trial)
+    return trial
+
+
+def prune(directory: Path, keep: Keep) -> None:
+    """Removes what a campaign does not keep, and says so in `trial.json`.
+
+    The digests stay; `Record.verify` checks what is left.
+
+    Raises:
+        RecordError: if there is no whole record in `directory`.
+        OSError: if a file cannot be removed or written.
+    """
+    trial = Record.open(directory).trial
+    kept = [name for name in trial["kept"] if name in _KEPT[keep]]
+    if kept != trial["kept"]:
+        # In this order a crash in between leaves files too many, never a promise of a file that is gone.
+        write_json(directory / TRIAL, trial | {"kept": kept})
+        for name in (PACKETS, EVENTS):
+            if name not in kept:
+                (directory / name).unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Writes a JSON object, a top-level key a line, whole or not at all."""
+    lines = (
+        f"{json.dumps(key)}: {json.dumps(item, ensure_ascii=False, allow_nan=False)}"
+        for key, item in value.items()
+    )
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+#: Machines of a plan that are traffic; "rtp" is a streaming system.
+_TRAFFIC = ("bulk", "cbr", "ping")
+
+
+def _flow(code: int, flow: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """One flow of `trial.json`: what it is in the scenario's words, and whether its programs are ours."""
+    app = flow["app"]
+    machine = app if isinstance(app, str) else next(iter(app))
+    said = (scenario.get("flows") or {}).get(flow["name"]) or {}
+    entry: dict[str, Any] = {"id": code, "name": flow["name"], "role": flow["role"]}
+    if said.get("traffic") or (not said.get("system") and machine in _TRAFFIC):
+        entry["traffic"] = said.get("traffic") or machine
+    else:
+        entry["system"] = said.get("system") or machine
+    return entry | {"ours": machine != "external"}
