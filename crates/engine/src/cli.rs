@@ -1,0 +1,83 @@
+//! The command line.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use serde::de::DeserializeOwned;
+
+use crate::error::{EngineError, Result};
+use crate::{link, node, preflight, sandbox, witness};
+
+/// StreamGauge's helper on Linux: link emulator, real-socket machines, sandbox. See PROTOCOL.md.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs a command in namespaces of its own that vanish with the launcher.
+    Sandbox(sandbox::SandboxArgs),
+    /// Pid 1 of a sandbox; `sandbox` starts it.
+    Init(sandbox::InitArgs),
+    /// Runs a command in a network namespace without privileges.
+    RunAs(sandbox::RunAsArgs),
+    /// The link emulator.
+    Link(ConfigArgs),
+    /// Measures the link from its two ends.
+    Preflight(ConfigArgs),
+    /// One end of one of our systems or traffic sources on real sockets.
+    Node(ConfigArgs),
+    /// Counts a flow's packets at an end, independently of the link.
+    Witness(ConfigArgs),
+}
+
+/// Where the configuration is.
+#[derive(clap::Args)]
+struct ConfigArgs {
+    /// A JSON file; see PROTOCOL.md.
+    #[arg(long)]
+    config: PathBuf,
+}
+
+impl ConfigArgs {
+    fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        read_json(&self.config)
+    }
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text =
+        std::fs::read(path).map_err(|e| EngineError::io("read the configuration", &e).at(path).code(2))?;
+    serde_json::from_slice(&text).map_err(|e| EngineError::config(path, e).remedy("see PROTOCOL.md"))
+}
+
+/// Runs the subcommand and turns its outcome into an exit code.
+pub fn main() -> ExitCode {
+    let (name, outcome) = match Cli::parse().command {
+        Command::Sandbox(args) => ("sandbox", sandbox::sandbox(&args)),
+        Command::Init(args) => ("init", sandbox::init(&args)),
+        Command::RunAs(args) => ("run-as", sandbox::run_as(&args)),
+        Command::Link(args) => ("link", done(args.read().and_then(link::run))),
+        Command::Preflight(args) => ("preflight", done(args.read().and_then(preflight::run))),
+        Command::Node(args) => ("node", done(args.read().and_then(node::run))),
+        Command::Witness(args) => ("witness", done(args.read().and_then(witness::run))),
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("streamgauge-engine {name}: {error}");
+            if matches!(name, "link" | "node" | "preflight" | "witness") {
+                crate::lines::say_error(&error);
+            }
+            ExitCode::from(error.code)
+        }
+    }
+}
+
+fn done(outcome: Result<()>) -> Result<u8> {
+    outcome.map(|()| 0)
+}

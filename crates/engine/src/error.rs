@@ -1,0 +1,76 @@
+//! One failure, told so that the reader knows what to do.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What failed, where, why, and the remedy.
+#[derive(Debug)]
+pub struct EngineError {
+    /// What was being done: "open interface veth0".
+    pub what: String,
+    /// The file concerned, if any.
+    pub path: Option<PathBuf>,
+    /// The kernel's error number, if it came from there.
+    pub errno: Option<i32>,
+    /// Why it failed.
+    pub why: String,
+    /// What the reader can do; may be empty.
+    pub remedy: String,
+    /// The process's exit code: 1 a failure at run time, 2 a bad configuration, 4 this machine cannot.
+    pub code: u8,
+}
+
+impl EngineError {
+    /// A failure at run time.
+    pub fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
+        EngineError {
+            what: what.into(),
+            path: None,
+            errno: None,
+            why: why.to_string(),
+            remedy: String::new(),
+            code: 1,
+        }
+    }
+    /// The last system call's error.
+    pub fn os(what: impl Into<String>) -> Self {
+        Self::io(what, &std::io::Error::last_os_error())
+    }
+    /// An IO error.
+    pub fn io(what: impl Into<String>, error: &std::io::Error) -> Self {
+        EngineError { errno: error.raw_os_error(), ..Self::new(what, error) }
+    }
+    /// A mistake in `path`, which the caller wrote.
+    pub fn config(path: &Path, why: impl fmt::Display) -> Self {
+        EngineError { path: Some(path.to_owned()), code: 2, ..Self::new("read the configuration", why) }
+    }
+    /// With what the reader can do.
+    pub fn remedy(self, remedy: impl Into<String>) -> Self {
+        EngineError { remedy: remedy.into(), ..self }
+    }
+    /// With the file concerned.
+    pub fn at(self, path: &Path) -> Self {
+        EngineError { path: Some(path.to_owned()), ..self }
+    }
+    /// With an exit code.
+    pub fn code(self, code: u8) -> Self {
+        EngineError { code, ..self }
+    }
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if let Some(path) = &self.path {
+            write!(f, " {}", path.display())?;
+        }
+        write!(f, ": {}", self.why)?;
+        if !self.remedy.is_empty() {
+            write!(f, "; {}", self.remedy)?;
+        }
+        Ok(())
+    }
+}
+
+/// What every fallible step here returns.
+pub type Result<T> = std::result::Result<T, EngineError>;

@@ -1,0 +1,125 @@
+//! JSON lines: commands in, answers out.
+
+use std::io::{BufRead, Write};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::error::{EngineError, Result};
+
+/// Prints one object as one line. A caller that has gone away is no error here: it shows as the end of stdin.
+pub fn say(value: &impl Serialize) {
+    if let Ok(mut line) = serde_json::to_string(value) {
+        line.push('\n');
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+/// Prints an error event.
+pub fn say_error(error: &EngineError) {
+    say(&json!({
+        "event": "error", "what": error.what, "path": error.path, "errno": error.errno,
+        "message": error.why, "remedy": error.remedy,
+    }));
+}
+
+/// What a caller may ask of a running subcommand.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "cmd", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Command {
+    /// The path without random loss, frozen at its first settings.
+    Preflight,
+    /// Counters to zero, path emptied.
+    Reset,
+    /// The trial's time zero.
+    Start {
+        /// CLOCK_MONOTONIC, ns.
+        t0_monotonic_ns: u64,
+    },
+    /// The end, before the plan's.
+    Stop,
+    /// How far it is.
+    Status,
+}
+
+/// Commands from stdin, read by a thread of their own so that nobody waits for them.
+pub struct Commands {
+    receiver: Receiver<std::result::Result<Command, String>>,
+    wake: Arc<EventFd>,
+}
+
+impl Commands {
+    /// Starts the reader. Call it before the process takes a real-time class: threads inherit it.
+    pub fn from_stdin() -> Result<Self> {
+        let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)
+            .map_err(|e| EngineError::io("make an eventfd", &e.into()))?;
+        let wake = Arc::new(wake);
+        let (sender, receiver) = channel();
+        let waker = Arc::clone(&wake);
+        std::thread::Builder::new()
+            .name("commands".into())
+            .spawn(move || read_stdin(&sender, &waker))
+            .map_err(|e| EngineError::io("start a thread", &e))?;
+        Ok(Commands { receiver, wake })
+    }
+
+    /// Readable (POLLIN) when a command may be waiting.
+    pub fn fd(&self) -> i32 {
+        self.wake.as_raw_fd()
+    }
+
+    /// The next command; the end of stdin reads as [`Command::Stop`].
+    pub fn next(&self) -> Result<Option<Command>> {
+        let _ = self.wake.read();
+        match self.receiver.try_recv() {
+            Ok(Ok(command)) => Ok(Some(command)),
+            Ok(Err(why)) => Err(EngineError::new("read a command", why).remedy("see PROTOCOL.md").code(2)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Ok(Some(Command::Stop)),
+        }
+    }
+}
+
+fn read_stdin(sender: &Sender<std::result::Result<Command, String>>, wake: &EventFd) {
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        if line.trim().is_empty() {
+            continue;
+        }
+        let command = serde_json::from_str(&line).map_err(|e| format!("{e} in {:?}", shorten(&line)));
+        if sender.send(command).is_err() {
+            return;
+        }
+        let _ = wake.write(1);
+    }
+    let _ = sender.send(Ok(Command::Stop));
+    let _ = wake.write(1);
+}
+
+fn shorten(line: &str) -> String {
+    line.chars().take(80).collect()
+}
+
+/// A plain description of a JSON value's shape errors; used where serde's own text would not name the key.
+pub fn bad_field(key: &str, why: &str) -> EngineError {
+    EngineError { code: 2, ..EngineError::new("read the configuration", format!("{key}: {why}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_read_as_the_protocol_says() {
+        let start: Command = serde_json::from_str(r#"{"cmd":"start","t0_monotonic_ns":5}"#).unwrap();
+        assert!(matches!(start, Command::Start { t0_monotonic_ns: 5 }));
+        assert!(matches!(serde_json::from_str(r#"{"cmd":"stop"}"#).unwrap(), Command::Stop));
+        let error = serde_json::from_str::<Command>(r#"{"cmd":"halt"}"#).unwrap_err().to_string();
+        assert!(error.contains("halt") && error.contains("preflight"), "{error}");
+    }
+}

@@ -1,0 +1,135 @@
+//! What `link` is told.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use streamgauge_base::{Direction, FlowId};
+use streamgauge_record::{FlowEntry, Legend, StageEntry};
+use streamgauge_systems::plan::{Entry, Role, TrialPlan};
+
+use super::sabotage::Fault;
+use crate::error::Result;
+use crate::lines::bad_field;
+
+/// The configuration file; see PROTOCOL.md.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The trial.
+    pub plan: TrialPlan,
+    /// An existing directory.
+    pub out: PathBuf,
+    /// SCHED_FIFO at this priority, where allowed.
+    #[serde(default)]
+    pub fifo_priority: Option<i32>,
+    /// Write `capture.pcapng`.
+    #[serde(default)]
+    pub capture: bool,
+    /// The router's ends of the veths.
+    pub interfaces: Interfaces,
+    /// Which addresses are which flow's.
+    pub flows: Vec<FlowAddresses>,
+    /// Faults to inject.
+    #[serde(default)]
+    pub sabotage: Vec<Fault>,
+    /// Frames that each receive ring holds.
+    #[serde(default = "default_ring_frames")]
+    pub ring_frames: usize,
+    /// Packets in flight that there is room for, 2 KiB each.
+    #[serde(default = "default_slab_packets")]
+    pub slab_packets: usize,
+}
+
+/// 0.2 s at 40,000 packets/s.
+fn default_ring_frames() -> usize {
+    8192
+}
+
+fn default_slab_packets() -> usize {
+    16_384
+}
+
+/// Interface names.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interfaces {
+    /// Towards the servers.
+    pub server: String,
+    /// Towards the players.
+    pub client: String,
+    /// Towards sources that enter at the router.
+    #[serde(default)]
+    pub cross: Option<String>,
+}
+
+/// A flow's pair of addresses.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowAddresses {
+    /// Its name in the plan.
+    pub name: String,
+    /// The server's (or router-entry source's) address.
+    pub server_ip: Ipv4Addr,
+    /// The player's.
+    pub player_ip: Ipv4Addr,
+}
+
+/// Finds a packet's flow by its addresses.
+pub struct AddressBook {
+    pairs: HashMap<(Ipv4Addr, Ipv4Addr), FlowId>,
+    at_router: Vec<Ipv4Addr>,
+}
+
+impl AddressBook {
+    /// The book of `flows`, whose codes are their places in `plan.flows`.
+    pub fn new(plan: &TrialPlan, flows: &[FlowAddresses]) -> Result<Self> {
+        let mut book = AddressBook { pairs: HashMap::new(), at_router: Vec::new() };
+        for (index, flow) in flows.iter().enumerate() {
+            let key = format!("flows[{index}]");
+            let code = plan.flows.iter().position(|f| f.name == flow.name);
+            let code =
+                code.ok_or_else(|| bad_field(&key, &format!("the plan has no flow {:?}", flow.name)))?;
+            let id = FlowId(code as u16);
+            for pair in [(flow.server_ip, flow.player_ip), (flow.player_ip, flow.server_ip)] {
+                if book.pairs.insert(pair, id).is_some() {
+                    return Err(bad_field(&key, "its pair of addresses is another flow's too"));
+                }
+            }
+            if plan.flows[code].entry == Entry::Router {
+                book.at_router.push(flow.server_ip);
+            }
+        }
+        Ok(book)
+    }
+
+    /// The flow between two addresses, in either direction.
+    #[inline]
+    pub fn flow(&self, source: Option<Ipv4Addr>, destination: Option<Ipv4Addr>) -> FlowId {
+        match (source, destination) {
+            (Some(s), Some(d)) => self.pairs.get(&(s, d)).copied().unwrap_or(FlowId::OTHER),
+            _ => FlowId::OTHER,
+        }
+    }
+
+    /// Whether an up packet to this address leaves towards a source at the router.
+    #[inline]
+    pub fn is_at_router(&self, destination: Option<Ipv4Addr>) -> bool {
+        destination.is_some_and(|ip| self.at_router.contains(&ip))
+    }
+}
+
+/// The record's legend: flows by place in the plan, stages of down then up.
+pub fn legend(plan: &TrialPlan) -> Legend {
+    let flow = |f: &streamgauge_systems::plan::FlowSpec| FlowEntry {
+        name: f.name.clone(),
+        subject: f.role == Role::Subject,
+    };
+    let stages = |stages: &[streamgauge_path::spec::StageSpec], direction: Direction| -> Vec<StageEntry> {
+        stages.iter().map(|s| StageEntry { name: s.name.clone(), direction }).collect()
+    };
+    let mut all = stages(&plan.path.down, Direction::Down);
+    all.extend(stages(&plan.path.up, Direction::Up));
+    Legend { flows: plan.flows.iter().map(flow).collect(), stages: all }
+}

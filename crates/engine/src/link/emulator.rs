@@ -1,0 +1,396 @@
+//! The loop between the rings, the paths and the wire.
+
+use serde_json::{Value, json};
+use streamgauge_base::{Direction, ETHERNET_HEADER_BYTES, Ecn, Item};
+use streamgauge_record::{Classifier, parse_frame};
+
+use super::clock::Clock;
+use super::config::{AddressBook, Config};
+use super::lane::{Fates, Lanes, Trial};
+use super::port::{Outbound, Port, mark_congestion};
+use super::sabotage::Sabotage;
+use super::slab::{Meta, Slab};
+use super::stats::{Clamped, Histogram, Tally};
+use crate::error::Result;
+use crate::packet::{FRAME_ROOM, MAX_BATCH, Outgoing, Ring, RingOptions, Sender};
+use crate::sys::monotonic_ns;
+
+/// Places in `ports`.
+const SERVER: usize = 0;
+const CLIENT: usize = 1;
+const CROSS: usize = 2;
+
+/// Arrivals taken before departures get their turn.
+const MAX_ARRIVALS: usize = 256;
+
+/// `MAX_ARRIVALS` times this is more than a ring holds.
+const RING_CHUNKS: usize = 64;
+
+/// Ids before the trial, out of the way of the trial's own, which count from 0.
+pub const REHEARSAL_IDS: u64 = 1 << 62;
+
+/// The emulator between its two or three interfaces.
+pub struct Emulator {
+    /// Server, client, cross.
+    pub ports: Vec<Port>,
+    clock: Clock,
+    slab: Slab,
+    book: AddressBook,
+    classifier: Classifier,
+    sender: Sender,
+    sabotage: Sabotage,
+    /// The path before the trial.
+    rehearsal: Lanes,
+    /// The path from t0 on.
+    running: Option<Running>,
+    lateness: Histogram,
+    late_over_service: u64,
+    before_start: Tally,
+    after_end: Tally,
+    last_activity: i64,
+    packets: u64,
+}
+
+/// A started trial.
+struct Running {
+    lanes: Lanes,
+    trial: Trial,
+    t0: i64,
+    end: i64,
+}
+
+/// An ended trial.
+pub struct Finished {
+    /// What was recorded.
+    pub trial: Trial,
+    /// Its length.
+    pub duration_ns: i64,
+    /// Arrivals older than their path's time.
+    pub clamped: Clamped,
+}
+
+impl Emulator {
+    /// Opens the interfaces. Packets cross `rehearsal` until a trial starts.
+    pub fn open(config: &Config, rehearsal: Lanes, sabotage: Sabotage) -> Result<Self> {
+        let interfaces = &config.interfaces;
+        let names = [Some(&interfaces.server), Some(&interfaces.client), interfaces.cross.as_ref()];
+        let options =
+            RingOptions { frames: sabotage.ring_frames(config.ring_frames), outgoing: Outgoing::Ignore };
+        let ports = names.into_iter().flatten().map(|name| Ring::open(name, options).map(Port::new));
+        let subjects = super::config::legend(&config.plan).subjects();
+        Ok(Emulator {
+            ports: ports.collect::<Result<_>>()?,
+            clock: Clock::new(),
+            slab: Slab::new(config.slab_packets),
+            book: AddressBook::new(&config.plan, &config.flows)?,
+            classifier: Classifier::new(&subjects),
+            sender: Sender::new(),
+            sabotage,
+            rehearsal,
+            running: None,
+            lateness: Histogram::new(),
+            late_over_service: 0,
+            before_start: Tally::default(),
+            after_end: Tally::default(),
+            last_activity: 0,
+            packets: 0,
+        })
+    }
+
+    /// Packets cross `lanes` from now on; what the old ones hold is gone, and counts start at zero.
+    pub fn rehearse(&mut self, lanes: Lanes) {
+        self.step();
+        let now = monotonic_ns();
+        let Emulator { rehearsal, slab, sabotage, .. } = self;
+        for lane in &mut rehearsal.both {
+            let direction = lane.direction;
+            let mut fates = Fates { slab, trial: None, direction, sabotage };
+            lane.finish(now, &mut fates);
+            while let Some(departure) = lane.dequeue(now, &mut fates) {
+                fates.slab.remove(departure.item.id);
+            }
+        }
+        *rehearsal = lanes;
+        self.before_start = Tally::default();
+        self.after_end = Tally::default();
+        self.clock.reset();
+        self.ports.iter_mut().for_each(Port::reset);
+    }
+
+    /// The trial starts at `t0` and ends at `end` at the latest (CLOCK_MONOTONIC, ns).
+    pub fn start(&mut self, lanes: Lanes, trial: Trial, t0: i64, end: i64) {
+        self.last_activity = t0;
+        self.running = Some(Running { lanes, trial, t0, end });
+    }
+
+    /// Whether the trial's end has come; with `idle`, also so long after the last packet.
+    pub fn is_over(&mut self, idle: Option<i64>) -> bool {
+        let last = self.last_activity;
+        let Some(running) = &mut self.running else { return false };
+        if let Some(idle) = idle {
+            running.end = running.end.min(last.saturating_add(idle));
+        }
+        monotonic_ns() >= running.end || running.trial.failed.is_some()
+    }
+
+    /// When `step` must be called again, and when the trial ends.
+    pub fn next_event(&self, idle: Option<i64>) -> Option<i64> {
+        let running = self.running.as_ref();
+        let end =
+            running.map(|r| r.end.min(idle.map_or(i64::MAX, |idle| self.last_activity.saturating_add(idle))));
+        let next = running.and_then(|r| r.lanes.next_event());
+        [self.rehearsal.next_event(), next, end].into_iter().flatten().min()
+    }
+
+    /// Whether a frame waits in a ring.
+    pub fn has_arrival(&self) -> bool {
+        self.ports.iter().any(|port| port.ring.is_ready())
+    }
+
+    /// Takes what has arrived and sends what is due. Returns how many packets it touched.
+    pub fn step(&mut self) -> u64 {
+        let before = self.packets;
+        self.clock.watch();
+        if let Some(running) = &self.running {
+            let since = monotonic_ns() - running.t0;
+            self.clock.skew(self.sabotage.clock_skew_ns(since));
+            if let Some(pause) = self.sabotage.pause(since) {
+                std::thread::sleep(pause);
+            }
+        }
+        loop {
+            // Read before the rings: whatever was stamped earlier is in them by now, give or take the kernel's own
+            // few hundred ns between stamp and ring.
+            let now = monotonic_ns();
+            let more = self.take_arrivals(now);
+            self.advance(now);
+            for port in 0..self.ports.len() {
+                self.flush(port);
+            }
+            if !more {
+                break;
+            }
+        }
+        self.packets - before
+    }
+
+    /// Merges the rings by stamp; true if there may be more.
+    fn take_arrivals(&mut self, now: i64) -> bool {
+        for _ in 0..MAX_ARRIVALS {
+            let stamps = self.ports.iter().enumerate().filter_map(|(i, p)| Some((p.ring.peek_stamp()?, i)));
+            let Some((stamp, port)) = stamps.min() else { return false };
+            self.clock.saw(stamp, reading_after(stamp, now, &self.clock));
+            self.arrive(port, self.clock.monotonic(stamp));
+            self.ports[port].ring.release();
+        }
+        true
+    }
+
+    fn arrive(&mut self, port: usize, at: i64) {
+        let has_cross = self.ports.len() > CROSS;
+        let Port { ring, stats, .. } = &mut self.ports[port];
+        let Some(frame) = ring.peek() else { return };
+        self.packets += 1;
+        stats.rx_packets += 1;
+        stats.rx_bytes += frame.wire_bytes as u64;
+        stats.checksum_missing += u64::from(frame.checksum_missing);
+        if frame.wire_bytes > frame.bytes.len() || frame.bytes.len() > FRAME_ROOM {
+            stats.truncated += 1;
+            return;
+        }
+        let parsed = parse_frame(frame.bytes);
+        let direction = if port == CLIENT { Direction::Up } else { Direction::Down };
+        let flow = self.sabotage.flow(self.book.flow(parsed.source, parsed.destination));
+        let egress = match direction {
+            Direction::Down => CLIENT,
+            Direction::Up if has_cross && self.book.is_at_router(parsed.destination) => CROSS,
+            Direction::Up => SERVER,
+        };
+        let (lanes, trial) = match &mut self.running {
+            Some(running) if at > running.end => {
+                self.after_end.add(frame.wire_bytes);
+                return;
+            }
+            Some(running) if at >= running.t0 => (&mut running.lanes, Some(&mut running.trial)),
+            _ => (&mut self.rehearsal, None),
+        };
+        let info = self.classifier.classify(flow, direction, parsed.hash, &parsed.headers);
+        let id = lanes.new_id();
+        let meta = Meta { id, info, ecn: parsed.ecn, egress: egress as u8, length: 0 };
+        if self.slab.insert(meta, frame.bytes).is_none() {
+            stats.slab_drops += 1;
+            return;
+        }
+        let item = Item {
+            id,
+            bytes: parsed.ip_bytes + ETHERNET_HEADER_BYTES,
+            ip_bytes: parsed.ip_bytes,
+            hash: parsed.hash,
+            flow,
+            copy: 0,
+            ecn: parsed.ecn,
+        };
+        let lane = &mut lanes.both[direction as usize];
+        let at_router = port == CROSS;
+        let trial = match trial {
+            Some(trial) => {
+                self.last_activity = self.last_activity.max(at);
+                trial.entered(lane.entry(at_router), direction, flow, item.bytes);
+                Some(trial)
+            }
+            None => {
+                self.before_start.add(frame.wire_bytes);
+                None
+            }
+        };
+        let mut fates = Fates { slab: &mut self.slab, trial, direction, sabotage: &mut self.sabotage };
+        lane.enqueue(at, item, at_router, &mut fates);
+    }
+
+    /// Takes out of all paths what has left by `now`.
+    fn advance(&mut self, now: i64) {
+        for way in 0..2 {
+            while let Some(outbound) = self.next_departure(way, now) {
+                self.packets += 1;
+                let Some((_, meta)) = self.slab.find(outbound.id) else { continue };
+                let port = usize::from(meta.egress);
+                self.ports[port].out.push(outbound);
+                if self.ports[port].out.len() == MAX_BATCH {
+                    self.flush(port);
+                }
+            }
+        }
+    }
+
+    fn next_departure(&mut self, way: usize, now: i64) -> Option<Outbound> {
+        let Emulator { running, rehearsal, slab, sabotage, .. } = self;
+        let mut take = |lanes: &mut Lanes, mut trial: Option<&mut Trial>| {
+            let lane = &mut lanes.both[way];
+            let direction = lane.direction;
+            let recorded = trial.is_some();
+            let mut fates = Fates { slab, trial: trial.as_deref_mut(), direction, sabotage };
+            let departure = lane.dequeue(now, &mut fates)?;
+            let (slot, meta) = slab.find(departure.item.id)?;
+            if departure.item.ecn == Ecn::Ce && meta.ecn != Ecn::Ce {
+                mark_congestion(slab, slot);
+            }
+            Some(Outbound {
+                slot,
+                id: departure.item.id,
+                flow: departure.item.flow,
+                direction,
+                bytes: departure.item.bytes,
+                due: lane.monotonic(departure.at),
+                recorded,
+            })
+        };
+        if let Some(outbound) = take(rehearsal, None) {
+            return Some(outbound);
+        }
+        let running = running.as_mut()?;
+        take(&mut running.lanes, Some(&mut running.trial))
+    }
+
+    /// Hands a port's batch to the kernel.
+    fn flush(&mut self, port: usize) {
+        let Emulator { ports, slab, sender, running, sabotage, lateness, late_over_service, .. } = self;
+        let Port { ring, out, stats, .. } = &mut ports[port];
+        if out.is_empty() {
+            return;
+        }
+        let mut refused = [false; MAX_BATCH];
+        let frames =
+            out.iter().map(|o| if sabotage.fails_send() { &OVERSIZE[..] } else { slab.frame(o.slot) });
+        sender.send(ring.fd(), frames, |index, sent| refused[index] = sent.is_err());
+        let sent_at = monotonic_ns();
+        for (outbound, &refused) in out.iter().zip(&refused) {
+            if refused {
+                stats.send_errors += 1;
+            } else {
+                stats.tx_packets += 1;
+                stats.tx_bytes += slab.frame(outbound.slot).len() as u64;
+            }
+            if outbound.recorded
+                && let Some(running) = running.as_mut()
+            {
+                let late = (sent_at - outbound.due).max(0) as u64;
+                lateness.add(late);
+                let service = running.trial.service_ns(outbound.direction, outbound.bytes);
+                *late_over_service += u64::from(service.is_some_and(|service| late > service));
+                if !refused {
+                    running.trial.left(outbound.direction, outbound.flow, outbound.bytes);
+                }
+            }
+            slab.remove(outbound.id);
+        }
+        out.clear();
+    }
+
+    /// Ends the trial now, or at its end if that has passed: what has left is sent, what is inside is held.
+    pub fn finish(&mut self) -> Option<Finished> {
+        let end = {
+            let running = self.running.as_mut()?;
+            running.end = running.end.min(monotonic_ns()).max(running.t0);
+            running.end
+        };
+        // Whatever was stamped before the end is in the rings by now; a flood that goes on is not waited for.
+        let chunks = self.ports.len() * RING_CHUNKS;
+        let _ = (0..chunks).find(|_| !self.take_arrivals(monotonic_ns()));
+        self.advance(end);
+        let Emulator { running, slab, sabotage, .. } = self;
+        let running = running.as_mut()?;
+        for lane in &mut running.lanes.both {
+            let direction = lane.direction;
+            lane.finish(end, &mut Fates { slab, trial: Some(&mut running.trial), direction, sabotage });
+        }
+        self.advance(end);
+        for port in 0..self.ports.len() {
+            self.flush(port);
+        }
+        self.clock.check();
+        self.ports.iter_mut().for_each(Port::read_drops);
+        let Running { lanes, trial, t0, .. } = self.running.take()?;
+        let clamped = lanes.both.iter().fold(Clamped::default(), |sum, lane| Clamped {
+            count: sum.count + lane.clamped.count,
+            max_ns: sum.max_ns.max(lane.clamped.max_ns),
+        });
+        Some(Finished { trial, duration_ns: end - t0, clamped })
+    }
+
+    /// Packets touched so far, and the trial's time in ns.
+    pub fn progress(&self) -> (u64, i64) {
+        (self.packets, self.running.as_ref().map_or(0, |r| (monotonic_ns() - r.t0).max(0)))
+    }
+
+    /// The statistics of PROTOCOL.md that the emulator itself keeps.
+    pub fn stats(&self) -> Value {
+        let sum = |field: fn(&Port) -> u64| self.ports.iter().map(field).sum::<u64>();
+        let names = ["server", "client", "cross"];
+        let ports: serde_json::Map<String, Value> =
+            names.iter().zip(&self.ports).map(|(name, port)| ((*name).into(), json!(port.stats))).collect();
+        json!({
+            "ports": ports,
+            "ring_drops": sum(|p| p.stats.ring_drops),
+            "send_errors": sum(|p| p.stats.send_errors),
+            "slab_drops": sum(|p| p.stats.slab_drops),
+            "truncated": sum(|p| p.stats.truncated),
+            "checksum_missing": sum(|p| p.stats.checksum_missing),
+            "lateness_ns": self.lateness.percentiles(),
+            "late_over_service": self.late_over_service,
+            "clock": {
+                "drift_ns": self.clock.drift_ns(), "steps": self.clock.steps(), "min_age_ns": self.clock.min_age_ns(),
+            },
+            "before_start": self.before_start,
+            "after_end": self.after_end,
+        })
+    }
+}
+
+/// Longer than any interface takes: what `Fault::FailSend` offers to the kernel.
+static OVERSIZE: [u8; 100_000] = [0; 100_000];
+
+/// `now`, or the clock read again if the packet was stamped after `now` was read.
+#[inline]
+fn reading_after(stamp: i64, now: i64, clock: &Clock) -> i64 {
+    if clock.monotonic(stamp) > now { monotonic_ns() } else { now }
+}

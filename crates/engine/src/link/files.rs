@@ -1,0 +1,87 @@
+//! What a trial leaves on disk.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use streamgauge_base::{Direction, Event, FlowId};
+use streamgauge_record::{Legend, RecordError, direction_name};
+
+use super::config::{Config, legend};
+use super::emulator::Finished;
+use super::lane::FlowTally;
+use super::stats::Tally;
+use crate::error::{EngineError, Result};
+
+/// Completes `packets.parquet`, writes `link-events.json`, and returns their part of the statistics.
+pub fn write(config: &Config, finished: Finished) -> Result<Value> {
+    let Finished { mut trial, duration_ns, clamped } = finished;
+    let legend = legend(&config.plan);
+    let ledger = trial.ledger.clone();
+    let events = std::mem::take(&mut trial.events);
+    let tallies = std::mem::take(&mut trial.flows);
+    let failed = trial.failed.take();
+    let summary = match (trial.into_rows().finish(), failed) {
+        (Ok(summary), None) => summary,
+        // The writer's own word says more than that of the thread that could not reach it.
+        (Err(error), _) | (Ok(_), Some(error)) => return Err(record_error(&error)),
+    };
+    write_events(&config.out.join("link-events.json"), &events, &legend)?;
+    Ok(json!({
+        "duration_s": duration_ns as f64 / 1e9,
+        "clamped": clamped,
+        "rows": summary.rows,
+        "packets_digest": summary.digest,
+        "balance": summary.balance.rows(),
+        "conservation": summary.balance.check(&ledger),
+        "entered": flows(&tallies, |flow| flow.entered),
+        "left": flows(&tallies, |flow| flow.left),
+    }))
+}
+
+/// An error of the record in this program's form.
+pub fn record_error(error: &RecordError) -> EngineError {
+    let plain = EngineError { what: "write".into(), ..EngineError::new("write", error) };
+    match error {
+        RecordError::Io { path, source, .. } => {
+            let full = source.kind() == std::io::ErrorKind::StorageFull;
+            let remedy = if full { "free some space on that disk" } else { "" };
+            EngineError { errno: source.raw_os_error(), ..plain }.at(path).remedy(remedy)
+        }
+        RecordError::Invalid { path, .. } => plain.at(path),
+        _ => plain,
+    }
+}
+
+fn write_events(path: &Path, events: &[Event], legend: &Legend) -> Result<()> {
+    let rows: Vec<Value> = events
+        .iter()
+        .map(|event| {
+            let stage = event.reason.parse::<usize>().ok().and_then(|index| legend.stages.get(index));
+            let reason = stage.map(|s| format!("path.{}.{}", direction_name(s.direction), s.name));
+            json!({
+                "t_ns": event.at.as_nanos(), "flow": null, "name": event.name, "value": event.value,
+                "unit": event.unit, "reason": reason.unwrap_or_default(),
+            })
+        })
+        .collect();
+    let text = serde_json::to_vec(&rows).map_err(|e| EngineError::new("write", e).at(path))?;
+    std::fs::write(path, text).map_err(|e| EngineError::io("write", &e).at(path))
+}
+
+/// One side of every flow's account, without the empty ones.
+fn flows(flows: &[[FlowTally; 2]], side: fn(&FlowTally) -> Tally) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for (index, ways) in flows.iter().enumerate() {
+        let code = if index + 1 == flows.len() { FlowId::OTHER } else { FlowId(index as u16) };
+        for direction in [Direction::Down, Direction::Up] {
+            let tally = side(&ways[direction as usize]);
+            if tally.packets > 0 {
+                let dir = direction_name(direction);
+                rows.push(
+                    json!({"flow": code.0, "dir": dir, "packets": tally.packets, "bytes": tally.bytes}),
+                );
+            }
+        }
+    }
+    rows
+}

@@ -1,0 +1,245 @@
+//! One direction of the path on the real clock.
+
+use streamgauge_base::{Direction, Event, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId};
+use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
+use streamgauge_path::{Departure, Path};
+use streamgauge_record::{Ledger, Legend, PacketSender, RecordError};
+
+use super::sabotage::Sabotage;
+use super::slab::Slab;
+use super::stats::{Clamped, Tally};
+use crate::error::{EngineError, Result};
+
+/// A path, and when its time zero is.
+pub struct Lane {
+    path: Path,
+    /// CLOCK_MONOTONIC, ns.
+    epoch: i64,
+    /// Its direction.
+    pub direction: Direction,
+    first_stage: StageId,
+    bottleneck: StageId,
+    /// Arrivals older than the path's time.
+    pub clamped: Clamped,
+}
+
+/// Both directions.
+pub struct Lanes {
+    /// Down, then up.
+    pub both: [Lane; 2],
+    /// The next packet's number.
+    next_id: u64,
+}
+
+impl Lanes {
+    /// The paths of `spec` with their time zero at `epoch`, and ids from `first_id` on.
+    pub fn new(spec: &PathSpec, seed: u64, epoch: i64, first_id: u64, sabotage: &Sabotage) -> Result<Self> {
+        let lane = |stages: &[StageSpec], first: usize, direction| {
+            let first_stage = StageId(first as u8);
+            let stages = sabotage.stages(stages.to_vec());
+            let path = Path::new(&stages, first_stage, seed, direction)
+                .map_err(|e| EngineError::new("read the plan", e).code(2))?;
+            let at = stages.iter().position(|s| matches!(s.kind, StageKind::Bottleneck(_)));
+            let bottleneck = StageId((first + at.unwrap_or(0)) as u8);
+            Ok(Lane { path, epoch, direction, first_stage, bottleneck, clamped: Clamped::default() })
+        };
+        let both = [lane(&spec.down, 0, Direction::Down)?, lane(&spec.up, spec.down.len(), Direction::Up)?];
+        Ok(Lanes { both, next_id: first_id })
+    }
+
+    /// A fresh packet number.
+    #[inline]
+    pub fn new_id(&mut self) -> PacketId {
+        self.next_id += 1;
+        PacketId(self.next_id - 1)
+    }
+
+    /// When something must be sent, CLOCK_MONOTONIC ns.
+    pub fn next_event(&self) -> Option<i64> {
+        self.both.iter().filter_map(Lane::next_event).min()
+    }
+}
+
+impl Lane {
+    /// A time of CLOCK_MONOTONIC on this path; nothing is earlier than its zero.
+    #[inline]
+    pub fn instant(&self, monotonic: i64) -> Instant {
+        Instant::from_nanos((monotonic - self.epoch).max(0) as u64)
+    }
+
+    /// A time of this path on CLOCK_MONOTONIC.
+    #[inline]
+    pub fn monotonic(&self, at: Instant) -> i64 {
+        self.epoch + at.as_nanos().min(i64::MAX as u64 / 2) as i64
+    }
+
+    /// The stage at which packets enter, at the router or before.
+    #[inline]
+    pub fn entry(&self, at_router: bool) -> StageId {
+        if at_router { self.bottleneck } else { self.first_stage }
+    }
+
+    /// `item` arrives at `monotonic`.
+    #[inline]
+    pub fn enqueue(&mut self, monotonic: i64, item: Item, at_router: bool, fates: &mut impl FateSink) {
+        let now = self.instant(monotonic);
+        let settled = self.path.now();
+        if now < settled {
+            self.clamped.count += 1;
+            self.clamped.max_ns = self.clamped.max_ns.max(settled.saturating_since(now).as_nanos());
+        }
+        if at_router {
+            self.path.enqueue_at_bottleneck(now, item, fates);
+        } else {
+            self.path.enqueue(now, item, fates);
+        }
+    }
+
+    /// The next packet that has left by `monotonic`.
+    #[inline]
+    pub fn dequeue(&mut self, monotonic: i64, fates: &mut impl FateSink) -> Option<Departure> {
+        if monotonic < self.epoch {
+            return None;
+        }
+        let now = self.instant(monotonic);
+        self.path.dequeue(now, fates)
+    }
+
+    /// Ends the path; what has left by then can still be dequeued.
+    pub fn finish(&mut self, monotonic: i64, fates: &mut impl FateSink) {
+        let now = self.instant(monotonic);
+        self.path.finish(now, fates);
+    }
+
+    fn next_event(&self) -> Option<i64> {
+        self.path.next_event().map(|at| self.monotonic(at))
+    }
+}
+
+/// What is recorded of a trial while it runs.
+pub struct Trial {
+    rows: PacketSender,
+    /// What the driver itself gave to the path and took from it.
+    pub ledger: Ledger,
+    /// Changes of the path.
+    pub events: Vec<Event>,
+    /// The rate in force at each direction's bottleneck, bit/s; 0 where there is none.
+    rates: [u64; 2],
+    bottlenecks: [Option<StageId>; 2],
+    /// The first error of the writer.
+    pub failed: Option<RecordError>,
+    /// Per flow (the last: other) and direction, what was given to the path and what was sent.
+    pub flows: Vec<[FlowTally; 2]>,
+}
+
+/// One flow in one direction as the driver saw it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowTally {
+    /// Read from a ring.
+    pub entered: Tally,
+    /// Taken by the kernel.
+    pub left: Tally,
+}
+
+impl Trial {
+    /// Nothing yet.
+    pub fn new(rows: PacketSender, legend: &Legend, spec: &PathSpec) -> Self {
+        let mut rates = [0; 2];
+        let mut bottlenecks = [None; 2];
+        for (way, (stages, first)) in [(&spec.down, 0), (&spec.up, spec.down.len())].into_iter().enumerate() {
+            for (index, stage) in stages.iter().enumerate() {
+                if let StageKind::Bottleneck(bottleneck) = &stage.kind {
+                    bottlenecks[way] = Some(StageId((first + index) as u8));
+                    rates[way] = bottleneck.rate.initial().as_bps();
+                }
+            }
+        }
+        Trial {
+            rows,
+            ledger: Ledger::new(legend),
+            events: Vec::with_capacity(4096),
+            rates,
+            bottlenecks,
+            failed: None,
+            flows: vec![Default::default(); legend.flows.len() + 1],
+        }
+    }
+
+    /// How long `bytes` take at the direction's bottleneck now, ns; `None` where there is none or it stands still.
+    #[inline]
+    pub fn service_ns(&self, direction: Direction, bytes: u32) -> Option<u64> {
+        let rate = self.rates[direction as usize];
+        (rate > 0).then(|| u64::from(bytes) * 8 * 1_000_000_000 / rate)
+    }
+
+    /// A packet was given to `stage`.
+    #[inline]
+    pub fn entered(&mut self, stage: StageId, direction: Direction, flow: FlowId, bytes: u32) {
+        self.ledger.entered(stage, flow, bytes);
+        self.tally(flow, direction).entered.add(bytes as usize);
+    }
+
+    /// A packet was sent.
+    #[inline]
+    pub fn left(&mut self, direction: Direction, flow: FlowId, bytes: u32) {
+        self.ledger.left(direction, flow, bytes);
+        self.tally(flow, direction).left.add(bytes as usize);
+    }
+
+    fn tally(&mut self, flow: FlowId, direction: Direction) -> &mut FlowTally {
+        let other = self.flows.len() - 1;
+        &mut self.flows[usize::from(flow.0).min(other)][direction as usize]
+    }
+
+    /// The writer, at the end.
+    pub fn into_rows(self) -> PacketSender {
+        self.rows
+    }
+}
+
+/// Takes a path's fates: rows for a trial, and freed bytes for packets that will not leave.
+pub struct Fates<'a> {
+    /// Where the bytes are.
+    pub slab: &'a mut Slab,
+    /// What is recorded; `None` before the trial.
+    pub trial: Option<&'a mut Trial>,
+    /// The direction whose path this is.
+    pub direction: Direction,
+    /// Faults to inject.
+    pub sabotage: &'a mut Sabotage,
+}
+
+impl FateSink for Fates<'_> {
+    #[inline]
+    fn fate(&mut self, fate: &Fate) {
+        if let Some(trial) = &mut self.trial
+            && let Some((_, meta)) = self.slab.find(fate.item.id)
+            && !self.sabotage.loses_row()
+            && trial.failed.is_none()
+        {
+            trial.failed = trial.rows.row(fate, &meta.info, self.direction).err();
+        }
+        if fate.outcome != Outcome::Delivered {
+            self.slab.remove(fate.item.id);
+        }
+    }
+
+    #[cold]
+    fn changed(&mut self, stage: StageId, at: Instant, what: &'static str, value: f64, unit: &'static str) {
+        let Some(trial) = &mut self.trial else { return };
+        let way = self.direction as usize;
+        if trial.bottlenecks[way] == Some(stage) && what == "rate" {
+            trial.rates[way] = value as u64;
+        }
+        let event = Event {
+            at,
+            flow: None::<FlowId>,
+            name: what.into(),
+            value: Some(value),
+            unit: unit.into(),
+            // Given its stage's name when it is written.
+            reason: stage.0.to_string().into(),
+        };
+        trial.events.push(event);
+    }
+}

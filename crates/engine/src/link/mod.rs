@@ -1,0 +1,160 @@
+//! The link emulator: real frames through `streamgauge-path` on the real clock.
+//!
+//! A packet is scheduled from the kernel's stamp of its arrival and leaves at its logical time, so that a late
+//! wake-up delays one packet and never adds up. How late is measured, packet by packet.
+
+mod clock;
+mod config;
+mod emulator;
+mod files;
+mod lane;
+mod port;
+mod sabotage;
+mod slab;
+mod stats;
+mod wait;
+
+use std::os::fd::AsRawFd;
+
+use serde_json::{Value, json};
+use streamgauge_path::spec::PathSpec;
+use streamgauge_path::without_loss;
+use streamgauge_record::PacketSender;
+
+pub use config::Config;
+
+use crate::error::{EngineError, Result};
+use crate::lines::{Command, Commands, say};
+use crate::sys::{cpu_seconds, monotonic_ns};
+use emulator::{Emulator, REHEARSAL_IDS};
+use lane::{Lanes, Trial};
+use sabotage::Sabotage;
+use wait::{Class, Waiter};
+
+/// Runs until told to stop; see PROTOCOL.md.
+pub fn run(config: Config) -> Result<()> {
+    let mut link = Link::open(config)?;
+    say(&json!({"event": "ready", "class": link.class.name(), "mlock": link.class.mlock}));
+    loop {
+        while let Some(command) = link.commands.next()? {
+            if link.obey(command)? {
+                return link.stop();
+            }
+        }
+        link.emulate();
+        if link.emulator.is_over(link.idle_ns()) {
+            return link.stop();
+        }
+    }
+}
+
+struct Link {
+    config: Config,
+    commands: Commands,
+    class: Class,
+    waiter: Waiter,
+    emulator: Emulator,
+    sabotage: Sabotage,
+    cpu_at_reset: f64,
+}
+
+impl Link {
+    fn open(config: Config) -> Result<Self> {
+        if !config.out.is_dir() {
+            return Err(EngineError::config(&config.out, "not a directory")
+                .remedy("make the directory that `out` names before the link starts"));
+        }
+        let sabotage = Sabotage::new(&config.sabotage);
+        let rehearsal = rehearsal(&config, &sabotage)?;
+        // The trial's path is built here too, so that a mistake in the plan shows before anything runs.
+        Lanes::new(&config.plan.path, config.plan.seed, 0, 0, &sabotage)?;
+        let commands = Commands::from_stdin()?;
+        let emulator = Emulator::open(&config, rehearsal, sabotage.clone())?;
+        let class = Class::enter(config.fifo_priority);
+        let rings = emulator.ports.iter().map(|port| port.ring.fd().as_raw_fd());
+        let waiter = Waiter::new(rings.chain([commands.fd()]), class.fifo.is_some());
+        Ok(Link { config, commands, class, waiter, emulator, sabotage, cpu_at_reset: cpu_seconds() })
+    }
+
+    fn idle_ns(&self) -> Option<i64> {
+        self.config.plan.until_idle.map(|idle| idle.as_nanos().min(i64::MAX as u64) as i64)
+    }
+
+    /// Sends what is due, then waits for the next thing.
+    fn emulate(&mut self) {
+        let until = self.emulator.next_event(self.idle_ns());
+        let emulator = &self.emulator;
+        self.waiter.wait(until, || emulator.has_arrival());
+        let packets = self.emulator.step();
+        self.waiter.passed(packets, monotonic_ns());
+    }
+
+    /// Does what a command says; true if that is to end.
+    fn obey(&mut self, command: Command) -> Result<bool> {
+        match command {
+            Command::Preflight => {
+                self.emulator.rehearse(rehearsal(&self.config, &self.sabotage)?);
+                say(&json!({"event": "preflight"}));
+            }
+            Command::Reset => {
+                self.emulator.rehearse(rehearsal(&self.config, &self.sabotage)?);
+                self.cpu_at_reset = cpu_seconds();
+                say(&json!({"event": "reset"}));
+            }
+            Command::Start { t0_monotonic_ns } => {
+                self.start(t0_monotonic_ns)?;
+                say(&json!({"event": "started", "t0_monotonic_ns": t0_monotonic_ns}));
+            }
+            Command::Status => {
+                let (packets, ns) = self.emulator.progress();
+                say(&json!({"event": "status", "t_s": ns as f64 / 1e9, "packets": packets}));
+            }
+            Command::Stop => return Ok(true),
+        }
+        Ok(false)
+    }
+
+    fn start(&mut self, t0: u64) -> Result<()> {
+        let Config { plan, out, .. } = &self.config;
+        let t0 = i64::try_from(t0).map_err(|_| {
+            EngineError::new("start", "t0_monotonic_ns is no time of CLOCK_MONOTONIC").code(2)
+        })?;
+        let end = t0.saturating_add_unsigned(plan.duration.as_nanos());
+        let lanes = Lanes::new(&plan.path, plan.seed, t0, 0, &self.sabotage)?;
+        let legend = config::legend(plan);
+        // Its thread is of the normal class: SCHED_RESET_ON_FORK sees to that.
+        let rows = PacketSender::create(&out.join(streamgauge_record::PACKETS_FILE), &legend)
+            .map_err(|e| files::record_error(&e))?;
+        let trial = Trial::new(rows, &legend, &plan.path);
+        self.emulator.start(lanes, trial, t0, end);
+        Ok(())
+    }
+
+    /// Ends the trial, writes its files and says so.
+    fn stop(mut self) -> Result<()> {
+        let Some(finished) = self.emulator.finish() else {
+            say(&json!({"event": "stopped", "stats": Value::Null}));
+            return Ok(());
+        };
+        let cpu_s = cpu_seconds() - self.cpu_at_reset;
+        // What follows takes its time and is not urgent.
+        self.class.leave();
+        let mut stats = self.emulator.stats();
+        let written = files::write(&self.config, finished)?;
+        let more = json!({"class": self.class.name(), "mlock": self.class.mlock, "cpu_s": cpu_s});
+        for part in [written, more] {
+            if let (Value::Object(stats), Value::Object(part)) = (&mut stats, part) {
+                stats.extend(part);
+            }
+        }
+        say(&json!({"event": "stopped", "stats": stats}));
+        Ok(())
+    }
+}
+
+/// The path before the trial: without random loss, frozen at its settings for time zero.
+fn rehearsal(config: &Config, sabotage: &Sabotage) -> Result<Lanes> {
+    let path = &config.plan.path;
+    let frozen = PathSpec { down: without_loss(&path.down), up: without_loss(&path.up) };
+    Lanes::new(&frozen, config.plan.seed, monotonic_ns(), REHEARSAL_IDS, sabotage)
+}

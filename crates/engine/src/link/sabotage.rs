@@ -1,0 +1,119 @@
+//! Fault injection. Each fault exists to prove that a validity check catches it, and does nothing unless a
+//! configuration names it.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use streamgauge_base::{BitRate, FlowId};
+use streamgauge_path::spec::{Limit, QueueSpec, RateSpec, StageKind, StageSpec};
+
+/// A fault, and in brackets what must catch it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// One row in a hundred is not recorded (conservation).
+    DropRow,
+    /// Small rings, and pauses in reading them (ring drops, lateness).
+    OverflowRing,
+    /// One packet in two hundred is offered to the kernel too long for the interface (send errors, conservation).
+    FailSend,
+    /// Stamps are read 2 ms too early from the trial's second 1 on (clock drift).
+    SkewClock,
+    /// Half the rate asked for (pre-flight: rate).
+    HalfRate,
+    /// A queue ten times as long (pre-flight: limit).
+    IgnoreLimit,
+    /// The first two flows change names (witness counts).
+    SwapFlows,
+}
+
+/// The faults in force.
+#[derive(Clone, Debug, Default)]
+pub struct Sabotage {
+    faults: Vec<Fault>,
+    rows: u64,
+    sends: u64,
+}
+
+impl Sabotage {
+    /// These, and no others.
+    pub fn new(faults: &[Fault]) -> Self {
+        Sabotage { faults: faults.to_vec(), ..Sabotage::default() }
+    }
+
+    fn has(&self, fault: Fault) -> bool {
+        !self.faults.is_empty() && self.faults.contains(&fault)
+    }
+
+    /// The stages as they are built.
+    pub fn stages(&self, mut stages: Vec<StageSpec>) -> Vec<StageSpec> {
+        let half = |rate: &mut BitRate| *rate = BitRate::from_bps(rate.as_bps() / 2);
+        for stage in &mut stages {
+            let StageKind::Bottleneck(bottleneck) = &mut stage.kind else { continue };
+            if self.has(Fault::HalfRate) {
+                match &mut bottleneck.rate {
+                    RateSpec::Constant(rate) => half(rate),
+                    RateSpec::Steps(steps) => steps.iter_mut().for_each(|(_, rate)| half(rate)),
+                    RateSpec::Square { first, second, .. } => {
+                        half(first);
+                        half(second);
+                    }
+                }
+            }
+            if self.has(Fault::IgnoreLimit) {
+                let QueueSpec::Droptail(limit) = &mut bottleneck.queue;
+                *limit = match *limit {
+                    Limit::Bytes(bytes) => Limit::Bytes(bytes * 10),
+                    Limit::Packets(packets) => Limit::Packets(packets * 10),
+                    Limit::Time(time) => Limit::Time(time * 10),
+                };
+            }
+        }
+        stages
+    }
+
+    /// Frames a ring holds.
+    pub fn ring_frames(&self, asked: usize) -> usize {
+        if self.has(Fault::OverflowRing) { 1 } else { asked }
+    }
+
+    /// How long to sleep before the rings are read, `since_start` ns after the trial's start.
+    pub fn pause(&self, since_start: i64) -> Option<Duration> {
+        let due =
+            self.has(Fault::OverflowRing) && since_start > 0 && since_start % 1_000_000_000 < 20_000_000;
+        due.then_some(Duration::from_millis(500))
+    }
+
+    /// The flow under which a packet is recorded.
+    #[inline]
+    pub fn flow(&self, flow: FlowId) -> FlowId {
+        match flow.0 {
+            code @ (0 | 1) if self.has(Fault::SwapFlows) => FlowId(1 - code),
+            _ => flow,
+        }
+    }
+
+    /// Whether this row is lost.
+    #[inline]
+    pub fn loses_row(&mut self) -> bool {
+        self.has(Fault::DropRow) && {
+            self.rows += 1;
+            self.rows.is_multiple_of(100)
+        }
+    }
+
+    /// Whether this send must fail.
+    #[inline]
+    pub fn fails_send(&mut self) -> bool {
+        self.has(Fault::FailSend) && {
+            self.sends += 1;
+            self.sends.is_multiple_of(200)
+        }
+    }
+
+    /// What is added to the clock's offset `since_start` ns after the trial's start.
+    #[inline]
+    pub fn clock_skew_ns(&self, since_start: i64) -> i64 {
+        if self.has(Fault::SkewClock) && since_start > 1_000_000_000 { 2_000_000 } else { 0 }
+    }
+}

@@ -1,0 +1,115 @@
+//! Real-time class, and waiting for the next thing to do.
+
+use std::os::fd::RawFd;
+
+use nix::libc;
+
+use crate::sys::{check, monotonic_ns};
+
+/// Under SCHED_FIFO the last stretch before a departure is spun away, because a timer's own latency is tens of us.
+const SPIN_NS: i64 = 100_000;
+
+/// From this rate on (packets/s) nothing is spun away: it would starve senders on few cores.
+const SPIN_BELOW_RATE: u64 = 5_000;
+
+/// What this thread was allowed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Class {
+    /// The FIFO priority, or `None` for the normal class.
+    pub fifo: Option<i32>,
+    /// Memory is locked.
+    pub mlock: bool,
+}
+
+impl Class {
+    /// Asks for SCHED_FIFO at `priority` and locked memory, and makes timers exact. Threads made later are of the
+    /// normal class.
+    pub fn enter(priority: Option<i32>) -> Class {
+        let mut class = Class { fifo: None, mlock: false };
+        // SAFETY: plain integers and a valid structure.
+        unsafe {
+            // Without effect under FIFO, decisive in the normal class, whose default slack is 50 us.
+            libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
+            let Some(priority) = priority else { return class };
+            let parameters = libc::sched_param { sched_priority: priority };
+            let fifo = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+            if check(libc::sched_setscheduler(0, fifo, &parameters)).is_ok() {
+                class.fifo = Some(priority);
+            }
+            class.mlock = check(libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE)).is_ok();
+        }
+        class
+    }
+
+    /// Back to the normal class, for work that is not urgent.
+    pub fn leave(&self) {
+        let parameters = libc::sched_param { sched_priority: 0 };
+        // SAFETY: a valid structure.
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) };
+    }
+
+    /// In the protocol's words.
+    pub fn name(&self) -> String {
+        match self.fifo {
+            Some(priority) => format!("SCHED_FIFO {priority}"),
+            None => "normal".into(),
+        }
+    }
+}
+
+/// Waits for descriptors and points in time.
+pub struct Waiter {
+    fds: Vec<libc::pollfd>,
+    may_spin: bool,
+    window_start: i64,
+    window_packets: u64,
+    rate: u64,
+}
+
+impl Waiter {
+    /// For these descriptors; spins only if `may_spin`.
+    pub fn new(fds: impl Iterator<Item = RawFd>, may_spin: bool) -> Self {
+        let fds = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+        Waiter { fds, may_spin, window_start: monotonic_ns(), window_packets: 0, rate: 0 }
+    }
+
+    /// So many packets passed by `now`.
+    #[inline]
+    pub fn passed(&mut self, packets: u64, now: i64) {
+        self.window_packets += packets;
+        let length = now - self.window_start;
+        if length >= 100_000_000 {
+            self.rate = self.window_packets * 1_000_000_000 / length as u64;
+            (self.window_start, self.window_packets) = (now, 0);
+        }
+    }
+
+    /// Returns when CLOCK_MONOTONIC reads `until`, a descriptor is readable, or `ready` (asked while spinning) says
+    /// so. `None` waits for descriptors alone.
+    pub fn wait(&mut self, until: Option<i64>, ready: impl Fn() -> bool) {
+        let spin = if self.may_spin && self.rate < SPIN_BELOW_RATE { SPIN_NS } else { 0 };
+        let left = until.map(|at| at - monotonic_ns());
+        if left.is_none_or(|left| left > spin) {
+            let timeout = left.map(|left| {
+                let left = left - spin;
+                libc::timespec { tv_sec: left / 1_000_000_000, tv_nsec: left % 1_000_000_000 }
+            });
+            let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+            // SAFETY: `fds` is valid for its length, and `timeout` is null or points to a live value. An interrupted or
+            // failed call only makes the caller look again.
+            let woken = unsafe {
+                libc::ppoll(self.fds.as_mut_ptr(), self.fds.len() as libc::nfds_t, timeout, std::ptr::null())
+            };
+            if woken != 0 {
+                return;
+            }
+        }
+        if let Some(at) = until
+            && spin > 0
+        {
+            while monotonic_ns() < at && !ready() {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}

@@ -1,0 +1,3 @@
+pub fn run(_c: serde_json::Value) -> crate::error::Result<()> {
+    unimplemented!()
+}

@@ -1,0 +1,10 @@
+//! Packet sockets: a receive ring with kernel stamps, and batched sending.
+
+mod ring;
+mod send;
+
+pub use ring::{Captured, Outgoing, Ring, RingOptions};
+pub use send::{MAX_BATCH, Sender};
+
+/// Room for one frame in rings and slab: an Ethernet frame of 1,500 bytes of MTU and what the kernel puts before it.
+pub const FRAME_ROOM: usize = 2048;

@@ -1,0 +1,226 @@
+//! A TPACKET_V2 receive ring: every frame with the kernel's arrival stamp, and every lost one counted.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::libc;
+
+use super::FRAME_ROOM;
+use crate::error::{EngineError, Result};
+use crate::sys::{self, check};
+
+/// Memory comes in blocks of this size; the kernel wants whole pages.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// What a frame's direction is worth at this socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outgoing {
+    /// Frames that the interface sends are not seen.
+    Ignore,
+    /// They are, told apart by [`Captured::outgoing`].
+    Capture,
+}
+
+/// How a ring is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct RingOptions {
+    /// Frames it holds, rounded up to a whole block.
+    pub frames: usize,
+    /// Whether sent frames are seen too.
+    pub outgoing: Outgoing,
+}
+
+/// One frame in the ring, until [`Ring::release`].
+#[derive(Clone, Copy, Debug)]
+pub struct Captured<'a> {
+    /// From the Ethernet header on; shorter than `wire_bytes` if it was cut.
+    pub bytes: &'a [u8],
+    /// The frame's length.
+    pub wire_bytes: usize,
+    /// Kernel stamp, CLOCK_REALTIME ns.
+    pub stamp_ns: i64,
+    /// Its transport checksum has been left to hardware that is not there: offloads are on at the sender.
+    pub checksum_missing: bool,
+    /// This host sent it.
+    pub outgoing: bool,
+}
+
+/// An open packet socket with its ring.
+pub struct Ring {
+    socket: OwnedFd,
+    memory: NonNull<u8>,
+    memory_bytes: usize,
+    frames: usize,
+    head: usize,
+    drops: u64,
+}
+
+// SAFETY: the mapping belongs to this value alone, and nothing in it is tied to a thread.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Opens `interface` of the calling thread's network namespace, promiscuous, for every protocol.
+    pub fn open(interface: &str, options: RingOptions) -> Result<Ring> {
+        let failed = |what: &str, e: &io::Error| {
+            EngineError::io(format!("{what} on interface {interface}"), e)
+                .remedy("packet sockets need CAP_NET_RAW in the namespace: run inside the sandbox")
+        };
+        let index = sys::interface_index(interface)?;
+        // Protocol 0: nothing arrives before the ring stands and the socket is bound.
+        let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)
+            .map_err(|e| failed("open a packet socket", &e))?;
+        let set = |what: &str, name: i32, value: &libc::c_int| {
+            sys::set_option(socket.as_fd(), libc::SOL_PACKET, name, value).map_err(|e| failed(what, &e))
+        };
+        set("choose TPACKET_V2", libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as i32))?;
+        set("bypass the queueing discipline", libc::PACKET_QDISC_BYPASS, &1)?;
+        if options.outgoing == Outgoing::Ignore {
+            set("ignore outgoing frames", PACKET_IGNORE_OUTGOING, &1)?;
+        }
+        // Without a taker of stamps the kernel stamps a frame when it reaches the ring, not when it arrives.
+        sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)
+            .map_err(|e| failed("ask for stamps", &e))?;
+
+        let blocks = (options.frames * FRAME_ROOM).div_ceil(BLOCK_BYTES).max(1);
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK_BYTES as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: FRAME_ROOM as u32,
+            tp_frame_nr: (blocks * BLOCK_BYTES / FRAME_ROOM) as u32,
+        };
+        sys::set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
+            .map_err(|e| failed("make a receive ring", &e))?;
+        let memory_bytes = blocks * BLOCK_BYTES;
+        // SAFETY: a fresh shared mapping of the ring just made; unmapped in `drop`.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                memory_bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(failed("map the receive ring", &io::Error::last_os_error()));
+        }
+        let memory = NonNull::new(memory.cast()).expect("mmap never returns null on success");
+        let frames = request.tp_frame_nr as usize;
+        let ring = Ring { socket, memory, memory_bytes, frames, head: 0, drops: 0 };
+        ring.bind(index).map_err(|e| failed("bind a packet socket", &e))?;
+        ring.watch_all(index).map_err(|e| failed("set promiscuous mode", &e))?;
+        Ok(ring)
+    }
+
+    fn bind(&self, index: i32) -> io::Result<()> {
+        // SAFETY: `sockaddr_ll` is plain C data, and zero is a value.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = index;
+        let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        // SAFETY: `address` is valid for `size` bytes.
+        check(unsafe { libc::bind(self.socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) })
+            .map(drop)
+    }
+
+    fn watch_all(&self, index: i32) -> io::Result<()> {
+        // SAFETY: `packet_mreq` is plain C data, and zero is a value.
+        let mut request: libc::packet_mreq = unsafe { std::mem::zeroed() };
+        request.mr_ifindex = index;
+        request.mr_type = libc::PACKET_MR_PROMISC as u16;
+        sys::set_option(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
+    }
+
+    /// The socket, for polling and sending.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn slot(&self) -> *mut u8 {
+        // SAFETY: `head < frames`, and a block holds a whole number of frames, so they lie back to back.
+        unsafe { self.memory.as_ptr().add(self.head * FRAME_ROOM) }
+    }
+
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: a frame's header begins with its status word, aligned to 16 bytes, shared with the kernel.
+        unsafe { AtomicU32::from_ptr(self.slot().cast()) }
+    }
+
+    /// Whether a frame waits.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    }
+
+    /// The oldest waiting frame's stamp.
+    #[inline]
+    pub fn peek_stamp(&self) -> Option<i64> {
+        if !self.is_ready() {
+            return None;
+        }
+        // SAFETY: the status word gave the frame to us; the kernel writes it no more until `release`.
+        let header = unsafe { &*self.slot().cast::<libc::tpacket2_hdr>() };
+        Some(i64::from(header.tp_sec) * 1_000_000_000 + i64::from(header.tp_nsec))
+    }
+
+    /// The oldest waiting frame.
+    #[inline]
+    pub fn peek(&self) -> Option<Captured<'_>> {
+        let status = self.status().load(Ordering::Acquire);
+        if status & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        // SAFETY: as in `peek_stamp`; the kernel placed `tp_snaplen` bytes at `tp_mac`, inside the frame, and the
+        // sender's address behind the aligned header.
+        unsafe {
+            let slot = self.slot();
+            let header = &*slot.cast::<libc::tpacket2_hdr>();
+            let start = usize::from(header.tp_mac).min(FRAME_ROOM);
+            let length = (header.tp_snaplen as usize).min(FRAME_ROOM - start);
+            let address = &*slot.add(ALIGNED_HEADER_BYTES).cast::<libc::sockaddr_ll>();
+            Some(Captured {
+                bytes: std::slice::from_raw_parts(slot.add(start), length),
+                wire_bytes: header.tp_len as usize,
+                stamp_ns: i64::from(header.tp_sec) * 1_000_000_000 + i64::from(header.tp_nsec),
+                checksum_missing: status & libc::TP_STATUS_CSUMNOTREADY != 0,
+                outgoing: address.sll_pkttype == libc::PACKET_OUTGOING,
+            })
+        }
+    }
+
+    /// Gives the oldest frame back to the kernel.
+    #[inline]
+    pub fn release(&mut self) {
+        self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.head = (self.head + 1) % self.frames;
+    }
+
+    /// Frames that found the ring full since it was opened. Reading the kernel's counter resets it there.
+    pub fn drops(&mut self) -> u64 {
+        if let Ok(stats) = sys::get_option::<libc::tpacket_stats>(
+            self.socket.as_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+        ) {
+            self.drops += u64::from(stats.tp_drops);
+        }
+        self.drops
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made in `open` with this size, and no borrow of it outlives `self`.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.memory_bytes) };
+    }
+}
+
+/// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h.
+const PACKET_IGNORE_OUTGOING: i32 = 23;
+
+/// `TPACKET_ALIGN(sizeof(struct tpacket2_hdr))`.
+const ALIGNED_HEADER_BYTES: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16);

@@ -1,0 +1,45 @@
+//! Namespaces that vanish with their launcher, however it ends.
+//!
+//! Two ties, because either alone has a hole: PR_SET_PDEATHSIG follows the launching *thread* and is lost on a
+//! change of uid; a pipe ("lifeline") closes only when every copy of its write end is gone. Pid 1 inside holds
+//! both, and when pid 1 ends the kernel kills every process of the pid namespace.
+
+mod init;
+mod run_as;
+mod unshare;
+
+pub use init::{InitArgs, init};
+pub use run_as::{RunAsArgs, run_as};
+pub use unshare::{SandboxArgs, sandbox};
+
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use nix::sys::wait::WaitStatus;
+
+use crate::error::EngineError;
+
+/// Replaces this process by `command`; returns only on failure, with the shell's 126 or 127 as exit code.
+fn exec(command: &[OsString]) -> EngineError {
+    let what = || format!("run {}", command[0].to_string_lossy());
+    let words: Result<Vec<CString>, _> = command.iter().map(|w| CString::new(w.as_bytes())).collect();
+    let Ok(words) = words else {
+        return EngineError::new(what(), "an argument contains a zero byte").code(126);
+    };
+    match nix::unistd::execvp(&words[0], &words) {
+        Ok(never) => match never {},
+        Err(nix::Error::ENOENT) => {
+            EngineError::io(what(), &nix::Error::ENOENT.into()).remedy("install it or correct PATH").code(127)
+        }
+        Err(e) => EngineError::io(what(), &e.into()).code(126),
+    }
+}
+
+/// A finished process's exit code as a shell gives it.
+fn exit_code(status: WaitStatus) -> Option<u8> {
+    match status {
+        WaitStatus::Exited(_, code) => Some(code as u8),
+        WaitStatus::Signaled(_, signal, _) => Some(128 + signal as i32 as u8),
+        _ => None,
+    }
+}

@@ -1,0 +1,136 @@
+//! Into a network namespace, without privileges.
+
+use std::ffi::OsString;
+
+use nix::libc;
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{Gid, Uid, getegid, geteuid, setgroups, setresgid, setresuid};
+
+use super::exec;
+use super::unshare::map_ids;
+use crate::error::{EngineError, Result};
+use crate::sys::{self, check};
+
+/// What `run-as` is asked.
+#[derive(clap::Args)]
+pub struct RunAsArgs {
+    /// The user id that the command sees as its own.
+    #[arg(long, default_value_t = 1000)]
+    uid: u32,
+    /// The group id that the command sees as its own.
+    #[arg(long, default_value_t = 1000)]
+    gid: u32,
+    /// A name in /run/netns, or a path with a slash.
+    #[arg(long)]
+    netns: Option<String>,
+    /// Enter the namespace, but stay who we are.
+    #[arg(long)]
+    keep_privileges: bool,
+    /// The command to run.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Enters the namespace, drops privileges and becomes the command.
+pub fn run_as(args: &RunAsArgs) -> Result<u8> {
+    if let Some(name) = &args.netns {
+        sys::enter_netns(name)?;
+    }
+    if !args.keep_privileges {
+        drop_privileges(args.uid, args.gid)?;
+    }
+    Err(exec(&args.command))
+}
+
+fn drop_privileges(uid: u32, gid: u32) -> Result<()> {
+    if uid == 0 || gid == 0 {
+        return Err(EngineError::new("drop privileges", "uid 0 and gid 0 are no ordinary user").code(2));
+    }
+    normal_class()?;
+    drop_bounding_set()?;
+    if is_mapped(uid)? {
+        let failed = |e: nix::Error| EngineError::io(format!("become user {uid}"), &e.into());
+        setgroups(&[]).map_err(failed)?;
+        let gid = Gid::from_raw(gid);
+        setresgid(gid, gid, gid).map_err(failed)?;
+        let uid = Uid::from_raw(uid);
+        setresuid(uid, uid, uid).map_err(failed)?;
+    } else {
+        let (outside_uid, outside_gid) = (geteuid().as_raw(), getegid().as_raw());
+        unshare(CloneFlags::CLONE_NEWUSER)
+            .map_err(|e| EngineError::io("make a nested user namespace", &e.into()).code(4))?;
+        map_ids(uid, outside_uid, gid, outside_gid)?;
+        // The new namespace came with a full bounding set of its own.
+        drop_bounding_set()?;
+    }
+    clear_capabilities()?;
+    // SAFETY: plain integers.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
+        .map(drop)
+        .map_err(|e| EngineError::io("set no_new_privs", &e))
+}
+
+fn normal_class() -> Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `parameters` is valid for the call.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) })
+        .map(drop)
+        .map_err(|e| EngineError::io("return to the normal scheduling class", &e))
+}
+
+fn drop_bounding_set() -> Result<()> {
+    for capability in 0..64 {
+        // SAFETY: plain integers.
+        let dropped = check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) });
+        if let Err(e) = dropped {
+            // EINVAL: past the last capability that this kernel knows.
+            if e.raw_os_error() == Some(libc::EINVAL) {
+                break;
+            }
+            return Err(EngineError::io("drop capabilities", &e));
+        }
+    }
+    Ok(())
+}
+
+/// Empties the effective, permitted, inheritable and (with them) ambient sets.
+fn clear_capabilities() -> Result<()> {
+    /// `_LINUX_CAPABILITY_VERSION_3` and pid 0: ourselves.
+    #[repr(C)]
+    struct Header(u32, i32);
+    let header = Header(0x2008_0522, 0);
+    let none = [0u32; 6];
+    // SAFETY: version 3 reads two triples of u32.
+    let result = unsafe { libc::syscall(libc::SYS_capset, &header, none.as_ptr()) };
+    check(result as i32).map(drop).map_err(|e| EngineError::io("drop capabilities", &e))
+}
+
+/// Whether `uid` exists in our user namespace.
+fn is_mapped(uid: u32) -> Result<bool> {
+    let map = std::fs::read_to_string("/proc/self/uid_map")
+        .map_err(|e| EngineError::io("read /proc/self/uid_map", &e))?;
+    Ok(contains(&map, uid))
+}
+
+fn contains(map: &str, uid: u32) -> bool {
+    map.lines().any(|line| {
+        let mut numbers = line.split_whitespace().map(|word| word.parse::<u64>().unwrap_or(0));
+        match (numbers.next(), numbers.next(), numbers.next()) {
+            (Some(first), Some(_), Some(count)) => (first..first + count).contains(&u64::from(uid)),
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::contains;
+
+    #[test]
+    fn a_uid_is_mapped_only_inside_its_ranges() {
+        assert!(contains("         0          0 4294967295\n", 1000));
+        assert!(!contains("         0       1000          1\n", 1000));
+        assert!(contains("0 1000 1\n1 100000 65536\n", 1000));
+        assert!(!contains("", 0));
+    }
+}

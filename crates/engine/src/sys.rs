@@ -1,0 +1,95 @@
+//! Thin, safe faces of the system calls that `nix` has no better word for.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+use nix::sched::{CloneFlags, setns};
+
+use crate::error::{EngineError, Result};
+
+/// Turns a system call's -1 into its error.
+pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Nanoseconds of `clock`.
+#[inline]
+pub fn clock_ns(clock: libc::clockid_t) -> i64 {
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `ts` is a valid out-pointer; the clocks used exist on every Linux.
+    unsafe { libc::clock_gettime(clock, &mut ts) };
+    ts.tv_sec * 1_000_000_000 + ts.tv_nsec
+}
+
+/// CLOCK_MONOTONIC in ns.
+#[inline]
+pub fn monotonic_ns() -> i64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Sets an integer-like socket option.
+pub fn set_option<T>(fd: BorrowedFd<'_>, level: i32, name: i32, value: &T) -> io::Result<()> {
+    let size = size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` points to `size` readable bytes for the length of the call.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), size) })
+        .map(drop)
+}
+
+/// Reads a socket option. `T` is one of the kernel's plain C types, for which all-zero bytes are a value.
+pub fn get_option<T: Copy>(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Result<T> {
+    let mut value = std::mem::MaybeUninit::<T>::zeroed();
+    let mut size = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes; the rest stays zero, which is a value of `T`.
+    unsafe {
+        check(libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &mut size))?;
+        Ok(value.assume_init())
+    }
+}
+
+/// A new socket, closed on exec.
+pub fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
+    // SAFETY: a fresh descriptor has no other owner.
+    unsafe {
+        let fd = check(libc::socket(domain, kind | libc::SOCK_CLOEXEC, protocol))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// The file of a network namespace: a name in /run/netns, or a path if it has a slash.
+pub fn netns_path(name: &str) -> PathBuf {
+    if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) }
+}
+
+/// Moves the calling thread into a network namespace.
+pub fn enter_netns(name: &str) -> Result<()> {
+    let path = netns_path(name);
+    let file = std::fs::File::open(&path)
+        .map_err(|e| EngineError::io("open network namespace", &e).at(&path).code(2))?;
+    setns(&file, CloneFlags::CLONE_NEWNET)
+        .map_err(|e| EngineError::io("enter network namespace", &e.into()).at(&path))
+}
+
+/// The index of an interface in the calling thread's network namespace.
+pub fn interface_index(name: &str) -> Result<i32> {
+    nix::net::if_::if_nametoindex(name)
+        .map(|index| index as i32)
+        .map_err(|e| EngineError::io(format!("find interface {name}"), &e.into()).code(2))
+}
+
+/// Asks for SIGKILL when the parent *thread* ends, then makes sure that the parent still is `parent`.
+pub fn die_with_parent(parent: i32) -> Result<()> {
+    // SAFETY: plain integers.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })
+        .map_err(|e| EngineError::io("ask to die with the parent", &e))?;
+    if nix::unistd::getppid().as_raw() != parent {
+        return Err(EngineError::new("start", "the launcher has gone").remedy("pass its own pid as --parent"));
+    }
+    Ok(())
+}
+
+/// CPU time of this process in seconds.
+pub fn cpu_seconds() -> f64 {
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 / 1e9
+}
