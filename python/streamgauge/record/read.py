@@ -108,13 +108,14 @@ class Record:
             "stage": stage_labels(legend["stage"]),
             **{column: legend[column] for column in ("dir", "kind", "fate", "cause")},
         }
-        flow = pl.col("flow")
-        codes = _read_table(path).with_columns(
-            pl.when(flow == OTHER_CODE).then(len(legend["flow"])).otherwise(flow).alias("flow")
-        )
+        table = _read_table(path)
+        flow = pl.when(pl.col("flow") == OTHER_CODE).then(len(legend["flow"])).otherwise(pl.col("flow"))
         try:
+            # A look-up in the list of names: versions of polars differ in how they cast codes to an Enum.
+            codes = table.with_columns(flow.alias("flow"))
             return codes.with_columns(
-                pl.col(column).cast(pl.UInt32).cast(pl.Enum(values)) for column, values in names.items()
+                pl.Series(column, values, dtype=pl.Enum(values)).gather(codes[column])
+                for column, values in names.items()
             )
         except pl.exceptions.PolarsError as error:
             raise _damaged(path, f"a code that its legend does not explain ({error})") from error
