@@ -31,7 +31,17 @@ def _commit() -> str | None:
         return None
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"],
+            [
+                "git",
+                "--no-optional-locks",
+                "-C",
+                str(root),
+                "describe",
+                "--always",
+                "--abbrev=40",
+                "--exclude=*",
+                "--dirty=+",
+            ],
             capture_output=True,
             text=True,
             timeout=10,
