@@ -117,7 +117,11 @@ fn print_line((flows, off, on): &Line) {
     let text = |cost: &Option<Cost>| cost.map_or("      -".into(), |c| format!("{:7.3}", c.us));
     let rows = on.map_or(String::new(), |c| format!(", {:.2} rows a packet", c.rows));
     let packets = off.or(*on).map_or(0, |c| c.packets);
-    println!("N = {flows:4}: record off {} us, on {} us a packet ({packets} packets{rows})", text(off), text(on));
+    println!(
+        "N = {flows:4}: record off {} us, on {} us a packet ({packets} packets{rows})",
+        text(off),
+        text(on)
+    );
 }
 
 fn print_json(lines: &[Line]) {
@@ -133,7 +137,8 @@ fn print_json(lines: &[Line]) {
 
 /// User + system CPU time of this process so far, in microseconds.
 fn cpu_us() -> f64 {
-    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("it always works");
+    let usage =
+        nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("it always works");
     let us = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 * 1e6 + t.tv_usec() as f64;
     us(usage.user_time()) + us(usage.system_time())
 }

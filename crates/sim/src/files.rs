@@ -35,7 +35,8 @@ pub fn simulate(plan: &TrialPlan, directory: &Path) -> Result<Summary, SimError>
         Keep::Metrics => Ok(run(plan, ())?.0),
         Keep::Events => {
             let (mut summary, events) = run(plan, Events(Vec::new()))?;
-            summary.events_digest = Some(write_events(&directory.join(EVENTS_FILE), &mut { events.0 }, &legend)?);
+            summary.events_digest =
+                Some(write_events(&directory.join(EVENTS_FILE), &mut { events.0 }, &legend)?);
             Ok(summary)
         }
         Keep::Packets => {
@@ -93,7 +94,12 @@ impl Recorder for Files {
 }
 
 impl Files {
-    fn finish(mut self, mut summary: Summary, directory: &Path, legend: &Legend) -> Result<Summary, SimError> {
+    fn finish(
+        mut self,
+        mut summary: Summary,
+        directory: &Path,
+        legend: &Legend,
+    ) -> Result<Summary, SimError> {
         if let Some(error) = self.error {
             return Err(error.into());
         }

@@ -107,7 +107,12 @@ impl Endpoint {
     }
 
     /// The flow starts: its channels are opened.
-    pub fn open(&mut self, now: Instant, channels: &[Channel], sequences: &mut Stream) -> Result<(), SimError> {
+    pub fn open(
+        &mut self,
+        now: Instant,
+        channels: &[Channel],
+        sequences: &mut Stream,
+    ) -> Result<(), SimError> {
         let serves = self.line.direction == Direction::Down;
         for (channel, index) in channels.iter().zip(0u16..) {
             let (protocol, ports, carrier) = match &channel.carrier {
@@ -120,7 +125,11 @@ impl Endpoint {
                     if serves {
                         (TCP, (*port, ephemeral), PortCarrier::Tcp(Box::new(Connection::listen(config))))
                     } else {
-                        (TCP, (ephemeral, *port), PortCarrier::Tcp(Box::new(Connection::connect(config, now))))
+                        (
+                            TCP,
+                            (ephemeral, *port),
+                            PortCarrier::Tcp(Box::new(Connection::connect(config, now))),
+                        )
                     }
                 }
             };
@@ -245,7 +254,8 @@ pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
         "reno" => CongestionControl::Reno,
         "cubic" => CongestionControl::Cubic,
         other => {
-            let what = format!("{other:?} is not simulated; give \"reno\" or \"cubic\", or run with --mode emu");
+            let what =
+                format!("{other:?} is not simulated; give \"reno\" or \"cubic\", or run with --mode emu");
             return Err(SimError::plan("tcp.congestion_control", what));
         }
     };
@@ -255,7 +265,10 @@ pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
     }
     for (key, bytes) in [("tcp.receive_window", spec.receive_window), ("tcp.send_buffer", spec.send_buffer)] {
         if bytes < u64::from(spec.mss) || bytes > 1 << 30 {
-            return Err(SimError::plan(key, format!("{bytes} B; give one segment ({} B) to 1 GiB", spec.mss)));
+            return Err(SimError::plan(
+                key,
+                format!("{bytes} B; give one segment ({} B) to 1 GiB", spec.mss),
+            ));
         }
     }
     let (receive_window, send_buffer) = (spec.receive_window, spec.send_buffer);

@@ -137,7 +137,8 @@ impl<R: Recorder> Trial<R> {
             match next {
                 Next::Path(direction) => self.path(now, direction),
                 Next::Inbox(direction) => {
-                    let (_, flow, body) = self.inboxes[direction as usize].pop_front().expect("it shows a time");
+                    let (_, flow, body) =
+                        self.inboxes[direction as usize].pop_front().expect("it shows a time");
                     self.deliver(now, direction, flow, body);
                 }
                 Next::Timer => {
@@ -162,8 +163,7 @@ impl<R: Recorder> Trial<R> {
         let inbox = |direction: Direction| {
             self.inboxes[direction as usize].front().map_or(Instant::FAR_FUTURE, |(at, ..)| *at)
         };
-        let mut earliest =
-            (self.network.next_event(Direction::Down), Next::Path(Direction::Down));
+        let mut earliest = (self.network.next_event(Direction::Down), Next::Path(Direction::Down));
         for (at, next) in [
             (self.network.next_event(Direction::Up), Next::Path(Direction::Up)),
             (inbox(Direction::Down), Next::Inbox(Direction::Down)),
@@ -210,7 +210,8 @@ impl<R: Recorder> Trial<R> {
     fn after(&mut self, now: Instant, index: usize) {
         let endpoint = &mut self.endpoints[index];
         while let Some(event) = endpoint.poll_event() {
-            self.media_ended |= self.media_flow.is_some() && event.flow == self.media_flow && event.name == MEDIA_END;
+            self.media_ended |=
+                self.media_flow.is_some() && event.flow == self.media_flow && event.name == MEDIA_END;
             self.network.fates.recorder.event(event);
         }
         let at = endpoint.poll_timeout();
@@ -303,7 +304,10 @@ fn check(plan: &TrialPlan) -> Result<(), SimError> {
     let mut names: Vec<&str> = plan.flows.iter().map(|f| f.name.as_str()).collect();
     names.sort_unstable();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(SimError::plan("flows", format!("two flows are called {:?}; give each its own name", twice[0])));
+        return Err(SimError::plan(
+            "flows",
+            format!("two flows are called {:?}; give each its own name", twice[0]),
+        ));
     }
     if let Some(name) = &plan.until_media_end
         && flow_of(plan, Some(name)).is_none()

@@ -1,11 +1,12 @@
 //! Plans for tests.
 #![allow(dead_code)]
 
-use streamgauge_base::{BitRate, Duration};
+use streamgauge_base::{BitRate, Direction, Duration, Event, Fate, FlowId, PacketInfo, StageId};
 use streamgauge_path::spec::{
     BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, PathSpec, QueueSpec, RateSpec, StageKind,
     StageSpec,
 };
+use streamgauge_sim::{Recorder, Summary, run};
 use streamgauge_systems::plan::{
     AppSpec, BulkSpec, CbrSpec, ClipSpec, Entry, FlowSpec, Keep, PingSpec, Role, RtpSpec, TcpSpec, TrialPlan,
 };
@@ -51,7 +52,14 @@ pub fn plan(path: PathSpec, flows: Vec<FlowSpec>, seconds: u64, seed: u64) -> Tr
 
 pub fn flow(name: &str, app: AppSpec) -> FlowSpec {
     let role = Role::Subject;
-    FlowSpec { name: name.into(), role, entry: Entry::Server, start: Duration::ZERO, actions: Vec::new(), app }
+    FlowSpec {
+        name: name.into(),
+        role,
+        entry: Entry::Server,
+        start: Duration::ZERO,
+        actions: Vec::new(),
+        app,
+    }
 }
 
 pub fn starting(mut flow: FlowSpec, at: Duration) -> FlowSpec {
@@ -89,4 +97,40 @@ pub fn rtp(name: &str, seconds: u64, tcp: Option<TcpSpec>) -> FlowSpec {
     };
     let (rtcp_interval, playout_delay) = (Duration::from_secs(1), ms(500));
     flow(name, AppSpec::Rtp(RtpSpec { clip, max_payload: 1400, tcp, rtcp_interval, playout_delay }))
+}
+
+/// A record in memory.
+#[derive(Default)]
+pub struct Rows {
+    pub rows: Vec<(Fate, PacketInfo, Direction)>,
+    pub events: Vec<Event>,
+}
+
+impl Recorder for Rows {
+    const PACKETS: bool = true;
+
+    fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) {
+        self.rows.push((*fate, *info, direction));
+    }
+    fn entered(&mut self, _: StageId, _: FlowId, _: u32) {}
+    fn left(&mut self, _: Direction, _: FlowId, _: u32) {}
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+}
+
+impl Rows {
+    pub fn of(plan: &TrialPlan) -> (Summary, Rows) {
+        run(plan, Rows::default()).unwrap()
+    }
+
+    /// Rows of a flow in a stage.
+    pub fn at(&self, flow: u16, stage: u8) -> impl Iterator<Item = &(Fate, PacketInfo, Direction)> {
+        self.rows.iter().filter(move |(fate, ..)| fate.item.flow.0 == flow && fate.stage.0 == stage)
+    }
+
+    /// Events of a name.
+    pub fn named(&self, name: &str) -> Vec<&Event> {
+        self.events.iter().filter(|event| event.name == name).collect()
+    }
 }

@@ -1,0 +1,120 @@
+//! Starts, actions and ends.
+
+mod common;
+
+use common::*;
+use streamgauge_base::{Duration, Instant};
+use streamgauge_path::spec::Limit;
+use streamgauge_sim::{EndedBy, SimError, run};
+use streamgauge_systems::plan::{Action, AppSpec, TrialPlan};
+
+fn wide(flows: Vec<streamgauge_systems::plan::FlowSpec>, seconds: u64) -> TrialPlan {
+    plan(path(2_000_000, Limit::Packets(100), 10), flows, seconds, 1)
+}
+
+#[test]
+fn a_flow_is_silent_before_it_starts_while_paused_and_after_it_stops() {
+    for app in
+        [cbr("x", 100.0, 500, &[]), bulk("x", "cubic", 16 << 10), rtp("x", 60, None), ping("x", 50, 56)]
+    {
+        let mut flow = starting(app, Duration::from_secs(2));
+        let second = Duration::from_secs;
+        flow.actions =
+            vec![(second(4), Action::Pause), (second(6), Action::Resume), (second(8), Action::Stop)];
+        let (_, record) = Rows::of(&wide(vec![flow.clone()], 12));
+        // Of the data that it sends: what is in flight at a pause still drains, and the end takes a farewell.
+        let sent = |from: u64, to: u64| {
+            let between =
+                Instant::ZERO + Duration::from_millis(from)..Instant::ZERO + Duration::from_millis(to);
+            let rows =
+                record.at(0, 0).filter(|(_, info, _)| info.payload_bytes > 300 || info.payload_bytes == 56);
+            rows.filter(|(fate, ..)| between.contains(&fate.t_in)).count()
+        };
+        assert_eq!(sent(0, 2_000), 0, "{flow:?}");
+        assert!(sent(2_000, 4_000) > 20, "{flow:?}");
+        // TCP's send buffer (4 MB at 2 Mbit/s) outlives the pause.
+        if !matches!(flow.app, AppSpec::Bulk(_)) {
+            assert_eq!(sent(4_001, 6_000), 0, "{flow:?}");
+            assert_eq!(sent(8_001, 12_000), 0, "{flow:?}");
+        }
+        assert!(sent(6_000, 8_000) > 20, "{flow:?}");
+    }
+}
+
+#[test]
+fn the_trial_ends_with_the_media() {
+    let mut plan = wide(vec![rtp("video", 5, None), cbr("mgen", 10.0, 100, &[])], 60);
+    plan.until_media_end = Some("video".into());
+    let (summary, record) = Rows::of(&plan);
+    assert_eq!(summary.ended_by, EndedBy::MediaEnd);
+    // The last frame, sent at 4.96 s, is due half a second after the first one would have been due at once.
+    assert!((5.4..5.6).contains(&summary.duration_s), "{}", summary.duration_s);
+    assert_eq!(record.named("frame_shown").len(), 125);
+}
+
+#[test]
+fn the_trial_ends_when_nothing_has_moved_for_long() {
+    let mut plan = wide(
+        vec![cbr("a", 10.0, 100, &[(0, 5_000)]), starting(cbr("b", 10.0, 100, &[(0, 9_000)]), ms(8_000))],
+        60,
+    );
+    plan.until_idle = Some(Duration::from_secs(4));
+    let (summary, _) = Rows::of(&plan);
+    assert_eq!(summary.ended_by, EndedBy::Idle);
+    // The last packet is sent at 8.9 s and takes 0.568 ms + 10 ms.
+    assert!((12.9..12.92).contains(&summary.duration_s), "{}", summary.duration_s);
+}
+
+#[test]
+fn over_tcp_a_stream_squeezed_by_cross_traffic_stalls_and_recovers() {
+    let mut settings = tcp("cubic", 256 << 10);
+    settings.send_buffer = 32 << 10;
+    let flows = vec![rtp("video", 40, Some(settings)), cbr("mgen", 120.0, 1000, &[(10_000, 20_000)])];
+    let mut plan = plan(path(1_000_000, Limit::Packets(100), 10), flows, 90, 1);
+    plan.until_media_end = Some("video".into());
+    let (summary, record) = Rows::of(&plan);
+    assert_eq!(record.named("frame_shown").len(), 1000, "a stream loses nothing");
+    assert!(!record.named("stall").is_empty());
+    assert_eq!(record.named("stall").len(), record.named("resume").len());
+    assert!(record.named("stall").iter().all(|e| e.at >= Instant::from_nanos(10_000_000_000)));
+    assert!(!record.named("sender_behind").is_empty());
+    assert_eq!(summary.ended_by, EndedBy::MediaEnd);
+}
+
+#[test]
+fn over_udp_the_same_squeeze_costs_frames() {
+    let flows = vec![rtp("video", 40, None), cbr("mgen", 120.0, 1000, &[(10_000, 20_000)])];
+    let (_, record) = Rows::of(&plan(path(1_000_000, Limit::Packets(100), 10), flows, 60, 1));
+    let count = |name: &str| record.named(name).len();
+    assert_eq!(count("frame_shown") + count("frame_late") + count("frame_incomplete"), 1000);
+    assert!(count("frame_incomplete") + count("frame_late") > 100);
+    assert!(count("frame_shown") > 700);
+    let lost = record.named("cumulative_lost").last().unwrap().value.unwrap();
+    assert!(lost > 50.0, "{lost}");
+}
+
+#[test]
+fn refuses_plans_that_mean_nothing_and_says_where() {
+    let refused = |change: fn(&mut TrialPlan)| {
+        let mut bad = wide(vec![bulk("ftp", "reno", 16 << 10)], 10);
+        change(&mut bad);
+        run(&bad, ()).expect_err("must be refused").to_string()
+    };
+    assert!(refused(|p| p.duration = Duration::ZERO).starts_with("duration: "));
+    assert!(refused(|p| p.flows.push(p.flows[0].clone())).contains("\"ftp\""));
+    assert!(refused(|p| p.until_media_end = Some("vid".into())).starts_with("until_media_end: "));
+    assert!(refused(|p| p.path.up.clear()).starts_with("path.up: "));
+    assert!(refused(|p| p.flows[0].app = AppSpec::External).starts_with("flows.ftp.app: "));
+    let bbr = refused(|p| p.flows[0] = bulk("ftp", "bbr", 16 << 10));
+    assert!(bbr.starts_with("flows.ftp.tcp.congestion_control: \"bbr\""), "{bbr}");
+    assert!(refused(|p| p.flows[0] = bulk("ftp", "reno", 100)).starts_with("flows.ftp.tcp.receive_window: "));
+}
+
+#[test]
+fn a_full_or_missing_directory_is_an_error_and_leaves_nothing() {
+    let plan = wide(vec![cbr("a", 10.0, 100, &[])], 5);
+    let missing = std::env::temp_dir().join("streamgauge-sim-test/no/such/folder");
+    let error = streamgauge_sim::simulate(&plan, &missing).unwrap_err();
+    assert!(matches!(error, SimError::Record(_)), "{error}");
+    assert!(error.to_string().contains("packets.parquet"), "{error}");
+}
