@@ -1,0 +1,143 @@
+//! What a direction of the plan promises at time zero.
+
+use std::time::Duration;
+
+use streamgauge_base::ETHERNET_HEADER_BYTES;
+use streamgauge_path::spec::{Layer, Limit, QueueSpec, StageKind, StageSpec};
+use streamgauge_path::without_loss;
+
+/// One direction.
+pub struct Expected {
+    /// Sum of its delays, s.
+    pub delay_s: f64,
+    /// Its bottleneck, if it has one.
+    pub bottleneck: Option<Bottleneck>,
+}
+
+/// A rate and a queue at time zero.
+pub struct Bottleneck {
+    /// Bit/s.
+    pub rate_bps: u64,
+    /// What it holds.
+    pub limit: Limit,
+    /// What it counts.
+    pub layer: Layer,
+}
+
+/// How a train is sent.
+pub struct Train {
+    /// Ethernet bytes of a packet.
+    pub frame: usize,
+    /// Packets at once.
+    pub burst: u32,
+    /// Packets/s after that.
+    pub pace: f64,
+    /// When it ends, from its start.
+    pub lasts: Duration,
+}
+
+/// A train's queue should drain in this time, s, where the choice of packet size allows.
+const DRAIN: f64 = 1.2;
+
+/// Stamps tens of us off must not show in a rate: the train lasts at least so long, s.
+const LEAST: f64 = 0.25;
+
+/// Ethernet bytes of the longest and the shortest packet of a train.
+const FRAMES: (f64, f64) = (1514.0, 120.0);
+
+impl Bottleneck {
+    /// What it counts of a packet.
+    pub fn counted(&self, frame: usize) -> u64 {
+        match self.layer {
+            Layer::Ethernet => frame as u64,
+            Layer::Ip => frame as u64 - u64::from(ETHERNET_HEADER_BYTES),
+        }
+    }
+
+    /// Its limit in bytes, if it has one of that kind.
+    pub fn limit_bytes(&self) -> Option<u64> {
+        match self.limit {
+            Limit::Bytes(bytes) => Some(bytes),
+            Limit::Time(time) => {
+                Some((u128::from(self.rate_bps) * u128::from(time.as_nanos()) / 8_000_000_000) as u64)
+            }
+            Limit::Packets(_) => None,
+        }
+    }
+}
+
+impl Expected {
+    /// Of these stages.
+    pub fn of(stages: &[StageSpec]) -> Self {
+        let mut expected = Expected { delay_s: 0.0, bottleneck: None };
+        for stage in without_loss(stages) {
+            match stage.kind {
+                StageKind::Delay(delay) => expected.delay_s += delay.delay.as_secs_f64(),
+                StageKind::Bottleneck(spec) => {
+                    let QueueSpec::Droptail(limit) = spec.queue;
+                    let rate_bps = spec.rate.initial().as_bps();
+                    expected.bottleneck = Some(Bottleneck { rate_bps, limit, layer: spec.layer });
+                }
+                StageKind::Loss(_) => {}
+            }
+        }
+        expected
+    }
+
+    /// Its rate.
+    pub fn rate_bps(&self) -> Option<u64> {
+        self.bottleneck.as_ref().map(|b| b.rate_bps)
+    }
+
+    /// Its queue's limit, if in bytes or time.
+    pub fn limit_bytes(&self) -> Option<u64> {
+        self.bottleneck.as_ref().and_then(Bottleneck::limit_bytes)
+    }
+
+    /// Its queue's limit, if in packets.
+    pub fn limit_packets(&self) -> Option<u64> {
+        match self.bottleneck.as_ref()?.limit {
+            Limit::Packets(packets) => Some(packets.into()),
+            _ => None,
+        }
+    }
+
+    /// How long a byte takes at the bottleneck, s; 0 without one.
+    pub fn seconds_per_byte(&self) -> f64 {
+        self.rate_bps().map_or(0.0, |rate| 8.0 / rate as f64)
+    }
+
+    /// How long a frame takes there, s.
+    pub fn transmission(&self, frame: usize) -> f64 {
+        frame as f64 * self.seconds_per_byte()
+    }
+
+    /// A train that overfills the queue.
+    pub fn train(&self) -> Train {
+        let Some(bottleneck) = &self.bottleneck else {
+            return Train { frame: 0, burst: 0, pace: 0.0, lasts: Duration::ZERO };
+        };
+        let rate = bottleneck.rate_bps as f64 / 8.0;
+        let (frame, holds) = match (bottleneck.limit, bottleneck.limit_bytes()) {
+            (Limit::Packets(packets), _) => {
+                ((rate * DRAIN / f64::from(packets)).clamp(FRAMES.1, FRAMES.0), f64::from(packets))
+            }
+            (_, bytes) => {
+                let bytes = bytes.unwrap_or_default() as f64;
+                // At least four packets, so that the limit is told from a packet more or less.
+                let frame = (bytes / 4.0).clamp(FRAMES.1, FRAMES.0);
+                (frame, bytes / frame)
+            }
+        };
+        let burst = holds + (holds / 4.0).max(10.0);
+        let pace = 1.5 * rate / frame;
+        let drains = holds * frame / rate;
+        let lasts = if drains >= LEAST { 0.0 } else { LEAST };
+        Train {
+            frame: frame as usize,
+            burst: burst.ceil() as u32,
+            pace,
+            lasts: Duration::from_secs_f64(lasts),
+        }
+    }
+}
