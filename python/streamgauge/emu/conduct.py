@@ -1,0 +1,303 @@
+"""The trial itself: servers ready, t = 0, players and actions at their times, the end, the counts."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import selectors
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamgauge.emu import network as net
+from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.emu.job import Job
+from streamgauge.emu.link import Helper
+from streamgauge.emu.process import Running, sides, start
+from streamgauge.errors import CannotRunError
+from streamgauge.systems.adapter import Clock, Collected, FlowSetup, ProcessSpec
+from streamgauge.systems.adapters import ADAPTERS
+from streamgauge.systems.command import UNSUPPORTED
+
+READY_S = 30.0
+"""How long a server may take until it is ready."""
+LEAD_NS = 300_000_000
+"""From the decision to start until t = 0."""
+GRACE_S = 4.0
+"""How long processes may take to end once asked."""
+WATCH_S = 1.0
+"""How often the scheduler's accounts are read and progress is told."""
+
+
+@dataclass(kw_only=True)
+class Conductor:
+    """Runs the flows of one trial over a link that is ready."""
+
+    job: Job
+    flows: list[FlowSetup]
+    link: Helper
+    network: net.Network
+    engine: str
+    tell: Callable[..., None]
+    running: list[Running] = field(default_factory=list)
+    t0_ns: int = 0
+    t0_realtime_ns: int = 0
+    deaths: list[dict[str, Any]] = field(default_factory=list)
+    actions_done: list[dict[str, Any]] = field(default_factory=list)
+    _later: dict[str, list[ProcessSpec]] = field(default_factory=dict)
+    _stats: dict[str, Any] | None = None
+
+    def run(self) -> dict[str, Any]:
+        """Everything from preparing the servers to the last count."""
+        self._prepare()
+        witnesses = self._witnesses()
+        before = net.counters(self._ends(), self.engine)
+        pressure = _pressure()
+        self._begin()
+        self._play()
+        assert self._stats is not None
+        seen = {end: helper.ask("stopped", cmd="stop") for end, helper in witnesses.items()}
+        after = net.counters(self._ends(), self.engine)
+        pressure = {key: value - pressure[key] for key, value in _pressure().items()}
+        for helper in witnesses.values():
+            helper.end()
+        self._end_processes()
+        return {
+            "t0_monotonic_ns": self.t0_ns,
+            "t0_realtime_ns": self.t0_realtime_ns,
+            "link": self._stats,
+            "witnesses": seen,
+            "counters": {
+                end: {
+                    key: after[end][key] - value
+                    for key, value in before[end].items()
+                    if after[end].get(key, value) != value
+                }
+                for end in before
+            },
+            "pressure_s": pressure,
+            "deaths": self.deaths,
+            "actions": self.actions_done,
+            "processes": [self._account(one) for one in self.running],
+            "collected": self._collect(),
+        }
+
+    def kill_all(self) -> None:
+        """Leaves no process of a flow."""
+        for one in self.running:
+            one.kill()
+
+    def _ends(self) -> list[str]:
+        return [name for name in self.network.namespaces if name != net.ROUTER]
+
+    def _start(self, flow: FlowSetup, spec: ProcessSpec) -> Running:
+        one = start(flow, spec, way=self.job.way, uid=self.job.player_uid)
+        self.running.append(one)
+        return one
+
+    def _prepare(self) -> None:
+        """Starts what must run before t = 0 and waits until it is ready."""
+        waiting = []
+        for flow in self.flows:
+            for spec in ADAPTERS[flow.system].processes(flow):
+                if spec.early:
+                    waiting.append(self._start(flow, spec))
+                else:
+                    self._later.setdefault(flow.name, []).append(spec)
+        self.tell(say="waiting for servers")
+        until = time.monotonic() + READY_S
+        while waiting:
+            for one in list(waiting):
+                if one.popen.poll() is not None:
+                    self._refuse(one)
+                if one.is_ready():
+                    waiting.remove(one)
+            if waiting and time.monotonic() > until:
+                names = ", ".join(one.label for one in waiting)
+                raise TrialBrokenError(
+                    f"{names}: not ready after {READY_S:g} s {waiting[0].last_words()}; it must touch "
+                    "$STREAMGAUGE_READY or listen on $STREAMGAUGE_PORT."
+                )
+            time.sleep(0.01)
+
+    def _refuse(self, one: Running) -> None:
+        """An early process that ended before the trial began."""
+        if one.popen.returncode == UNSUPPORTED:
+            why = one.last_words() or "exit status 127"
+            raise CannotRunError(
+                f"the {one.label} cannot do what the scenario asks, or was not found: {why}."
+            )
+        raise TrialBrokenError(f"the {one.label} {one.fate()} before the trial began.")
+
+    def _witnesses(self) -> dict[str, Helper]:
+        """Counts at the ends, by the kernel's taps there and not by the emulator."""
+        helpers = {}
+        pairs = [
+            {"name": flow.name, "server_ip": flow.server_ip, "player_ip": flow.player_ip}
+            for flow in self.flows
+        ]
+        for end in self._ends():
+            file = Path("/run/streamgauge") / f"witness-{end}.json"
+            file.write_text(
+                json.dumps({"netns": end, "interface": net.END_INTERFACE, "flows": pairs}), encoding="utf-8"
+            )
+            log = Path(self.job.directory) / "logs" / f"witness-{end}.log"
+            helpers[end] = Helper(
+                f"the witness at the {end}", [self.engine, "witness", "--config", str(file)], log
+            )
+        for helper in helpers.values():
+            helper.expect("ready")
+        return helpers
+
+    def _begin(self) -> None:
+        """Fixes t = 0 and tells everybody who waits for it."""
+        # The two clocks are read as close together as can be: half their distance is the error.
+        first, real, second = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        self.t0_ns = second + LEAD_NS
+        self.t0_realtime_ns = real + (self.t0_ns - (first + second) // 2)
+        self.link.send(cmd="start", t0_monotonic_ns=self.t0_ns)
+        for one in self.running:
+            if one.spec.control:
+                words: dict[str, Any] = {"cmd": "start", "t0_monotonic_ns": self.t0_ns}
+                if one.spec.ready != "line":  # our own programs that do not read the plan
+                    words["start_monotonic_ns"] = self.t0_ns + one.flow.start_ns
+                one.command(words)
+        self.link.expect("started")
+
+    def _play(self) -> None:
+        """Starts players, does actions, watches everything, until the link says that the trial is over."""
+        due: list[tuple[int, int, str, FlowSetup]] = []
+        for number, flow in enumerate(self.flows):
+            if flow.name in self._later:
+                heapq.heappush(due, (self.t0_ns + flow.start_ns, number, "start", flow))
+            for at, action in flow.plan.get("actions", ()):
+                heapq.heappush(due, (self.t0_ns + at, number, action, flow))
+        selector = selectors.DefaultSelector()
+        selector.register(self.link.descriptor, selectors.EVENT_READ, None)
+        for one in self.running:
+            selector.register(one.pidfd, selectors.EVENT_READ, one)
+        end_ns = self.t0_ns + self.job.plan["duration"]
+        next_look = time.monotonic()
+        while self._stats is None:
+            now = time.monotonic_ns()
+            while due and due[0][0] <= now:
+                at, _, what, flow = heapq.heappop(due)
+                for one in self._do(what, flow, at):
+                    selector.register(one.pidfd, selectors.EVENT_READ, one)
+            if time.monotonic() >= next_look:
+                next_look = time.monotonic() + WATCH_S
+                self._look(now)
+            if now > end_ns + 30_000_000_000:
+                raise TrialBrokenError("the emulator did not end the trial in time.")
+            next_ns = min([end_ns + 10_000_000_000, *(entry[0] for entry in due[:1])])
+            timeout = min(max((next_ns - time.monotonic_ns()) / 1e9, 0), max(next_look - time.monotonic(), 0))
+            for key, _ in selector.select(timeout):
+                if key.data is None:
+                    self._listen()
+                else:
+                    selector.unregister(key.fd)
+                    self._died(key.data)
+        selector.close()
+
+    def _do(self, what: str, flow: FlowSetup, at_ns: int) -> list[Running]:
+        """Starts a flow's processes, or does an action to it. Returns what was started."""
+        if what == "start":
+            return [self._start(flow, spec) for spec in self._later[flow.name]]
+        for one in sides(self.running, flow).values():
+            # A node reads its actions from the plan; who only listens goes on listening.
+            if what in one.spec.actions and one.spec.ready != "line":
+                one.stop()
+        self.actions_done.append(
+            {"flow": flow.name, "action": what, "late_s": (time.monotonic_ns() - at_ns) / 1e9}
+        )
+        return []
+
+    def _look(self, now_ns: int) -> None:
+        for one in self.running:
+            one.measure()
+        self.tell(at_s=max(0.0, (now_ns - self.t0_ns) / 1e9))
+
+    def _listen(self) -> None:
+        while self._stats is None and (answer := self.link.poll()) is not None:
+            if answer.get("event") == "stopped":
+                self._stats = answer["stats"]
+                if self._stats is None:
+                    raise TrialBrokenError("the emulator ended without a record.")
+
+    def _died(self, one: Running) -> None:
+        """A process of a flow has ended before the trial."""
+        code = one.popen.wait()
+        one.ended_ns = time.monotonic_ns()
+        at_s = (one.ended_ns - self.t0_ns) / 1e9
+        if code == UNSUPPORTED and not one.asked:
+            self._refuse(one)
+        expected = one.asked or (one.spec.may_end and code == 0)
+        if not expected:
+            self.deaths.append(
+                {"flow": one.flow.name, "side": one.spec.side, "at_s": at_s, "how": one.fate()}
+            )
+        if self.job.plan.get("until_media_end") == one.flow.name and one.spec.side == "player":
+            self.link.send(cmd="stop")
+
+    def _end_processes(self) -> None:
+        """Asks everybody to end, players first; kills who does not."""
+        for side in ("player", "server"):
+            asked = [one for one in self.running if one.spec.side == side]
+            for one in asked:
+                one.measure()
+                one.stop()
+            until = time.monotonic() + GRACE_S
+            while any(one.popen.poll() is None for one in asked) and time.monotonic() < until:
+                time.sleep(0.01)
+            for one in asked:
+                one.kill()
+
+    def _account(self, one: Running) -> dict[str, Any]:
+        return {
+            "flow": one.flow.name,
+            "side": one.spec.side,
+            "command": list(one.spec.command),
+            "early": one.spec.early,
+            "started_s": (one.started_ns - self.t0_ns) / 1e9,
+            "status": one.popen.returncode,
+            "cpu_s": one.cpu_s,
+            "waited_s": one.waited_s,
+        }
+
+    def _collect(self) -> dict[str, Any]:
+        """What the adapters read from the files of their processes."""
+        found = {}
+        for flow in self.flows:
+            started = {side: one.started_ns for side, one in sides(self.running, flow).items()}
+            clock = Clock(t0_monotonic_ns=self.t0_ns, t0_realtime_ns=self.t0_realtime_ns, started=started)
+            missing = [
+                side for side in ("server", "player") if side not in started and flow.name in self._later
+            ]
+            if missing:
+                collected = Collected(faults=[f"its {missing[0]} was never started"])
+            else:
+                collected = ADAPTERS[flow.system].collect(flow, clock)
+            found[flow.name] = {
+                "events": collected.events,
+                "congestion_control": collected.congestion_control,
+                "received_packets": collected.received_packets,
+                "received_bytes": collected.received_bytes,
+                "received_what": collected.received_what,
+                "faults": collected.faults,
+            }
+        return found
+
+
+def _pressure() -> dict[str, float]:
+    """Seconds in which some task waited for a processor, on the whole machine; empty if the kernel keeps no account."""
+    file = Path("/proc/pressure/cpu")
+    if not file.exists():
+        return {}
+    try:
+        lines = file.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return {}  # CONFIG_PSI_DEFAULT_DISABLED
+    some = next(line for line in lines if line.startswith("some"))
+    return {"some": int(some.rpartition("total=")[2]) / 1e6}

@@ -1,0 +1,354 @@
+"""What this machine can do for emu, why not, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamgauge
+from streamgauge.emu.engine import engine
+from streamgauge.emu.options import EmuOptions, Way
+from streamgauge.errors import CannotRunError
+from streamgauge.media.sources import cache_folder
+from streamgauge.systems.registry import CONGESTION_CONTROLS
+from streamgauge.systems.rtsp import SYSTEM_PYTHON
+
+FREE_BYTES = 2_000_000_000
+CORES = 2
+_PROBE_S = 20.0
+
+PROGRAMS: dict[str, tuple[str, str, list[str]]] = {
+    "ip": ("iproute2", "links, addresses and routes", ["-V"]),
+    "ethtool": ("ethtool", "turning offloads off", ["--version"]),
+    "mount": ("mount", "showing media to players", ["--version"]),
+    "ffmpeg": ("ffmpeg", "encoding clips, and one of the RTSP players", ["-version"]),
+    "iperf3": ("iperf3", "traffic bulk", ["--version"]),
+    "mgen": ("mgen", "traffic cbr", []),
+}
+"""Programs, their Debian packages, what for, and how they tell their version (mgen only when it runs)."""
+ESSENTIAL = ("ip", "ethtool", "mount")
+
+_GSTREAMER = """
+import gi
+for module in ("Gst", "GstPbutils", "GstRtsp", "GstRtspServer"):
+    gi.require_version(module, "1.0")
+from gi.repository import Gst, GstRtspServer
+Gst.init(None)
+need = "rtspsrc rtpjitterbuffer rtph264pay rtph264depay h264parse avdec_h264 qtdemux aacparse".split()
+lacking = [name for name in need if Gst.ElementFactory.find(name) is None]
+if lacking:
+    raise SystemExit("no element " + ", ".join(lacking))
+print(Gst.version_string())
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    id: str
+    ok: bool
+    #: What it is, with what was found.
+    what: str
+    #: Why it is not there, and what that means; empty if it is there.
+    why: str = ""
+    #: What to do; empty if there is nothing to do.
+    remedy: str = ""
+    #: Whether emu cannot run at all without it.
+    needed: bool = False
+
+
+def examine() -> list[Finding]:
+    """Looks at everything that emu depends on. Takes a second or two; changes nothing."""
+    return list(_all())
+
+
+def why_not(way: str | None = None) -> str | None:
+    """Why emu cannot run here at all, with the remedy; None if it can. Takes some milliseconds."""
+    try:
+        chosen = EmuOptions(way=way).chosen_way
+    except CannotRunError as error:
+        return str(error)
+    for finding in (_platform(), _engine(), *(_program(name) for name in ESSENTIAL)):
+        if not finding.ok:
+            return f"{finding.why}; {finding.remedy}"
+    sandbox = _sandbox(chosen)
+    return None if sandbox.ok else f"{sandbox.why}; {sandbox.remedy}"
+
+
+def cannot_run(way: str | None = None) -> CannotRunError | None:
+    """`why_not` as the error to raise."""
+    why = why_not(way)
+    return None if why is None else CannotRunError(f"emu cannot run on this machine: {why}.")
+
+
+def _all() -> Iterator[Finding]:
+    yield _platform()
+    if not sys.platform.startswith("linux"):
+        return
+    yield _engine()
+    ways: list[Way] = ["root", "user"] if os.geteuid() == 0 else ["user"]
+    for way in ways:
+        yield _sandbox(way)
+    yield _fifo()
+    yield _mlock()
+    for name in PROGRAMS:
+        yield _program(name)
+    yield _gstreamer()
+    yield _congestion_controls()
+    yield _btf()
+    yield _pressure()
+    yield _cores()
+    yield _disk()
+    yield _reachable()
+
+
+def _platform() -> Finding:
+    ok = sys.platform.startswith("linux")
+    why = "" if ok else f"emu needs Linux's network namespaces, and this is {sys.platform}"
+    return Finding(
+        id="linux",
+        ok=ok,
+        what=f"Linux ({os.uname().release})" if ok else "Linux",
+        why=why,
+        remedy="" if ok else "run the scenario in mode sim, or on a Linux machine",
+        needed=True,
+    )
+
+
+def _engine() -> Finding:
+    try:
+        file = engine()
+    except CannotRunError as error:
+        what, _, remedy = str(error).rstrip(".").partition("; ")
+        return Finding(id="engine", ok=False, what="streamgauge-engine", why=what, remedy=remedy, needed=True)
+    return Finding(id="engine", ok=True, what=f"streamgauge-engine ({file})", needed=True)
+
+
+def _probe(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_PROBE_S, **options
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(command, 1, "", str(error))
+
+
+def _sandbox(way: Way) -> Finding:
+    """Makes a sandbox and runs a command in it."""
+    named = f"sandbox, way '{way}'"
+    what = f"{named}: namespaces " + ("made as root" if way == "root" else "made by an ordinary user")
+    try:
+        executable = engine()
+    except CannotRunError as error:
+        return Finding(id=f"sandbox.{way}", ok=False, what=what, why=str(error), remedy="run `make setup`")
+    lifeline, ours = os.pipe()
+    try:
+        command = [str(executable), "sandbox", "--way", way, "--parent", str(os.getpid())]
+        command += ["--lifeline", str(lifeline), "--", "ip", "netns", "add", "probe"]
+        done = _probe(command, pass_fds=(lifeline,))
+    finally:
+        os.close(lifeline)
+        os.close(ours)
+    if done.returncode == 0:
+        return Finding(id=f"sandbox.{way}", ok=True, what=what)
+    lines = done.stderr.strip().splitlines()
+    said = lines[-1] if lines else f"status {done.returncode}"
+    return Finding(
+        id=f"sandbox.{way}", ok=False, what=what, why=f"no {named} ({said})", remedy=_sandbox_remedy(way)
+    )
+
+
+def _sandbox_remedy(way: Way) -> str:
+    apparmor = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+    debian = Path("/proc/sys/kernel/unprivileged_userns_clone")
+    most = Path("/proc/sys/user/max_user_namespaces")
+    if way == "root":
+        return "run as real root; in a container give it --cap-add SYS_ADMIN --cap-add NET_ADMIN, or --privileged"
+    if apparmor.exists() and apparmor.read_text().strip() == "1":
+        return (
+            "AppArmor keeps user namespaces from ordinary programs (Ubuntu 23.10 and later): as root "
+            "`sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or run as root"
+        )
+    if debian.exists() and debian.read_text().strip() == "0":
+        return "as root `sysctl kernel.unprivileged_userns_clone=1`, or run as root"
+    if most.exists() and most.read_text().strip() == "0":
+        return "as root `sysctl user.max_user_namespaces=10000`, or run as root"
+    if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
+        return (
+            "the container's seccomp filter refuses user namespaces: start it with "
+            "--security-opt seccomp=unconfined, or --privileged and run as root"
+        )
+    return "run as root"
+
+
+def _fifo() -> Finding:
+    what = "real-time scheduling class (SCHED_FIFO) for the emulator"
+    allowed = _can_fifo()
+    return Finding(
+        id="sched_fifo",
+        ok=allowed,
+        what=what,
+        why=""
+        if allowed
+        else "this user may not use it: the emulator runs in the normal class, and the verdict calls "
+        "trials invalid in which it was late",
+        remedy="" if allowed else "run as root, or keep the machine quiet while trials run",
+    )
+
+
+def _can_fifo() -> bool:
+    child = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))"
+    # Inside the user's way it is refused even where RLIMIT_RTPRIO would allow it outside.
+    return os.geteuid() == 0 and _probe([sys.executable, "-c", child]).returncode == 0
+
+
+def _mlock() -> Finding:
+    soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    ok = os.geteuid() == 0 or soft == resource.RLIM_INFINITY
+    limit = "unlimited" if soft == resource.RLIM_INFINITY else f"{soft / 1024:.0f} KiB"
+    return Finding(
+        id="mlock",
+        ok=ok,
+        what=f"locked memory for the emulator (limit {limit})",
+        why="" if ok else "the emulator's memory cannot be locked, and a page fault would delay packets",
+        remedy="" if ok else "run as root, or raise memlock in /etc/security/limits.conf",
+    )
+
+
+def _program(name: str) -> Finding:
+    package, purpose, arguments = PROGRAMS[name]
+    found = shutil.which(name)
+    if found is None:
+        return Finding(
+            id=f"program.{name}",
+            ok=False,
+            what=f"{name} ({purpose})",
+            why=f"{name} is not on PATH",
+            remedy=f"install it (Debian, Ubuntu: `apt-get install {package}`)",
+            needed=name in ESSENTIAL,
+        )
+    version = ""
+    if arguments:
+        said = _probe([found, *arguments]).stdout.strip().splitlines()
+        version = f", {said[0]}" if said else ""
+    return Finding(
+        id=f"program.{name}", ok=True, what=f"{name} ({purpose}{version})", needed=name in ESSENTIAL
+    )
+
+
+def _gstreamer() -> Finding:
+    done = _probe([SYSTEM_PYTHON, "-c", _GSTREAMER])
+    ok = done.returncode == 0
+    lines = done.stderr.strip().splitlines()
+    return Finding(
+        id="gstreamer",
+        ok=ok,
+        what=f"GStreamer and gst-rtsp-server for {SYSTEM_PYTHON} (system rtsp"
+        + (f", {done.stdout.strip()})" if ok else ")"),
+        why="" if ok else (lines[-1] if lines else f"{SYSTEM_PYTHON} is missing"),
+        remedy=""
+        if ok
+        else "install python3-gst-1.0 gir1.2-gst-rtsp-server-1.0 gstreamer1.0-plugins-good gstreamer1.0-plugins-bad "
+        "gstreamer1.0-libav gstreamer1.0-rtsp (Debian, Ubuntu: `apt-get install ...`)",
+    )
+
+
+def _congestion_controls() -> Finding:
+    folder = Path("/proc/sys/net/ipv4")
+    try:
+        available = (folder / "tcp_available_congestion_control").read_text().split()
+    except OSError as error:
+        return Finding(id="congestion_control", ok=False, what="congestion controls", why=str(error))
+    known = [name for name in available if name in CONGESTION_CONTROLS]
+    lacking = [name for name in ("reno", "cubic", "bbr") if name not in available]
+    return Finding(
+        id="congestion_control",
+        ok=not lacking,
+        what=f"TCP congestion controls: {', '.join(known)} (chosen per flow by route; the default does not matter)",
+        why=f"the kernel has not loaded {', '.join(lacking)}" if lacking else "",
+        remedy=" and ".join(f"`modprobe tcp_{name}`" for name in lacking) + " as root" if lacking else "",
+    )
+
+
+def available_congestion_controls() -> list[str]:
+    """The controls that the kernel has now; empty if it does not say."""
+    file = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    return file.read_text().split() if file.exists() else []
+
+
+def _btf() -> Finding:
+    ok = Path("/sys/kernel/btf/vmlinux").exists()
+    return Finding(
+        id="btf",
+        ok=ok,
+        what="kernel type information (BTF) for congestion controls as BPF programs",
+        why="" if ok else "this kernel was built without it; nothing of this version needs it",
+        remedy="" if ok else "a kernel with CONFIG_DEBUG_INFO_BTF",
+    )
+
+
+def _pressure() -> Finding:
+    file = Path("/proc/pressure/cpu")
+    try:
+        ok = bool(file.read_text())
+    except OSError:
+        ok = False
+    return Finding(
+        id="psi",
+        ok=ok,
+        what="the kernel's account of processor shortage (PSI)",
+        why="" if ok else "the kernel keeps none; a short processor still shows as late departures",
+        remedy="" if ok else "boot with psi=1",
+    )
+
+
+def _cores() -> Finding:
+    cores = len(os.sched_getaffinity(0))
+    ok = cores >= CORES
+    return Finding(
+        id="cores",
+        ok=ok,
+        what=f"{cores} processors to run on",
+        why="" if ok else "emulator, server and player share one, and trials may be invalid for lateness",
+        remedy="" if ok else f"a machine with {CORES} or more",
+    )
+
+
+def _disk() -> Finding:
+    folder = Path.cwd()
+    free = shutil.disk_usage(folder).free
+    ok = free >= FREE_BYTES
+    return Finding(
+        id="disk",
+        ok=ok,
+        what=f"{free / 1e9:.1f} GB free at {folder}",
+        why="" if ok else "long campaigns with --keep packets need more",
+        remedy="" if ok else "free some space, choose another folder with --out, or use --keep metrics",
+    )
+
+
+def _reachable() -> Finding:
+    """Whether players, who run as another user in root's way, and other users can read what they need."""
+    python, package = Path(sys.executable).resolve(), Path(streamgauge.__file__).parent
+    closed = [str(path) for path in (python, package) if not _open_to_all(path)]
+    return Finding(
+        id="reachable",
+        ok=not closed,
+        what=f"Python and package can be read by ordinary users; clips are kept in {cache_folder()}",
+        why="" if not closed else f"{' and '.join(closed)} lie under a folder that others may not enter",
+        remedy=""
+        if not closed
+        else "only root can run StreamGauge from there; for ordinary users put the checkout and its venv elsewhere",
+    )
+
+
+def _open_to_all(path: Path) -> bool:
+    return path.stat().st_mode & 0o004 != 0 and all(parent.stat().st_mode & 0o001 for parent in path.parents)

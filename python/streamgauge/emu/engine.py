@@ -1,0 +1,19 @@
+"""Where our executable is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import streamgauge
+from streamgauge.errors import CannotRunError
+
+
+def engine() -> Path:
+    """``streamgauge-engine``: ``$STREAMGAUGE_ENGINE``, or the one in the package. CannotRunError if missing."""
+    chosen = os.environ.get("STREAMGAUGE_ENGINE")
+    package = Path(streamgauge.__file__).parent
+    file = Path(chosen) if chosen else package / "_bin" / "streamgauge-engine"
+    if not os.access(file, os.X_OK):
+        raise CannotRunError(f"{file}: the emulator's executable is missing; run `make setup`.")
+    return file.resolve()

@@ -1,0 +1,172 @@
+"""What a trial's plan lets one expect, and where the counts of a trial disagree with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamgauge.systems.cbr import stopped_at
+
+CHANGES_OF_SQUARE_WAVE = "rate"
+
+
+def base_rtt_s(plan: Mapping[str, Any]) -> float:
+    """Propagation there and back at t = 0, s; transmission not counted."""
+    total = 0
+    for direction in ("down", "up"):
+        for stage in plan["path"][direction]:
+            delay = stage["kind"].get("delay")
+            if delay is not None:
+                total += delay["delay"]
+    return total / 1e9
+
+
+def entered(plan: Mapping[str, Any], link: Mapping[str, Any], flow: str, direction: str) -> int:
+    """Packets of a flow that the emulator's rings took in."""
+    return _ring(plan, link["entered"], flow, direction)
+
+
+def _ring(plan: Mapping[str, Any], rows: Any, flow: str | int, direction: str) -> int:
+    names = [entry["name"] for entry in plan["flows"]]
+    code = names.index(flow) if isinstance(flow, str) else flow
+    return sum(row["packets"] for row in rows if row["flow"] == code and row["dir"] == direction)
+
+
+OTHER = 65535
+
+
+def ring_counts(plan: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
+    """Disagreements between the rings' counts and the account of the stages, a sentence each.
+
+    What entered the rings is what entered the first stages; what did not drop and is not held was sent.
+    """
+    faults = []
+    names = [(flow["name"], code) for code, flow in enumerate(plan["flows"])] + [("other", OTHER)]
+    held_or_dropped: dict[tuple[str, str], int] = {}
+    first = 0
+    stages: dict[Any, str] = {}
+    for direction in ("down", "up"):
+        for stage in plan["path"][direction]:
+            stages[first] = direction
+            first += 1
+    by_name = {stage["name"]: direction for direction in ("down", "up") for stage in plan["path"][direction]}
+    for row in link["balance"]:
+        direction = stages.get(row["stage"]) or row.get("direction") or by_name.get(row["stage"], "down")
+        flow = row["flow"]
+        name = (
+            flow if isinstance(flow, str) else dict((code, name) for name, code in names).get(flow, str(flow))
+        )
+        gone = sum(row["dropped_packets"].values()) + row["held_packets"]
+        held_or_dropped[name, direction] = held_or_dropped.get((name, direction), 0) + gone
+    errors = link["send_errors"]
+    for name, code in names:
+        for direction in ("down", "up"):
+            came = _ring(plan, link["entered"], code, direction)
+            went = _ring(plan, link["left"], code, direction)
+            missing = came - held_or_dropped.get((name, direction), 0) - went
+            if missing and not 0 <= missing <= errors:
+                faults.append(
+                    f"flow {name}, {direction}: {missing} packets entered the emulator and neither left it nor "
+                    "were dropped or held by a stage"
+                )
+    return faults
+
+
+def witnesses(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+    """Disagreements between the taps at the ends and the emulator's own counts, a sentence each."""
+    faults = []
+    link, seen = measured["link"], measured["witnesses"]
+    for end, witness in seen.items():
+        if witness["ring_drops"]:
+            faults.append(f"the witness at the {end} itself lost {witness['ring_drops']} packets")
+    for flow in plan["flows"]:
+        name = flow["name"]
+        sender = "cross" if flow.get("entry") == "router" else "server"
+        for end, direction in (("client", "down"), (sender, "up")):
+            sent = _ring(plan, link["left"], name, direction)
+            came = _seen(seen[end], name, "rx_packets")
+            if came != sent:
+                faults.append(
+                    f"flow {name}: the {end}'s interface received {came} packets, the emulator says that it "
+                    f"sent {sent}"
+                )
+        for end, direction in ((sender, "down"), ("client", "up")):
+            took = _ring(plan, link["entered"], name, direction)
+            went = _seen(seen[end], name, "tx_packets")
+            # More went than was taken in: what is sent past the trial's end is nobody's.
+            if went < took:
+                faults.append(
+                    f"flow {name}: the {end}'s interface sent {went} packets, the emulator says that {took} came"
+                )
+    return faults
+
+
+def veths(measured: Mapping[str, Any]) -> list[str]:
+    """Disagreements between what the ends' interfaces count as received and what the emulator says it sent."""
+    faults = []
+    left = measured["link"]["left"]
+    for end, direction in (("client", "down"), ("server", "up")):
+        sent = sum(row["packets"] for row in left if row["dir"] == direction)
+        if end == "server" and "cross" in measured["counters"]:
+            sent -= measured["counters"]["cross"].get("link.rx_packets", 0)
+        came = measured["counters"][end].get("link.rx_packets", 0)
+        if came != sent:
+            faults.append(
+                f"the {end}'s veth counts {came} packets received, the emulator says that it sent {sent}"
+            )
+    return faults
+
+
+def _seen(witness: Mapping[str, Any], flow: str, key: str) -> int:
+    return sum(int(row[key]) for row in witness["flows"] if row["name"] == flow)
+
+
+def changes(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+    """Changes of the path that the plan has and the emulator did not report, a sentence each."""
+    wanted = 0
+    duration = round(measured["link"]["duration_s"] * 1e9)
+    for direction in ("down", "up"):
+        for stage in plan["path"][direction]:
+            wanted += sum(1 for at in _change_times(stage["kind"], duration) if 0 < at < duration)
+    seen = measured["link_changes"]
+    if seen < wanted:
+        return [f"the path was to change {wanted} times and changed {seen} times"]
+    return []
+
+
+def _change_times(kind: Mapping[str, Any], duration: int) -> list[int]:
+    if "delay" in kind:
+        return [at for at, _ in kind["delay"].get("steps", ())]
+    if "loss" in kind:
+        return [at for at, _ in kind["loss"].get("switches", ())]
+    rate = kind["bottleneck"]["rate"]
+    if "steps" in rate:
+        return [at for at, _ in rate["steps"]]
+    if "square" in rate:
+        half = rate["square"]["period"] // 2
+        return list(range(half, duration, half))
+    return []
+
+
+def first_cbr_s(flow: Mapping[str, Any]) -> float:
+    """When a constant-bit-rate flow's first packet is due, s."""
+    windows = flow["app"]["cbr"].get("windows") or [[flow["start"], None]]
+    return float(max(windows[0][0], flow["start"])) / 1e9
+
+
+def cbr_packets(plan: Mapping[str, Any], flow: Mapping[str, Any], duration_s: float) -> float:
+    """How many packets a constant-bit-rate flow sends within the trial."""
+    settings = flow["app"]["cbr"]
+    end = stopped_at(flow, round(duration_s * 1e9))
+    windows = settings.get("windows") or [[flow["start"], end]]
+    seconds = sum(max(0, min(off, end) - max(on, flow["start"])) for on, off in windows) / 1e9
+    return float(seconds * settings["packets_per_s"] * settings["burst"])
+
+
+def over_tcp(flow: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
+    """Whether a flow's media runs over TCP, where the path's packets are not the application's."""
+    app = flow["app"]
+    if isinstance(app, dict):
+        settings = next(iter(app.values()))
+        return settings.get("tcp") is not None
+    return bool(measured["over_tcp"].get(flow["name"]))

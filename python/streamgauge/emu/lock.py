@@ -1,0 +1,77 @@
+"""One emu trial at a time per machine: two would steal each other's processor time.
+
+An advisory lock on a file that all users share. The kernel frees it when the last descriptor goes: the
+launcher's, and that of the sandbox's first process, so that the next trial begins after the sandbox is gone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from streamgauge.errors import CannotRunError
+
+_POLL_S = 0.1
+_SAY_EVERY_S = 10.0
+
+
+def lock_file() -> Path:
+    """The file: under /run/lock where there is such a folder for everybody, else under /tmp."""
+    folder = Path("/run/lock")
+    shared = folder.is_dir() and os.access(folder, os.W_OK)
+    return (folder if shared else Path("/tmp")) / "streamgauge-emu.lock"
+
+
+@contextmanager
+def machine_lock(say: Callable[[str], None]) -> Iterator[int]:
+    """Holds the lock; gives the descriptor. While another trial has it, `say` tells so and since when."""
+    descriptor = _open(lock_file())
+    try:
+        began, told = time.monotonic(), -_SAY_EVERY_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                waited = time.monotonic() - began
+                if waited - told >= _SAY_EVERY_S:
+                    say(
+                        f"waiting for another emu trial on this machine{_holder(descriptor)}, {waited:.0f} s so far"
+                    )
+                    told = waited
+                time.sleep(_POLL_S)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _open(file: Path) -> int:
+    # Opened for reading, which is all that flock needs: in a sticky folder the kernel may refuse to open
+    # another user's file for writing or with O_CREAT (fs.protected_regular).
+    for _ in range(100):
+        with suppress(FileNotFoundError):
+            return os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            descriptor = os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise CannotRunError(f"{file}: cannot make the lock of emu trials ({error.strerror}).") from error
+        return descriptor
+    raise CannotRunError(f"{file}: the lock of emu trials comes and goes; see who removes it.")
+
+
+def _holder(descriptor: int) -> str:
+    """`` (process N)`` as /proc/locks names it; empty if it does not."""
+    inode = os.fstat(descriptor).st_ino
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            # 1: FLOCK  ADVISORY  WRITE 4242 fe:00:12345 0 EOF
+            fields = line.split()
+            if "FLOCK" in fields and "->" not in fields and fields[5].rpartition(":")[2] == str(inode):
+                return f" (process {fields[4]})"
+    return ""

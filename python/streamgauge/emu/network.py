@@ -1,0 +1,224 @@
+"""The sandbox's network: namespaces for the two ends and the router, veths, addresses, routes, settings.
+
+Server and client sit on one layer-2 segment that runs through the emulator in the router's namespace, so
+neighbours are static and the router has no addresses. Every flow has its own pair of addresses, with a route at
+each end that names the source, so that a packet's flow is known by its addresses alone, whatever the program.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.errors import CannotRunError
+from streamgauge.systems.adapter import FlowSetup, Namespace
+
+END_INTERFACE = "eth0"
+"""Name of the interface at every end; its other end, in the router, has the end's name."""
+ROUTER = "router"
+PREFLIGHT_SERVER, PREFLIGHT_PLAYER = "10.1.255.1", "10.2.255.1"
+MOST_FLOWS = 250
+"""The flow's number is an octet of its addresses; 255 is the pre-flight's."""
+
+TIMESTAMPS_OPTION_BYTES = 12
+"""RFC 7323's option in every segment: what lies between the MSS of a route and the payload of a packet."""
+FULL_PAYLOAD = 1448
+"""Payload of a TCP packet of 1500 IP bytes with timestamps."""
+
+# Linux's defaults, written down so that a machine tuned otherwise gives the same trial.
+SYSCTLS: dict[str, str] = {
+    "net.ipv4.tcp_rmem": "4096 131072 6291456",
+    "net.ipv4.tcp_wmem": "4096 16384 4194304",
+    "net.ipv4.tcp_no_metrics_save": "1",
+    "net.ipv4.tcp_timestamps": "1",
+    "net.ipv4.tcp_sack": "1",
+    "net.ipv4.tcp_window_scaling": "1",
+    "net.ipv4.tcp_ecn": "2",
+    "net.ipv4.tcp_slow_start_after_idle": "1",
+    "net.ipv4.tcp_moderate_rcvbuf": "1",
+    "net.ipv4.tcp_mtu_probing": "0",
+    "net.ipv4.ip_local_port_range": "32768 60999",
+}
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """A flow's pair."""
+
+    server: str
+    player: str
+
+
+def addresses(index: int, *, at_router: bool) -> Addresses:
+    """The pair of the flow with that index. Its source is 10.3.* if it enters at the router."""
+    return Addresses(f"10.{3 if at_router else 1}.{index}.1", f"10.2.{index}.1")
+
+
+@dataclass
+class Network:
+    """What was built, as the record's provenance shows it."""
+
+    namespaces: list[str] = field(default_factory=list)
+    mac: dict[str, str] = field(default_factory=dict)
+    sysctls: dict[str, str] = field(default_factory=dict)
+    qdiscs: dict[str, str] = field(default_factory=dict)
+
+
+def run(command: Sequence[str], *, stdin: str | None = None) -> str:
+    """Runs a tool of the network's set-up and returns what it printed; TrialBrokenError with its words if it fails."""
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().replace("\n", "; ")
+        raise TrialBrokenError(f"the sandbox's network cannot be set up: {' '.join(command)}: {said}.")
+    return done.stdout
+
+
+def build(flows: Sequence[FlowSetup], *, engine: str) -> Network:
+    """Makes the namespaces and everything in them. `flows` have their addresses."""
+    if len(flows) > MOST_FLOWS:
+        raise CannotRunError(f"{len(flows)} flows: emu has addresses for {MOST_FLOWS}; use mode sim.")
+    ends: list[Namespace] = ["server", "client"]
+    if any(flow.at_router for flow in flows):
+        ends.append("cross")
+    network = Network(namespaces=[*ends, ROUTER])
+    for name in network.namespaces:
+        run(["ip", "netns", "add", name])
+        network.sysctls = _settings(name, engine)
+    for end in ends:
+        run(
+            [
+                "ip",
+                "-n",
+                ROUTER,
+                "link",
+                "add",
+                end,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                END_INTERFACE,
+                "netns",
+                end,
+            ]
+        )
+        for namespace, interface in ((end, END_INTERFACE), (ROUTER, end)):
+            _offloads_off(namespace, interface, engine)
+            run(["ip", "-n", namespace, "link", "set", "dev", interface, "mtu", "1500", "up"])
+        run(["ip", "-n", end, "link", "set", "dev", "lo", "up"])
+        network.mac[end] = _link(end)["address"]
+    pairs = [(flow.server_ip, flow.player_ip, flow) for flow in flows]
+    for end in ends:
+        lines: list[str] = []
+        if end != "cross":
+            own, peer = PREFLIGHT_SERVER, PREFLIGHT_PLAYER
+            own, peer = (own, peer) if end == "server" else (peer, own)
+            other = "client" if end == "server" else "server"
+            lines += _pair(own, peer, network.mac[other])
+        for server_ip, player_ip, flow in pairs:
+            sender = flow.sending_namespace
+            if end == sender:
+                lines += _pair(server_ip, player_ip, network.mac["client"], flow)
+            elif end == "client":
+                lines += _pair(player_ip, server_ip, network.mac[sender], flow)
+        run(["ip", "-n", end, "-batch", "-"], stdin="\n".join(lines) + "\n")
+        network.qdiscs[end] = _link(end)["qdisc"]
+    return network
+
+
+def _pair(own: str, peer: str, peer_mac: str, flow: FlowSetup | None = None) -> Iterable[str]:
+    """Lines of ``ip -batch`` for one address pair at one end."""
+    yield f"address add {own}/32 dev {END_INTERFACE}"
+    yield f"neighbour replace {peer} lladdr {peer_mac} dev {END_INTERFACE} nud permanent"
+    route = f"route add {peer}/32 dev {END_INTERFACE} src {own}"
+    if flow is not None:
+        tcp = tcp_settings(flow)
+        if flow.congestion_control is not None:
+            route += f" congctl {flow.congestion_control}"
+        if tcp is not None and tcp["mss"] != FULL_PAYLOAD:
+            route += f" advmss {tcp['mss'] + TIMESTAMPS_OPTION_BYTES}"
+        if tcp is not None and tcp["receive_window"] < int(SYSCTLS["net.ipv4.tcp_rmem"].split()[2]) // 2:
+            # Beside SO_RCVBUF, which a program may or may not set.
+            route += f" window {tcp['receive_window']}"
+    yield route
+
+
+def tcp_settings(flow: FlowSetup) -> Mapping[str, Any] | None:
+    """The TCP settings in the flow's plan; None if it has none."""
+    app = flow.plan["app"]
+    if isinstance(app, str):
+        return None
+    found: Mapping[str, Any] | None = next(iter(app.values())).get("tcp")
+    return found
+
+
+def inside(namespace: str, engine: str) -> list[str]:
+    """The command prefix that runs a trusted tool in a namespace."""
+    return [engine, "run-as", "--keep-privileges", "--netns", namespace, "--"]
+
+
+def _settings(namespace: str, engine: str) -> dict[str, str]:
+    """Pins what a trial depends on and reads it back."""
+    wanted = dict(SYSCTLS)
+    # An IPv6-enabled veth emits frames of its own.
+    off = ("net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6")
+    script = "".join(
+        f"[ ! -e /proc/sys/{_path(name)} ] || echo 1 > /proc/sys/{_path(name)}\n" for name in off
+    )
+    script += "".join(f"echo '{value}' > /proc/sys/{_path(name)}\n" for name, value in wanted.items())
+    script += "".join(f"echo {name} $(cat /proc/sys/{_path(name)})\n" for name in wanted)
+    said = run([*inside(namespace, engine), "/bin/sh", "-ec", script])
+    return {name: value for name, _, value in (line.partition(" ") for line in said.splitlines())}
+
+
+def _path(name: str) -> str:
+    return name.replace(".", "/")
+
+
+def _offloads_off(namespace: str, interface: str, engine: str) -> None:
+    # With them on, loss and queue limits would act on super-packets of 64 kB.
+    features = [part for name in ("tso", "gso", "gro", "tx", "rx", "sg") for part in (name, "off")]
+    run([*inside(namespace, engine), "ethtool", "-K", interface, *features])
+
+
+def _link(namespace: str) -> dict[str, Any]:
+    found = json.loads(run(["ip", "-j", "-n", namespace, "link", "show", "dev", END_INTERFACE]))
+    link: dict[str, Any] = found[0]
+    return link
+
+
+def counters(namespaces: Iterable[str], engine: str) -> dict[str, dict[str, int]]:
+    """What each namespace counts by itself: its interface's packets and bytes, and UDP, TCP and IP counters.
+
+    Names as in /proc/net/snmp and /proc/net/netstat (``Udp.RcvbufErrors``), and ``link.rx_packets`` and so on.
+    """
+    found = {}
+    for namespace in namespaces:
+        command = [*inside(namespace, engine), "cat", "/proc/net/snmp", "/proc/net/netstat", "/proc/net/dev"]
+        found[namespace] = _parse_counters(run(command))
+    return found
+
+
+def _parse_counters(text: str) -> dict[str, int]:
+    values: dict[str, int] = {}
+    lines = text.splitlines()
+    for line, below in zip(lines, lines[1:], strict=False):
+        group, _, names = line.partition(":")
+        same, _, numbers = below.partition(":")
+        if group == same and group in ("Udp", "Tcp", "Ip", "TcpExt"):
+            if not names.split()[0].lstrip("-").isdigit():
+                pairs = zip(names.split(), numbers.split(), strict=False)
+                values |= {f"{group}.{name}": int(number) for name, number in pairs}
+    for line in lines:
+        name, _, numbers = line.partition(":")
+        if name.strip() == END_INTERFACE:
+            row = [int(number) for number in numbers.split()]
+            keys = ("rx_bytes", "rx_packets", "rx_errors", "rx_dropped")
+            values |= {f"link.{key}": row[place] for place, key in enumerate(keys)}
+            keys = ("tx_bytes", "tx_packets", "tx_errors", "tx_dropped")
+            values |= {f"link.{key}": row[8 + place] for place, key in enumerate(keys)}
+    return values

@@ -1,0 +1,46 @@
+"""What the record says of a flow, for the verdict: counted from ``packets.parquet``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+DOWN, MEDIA, CROSS, DELIVERED, RETRANSMIT = 0, 0, 5, 0, 1
+"""Codes of crates/record's legend."""
+
+
+def media_delivered(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Packets and payload bytes (retransmissions left out) that the path handed to each flow's player as media or
+    cross traffic."""
+    last = len(plan["path"]["down"]) - 1
+    rows = (
+        pl.scan_parquet(directory / "packets.parquet")
+        .filter(
+            (pl.col("dir") == DOWN)
+            & (pl.col("stage") == last)
+            & (pl.col("fate") == DELIVERED)
+            & pl.col("kind").is_in([MEDIA, CROSS])
+        )
+        .group_by("flow")
+        .agg(
+            pl.len().alias("packets"),
+            pl.col("payload_bytes").filter(pl.col("flags") & RETRANSMIT == 0).sum().alias("bytes"),
+        )
+        .collect()
+    )
+    found = {row["flow"]: row for row in rows.iter_rows(named=True)}
+    none = {"packets": 0, "bytes": 0}
+    return {
+        flow["name"]: {key: int(found.get(code, none)[key]) for key in ("packets", "bytes")}
+        for code, flow in enumerate(plan["flows"])
+    }
+
+
+def first_packets(directory: Path, plan: Mapping[str, Any]) -> dict[str, float | None]:
+    """When each flow's first packet entered the path, s; None if it never sent one."""
+    rows = pl.scan_parquet(directory / "packets.parquet").group_by("flow").agg(pl.col("t_in").min()).collect()
+    found = {row["flow"]: row["t_in"] / 1e9 for row in rows.iter_rows(named=True)}
+    return {flow["name"]: found.get(code) for code, flow in enumerate(plan["flows"])}

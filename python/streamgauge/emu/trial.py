@@ -1,0 +1,229 @@
+"""The launcher's side of a trial: checks, lock, sandbox, verdict."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamgauge
+from streamgauge import errors as public_errors
+from streamgauge.emu.engine import engine
+from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.emu.job import Job, flow_setups, to_job
+from streamgauge.emu.lock import machine_lock
+from streamgauge.emu.options import EmuOptions
+from streamgauge.emu.taps import first_packets, media_delivered
+from streamgauge.emu.validity import verdict
+from streamgauge.errors import CannotRunError, StreamGaugeError
+from streamgauge.systems.adapters import check_actions, check_programs
+
+if TYPE_CHECKING:
+    from streamgauge.scenario import Scenario
+
+TOOLS = {"ip": "iproute2", "ethtool": "ethtool", "mount": "mount"}
+
+
+def run_trial(
+    scenario: Scenario,
+    plan: Mapping[str, Any],
+    seed: int,
+    directory: Path,
+    options: EmuOptions | None = None,
+) -> dict[str, Any]:
+    """Runs one trial for real and leaves packets, events, logs and, if asked for, a capture in `directory`.
+
+    Returns ``{"validity", "summary", "provenance"}`` for `streamgauge.record.finish_trial`. Raises CannotRunError
+    before anything starts if this machine cannot, MediaError if a clip cannot be had, TrialBrokenError if a
+    process of the trial died so that there is no record. Whatever happens, no process and no namespace stays.
+    """
+    options = options or EmuOptions()
+    executable = engine()
+    for program, package in TOOLS.items():
+        if shutil.which(program) is None:
+            raise CannotRunError(
+                f"{program} is missing; install it (Debian, Ubuntu: `apt-get install {package}`)."
+            )
+    options.say("preparing media")
+    setups = flow_setups(scenario, plan)
+    for setup in setups:
+        check_programs(setup)
+        check_actions(setup)
+    directory.mkdir(parents=True, exist_ok=True)
+    job = to_job(setups, plan, directory, executable, options)
+    with machine_lock(options.say) as lock:
+        began, started_at = time.monotonic(), time.time()
+        measured = _in_sandbox(job, options, lock)
+        wall_s = time.monotonic() - began
+    collected = measured.pop("collected")
+    events = _events(measured, collected, directory)
+    legend = json.dumps(_legend(plan))
+    from streamgauge import _native  # a Linux or macOS build; imported where it is needed
+
+    events_digest = _native.write_events(str(directory), json.dumps(events), legend)
+    (directory / "link-events.json").unlink(missing_ok=True)
+    for name in collected:
+        collected[name].pop("events")
+        collected[name]["congestion_control_asked"] = next(
+            setup.congestion_control for setup in setups if setup.name == name
+        )
+    measured["collected"] = collected
+    # A system that is not ours has no machine in the plan to ask.
+    measured["over_tcp"] = {setup.name: setup.parameters.get("transport") == "tcp" for setup in setups}
+    measured["link_changes"] = sum(1 for event in events if event["flow"] is None and event["t_ns"] > 0)
+    measured["media_delivered"] = media_delivered(directory, plan)
+    measured["first_packets_s"] = first_packets(directory, plan)
+    link = measured["link"]
+    return {
+        "validity": verdict(plan, measured),
+        "summary": {
+            "duration_s": link["duration_s"],
+            "duration_ns": round(link["duration_s"] * 1e9),
+            "rows": link["rows"],
+            "packets_digest": link["packets_digest"],
+            "events_digest": events_digest,
+            "balance": link["balance"],
+        },
+        "provenance": _provenance(job, measured, seed, wall_s, started_at),
+    }
+
+
+def _in_sandbox(job: Job, options: EmuOptions, lock: int) -> dict[str, Any]:
+    """Starts the sandbox with the worker in it and waits for its last word."""
+    lifeline, ours = os.pipe()
+    command = [job.engine, "sandbox", "--way", job.way, "--parent", str(os.getpid())]
+    command += ["--lifeline", str(lifeline), "--", sys.executable, "-m", "streamgauge.emu.worker"]
+    environment = {**os.environ, "PYTHONPATH": _python_path()}
+    try:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # The lock goes along, so that it is held until the sandbox's last process is gone.
+            pass_fds=(lifeline, lock),
+            # Ctrl-C is for the launcher alone: it ends the sandbox by closing the lifeline.
+            start_new_session=True,
+            env=environment,
+        ) as sandbox:
+            os.close(lifeline)
+            try:
+                return _listen(sandbox, job, options)
+            finally:
+                # Whatever the reason, nothing inside outlives this line.
+                os.close(ours)
+                ours = -1
+                sandbox.wait()
+    finally:
+        if ours >= 0:
+            os.close(ours)
+
+
+def _listen(sandbox: subprocess.Popen[str], job: Job, options: EmuOptions) -> dict[str, Any]:
+    assert sandbox.stdin is not None and sandbox.stdout is not None and sandbox.stderr is not None
+    try:
+        sandbox.stdin.write(job.to_json() + "\n")
+        sandbox.stdin.flush()
+    except BrokenPipeError:
+        pass  # it says why on stderr
+    for line in sandbox.stdout:
+        words = json.loads(line)
+        if "done" in words:
+            done: dict[str, Any] = words["done"]
+            return done
+        if "failed" in words:
+            raise _as_error(words["failed"])
+        if "say" in words:
+            options.say(words["say"])
+        elif "at_s" in words:
+            options.say(f"{words['at_s']:.0f} of {job.plan['duration'] / 1e9:.0f} s")
+    said = sandbox.stderr.read().strip()
+    code = sandbox.wait()
+    last = said.splitlines()[-1] if said else "it said nothing"
+    if code == CannotRunError.exit_status:
+        raise CannotRunError(f"{last}")
+    raise TrialBrokenError(f"the sandbox ended before the trial did (status {code}: {last}); run it again.")
+
+
+def _as_error(failed: Mapping[str, str]) -> StreamGaugeError:
+    kind = getattr(public_errors, failed["kind"], TrialBrokenError)
+    error = kind(failed["message"])
+    assert isinstance(error, StreamGaugeError)
+    return error
+
+
+def _python_path() -> str:
+    """Where the worker finds this very package."""
+    ours = str(Path(streamgauge.__file__).parent.parent)
+    before = os.environ.get("PYTHONPATH")
+    return f"{ours}{os.pathsep}{before}" if before else ours
+
+
+def _events(
+    measured: Mapping[str, Any], collected: Mapping[str, Any], directory: Path
+) -> list[dict[str, Any]]:
+    """The events of the trial: the link's changes and what the flows' processes said, in trial time."""
+    t0, duration_ns = measured["t0_monotonic_ns"], round(measured["link"]["duration_s"] * 1e9)
+    events: list[dict[str, Any]] = []
+    changes = directory / "link-events.json"
+    if changes.is_file():
+        events += json.loads(changes.read_text(encoding="utf-8"))
+    for name, found in collected.items():
+        for event in found["events"]:
+            # What was said before the start, or while processes were being ended, belongs to its nearest edge.
+            at = min(max(event["t_monotonic_ns"] - t0, 0), duration_ns)
+            events.append(
+                {"t_ns": at, "flow": name, **{key: event[key] for key in ("name", "value", "unit", "reason")}}
+            )
+    return events
+
+
+def _legend(plan: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "flow": [flow["name"] for flow in plan["flows"]],
+        "subject": [flow["role"] == "subject" for flow in plan["flows"]],
+        "stage": [
+            {"name": stage["name"], "direction": direction}
+            for direction in ("down", "up")
+            for stage in plan["path"][direction]
+        ],
+    }
+
+
+def _provenance(
+    job: Job, measured: Mapping[str, Any], seed: int, wall_s: float, started_at: float
+) -> dict[str, Any]:
+    return {
+        "streamgauge": streamgauge.__version__,
+        "host": platform.node(),
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started_at)),
+        "wall_s": wall_s,
+        "seed": seed,
+        "sandbox": job.way,
+        "emulator": measured["link_class"],
+        "network": measured["network"],
+        "processes": measured["processes"],
+        "counters": measured["counters"],
+        "t0_realtime_ns": measured["t0_realtime_ns"],
+        "systems": {
+            flow["name"]: {
+                "system": flow["system"],
+                "congestion_control_asked": flow["congestion_control"],
+                "congestion_control_used": measured["collected"][flow["name"]]["congestion_control"],
+                "player_counter": measured["collected"][flow["name"]]["received_what"] or None,
+            }
+            for flow in job.flows
+        },
+    }

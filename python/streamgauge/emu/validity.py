@@ -1,0 +1,271 @@
+"""The validity verdict: whether a trial measured what the scenario asks for. It comes before any metric.
+
+Every test has a name, the value measured and the bound it is held against; all are kept, also where they pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamgauge.emu import expectation
+
+SMALLEST_LATENESS_S, LATENESS_OF_RTT = 0.0005, 0.05
+LATE_OVER_SERVICE = 0.001
+START_S = 0.2
+CLOCK_DRIFT_S = 0.001
+STAMP_AGE_S = 0.001
+CPU_WAIT = 0.10
+"""Share of the trial that a flow's process may spend waiting for a processor."""
+PLAYER_COUNT, PLAYER_COUNT_SLACK_PACKETS = 0.01, 5
+PLAYER_BYTES, PLAYER_BYTES_SLACK = 0.02, 262_144
+"""What may lie in socket buffers, or be on its way through them, when the trial ends."""
+CBR_SENT, CBR_SLACK_PACKETS = 0.02, 2
+ACTION_S = 0.2
+
+
+@dataclass
+class Verdict:
+    """Collects tests."""
+
+    why: list[str] = field(default_factory=list)
+    bounds: dict[str, Any] = field(default_factory=dict)
+    measured: dict[str, Any] = field(default_factory=dict)
+
+    def at_most(self, name: str, value: float, bound: float, what: str) -> None:
+        """Holds `value` <= `bound`; `what` is a sentence with the places {value} and {bound}."""
+        self.measured[name], self.bounds[name] = value, bound
+        if not value <= bound:
+            self.why.append(what.format(value=_plain(value), bound=_plain(bound)))
+
+    def none_of(self, name: str, faults: Sequence[str]) -> None:
+        """Holds that there are no `faults`, each a sentence."""
+        self.measured[name], self.bounds[name] = list(faults), []
+        self.why += faults
+
+
+def _plain(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"valid", "why", "bounds", "measured"}`` from a trial's plan and what `worker` and `taps` measured."""
+    found = Verdict()
+    link = measured["link"]
+    _conservation(found, plan, link)
+    _own_losses(found, link)
+    _lateness(found, plan, link)
+    _clocks(found, link)
+    _preflight(found, measured["preflight"])
+    _witnesses(found, plan, measured)
+    _processes(found, plan, measured)
+    _starts(found, plan, measured)
+    _conditions(found, plan, measured)
+    _players(found, plan, measured)
+    found.measured |= {
+        "cpu_pressure_s": measured["pressure_s"].get("some"),
+        "emulator_class": link.get("class"),
+        "emulator_cpu_s": link.get("cpu_s"),
+    }
+    return {
+        "valid": not found.why,
+        "why": found.why,
+        "bounds": found.bounds,
+        "measured": found.measured,
+    }
+
+
+def _conservation(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, Any]) -> None:
+    """in = out + dropped + held per stage and flow; what enters and leaves the path by the rings' own counts."""
+    faults = []
+    rows = {(row["stage"], row["flow"]): row for row in link["balance"]}
+    for (stage, flow), row in rows.items():
+        for unit in ("packets", "bytes"):
+            dropped = sum(row[f"dropped_{unit}"].values())
+            missing = row[f"in_{unit}"] - row[f"out_{unit}"] - dropped - row[f"held_{unit}"]
+            if missing:
+                faults.append(f"stage {stage}, flow {flow}: {missing} {unit} unaccounted for")
+    faults += expectation.ring_counts(plan, link)
+    found.none_of("conservation", faults)
+
+
+def _own_losses(found: Verdict, link: Mapping[str, Any]) -> None:
+    for name, what in (
+        ("ring_drops", "the emulator's rings lost {value} packets"),
+        ("send_errors", "the emulator could not send {value} packets"),
+        ("slab_drops", "the emulator had no room for {value} packets"),
+        ("truncated", "{value} packets were larger than a frame: offloads are on"),
+        ("checksum_missing", "{value} packets had no checksum: offloads are on"),
+    ):
+        found.at_most(name, link[name], 0, what)
+
+
+def _lateness(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, Any]) -> None:
+    late = link["lateness_ns"]
+    bound = max(SMALLEST_LATENESS_S, LATENESS_OF_RTT * expectation.base_rtt_s(plan))
+    for name in ("p50", "p999", "max"):
+        found.measured[f"lateness_{name}_s"] = late[name] / 1e9
+    found.at_most(
+        "lateness_p99_s",
+        late["p99"] / 1e9,
+        bound,
+        "99 % of departures were late by up to {value} s (bound {bound} s)",
+    )
+    share = link["late_over_service"] / max(late["count"], 1)
+    found.at_most(
+        "late_over_service",
+        share,
+        LATE_OVER_SERVICE,
+        "a share of {value} of the packets left later than their own transmission time (bound {bound})",
+    )
+    clamped = link["clamped"]
+    found.at_most(
+        "clamped_share",
+        clamped["count"] / max(late["count"], 1),
+        LATE_OVER_SERVICE,
+        "a share of {value} of the arrivals was read too late (bound {bound})",
+    )
+    found.at_most(
+        "clamped_max_s", clamped["max_ns"] / 1e9, bound, "an arrival was read {value} s too late ({bound} s)"
+    )
+
+
+def _clocks(found: Verdict, link: Mapping[str, Any]) -> None:
+    clock = link["clock"]
+    found.at_most(
+        "clock_drift_s", abs(clock["drift_ns"]) / 1e9, CLOCK_DRIFT_S, "the clocks drifted by {value} s"
+    )
+    found.at_most("clock_steps", clock["steps"], 0, "the machine's clock was set {value} times")
+    age = clock.get("min_age_ns")
+    if age is not None:
+        found.measured["stamp_age_s"], found.bounds["stamp_age_s"] = age / 1e9, [0, STAMP_AGE_S]
+        if not 0 <= age / 1e9 <= STAMP_AGE_S:
+            found.why.append(
+                f"kernel stamps and clock disagree: the freshest packet was {age / 1e9:.6g} s old"
+            )
+
+
+def _preflight(found: Verdict, preflight: Mapping[str, Any]) -> None:
+    found.none_of("preflight", [f"pre-flight: {error}" for error in preflight["errors"]])
+    expected = preflight["expected"]
+    for key, value in preflight.items():
+        if key in expected and value is not None:
+            found.measured[f"preflight_{key}"] = value
+            found.bounds[f"preflight_{key}"] = expected[key]
+
+
+def _witnesses(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+    """The kernel's own counts at the ends against what the emulator says it delivered."""
+    found.none_of("witness", expectation.witnesses(plan, measured))
+    found.none_of("veths", expectation.veths(measured))
+    buffers = {
+        f"{end}.{name}": values.get(name, 0)
+        for end, values in measured["counters"].items()
+        for name in ("Udp.RcvbufErrors", "Udp.SndbufErrors", "Udp.InCsumErrors", "Tcp.InErrs")
+    }
+    faults = [
+        f"{where}: {count} packets lost in a host, not on the path"
+        for where, count in buffers.items()
+        if count
+    ]
+    found.none_of("host_losses", faults)
+
+
+def _processes(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+    found.none_of(
+        "deaths",
+        [
+            f"the {death['side']} of flow {death['flow']} {death['how']}, {death['at_s']:.1f} s into the trial"
+            for death in measured["deaths"]
+        ],
+    )
+    faults = [
+        f"flow {name}: {fault}"
+        for name, collected in measured["collected"].items()
+        for fault in collected["faults"]
+    ]
+    found.none_of("adapters", faults)
+    duration_s = measured["link"]["duration_s"]
+    waits = [
+        (one["waited_s"] / max(duration_s, 1e-9), f"{one['side']} of flow {one['flow']}")
+        for one in measured["processes"]
+    ]
+    share, who = max(waits, default=(0.0, "nobody"))
+    found.at_most(
+        "cpu_wait_share",
+        share,
+        CPU_WAIT,
+        f"the processor was short: the {who} spent a share of {{value}} of the trial waiting for it (bound {{bound}})",
+    )
+
+
+def _starts(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+    """When flows began. A third-party player counts from its start: what it does until its first packet is its own."""
+    started = {one["flow"]: one["started_s"] for one in measured["processes"] if not one["early"]}
+    faults, offsets = [], {}
+    for flow in plan["flows"]:
+        name, planned_s = flow["name"], flow["start"] / 1e9
+        first = measured["first_packets_s"][name]
+        if first is None:
+            faults.append(f"flow {name} never sent a packet")
+            continue
+        own = isinstance(flow["app"], str)
+        begun = started.get(name, first) if own else first
+        if not own and "cbr" in flow["app"]:
+            planned_s = expectation.first_cbr_s(flow)
+        offsets[name] = begun - planned_s
+        if not abs(offsets[name]) <= START_S:
+            faults.append(f"flow {name} started {offsets[name]:+.3f} s off its time (bound {START_S} s)")
+    found.none_of("starts", faults)
+    found.measured["start_offset_s"], found.bounds["start_offset_s"] = offsets, START_S
+    found.measured["first_packet_s"] = measured["first_packets_s"]
+
+
+def _conditions(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+    """What the scenario sets in motion must have taken effect."""
+    faults = []
+    for name, collected in measured["collected"].items():
+        asked, used = collected.get("congestion_control_asked"), collected["congestion_control"]
+        if asked is not None and used is not None and asked != used:
+            faults.append(f"flow {name} used congestion control {used}, not {asked}")
+    late = [action for action in measured["actions"] if action["late_s"] > ACTION_S]
+    faults += [f"flow {one['flow']}: {one['action']} came {one['late_s']:.3f} s late" for one in late]
+    faults += expectation.changes(plan, measured)
+    for flow in plan["flows"]:
+        if isinstance(flow["app"], dict) and "cbr" in flow["app"]:
+            wanted = expectation.cbr_packets(plan, flow, measured["link"]["duration_s"])
+            sent = expectation.entered(plan, measured["link"], flow["name"], "down")
+            found.measured[f"cbr_packets.{flow['name']}"] = sent
+            found.bounds[f"cbr_packets.{flow['name']}"] = wanted
+            if abs(sent - wanted) > CBR_SENT * wanted + CBR_SLACK_PACKETS:
+                faults.append(f"flow {flow['name']} sent {sent} packets, not {wanted:.0f}")
+    found.none_of("conditions", faults)
+
+
+def _players(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+    """A player's own counter against the taps: packets where they are packets, bytes over TCP."""
+    for flow in plan["flows"]:
+        name = flow["name"]
+        collected, delivered = measured["collected"][name], measured["media_delivered"][name]
+        packets, octets = collected["received_packets"], collected["received_bytes"]
+        if packets is not None and not expectation.over_tcp(flow, measured):
+            bound = PLAYER_COUNT * delivered["packets"] + PLAYER_COUNT_SLACK_PACKETS
+            found.at_most(
+                f"player_packets_off.{name}",
+                abs(packets - delivered["packets"]),
+                bound,
+                f"flow {name}: {collected['received_what']} are {{value}} off the {delivered['packets']} packets that "
+                "the path delivered (bound {bound})",
+            )
+        elif octets is not None:
+            # Interleaved RTP: 12 bytes of RTP and 4 of framing are no RTP payload (RFC 2326 section 10.12).
+            whole = octets + 16 * (packets or 0)
+            bound = PLAYER_BYTES * delivered["bytes"] + PLAYER_BYTES_SLACK
+            found.at_most(
+                f"player_bytes_off.{name}",
+                abs(whole - delivered["bytes"]),
+                bound,
+                f"flow {name}: {collected['received_what']} are {{value}} B off the {delivered['bytes']} B that the "
+                "path delivered (bound {bound} B)",
+            )

@@ -1,0 +1,57 @@
+"""The adapters by the name that a scenario calls them."""
+
+from __future__ import annotations
+
+import shutil
+
+from streamgauge.errors import CannotRunError
+from streamgauge.systems.adapter import Adapter, FlowSetup
+from streamgauge.systems.bulk import Bulk
+from streamgauge.systems.cbr import Cbr
+from streamgauge.systems.command import Command
+from streamgauge.systems.node import Node
+from streamgauge.systems.rtsp import Rtsp
+
+ADAPTERS: dict[str, Adapter] = {
+    "bulk": Bulk(),
+    "cbr": Cbr(),
+    "command": Command(),
+    "ping": Node(raw_sockets=True),
+    "rtp": Node(),
+    "rtsp": Rtsp(),
+}
+
+
+def adapter_for(flow: FlowSetup) -> Adapter:
+    """The flow's adapter; CannotRunError if this version has none."""
+    if flow.system not in ADAPTERS:
+        raise CannotRunError(
+            f"flow {flow.name}: system {flow.system} does not run in emu; it has {', '.join(sorted(ADAPTERS))}."
+        )
+    return ADAPTERS[flow.system]
+
+
+def check_programs(flow: FlowSetup) -> None:
+    """CannotRunError naming the first program that the flow needs and this machine lacks, and its package."""
+    adapter = adapter_for(flow)
+    for program, package in adapter.programs.items():
+        if program == "ffmpeg" and flow.parameters.get("player") != "ffmpeg":
+            continue
+        if shutil.which(program) is None:
+            raise CannotRunError(
+                f"flow {flow.name}: {program} is missing; install it (Debian, Ubuntu: `apt-get install {package}`)."
+            )
+
+
+def check_actions(flow: FlowSetup) -> None:
+    """CannotRunError if the flow is to be paused, resumed or stopped in a way that its system cannot."""
+    wanted = [action for _, action in flow.plan.get("actions", ())]
+    if flow.system in ("ping", "rtp"):
+        return
+    able = {"rtsp": ("stop",), "bulk": ("stop",), "cbr": ("stop",), "command": ("stop",)}[flow.system]
+    for action in wanted:
+        if action not in able:
+            raise CannotRunError(
+                f"flow {flow.name}: {flow.system} cannot {action} in emu (it can: {', '.join(able)}); "
+                "run the scenario in mode sim, or leave the action out."
+            )

@@ -1,0 +1,104 @@
+"""Greedy TCP by iperf3: the player asks, the server sends (iperf3's reverse mode)."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+from streamgauge.systems.adapter import Clock, Collected, FlowSetup, ProcessSpec
+from streamgauge.systems.events import event
+
+LARGEST_SOCKET_BUFFER = 212_992
+"""Linux's default net.core.rmem_max: the largest window that iperf3 may set. Above it the route limits it."""
+
+
+class Bulk:
+    """The adapter of traffic ``bulk``."""
+
+    programs: Mapping[str, str] = {"iperf3": "iperf3"}
+
+    def processes(self, flow: FlowSetup) -> list[ProcessSpec]:
+        settings = flow.app("bulk")
+        tcp: Mapping[str, Any] = settings["tcp"]
+        port = str(flow.port)
+        server = ["iperf3", "--server", "--one-off", "--bind", flow.server_ip, "--port", port, "--json"]
+        server += ["--pidfile", str(flow.out("server") / "pid")]
+        player = ["iperf3", "--client", flow.server_ip, "--bind", flow.player_ip, "--port", port, "--json"]
+        player += ["--reverse", "--interval", "1"]
+        if tcp["receive_window"] <= LARGEST_SOCKET_BUFFER:
+            player += ["--window", str(tcp["receive_window"])]
+        if settings.get("bytes") is not None:
+            player += ["--bytes", str(settings["bytes"])]
+        else:
+            # Never ends by itself within the trial: it is told to.
+            left_s = (flow.duration_ns - flow.start_ns) / 1e9
+            player += ["--time", str(int(left_s) + 60)]
+        return [
+            ProcessSpec(
+                side="server",
+                command=server,
+                namespace=flow.sending_namespace,
+                early=True,
+                ready="file or port",
+                may_end=settings.get("bytes") is not None,
+            ),
+            ProcessSpec(
+                side="player",
+                command=player,
+                namespace="client",
+                stop_signal=signal.SIGINT,
+                may_end=settings.get("bytes") is not None,
+                actions=("stop",),
+            ),
+        ]
+
+    def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
+        found = Collected()
+        result = _result(flow, "player", found)
+        if result is None:
+            return found
+        for interval in result.get("intervals", ()):
+            total = interval["sum"]
+            at = clock.started["player"] + round(total["end"] * 1e9)
+            found.events.append(
+                event(at, "goodput", total["bits_per_second"], "bit/s", "iperf3, receiver, one interval")
+            )
+        sent = _result(flow, "server", found)
+        for interval in (sent or {}).get("intervals", ()):
+            for stream in interval["streams"]:
+                at = clock.started["player"] + round(stream["end"] * 1e9)
+                for key, name, unit, factor in _STREAM:
+                    if key in stream:
+                        found.events.append(event(at, name, stream[key] * factor, unit, "iperf3, sender"))
+        end = result.get("end", {})
+        received = end.get("sum_received", {}).get("bytes")
+        if received:
+            found.received_bytes, found.received_what = int(received), "payload counted by iperf3"
+        # In reverse mode the server knows best; its own file is complete only if it ended in order.
+        used = (sent or {}).get("end", {}).get("sender_tcp_congestion") or end.get("sender_tcp_congestion")
+        found.congestion_control = used
+        return found
+
+
+# iperf3's per-interval figures of the sending socket (tcp_info), by our names.
+_STREAM = (
+    ("snd_cwnd", "congestion_window", "B", 1.0),
+    ("rtt", "round_trip_time", "s", 1e-6),
+    ("retransmits", "retransmissions", "1", 1.0),
+)
+
+
+def _result(flow: FlowSetup, side: str, found: Collected) -> dict[str, Any] | None:
+    file = flow.folder / side / "stdout.log"
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    if not text.strip():
+        found.faults.append(f"iperf3's {side} left no result")
+        return None
+    try:
+        result: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        found.faults.append(f"iperf3's {side} left a broken result ({error})")
+        return None
+    return result

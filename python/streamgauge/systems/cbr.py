@@ -1,0 +1,96 @@
+"""Constant bit rate UDP by mgen, and by our own sender where mgen has no words for it."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+from streamgauge.systems.adapter import Clock, Collected, FlowSetup, ProcessSpec
+from streamgauge.systems.events import event
+from streamgauge.systems.node import Node
+
+SMALLEST_MGEN_PAYLOAD = 28
+"""mgen's own header, in bytes of UDP payload over IPv4."""
+
+_RECEIVED = re.compile(r" RECV .* seq>(\d+) .* size>(\d+)")
+
+
+class Cbr:
+    """The adapter of traffic ``cbr``."""
+
+    programs: Mapping[str, str] = {"mgen": "mgen"}
+
+    def processes(self, flow: FlowSetup) -> list[ProcessSpec]:
+        settings = flow.app("cbr")
+        if not speaks_mgen(flow):
+            return Node().processes(flow)
+        log = str(flow.out("player") / "mgen.log")
+        player = ProcessSpec(
+            side="player",
+            command=["mgen", "flush", "event", f"LISTEN UDP {flow.port}", "output", log],
+            namespace="client",
+            early=True,
+            ready="file or port",
+        )
+        end = stopped_at(flow.plan, flow.duration_ns)
+        windows = settings["windows"] or [[flow.start_ns, end]]
+        sender = ["mgen"]
+        for number, (on, off) in enumerate(windows, 1):
+            # A window that the flow's start or end cuts short.
+            on, off = max(on, flow.start_ns), min(off, end)
+            if on >= off:
+                continue
+            pattern = f"PERIODIC [{settings['packets_per_s']:g} {settings['payload_bytes']}]"
+            target = f"SRC {flow.port + 1} DST {flow.player_ip}/{flow.port}"
+            sender += ["event", f"{_since_start(on, flow)} ON {number} UDP {target} {pattern}"]
+            sender += ["event", f"{_since_start(off, flow)} OFF {number}"]
+        sender += ["output", str(flow.out("server") / "mgen.log")]
+        server = ProcessSpec(
+            side="server",
+            command=sender,
+            namespace=flow.sending_namespace,
+            stop_signal=signal.SIGINT,
+            may_end=True,
+            actions=("stop",),
+        )
+        return [player, server]
+
+    def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
+        if not speaks_mgen(flow):
+            return Node().collect(flow, clock)
+        found = Collected()
+        log = flow.out("player") / "mgen.log"
+        if not log.is_file():
+            found.faults.append("mgen's receiver left no log")
+            return found
+        received = [
+            match
+            for line in log.open(encoding="utf-8", errors="replace")
+            if (match := _RECEIVED.search(line))
+        ]
+        found.received_packets = len(received)
+        found.received_bytes = sum(int(match[2]) for match in received)
+        found.received_what = "messages logged by mgen"
+        at = clock.t0_monotonic_ns + flow.duration_ns
+        found.events.append(event(at, "packets_received", len(received), "1", "mgen, whole flow"))
+        found.events.append(
+            event(at, "bytes_received", found.received_bytes, "B", "mgen, UDP payload, whole flow")
+        )
+        return found
+
+
+def stopped_at(plan: Mapping[str, Any], duration_ns: int) -> int:
+    """When a flow is stopped, or the trial ends, in ns."""
+    return min([duration_ns, *(at for at, action in plan.get("actions", ()) if action == "stop")])
+
+
+def speaks_mgen(flow: FlowSetup) -> bool:
+    """True if mgen can send this flow: no bursts, and room for its header in every packet."""
+    settings = flow.app("cbr")
+    return bool(settings["burst"] == 1 and settings["payload_bytes"] >= SMALLEST_MGEN_PAYLOAD)
+
+
+def _since_start(at_ns: int, flow: FlowSetup) -> str:
+    return f"{(at_ns - flow.start_ns) / 1e9:.6f}"

@@ -1,0 +1,88 @@
+"""Our own machines on real sockets, by ``streamgauge-engine node``: the same code as in sim."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from streamgauge.systems.adapter import EVENTS_FILE, Clock, Collected, FlowSetup, ProcessSpec, Side
+from streamgauge.systems.events import read_events
+
+
+class Node:
+    """The adapter of every machine that we wrote: ``rtp``, ``ping``, and ``cbr`` where mgen cannot serve."""
+
+    programs: Mapping[str, str] = {}
+
+    def __init__(self, *, raw_sockets: bool = False) -> None:
+        #: ICMP echo wants a raw socket, which only the sandbox's own user may open.
+        self._raw_sockets = raw_sockets
+
+    def processes(self, flow: FlowSetup) -> list[ProcessSpec]:
+        return [self._process(flow, "player"), self._process(flow, "server")]
+
+    def _process(self, flow: FlowSetup, side: Side) -> ProcessSpec:
+        config = {
+            "plan": flow.trial,
+            "flow": flow.name,
+            "side": side,
+            "server_ip": flow.server_ip,
+            "player_ip": flow.player_ip,
+            "port": flow.port,
+            "priority": None,
+        }
+        file = flow.out(side) / "node.json"
+        file.write_text(json.dumps(config), encoding="utf-8")
+        file.chmod(0o644)
+        return ProcessSpec(
+            side=side,
+            command=[str(flow.engine), "node", "--config", str(file)],
+            namespace=flow.sending_namespace if side == "server" else "client",
+            early=True,
+            ready="line",
+            control=True,
+            trusted=self._raw_sockets,
+            may_end=True,
+            # The machine reads its actions from the plan.
+            actions=("pause", "resume", "stop"),
+        )
+
+    def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
+        found = Collected()
+        sides: tuple[Side, Side] = ("server", "player")
+        for side in sides:
+            said = flow.out(side) / "stdout.log"
+            if not said.is_file():
+                continue
+            stopped = _split(said, flow.out(side) / EVENTS_FILE)
+            found.events += read_events(
+                flow.out(side) / EVENTS_FILE, t0_monotonic_ns=clock.t0_monotonic_ns, faults=found.faults
+            )
+            stats: Mapping[str, Any] = (stopped or {}).get("stats") or {}
+            if stopped is None:
+                found.faults.append(f"the {side} ended without saying what it had done")
+            elif side == "server":
+                found.congestion_control = stats.get("congestion_control")
+            else:
+                found.received_packets = stats.get("received_packets")
+                found.received_bytes = stats.get("received_bytes")
+                found.received_what = "what our player read from its sockets"
+        return found
+
+
+def _split(said: Path, events: Path) -> dict[str, Any] | None:
+    """Moves the events among a node's lines to the events file and returns its last word."""
+    stopped: dict[str, Any] | None = None
+    kept = []
+    for line in said.read_text(encoding="utf-8", errors="replace").splitlines():
+        if not line.startswith("{") or not line.endswith("}"):
+            continue
+        said_line = json.loads(line)
+        if said_line.get("event") == "stopped":
+            stopped = said_line
+        elif "name" in said_line:
+            kept.append(line)
+    events.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    return stopped
