@@ -36,7 +36,7 @@ impl Weather {
 }
 
 fn weather() -> impl Strategy<Value = Weather> {
-    (0u64..150, 0u64..150, 0u64..150, any::<u64>()).prop_map(|(loss, late, twice, seed)| Weather {
+    (0u64..300, 0u64..200, 0u64..200, any::<u64>()).prop_map(|(loss, late, twice, seed)| Weather {
         loss,
         late,
         twice,

@@ -152,12 +152,16 @@ fn proportional_rate_reduction_halves_smoothly() {
     let mut pair = pair(Config { delayed_ack: Duration::ZERO, initial_window: 40, ..reno() })
         .with_script(drop_data(&[0]));
     pair.serve(400 * MSS);
-    pair.run();
+    pair.run_until(at(55));
     // 40 in flight, 39 duplicates: the first two let out a new segment each, the rest about one for two.
     let flight = sent_at(&pair, 50);
     assert_eq!(flight[..3], [40, 41, 0]);
     assert!((20..=22).contains(&flight.len()), "{flight:?}");
-    // Never a burst: one or none for an acknowledgement, and no gap of more than three of them.
+    // By the end of recovery what is in flight has come down to the threshold.
+    let stats = pair.tcp(Server).stats();
+    assert_eq!((stats.retransmits, stats.recoveries, stats.ssthresh), (1, 1, u64::from(20 * MSS)));
+    assert_eq!(stats.in_flight, u64::from(20 * MSS));
+    pair.run();
     assert_eq!(pair.tcp(Server).stats().retransmits, 1);
 }
 
@@ -185,6 +189,21 @@ fn a_lost_tail_waits_for_the_timer() {
     assert_eq!((stats.timeouts, stats.retransmits, stats.recoveries), (1, 1, 0));
     // The window had not grown: five segments never filled it.
     assert_eq!(stats.ssthresh, u64::from(5 * MSS));
+}
+
+#[test]
+fn retransmitting_the_oldest_segment_restarts_the_timer() {
+    // The first is lost, the others arrive so late that their SACKs come 5 ms before the timer would expire.
+    let mut first = true;
+    let mut pair = pair(reno()).with_script(move |seen| match (seen.segment.payload.is_empty(), seen.at) {
+        (false, now) if now == at(30) && std::mem::take(&mut first) => Verdict::Drop,
+        (false, now) if now == at(30) => Verdict::Late(ms(195)),
+        _ => Verdict::Deliver,
+    });
+    pair.serve(10 * MSS);
+    pair.run();
+    let stats = pair.tcp(Server).stats();
+    assert_eq!((stats.retransmits, stats.recoveries, stats.timeouts), (1, 1, 0));
 }
 
 #[test]

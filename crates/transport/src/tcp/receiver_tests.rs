@@ -132,3 +132,18 @@ fn overlapping_segments_count_each_byte_once() {
     assert!(r.receive(at, 200, &Chunk::filler(50), false, RTO));
     assert_eq!((r.next(), r.readable()), (250, 249));
 }
+
+#[test]
+fn the_window_opens_again_only_by_a_worthwhile_step() {
+    let mut r = receiver();
+    for n in 0..100 {
+        arrive(&mut r, n);
+    }
+    assert_eq!(r.acknowledge(), 0);
+    assert_eq!(r.read(60).map(|chunk| chunk.len()), Some(60));
+    assert!(!r.ack_due());
+    assert_eq!(r.acknowledge(), 0);
+    r.read(40);
+    assert!(r.ack_due());
+    assert_eq!(r.acknowledge(), 100);
+}
