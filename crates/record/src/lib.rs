@@ -2,7 +2,7 @@
 //!
 //! [`PacketWriter`] turns a path's fates and the [`Classifier`]'s findings into `packets.parquet`,
 //! [`write_events`] what the machines say into `events.parquet`. [`verify`] reads a record back and recomputes
-//! its digests.
+//! its digests. [`PcapngWriter`] keeps the packets themselves.
 
 mod balance;
 mod canonical;
@@ -14,6 +14,7 @@ mod file;
 mod frame;
 mod legend;
 mod packets;
+mod pcapng;
 mod sender;
 mod verify;
 
@@ -27,6 +28,7 @@ pub use file::{EVENTS_FILE, PACKETS_FILE, TRIAL_FILE};
 pub use frame::{Frame, flow_hash, parse_frame};
 pub use legend::{FlowEntry, Legend, OTHER, StageEntry, cause_name, direction_name, kind_name, outcome_name};
 pub use packets::{Compression, PacketWriter, PacketsSummary};
+pub use pcapng::{InterfaceId, PacketDirection, PcapngWriter};
 pub use sender::PacketSender;
 pub use verify::{
     FileFooter, TRIAL_SCHEMA, Verified, VerifiedTrial, footer, trial_digest, verify, verify_events,

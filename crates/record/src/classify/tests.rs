@@ -1,1 +1,226 @@
+use proptest::prelude::*;
 
+use super::*;
+
+const SUBJECT: FlowId = FlowId(0);
+const RIVAL: FlowId = FlowId(1);
+const ACK: u8 = 16;
+
+fn classifier() -> Classifier {
+    Classifier::new(&[true, false])
+}
+
+fn tcp(seq: u32, flags: u8, payload: &[u8]) -> Headers<'_> {
+    Headers {
+        transport: Transport::Tcp { seq, ack: 0, flags },
+        payload_bytes: payload.len() as u32,
+        payload_head: payload,
+    }
+}
+
+fn udp(payload: &[u8]) -> Headers<'_> {
+    Headers { transport: Transport::Udp, payload_bytes: payload.len() as u32, payload_head: payload }
+}
+
+fn rtp(seq: u16, ssrc: u32) -> Vec<u8> {
+    let mut packet = vec![0x80, 96];
+    packet.extend(seq.to_be_bytes());
+    packet.extend([0; 4]);
+    packet.extend(ssrc.to_be_bytes());
+    packet.extend([7; 100]);
+    packet
+}
+
+/// A receiver report without blocks.
+const RTCP: [u8; 8] = [0x80, 201, 0, 1, 0, 0, 0, 9];
+
+fn kind_of(headers: &Headers<'_>) -> PacketKind {
+    classifier().classify(SUBJECT, Direction::Down, 1, headers).kind
+}
+
+fn again(c: &mut Classifier, connection: u32, headers: &Headers<'_>) -> bool {
+    c.classify(SUBJECT, Direction::Down, connection, headers).flags & packet_flags::RETRANSMIT != 0
+}
+
+#[test]
+fn payload_is_named_by_role() {
+    for headers in [tcp(1, ACK, b"abc"), udp(b"abc"), udp(&rtp(1, 1))] {
+        let mut c = classifier();
+        assert_eq!(c.classify(SUBJECT, Direction::Down, 1, &headers).kind, PacketKind::Media);
+        assert_eq!(c.classify(RIVAL, Direction::Down, 1, &headers).kind, PacketKind::Cross);
+        assert_eq!(c.classify(FlowId::OTHER, Direction::Down, 1, &headers).kind, PacketKind::Other);
+    }
+}
+
+#[test]
+fn tcp_control_is_signalling_and_the_rest_without_payload_acknowledges() {
+    assert_eq!(kind_of(&tcp(1, tcp::SYN, b"")), PacketKind::Signalling);
+    assert_eq!(kind_of(&tcp(1, tcp::SYN | ACK, b"")), PacketKind::Signalling);
+    assert_eq!(kind_of(&tcp(1, tcp::FIN | ACK, b"")), PacketKind::Signalling);
+    assert_eq!(kind_of(&tcp(1, tcp::RST, b"")), PacketKind::Signalling);
+    assert_eq!(kind_of(&tcp(1, ACK, b"")), PacketKind::Ack);
+    // The last data of a connection often carries its FIN: it is payload all the same.
+    assert_eq!(kind_of(&tcp(1, tcp::FIN | ACK, b"data")), PacketKind::Media);
+}
+
+#[test]
+fn rtsp_text_is_signalling_in_either_role() {
+    for text in [
+        &b"RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n"[..],
+        b"DESCRIBE rtsp://10.1.0.1/a RTSP/1.0\r\nCSeq: 2\r\n\r\n",
+        b"PLAY rtsp://10.1.0.1/a RTSP/2.0\r\n",
+        b"SETUP rtsp://10.1.0.1/cut-short-before-the-line-en",
+    ] {
+        assert_eq!(kind_of(&tcp(1, ACK, text)), PacketKind::Signalling);
+        let rival = classifier().classify(RIVAL, Direction::Up, 1, &tcp(1, ACK, text));
+        assert_eq!(rival.kind, PacketKind::Signalling);
+    }
+    assert_eq!(kind_of(&tcp(1, ACK, b"PLAY with me\r\nRTSP/1.0")), PacketKind::Media);
+    assert_eq!(kind_of(&tcp(1, ACK, b"GET /a.mp4 HTTP/1.1\r\n")), PacketKind::Media);
+}
+
+#[test]
+fn interleaved_frames_are_media_unless_all_of_it_is_rtcp() {
+    let frame = |channel: u8, inner: &[u8]| {
+        let mut bytes = vec![b'$', channel];
+        bytes.extend((inner.len() as u16).to_be_bytes());
+        bytes.extend(inner);
+        bytes
+    };
+    let media = frame(0, &rtp(77, 5));
+    let info = classifier().classify(SUBJECT, Direction::Down, 1, &tcp(4_000, ACK, &media));
+    assert_eq!((info.kind, info.seq), (PacketKind::Media, Some(4_000)));
+    assert_eq!(kind_of(&tcp(1, ACK, &frame(1, &RTCP))), PacketKind::Rtcp);
+    assert_eq!(kind_of(&tcp(1, ACK, &[frame(1, &RTCP), media].concat())), PacketKind::Media);
+}
+
+#[test]
+fn rtcp_is_told_from_rtp_by_its_type() {
+    assert_eq!(kind_of(&udp(&RTCP)), PacketKind::Rtcp);
+    let mut c = classifier();
+    // Marker bit set: 96 + 128 = 224 is above RTCP's types.
+    let mut marked = rtp(5, 1);
+    marked[1] |= 0x80;
+    let info = c.classify(SUBJECT, Direction::Down, 1, &udp(&marked));
+    assert_eq!((info.kind, info.seq), (PacketKind::Media, Some(5)));
+    // Says that it is longer than the datagram.
+    let mut longer = RTCP;
+    longer[3] = 200;
+    assert_eq!(kind_of(&udp(&longer)), PacketKind::Media);
+}
+
+#[test]
+fn probes_and_others() {
+    let echo = Headers { transport: Transport::IcmpEcho { seq: 3 }, payload_bytes: 56, payload_head: &[] };
+    let info = classifier().classify(RIVAL, Direction::Down, 0, &echo);
+    assert_eq!((info.kind, info.seq, info.payload_bytes), (PacketKind::Probe, Some(3), 56));
+    let other = Headers { transport: Transport::Other, ..echo };
+    assert_eq!(classifier().classify(FlowId::OTHER, Direction::Up, 0, &other).kind, PacketKind::Other);
+    // A code that no plan has is counted with "other" rather than with a flow.
+    assert_eq!(classifier().classify(FlowId(9), Direction::Up, 0, &udp(b"x")).kind, PacketKind::Other);
+}
+
+#[test]
+fn tcp_bytes_sent_again_are_retransmissions() {
+    let mut c = classifier();
+    assert!(!again(&mut c, 1, &tcp(99, tcp::SYN, b"")));
+    assert!(again(&mut c, 1, &tcp(99, tcp::SYN, b"")), "the SYN again");
+    assert!(!again(&mut c, 1, &tcp(100, ACK, &[0; 10])));
+    assert!(!again(&mut c, 1, &tcp(110, ACK, &[0; 10])));
+    assert!(again(&mut c, 1, &tcp(100, ACK, &[0; 10])));
+    assert!(again(&mut c, 1, &tcp(115, ACK, &[0; 10])), "partly new");
+    assert!(!again(&mut c, 1, &tcp(125, ACK, &[0; 1])), "the new part counted");
+    assert!(!again(&mut c, 1, &tcp(126, tcp::FIN | ACK, b"")));
+    assert!(again(&mut c, 1, &tcp(126, tcp::FIN | ACK, b"")), "the FIN again");
+    assert!(!again(&mut c, 1, &tcp(126, ACK, b"")), "an acknowledgement sends nothing");
+    assert!(!again(&mut c, 1, &tcp(5_000_000, tcp::SYN, b"")), "the ports used anew");
+    assert!(!again(&mut c, 1, &tcp(5_000_001, ACK, &[0; 10])));
+}
+
+#[test]
+fn directions_flows_and_connections_are_apart() {
+    let mut c = classifier();
+    let data = tcp(100, ACK, &[0; 10]);
+    assert!(!again(&mut c, 1, &data));
+    assert!(!again(&mut c, 2, &data));
+    assert_eq!(c.classify(SUBJECT, Direction::Up, 1, &data).flags, 0);
+    assert_eq!(c.classify(RIVAL, Direction::Down, 1, &data).flags, 0);
+    assert!(again(&mut c, 1, &data));
+    assert!(again(&mut c, 2, &data));
+}
+
+#[test]
+fn rtp_numbers_sent_again_are_retransmissions() {
+    let mut c = classifier();
+    let mut send = |seq, ssrc| again(&mut c, 1, &udp(&rtp(seq, ssrc)));
+    assert!(!send(65_534, 1));
+    assert!(!send(65_535, 1));
+    assert!(!send(1, 1), "past the wrap, leaving one out");
+    assert!(!send(0, 1), "late, but for the first time");
+    assert!(send(65_535, 1));
+    assert!(send(0, 1));
+    assert!(!send(0, 2), "another source");
+    assert!(!send(30_000, 1), "a source that began anew");
+    assert!(!send(29_999, 1));
+}
+
+/// The truth about a sender of whole segments, kept without sequence arithmetic.
+#[derive(Default)]
+struct Sent(std::collections::HashSet<u64>);
+
+proptest! {
+    /// Whatever is sent again out of the last two windows is seen, across the wrap of sequence space.
+    #[test]
+    fn tcp_agrees_with_a_set(start in any::<u32>(), steps in proptest::collection::vec((0u64..40, 1u64..3), 1..300)) {
+        let mut c = classifier();
+        let (mut next, mut sent) = (0u64, Sent::default());
+        for (back, segments) in steps {
+            let first = next.saturating_sub(if back < 8 { back } else { 0 });
+            for segment in first..first + segments {
+                let seq = start.wrapping_add((segment * 1_448) as u32);
+                let expected = !sent.0.insert(segment);
+                prop_assert_eq!(again(&mut c, 1, &tcp(seq, ACK, &[0; 1_448])), expected);
+                next = next.max(segment + 1);
+            }
+        }
+    }
+
+    /// The same for RTP.
+    #[test]
+    fn rtp_agrees_with_a_set(start in any::<u16>(), steps in proptest::collection::vec((0u64..600, 0u64..30), 1..300)) {
+        let mut c = classifier();
+        let (mut next, mut sent) = (1u64, Sent::default());
+        for (back, skip) in steps {
+            let number = if back < 500 { (next + skip).saturating_sub(back) } else { next + skip };
+            let expected = !sent.0.insert(number);
+            prop_assert_eq!(again(&mut c, 1, &udp(&rtp(start.wrapping_add(number as u16), 1))), expected);
+            next = next.max(number + 1);
+        }
+    }
+
+    /// Any headers are taken.
+    #[test]
+    fn takes_anything(
+        packets in proptest::collection::vec(
+            (any::<u16>(), any::<bool>(), any::<u32>(), 0u8..4, any::<u32>(), any::<u8>(), any::<u32>(),
+             proptest::collection::vec(any::<u8>(), 0..64)),
+            0..50,
+        ),
+    ) {
+        let mut c = classifier();
+        for (flow, up, connection, transport, seq, flags, payload_bytes, head) in packets {
+            let transport = match transport {
+                0 => Transport::Tcp { seq, ack: 0, flags },
+                1 => Transport::Udp,
+                2 => Transport::IcmpEcho { seq: seq as u16 },
+                _ => Transport::Other,
+            };
+            let direction = if up { Direction::Up } else { Direction::Down };
+            let headers = Headers { transport, payload_bytes, payload_head: &head };
+            let info = c.classify(FlowId(flow), direction, connection, &headers);
+            prop_assert_eq!(info.payload_bytes, payload_bytes);
+            let is_tcp = matches!(transport, Transport::Tcp { .. });
+            prop_assert!(info.seq.is_some() || !is_tcp);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Random rows, and a directory to write them to.
+#![allow(dead_code)] // not every test uses all of it
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+use streamgauge_base::{
+    Cause, Direction, Ecn, Fate, FlowId, Instant, Item, Outcome, PacketId, PacketInfo, PacketKind,
+    QueueDepth, StageId,
+};
+use streamgauge_record::{Compression, FlowEntry, Legend, PacketWriter, PacketsSummary, StageEntry};
+
+pub type Row = (Fate, PacketInfo, Direction);
+
+pub fn legend() -> Legend {
+    let stage = |name: &str, direction| StageEntry { name: name.into(), direction };
+    let flow = |name: &str, subject| FlowEntry { name: name.into(), subject };
+    Legend {
+        flows: vec![flow("video", true), flow("ftp", false)],
+        stages: vec![
+            stage("bottleneck", Direction::Down),
+            stage("delay", Direction::Down),
+            stage("wire", Direction::Up),
+        ],
+    }
+}
+
+/// A packet that crossed the bottleneck.
+pub fn row(id: u64) -> Row {
+    let item = Item {
+        id: PacketId(id),
+        bytes: 1514,
+        ip_bytes: 1500,
+        hash: 1,
+        flow: FlowId(0),
+        copy: 0,
+        ecn: Ecn::NotEct,
+    };
+    let fate = Fate {
+        item,
+        stage: StageId(0),
+        t_in: Instant::from_nanos(id * 12_112_000),
+        t_out: Some(Instant::from_nanos((id + 1) * 12_112_000)),
+        outcome: Outcome::Delivered,
+        cause: Cause::None,
+        queue: QueueDepth { bytes: 3028, packets: 2 },
+        marked: false,
+    };
+    let info = PacketInfo { kind: PacketKind::Media, flags: 0, payload_bytes: 1448, seq: Some(id as u32) };
+    (fate, info, Direction::Down)
+}
+
+/// Any row that the legend can explain, extremes of every column included.
+pub fn any_row() -> impl Strategy<Value = Row> {
+    let item = (any::<u64>(), any::<u32>(), any::<u32>(), 0u16..3, any::<u8>(), 0u8..4).prop_map(
+        |(id, bytes, ip_bytes, flow, copy, ecn)| Item {
+            id: PacketId(id),
+            bytes,
+            ip_bytes,
+            hash: 0,
+            flow: if flow == 2 { FlowId::OTHER } else { FlowId(flow) },
+            copy,
+            ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)],
+        },
+    );
+    let time = 0..=i64::MAX as u64;
+    let fate = (item, 0u8..3, time.clone(), time, 0u8..3, 0u8..4, any::<(u32, u32, bool)>()).prop_map(
+        |(item, stage, t_in, t_out, outcome, cause, (bytes, packets, marked))| Fate {
+            item,
+            stage: StageId(stage),
+            t_in: Instant::from_nanos(t_in),
+            t_out: (outcome == 0).then_some(Instant::from_nanos(t_out)),
+            outcome: [Outcome::Delivered, Outcome::Dropped, Outcome::Held][usize::from(outcome)],
+            cause: [Cause::None, Cause::QueueFull, Cause::RandomLoss, Cause::Aqm][usize::from(cause)],
+            queue: QueueDepth { bytes, packets },
+            marked,
+        },
+    );
+    let kind = prop_oneof![Just(PacketKind::Media), Just(PacketKind::Ack), Just(PacketKind::Other)];
+    let info = (kind, 0u8..2, any::<u32>(), any::<Option<u32>>())
+        .prop_map(|(kind, flags, payload_bytes, seq)| PacketInfo { kind, flags, payload_bytes, seq });
+    (fate, info, any::<bool>())
+        .prop_map(|(fate, info, up)| (fate, info, if up { Direction::Up } else { Direction::Down }))
+}
+
+/// The file of these rows, in memory.
+pub fn encode(rows: &[Row], legend: &Legend, compression: Compression) -> (Vec<u8>, PacketsSummary) {
+    let mut file = Vec::new();
+    let mut writer = PacketWriter::new(&mut file, Path::new("packets.parquet"), legend, compression).unwrap();
+    for (fate, info, direction) in rows {
+        writer.row(fate, info, *direction).unwrap();
+    }
+    let summary = writer.finish().unwrap();
+    (file, summary)
+}
+
+/// A directory of this test's own, gone with it.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("streamgauge-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Names in it, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
