@@ -29,8 +29,8 @@ def print_result(result: CampaignResult, mutants: Sequence[MutantResult] | None)
     groups: dict[tuple[str, Mode], list[Outcome]] = {}
     for outcome in result.outcomes:
         groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome)
-    if groups:
-        console.print(_flows(groups))
+    for (scenario, mode), outcomes in groups.items():
+        _print_flows(console, scenario, mode, outcomes)
     for (scenario, mode), outcomes in groups.items():
         invalid = [outcome for outcome in outcomes if not outcome.valid]
         if invalid:
@@ -48,24 +48,23 @@ def print_result(result: CampaignResult, mutants: Sequence[MutantResult] | None)
     _line(console, f"{ran}; records in {result.out}; 'streamgauge report {result.out}' draws them")
 
 
-def _flows(groups: dict[tuple[str, Mode], list[Outcome]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("scenario", overflow="fold")
-    table.add_column("mode")
-    table.add_column("flow")
-    for column in ("throughput", "goodput", "loss", "valid/n"):
+def _print_flows(console: Console, scenario: str, mode: Mode, outcomes: Sequence[Outcome]) -> None:
+    usable = [outcome.metrics for outcome in outcomes if outcome.valid and outcome.metrics is not None]
+    layer = f", {usable[0].layer} bytes" if usable else ""
+    _line(console, f"[b]{scenario}[/b] {mode}, {len(usable)} of {len(outcomes)} trials valid{layer}")
+    if not usable:
+        return
+    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("  flow", no_wrap=True)
+    for column in ("throughput", "goodput", "loss"):
         table.add_column(column, justify="right", no_wrap=True)
-    for (scenario, mode), outcomes in groups.items():
-        usable = [outcome.metrics for outcome in outcomes if outcome.valid and outcome.metrics is not None]
-        count = f"{len(usable)}/{len(outcomes)}"
-        if not usable:
-            table.add_row(scenario, mode, "", "", "", "", count)
-        for row, name in enumerate(usable[0].flows if usable else ()):
-            cells = []
-            for metric, percent in (("throughput", False), ("goodput", False), ("loss", True)):
-                cells.append(_cell(interval([one.value(metric, name) for one in usable]), percent))
-            table.add_row(scenario if row == 0 else "", mode if row == 0 else "", name, *cells, count)
-    return table
+    for name in usable[0].flows:
+        cells = [
+            _cell(interval([one.value(metric, name) for one in usable]), metric == "loss")
+            for metric in ("throughput", "goodput", "loss")
+        ]
+        table.add_row(f"  {name}", *cells)
+    console.print(table)
 
 
 def _cell(found: Interval, percent: bool) -> str:
