@@ -160,7 +160,22 @@ def say(value: float, dimension: Dimension, digits: int = 3) -> str:
     return f"{text} {unit}".rstrip()
 
 
+def say_with(value: float, half: float, dimension: Dimension, digits: int = 3) -> str:
+    """``245 ± 1.2 kbit/s``: a canonical value with the half-width of its interval, to the same decimals."""
+    scale, unit = pick_unit(value, dimension)
+    text = number(value / scale, digits)
+    width = number(half / scale, 2)
+    decimals = len(width.partition(".")[2])
+    if decimals > len(text.partition(".")[2]):
+        text = f"{value / scale:.{min(decimals, 3)}f}"
+    return f"{text} ± {width} {unit}".rstrip()
+
+
 def say_interval(low: float, high: float, dimension: Dimension, digits: int = 3) -> str:
     """``[low, high] unit`` with one unit for both ends."""
     scale, unit = pick_unit(max(abs(low), abs(high)), dimension)
-    return f"[{number(low / scale, digits)}, {number(high / scale, digits)}] {unit}".rstrip()
+    low, high = low / scale, high / scale
+    # More digits where the ends would read the same.
+    while digits < 6 and low != high and number(low, digits) == number(high, digits):
+        digits += 1
+    return f"[{number(low, digits)}, {number(high, digits)}] {unit}".rstrip()

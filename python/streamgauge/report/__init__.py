@@ -1,0 +1,40 @@
+"""The report: one self-contained page, its figures as SVG, PNG or PDF too, the answer in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from streamgauge.checks import CheckResult
+from streamgauge.report.answer import answer_text
+from streamgauge.report.build import build
+from streamgauge.report.chart import Figure, save
+from streamgauge.report.figures import for_entry
+from streamgauge.report.model import Entry, LoadedTrial, gather, load
+
+__all__ = [
+    "Entry",
+    "Figure",
+    "LoadedTrial",
+    "answer",
+    "build",
+    "for_entry",
+    "gather",
+    "load",
+    "save",
+    "write_report",
+]
+
+
+def write_report(directory: Path, out: Path, *, checks: Sequence[CheckResult] | None = None) -> Path:
+    """Writes the report of every trial below `directory` to `out`; see `build`."""
+    return build(directory, out, checks=checks)
+
+
+def answer(source: Path | Iterable[LoadedTrial], *, checks: Sequence[CheckResult] | None = None) -> str:
+    """The answers in plain words, for a terminal: each question once, then a line a scenario.
+
+    Raises:
+        RecordError: if a folder is given that holds no trial.
+    """
+    return answer_text(gather(load(source) if isinstance(source, Path) else source, checks))

@@ -1,0 +1,348 @@
+"""The report: one page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from streamgauge import __version__
+from streamgauge.checks import CheckResult
+from streamgauge.checks.evaluate import match_published
+from streamgauge.metrics import METRICS, Interval
+from streamgauge.metrics.dimension import say, say_interval
+from streamgauge.report import figures, words
+from streamgauge.report.answer import Answer, answer, basis, summary
+from streamgauge.report.chart import THEMES, Figure
+from streamgauge.report.drawing import path_drawing
+from streamgauge.report.families import Cell, tables
+from streamgauge.report.model import Entry, Group, LoadedTrial, gather, load
+
+FLOW_COLUMNS = {
+    "throughput": "sent",
+    "receiver_rate": "received",
+    "goodput": "goodput",
+    "loss": "lost",
+    "packet_size": "mean packet",
+    "queue_delay": "time in bottleneck",
+    "rtt": "round-trip time",
+}
+"""Columns of the table of flows."""
+
+
+def build(
+    source: Path | Iterable[LoadedTrial], out: Path, *, checks: Sequence[CheckResult] | None = None
+) -> Path:
+    """Writes the report of a folder of trials, or of trials in memory, as one HTML file.
+
+    Args:
+        source: a folder with trials anywhere below it, or the trials.
+        out: the file to write; it appears whole or not at all.
+        checks: verdicts, if the caller has them; otherwise all checks are judged anew.
+
+    Raises:
+        RecordError: if there is no trial.
+    """
+    entries = gather(load(source) if isinstance(source, Path) else source, checks)
+    page = render(entries)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        Path(name).chmod(0o644)
+        Path(name).replace(out)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return out
+
+
+def render(entries: Sequence[Entry]) -> str:
+    """The page as text."""
+    import vl_convert
+
+    templates = resources.files("streamgauge.report") / "templates"
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (templates / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals["figure"] = _figure
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return environment.get_template("report.html.j2").render(
+        version=__version__,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        style=Markup((templates / "report.css").read_text(encoding="utf-8")),
+        script=Markup((templates / "report.js").read_text(encoding="utf-8")),
+        # In a function of its own: the bundle declares thousands of short names.
+        bundle=Markup("(() => {" + bundle + "})();").replace("</script", "<\\/script"),
+        themes=Markup(json.dumps(THEMES)),
+        questions=_questions(entries),
+        sections=[_section(entry) for entry in entries],
+        checks=[_check(check, entry) for entry in entries for check in entry.checks],
+        counts=_counts(entries),
+        tables=tables(entries),
+        provenance=_provenance(entries),
+        trials=sum(len(group.trials) for entry in entries for group in entry.groups),
+        invalid=sum(len(group.trials) - len(group.valid) for entry in entries for group in entry.groups),
+    )
+
+
+def _figure(figure: Figure) -> Markup:
+    """A figure's place in the page, with its data."""
+    data = figure.to_json().replace("</", "<\\/")
+    return Markup(
+        '<figure id="{id}"><div class="chart" role="img" aria-label="{title}"></div>'
+        "<figcaption><b>{title}.</b> {caption}</figcaption>"
+        '<script type="application/json">'
+    ).format(id=figure.id, title=figure.title, caption=figure.caption) + Markup(data + "</script></figure>")
+
+
+def _questions(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Questions in order, each with the answers of the scenarios that ask it."""
+    asked: dict[str, list[tuple[Entry, Answer]]] = {}
+    for entry in entries:
+        found = answer(entry)
+        asked.setdefault(found.question, []).append((entry, found))
+    return [
+        {
+            "question": question,
+            "summary": summary([entry for entry, _ in found]),
+            "answers": [
+                {"id": entry.id, "text": " ".join(one.sentences), "basis": one.basis} for entry, one in found
+            ],
+        }
+        for question, found in asked.items()
+    ]
+
+
+def _section(entry: Entry) -> dict[str, Any]:
+    source = entry.source
+    cited = ""
+    if source:
+        section = f", section {source['section']}" if source.get("section") else ""
+        shows = f" ({', '.join(source['shows'])})" if source.get("shows") else ""
+        cited = f"{source.get('paper', '')}{section}{shows}"
+    return {
+        "id": entry.id,
+        "slug": entry.id.replace("/", "-"),
+        "title": entry.scenario.get("title") or entry.id,
+        "cited": cited,
+        "path": words.path_words(entry.plan),
+        "drawing": Markup(path_drawing(entry)),
+        "measured": words.measure_words(entry),
+        "assumed": _assumed(entry),
+        "answer": answer(entry),
+        "in_words": words.flows_words(entry),
+        "flows": _flows(entry),
+        "columns": list(FLOW_COLUMNS.values()),
+        "agreement": _agreement(entry),
+        "checks": [_check(check, entry) for check in entry.checks],
+        "figures": figures.for_entry(entry),
+        "validity": [_validity(group) for group in entry.groups],
+    }
+
+
+def _assumed(entry: Entry) -> list[str]:
+    found = []
+    for address, assumed in (entry.scenario.get("assumed") or {}).items():
+        values = assumed.get("try", []) if isinstance(assumed, Mapping) else assumed
+        why = f": {assumed['why']}" if isinstance(assumed, Mapping) and assumed.get("why") else ""
+        found.append(f"{address} (else {', '.join(map(str, values))}){why}")
+    return found
+
+
+def _cell(found: Interval | None, metric: str) -> Cell:
+    if found is None:
+        return Cell("–")
+    dimension = METRICS[metric].dimension
+    text = say(found.mean, dimension)
+    if found.no_variation:
+        return Cell(text, "no variation")
+    if found.low is None or found.high is None:
+        return Cell(text)
+    return Cell(text, say_interval(found.low, found.high, dimension))
+
+
+def _flows(entry: Entry) -> list[dict[str, Any]]:
+    rows = []
+    names = dict.fromkeys(name for group in entry.groups if group.shown for name in group.shown.flows)
+    for name in names:
+        for group in entry.groups:
+            if group.shown is None or name not in group.shown.flows:
+                continue
+            info = group.shown.flows[name].info
+            rows.append(
+                {
+                    "name": name,
+                    "role": info.role,
+                    "mode": group.mode,
+                    "n": len(group.valid),
+                    "cells": [_cell(group.over(metric, name), metric) for metric in FLOW_COLUMNS],
+                }
+            )
+    return rows
+
+
+def _agreement(entry: Entry) -> list[str]:
+    """Simulation beside emulation in words, for each subject."""
+    sim, emu = entry.group("sim"), entry.group("emu")
+    if sim is None or emu is None:
+        return []
+    said = []
+    for name in entry.names("subject"):
+        a, b = sim.over("receiver_rate", name), emu.over("receiver_rate", name)
+        p, q = sim.over("loss", name), emu.over("loss", name)
+        if a is None or b is None or not b.mean:
+            continue
+        share = 100 * (a.mean / b.mean - 1)
+        text = (
+            f"{name}: simulation receives {abs(share):.1f} % {'more' if share > 0 else 'less'} than emulation"
+        )
+        if p is not None and q is not None:
+            text += f" and loses {100 * p.mean:.2f} % where emulation loses {100 * q.mean:.2f} %"
+        if sim.shown and emu.shown and sim.shown.flows[name].info.ours != emu.shown.flows[name].info.ours:
+            text += "; in simulation our own model stands in for the real system"
+        said.append(text + ".")
+    return said
+
+
+def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
+    matched = match_published(check.values, check.published)
+    beside = [
+        {
+            "name": "" if key == "value" else key,
+            "published": str(text),
+            "ours": matched[key].words() if key in matched else "",
+        }
+        for key, text in check.published.items()
+    ]
+    return {
+        "id": check.id,
+        "scenario": entry.id,
+        "slug": entry.id.replace("/", "-"),
+        "mode": check.mode,
+        "verdict": check.verdict,
+        "mark": {"pass": "✓", "fail": "✗", "inconclusive": "?"}[check.verdict],
+        "title": check.title or "",
+        "that": check.that,
+        "why": check.why,
+        "published": beside,
+        "measured": check.measured.words() if check.measured else "–",
+        "n": check.n,
+        "invalid": check.invalid,
+        "origin": check.origin,
+        "strict": check.strict,
+        "note": check.note or "",
+        "differs": check.differs or "",
+    }
+
+
+def _counts(entries: Sequence[Entry]) -> dict[str, int]:
+    found = {"pass": 0, "fail": 0, "inconclusive": 0}
+    for entry in entries:
+        for check in entry.checks:
+            found[check.verdict] += 1
+    return found
+
+
+def _validity(group: Group) -> dict[str, Any]:
+    """Verdicts of a group's trials; their measured numbers as rows, trials as columns."""
+    names: dict[str, None] = {}
+    bounds: dict[str, Any] = {}
+    for trial in group.trials:
+        names |= dict.fromkeys(trial.validity.get("measured") or {})
+        names |= dict.fromkeys(trial.validity.get("bounds") or {})
+        bounds |= trial.validity.get("bounds") or {}
+    return {
+        "mode": group.mode,
+        "basis": basis(group),
+        "valid": len(group.valid),
+        "all": len(group.trials),
+        "trials": [
+            {"seed": trial.seed, "valid": trial.valid, "why": "; ".join(trial.why)} for trial in group.trials
+        ],
+        "rows": [
+            {
+                "name": _label(name),
+                "bound": _number(name, bounds.get(name)),
+                "cells": [
+                    _number(name, (trial.validity.get("measured") or {}).get(name)) for trial in group.trials
+                ],
+            }
+            for name in names
+        ],
+    }
+
+
+_SUFFIXES = {
+    "_s": (1e3, "ms"), "_ns": (1e-6, "ms"), "_bps": (1e-3, "kbit/s"), "_percent": (1.0, "%"),
+    "_bytes": (1.0, "B"), "_packets": (1.0, "packets"),
+}  # fmt: skip
+
+
+def _label(name: str) -> str:
+    for suffix in _SUFFIXES:
+        if name.endswith(suffix):
+            name = name.removesuffix(suffix)
+            break
+    return name.replace("_", " ")
+
+
+def _number(name: str, value: Any) -> str:
+    """A number of the validity verdict with the unit that its key ends in."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        for suffix, (scale, unit) in _SUFFIXES.items():
+            if name.endswith(suffix):
+                return f"{value * scale:.4g} {unit}"
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_number(str(key), inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(_number(name, inner) for inner in value) or "none"
+    return str(value)
+
+
+def _provenance(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+    """Every fact of the trials' provenance with the values it takes; times are summed up."""
+    facts: dict[str, dict[str, int]] = {}
+
+    def add(prefix: str, data: Mapping[str, Any]) -> None:
+        for key, value in data.items():
+            name = f"{prefix}{key}"
+            if isinstance(value, Mapping):
+                add(f"{name}.", value)
+            else:
+                text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+                counted = facts.setdefault(name, {})
+                counted[text] = counted.get(text, 0) + 1
+
+    for entry in entries:
+        for group in entry.groups:
+            for trial in group.trials:
+                add("", trial.provenance)
+                model = trial.header.get("model_version")
+                if model is not None:
+                    add("", {"model_version": model})
+    rows = []
+    for name, values in facts.items():
+        if len(values) <= 3:
+            rows.append((name, "; ".join(values)))
+        else:
+            rows.append((name, f"{min(values)} to {max(values)} ({len(values)} values)"))
+    return rows

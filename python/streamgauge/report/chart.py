@@ -1,0 +1,196 @@
+"""How figures look, and how they are written: one description each, drawn interactively by the page, and by
+`save` as SVG, PNG or PDF.
+
+Lines differ in dash and bars in lightness besides colour (Okabe and Ito's palette), so that figures survive
+printing in grey.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (4, 4), (1, 3))
+WIDTH = 860
+"""Width of a figure, all its columns together, in CSS pixels."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: a Vega-Lite description without its data, and the data as columns and rows."""
+
+    id: str
+    title: str
+    caption: str
+    spec: Mapping[str, Any]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def vega_lite(self, theme: str = "light") -> dict[str, Any]:
+        """The whole Vega-Lite specification."""
+        values = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        return {**self.spec, "data": {"values": values}, "config": THEMES[theme]}
+
+    def to_json(self) -> str:
+        """For the page, which joins columns, rows and theme itself."""
+        found = {"spec": self.spec, "columns": self.columns, "rows": self.rows}
+        return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+
+
+def save(figure: Figure, file: Path, *, scale: float = 2.0) -> Path:
+    """Writes a figure as SVG, PNG or PDF, by the file's suffix. `scale` is for PNG.
+
+    Raises:
+        ValueError: for another suffix.
+    """
+    import vl_convert
+
+    spec = figure.vega_lite()
+    match file.suffix:
+        case ".svg":
+            file.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+        case ".png":
+            file.write_bytes(vl_convert.vegalite_to_png(spec, scale=scale))
+        case ".pdf":
+            file.write_bytes(vl_convert.vegalite_to_pdf(spec))
+        case suffix:
+            raise ValueError(f"a figure is written as .svg, .png or .pdf, not {suffix!r}")
+    return file
+
+
+_DATA = alt.NamedData(name="source")
+"""Stands for a figure's rows until it is drawn."""
+
+
+def _theme(ink: str, faint: str) -> dict[str, Any]:
+    font = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
+    return {
+        "font": font,
+        "background": None,
+        "view": {"stroke": faint},
+        "axis": {
+            "labelColor": ink, "titleColor": ink, "gridColor": faint, "domainColor": ink, "tickColor": ink,
+            "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 12, "gridOpacity": 0.6,
+        },
+        "header": {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "labelFontWeight": "bold"},
+        "legend": {
+            "labelColor": ink, "titleColor": ink, "orient": "top", "title": None, "labelFontSize": 12,
+            "symbolStrokeWidth": 2.5, "symbolSize": 260, "labelLimit": 400, "columnPadding": 18,
+        },
+        "title": {"color": ink},
+        "text": {"color": ink},
+        "rule": {"color": ink},
+        "line": {"strokeWidth": 1.7, "strokeCap": "butt"},
+    }  # fmt: skip
+
+
+THEMES = {"light": _theme("#1b1b1b", "#d9d9d9"), "dark": _theme("#e8e8e8", "#454a50")}
+
+
+def bars(
+    id_: str, title: str, caption: str, rows: Sequence[tuple[Any, ...]], *, y: str, kinds: Sequence[str]
+) -> Figure:
+    classes = list(dict.fromkeys(row[0] for row in rows))
+    panels = list(dict.fromkeys(row[3] for row in rows))
+    # From dark to light, so that bars tell apart in grey too.
+    colours = [
+        "#444444" if kind == "published" else (BLUE, ORANGE, GREEN)[i % 3] for i, kind in enumerate(kinds)
+    ]
+    base = alt.Chart(_DATA).encode(
+        x=alt.X("c:N", sort=classes, title=None, axis=alt.Axis(labelAngle=0, labelLimit=160)),
+        xOffset=alt.XOffset("k:N", sort=list(kinds)),
+        y=alt.Y("v:Q", title=y, scale=alt.Scale(zero=True)),
+    )
+    bars = base.mark_bar().encode(
+        color=alt.Color("k:N", sort=list(kinds), scale=alt.Scale(domain=list(kinds), range=colours)),
+        tooltip=[
+            alt.Tooltip("c:N", title="class"), alt.Tooltip("k:N", title="what"), alt.Tooltip("v:Q", title=y),
+        ],
+    )  # fmt: skip
+    whiskers = (
+        base.mark_rule(strokeWidth=1.4)
+        .encode(y=alt.Y("lo:Q", title=y), y2="hi:Q")
+        .transform_filter("isValid(datum.lo) && datum.hi > datum.lo")
+    )
+    width = min(WIDTH / max(1, len(panels)) - 60, 60 + 90 * len(classes))
+    chart: Any = alt.layer(bars, whiskers).properties(width=width, height=210)
+    if len(panels) > 1:
+        chart = chart.facet(column=alt.Column("p:N", sort=panels, title=None), spacing=40).resolve_scale(
+            y="independent"
+        )
+    return Figure(id_, title, caption, spec_of(chart), ("c", "v", "k", "p", "lo", "hi"), tuple(rows))
+
+
+def lines(
+    id_: str,
+    title: str,
+    caption: str,
+    rows: Sequence[tuple[Any, ...]],
+    *,
+    y: str,
+    series: Sequence[str],
+    colours: Sequence[str],
+    facets: Sequence[str] = ("",),
+    height: int,
+    x: str = "time, s",
+    end: float | None = None,
+) -> Figure:
+    """Lines over time: one a series, a row of panels a facet, a column a mode. Rows are (t, value, series,
+    facet, mode); the axis ends at `end`, by default at the last point."""
+    modes = list(dict.fromkeys(row[4] for row in rows))
+    palette = [
+        "#777777" if name == "capacity" else colours[i % len(colours)] for i, name in enumerate(series)
+    ]
+    dashes = [
+        [1, 0] if name == "capacity" else list(DASHES[i % len(DASHES)]) for i, name in enumerate(series)
+    ]
+    width = WIDTH - 90 if len(modes) < 2 else (WIDTH - 110) / len(modes)
+    right = max((row[0] for row in rows), default=1) if end is None else end
+    # A little room, so that a line at the top (a limit, a capacity) does not hide in the frame.
+    top = 1.06 * max((row[1] for row in rows), default=1) or 1
+    ticks = alt.Axis(tickCount=8)
+    coloured = alt.Scale(domain=list(series), range=palette)
+    dashed = alt.Scale(domain=list(series), range=dashes)
+    chart: Any = (
+        alt.Chart(_DATA)
+        .mark_line(interpolate="linear", clip=True)
+        .encode(
+            x=alt.X("t:Q", title=x, scale=alt.Scale(domain=[0, right], nice=False), axis=ticks),
+            y=alt.Y("v:Q", title=y, scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=5)),
+            color=alt.Color("s:N", sort=list(series), scale=coloured),
+            strokeDash=alt.StrokeDash("s:N", sort=list(series), scale=dashed),
+            tooltip=[
+                alt.Tooltip("s:N", title="what"), alt.Tooltip("t:Q", title=x), alt.Tooltip("v:Q", title=y),
+            ],
+        )
+        .properties(width=width, height=height)
+    )  # fmt: skip
+    facet: dict[str, Any] = {}
+    if len(facets) > 1:
+        facet["row"] = alt.Row(
+            "f:N",
+            sort=list(facets),
+            title=None,
+            header=alt.Header(labelAngle=0, labelOrient="top", labelAnchor="start"),
+        )
+    if len(modes) > 1:
+        facet["column"] = alt.Column("m:N", sort=modes, title=None)
+    if facet:
+        chart = chart.facet(**facet, spacing=14)
+        if len(facets) > 1:
+            chart = chart.resolve_axis(x="shared")
+    return Figure(id_, title, caption, spec_of(chart), ("t", "v", "s", "f", "m"), tuple(rows))
+
+
+def spec_of(chart: Any) -> dict[str, Any]:
+    with alt.data_transformers.enable(consolidate_datasets=False):
+        spec: dict[str, Any] = chart.to_dict()
+    spec.pop("config", None)
+    return spec

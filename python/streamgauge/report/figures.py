@@ -1,0 +1,371 @@
+"""A scenario's figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from streamgauge.metrics import METRICS, TrialMetrics
+from streamgauge.metrics.dimension import (
+    DATA,
+    PACKET_RATE,
+    PACKET_SIZE,
+    PACKETS,
+    PERCENT,
+    RATE,
+    TIME,
+    Dimension,
+)
+from streamgauge.metrics.frame import DOWN
+from streamgauge.metrics.result import Series
+from streamgauge.report.chart import BLUE, COLOURS, ORANGE, SKY, VERMILION, Figure, bars, lines, spec_of
+from streamgauge.report.model import Entry
+
+MAX_POINTS = 240
+"""Most points of a line: more would not be seen at the width of a page."""
+
+PLOTTED: dict[Dimension, tuple[float, str]] = {
+    RATE: (1e3, "kbit/s"),
+    DATA: (8e3, "kB"),
+    TIME: (1e-3, "ms"),
+    PERCENT: (0.01, "%"),
+    PACKETS: (1.0, "packets"),
+    PACKET_RATE: (1.0, "packets/s"),
+    PACKET_SIZE: (8.0, "B"),
+}
+"""The unit in which each dimension is drawn: (canonical units in one, name)."""
+
+
+_RATES = {"throughput", "sender_rate", "receiver_rate", "loss_rate"}
+
+
+def for_entry(entry: Entry) -> list[Figure]:
+    """A scenario's figures: what was sent, received and lost; who shared; the queue; round-trip times; and
+    what the scenario itself asks for."""
+    shown = [(group.mode, group.shown) for group in entry.groups if group.shown is not None]
+    if not shown:
+        return []
+    slug = entry.id.replace("/", "-")
+    made = [_sent_received_lost(entry, shown, slug), _shares(entry, shown, slug), _queue(shown, slug)]
+    made.append(_round_trips(shown, slug))
+    for i, wanted in enumerate(entry.scenario.get("figures") or []):
+        # Unless it stands for a figure of the paper, one of the rates would repeat the first.
+        if (
+            wanted.get("draw") == "series"
+            and not wanted.get("like")
+            and set(wanted.get("of") or ()) <= _RATES
+        ):
+            continue
+        made.append(_asked(wanted, shown, f"{slug}-asked-{i}"))
+    return [figure for figure in made if figure is not None]
+
+
+Shown = Sequence[tuple[str, TrialMetrics]]
+
+
+def _sent_received_lost(entry: Entry, shown: Shown, slug: str) -> Figure | None:
+    wanted = {"sender_rate": "sent", "receiver_rate": "received", "loss_rate": "lost"}
+    flows = [name for name, flow in shown[0][1].flows.items() if not flow.info.is_ping]
+    rows = [
+        (t, value, label, flow, mode)
+        for mode, trial in shown
+        for flow in flows
+        for metric, label in wanted.items()
+        for t, value in points(trial, trial.flows[flow].series[metric], 1e3)
+    ]
+    layer = {"ip": "IP bytes", "ethernet": "Ethernet bytes", "payload": "payload bytes"}[shown[0][1].layer]
+    return lines(
+        slug + "-rates",
+        "Sent, received and lost, by flow",
+        f"Rates by flow, in {layer}. {_drawn(shown)}",
+        rows,
+        y=f"kbit/s ({layer})",
+        series=list(wanted.values()),
+        colours=(BLUE, ORANGE, VERMILION),
+        facets=flows,
+        height=max(90, 150 - 20 * max(0, len(flows) - 2)),
+        end=_end(shown),
+    )
+
+
+def _shares(entry: Entry, shown: Shown, slug: str) -> Figure | None:
+    flows = [name for name, flow in shown[0][1].flows.items() if not flow.info.is_ping]
+    if len(flows) < 2:
+        return None
+    rows = [
+        (t, value, flow, "", mode)
+        for mode, trial in shown
+        for flow in flows
+        for t, value in points(trial, trial.flows[flow].series["receiver_rate"], 1e3)
+    ]
+    for mode, trial in shown:
+        rows += [(t, value, "capacity", "", mode) for t, value in _capacity(trial)]
+    return lines(
+        slug + "-shares",
+        "Who got the link",
+        "Received rate of each flow beside the bottleneck's rate, which counts Ethernet bytes. "
+        + _drawn(shown),
+        rows,
+        y="received, kbit/s",
+        series=[*flows, *(["capacity"] if any(row[2] == "capacity" for row in rows) else [])],
+        colours=COLOURS,
+        height=190,
+        end=_end(shown),
+    )
+
+
+def _capacity(trial: TrialMetrics) -> list[tuple[float, float]]:
+    """The down bottleneck's rate as the corners of a step line, in kbit/s."""
+    stage = next((s.info for s in trial.stages.values() if s.info.direction == DOWN), None)
+    if stage is None:
+        return []
+    rate, end = stage.settings.get("rate") or {}, float(trial.grid.edges_ns[-1]) / 1e9
+    if "constant" in rate:
+        steps = [(0.0, float(rate["constant"]))]
+    elif "steps" in rate:
+        steps = [(float(at) / 1e9, float(bps)) for at, bps in rate["steps"]]
+    elif "square" in rate:
+        half = float(rate["square"]["period"]) / 2e9
+        values = float(rate["square"]["first"]), float(rate["square"]["second"])
+        steps = [(i * half, values[i % 2]) for i in range(math.ceil(end / half))]
+    else:
+        return []
+    ends = [*(at for at, _ in steps[1:]), end]
+    corners = zip(steps, ends, strict=True)
+    return [(_round(t), _round(bps / 1e3)) for (at, bps), to in corners for t in (at, to) if at <= end]
+
+
+def _queue(shown: Shown, slug: str) -> Figure | None:
+    rows: list[tuple[Any, ...]] = []
+    limits = set()
+    labels = {label for _, trial in shown for label in trial.stages}
+    main = "bottleneck" if "bottleneck" in labels else min(labels, default="")
+    by_packets = any(
+        "packets" in (trial.stages[main].info.settings.get("queue") or {}).get("droptail", {})
+        for _, trial in shown
+        if main in trial.stages
+    )
+    metric, scale, unit = ("queue_packets", 1.0, "packets") if by_packets else ("queue", 8e3, "kB")
+    for mode, trial in shown:
+        if main not in trial.stages:
+            continue
+        series = trial.stages[main].series[metric]
+        rows += [(t, value, "mean in sample", "", mode) for t, value in points(trial, series, scale)]
+        rows += [(t, value, "most in sample", "", mode) for t, value in peaks(trial, series, scale)]
+        limit = (trial.stages[main].info.settings.get("queue") or {}).get("droptail", {})
+        size = limit.get("packets") if by_packets else limit["bytes"] / 1e3 if "bytes" in limit else None
+        if size is not None:
+            end = _round(float(trial.grid.edges_ns[-1]) / 1e9)
+            rows += [(0.0, size, "limit", "", mode), (end, size, "limit", "", mode)]
+            limits.add(size)
+    if not rows:
+        return None
+    return lines(
+        slug + "-queue",
+        "Queue at the bottleneck",
+        f"What waits at the bottleneck, the packet being sent included. {_drawn(shown)}",
+        rows,
+        y=f"queue, {unit}",
+        series=["mean in sample", "most in sample", *(["limit"] if limits else [])],
+        colours=(BLUE, SKY, VERMILION),
+        height=150,
+        end=_end(shown),
+    )
+
+
+def _round_trips(shown: Shown, slug: str) -> Figure | None:
+    sources: dict[str, str | None] = {}
+    rows: list[tuple[Any, ...]] = []
+    for mode, trial in shown:
+        for name, flow in trial.flows.items():
+            series = flow.series.get("rtt")
+            if series is not None and flow.rtt_source is not None:
+                sources[name] = flow.rtt_source
+                rows += [(t, value, name, "", mode) for t, value in points(trial, series, 1e-3)]
+    if not rows:
+        return None
+    told = {
+        "probe": "by ICMP echo",
+        "event": "as its machine reports it",
+        "path": "as the time its packets take through the path both ways, hosts' time left out",
+    }
+    how = "; ".join(f"{name} {told[source]}" for name, source in sources.items() if source)
+    return lines(
+        slug + "-rtt",
+        "Round-trip time",
+        f"Mean round-trip time in each sample: {how}. {_drawn(shown)}",
+        rows,
+        y="round-trip time, ms",
+        series=list(sources),
+        colours=COLOURS,
+        height=150,
+        end=_end(shown),
+    )
+
+
+def _asked(wanted: Mapping[str, Any], shown: Shown, id_: str) -> Figure | None:
+    """A figure that the scenario declares: series, bars, cdf or scatter. Tables stand elsewhere."""
+    metrics = [str(name) for name in wanted.get("of") or [] if str(name) in METRICS]
+    kind, by = wanted.get("draw"), wanted.get("by", "flow")
+    if not metrics or kind == "table":
+        return None
+    scale, unit = PLOTTED.get(METRICS[metrics[0]].dimension, (1.0, ""))
+    like = f" In the form of {wanted['like']}." if wanted.get("like") else ""
+    names = [METRICS[name].title for name in metrics]
+    title = str(wanted.get("title") or f"{' and '.join(names)}{' by flow' if by == 'flow' else ''}")
+    found: list[tuple[str, str, str, str, Series, TrialMetrics]] = []
+    for mode, trial in shown:
+        subjects: Mapping[str, Any] = trial.stages if by == "stage" else trial.flows
+        for subject in subjects if metrics != ["jain"] else [""]:
+            if subject in trial.flows and trial.flows[subject].info.is_ping and metrics != ["rtt"]:
+                continue
+            for name, label in zip(metrics, names, strict=True):
+                try:
+                    found.append((mode, subject, name, label, trial.series(name, subject), trial))
+                except KeyError:
+                    continue
+    if not found:
+        return None
+    subjects_found = list(dict.fromkeys(one[1] for one in found))
+    if kind == "series":
+        rows = [
+            (t, value, label, subject, mode)
+            for mode, subject, _, label, series, trial in found
+            for t, value in points(trial, series, scale)
+        ]
+        return lines(
+            id_, title, _drawn(shown) + like, rows, y=unit or names[0], series=names,
+            colours=(BLUE, ORANGE, *COLOURS[1:]), facets=subjects_found, height=130, end=_end(shown),
+        )  # fmt: skip
+    if kind == "cdf":
+        rows = []
+        for mode, subject, _, label, series, trial in found:
+            values = np.sort(series.samples()[trial.grid.slice()])
+            values = values[np.isfinite(values)]
+            for share in np.linspace(0, 1, min(len(values), 100)) if len(values) else ():
+                rows.append(
+                    (
+                        _round(float(np.quantile(values, share)) / scale),
+                        _round(float(share)),
+                        label,
+                        subject,
+                        mode,
+                    )
+                )
+        return lines(
+            id_, title, "Share of samples at or below." + like, rows, x=unit or names[0],
+            y="share of samples", series=names, colours=COLOURS, facets=subjects_found, height=130,
+        )  # fmt: skip
+    if kind == "scatter" and len(metrics) == 2:
+        return _scatter(id_, title, like, metrics, found)
+    if kind == "bars":
+        heights: list[tuple[Any, ...]] = [
+            (f"{subject or 'all'}", _round(series.value(trial.grid.slice()) / scale), label, mode, None, None)
+            for mode, subject, _, label, series, trial in found
+        ]
+        return bars(id_, title, "Means over the window." + like, heights, y=unit or names[0], kinds=names)
+    return None
+
+
+def _scatter(
+    id_: str,
+    title: str,
+    like: str,
+    metrics: list[str],
+    found: list[tuple[str, str, str, str, Series, TrialMetrics]],
+) -> Figure:
+    by_subject: dict[tuple[str, str], dict[str, tuple[Series, TrialMetrics]]] = {}
+    for mode, subject, name, _, series, trial in found:
+        by_subject.setdefault((mode, subject), {})[name] = (series, trial)
+    axes = [PLOTTED.get(METRICS[name].dimension, (1.0, "")) for name in metrics]
+    rows = []
+    for (mode, subject), pair in by_subject.items():
+        if len(pair) < 2:
+            continue
+        part = pair[metrics[0]][1].grid.slice()
+        columns = [
+            pair[name][0].samples()[part] / scale for name, (scale, _) in zip(metrics, axes, strict=True)
+        ]
+        for x, y in zip(*columns, strict=True):
+            if np.isfinite(x) and np.isfinite(y):
+                rows.append((_round(float(x)), _round(float(y)), subject, mode))
+    titles = [f"{METRICS[name].title}, {unit}" for name, (_, unit) in zip(metrics, axes, strict=True)]
+    subjects = list(dict.fromkeys(row[2] for row in rows))
+    chart = (
+        alt.Chart(alt.NamedData(name="source"))
+        .mark_point(filled=False, size=26)
+        .encode(
+            x=alt.X("x:Q", title=titles[0]),
+            y=alt.Y("y:Q", title=titles[1]),
+            color=alt.Color("s:N", scale=alt.Scale(domain=subjects, range=list(COLOURS[: len(subjects)]))),
+            shape=alt.Shape("s:N", scale=alt.Scale(domain=subjects)),
+        )
+        .properties(width=420, height=300)
+    )
+    return Figure(id_, title, "One point a sample." + like, spec_of(chart), ("x", "y", "s", "m"), tuple(rows))
+
+
+def _drawn(shown: Shown) -> str:
+    seeds = ", ".join(f"{mode} seed {trial.seed}" for mode, trial in shown)
+    thinned = [_merge(trial) for _, trial in shown]
+    text = f"One trial is drawn ({seeds})."
+    if max(thinned) > 1:
+        sample = f"{shown[0][1].grid.sample_s:g} s"
+        text += (
+            f" {max(thinned)} samples of {sample} make one point, to keep the page small; the tables use all."
+        )
+    return text
+
+
+def _end(shown: Shown) -> float:
+    """When the longest of the trials ended, in s."""
+    return _round(max(float(trial.grid.edges_ns[-1]) for _, trial in shown) / 1e9, 6)
+
+
+def _merge(trial: TrialMetrics) -> int:
+    """How many samples make one point."""
+    return math.ceil(len(trial.grid) / MAX_POINTS)
+
+
+def points(trial: TrialMetrics, series: Series, scale: float) -> list[tuple[float, float]]:
+    """A series as (time in s, value / scale), at the middle of each sample.
+
+    Longer than `MAX_POINTS`, neighbouring samples are merged: the value of several samples is exact, a ratio
+    of sums. Samples with nothing to measure are left out.
+    """
+    found = []
+    edges = trial.grid.edges_ns / 1e9
+    for part, middle in _parts(trial, edges):
+        total = series.denominator is None
+        value = float(np.mean(series.numerator[part])) if total else series.value(part)
+        if np.isfinite(value):
+            found.append((middle, _round(value / scale)))
+    return found
+
+
+def peaks(trial: TrialMetrics, series: Series, scale: float) -> list[tuple[float, float]]:
+    """The greatest value in each point's samples."""
+    edges = trial.grid.edges_ns / 1e9
+    found = ((middle, series.extreme(part, highest=True)) for part, middle in _parts(trial, edges))
+    return [(middle, _round(value / scale)) for middle, value in found if np.isfinite(value)]
+
+
+def _parts(trial: TrialMetrics, edges: Any) -> list[tuple[slice, float]]:
+    # A sliver left at either end by the window's bounds would show as a spike or a gap.
+    step = _merge(trial)
+    usual = float(np.median(np.diff(edges))) if len(edges) > 1 else 0.0
+    parts = []
+    for i in range(0, len(edges) - 1, step):
+        to = min(i + step, len(edges) - 1)
+        if edges[to] - edges[i] >= 0.5 * usual:
+            parts.append((slice(i, to), _round(float(edges[i] + edges[to]) / 2, 6)))
+    return parts
+
+
+def _round(value: float, digits: int = 4) -> float:
+    """To so many significant digits: enough to draw, and it keeps the page small."""
+    return float(f"{value:.{digits}g}")

@@ -1,0 +1,236 @@
+"""What a report is made of: trials, gathered by scenario and mode."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
+from streamgauge.errors import RecordError, StreamGaugeError
+from streamgauge.metrics import METRICS, Interval, TrialMetrics, interval
+from streamgauge.metrics.compute import compute
+from streamgauge.metrics.dimension import say, say_with
+
+
+@dataclass(frozen=True)
+class LoadedTrial:
+    """One trial: `header` is trial.json; `metrics` is None if the trial left nothing to measure."""
+
+    header: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    metrics: TrialMetrics | None
+    directory: Path | None = None
+
+    @property
+    def scenario(self) -> str:
+        """The scenario's id."""
+        found = self.header.get("scenario") or {}
+        return str(found.get("id", "") if isinstance(found, Mapping) else found)
+
+    @property
+    def mode(self) -> str:
+        """``sim`` or ``emu``."""
+        return str(self.header.get("mode", ""))
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return int(self.header.get("seed", 0))
+
+    @property
+    def validity(self) -> Mapping[str, Any]:
+        """The verdict with its bounds and measured values."""
+        return self.header.get("validity") or {}
+
+    @property
+    def valid(self) -> bool:
+        """Whether it may be averaged in."""
+        return bool(self.validity.get("valid", True)) and self.metrics is not None
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """Why it is not valid."""
+        return tuple(str(reason) for reason in self.validity.get("why") or ())
+
+
+@dataclass(frozen=True)
+class Group:
+    """The trials of one scenario in one mode."""
+
+    scenario: str
+    mode: str
+    trials: tuple[LoadedTrial, ...]
+
+    @cached_property
+    def valid(self) -> list[TrialMetrics]:
+        """Metrics of the valid trials, by seed."""
+        return [trial.metrics for trial in self.trials if trial.valid and trial.metrics is not None]
+
+    @property
+    def shown(self) -> TrialMetrics | None:
+        """The trial whose time series is drawn: the valid one with the lowest seed."""
+        return self.valid[0] if self.valid else None
+
+    def over(
+        self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
+    ) -> Interval | None:
+        """A metric's mean and interval over the valid trials; None if no trial has it."""
+        return self.over_each(lambda trial: trial.value(metric, subject, begin_s, end_s))
+
+    def over_each(self, measure: Callable[[TrialMetrics], float]) -> Interval | None:
+        """Mean and interval of anything measured per trial; trials that have no value are left out."""
+        values = []
+        for trial in self.valid:
+            try:
+                value = measure(trial)
+            except (KeyError, ValueError):
+                continue
+            if np.isfinite(value):
+                values.append(value)
+        return interval(values) if values else None
+
+    def say(
+        self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
+    ) -> str:
+        """`over` in words: ``546 ± 6 kbit/s``; a dash if there is nothing."""
+        found = self.over(metric, subject, begin_s, end_s)
+        return "–" if found is None else say_mean(found, metric)
+
+
+def say_mean(found: Interval, metric: str, digits: int = 3) -> str:
+    """A mean with half its interval, ``245 ± 1.2 kbit/s``; without it if nothing varied or n is 1."""
+    dimension = METRICS[metric].dimension
+    if found.half_width is None or found.no_variation or found.half_width < 5e-4 * abs(found.mean):
+        return say(found.mean, dimension, digits)
+    return say_with(found.mean, found.half_width, dimension, digits)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One scenario of the report, with its trials in each mode."""
+
+    id: str
+    scenario: Mapping[str, Any]
+    """In normalised form, as it was run."""
+    plan: Mapping[str, Any]
+    groups: tuple[Group, ...]
+    checks: tuple[CheckResult, ...]
+
+    @property
+    def family(self) -> str:
+        """Everything before the id's last dash: ``today/demo-rtsp-udp``'s is ``today/demo-rtsp``."""
+        return self.id.rpartition("-")[0] or self.id
+
+    @property
+    def source(self) -> Mapping[str, Any]:
+        """Where the experiment comes from; empty if it is nobody's but ours."""
+        return self.scenario.get("source") or {}
+
+    def group(self, mode: str) -> Group | None:
+        """Its trials in one mode."""
+        return next((group for group in self.groups if group.mode == mode), None)
+
+    @property
+    def best(self) -> Group:
+        """The mode that answers: emulation, where it has a valid trial, else simulation."""
+        usable = [group for group in self.groups if group.valid]
+        emulated = [group for group in usable if group.mode == "emu"]
+        return (emulated or usable or list(self.groups))[0]
+
+    def names(self, role: str) -> list[str]:
+        """Its flows of a role, probes left out."""
+        shown = next((group.shown for group in self.groups if group.shown), None)
+        if shown is None:
+            flows = self.scenario.get("flows") or {}
+            return [name for name, flow in flows.items() if flow.get("role") == role]
+        return [
+            name for name, flow in shown.flows.items() if flow.info.role == role and not flow.info.is_ping
+        ]
+
+
+def load(directory: Path) -> list[LoadedTrial]:
+    """Every trial under a folder, measured.
+
+    Raises:
+        RecordError: if there is none.
+    """
+    folders = sorted({path.parent for path in directory.rglob("trial.json")})
+    folders = [folder for folder in folders if not any(part.endswith(".partial") for part in folder.parts)]
+    if not folders:
+        raise RecordError(f"{directory} holds no trial; run one first: streamgauge run ID --out {directory}")
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        return list(pool.map(load_trial, folders))
+
+
+def load_trial(folder: Path) -> LoadedTrial:
+    """One trial, measured. One whose packets cannot be read is kept as invalid, with the reason."""
+    from streamgauge.campaign.stored import load_metrics
+    from streamgauge.record import Record
+
+    header = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
+    provenance_file = folder / "provenance.json"
+    provenance = json.loads(provenance_file.read_text(encoding="utf-8")) if provenance_file.exists() else {}
+    try:
+        scenario = header.get("scenario")
+        measure = scenario.get("measure") or {} if isinstance(scenario, Mapping) else {}
+        metrics = load_metrics(folder, measure) or compute(Record.open(folder))
+    except (StreamGaugeError, OSError) as error:
+        validity = {**(header.get("validity") or {}), "valid": False}
+        validity["why"] = [*(validity.get("why") or []), str(error)]
+        return LoadedTrial({**header, "validity": validity}, provenance, None, folder)
+    return LoadedTrial(header, provenance, metrics, folder)
+
+
+def gather(trials: Iterable[LoadedTrial], checks: Sequence[CheckResult] | None = None) -> list[Entry]:
+    """Trials by scenario, today's systems first, each paper's after, in the order of their ids.
+
+    Args:
+        trials: in any order.
+        checks: verdicts, if they are known; otherwise every scenario's checks are judged here.
+    """
+    by_scenario: dict[str, list[LoadedTrial]] = {}
+    for trial in trials:
+        by_scenario.setdefault(trial.scenario, []).append(trial)
+    headers = {
+        name: next((t.header for t in found if t.valid), found[0].header)
+        for name, found in by_scenario.items()
+    }
+    scenarios = {
+        name: header["scenario"] if isinstance(header.get("scenario"), Mapping) else {"id": name}
+        for name, header in headers.items()
+    }
+    if checks is None:
+        measured = [
+            trial.metrics or InvalidTrial(trial.scenario, trial.mode, trial.seed, trial.why)
+            for found in by_scenario.values()
+            for trial in found
+        ]
+        checks = evaluate_all(scenarios.values(), measured)
+    entries = []
+    for name, found in by_scenario.items():
+        modes = sorted({trial.mode for trial in found}, key=lambda mode: (mode != "sim", mode))
+        groups = tuple(
+            Group(name, mode, tuple(sorted((t for t in found if t.mode == mode), key=lambda t: t.seed)))
+            for mode in modes
+        )
+        mine = tuple(check for check in checks if check.scenario == name)
+        entries.append(Entry(name, scenarios[name], headers[name].get("plan") or {}, groups, mine))
+    return sorted(entries, key=_order)
+
+
+_CLASSES = ("no", "little", "medium", "heavy", "burst")
+"""Hessler and Welzl's classes of cross traffic in their own order."""
+
+
+def _order(entry: Entry) -> tuple[object, ...]:
+    stem, _, last = entry.id.rpartition("-")
+    if last in _CLASSES:
+        return (not entry.id.startswith("today/"), stem, _CLASSES.index(last), "")
+    return (not entry.id.startswith("today/"), entry.id, -1, "")
