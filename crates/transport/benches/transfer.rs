@@ -1,5 +1,5 @@
-//! What a data segment costs: made, taken, acknowledged, with its share of the acknowledgements. Throughput is in
-//! data segments, over a pair of FIFO links without a rate, 10 ms each way.
+//! What a data segment costs: made, taken, acknowledged, with its share of the acknowledgements. Throughput
+//! is in data segments, over a pair of FIFO links without a rate, 10 ms each way.
 
 use std::collections::VecDeque;
 use std::hint::black_box;

@@ -12,7 +12,8 @@ const MAX_MISORDER: u16 = 100;
 pub struct Report {
     /// Share of packets lost since the last report, in 1/256; 0 if duplicates outnumber losses.
     pub fraction_lost: u8,
-    /// Packets lost since the start, held within 24 signed bits; negative if there are more duplicates than losses.
+    /// Packets lost since the start, held within 24 signed bits; negative if there are more duplicates than
+    /// losses.
     pub cumulative_lost: i32,
     /// Highest sequence number, with the count of its wraps above the low 16 bits.
     pub extended_highest: u32,
@@ -54,8 +55,8 @@ impl Reception {
         }
     }
 
-    /// A packet arrived. Returns its extended sequence number, or `None` for one far from the others, which counts
-    /// only if the next one follows it: the sender has then restarted, and all counts with it.
+    /// A packet arrived. Returns its extended sequence number, or `None` for one far from the others, which
+    /// counts only if the next one follows it: the sender has then restarted, and all counts with it.
     pub fn packet(&mut self, now: Instant, sequence: u16, timestamp: u32) -> Option<u32> {
         let Some(_) = self.base else {
             self.restart_at(sequence);
@@ -137,9 +138,9 @@ impl Reception {
     }
 }
 
-/// Round trip between a sender report and the receiver report that answers it (RFC 3550 section 6.4.1): `now` and
-/// `last_sr` are middle 32 bits of NTP time, `delay_since_sr` counts 1/65,536 s. `None` if no sender report had
-/// arrived (`last_sr` = 0) or the clocks make it negative.
+/// Round trip between a sender report and the receiver report that answers it (RFC 3550 section 6.4.1): `now`
+/// and `last_sr` are middle 32 bits of NTP time, `delay_since_sr` counts 1/65,536 s. `None` if no sender
+/// report had arrived (`last_sr` = 0) or the clocks make it negative.
 pub fn round_trip(now: u32, last_sr: u32, delay_since_sr: u32) -> Option<Duration> {
     let units = now.wrapping_sub(last_sr).wrapping_sub(delay_since_sr) as i32;
     (last_sr != 0 && units >= 0).then(|| Duration::from_nanos((units as u64 * 1_000_000_000) >> 16))

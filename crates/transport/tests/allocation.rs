@@ -1,5 +1,5 @@
-//! Bulk data costs no memory traffic: once a connection runs, filler segments are made, carried and read without
-//! a single allocation.
+//! Bulk data costs no memory traffic: once a connection runs, filler segments are made, carried and read
+//! without a single allocation.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -120,7 +120,8 @@ proptest! {
         for (side, writes) in [(Server, &down), (Client, &up)] {
             let (_, expected) = chunks(writes);
             let reader = &pair.ends[side.peer() as usize];
-            prop_assert!(reader.inbox == expected, "{} of {} bytes, or other ones", reader.inbox.len(), expected.len());
+            let counts = (reader.inbox.len(), expected.len());
+            prop_assert!(reader.inbox == expected, "{counts:?} bytes, or other ones");
             prop_assert!(reader.saw(ConnectionEvent::Closed(CloseReason::Finished)), "{:?}", reader.events);
             prop_assert!(pair.tcp(side).is_closed());
             let stats = pair.tcp(side).stats();
@@ -135,7 +136,8 @@ proptest! {
     /// Without loss and reordering nothing is sent twice, whatever is duplicated or late as a whole.
     #[test]
     fn no_retransmission_without_cause(
-        configs in (config(), config()), down in writes(), up in writes(), twice in 0u64..300, seed in any::<u64>(),
+        configs in (config(), config()), down in writes(), up in writes(),
+        twice in 0u64..300, seed in any::<u64>(),
     ) {
         let mut random = Stream::named(seed, "link", "twice");
         let mut pair = Pair::new(configs.0.clone(), configs.1.clone(), ms(10));
@@ -156,7 +158,9 @@ proptest! {
 
     /// The same inputs give the same segments at the same times.
     #[test]
-    fn runs_are_repeatable(configs in (config(), config()), down in writes(), up in writes(), weather in weather()) {
+    fn runs_are_repeatable(
+        configs in (config(), config()), down in writes(), up in writes(), weather in weather(),
+    ) {
         let first = exchange(&configs, &down, &up, weather);
         let second = exchange(&configs, &down, &up, weather);
         prop_assert_eq!(first.log.len(), second.log.len());
@@ -168,7 +172,8 @@ proptest! {
     /// A reader that sleeps closes the window; once it reads, everything comes, even if updates are lost.
     #[test]
     fn a_slow_reader_stalls_nothing_for_good(
-        configs in (config(), config()), down in writes(), weather in weather(), pauses in prop::collection::vec(1u64..900, 1..20),
+        configs in (config(), config()), down in writes(), weather in weather(),
+        pauses in prop::collection::vec(1u64..900, 1..20),
     ) {
         let mut pair = Pair::new(configs.0.clone(), configs.1.clone(), ms(10)).with_script(weather.script());
         let (data, expected) = chunks(&down);

@@ -136,8 +136,8 @@ fn fast_recovery_repairs_one_loss_in_one_round_trip() {
     let mut pair = pair(Config { delayed_ack: Duration::ZERO, ..reno() }).with_script(drop_data(&[3]));
     pair.serve(60 * MSS);
     pair.run();
-    // At 50 ms: three acknowledgements open the window by three and clock six out; then the first two duplicates clock
-    // out one segment each (limited transmit, RFC 3042) and the third the retransmission.
+    // At 50 ms: three acknowledgements open the window by three and clock six out; then the first two
+    // duplicates clock out one segment each (limited transmit, RFC 3042) and the third the retransmission.
     let at_50 = sent_at(&pair, 50);
     assert_eq!(at_50[..9], [10, 11, 12, 13, 14, 15, 16, 17, 3]);
     let stats = pair.tcp(Server).stats();

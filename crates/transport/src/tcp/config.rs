@@ -20,8 +20,8 @@ pub struct Config {
     /// Most bytes held between the peer and the reader, in bytes; the largest window ever advertised.
     /// Default 6 MiB (the maximum of Linux's `tcp_rmem`).
     pub receive_window: u64,
-    /// Most bytes written but not yet acknowledged, in bytes of payload. Default 4 MiB (the maximum of Linux's
-    /// `tcp_wmem`, which also counts its own overhead).
+    /// Most bytes written but not yet acknowledged, in bytes of payload. Default 4 MiB (the maximum of
+    /// Linux's `tcp_wmem`, which also counts its own overhead).
     pub send_buffer: u64,
     /// The controller. Default CUBIC.
     pub congestion: CongestionControl,
@@ -32,11 +32,11 @@ pub struct Config {
     pub min_rto: Duration,
     /// Largest retransmission timeout, backed off. Default 120 s.
     pub max_rto: Duration,
-    /// How long an acknowledgement may wait for a second full segment; zero acknowledges every segment at once.
-    /// Default 40 ms.
+    /// How long an acknowledgement may wait for a second full segment; zero acknowledges every segment at
+    /// once. Default 40 ms.
     pub delayed_ack: Duration,
-    /// Most segments acknowledged at once at the start of a stream and after a pause of more than one RTO, before
-    /// delaying begins. The receive window bounds it too, as in Linux. Default 16.
+    /// Most segments acknowledged at once at the start of a stream and after a pause of more than one RTO,
+    /// before delaying begins. The receive window bounds it too, as in Linux. Default 16.
     pub quick_acks: u32,
     /// Sends a short segment while another short one is unacknowledged (TCP_NODELAY). Default off.
     pub no_delay: bool,

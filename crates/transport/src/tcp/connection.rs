@@ -21,8 +21,8 @@ pub enum ConnectionEvent {
     Readable,
     /// A write that was cut short may go on.
     Writable,
-    /// The peer will send no more, or the connection has failed. After `Finished` there may still be bytes to read,
-    /// and this end may go on writing.
+    /// The peer will send no more, or the connection has failed. After `Finished` there may still be bytes to
+    /// read, and this end may go on writing.
     Closed(CloseReason),
 }
 
@@ -93,9 +93,9 @@ struct Pending {
 
 /// One end of a TCP connection.
 ///
-/// After every `handle`, `handle_timeout`, `write`, `read` and `close`, call [`poll_transmit`](Self::poll_transmit) until
-/// it returns `None`, then [`poll_event`](Self::poll_event) likewise, then ask [`poll_timeout`](Self::poll_timeout).
-/// Time never goes back between calls.
+/// After every `handle`, `handle_timeout`, `write`, `read` and `close`, call
+/// [`poll_transmit`](Self::poll_transmit) until it returns `None`, then [`poll_event`](Self::poll_event)
+/// likewise, then ask [`poll_timeout`](Self::poll_timeout). Time never goes back between calls.
 #[derive(Clone, Debug)]
 pub struct Connection {
     config: Config,
@@ -147,8 +147,8 @@ impl Connection {
         }
     }
 
-    /// Offers bytes and returns how many the send buffer took; [`ConnectionEvent::Writable`] follows if not all.
-    /// Bytes written before the connection is open wait for it. After `close` none is taken.
+    /// Offers bytes and returns how many the send buffer took; [`ConnectionEvent::Writable`] follows if not
+    /// all. Bytes written before the connection is open wait for it. After `close` none is taken.
     pub fn write(&mut self, chunk: Chunk) -> usize {
         if self.state == State::Closed { 0 } else { self.sender.write(chunk) }
     }
@@ -156,7 +156,8 @@ impl Connection {
     pub fn writable(&self) -> usize {
         if self.state == State::Closed { 0 } else { self.sender.writable() as usize }
     }
-    /// Reads up to `max` bytes; `None` if there is nothing. May return fewer than there are: read until `None`.
+    /// Reads up to `max` bytes; `None` if there is nothing. May return fewer than there are: read until
+    /// `None`.
     pub fn read(&mut self, max: usize) -> Option<Chunk> {
         self.receiver.as_mut()?.read(max)
     }
@@ -324,7 +325,8 @@ impl Connection {
         let fin = segment.has(flags::FIN);
         if segment.payload.is_empty() && !fin {
             if at < receiver.acknowledged() {
-                // A window probe, or a keep-alive: not acceptable, hence answered (RFC 9293 section 3.10.7.4).
+                // A window probe, or a keep-alive: not acceptable, hence answered (RFC 9293 section
+                // 3.10.7.4).
                 receiver.demand_ack();
             }
             return;

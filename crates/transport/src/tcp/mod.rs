@@ -1,10 +1,10 @@
 //! A TCP connection as a state machine (RFC 9293), with the choices Linux makes where the RFCs leave one.
 //!
 //! What is modelled: the handshake, SACK (RFC 2018, 2883) with pipe-based loss recovery (RFC 6675) and
-//! proportional rate reduction (RFC 6937), limited transmit (RFC 3042), delayed ACKs, the retransmission timer
-//! (RFC 6298), timestamps (RFC 7323), flow control with window updates and zero-window probes, Nagle's algorithm
-//! in Minshall's form, idle restart, a bounded send buffer, and closing. Both ends are assumed to speak SACK and
-//! timestamps.
+//! proportional rate reduction (RFC 6937), limited transmit (RFC 3042), delayed ACKs, the retransmission
+//! timer (RFC 6298), timestamps (RFC 7323), flow control with window updates and zero-window probes, Nagle's
+//! algorithm in Minshall's form, idle restart, a bounded send buffer, and closing. Both ends are assumed to
+//! speak SACK and timestamps.
 //!
 //! Windows are counted in bytes, where Linux counts segments: the two agree for full-sized segments.
 //! Not modelled: simultaneous open, urgent data, receive-buffer autotuning and TIME-WAIT's 60 s (a closed

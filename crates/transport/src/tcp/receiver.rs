@@ -110,8 +110,8 @@ impl Receiver {
         }
     }
 
-    /// Takes a segment with payload or FIN; true if in-order data or the FIN became available. `rto` is this end's
-    /// own timeout: after a longer pause the peer has probably restarted from a small window.
+    /// Takes a segment with payload or FIN; true if in-order data or the FIN became available. `rto` is this
+    /// end's own timeout: after a longer pause the peer has probably restarted from a small window.
     pub fn receive(&mut self, now: Instant, seq: u64, payload: &Chunk, fin: bool, rto: Duration) -> bool {
         let data_end = seq + payload.len() as u64;
         let end = data_end + u64::from(fin);
@@ -155,8 +155,8 @@ impl Receiver {
         true
     }
 
-    /// When in-order data is acknowledged (RFC 9293 section 3.8.6.3): at once in quick mode, on a FIN and for more
-    /// than one full segment; else after the delay.
+    /// When in-order data is acknowledged (RFC 9293 section 3.8.6.3): at once in quick mode, on a FIN and for
+    /// more than one full segment; else after the delay.
     fn schedule(&mut self, now: Instant) {
         if self.quick > 0
             || self.next - self.acknowledged > self.full
@@ -287,8 +287,8 @@ impl Receiver {
         self.duplicate.is_some() || !self.ranges.is_empty()
     }
 
-    /// The SACK blocks to send: a repeated stretch first if there is one (RFC 2883), then ranges, most recently
-    /// extended first (RFC 2018 section 4).
+    /// The SACK blocks to send: a repeated stretch first if there is one (RFC 2883), then ranges, most
+    /// recently extended first (RFC 2018 section 4).
     pub fn take_sack(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if let Some((left, right)) = self.duplicate.take() {

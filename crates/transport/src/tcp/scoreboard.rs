@@ -1,8 +1,8 @@
 //! What is outstanding: which segments arrived, which are lost, which went out again (RFC 6675).
 //!
-//! Every operation is O(1) amortised over the life of a segment. An acknowledgement pops from the front; a SACK
-//! block is walked only where it differs from a block of the previous acknowledgement; a cursor passes over each
-//! segment once to judge it lost and once to send it again.
+//! Every operation is O(1) amortised over the life of a segment. An acknowledgement pops from the front; a
+//! SACK block is walked only where it differs from a block of the previous acknowledgement; a cursor passes
+//! over each segment once to judge it lost and once to send it again.
 
 use std::collections::VecDeque;
 
@@ -19,8 +19,8 @@ const AMBIGUOUS: u8 = 8;
 /// Ends with a FIN, which takes one sequence number.
 const FIN: u8 = 16;
 
-/// Segments that must be SACKed above one before it is lost (RFC 6675 section 5). Counted in segments as Linux does;
-/// for full-sized ones that is the RFC's rule of more than two segments' worth of bytes.
+/// Segments that must be SACKed above one before it is lost (RFC 6675 section 5). Counted in segments as
+/// Linux does; for full-sized ones that is the RFC's rule of more than two segments' worth of bytes.
 const DUP_THRESH: usize = 3;
 
 /// One segment outstanding.
@@ -134,7 +134,8 @@ impl Scoreboard {
             self.forget(&front, learned);
         }
         if learned.ambiguous {
-            // Segments behind a hole that was filled waited for it; their time since sending is no round trip.
+            // Segments behind a hole that was filled waited for it; their time since sending is no round
+            // trip.
             learned.sent = None;
         }
         self.judged = self.judged.max(self.base);
@@ -158,8 +159,8 @@ impl Scoreboard {
         }
     }
 
-    /// Takes the SACK block `[left, right)`. Blocks at or below the cumulative acknowledgement (RFC 2883) teach
-    /// nothing and change nothing.
+    /// Takes the SACK block `[left, right)`. Blocks at or below the cumulative acknowledgement (RFC 2883)
+    /// teach nothing and change nothing.
     pub fn sack(&mut self, left: u64, right: u64, learned: &mut Learned) {
         let mut from = left;
         for &(known_left, known_right) in &self.known {
@@ -231,8 +232,8 @@ impl Scoreboard {
         self.lost > before
     }
 
-    /// The timer expired: whatever is not SACKed is lost. If even the oldest is SACKed the receiver has reneged
-    /// (RFC 2018 section 8), and what it reported is forgotten.
+    /// The timer expired: whatever is not SACKed is lost. If even the oldest is SACKed the receiver has
+    /// reneged (RFC 2018 section 8), and what it reported is forgotten.
     pub fn lose_all(&mut self) {
         if self.ring.front().is_some_and(|sent| sent.is(SACKED)) {
             self.sacked = 0;

@@ -41,8 +41,8 @@ impl SendBuffer {
     pub fn slice(&self, seq: u64, len: u32) -> Chunk {
         self.queue.slice(seq, len)
     }
-    /// Forgets what is acknowledged; true if a starved writer should now be told. As Linux does, that is once a
-    /// third of the buffer is free, lest a writer wake for every segment.
+    /// Forgets what is acknowledged; true if a starved writer should now be told. As Linux does, that is once
+    /// a third of the buffer is free, lest a writer wake for every segment.
     pub fn release(&mut self, seq: u64) -> bool {
         self.queue.release(seq.min(self.queue.end()));
         let wake = self.starved && self.room() >= self.queue.len() / 2;

@@ -25,7 +25,8 @@ pub struct Outgoing {
 #[derive(Debug)]
 pub struct GaveUp;
 
-/// Proportional rate reduction (RFC 6937): meters one recovery so that the window reaches the threshold by its end.
+/// Proportional rate reduction (RFC 6937): meters one recovery so that the window reaches the threshold by
+/// its end.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
     /// Bytes outstanding when it began (RecoverFS).
@@ -131,8 +132,9 @@ impl Sender {
         }
     }
 
-    /// The handshake is done: the peer takes bytes up to `edge`; `rtt` is what the handshake measured, if it was
-    /// answered at the first try; `controller` replaces the one made before, if the handshake calls for another.
+    /// The handshake is done: the peer takes bytes up to `edge`; `rtt` is what the handshake measured, if it
+    /// was answered at the first try; `controller` replaces the one made before, if the handshake calls for
+    /// another.
     pub fn open(
         &mut self,
         now: Instant,
@@ -193,8 +195,8 @@ impl Sender {
         }
     }
 
-    /// Takes an acknowledgement: `edge` is the peer's right edge, `blocks` its SACK blocks, `echo` the round trip that
-    /// its timestamp tells. True if a starved writer should be told of room.
+    /// Takes an acknowledgement: `edge` is the peer's right edge, `blocks` its SACK blocks, `echo` the round
+    /// trip that its timestamp tells. True if a starved writer should be told of room.
     pub fn on_ack(
         &mut self,
         now: Instant,
@@ -252,8 +254,8 @@ impl Sender {
         self.max_window = self.max_window.max(edge.saturating_sub(ack));
     }
 
-    /// Payload of a full segment. Against a small window that is half of it, as in Linux, so that two can be on the
-    /// way.
+    /// Payload of a full segment. Against a small window that is half of it, as in Linux, so that two can be
+    /// on the way.
     fn full(&self) -> u64 {
         let bound = if self.max_window > SMALL_WINDOW { self.max_window / 2 } else { self.max_window };
         self.mss.min(bound.max(1))
@@ -282,8 +284,8 @@ impl Sender {
         }
     }
 
-    /// Moves between the phases and meters a recovery. `safe`: the cumulative acknowledgement moved and no new loss
-    /// was seen, so that PRR may catch up (the slow start reduction bound).
+    /// Moves between the phases and meters a recovery. `safe`: the cumulative acknowledgement moved and no
+    /// new loss was seen, so that PRR may catch up (the slow start reduction bound).
     fn recover(&mut self, now: Instant, in_flight: u64, learned: &Learned, safe: bool) {
         if !matches!(self.phase, Phase::Open) && self.una >= self.phase_end {
             self.phase = Phase::Open;
@@ -317,8 +319,8 @@ impl Sender {
         }
     }
 
-    /// The window, rather than the writer or the peer, holds the sender back (as Linux judges it: in slow start it may
-    /// run to twice what was used).
+    /// The window, rather than the writer or the peer, holds the sender back (as Linux judges it: in slow
+    /// start it may run to twice what was used).
     fn window_limited(&self) -> bool {
         let window = self.controller.window();
         self.limited || (window < self.controller.ssthresh() && window < 2 * self.usage)
@@ -372,24 +374,14 @@ impl Sender {
 
     /// The next segment to send at `now`.
     pub fn poll(&mut self, now: Instant) -> Option<Outgoing> {
-        let (outgoing, blocked) = match self.resend(now) {
-            Ok(outgoing) => (outgoing, false),
-            Err(Blocked) => (None, true),
+        let outgoing = match self.resend(now) {
+            Ok(None) => self.send_new(now),
+            other => other,
         };
-        if outgoing.is_some() {
-            return outgoing;
+        if !matches!(outgoing, Ok(Some(_))) {
+            self.note_usage(outgoing.is_err());
         }
-        let (outgoing, blocked) = match blocked {
-            true => (None, true),
-            false => match self.send_new(now) {
-                Ok(outgoing) => (outgoing, false),
-                Err(Blocked) => (None, true),
-            },
-        };
-        if outgoing.is_none() {
-            self.note_usage(blocked);
-        }
-        outgoing
+        outgoing.unwrap_or(None)
     }
 
     /// True if the congestion window has room for `len` bytes; a lone segment always goes.
@@ -428,8 +420,8 @@ impl Sender {
         let full = self.full();
         let len = left.min(usable).min(full);
         if len < left && len < full {
-            // The peer's window would cut the segment short. Against silly windows that waits for acknowledgements, or
-            // for the persist timer (RFC 9293 section 3.8.6.2.1).
+            // The peer's window would cut the segment short. Against silly windows that waits for
+            // acknowledgements, or for the persist timer (RFC 9293 section 3.8.6.2.1).
             let probe = len > 0 && self.probe_due;
             if self.board.is_empty() && !probe && self.timer == Instant::FAR_FUTURE {
                 self.timer = now + self.rto.timeout();

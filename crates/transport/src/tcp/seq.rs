@@ -1,7 +1,7 @@
 //! Sequence numbers: 64 bits inside, of which the low 32 are the wire's, so that comparisons need no care.
 
-/// Where the 64-bit numbering of a stream with initial sequence number `wire` starts. The offset of 2^32 leaves
-/// room below it, so that `extend` near the start of a stream cannot run below zero.
+/// Where the 64-bit numbering of a stream with initial sequence number `wire` starts. The offset of 2^32
+/// leaves room below it, so that `extend` near the start of a stream cannot run below zero.
 pub fn first(wire: u32) -> u64 {
     (1 << 32) + u64::from(wire)
 }

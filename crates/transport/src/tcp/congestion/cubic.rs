@@ -1,8 +1,8 @@
 //! CUBIC (RFC 9438): the window as a cubic function of the time since the last loss.
 //!
-//! Kept in segments as `f64`, with only +, -, *, / (which IEEE 754 fixes to the last bit) and `libm::cbrt`, so that
-//! a run is the same on every machine. As Linux does, and section 4.6 allows, the reduction starts from the window
-//! rather than from the bytes in flight. Slow start is the standard one, without HyStart.
+//! Kept in segments as `f64`, with only +, -, *, / (which IEEE 754 fixes to the last bit) and `libm::cbrt`,
+//! so that a run is the same on every machine. As Linux does, and section 4.6 allows, the reduction starts
+//! from the window rather than from the bytes in flight. Slow start is the standard one, without HyStart.
 
 use streamgauge_base::{Duration, Instant};
 

@@ -45,8 +45,8 @@ pub trait Controller {
     /// The retransmission timer expired. `repeated`: again for the same data, so that the threshold stays
     /// (RFC 5681 section 3.1).
     fn on_timeout(&mut self, now: Instant, in_flight: u64, repeated: bool);
-    /// Sending resumes after nothing was outstanding for `idle`; `rto` is the timeout now. Called only if idle
-    /// restart is on and `idle` exceeds `rto`.
+    /// Sending resumes after nothing was outstanding for `idle`; `rto` is the timeout now. Called only if
+    /// idle restart is on and `idle` exceeds `rto`.
     fn on_idle(&mut self, now: Instant, idle: Duration, rto: Duration);
     /// The congestion window.
     fn window(&self) -> u64;
@@ -103,8 +103,8 @@ impl Controller for AnyController {
     }
 }
 
-/// The window after `idle`. RFC 5681 section 4.1 goes to the restart window at once; Linux halves the window for
-/// every RTO that has passed (RFC 2861 section 3.1) and stops there, which is what this does.
+/// The window after `idle`. RFC 5681 section 4.1 goes to the restart window at once; Linux halves the window
+/// for every RTO that has passed (RFC 2861 section 3.1) and stops there, which is what this does.
 fn window_after_idle(window: u64, restart: u64, idle: Duration, rto: Duration) -> u64 {
     let restart = restart.min(window);
     let halvings = (idle.as_nanos().saturating_sub(1) / rto.as_nanos().max(1)).min(63);

@@ -1,7 +1,7 @@
 //! Reno (RFC 5681) with appropriate byte counting (RFC 3465).
 //!
-//! The threshold after a loss is half the *window*, as in Linux, where RFC 5681 equation 4 takes half of the bytes
-//! in flight. The two differ only while something other than the window holds the sender back.
+//! The threshold after a loss is half the *window*, as in Linux, where RFC 5681 equation 4 takes half of the
+//! bytes in flight. The two differ only while something other than the window holds the sender back.
 
 use streamgauge_base::{Duration, Instant};
 
