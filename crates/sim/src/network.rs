@@ -56,7 +56,10 @@ impl<R: Recorder> Network<R> {
             [StageId(first), StageId(first + bottleneck(stages).unwrap_or(0))]
         };
         let named = |direction, stages: &[StageSpec]| {
-            stages.iter().map(|s| format!("{}.{}", direction_name(direction), s.name)).collect::<Vec<_>>()
+            stages
+                .iter()
+                .map(|s| format!("path.{}.{}", direction_name(direction), s.name))
+                .collect::<Vec<_>>()
         };
         let stage_names = [named(Direction::Down, &spec.down), named(Direction::Up, &spec.up)].concat();
         Ok(Network {
@@ -131,7 +134,9 @@ impl<R: Recorder> Network<R> {
     /// The trial ends at `now`.
     pub fn finish(&mut self, now: Instant) {
         for direction in [Direction::Down, Direction::Up] {
-            self.paths[direction as usize].finish(now, &mut self.fates);
+            let path = &mut self.paths[direction as usize];
+            debug_assert_eq!(path.clamped(), 0, "the clock never goes back");
+            path.finish(now, &mut self.fates);
             // What leaves at the very end has left, though nobody looks at it any more.
             while self.receive(now, direction).is_some() {}
         }

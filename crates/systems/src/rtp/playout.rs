@@ -173,16 +173,14 @@ impl Playout {
 
     /// Does what has fallen due by `now`.
     pub fn advance(&mut self, now: Instant, events: &mut Outbox) {
-        if self.next_event().is_none_or(|at| at > now)
-            && !(self.next >= self.total && self.oldest >= self.next)
-        {
-            return;
-        }
         if self.ended || self.paused.is_some() {
             return;
         }
         if self.base.is_none() {
-            return self.end(now, "no packet arrived", events);
+            if self.next_event().is_some_and(|at| at <= now) {
+                self.end(now, "no packet arrived", events);
+            }
+            return;
         }
         while self.next < self.total
             && self.stalled.is_none()
