@@ -2,10 +2,14 @@
 //! bottleneck, with the record as shipped and with it off.
 //!
 //! N NewReno flows over 10 Mbit/s (N x 0.5 Mbit/s above 20 flows), a queue of 1 BDP, 20 ms round trip, host
-//! jitter on. Run it by `cargo bench -p streamgauge-sim`. Options: `--json`; numbers of flows instead of 2, 20 and
-//! 200; `--off` or `--on` for one half alone.
+//! jitter on. Then how many trials a second one thread does and all cores do, side by side in this run.
+//!
+//! Run it by `cargo bench -p streamgauge-sim`. Options: `--json`; numbers of flows instead of 2, 20 and 200; `--off`
+//! or `--on` for one half alone, which leaves the threads out.
 
-use std::path::Path;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use streamgauge_base::{BitRate, Duration};
 use streamgauge_path::spec::{
@@ -37,9 +41,17 @@ fn main() {
             print_line(&lines[lines.len() - 1]);
         }
     }
+    let parallel = (!flag("--on") && !flag("--off")).then(|| parallel(&directory));
     std::fs::remove_dir_all(&directory).expect("it was made above");
     if flag("--json") {
-        print_json(&lines);
+        print_json(&lines, parallel.as_ref());
+    } else if let Some(p) = parallel {
+        let (speed_up, memory) = (p.all_cores / p.one_thread, peak_memory_mb());
+        println!(
+            "trials of 10,000 packets, recorded: {:.1}/s on one thread, {:.1}/s on {} ({speed_up:.2} x)",
+            p.one_thread, p.all_cores, p.threads
+        );
+        println!("peak memory {memory:.0} MB");
     }
 }
 
@@ -68,6 +80,33 @@ fn measure(flows: u64, keep: Keep, directory: &Path) -> Cost {
         best = Some(best.filter(|b| b.us <= cost.us).unwrap_or(cost));
     }
     best.expect("there is at least one round")
+}
+
+/// Trials a second by the wall clock, which other work on the machine disturbs.
+struct Parallel {
+    threads: usize,
+    one_thread: f64,
+    all_cores: f64,
+}
+
+fn parallel(directory: &Path) -> Parallel {
+    const TRIALS: u64 = 64;
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let trial = |seed: u64| {
+        let duration = Duration::from_nanos(10_000 * 1514 * 8 * 100);
+        (TrialPlan { seed, duration, ..plan(2, Keep::Packets) }, directory.join(seed.to_string()))
+    };
+    let trials: Vec<(TrialPlan, PathBuf)> = (0..TRIALS).map(trial).collect();
+    for (_, directory) in &trials {
+        std::fs::create_dir_all(directory).expect("the temporary folder takes a folder");
+    }
+    let rate = |threads: usize| {
+        let begun = Instant::now();
+        let done = streamgauge_sim::simulate_many(&trials, NonZeroUsize::new(threads));
+        assert!(done.iter().all(Result::is_ok));
+        TRIALS as f64 / begun.elapsed().as_secs_f64()
+    };
+    Parallel { threads, one_thread: rate(1), all_cores: rate(threads) }
 }
 
 fn plan(flows: u64, keep: Keep) -> TrialPlan {
@@ -124,7 +163,7 @@ fn print_line((flows, off, on): &Line) {
     );
 }
 
-fn print_json(lines: &[Line]) {
+fn print_json(lines: &[Line], parallel: Option<&Parallel>) {
     let value = |cost: &Option<Cost>| cost.map(|c| c.us);
     let lines: Vec<_> = lines
         .iter()
@@ -132,7 +171,23 @@ fn print_json(lines: &[Line]) {
             serde_json::json!({"flows": flows, "record_off_us": value(off), "record_on_us": value(on)})
         })
         .collect();
-    println!("{}", serde_json::json!({"schema": "streamgauge.bench.sim/1", "per_packet": lines}));
+    let parallel = parallel.map(|p| {
+        let (one, all) = (p.one_thread, p.all_cores);
+        serde_json::json!({"threads": p.threads, "one_thread_per_s": one, "all_cores_per_s": all})
+    });
+    let report = serde_json::json!({
+        "schema": "streamgauge.bench.sim/1", "per_packet": lines, "trials": parallel, "peak_memory_mb": peak_memory_mb(),
+    });
+    println!("{report}");
+}
+
+/// The most memory that this process has had, in MB.
+fn peak_memory_mb() -> f64 {
+    let usage =
+        nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("it always works");
+    // macOS counts bytes where Linux counts units of 1,024.
+    let unit = if cfg!(target_os = "macos") { 1.0 } else { 1024.0 };
+    usage.max_rss() as f64 * unit / 1e6
 }
 
 /// User + system CPU time of this process so far, in microseconds.

@@ -75,3 +75,52 @@ pub fn machines(flow: &FlowSpec, seed: u64) -> Result<Machines, MachineError> {
 
 /// What a folder's own `machines` says is wrong: the key, and the fault with its remedy.
 pub(crate) type Refusal = (&'static str, String);
+
+#[cfg(test)]
+mod tests {
+    use streamgauge_base::Duration;
+
+    use super::*;
+    use crate::plan::{BulkSpec, CbrSpec, ClipSpec, Entry, PingSpec, Role, RtpSpec};
+
+    fn flow(app: AppSpec) -> FlowSpec {
+        let (start, role, entry) = (Duration::ZERO, Role::Subject, Entry::Server);
+        FlowSpec { name: "x".into(), role, entry, start, actions: Vec::new(), app }
+    }
+
+    fn tcp() -> TcpSpec {
+        TcpSpec { congestion_control: "reno".into(), receive_window: 65_536, send_buffer: 65_536, mss: 1448 }
+    }
+
+    fn rtp(tcp: Option<TcpSpec>) -> AppSpec {
+        let second = Duration::from_secs(1);
+        let (name, frame_interval) = ("clip".into(), Duration::from_millis(40));
+        let clip = ClipSpec { name, duration: second, frame_interval, frame_bytes: vec![1000] };
+        AppSpec::Rtp(RtpSpec { clip, max_payload: 1400, tcp, rtcp_interval: second, playout_delay: second })
+    }
+
+    #[test]
+    fn every_flow_declares_its_channels_in_order_of_their_ids() {
+        let udp = |port| Carrier::Udp { port };
+        let stream = |port| Carrier::Tcp { port, settings: tcp() };
+        let cbr = CbrSpec { packets_per_s: 1.0, payload_bytes: 1, burst: 1, windows: Vec::new() };
+        let ping = PingSpec { interval: Duration::from_secs(1), payload_bytes: 56 };
+        for (app, expected) in [
+            (AppSpec::Bulk(BulkSpec { tcp: tcp(), bytes: None }), vec![stream(5201)]),
+            (AppSpec::Cbr(cbr), vec![udp(5000)]),
+            (AppSpec::Ping(ping), vec![Carrier::IcmpEcho]),
+            (rtp(None), vec![udp(5004), udp(5005)]),
+            (rtp(Some(tcp())), vec![stream(554)]),
+        ] {
+            let channels = machines(&flow(app), 1).unwrap().channels;
+            assert!((0..).zip(&channels).all(|(id, channel)| channel.id == ChannelId(id)));
+            assert_eq!(channels.into_iter().map(|c| c.carrier).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_flow_and_key_and_what_to_do() {
+        let error = machines(&flow(AppSpec::External), 1).err().unwrap().to_string();
+        assert!(error.starts_with("flows.x.app: ") && error.contains("--mode emu"), "{error}");
+    }
+}
