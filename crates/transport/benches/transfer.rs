@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use streamgauge_base::{Chunk, Duration, Instant, Stream};
-use streamgauge_transport::tcp::{Config, CongestionControl, Connection, Segment};
+use streamgauge_transport::tcp::{Config, CongestionControl, Connection, ConnectionEvent, Segment};
 
 const SEGMENTS: u64 = 20_000;
 const DELAY: Duration = Duration::from_millis(10);
@@ -49,14 +49,12 @@ fn transfer(config: &Config, loss: f64) -> u64 {
             server.handle_timeout(now);
             client.handle_timeout(now);
         }
-        while left > 0 {
-            let taken = server.write(Chunk::filler(left.min(1 << 20) as u32)) as u64;
-            left -= taken;
-            if taken == 0 {
-                break;
+        while client.poll_event().is_some() {}
+        while let Some(event) = server.poll_event() {
+            if matches!(event, ConnectionEvent::Opened | ConnectionEvent::Writable) && left > 0 {
+                left -= server.write(Chunk::filler(left.min(1 << 20) as u32)) as u64;
             }
         }
-        while server.poll_event().is_some() || client.poll_event().is_some() {}
         pump(&mut client, now, &mut up, 0, &mut random);
         pump(&mut server, now, &mut down, loss, &mut random);
     }

@@ -104,6 +104,20 @@ fn acknowledgements_come_for_every_segment_then_every_second_one() {
 }
 
 #[test]
+fn a_delayed_acknowledgement_echoes_the_first_clock_it_answers() {
+    let mut pair = pair(Config { quick_acks: 0, ..reno() });
+    pair.open();
+    for millis in [30, 35] {
+        pair.run_until(at(millis));
+        pair.serve(MSS);
+        pair.settle();
+    }
+    pair.run();
+    let ack = *pair.acks(Client).last().unwrap();
+    assert_eq!((ack.at, ack.segment.timestamps.echo), (at(45), 30));
+}
+
+#[test]
 fn a_lone_segment_is_acknowledged_after_40_ms_once_quick_acks_are_spent() {
     let mut pair = pair(Config { quick_acks: 1, ..reno() });
     pair.open();
@@ -145,6 +159,38 @@ fn fast_recovery_repairs_one_loss_in_one_round_trip() {
     assert_eq!(pair.ends[0].received, u64::from(60 * MSS));
     // Window 13 at the loss; half of it, in bytes.
     assert_eq!(stats.ssthresh, u64::from(13 * MSS) / 2);
+}
+
+#[test]
+fn the_fast_retransmit_leaves_with_the_third_duplicate() {
+    // Segments 1 ms apart; number 3 is lost, 4, 5 and 6 are acknowledged at 54, 55 and 56 ms.
+    let mut count = 0;
+    let mut pair = pair(Config { delayed_ack: Duration::ZERO, ..reno() }).with_script(move |seen| {
+        if seen.segment.payload.is_empty() || seen.at != at(30) {
+            return Verdict::Deliver;
+        }
+        count += 1;
+        if count == 4 { Verdict::Drop } else { Verdict::Late(ms(count - 1)) }
+    });
+    pair.serve(60 * MSS);
+    pair.run();
+    let again: Vec<_> =
+        pair.data(Server).iter().filter(|s| s.segment.seq == 1 + 3 * MSS).map(|s| s.at).collect();
+    assert_eq!(again, [at(30), at(56)]);
+    assert_eq!([54, 55, 56].map(|millis| sent_at(&pair, millis).len()), [1, 1, 1]);
+}
+
+#[test]
+fn a_window_below_two_segments_is_filled_by_two_smaller_ones() {
+    let client = Config { receive_window: 2_000, ..reno() };
+    let mut pair = Pair::new(client, reno(), ms(10));
+    pair.serve(10_000);
+    pair.run();
+    let sizes: Vec<_> = pair.data(Server).iter().map(|s| (s.at, s.len())).collect();
+    assert_eq!(sizes[..2], [(at(30), 1_000), (at(30), 1_000)]);
+    assert!(sizes.iter().all(|&(_, size)| size == 1_000));
+    // No round trip waits for a timer.
+    assert_eq!(sizes.last().unwrap().0, at(30 + 4 * 20));
 }
 
 #[test]

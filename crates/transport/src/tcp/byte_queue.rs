@@ -62,7 +62,16 @@ impl ByteQueue {
 
     /// A copy of `seq..seq + len`, which must be held. Allocates only where there are real bytes; filler that
     /// stands before a real byte becomes zeros.
+    #[inline]
     pub fn slice(&self, seq: u64, len: u32) -> Chunk {
+        // Bulk data is one long piece without a head; not worth a call.
+        match self.pieces.front() {
+            Some(piece) if self.pieces.len() == 1 && piece.data.head().is_empty() => Chunk::filler(len),
+            _ => self.assemble(seq, len),
+        }
+    }
+
+    fn assemble(&self, seq: u64, len: u32) -> Chunk {
         let end = seq + u64::from(len);
         debug_assert!(self.start <= seq && end <= self.end);
         let first = match self.pieces.len() {

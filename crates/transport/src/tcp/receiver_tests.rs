@@ -147,3 +147,13 @@ fn the_window_opens_again_only_by_a_worthwhile_step() {
     assert!(r.ack_due());
     assert_eq!(r.acknowledge(), 100);
 }
+
+#[test]
+fn a_full_segment_is_what_the_peer_sends_as_one() {
+    let mut r = Receiver::new(1, &Config { quick_acks: 0, ..Config::default() });
+    for n in 0..2 {
+        assert!(!r.ack_due());
+        r.receive(Instant::ZERO, 1 + 500 * n, &Chunk::filler(500), false, RTO);
+    }
+    assert!(r.ack_due(), "two segments of a peer whose segments are small");
+}

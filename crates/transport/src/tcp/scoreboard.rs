@@ -369,6 +369,17 @@ mod tests {
     }
 
     #[test]
+    fn a_hole_that_was_filled_gives_no_round_trip_to_what_waited_behind_it() {
+        let mut board = board(5);
+        board.lose_all();
+        board.next_lost();
+        board.resent(Instant::from_nanos(99));
+        let mut learned = Learned::default();
+        board.acknowledge(edge(5), &mut learned);
+        assert_eq!((learned.delivered, learned.ambiguous, learned.sent), (5_000, true, None));
+    }
+
+    #[test]
     fn old_and_duplicate_blocks_teach_nothing() {
         let mut board = board(8);
         let mut learned = Learned::default();
