@@ -25,7 +25,7 @@ use crate::legend::Legend;
 pub struct PacketsSummary {
     /// Rows.
     pub rows: u64,
-    /// Digest of schema, legend and rows, as "blake3:<hex>". Encoding and compression do not enter it.
+    /// Digest of schema, legend and rows, as `"blake3:<hex>"`. Encoding and compression do not enter it.
     pub digest: String,
     /// The account of every stage and flow.
     pub balance: Balance,

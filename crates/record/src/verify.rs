@@ -28,7 +28,7 @@ pub const TRIAL_SCHEMA: &str = "streamgauge.trial/1";
 pub struct Verified {
     /// Rows.
     pub rows: u64,
-    /// Digest, as "blake3:<hex>".
+    /// Digest, as `"blake3:<hex>"`.
     pub digest: String,
 }
 
@@ -43,7 +43,7 @@ pub struct VerifiedTrial {
     pub digest: String,
 }
 
-/// The trial's digest, "blake3:<hex>": of its normalised scenario and the digests of packets and events, each ""
+/// The trial's digest, `"blake3:<hex>"`: of its normalised scenario and the digests of packets and events, each ""
 /// if not kept. Says where `scenario_json` is no JSON.
 pub fn trial_digest(
     scenario_json: &str,
