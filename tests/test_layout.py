@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "python" / "streamgauge"
 
 # Each room and the rooms that it may import. Anything not listed here (errors, units) is open to all.
 MAY_IMPORT: dict[str, set[str]] = {
-    "scenario": {"checks", "media", "systems"},
+    "scenario": {"checks", "media", "metrics", "systems"},
     "media": set(),
     "record": set(),
     "systems": {"media", "scenario"},

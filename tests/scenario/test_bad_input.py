@@ -1,4 +1,4 @@
-"""Each slip that a person may make, answered with file, line, key, what was expected, the nearest spelling."""
+"""Each slip that a person may make, answered with file, line, key and the nearest spelling."""
 
 from __future__ import annotations
 

@@ -52,7 +52,10 @@ path:
         queue: droptail 300 ms
         layer: ip
       - {name: far, delay: 20 ms}
-  up: {loss: 2 %, rate: {square: {first: 100 kbit/s, second: 1600 kbit/s, period: 40 s}}, queue: {droptail: 10 kB}}
+  up:
+    loss: 2 %
+    rate: {square: {first: 100 kbit/s, second: 1600 kbit/s, period: 40 s}}
+    queue: {droptail: 10 kB}
 flows:
   qt:
     role: subject

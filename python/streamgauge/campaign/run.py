@@ -16,6 +16,7 @@ from streamgauge.campaign.layout import remove_leftovers
 from streamgauge.campaign.plan import Job, jobs_for, with_dependencies
 from streamgauge.campaign.trial import EmuSettings, Outcome, reuse, run_job
 from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
+from streamgauge.errors import StreamGaugeError
 from streamgauge.scenario import Scenario
 from streamgauge.scenario.lower import Keep
 from streamgauge.systems.registry import Mode
@@ -23,6 +24,8 @@ from streamgauge.systems.registry import Mode
 __all__ = ["CampaignResult", "Progress", "Verdict", "run", "run_jobs"]
 
 Verdict = Literal["pass", "fail", "inconclusive"]
+# Exit status of errors that say "inconclusive": a process of the trial died, nobody's input is wrong.
+_BROKEN = 2
 # What a trial costs, s: sim altogether by experience, emu besides its own time.
 _SIM_S, _EMU_EXTRA_S = 0.5, 6.0
 
@@ -182,11 +185,21 @@ def run_jobs(
         for job in pending:
             if job.mode == "emu":
                 board.started(job)
-                done[job] = run_job(job, keep=keep, emu=emu, say=board.say)
+                done[job] = _emulate(job, keep, emu, board)
                 board.finished(job)
     except KeyboardInterrupt:
         interrupted = True
     return [done[job] for job in jobs if job in done], interrupted
+
+
+def _emulate(job: Job, keep: Keep, emu: EmuSettings, board: _Board) -> Outcome:
+    """An emu trial. One that broke on the way counts as invalid and leaves the others to run."""
+    try:
+        return run_job(job, keep=keep, emu=emu, say=board.say)
+    except StreamGaugeError as error:
+        if error.exit_status != _BROKEN:
+            raise
+        return Outcome(job=job, valid=False, why=(str(error),), digest=None, metrics=None, wall_s=0.0)
 
 
 def _simulate_all(

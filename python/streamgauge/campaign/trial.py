@@ -65,13 +65,16 @@ class Outcome:
         }
 
 
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EIO)
+
+
 @contextmanager
 def _disk_errors(directory: Path) -> Iterator[None]:
     """A full or read-only disk is the machine's failing, and says its remedy."""
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
+        if error.errno not in _DISK:
             raise
         remedy = "choose another folder with --out"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -207,6 +207,8 @@ def _messages(error: ValidationError, document: _Document) -> list[ScenarioError
                         f"write '{said}' in quotes" if isinstance(said, int | float) else None,
                     )
                 ]
+            case "quantity" | "text":
+                problems = [Problem(at, detail["msg"])]
             case _:
                 said = detail["msg"][0].lower() + detail["msg"][1:]
                 plain = not isinstance(detail["input"], dict | list | tuple)
