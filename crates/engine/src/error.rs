@@ -32,10 +32,6 @@ impl EngineError {
             code: 1,
         }
     }
-    /// The last system call's error.
-    pub fn os(what: impl Into<String>) -> Self {
-        Self::io(what, &std::io::Error::last_os_error())
-    }
     /// An IO error.
     pub fn io(what: impl Into<String>, error: &std::io::Error) -> Self {
         EngineError { errno: error.raw_os_error(), ..Self::new(what, error) }

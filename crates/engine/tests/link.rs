@@ -3,7 +3,7 @@
 
 mod bed;
 
-use bed::{Bed, Way, run_inside, sh};
+use bed::{Bed, Link, Way, run_inside, sh, with_apps};
 use serde_json::{Value, json};
 
 /// 1 Mbit/s, 100 packets, 10 ms down; a plain wire up.
@@ -52,7 +52,84 @@ fn carries_tcp() {
     // what was still in the queue when iperf3 stopped counting.
     let received = iperf["end"]["sum_received"]["bytes"].as_f64().unwrap();
     let carried = stats["left"][0]["bytes"].as_f64().unwrap();
-    assert!(carried > received * 1514.0 / 1448.0 && carried < received * 1.06 + 160e3, "{received} {carried}");
+    assert!(
+        carried > received * 1514.0 / 1448.0 && carried < received * 1.06 + 160e3,
+        "{received} {carried}"
+    );
     let rate = iperf["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
     assert!(rate > 0.75e6 && rate < 1e6 * 1448.0 / 1514.0 * 1.01, "{rate}");
+}
+
+fn cbr(packets_per_s: u32, payload_bytes: u32) -> Value {
+    json!({"cbr": {"packets_per_s": packets_per_s, "payload_bytes": payload_bytes, "burst": 1}})
+}
+
+/// A trial of `seconds` with two CBR flows of our own: link's, witness's and both players' statistics.
+fn cbr_trial(seconds: f64, faults: Value) -> (Value, Value, Vec<Value>) {
+    let bed = Bed::new(2);
+    let (down, up) = hessler();
+    let plan = with_apps(bed.plan(seconds, down, up, 2), &[cbr(40, 1000), cbr(60, 1000)]);
+    let mut link = bed.link(&plan, json!({"sabotage": faults, "capture": true}));
+    let mut nodes: Vec<Link> = [(0, "server"), (0, "player"), (1, "server"), (1, "player")]
+        .map(|(i, side)| bed.node(&plan, i, side))
+        .into();
+    let mut witness = bed.witness(2);
+    let t0 = link.start_now();
+    for node in &mut nodes {
+        node.start_at(t0 + 10_000_000);
+    }
+    let stats = link.stopped();
+    let seen = witness.ask(json!({"cmd": "stop"}));
+    let nodes = nodes.into_iter().map(|node| node.events().1).collect();
+    (stats, seen, nodes)
+}
+
+#[test]
+fn machines_cross_the_link_root() {
+    run_inside(Way::Root, "machines_cross_the_link");
+}
+
+#[test]
+fn machines_cross_the_link_user() {
+    run_inside(Way::User, "machines_cross_the_link");
+}
+
+#[test]
+#[ignore = "runs inside a sandbox"]
+fn machines_cross_the_link() {
+    let (stats, witness, nodes) = cbr_trial(2.0, json!([]));
+    println!("{stats:#}\n{witness:#}\n{nodes:#?}");
+    assert_eq!(stats["conservation"], json!([]));
+    let rows = stats["entered"].as_array().unwrap();
+    for (index, offered) in [(0, 80), (1, 120)] {
+        let entered = rows.iter().find(|r| r["flow"] == index && r["dir"] == "down").unwrap();
+        let packets = entered["packets"].as_u64().unwrap();
+        assert!((offered - 2..=offered).contains(&packets), "flow {index}: {packets}");
+        let left = stats["left"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|r| r["flow"] == index && r["dir"] == "down")
+            .unwrap();
+        // Another process in another namespace counts the same.
+        assert_eq!(witness["flows"][index]["rx_packets"], left["packets"]);
+        assert_eq!(witness["flows"][index]["rx_bytes"], left["bytes"]);
+    }
+    let dump = sh(&format!("ls -l /run/out-{}/", std::process::id()));
+    for file in ["packets.parquet", "link-events.json", "capture.pcapng"] {
+        assert!(dump.contains(file), "{dump}");
+    }
+}
+
+#[test]
+fn every_fault_shows() {
+    run_inside(Way::Root, "faults");
+}
+
+#[test]
+#[ignore = "runs inside a sandbox"]
+fn faults() {
+    let (stats, _, _) = cbr_trial(2.0, json!(["drop_row"]));
+    println!("{}", stats["conservation"]);
+    assert_ne!(stats["conservation"], json!([]));
 }

@@ -62,6 +62,12 @@ impl Clock {
         stamp_ns - self.offset_ns - self.skew_ns
     }
 
+    /// A time of CLOCK_MONOTONIC as a stamp.
+    #[inline]
+    pub fn realtime(&self, monotonic_ns: i64) -> i64 {
+        monotonic_ns + self.offset_ns
+    }
+
     /// Fault injection: adds to the offset in use, not to the one that is measured.
     pub fn skew(&mut self, ns: i64) {
         self.skew_ns = ns;

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use streamgauge_base::{Direction, ETHERNET_HEADER_BYTES, Ecn, Item};
-use streamgauge_record::{Classifier, parse_frame};
+use streamgauge_record::{Classifier, PacketDirection, parse_frame};
 
+use super::capture::Capture;
 use super::clock::Clock;
 use super::config::{AddressBook, Config};
 use super::lane::{Fates, Lanes, Trial};
@@ -55,6 +56,7 @@ pub struct Emulator {
 struct Running {
     lanes: Lanes,
     trial: Trial,
+    capture: Option<Capture>,
     t0: i64,
     end: i64,
 }
@@ -67,6 +69,8 @@ pub struct Finished {
     pub duration_ns: i64,
     /// Arrivals older than their path's time.
     pub clamped: Clamped,
+    /// Its capture, to be completed.
+    pub capture: Option<Capture>,
 }
 
 impl Emulator {
@@ -118,9 +122,9 @@ impl Emulator {
     }
 
     /// The trial starts at `t0` and ends at `end` at the latest (CLOCK_MONOTONIC, ns).
-    pub fn start(&mut self, lanes: Lanes, trial: Trial, t0: i64, end: i64) {
+    pub fn start(&mut self, lanes: Lanes, trial: Trial, capture: Option<Capture>, t0: i64, end: i64) {
         self.last_activity = t0;
-        self.running = Some(Running { lanes, trial, t0, end });
+        self.running = Some(Running { lanes, trial, capture, t0, end });
     }
 
     /// Whether the trial's end has come; with `idle`, also so long after the last packet.
@@ -130,7 +134,9 @@ impl Emulator {
         if let Some(idle) = idle {
             running.end = running.end.min(last.saturating_add(idle));
         }
-        monotonic_ns() >= running.end || running.trial.failed.is_some()
+        monotonic_ns() >= running.end
+            || running.trial.failed.is_some()
+            || running.capture.as_ref().is_some_and(Capture::has_failed)
     }
 
     /// When `step` must be called again, and when the trial ends.
@@ -211,7 +217,12 @@ impl Emulator {
                 self.after_end.add(frame.wire_bytes);
                 return;
             }
-            Some(running) if at >= running.t0 => (&mut running.lanes, Some(&mut running.trial)),
+            Some(running) if at >= running.t0 => {
+                if let Some(capture) = &mut running.capture {
+                    capture.frame(port, PacketDirection::Inbound, frame.stamp_ns, frame.bytes);
+                }
+                (&mut running.lanes, Some(&mut running.trial))
+            }
             _ => (&mut self.rehearsal, None),
         };
         let info = self.classifier.classify(flow, direction, parsed.hash, &parsed.headers);
@@ -293,7 +304,8 @@ impl Emulator {
 
     /// Hands a port's batch to the kernel.
     fn flush(&mut self, port: usize) {
-        let Emulator { ports, slab, sender, running, sabotage, lateness, late_over_service, .. } = self;
+        let Emulator { ports, slab, sender, running, sabotage, lateness, late_over_service, clock, .. } =
+            self;
         let Port { ring, out, stats, .. } = &mut ports[port];
         if out.is_empty() {
             return;
@@ -318,6 +330,10 @@ impl Emulator {
                 let service = running.trial.service_ns(outbound.direction, outbound.bytes);
                 *late_over_service += u64::from(service.is_some_and(|service| late > service));
                 if !refused {
+                    if let Some(capture) = &mut running.capture {
+                        let at_ns = clock.realtime(sent_at);
+                        capture.frame(port, PacketDirection::Outbound, at_ns, slab.frame(outbound.slot));
+                    }
                     running.trial.left(outbound.direction, outbound.flow, outbound.bytes);
                 }
             }
@@ -349,12 +365,12 @@ impl Emulator {
         }
         self.clock.check();
         self.ports.iter_mut().for_each(Port::read_drops);
-        let Running { lanes, trial, t0, .. } = self.running.take()?;
+        let Running { lanes, trial, capture, t0, .. } = self.running.take()?;
         let clamped = lanes.both.iter().fold(Clamped::default(), |sum, lane| Clamped {
             count: sum.count + lane.clamped.count,
             max_ns: sum.max_ns.max(lane.clamped.max_ns),
         });
-        Some(Finished { trial, duration_ns: end - t0, clamped })
+        Some(Finished { trial, duration_ns: end - t0, clamped, capture })
     }
 
     /// Packets touched so far, and the trial's time in ns.

@@ -14,7 +14,7 @@ use crate::error::{EngineError, Result};
 
 /// Completes `packets.parquet`, writes `link-events.json`, and returns their part of the statistics.
 pub fn write(config: &Config, finished: Finished) -> Result<Value> {
-    let Finished { mut trial, duration_ns, clamped } = finished;
+    let Finished { mut trial, duration_ns, clamped, .. } = finished;
     let legend = legend(&config.plan);
     let ledger = trial.ledger.clone();
     let events = std::mem::take(&mut trial.events);

@@ -3,6 +3,7 @@
 //! A packet is scheduled from the kernel's stamp of its arrival and leaves at its logical time, so that a late
 //! wake-up delays one packet and never adds up. How late is measured, packet by packet.
 
+mod capture;
 mod clock;
 mod config;
 mod emulator;
@@ -25,11 +26,12 @@ pub use config::Config;
 
 use crate::error::{EngineError, Result};
 use crate::lines::{Command, Commands, say};
-use crate::sys::{cpu_seconds, monotonic_ns};
+use crate::sys::{RealTime, clock_ns, cpu_seconds, monotonic_ns};
+use capture::{CAPTURE_FILE, Capture, PortSummary};
 use emulator::{Emulator, REHEARSAL_IDS};
 use lane::{Lanes, Trial};
 use sabotage::Sabotage;
-use wait::{Class, Waiter};
+use wait::Waiter;
 
 /// Runs until told to stop; see PROTOCOL.md.
 pub fn run(config: Config) -> Result<()> {
@@ -51,7 +53,7 @@ pub fn run(config: Config) -> Result<()> {
 struct Link {
     config: Config,
     commands: Commands,
-    class: Class,
+    class: RealTime,
     waiter: Waiter,
     emulator: Emulator,
     sabotage: Sabotage,
@@ -70,7 +72,7 @@ impl Link {
         Lanes::new(&config.plan.path, config.plan.seed, 0, 0, &sabotage)?;
         let commands = Commands::from_stdin()?;
         let emulator = Emulator::open(&config, rehearsal, sabotage.clone())?;
-        let class = Class::enter(config.fifo_priority);
+        let class = RealTime::enter(config.fifo_priority);
         let rings = emulator.ports.iter().map(|port| port.ring.fd().as_raw_fd());
         let waiter = Waiter::new(rings.chain([commands.fd()]), class.fifo.is_some());
         Ok(Link { config, commands, class, waiter, emulator, sabotage, cpu_at_reset: cpu_seconds() })
@@ -126,13 +128,19 @@ impl Link {
         let rows = PacketSender::create(&out.join(streamgauge_record::PACKETS_FILE), &legend)
             .map_err(|e| files::record_error(&e))?;
         let trial = Trial::new(rows, &legend, &plan.path);
-        self.emulator.start(lanes, trial, t0, end);
+        let interfaces = &self.config.interfaces;
+        let names = [Some(&interfaces.server), Some(&interfaces.client), interfaces.cross.as_ref()];
+        let names: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
+        let file = out.join(CAPTURE_FILE);
+        let capture =
+            self.config.capture.then(|| Capture::create(&file, &names, realtime_ns())).transpose()?;
+        self.emulator.start(lanes, trial, capture, t0, end);
         Ok(())
     }
 
     /// Ends the trial, writes its files and says so.
     fn stop(mut self) -> Result<()> {
-        let Some(finished) = self.emulator.finish() else {
+        let Some(mut finished) = self.emulator.finish() else {
             say(&json!({"event": "stopped", "stats": Value::Null}));
             return Ok(());
         };
@@ -140,6 +148,10 @@ impl Link {
         // What follows takes its time and is not urgent.
         self.class.leave();
         let mut stats = self.emulator.stats();
+        let ports = self.emulator.ports.iter().map(|port| PortSummary { dropped: port.stats.ring_drops });
+        if let Some(capture) = finished.capture.take() {
+            capture.finish(realtime_ns(), ports.collect())?;
+        }
         let written = files::write(&self.config, finished)?;
         let more = json!({"class": self.class.name(), "mlock": self.class.mlock, "cpu_s": cpu_s});
         for part in [written, more] {
@@ -157,4 +169,9 @@ fn rehearsal(config: &Config, sabotage: &Sabotage) -> Result<Lanes> {
     let path = &config.plan.path;
     let frozen = PathSpec { down: without_loss(&path.down), up: without_loss(&path.up) };
     Lanes::new(&frozen, config.plan.seed, monotonic_ns(), REHEARSAL_IDS, sabotage)
+}
+
+/// CLOCK_REALTIME, ns since 1970 UTC.
+fn realtime_ns() -> u64 {
+    clock_ns(nix::libc::CLOCK_REALTIME).max(0) as u64
 }

@@ -1,61 +1,16 @@
-//! Real-time class, and waiting for the next thing to do.
+//! Waiting for the next thing to do.
 
 use std::os::fd::RawFd;
 
 use nix::libc;
 
-use crate::sys::{check, monotonic_ns};
+use crate::sys::monotonic_ns;
 
 /// Under SCHED_FIFO the last stretch before a departure is spun away, because a timer's own latency is tens of us.
 const SPIN_NS: i64 = 100_000;
 
 /// From this rate on (packets/s) nothing is spun away: it would starve senders on few cores.
 const SPIN_BELOW_RATE: u64 = 5_000;
-
-/// What this thread was allowed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Class {
-    /// The FIFO priority, or `None` for the normal class.
-    pub fifo: Option<i32>,
-    /// Memory is locked.
-    pub mlock: bool,
-}
-
-impl Class {
-    /// Asks for SCHED_FIFO at `priority` and locked memory, and makes timers exact. Threads made later are of the
-    /// normal class.
-    pub fn enter(priority: Option<i32>) -> Class {
-        let mut class = Class { fifo: None, mlock: false };
-        // SAFETY: plain integers and a valid structure.
-        unsafe {
-            // Without effect under FIFO, decisive in the normal class, whose default slack is 50 us.
-            libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
-            let Some(priority) = priority else { return class };
-            let parameters = libc::sched_param { sched_priority: priority };
-            let fifo = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-            if check(libc::sched_setscheduler(0, fifo, &parameters)).is_ok() {
-                class.fifo = Some(priority);
-            }
-            class.mlock = check(libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE)).is_ok();
-        }
-        class
-    }
-
-    /// Back to the normal class, for work that is not urgent.
-    pub fn leave(&self) {
-        let parameters = libc::sched_param { sched_priority: 0 };
-        // SAFETY: a valid structure.
-        unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) };
-    }
-
-    /// In the protocol's words.
-    pub fn name(&self) -> String {
-        match self.fifo {
-            Some(priority) => format!("SCHED_FIFO {priority}"),
-            None => "normal".into(),
-        }
-    }
-}
 
 /// Waits for descriptors and points in time.
 pub struct Waiter {

@@ -79,10 +79,9 @@ pub fn run_inside(way: Way, name: &str) {
         return;
     }
     // Tests run in parallel; measurements must not.
-    let lock = std::fs::File::create(std::env::temp_dir().join("streamgauge-engine-tests.lock"))
-        .or_else(|_| std::fs::File::open(std::env::temp_dir().join("streamgauge-engine-tests.lock")))
-        .unwrap();
-    lock.lock().unwrap();
+    let path = std::env::temp_dir().join("streamgauge-engine-tests.lock");
+    let file = std::fs::File::create(&path).or_else(|_| std::fs::File::open(&path)).unwrap();
+    let _lock = nix::fcntl::Flock::lock(file, nix::fcntl::FlockArg::LockExclusive).unwrap();
     let me = std::env::current_exe().unwrap();
     let output = sandbox_command(way)
         .arg("--")
@@ -167,6 +166,29 @@ impl Bed {
         Link::start(&write_json(&self.out, "link.json", &config))
     }
 
+    /// Starts one end of flow `f{index}` of `plan` on real sockets and waits until it is ready.
+    pub fn node(&self, plan: &Value, index: u8, side: &str) -> Link {
+        let config = json!({
+            "plan": plan, "flow": format!("f{index}"), "side": side,
+            "server_ip": format!("10.1.{index}.1"), "player_ip": format!("10.2.{index}.1"),
+        });
+        let file = write_json(&self.out, &format!("node-{index}-{side}.json"), &config);
+        let netns = if side == "server" { "server" } else { "client" };
+        let mut node = Link::spawn_in(netns, "node", &file);
+        assert_eq!(node.read()["event"], "ready");
+        node
+    }
+
+    /// Starts a witness at the client's end.
+    pub fn witness(&self, flows: u8) -> Link {
+        let address = |i| json!({"name": format!("f{i}"), "server_ip": format!("10.1.{i}.1"), "player_ip": format!("10.2.{i}.1")});
+        let flows: Vec<Value> = (0..flows).map(address).collect();
+        let config = json!({"netns": "client", "interface": "eth0", "flows": flows});
+        let mut witness = Link::spawn("witness", &write_json(&self.out, "witness.json", &config));
+        assert_eq!(witness.read()["event"], "ready");
+        witness
+    }
+
     /// What the ends see of the path.
     pub fn preflight(&self, plan: &Value) -> Value {
         let config = json!({
@@ -210,7 +232,18 @@ impl Link {
 
     /// Starts `subcommand --config FILE`.
     pub fn spawn(subcommand: &str, config: &Path) -> Link {
-        let mut child = Command::new(engine())
+        Link::launch(Command::new(engine()), subcommand, config)
+    }
+
+    /// The same in a namespace, with our privileges.
+    pub fn spawn_in(netns: &str, subcommand: &str, config: &Path) -> Link {
+        let mut command = Command::new(engine());
+        command.args(["run-as", "--keep-privileges", "--netns", netns, "--", engine()]);
+        Link::launch(command, subcommand, config)
+    }
+
+    fn launch(mut command: Command, subcommand: &str, config: &Path) -> Link {
+        let mut child = command
             .arg(subcommand)
             .arg("--config")
             .arg(config)
@@ -249,12 +282,31 @@ impl Link {
         found
     }
 
-    /// Reset and start at once.
-    pub fn start_now(&mut self) {
+    /// Reset and start at once; the trial's time zero.
+    pub fn start_now(&mut self) -> u64 {
         assert_eq!(self.ask(json!({"cmd": "reset"}))["event"], "reset");
         let t0 = monotonic_ns() + 50_000_000;
-        assert_eq!(self.ask(json!({"cmd": "start", "t0_monotonic_ns": t0}))["event"], "started");
+        self.start_at(t0);
         std::thread::sleep(Duration::from_millis(60));
+        t0
+    }
+
+    /// Starts at `t0`.
+    pub fn start_at(&mut self, t0: u64) {
+        assert_eq!(self.ask(json!({"cmd": "start", "t0_monotonic_ns": t0}))["event"], "started");
+    }
+
+    /// Its events until it stops, and its statistics.
+    pub fn events(mut self) -> (Vec<Value>, Value) {
+        let mut events = Vec::new();
+        loop {
+            let line = self.read();
+            match line["event"].as_str() {
+                Some("stopped") => return (events, line["stats"].clone()),
+                Some(other) => panic!("{other}: {line}"),
+                None => events.push(line),
+            }
+        }
     }
 
     /// Waits for its end; its statistics.
@@ -263,7 +315,7 @@ impl Link {
         assert_eq!(last["event"], "stopped", "{last}");
         drop(self.stdin.take());
         assert!(self.child.wait().unwrap().success());
-        last["stats"].clone()
+        if last["stats"].is_null() { last } else { last["stats"].clone() }
     }
 
     /// Waits for its failure: the last line and the exit code.
@@ -272,6 +324,14 @@ impl Link {
         drop(self.stdin.take());
         (last, self.child.wait().unwrap().code())
     }
+}
+
+/// `plan` with machines in place of third-party flows.
+pub fn with_apps(mut plan: Value, apps: &[Value]) -> Value {
+    for (flow, app) in plan["flows"].as_array_mut().unwrap().iter_mut().zip(apps) {
+        flow["app"] = app.clone();
+    }
+    plan
 }
 
 /// Waits until `done` holds, at most `limit`.

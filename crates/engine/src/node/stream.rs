@@ -1,0 +1,325 @@
+//! Channels of streams: TCP with its buffers set and read back.
+
+use std::collections::VecDeque;
+use std::ffi::CStr;
+use std::io::{self, IoSlice};
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use nix::libc;
+use nix::sys::socket::{
+    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, accept4, bind, connect,
+    listen, sendmsg, shutdown, socket,
+};
+use serde_json::{Value, json};
+use streamgauge_base::Chunk;
+use streamgauge_systems::plan::TcpSpec;
+
+use super::Addresses;
+use super::datagram::ZEROS;
+use crate::error::{EngineError, Result};
+use crate::sys;
+
+/// The timestamps option with its padding (RFC 7323).
+const TIMESTAMPS_BYTES: u64 = 12;
+
+/// What happened to a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum News {
+    /// It is connected.
+    Opened,
+    /// There are bytes.
+    Readable,
+    /// It takes bytes again.
+    Writable,
+    /// The other end finished.
+    Finished,
+    /// It broke.
+    Failed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Waits for the player, or for the flow's start.
+    Idle,
+    Connecting,
+    Open,
+    Closed,
+}
+
+/// A TCP channel at one end.
+pub struct Stream {
+    /// The listener until somebody came, then the connection.
+    socket: OwnedFd,
+    serves: bool,
+    peer: SocketAddrV4,
+    state: State,
+    /// The machine was told that there are bytes and has not read them all.
+    told_readable: bool,
+    /// The machine wrote more than there was room for.
+    wants_room: bool,
+    pending: VecDeque<News>,
+    settings: Settings,
+}
+
+/// As the kernel gave them, before and after.
+#[derive(Clone, Debug, Default)]
+struct Settings {
+    send_buffer_bytes: i32,
+    receive_buffer_bytes: i32,
+    congestion_control: String,
+}
+
+impl Stream {
+    /// The server's end.
+    pub fn listen(addresses: Addresses, port: u16, spec: &TcpSpec) -> Result<Stream> {
+        let mut stream = Stream::make(addresses, port, spec, true)?;
+        let failed = |e: nix::Error| {
+            EngineError::io(format!("listen on {}:{port}", addresses.own), &e.into())
+                .remedy("run inside the namespace that has this address")
+        };
+        sys::set_option(stream.socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &1i32)
+            .map_err(|e| EngineError::io("set SO_REUSEADDR", &e))?;
+        bind(stream.socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(addresses.own, port)))
+            .map_err(failed)?;
+        listen(&stream.socket, Backlog::new(1).map_err(failed)?).map_err(failed)?;
+        stream.read_back();
+        Ok(stream)
+    }
+
+    /// The player's end; it connects when the flow starts.
+    pub fn unconnected(addresses: Addresses, port: u16, spec: &TcpSpec) -> Result<Stream> {
+        let mut stream = Stream::make(addresses, port, spec, false)?;
+        bind(stream.socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(addresses.own, 0))).map_err(
+            |e| {
+                EngineError::io(format!("use address {}", addresses.own), &e.into())
+                    .remedy("run inside the namespace that has this address")
+            },
+        )?;
+        stream.read_back();
+        Ok(stream)
+    }
+
+    fn make(addresses: Addresses, port: u16, spec: &TcpSpec, serves: bool) -> Result<Stream> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)
+            .map_err(|e| EngineError::io("make a TCP socket", &e.into()))?;
+        let set = |name: &str, level, option, value: u64| {
+            let value = i32::try_from(value).unwrap_or(i32::MAX);
+            sys::set_option(socket.as_fd(), level, option, &value)
+                .map_err(|e| EngineError::io(format!("set {name} to {value}"), &e))
+        };
+        set("SO_SNDBUF", libc::SOL_SOCKET, libc::SO_SNDBUF, spec.send_buffer)?;
+        set("SO_RCVBUF", libc::SOL_SOCKET, libc::SO_RCVBUF, spec.receive_window)?;
+        // SO_RCVBUF is doubled by the kernel for its own overhead; this bounds the window that is told to the sender.
+        set("TCP_WINDOW_CLAMP", libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, spec.receive_window)?;
+        // Linux takes the timestamps option out of the segment size that it is given.
+        set("TCP_MAXSEG", libc::IPPROTO_TCP, libc::TCP_MAXSEG, u64::from(spec.mss) + TIMESTAMPS_BYTES)?;
+        set("TCP_NODELAY", libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        choose_congestion_control(&socket, &spec.congestion_control);
+        Ok(Stream {
+            socket,
+            serves,
+            peer: SocketAddrV4::new(addresses.peer, port),
+            state: State::Idle,
+            told_readable: false,
+            wants_room: false,
+            pending: VecDeque::new(),
+            settings: Settings::default(),
+        })
+    }
+
+    fn read_back(&mut self) {
+        let get =
+            |option| sys::get_option::<i32>(self.socket.as_fd(), libc::SOL_SOCKET, option).unwrap_or(-1);
+        let name = sys::get_option::<[u8; 16]>(self.socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION);
+        let name = name.unwrap_or_default();
+        let name =
+            CStr::from_bytes_until_nul(&name).map_or_else(|_| String::new(), |n| n.to_string_lossy().into());
+        self.settings = Settings {
+            send_buffer_bytes: get(libc::SO_SNDBUF),
+            receive_buffer_bytes: get(libc::SO_RCVBUF),
+            congestion_control: name,
+        };
+    }
+
+    /// What the kernel made of the settings.
+    pub fn settings(&self) -> Value {
+        json!({
+            "send_buffer_bytes": self.settings.send_buffer_bytes,
+            "receive_buffer_bytes": self.settings.receive_buffer_bytes,
+            "congestion_control": self.settings.congestion_control,
+        })
+    }
+
+    /// The flow has started: the player's end connects.
+    pub fn connect(&mut self) -> Result<()> {
+        if self.serves {
+            return Ok(());
+        }
+        match connect(self.socket.as_raw_fd(), &SockaddrIn::from(self.peer)) {
+            Ok(()) | Err(nix::Error::EINPROGRESS) => {
+                self.state = State::Connecting;
+                Ok(())
+            }
+            Err(e) => Err(EngineError::io(format!("connect to {}", self.peer), &e.into())),
+        }
+    }
+
+    /// What to poll for; `None` for nothing.
+    pub fn interest(&self) -> Option<(RawFd, i16)> {
+        let events = match self.state {
+            State::Idle if self.serves => libc::POLLIN,
+            State::Connecting => libc::POLLOUT,
+            State::Open => {
+                let readable = if self.told_readable { 0 } else { libc::POLLIN };
+                readable | if self.wants_room { libc::POLLOUT } else { 0 }
+            }
+            State::Idle | State::Closed => return None,
+        };
+        Some((self.socket.as_raw_fd(), events))
+    }
+
+    /// The next thing the machine must be told.
+    pub fn news(&mut self) -> Option<News> {
+        if let Some(news) = self.pending.pop_front() {
+            return Some(news);
+        }
+        let (fd, events) = self.interest()?;
+        let mut poll = libc::pollfd { fd, events, revents: 0 };
+        // SAFETY: one valid entry.
+        unsafe { libc::poll(&mut poll, 1, 0) };
+        match self.state {
+            State::Idle if poll.revents != 0 => self.accept(),
+            State::Connecting if poll.revents != 0 => self.connected(),
+            State::Open if poll.revents & libc::POLLIN != 0 => {
+                self.told_readable = true;
+                return Some(News::Readable);
+            }
+            State::Open if poll.revents & libc::POLLOUT != 0 => {
+                self.wants_room = false;
+                return Some(News::Writable);
+            }
+            State::Open if poll.revents & (libc::POLLERR | libc::POLLHUP) != 0 => self.end(News::Failed),
+            _ => {}
+        }
+        self.pending.pop_front()
+    }
+
+    fn accept(&mut self) {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        if let Ok(fd) = accept4(self.socket.as_raw_fd(), flags) {
+            // SAFETY: a fresh descriptor has no other owner. The listener closes: a flow has one connection.
+            self.socket = unsafe { OwnedFd::from_raw_fd(fd) };
+            let _ = sys::set_option(self.socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32);
+            self.open();
+        }
+    }
+
+    fn connected(&mut self) {
+        match sys::get_option::<i32>(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR) {
+            Ok(0) => self.open(),
+            _ => self.end(News::Failed),
+        }
+    }
+
+    fn open(&mut self) {
+        self.read_back();
+        self.state = State::Open;
+        self.pending.push_back(News::Opened);
+    }
+
+    fn end(&mut self, news: News) {
+        if self.state != State::Closed {
+            self.state = State::Closed;
+            self.pending.push_back(news);
+            let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
+        }
+    }
+
+    /// Writes what there is room for and returns how much that was.
+    pub fn write(&mut self, mut chunk: Chunk) -> usize {
+        let mut taken = 0;
+        while self.state == State::Open && !chunk.is_empty() {
+            let head = chunk.head();
+            let filler = (chunk.len() - head.len()).min(ZEROS.len());
+            let parts = [IoSlice::new(head), IoSlice::new(&ZEROS[..filler])];
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+            match sendmsg::<()>(self.socket.as_raw_fd(), &parts, &[], flags, None) {
+                Ok(sent) => {
+                    taken += sent;
+                    chunk = chunk.split_off(sent);
+                }
+                Err(nix::Error::EAGAIN) => {
+                    self.wants_room = true;
+                    break;
+                }
+                Err(nix::Error::EINTR) => {}
+                Err(_) => self.end(News::Failed),
+            }
+        }
+        taken
+    }
+
+    /// Reads up to `max` bytes; `None` if there are none now.
+    pub fn read(&mut self, max: usize) -> Option<Chunk> {
+        if self.state != State::Open || max == 0 {
+            return None;
+        }
+        let mut buffer = vec![0; max.min(65_536)];
+        loop {
+            // SAFETY: the kernel writes at most `buffer.len()` bytes.
+            let length = unsafe {
+                libc::recv(
+                    self.socket.as_raw_fd(),
+                    buffer.as_mut_ptr().cast(),
+                    buffer.len(),
+                    libc::MSG_DONTWAIT,
+                )
+            };
+            match length {
+                0 => {
+                    self.end(News::Finished);
+                    return None;
+                }
+                length if length > 0 => {
+                    buffer.truncate(length as usize);
+                    return Some(Chunk::bytes(buffer));
+                }
+                _ => match io::Error::last_os_error() {
+                    e if e.kind() == io::ErrorKind::Interrupted => {}
+                    e if e.kind() == io::ErrorKind::WouldBlock => {
+                        self.told_readable = false;
+                        return None;
+                    }
+                    _ => {
+                        self.end(News::Failed);
+                        return None;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Nothing more will be written; what was still goes out.
+    pub fn close(&mut self) {
+        if self.state == State::Open {
+            let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Write);
+        }
+    }
+}
+
+/// A program without CAP_NET_ADMIN may choose only among the kernel's allowed controls; the route chooses then, and
+/// `Stream::settings` says what it came to.
+fn choose_congestion_control(socket: &OwnedFd, name: &str) {
+    // SAFETY: `name` is readable for its length.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            name.len() as libc::socklen_t,
+        )
+    };
+}
