@@ -276,7 +276,7 @@ def _tell(node: Comparison, holds: bool | None, measured: Value, bound: Value, m
     said = f"{measured.text} is {measured.words()}"
     other = node.left if measured.text == str(node.right) and isinstance(node.left, Quantity) else node.right
     plain = isinstance(other, Quantity)
-    against = str(other) if plain else f"{bound.text}, {say(bound.interval.mean, bound.dimension)}"
+    against = str(other) if plain else f"{bound.text} = {say(bound.interval.mean, bound.dimension)}"
     operator = node.operator
     if other is node.left:
         operator = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}.get(operator, operator)

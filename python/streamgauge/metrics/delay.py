@@ -78,8 +78,8 @@ def round_trip(trial: Trial, flow: int, name: str) -> tuple[Samples, Source | No
     """M10 of a flow, per sample, in s, with where it comes from.
 
     ``probe``: its echo packets in the record; ``event``: what its machine reported as ``rtt``; ``path``: for
-    a flow with packets both ways, the sum of its mean one-way delays in each sample (the network's part of
-    the RTT; hosts' time is not in it). None if it has none of these.
+    a flow with packets both ways, its mean delay down plus its mean delay up in each sample, weighted by the
+    packets down (the network's part of the RTT; hosts' time is not in it). None if it has none of these.
     """
     times, values = probe_rtt(trial, flow)
     if len(values):
@@ -92,11 +92,11 @@ def round_trip(trial: Trial, flow: int, name: str) -> tuple[Samples, Source | No
         return observe(trial.grid, column(reported, "time"), reported["value"].to_numpy() * scale), "event"
     down = observe(trial.grid, *one_way(trial, flow, DOWN))
     up = observe(trial.grid, *one_way(trial, flow, UP))
-    both = (down.count > 0) & (up.count > 0)
-    if not both.any():
+    if not down.count.any() or not up.count.any():
         return down, None
+    # Reports and acknowledgements may be rare: a sample without any takes the mean way back.
+    usual = up.total.sum() / up.count.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(both, down.total / down.count + up.total / up.count, 0.0)
-    weight = np.where(both, down.count, 0.0)
-    low, high = np.where(both, down.low + up.low, np.nan), np.where(both, down.high + up.high, np.nan)
-    return Samples(mean * weight, weight, low, high), "path"
+        back = np.where(up.count > 0, up.total / up.count, usual)
+    low, high = down.low + np.fmin(up.low, usual), down.high + np.fmax(up.high, usual)
+    return Samples(down.total + back * down.count, down.count, low, high), "path"

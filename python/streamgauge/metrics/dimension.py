@@ -160,6 +160,12 @@ def say(value: float, dimension: Dimension, digits: int = 3) -> str:
     return f"{text} {unit}".rstrip()
 
 
+def say_exactly(value: float, dimension: Dimension) -> str:
+    """A setting rather than a measurement: ``1 Mbit/s``, ``16.384 kB``."""
+    scale, unit = pick_unit(value, dimension)
+    return f"{value / scale:.9g} {unit}".rstrip()
+
+
 def say_with(value: float, half: float, dimension: Dimension, digits: int = 3) -> str:
     """``245 ± 1.2 kbit/s``: a canonical value with the half-width of its interval, to the same decimals."""
     scale, unit = pick_unit(value, dimension)

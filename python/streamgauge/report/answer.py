@@ -16,6 +16,10 @@ HELD_RATE, BACKED_OFF = 0.95, 0.8
 """A flow that sends this share of its earlier rate or more held on; this share or less, it backed off."""
 
 
+BURST_S = 3.0
+"""Company shorter than this says nothing about backing off."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """A scenario's answer: one sentence a flow, and where and how often it was measured."""
@@ -24,9 +28,11 @@ class Answer:
     question: str
     sentences: tuple[str, ...]
     basis: str
+    """Mode and n; what the number was measured on is in `conditions`."""
+    conditions: str
 
     def __str__(self) -> str:
-        return " ".join([*self.sentences, f"({self.basis})"])
+        return " ".join([*self.sentences, f"({self.basis}; {self.conditions})"])
 
 
 def active(trial: TrialMetrics, flow: str) -> tuple[float, float] | None:
@@ -65,23 +71,27 @@ def answer(entry: Entry) -> Answer:
     """One scenario's answer, from the mode that answers best: emulation where it is valid."""
     group = entry.best
     question = str(entry.scenario.get("question") or entry.scenario.get("title") or entry.id)
+    conditions = bottleneck_words(entry.plan)
     if not group.valid:
         reasons = sorted({reason for trial in group.trials for reason in trial.why})
         why = "; ".join(reasons[:3]) or "nothing to measure"
-        return Answer(entry.id, question, ("No valid trial, so no answer.",), f"{group.mode}: {why}")
+        return Answer(
+            entry.id, question, ("No valid trial, so no answer.",), f"{group.mode}: {why}", conditions
+        )
     sentences = tuple(_flow_sentence(entry, group, name) for name in entry.names("subject"))
-    return Answer(entry.id, question, sentences, f"{basis(group)}; {bottleneck_words(entry.plan)}")
+    return Answer(entry.id, question, sentences, basis(group), conditions)
 
 
 def basis(group: Group) -> str:
     """Mode, n and kind of interval: what a number rests on."""
-    mode = {"sim": "simulated", "emu": "emulated, on real programs and kernel TCP"}.get(
-        group.mode, group.mode
-    )
+    mode = {"sim": "simulated", "emu": "emulated"}.get(group.mode, group.mode)
+    shown = group.shown
+    if shown is not None and group.mode == "emu":
+        subjects = [flow.info for flow in shown.flows.values() if flow.info.role == "subject"]
+        whose = sorted({"our" if info.ours else "third-party" for info in subjects})
+        mode += f" with {' and '.join(whose)} programs"
     n = len(group.valid)
-    if n < 2:
-        return f"{mode}, n = {n}, so no interval"
-    return f"{mode}, n = {n}; ± is half the 95 % interval, left out where nothing varied"
+    return f"{mode}, n = {n}" + (", so no interval" if n < 2 else "")
 
 
 def _flow_sentence(entry: Entry, group: Group, name: str) -> str:
@@ -106,7 +116,8 @@ def _flow_sentence(entry: Entry, group: Group, name: str) -> str:
             f"{label} sent {during} beside {with_rivals}{load} ({stretch}), lost {loss} and got {got} of "
             f"payload through; {_delay(group, name, found.during)}."
         )
-    verb = _verb(group, name, found)
+    length = found.during[1] - found.during[0]
+    verb = _verb(group, name, found) if length >= BURST_S else f"met a burst of less than {BURST_S:g} s"
     before = group.say("throughput", name, *found.before)
     loss_before = group.say("loss", name, *found.before)
     delay = _delay(group, name, found.during)
@@ -146,14 +157,39 @@ def _delay(group: Group, name: str, stretch: tuple[float, float] | None) -> str:
 def answer_text(entries: Sequence[Entry]) -> str:
     """All answers as plain text for a terminal: one question once, then its answers."""
     lines: list[str] = []
-    asked = None
+    for question, answers in by_question(entries):
+        lines += ([""] if lines else []) + [question]
+        common = shared_basis([found for _, found in answers])
+        for _, found in answers:
+            lines.append(f"  - {' '.join(found.sentences)}" + ("" if common else f" ({own_basis(found)})"))
+        if common:
+            lines.append(f"    ({common})")
+    if lines:
+        lines += ["", PLUS_MINUS]
+    return "\n".join(lines)
+
+
+PLUS_MINUS = "± is half the 95 % interval (Student's t); it is left out where nothing varied and for n = 1."
+
+
+def by_question(entries: Sequence[Entry]) -> list[tuple[str, list[tuple[Entry, Answer]]]]:
+    """Questions in order, each with the scenarios that ask it and their answers."""
+    asked: dict[str, list[tuple[Entry, Answer]]] = {}
     for entry in entries:
         found = answer(entry)
-        if found.question != asked:
-            lines += ([""] if lines else []) + [found.question]
-            asked = found.question
-        lines += [f"  - {' '.join(found.sentences)}", f"    ({found.basis})"]
-    return "\n".join(lines)
+        asked.setdefault(found.question, []).append((entry, found))
+    return list(asked.items())
+
+
+def own_basis(found: Answer) -> str:
+    """What one answer rests on."""
+    return f"{found.basis}; {found.conditions}"
+
+
+def shared_basis(answers: Sequence[Answer]) -> str:
+    """What all answers rest on, to be said once; empty if they differ."""
+    bases = {own_basis(found) for found in answers}
+    return bases.pop() if len(bases) == 1 else ""
 
 
 def summary(entries: Sequence[Entry]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,11 +18,12 @@ from markupsafe import Markup
 from streamgauge import __version__
 from streamgauge.checks import CheckResult
 from streamgauge.checks.evaluate import match_published
+from streamgauge.checks.result import Value
 from streamgauge.metrics import METRICS, Interval
-from streamgauge.metrics.dimension import say, say_interval
+from streamgauge.metrics.dimension import number, pick_unit, say, say_with
 from streamgauge.report import figures, words
-from streamgauge.report.answer import Answer, answer, basis, summary
-from streamgauge.report.chart import THEMES, Figure
+from streamgauge.report.answer import PLUS_MINUS, answer, by_question, own_basis, shared_basis, summary
+from streamgauge.report.chart import IN_THE_DARK, THEMES, Figure
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.families import Cell, tables
 from streamgauge.report.model import Entry, Group, LoadedTrial, gather, load
@@ -79,6 +81,7 @@ def render(entries: Sequence[Entry]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals["figure"] = _figure
+    environment.filters["tie"] = _tie
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return environment.get_template("report.html.j2").render(
         version=__version__,
@@ -88,15 +91,23 @@ def render(entries: Sequence[Entry]) -> str:
         # In a function of its own: the bundle declares thousands of short names.
         bundle=Markup("(() => {" + bundle + "})();").replace("</script", "<\\/script"),
         themes=Markup(json.dumps(THEMES)),
+        in_the_dark=Markup(json.dumps(IN_THE_DARK)),
         questions=_questions(entries),
         sections=[_section(entry) for entry in entries],
-        checks=[_check(check, entry) for entry in entries for check in entry.checks],
+        plus_minus=PLUS_MINUS,
+        checks=_check_rows(entries),
+        modes=sorted({check.mode for entry in entries for check in entry.checks}, reverse=True),
         counts=_counts(entries),
         tables=tables(entries),
         provenance=_provenance(entries),
         trials=sum(len(group.trials) for entry in entries for group in entry.groups),
         invalid=sum(len(group.trials) - len(group.valid) for entry in entries for group in entry.groups),
     )
+
+
+def _tie(text: str) -> str:
+    """Keeps numbers and their units on one line."""
+    return re.sub(r"(?<=\d) (?=(?:[kMG]?bit/s|[kMG]?B|ms|µs|s|%|packets)(?![A-Za-z]))", "\u00a0", text)
 
 
 def _figure(figure: Figure) -> Markup:
@@ -111,20 +122,22 @@ def _figure(figure: Figure) -> Markup:
 
 def _questions(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Questions in order, each with the answers of the scenarios that ask it."""
-    asked: dict[str, list[tuple[Entry, Answer]]] = {}
-    for entry in entries:
-        found = answer(entry)
-        asked.setdefault(found.question, []).append((entry, found))
-    return [
-        {
-            "question": question,
-            "summary": summary([entry for entry, _ in found]),
-            "answers": [
-                {"id": entry.id, "text": " ".join(one.sentences), "basis": one.basis} for entry, one in found
-            ],
-        }
-        for question, found in asked.items()
-    ]
+    asked = []
+    for question, found in by_question(entries):
+        common = shared_basis([one for _, one in found])
+        answers = [
+            {"id": entry.id, "text": " ".join(one.sentences), "basis": "" if common else own_basis(one)}
+            for entry, one in found
+        ]
+        asked.append(
+            {
+                "question": question,
+                "summary": summary([entry for entry, _ in found]),
+                "answers": answers,
+                "basis": common,
+            }
+        )
+    return asked
 
 
 def _section(entry: Entry) -> dict[str, Any]:
@@ -143,7 +156,8 @@ def _section(entry: Entry) -> dict[str, Any]:
         "drawing": Markup(path_drawing(entry)),
         "measured": words.measure_words(entry),
         "assumed": _assumed(entry),
-        "answer": answer(entry),
+        "sentences": answer(entry).sentences,
+        "basis": own_basis(answer(entry)),
         "in_words": words.flows_words(entry),
         "flows": _flows(entry),
         "columns": list(FLOW_COLUMNS.values()),
@@ -170,9 +184,10 @@ def _cell(found: Interval | None, metric: str) -> Cell:
     text = say(found.mean, dimension)
     if found.no_variation:
         return Cell(text, "no variation")
-    if found.low is None or found.high is None:
+    if found.half_width is None:
         return Cell(text)
-    return Cell(text, say_interval(found.low, found.high, dimension))
+    scale, unit = pick_unit(found.mean, dimension)
+    return Cell(text, f"± {number(found.half_width / scale, 2)} {unit}")
 
 
 def _flows(entry: Entry) -> list[dict[str, Any]]:
@@ -207,15 +222,28 @@ def _agreement(entry: Entry) -> list[str]:
         if a is None or b is None or not b.mean:
             continue
         share = 100 * (a.mean / b.mean - 1)
-        text = (
-            f"{name}: simulation receives {abs(share):.1f} % {'more' if share > 0 else 'less'} than emulation"
-        )
+        compared = "as much as"
+        if abs(share) >= 0.05:
+            compared = f"{abs(share):.1f} % {'more' if share > 0 else 'less'} than"
+        text = f"{name}: simulation receives {compared} emulation"
         if p is not None and q is not None:
             text += f" and loses {100 * p.mean:.2f} % where emulation loses {100 * q.mean:.2f} %"
         if sim.shown and emu.shown and sim.shown.flows[name].info.ours != emu.shown.flows[name].info.ours:
             text += "; in simulation our own model stands in for the real system"
         said.append(text + ".")
     return said
+
+
+def _check_rows(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """A row a check, with its verdicts in every mode beside one another."""
+    rows: list[dict[str, Any]] = []
+    for entry in entries:
+        by_id: dict[str, dict[str, Any]] = {}
+        for check in entry.checks:
+            told = _check(check, entry)
+            by_id.setdefault(check.id, {**told, "by_mode": {}})["by_mode"][check.mode] = told
+        rows += by_id.values()
+    return rows
 
 
 def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
@@ -239,7 +267,8 @@ def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
         "that": check.that,
         "why": check.why,
         "published": beside,
-        "measured": check.measured.words() if check.measured else "–",
+        "measured": "–" if check.measured is None else _value(check.measured),
+        "rests_on": "" if check.measured is None else check.measured.interval.words(),
         "n": check.n,
         "invalid": check.invalid,
         "origin": check.origin,
@@ -247,6 +276,13 @@ def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
         "note": check.note or "",
         "differs": check.differs or "",
     }
+
+
+def _value(value: Value) -> str:
+    half = value.interval.half_width
+    if half is None or value.interval.no_variation:
+        return say(value.interval.mean, value.dimension)
+    return say_with(value.interval.mean, half, value.dimension)
 
 
 def _counts(entries: Sequence[Entry]) -> dict[str, int]:
@@ -267,7 +303,6 @@ def _validity(group: Group) -> dict[str, Any]:
         bounds |= trial.validity.get("bounds") or {}
     return {
         "mode": group.mode,
-        "basis": basis(group),
         "valid": len(group.valid),
         "all": len(group.trials),
         "trials": [

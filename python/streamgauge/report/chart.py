@@ -18,6 +18,10 @@ import altair as alt
 BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (4, 4), (1, 3))
+IN_THE_DARK = {
+    BLUE: "#4aa8e8", SKY: "#b3e0ff", VERMILION: "#ff8c42", "#444444": "#c4c4c4", "#777777": "#a5a5a5",
+}  # fmt: skip
+"""Colours too dark for a dark page, with what stands for them there."""
 WIDTH = 860
 """Width of a figure, all its columns together, in CSS pixels."""
 
@@ -151,7 +155,7 @@ def lines(
     dashes = [
         [1, 0] if name == "capacity" else list(DASHES[i % len(DASHES)]) for i, name in enumerate(series)
     ]
-    width = WIDTH - 90 if len(modes) < 2 else (WIDTH - 110) / len(modes)
+    width = WIDTH - 90 if len(modes) < 2 else (WIDTH - 80) / len(modes)
     right = max((row[0] for row in rows), default=1) if end is None else end
     # A little room, so that a line at the top (a limit, a capacity) does not hide in the frame.
     top = 1.06 * max((row[1] for row in rows), default=1) or 1

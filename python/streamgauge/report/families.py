@@ -76,9 +76,7 @@ def _table(data: Mapping[str, Any], entries: list[Entry], id_: str) -> FamilyTab
                 mean = _scaled(ours.mean, metric)
                 low = None if ours.low is None else _scaled(ours.low, metric)
                 high = None if ours.high is None else _scaled(ours.high, metric)
-                said = "no variation" if ours.no_variation else ""
-                if low is not None and high is not None and not ours.no_variation:
-                    said = f"[{low:.{digits}f}, {high:.{digits}f}]"
+                said = "" if high is None or ours.no_variation else f"± {high - mean:.{digits}f}"
                 cells.append(Cell(f"{mean:.{digits}f}", said))
                 drawn.append((label, float(number(mean, 5).replace("\u202f", "")), mode, title, low, high))
         rows.append((label, tuple(cells)))

@@ -189,7 +189,7 @@ def load_trial(folder: Path) -> LoadedTrial:
 
 
 def gather(trials: Iterable[LoadedTrial], checks: Sequence[CheckResult] | None = None) -> list[Entry]:
-    """Trials by scenario, today's systems first, each paper's after, in the order of their ids.
+    """Trials by scenario, today's systems first, each paper's after.
 
     Args:
         trials: in any order.
@@ -230,7 +230,8 @@ _CLASSES = ("no", "little", "medium", "heavy", "burst")
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
-    stem, _, last = entry.id.rpartition("-")
+    # Over UDP before over TCP: what reacts comes after what it is compared with.
+    stem, _, last = entry.id.replace("-udp", "-\0udp").rpartition("-")
     if last in _CLASSES:
-        return (not entry.id.startswith("today/"), stem, _CLASSES.index(last), "")
-    return (not entry.id.startswith("today/"), entry.id, -1, "")
+        return (not entry.id.startswith("today/"), stem, _CLASSES.index(last))
+    return (not entry.id.startswith("today/"), f"{stem}-{last}", -1)

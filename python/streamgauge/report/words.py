@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamgauge.metrics.dimension import DATA, PERCENT, RATE, TIME, say
+from streamgauge.metrics.dimension import DATA, PERCENT, RATE, TIME, say, say_exactly
 from streamgauge.report.model import Entry
 
 NS = 1e9
@@ -14,24 +14,26 @@ NS = 1e9
 def rate_words(rate: Mapping[str, Any]) -> str:
     """A bottleneck's rate over time."""
     if "constant" in rate:
-        return say(float(rate["constant"]), RATE)
+        return say_exactly(float(rate["constant"]), RATE)
     if "square" in rate:
         square = rate["square"]
-        first, second = say(float(square["first"]), RATE), say(float(square["second"]), RATE)
-        return f"{first} and {second} in turn, every {say(float(square['period']) / NS / 2, TIME)}"
+        first, second = say_exactly(float(square["first"]), RATE), say_exactly(float(square["second"]), RATE)
+        return f"{first} and {second} in turn, every {say_exactly(float(square['period']) / NS / 2, TIME)}"
     steps = rate.get("steps") or []
-    return ", ".join(f"{say(float(bps), RATE)} from {say(float(at) / NS, TIME)}" for at, bps in steps)
+    return ", ".join(
+        f"{say_exactly(float(bps), RATE)} from {say_exactly(float(at) / NS, TIME)}" for at, bps in steps
+    )
 
 
 def limit_words(queue: Mapping[str, Any]) -> str:
     """A queue's discipline and limit."""
     limit = queue.get("droptail") or {}
     if "bytes" in limit:
-        return f"drop-tail, {say(8.0 * limit['bytes'], DATA)}"
+        return f"drop-tail, {say_exactly(8.0 * limit['bytes'], DATA)}"
     if "packets" in limit:
         return f"drop-tail, {limit['packets']} packets"
     if "time" in limit:
-        return f"drop-tail, {say(limit['time'] / NS, TIME)}"
+        return f"drop-tail, {say_exactly(limit['time'] / NS, TIME)}"
     return ", ".join(queue)
 
 
@@ -48,13 +50,13 @@ def stage_words(stage: Mapping[str, Any]) -> tuple[str, str] | None:
             good, bad = runs["good_packets"], runs["bad_packets"]
             share = say(bad / (good + bad), PERCENT)
             return "loss", f"Gilbert, runs of {good:g} and {bad:g} packets ({share})"
-        return "loss", say(float(model.get("bernoulli", {}).get("probability", 0)), PERCENT)
+        return "loss", say_exactly(float(model.get("bernoulli", {}).get("probability", 0)), PERCENT)
     if "delay" in kind:
         delay, steps = float(kind["delay"].get("delay", 0)) / NS, kind["delay"].get("steps") or []
         if not delay and not steps:
             return None
-        later = "".join(f", {say(d / NS, TIME)} from {say(t / NS, TIME)}" for t, d in steps)
-        return "delay", say(delay, TIME) + later
+        later = "".join(f", {say_exactly(d / NS, TIME)} from {say_exactly(t / NS, TIME)}" for t, d in steps)
+        return "delay", say_exactly(delay, TIME) + later
     return None
 
 
@@ -84,7 +86,7 @@ def bottleneck_words(plan: Mapping[str, Any]) -> str:
         if "bottleneck" in kind:
             setting = kind["bottleneck"]
             rtt = base_rtt_s(plan)
-            delay = f"{say(rtt, TIME)} base RTT" if rtt else "no delay added"
+            delay = f"{say_exactly(rtt, TIME)} base RTT" if rtt else "no delay added"
             return f"{rate_words(setting['rate'])}, queue {limit_words(setting['queue'])}, {delay}"
     return "no bottleneck"
 
@@ -99,7 +101,8 @@ def flow_words(flow: Mapping[str, Any]) -> str:
     if flow.get("congestion_control"):
         said.append(str(flow["congestion_control"]))
     for key, value in (flow.get("parameters") or {}).items():
-        said.append(f"{str(key).replace('_', ' ')} {value}")
+        shown = f"{value[:-3]} packets/s" if isinstance(value, str) and value.endswith(" /s") else value
+        said.append(f"{str(key).replace('_', ' ')} {shown}")
     clip = flow.get("clip")
     if clip:
         said.append(f"clip {clip.get('name', '') if isinstance(clip, Mapping) else clip}")
@@ -147,7 +150,8 @@ def measure_words(entry: Entry) -> str:
     layer = {"ip": "IP bytes", "ethernet": "Ethernet bytes (IP + 14)", "payload": "payload bytes"}[
         shown.layer
     ]
+    sample = say_exactly(grid.sample_s, TIME)
     return (
-        f"Measured from {grid.begin_s:g} s to {grid.end_s:g} s in samples of {say(grid.sample_s, TIME)}, in "
-        f"{layer}. Trials: {trials}."
+        f"Measured from {grid.begin_s:g} s to {grid.end_s:g} s in samples of {sample}, in {layer}. "
+        f"Trials: {trials}."
     )
