@@ -25,6 +25,7 @@ from streamgauge.campaign import run as run_module  # noqa: F401
 from streamgauge.campaign import trial as trial_module
 from streamgauge.campaign.layout import place, remove_leftovers, scenario_of, sweep, trial_directory
 from streamgauge.errors import CannotRunError, ScenarioError, StreamGaugeError
+from streamgauge.record import Record
 from streamgauge.scenario import Scenario, from_text
 from streamgauge.scenario.lower import Keep
 
@@ -100,6 +101,14 @@ def test_a_changed_scenario_runs_again_in_the_same_place(make: Make, tmp_path: P
     assert not after.reused and after.job.directory == before.job.directory
     assert after.digest != before.digest
     assert json.loads((after.job.directory / "trial.json").read_text())["digest"] == after.digest
+
+
+def test_another_wording_is_written_into_the_record_that_is_there(make: Make, tmp_path: Path) -> None:
+    before = simulate(make(), tmp_path, repeat=1).outcomes[0]
+    after = simulate(make("title=Another"), tmp_path, repeat=1).outcomes[0]
+    assert after.reused and after.digest != before.digest
+    assert json.loads((after.job.directory / "trial.json").read_text())["scenario"]["title"] == "Another"
+    Record.open(after.job.directory).verify()
 
 
 def test_another_measure_is_applied_to_the_record_that_is_there(make: Make, tmp_path: Path) -> None:

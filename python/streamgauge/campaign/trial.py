@@ -17,6 +17,7 @@ from streamgauge.campaign.stored import load_metrics, save_metrics
 from streamgauge.errors import CannotRunError, RecordError
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.record import Record, finish_trial, prune
+from streamgauge.record.write import write_json
 from streamgauge.scenario import lower
 from streamgauge.scenario.lower import Keep
 
@@ -156,6 +157,18 @@ def _sim_validity(plan: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[s
     }
 
 
+def _reworded(directory: Path, trial: dict[str, Any], as_run: dict[str, Any]) -> dict[str, Any]:
+    """The trial with the scenario as it reads now: its words, checks or measure changed, not what it leaves."""
+    from streamgauge import _native
+
+    digests = (trial["packets_digest"] or "", trial["events_digest"] or "")
+    digest = _native.trial_digest(json.dumps(as_run, allow_nan=False), *digests)
+    trial = trial | {"scenario": as_run, "digest": digest}
+    with _disk_errors(directory):
+        write_json(directory / "trial.json", trial)
+    return trial
+
+
 def reuse(job: Job, keep: Keep) -> Outcome | None:
     """The trial as it lies in its place already, if it is the same; ``None`` if it must run."""
     try:
@@ -167,7 +180,10 @@ def reuse(job: Job, keep: Keep) -> Outcome | None:
     wanted = {"metrics": (), "events": ("events.parquet",), "packets": ("packets.parquet", "events.parquet")}
     if not all((job.directory / name).exists() for name in wanted[keep]):
         return None
-    measure = job.scenario.in_mode(job.mode).normalised().get("measure", {})
+    as_run = job.scenario.in_mode(job.mode).normalised()
+    if trial["scenario"] != as_run:
+        trial = _reworded(job.directory, trial, as_run)
+    measure = as_run.get("measure", {})
     metrics = load_metrics(job.directory, measure)
     if metrics is None:
         if not (job.directory / "packets.parquet").exists():
@@ -176,6 +192,8 @@ def reuse(job: Job, keep: Keep) -> Outcome | None:
             metrics = compute(Record.open(job.directory), job.scenario)
         except RecordError:
             return None
+        with _disk_errors(job.directory):
+            save_metrics(job.directory, metrics, measure)
     return Outcome(
         job=job,
         valid=bool(trial["validity"]["valid"]),

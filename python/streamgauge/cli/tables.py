@@ -12,6 +12,8 @@ from streamgauge.campaign import CampaignResult, MutantResult, Outcome, score
 from streamgauge.checks import CheckResult
 from streamgauge.metrics.dimension import RATE, say
 from streamgauge.metrics.interval import Interval, interval
+from streamgauge.report import answer
+from streamgauge.report.model import load_trial
 from streamgauge.systems.registry import Mode
 
 __all__ = ["print_result"]
@@ -26,6 +28,7 @@ _MARK = {
 def print_result(result: CampaignResult, mutants: Sequence[MutantResult] | None) -> None:
     """Flows, verdicts, mutants, and where the records are."""
     console = Console(soft_wrap=False)
+    _print_answer(console, result)
     groups: dict[tuple[str, Mode], list[Outcome]] = {}
     for outcome in result.outcomes:
         groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome)
@@ -46,6 +49,18 @@ def print_result(result: CampaignResult, mutants: Sequence[MutantResult] | None)
     took = f"{result.simulated_s:,.0f} s of traffic in {result.wall_s:.1f} s"
     ran = f"{len(result.outcomes)} trials{again}, {took}"
     _line(console, f"{ran}; records in {result.out}; 'streamgauge report {result.out}' draws them")
+
+
+def _print_answer(console: Console, result: CampaignResult) -> None:
+    """What a reader wants to know, before any table: each scenario's question and its answer."""
+    trials = [
+        load_trial(outcome.job.directory)
+        for outcome in result.outcomes
+        if outcome.digest is not None and outcome.job.scenario.id in result.wanted
+    ]
+    if trials:
+        checks = [check for check in result.checks if check.scenario in result.wanted]
+        _line(console, escape(answer(trials, checks=checks)) + "\n")
 
 
 def _print_flows(console: Console, scenario: str, mode: Mode, outcomes: Sequence[Outcome]) -> None:
