@@ -1,9 +1,11 @@
 //! Reads a record back and recomputes its digests.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::Once;
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
@@ -206,10 +208,27 @@ fn check_schema(path: &Path, found: Option<&str>, known: &'static str) -> Result
     Err(RecordError::Version { path: path.to_owned(), found: found.unwrap_or_default().to_owned(), known })
 }
 
-/// The Parquet reader has assertions that damaged bytes can reach; to the caller they are damage too.
+thread_local! {
+    /// This thread is inside [`guarded`].
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The Parquet reader has assertions that damaged bytes can reach; to the caller they are damage too, and nothing
+/// to be printed as a fault of the program. Panics elsewhere go where they went before.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, RecordError>) -> Result<T, RecordError> {
-    catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(RecordError::damaged(path, "the Parquet reader gave up on it")))
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let report = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                report(info);
+            }
+        }));
+    });
+    GUARDED.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(false);
+    result.unwrap_or_else(|_| Err(RecordError::damaged(path, "the Parquet reader gave up on it")))
 }
 
 /// Our keys in a file's footer.

@@ -170,6 +170,15 @@ fn what_is_not_finished_leaves_nothing() {
     assert_eq!(scratch.names(), ["packets.parquet.partial"]);
     drop(writer);
     assert!(scratch.names().is_empty());
+    let mut sender = PacketSender::create(&path, &legend()).unwrap();
+    sender.row(&fate, &info, direction).unwrap();
+    drop(sender);
+    // Its thread clears up after itself.
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !scratch.names().is_empty() {
+        assert!(std::time::Instant::now() < patience, "{:?} is left", scratch.names());
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
 }
 
 #[test]
