@@ -122,6 +122,49 @@ fn machines_cross_the_link() {
 }
 
 #[test]
+fn enters_at_the_router_root() {
+    run_inside(Way::Root, "enters_at_the_router");
+}
+
+#[test]
+#[ignore = "runs inside a sandbox"]
+fn enters_at_the_router() {
+    let bed = Bed::new(1);
+    bed.add_cross(1);
+    // Everything that passes the first stage is lost; what enters at the router does not pass it.
+    let (down, up) = hessler();
+    let loss = json!({"name": "loss", "kind": {"loss": {"model": {"bernoulli": {"probability": 1.0}}}}});
+    let down = [vec![loss], down.as_array().unwrap().clone()].concat();
+    let ping = json!({"ping": {"interval": 100_000_000, "payload_bytes": 56}});
+    let mut plan = with_apps(bed.plan(1.5, json!(down), up, 2), &[cbr(40, 1000), ping]);
+    plan["flows"][1]["entry"] = json!("router");
+    let interfaces = json!({"server": "to-server", "client": "to-client", "cross": "to-cross"});
+    let addresses = json!([
+        {"name": "f0", "server_ip": "10.1.0.1", "player_ip": "10.2.0.1"},
+        {"name": "f1", "server_ip": "10.3.1.1", "player_ip": "10.2.1.1"},
+    ]);
+    let mut link = bed.link(&plan, json!({"interfaces": interfaces, "flows": addresses}));
+    let mut server = bed.node(&plan, 0, "server");
+    let mut cross = bed.cross_node(&plan, 1);
+    let t0 = link.start_now();
+    server.start_at(t0);
+    cross.start_at(t0 + 10_000_000);
+    let stats = link.stopped();
+    let (events, _) = cross.events();
+    drop(server.events());
+    assert_eq!(stats["conservation"], json!([]));
+    let rtts: Vec<f64> =
+        events.iter().filter(|e| e["name"] == "rtt").map(|e| e["value"].as_f64().unwrap()).collect();
+    assert!(rtts.len() >= 13, "{events:?}");
+    // 98 bytes at 1 Mbit/s and 10 ms; the way back costs nothing.
+    assert!(rtts.iter().all(|rtt| (0.0107..0.014).contains(rtt)), "{rtts:?}");
+    let passed =
+        |flow: u64| stats["left"].as_array().unwrap().iter().any(|r| r["flow"] == flow && r["dir"] == "down");
+    assert!(passed(1) && !passed(0), "{}", stats["left"]);
+}
+
+/// Each fault must turn its own check red.
+#[test]
 fn every_fault_shows() {
     run_inside(Way::Root, "faults");
 }
@@ -129,7 +172,99 @@ fn every_fault_shows() {
 #[test]
 #[ignore = "runs inside a sandbox"]
 fn faults() {
-    let (stats, _, _) = cbr_trial(2.0, json!(["drop_row"]));
-    println!("{}", stats["conservation"]);
-    assert_ne!(stats["conservation"], json!([]));
+    let trial = |fault: &str| {
+        // A bed a fault, in namespaces that go with it.
+        let found = cbr_trial(2.2, json!([fault]));
+        sh("ip netns del server; ip netns del client; sleep 0.1");
+        found
+    };
+    let (stats, ..) = trial("drop_row");
+    assert_ne!(stats["conservation"], json!([]), "drop_row");
+
+    let (stats, ..) = trial("overflow_ring");
+    assert_ne!(stats["ring_drops"], 0, "overflow_ring");
+
+    let (stats, ..) = trial("fail_send");
+    assert_ne!(stats["send_errors"], 0, "fail_send");
+    assert_ne!(stats["conservation"], json!([]), "fail_send");
+
+    let (stats, ..) = trial("skew_clock");
+    assert!(stats["clock"]["drift_ns"].as_i64().unwrap() > 1_000_000, "skew_clock: {}", stats["clock"]);
+
+    let (stats, witness, _) = trial("swap_flows");
+    let left =
+        stats["left"].as_array().unwrap().iter().find(|r| r["flow"] == 0 && r["dir"] == "down").unwrap();
+    assert_ne!(witness["flows"][0]["rx_packets"], left["packets"], "swap_flows");
+
+    for (fault, word) in [("half_rate", "rate is 0.5"), ("ignore_limit", "refused none")] {
+        let bed = Bed::new(1);
+        let (down, up) = hessler();
+        let plan = bed.plan(1.0, down, up, 1);
+        let mut link = bed.link(&plan, json!({"sabotage": [fault]}));
+        let found = link.fly(&bed, &plan);
+        assert!(found["errors"].to_string().contains(word), "{fault}: {}", found["errors"]);
+        link.stopped();
+        sh("ip netns del server; ip netns del client; sleep 0.1");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_root() {
+    run_inside(Way::Root, "a_full_disk_is_an_error");
+}
+
+#[test]
+#[ignore = "runs inside a sandbox"]
+fn a_full_disk_is_an_error() {
+    let bed = Bed::new(1);
+    sh(&format!("mount -t tmpfs -o size=16k tmpfs {}", bed.out.display()));
+    let (down, up) = hessler();
+    let plan = with_apps(bed.plan(1.0, down, up, 1), &[cbr(100, 100)]);
+    let mut link = bed.link(&plan, json!({}));
+    let mut server = bed.node(&plan, 0, "server");
+    // What is left of the disk goes to somebody else.
+    sh(&format!("head -c 1M /dev/zero > {}/full || true", bed.out.display()));
+    let t0 = link.start_now();
+    server.start_at(t0);
+    let (error, code) = link.failed();
+    assert_eq!(
+        (error["event"].as_str(), error["errno"].as_i64(), code),
+        (Some("error"), Some(28), Some(1)),
+        "{error}"
+    );
+    assert!(error["path"].as_str().unwrap().ends_with(".parquet"), "{error}");
+    drop(server.events());
+}
+
+#[test]
+fn a_mistake_in_the_plan_is_said_before_anything_runs() {
+    run_inside(Way::Root, "mistakes");
+}
+
+#[test]
+#[ignore = "runs inside a sandbox"]
+fn mistakes() {
+    let bed = Bed::new(1);
+    let (down, up) = hessler();
+    let plan = bed.plan(1.0, down, up, 1);
+    let cases = [
+        ("an unknown key", json!({"speed": 1}), "speed"),
+        (
+            "an unknown interface",
+            json!({"interfaces": {"server": "nowhere", "client": "to-client"}}),
+            "nowhere",
+        ),
+        (
+            "a flow that is not there",
+            json!({"flows": [{"name": "x", "server_ip": "1.1.1.1", "player_ip": "1.1.1.2"}]}),
+            "flows[0]",
+        ),
+        ("no directory", json!({"out": "/run/none"}), "/run/none"),
+        ("an unknown fault", json!({"sabotage": ["fire"]}), "fire"),
+    ];
+    for (what, wrong, word) in cases {
+        let (error, code) = bed.broken_link(&plan, wrong);
+        assert_eq!(code, Some(2), "{what}: {error}");
+        assert!(error["event"] == "error" && error.to_string().contains(word), "{what}: {error}");
+    }
 }

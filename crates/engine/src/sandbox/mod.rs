@@ -12,8 +12,9 @@ pub use init::{InitArgs, init};
 pub use run_as::{RunAsArgs, run_as};
 pub use unshare::{SandboxArgs, sandbox};
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use nix::sys::wait::WaitStatus;
 
@@ -28,11 +29,21 @@ fn exec(command: &[OsString]) -> EngineError {
     };
     match nix::unistd::execvp(&words[0], &words) {
         Ok(never) => match never {},
-        Err(nix::Error::ENOENT) => {
+        // execvp says EACCES when a directory of PATH may not be searched, even if the program is in none of them.
+        Err(e) if e == nix::Error::ENOENT || !exists(&command[0]) => {
             EngineError::io(what(), &nix::Error::ENOENT.into()).remedy("install it or correct PATH").code(127)
         }
         Err(e) => EngineError::io(what(), &e.into()).code(126),
     }
+}
+
+/// Whether `program` is a file, by itself if it has a slash, else somewhere in PATH.
+fn exists(program: &OsStr) -> bool {
+    if program.as_bytes().contains(&b'/') {
+        return Path::new(program).exists();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).exists())
 }
 
 /// A finished process's exit code as a shell gives it.

@@ -153,8 +153,53 @@ impl Bed {
         })
     }
 
+    /// Adds a namespace of sources that enter at the router: flow `index` has 10.3.index.1 there.
+    pub fn add_cross(&self, index: u8) {
+        sh("ip netns add cross; ip -n cross link set lo up
+            ip link add to-cross type veth peer name eth0 netns cross
+            echo 1 > /proc/sys/net/ipv6/conf/to-cross/disable_ipv6
+            ip netns exec cross sh -c 'echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6'
+            ethtool -K to-cross tso off gso off gro off tx off >/dev/null
+            ip netns exec cross ethtool -K eth0 tso off gso off gro off tx off >/dev/null
+            ip link set to-cross up; ip -n cross link set eth0 up");
+        let mac =
+            |ns: &str| sh(&format!("ip netns exec {ns} cat /sys/class/net/eth0/address")).trim().to_owned();
+        let (cross, client) = (mac("cross"), mac("client"));
+        sh(&format!(
+            "ip -n cross addr add 10.3.{index}.1/32 dev eth0
+             ip -n client addr add 10.2.{index}.1/32 dev eth0
+             ip -n cross route add 10.2.{index}.1 dev eth0 src 10.3.{index}.1
+             ip -n client route add 10.3.{index}.1 dev eth0 src 10.2.{index}.1
+             ip -n cross neigh add 10.2.{index}.1 lladdr {client} dev eth0
+             ip -n client neigh add 10.3.{index}.1 lladdr {cross} dev eth0"
+        ));
+    }
+
+    /// The server's end of a flow that enters at the router.
+    pub fn cross_node(&self, plan: &Value, index: u8) -> Link {
+        let config = json!({
+            "plan": plan, "flow": format!("f{index}"), "side": "server",
+            "server_ip": format!("10.3.{index}.1"), "player_ip": format!("10.2.{index}.1"),
+        });
+        let mut node = Link::spawn_in("cross", "node", &write_json(&self.out, "node-cross.json", &config));
+        assert_eq!(node.read()["event"], "ready");
+        node
+    }
+
     /// Starts the link on `plan`.
     pub fn link(&self, plan: &Value, more: Value) -> Link {
+        let mut link = Link::spawn("link", &self.link_config(plan, more));
+        let ready = link.read();
+        assert_eq!(ready["event"], "ready", "{ready}");
+        link
+    }
+
+    /// What a link says that cannot start, and its exit code.
+    pub fn broken_link(&self, plan: &Value, more: Value) -> (Value, Option<i32>) {
+        Link::spawn("link", &self.link_config(plan, more)).failed()
+    }
+
+    fn link_config(&self, plan: &Value, more: Value) -> PathBuf {
         let flows = plan["flows"].as_array().unwrap().len();
         let address = |i| json!({"name": format!("f{i}"), "server_ip": format!("10.1.{i}.1"), "player_ip": format!("10.2.{i}.1")});
         let mut config = json!({
@@ -163,7 +208,7 @@ impl Bed {
             "flows": (0..flows).map(address).collect::<Vec<_>>(),
         });
         config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        Link::start(&write_json(&self.out, "link.json", &config))
+        write_json(&self.out, "link.json", &config)
     }
 
     /// Starts one end of flow `f{index}` of `plan` on real sockets and waits until it is ready.
@@ -224,12 +269,6 @@ pub struct Link {
 }
 
 impl Link {
-    fn start(config: &Path) -> Link {
-        let mut link = Link::spawn("link", config);
-        assert_eq!(link.read()["event"], "ready");
-        link
-    }
-
     /// Starts `subcommand --config FILE`.
     pub fn spawn(subcommand: &str, config: &Path) -> Link {
         Link::launch(Command::new(engine()), subcommand, config)
