@@ -158,7 +158,7 @@ def _sim_validity(plan: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[s
 
 
 def _reworded(directory: Path, trial: dict[str, Any], as_run: dict[str, Any]) -> dict[str, Any]:
-    """The trial with the scenario as it reads now: its words, checks or measure changed, not what it leaves."""
+    """The trial with the scenario as it reads now: words, checks or measure changed, not what it leaves."""
     from streamgauge import _native
 
     digests = (trial["packets_digest"] or "", trial["events_digest"] or "")
