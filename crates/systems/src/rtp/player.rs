@@ -19,37 +19,26 @@ use crate::outbox::Outbox;
 /// (packets missing, as far as known); over TCP `stall` (value: the frame waited for) and `resume` (s
 /// stalled); at last `media_end` (frames shown).
 pub struct RtpPlayer {
-    session: Session,
     lane: Lane,
     reports: Reports,
     next_report: Option<Instant>,
-    reception: Reception,
-    seen: Seen,
-    paused: Option<Instant>,
-    paused_in_all: Duration,
-    playout: Playout,
-    last_report: Option<LastReport>,
+    receiver: Receiver,
     events: Outbox,
 }
 
-impl RtpPlayer {
-    pub(super) fn new(session: Session, lane: Lane) -> Self {
-        RtpPlayer {
-            reports: session.player_reports(),
-            next_report: None,
-            reception: Reception::new(CLOCK_RATE),
-            seen: Seen::default(),
-            paused: None,
-            paused_in_all: Duration::ZERO,
-            playout: Playout::new(&session, lane.is_stream()),
-            last_report: None,
-            events: Outbox::default(),
-            session,
-            lane,
-        }
-    }
+/// What becomes of arrivals.
+struct Receiver {
+    session: Session,
+    reception: Reception,
+    seen: Seen,
+    playout: Playout,
+    last_report: Option<LastReport>,
+    paused: Option<Instant>,
+    paused_in_all: Duration,
+}
 
-    fn media(&mut self, now: Instant, packet: MediaPacket) {
+impl Receiver {
+    fn media(&mut self, now: Instant, packet: MediaPacket, events: &mut Outbox) {
         if packet.ssrc != self.session.server_ssrc {
             return;
         }
@@ -62,26 +51,59 @@ impl RtpPlayer {
             return;
         }
         if let Some(number) = self.session.frame(packet.timestamp, self.playout.newest()) {
-            self.playout.arrived(now, number, sequence, packet, &mut self.events);
+            self.playout.arrived(now, number, sequence, packet, events);
         }
     }
 
-    fn control(&mut self, now: Instant, bytes: &[u8]) {
+    fn control(&mut self, now: Instant, bytes: &[u8], events: &mut Outbox) {
         let arrival = rtcp::parse(bytes, self.session.player_ssrc);
-        if let Some(report) = arrival.sender_report {
-            self.last_report = Some(LastReport { lsr: report.lsr, arrived: now });
-            if arrival.bye && !self.lane.is_stream() {
-                // The clip may end before its time. The goodbye names the media time it was said at.
-                let said_at = self.session.frame(report.rtp_timestamp, self.playout.newest());
-                self.playout.cut(now, said_at.map_or(0, |frame| frame + 1), &mut self.events);
-            }
+        let Some(report) = arrival.sender_report else { return };
+        self.last_report = Some(LastReport { lsr: report.lsr, arrived: now });
+        // On a stream the end is known by the stream's own.
+        if arrival.bye && !self.playout.waits() {
+            // The clip may end before its time: the goodbye names the media time at which it was said.
+            let frames = self.session.frames_by(report.rtp_timestamp, self.playout.newest());
+            self.playout.cut(now, frames, events);
+        }
+    }
+
+    fn pause(&mut self, now: Instant) {
+        self.paused = self.paused.or(Some(now));
+        self.playout.pause(now);
+    }
+
+    fn resume(&mut self, now: Instant) {
+        if let Some(since) = self.paused.take() {
+            self.paused_in_all += now.saturating_since(since);
+        }
+        self.playout.resume(now);
+    }
+}
+
+impl RtpPlayer {
+    pub(super) fn new(session: Session, lane: Lane) -> Self {
+        RtpPlayer {
+            reports: session.player_reports(),
+            next_report: None,
+            receiver: Receiver {
+                reception: Reception::new(CLOCK_RATE),
+                seen: Seen::default(),
+                playout: Playout::new(&session, lane.is_stream()),
+                last_report: None,
+                paused: None,
+                paused_in_all: Duration::ZERO,
+                session,
+            },
+            events: Outbox::default(),
+            lane,
         }
     }
 
     fn report(&mut self, now: Instant, io: &mut dyn Io) {
-        let block = (self.reception.received() > 0).then(|| self.reception.report());
-        let (ours, source) = (self.session.player_ssrc, self.session.server_ssrc);
-        self.lane.send(io, Kind::Rtcp, &rtcp::receiver_report(now, ours, source, block, self.last_report), 0);
+        let Receiver { reception, session, last_report, .. } = &mut self.receiver;
+        let block = (reception.received() > 0).then(|| reception.report());
+        let (ours, source) = (session.player_ssrc, session.server_ssrc);
+        self.lane.send(io, Kind::Rtcp, &rtcp::receiver_report(now, ours, source, block, *last_report), 0);
         if let Some(block) = block {
             self.events.say(now, "jitter", ticks_to_s(block.jitter), "s", "");
             self.events.say(now, "fraction_lost", f64::from(block.fraction_lost) / 256.0, "1", "");
@@ -92,49 +114,38 @@ impl RtpPlayer {
 
 impl App for RtpPlayer {
     fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
-        let mut arrived = Vec::new();
-        // The lane is lent out while it reads, so the packets are looked at after.
-        self.lane.handle(input, io, |kind, head| match kind {
-            Kind::Rtp => arrived.extend(MediaPacket::parse(head).map(Ok)),
-            Kind::Rtcp => arrived.push(Err(head.to_vec())),
-        });
-        for packet in arrived {
-            match packet {
-                Ok(media) => self.media(now, media),
-                Err(control) => self.control(now, &control),
+        let RtpPlayer { lane, receiver, events, .. } = self;
+        lane.handle(input, io, |kind, head| match kind {
+            Kind::Rtp => {
+                if let Some(packet) = MediaPacket::parse(head) {
+                    receiver.media(now, packet, events);
+                }
             }
-        }
+            Kind::Rtcp => receiver.control(now, head, events),
+        });
+        let playout = &mut receiver.playout;
         match input {
             Input::Start => {
-                self.playout.start(now);
+                playout.start(now);
                 self.next_report = Some(self.reports.next(now));
             }
-            Input::Pause => {
-                self.paused = self.paused.or(Some(now));
-                self.playout.pause(now);
-            }
-            Input::Resume => {
-                if let Some(since) = self.paused.take() {
-                    self.paused_in_all += now.saturating_since(since);
-                }
-                self.playout.resume(now);
-            }
+            Input::Pause => receiver.pause(now),
+            Input::Resume => receiver.resume(now),
             Input::Stop => {
-                self.playout.end(now, "stopped", &mut self.events);
-                self.lane.close(io);
+                playout.end(now, "stopped", events);
+                lane.close(io);
             }
             Input::Closed(_, why) => {
-                let arrived = if self.playout.is_empty() { 0 } else { self.playout.newest() + 1 };
                 match why {
-                    CloseReason::Finished => self.playout.cut(now, arrived, &mut self.events),
-                    CloseReason::Failed => self.playout.end(now, "the connection failed", &mut self.events),
+                    CloseReason::Finished => playout.cut_after_newest(now, events),
+                    CloseReason::Failed => playout.end(now, "the connection failed", events),
                 }
-                self.lane.close(io);
+                lane.close(io);
             }
             _ => {}
         }
-        self.playout.advance(now, &mut self.events);
-        if self.playout.has_ended() {
+        receiver.playout.advance(now, events);
+        if receiver.playout.has_ended() {
             self.next_report = None;
         } else if self.next_report.is_some_and(|at| at <= now) {
             // On a stream that is stuck the next report replaces this one.
@@ -146,8 +157,7 @@ impl App for RtpPlayer {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let playout = self.playout.next_event();
-        self.next_report.into_iter().chain(playout).min()
+        self.next_report.into_iter().chain(self.receiver.playout.next_event()).min()
     }
 
     fn poll_event(&mut self) -> Option<Event> {

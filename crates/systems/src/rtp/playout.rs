@@ -78,9 +78,9 @@ impl Playout {
         self.started = now;
     }
 
-    /// No packet has arrived.
-    pub fn is_empty(&self) -> bool {
-        self.base.is_none()
+    /// A frame that is not there is waited for.
+    pub fn waits(&self) -> bool {
+        self.waits
     }
 
     /// The highest frame that a packet has arrived of.
@@ -262,6 +262,12 @@ impl Playout {
         if self.next >= self.total {
             self.stalled = None;
         }
+    }
+
+    /// The clip ends with the last frame that a packet has arrived of.
+    pub fn cut_after_newest(&mut self, now: Instant, events: &mut Outbox) {
+        let arrived = if self.base.is_some() { self.newest + 1 } else { 0 };
+        self.cut(now, arrived, events);
     }
 
     pub fn pause(&mut self, now: Instant) {

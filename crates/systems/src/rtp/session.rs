@@ -60,13 +60,23 @@ impl Session {
 
     /// The frame that carries `timestamp`, the one nearest to frame `near`; `None` before frame 0.
     pub fn frame(&self, timestamp: u32, near: u64) -> Option<u64> {
-        let near_ticks = ticks(self.offset(near)) as i64;
-        let ahead = timestamp.wrapping_sub(self.timestamp(near)) as i32;
-        let ticks = u128::try_from(near_ticks + i64::from(ahead)).ok()?;
         // Timestamps are rounded down to a tick, so half a frame is added before rounding down again.
         let interval = u128::from(self.frame_interval.as_nanos());
-        let ns = ticks * 1_000_000_000 / u128::from(CLOCK_RATE);
-        Some(((ns + interval / 2) / interval) as u64)
+        Some(((self.media_ns(timestamp, near)? + interval / 2) / interval) as u64)
+    }
+
+    /// How many frames are due by the media time of `timestamp`, near frame `near`.
+    pub fn frames_by(&self, timestamp: u32, near: u64) -> u64 {
+        let interval = u128::from(self.frame_interval.as_nanos());
+        // A tick more, again for the rounding.
+        let tick = 1_000_000_000 / u128::from(CLOCK_RATE) + 1;
+        self.media_ns(timestamp, near).map_or(0, |ns| ((ns + tick) / interval) as u64 + 1)
+    }
+
+    fn media_ns(&self, timestamp: u32, near: u64) -> Option<u128> {
+        let ahead = timestamp.wrapping_sub(self.timestamp(near)) as i32;
+        let ticks = ticks(self.offset(near)).cast_signed() + i64::from(ahead);
+        Some(u128::try_from(ticks).ok()? * 1_000_000_000 / u128::from(CLOCK_RATE))
     }
 
     pub fn server_reports(&self) -> Reports {
@@ -100,5 +110,31 @@ impl Reports {
     pub fn next(&mut self, now: Instant) -> Instant {
         let mean = self.mean.as_nanos();
         now + Duration::from_nanos(mean / 2 + self.draws.below(mean))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::plan::ClipSpec;
+
+    proptest! {
+        #[test]
+        fn a_timestamp_leads_back_to_its_frame(
+            seed in any::<u64>(), interval_us in 1_000u64..2_000_000, number in 0u64..100_000, off in -100i64..100,
+        ) {
+            let frame_interval = Duration::from_micros(interval_us);
+            let clip = ClipSpec {
+                name: String::new(), duration: Duration::from_secs(1), frame_interval, frame_bytes: vec![1],
+            };
+            let (rtcp_interval, playout_delay) = (Duration::ZERO, Duration::ZERO);
+            let spec = RtpSpec { clip, max_payload: 1400, tcp: None, rtcp_interval, playout_delay };
+            let session = Session::new(&spec, "video", seed);
+            let near = number.saturating_add_signed(off);
+            prop_assert_eq!(session.frame(session.timestamp(number), near), Some(number));
+            prop_assert_eq!(session.frames_by(session.timestamp(number), near), number + 1);
+        }
     }
 }
