@@ -1,0 +1,258 @@
+"""The report: what it says, that it needs nothing but itself, and that its figures hold what was measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamgauge.errors import RecordError
+from streamgauge.metrics import compute
+from streamgauge.report import LoadedTrial, answer, build, for_entry, gather, save
+from streamgauge.report.chart import Figure
+from streamgauge.report.figures import MAX_POINTS
+from streamgauge.report.model import load
+from synthetic import CROSS, PROBE, UP, Sent, SyntheticRecord, constant, record
+
+CHECKS = {
+    "low": {
+        "that": "loss.video <= 50 %", "origin": "predicted", "strict": True, "published": {"video": "10 %"},
+        "tolerance": "5 %", "note": "our queue is longer", "title": "It loses at most half",
+    },
+    "none": {"that": "loss.video == 0", "origin": "input", "strict": False},
+}  # fmt: skip
+
+
+def made(seed: int = 1, mode: str = "sim", id_: str = "test/udp-medium", **more: Any) -> SyntheticRecord:
+    """Video at 500 kbit/s on 1 Mbit/s, joined for 20 s by cross traffic at 800 kbit/s, and a ping."""
+    shift = seed / 97
+    sent = constant(0, 62.5, 0, 40) + constant(1, 100, 10 + shift, 30 + shift, kind=CROSS, router=True)
+    sent += [Sent(i + 0.1, 2, 56, kind=PROBE, seq=i) for i in range(40)]
+    sent += [Sent(i + 0.2, 2, 56, kind=PROBE, seq=i, direction=UP) for i in range(40)]
+    built = record(
+        sent, flows=["video", "cross", "ping"], duration_s=40.0, seed=seed, mode=mode, scenario=id_, **more
+    )  # fmt: skip
+    built.trial["flows"][1]["role"] = "rival"
+    built.trial["scenario"] |= {
+        "title": "Video & company",
+        "question": "Does video </script> back off?",
+        "flows": {
+            "video": {"role": "subject", "system": "rtp"},
+            "cross": {"role": "rival", "traffic": "cbr"},
+        },
+        "checks": CHECKS,
+        "figures": [{"draw": "cdf", "of": ["queue_delay"], "by": "flow"}],
+    }
+    return built
+
+
+def loaded(built: SyntheticRecord) -> LoadedTrial:
+    return LoadedTrial(built.trial, {"kernel": "6.1", "wall_s": 1.5}, compute(built))
+
+
+@pytest.fixture(scope="module")
+def trials() -> list[LoadedTrial]:
+    found = [loaded(made(seed, mode)) for mode in ("sim", "emu") for seed in (1, 2, 3)]
+    return [*found, loaded(made(4, "emu", valid=False))]
+
+
+@pytest.fixture(scope="module")
+def page(trials: list[LoadedTrial], tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("report") / "deep" / "report.html"
+    assert build(trials, out) == out
+    assert [path.name for path in out.parent.iterdir()] == ["report.html"]
+    return out.read_text(encoding="utf-8")
+
+
+class Tags(HTMLParser):
+    """Collects tags and checks that they nest."""
+
+    VOID = frozenset({"meta", "link", "br", "hr", "img", "input"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
+
+
+def tags(page: str) -> list[tuple[str, dict[str, str | None]]]:
+    parser = Tags()
+    parser.feed(page)
+    assert not parser.open
+    return parser.seen
+
+
+def figures_in(page: str) -> list[dict[str, Any]]:
+    return [
+        json.loads(text) for text in re.findall(r'<script type="application/json">(.*?)</script>', page, re.S)
+    ]
+
+
+def test_the_page_is_whole_and_asks_for_nothing(page: str) -> None:
+    for tag, attributes in tags(page):
+        assert tag not in ("link", "img", "iframe")
+        assert "src" not in attributes, f"{tag} loads {attributes['src']}"
+        if tag == "a":
+            assert (attributes["href"] or "").startswith("#")
+    assert "@import" not in page
+    assert len(page) < 2_000_000
+
+
+def test_links_lead_somewhere(page: str) -> None:
+    found = tags(page)
+    ids = [attributes["id"] for _, attributes in found if "id" in attributes]
+    for _, attributes in found:
+        if (attributes.get("href") or "").startswith("#"):
+            assert attributes["href"][1:] in ids  # type: ignore[index]
+
+
+def test_the_answer_comes_first(page: str) -> None:
+    body = page[page.index("<body>") :]
+    order = [
+        body.index(mark)
+        for mark in ("Does video", "did not back off", "Checks</h2>", "Over time", "Provenance")
+    ]
+    assert order == sorted(order)
+
+
+def test_text_from_scenarios_is_escaped(page: str) -> None:
+    assert "Does video &lt;/script&gt; back off?" in page
+    assert "Video &amp; company" in page
+
+
+def test_invalid_trials_are_shown_and_left_out(page: str) -> None:
+    assert "1 of them invalid" in page
+    assert "seed 4" in page
+    assert "conservation failed" in page
+    assert "3 of 4 valid" in page
+
+
+def test_verdicts_published_and_ours(page: str) -> None:
+    assert page.count("✓</span> pass") >= 2
+    assert page.count("✗</span> fail") >= 2
+    assert "Differs from the paper" in page
+    assert "our queue is longer" in page
+
+
+def test_figures_hold_what_was_measured(trials: list[LoadedTrial], page: str) -> None:
+    (entry,) = gather(trials)
+    wanted = {figure.id: figure for figure in for_entry(entry)}
+    assert {name.removeprefix("test-udp-medium-") for name in wanted} == {
+        "rates",
+        "shares",
+        "queue",
+        "rtt",
+        "asked-0",
+    }
+    rates = wanted["test-udp-medium-rates"]
+    metrics = trials[0].metrics
+    assert metrics is not None
+    sent = [row for row in rates.rows if row[2:] == ("sent", "video", "sim")]
+    samples = metrics.series("sender_rate", "video").samples()
+    assert [row[1] for row in sent] == pytest.approx(list(samples / 1e3), rel=1e-3)
+    assert [json.loads(json.dumps(f.rows)) for f in wanted.values()] == [f["rows"] for f in figures_in(page)]
+
+
+def test_long_series_are_thinned_without_changing_their_mean() -> None:
+    trial = loaded(made(measure={"sample": "10 ms"}))
+    (entry,) = gather([trial])
+    for figure in for_entry(entry):
+        lines: dict[tuple[Any, ...], int] = {}
+        for row in figure.rows:
+            lines[row[2:]] = lines.get(row[2:], 0) + 1
+        assert max(lines.values()) <= MAX_POINTS
+    rates = for_entry(entry)[0]
+    sent = [row[1] for row in rates.rows if row[2:4] == ("sent", "video")]
+    assert sum(sent) / len(sent) * 1e3 == pytest.approx(trial.metrics.value("throughput", "video"), rel=2e-3)  # type: ignore[union-attr]
+    assert "samples of 0.01 s make one point" in rates.caption
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
+def test_one_description_gives_files(trials: list[LoadedTrial], tmp_path: Path, suffix: str) -> None:
+    figure = for_entry(gather(trials)[0])[0]
+    written = save(figure, tmp_path / f"figure{suffix}").read_bytes()
+    start = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}[suffix]
+    assert written.startswith(start)
+    if suffix == ".svg":
+        for word in ("time, s", "kbit/s (IP bytes)", "received", "cross", "emu"):
+            assert word.encode() in written
+
+
+def test_other_files_are_refused(trials: list[LoadedTrial], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="gif"):
+        save(for_entry(gather(trials)[0])[0], tmp_path / "figure.gif")
+
+
+def test_lines_differ_in_dash_and_axes_have_units(trials: list[LoadedTrial]) -> None:
+    def encodings(figure: Figure) -> dict[str, Any]:
+        spec = figure.spec.get("spec", figure.spec)
+        found: dict[str, Any] = spec["encoding"]
+        return found
+
+    for figure in for_entry(gather(trials)[0]):
+        encoding = encodings(figure)
+        dashes = [tuple(dash) for dash in encoding["strokeDash"]["scale"]["range"]]
+        colours = encoding["color"]["scale"]["range"]
+        assert len(set(zip(dashes, colours, strict=True))) == len(colours)
+        assert encoding["x"]["title"] and encoding["y"]["title"]
+
+
+def test_the_answer_in_plain_words(trials: list[LoadedTrial]) -> None:
+    said = answer(trials)
+    assert "did not back off: it sent 514 kbit/s alone and 514 kbit/s beside cross" in said
+    assert "n = 3" in said
+    assert "1 Mbit/s, queue drop-tail, 10 kB, 20 ms base RTT" in said
+
+
+def test_a_flow_that_backs_off_is_said_to() -> None:
+    sent = (
+        constant(0, 62.5, 0, 10) + constant(0, 20, 10, 30) + constant(1, 50, 10, 30, kind=CROSS, router=True)
+    )
+    built = record(sent, flows=["video", "cross"], duration_s=30.0)
+    built.trial["flows"][1]["role"] = "rival"
+    assert "backed off by 68" in answer([loaded(built)])
+
+
+def test_no_valid_trial_no_answer() -> None:
+    assert "No valid trial" in answer([loaded(made(valid=False))])
+
+
+def test_a_trial_that_left_nothing_is_shown(tmp_path: Path) -> None:
+    header = {**made().trial, "validity": {"valid": False, "why": ["player was killed"]}}
+    text = build([LoadedTrial(header, {}, None)], tmp_path / "r.html").read_text()
+    assert "player was killed" in text
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="holds no trial"):
+        load(tmp_path)
+
+
+def test_a_paper_s_table_stands_beside_ours(tmp_path: Path) -> None:
+    trials = []
+    for class_ in ("no", "medium"):
+        built = made(id_=f"hessler/ftp-{class_}")
+        built.trial["flows"][0]["name"] = "ftp"
+        built.trial["scenario"]["checks"] = {}
+        trials.append(loaded(built))
+    text = build(trials, tmp_path / "r.html").read_text()
+    assert "13977.9" in text
+    assert "8069.7" in text
+    ours = compute(dataclasses.replace(built)).value("sent", "ftp") / 8e3
+    assert f"{ours:.1f}" in text
+    assert "6314.6" not in text, "a class that was not run has no row"
