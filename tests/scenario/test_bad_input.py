@@ -427,6 +427,27 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_file(tmp_path / "list.yaml")
 
 
+def test_a_media_file_that_is_not_there(base: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    clip = "system: rtp\n    clip: {file: mine.mp4, rate: 500 kbit/s}"
+    file.write_text(edit(base, "traffic: ping", clip))
+    with pytest.raises(ScenarioError) as caught:
+        load(file)
+    assert (caught.value.file, caught.value.line) == (str(file), 15)
+    assert caught.value.key == "flows.probe.clip.file"
+    (tmp_path / "mine.mp4").write_bytes(b"")
+    (scenario,) = load(file)
+    assert scenario.flows["probe"].clip.file == str(tmp_path / "mine.mp4")  # type: ignore[union-attr]
+
+
+def test_commands_run_beside_their_scenario(base: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(edit(base, "traffic: ping", "system: {server: ./serve, player: ./play}"))
+    assert load(file)[0].flows["probe"].system.folder == str(tmp_path)  # type: ignore[union-attr]
+    file.write_text(edit(base, "traffic: ping", "system: {server: ./serve, player: ./play, folder: sub}"))
+    assert load(file)[0].flows["probe"].system.folder == str(tmp_path / "sub")  # type: ignore[union-attr]
+
+
 def test_an_id_that_is_not_in_the_catalogue() -> None:
     with pytest.raises(ScenarioError, match="did you mean 'hessler/ftp-heavy'"):
         load("hessler/ftp-hevy")

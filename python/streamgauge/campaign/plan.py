@@ -9,7 +9,7 @@ from pathlib import Path
 
 from streamgauge.campaign.layout import trial_directory
 from streamgauge.checks.expression import parse
-from streamgauge.errors import ScenarioError
+from streamgauge.errors import MediaError, ScenarioError
 from streamgauge.scenario import Scenario, catalogue_ids, load
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.systems.registry import Mode
@@ -49,7 +49,10 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
     for flow in scenario.in_mode(mode).flows.values():
         file = getattr(flow.clip, "file", None)
         if file is not None:
-            status = Path(file).stat()
+            try:
+                status = Path(file).stat()
+            except OSError as error:
+                raise MediaError(f"{file}: {error.strerror}; {scenario.id} plays it.") from None
             parts.append(f"{status.st_size} {status.st_mtime_ns}")
     return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()
 

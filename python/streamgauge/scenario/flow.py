@@ -26,7 +26,7 @@ class Clip(Model):
     source: str | None = None
     """One of the built-in sequences."""
     file: str | None = None
-    """A media file."""
+    """A media file; from a scenario file, relative to it."""
     rate: Rate
     """Everything encoded, sound included."""
     duration: Time | None = None
@@ -66,7 +66,7 @@ class Command(Model):
     env: dict[str, str] = Field(default_factory=dict)
     """Environment that both ends get besides the contract's."""
     folder: str | None = None
-    """Working folder of both ends, relative to the scenario file."""
+    """Working folder of both ends; from a file, relative to it, and the file's own folder if left out."""
 
     @model_validator(mode="after")
     def _sound(self) -> Command:

@@ -16,6 +16,7 @@ from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from streamgauge.errors import ScenarioError
+from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import OverrideError, apply_override, override, parse_assignment
 from streamgauge.scenario.semantics import Problem
@@ -261,12 +262,51 @@ def _mutants_stand(scenario: Scenario, document: _Document) -> None:
             ) from None
 
 
+def _anchor(document: _Document, folder: Path) -> None:
+    """Makes the paths that a file names relative to where it lies absolute."""
+    flows = document.data.get("flows")
+    for flow in flows.values() if isinstance(flows, dict) else ():
+        for place in (flow, flow.get("sim"), flow.get("emu")) if isinstance(flow, dict) else ():
+            if not isinstance(place, dict):
+                continue
+            clip, system = place.get("clip"), place.get("system")
+            if isinstance(clip, dict) and isinstance(clip.get("file"), str):
+                clip["file"] = str(folder / Path(clip["file"]).expanduser())
+            if isinstance(system, dict) and isinstance(system.get("folder", ""), str):
+                # Commands run where their scenario lies, so that `./serve` is beside it.
+                system["folder"] = str(folder / Path(system.get("folder", "")).expanduser())
+
+
+def _media_files_exist(scenario: Scenario, document: _Document) -> None:
+    for name, flow in scenario.flows.items():
+        for key, clip in (
+            (("flows", name, "clip", "file"), flow.clip),
+            (("flows", name, "sim", "clip", "file"), flow.sim and flow.sim.clip),
+            (("flows", name, "emu", "clip", "file"), flow.emu and flow.emu.clip),
+        ):
+            if isinstance(clip, Clip) and clip.file is not None and not Path(clip.file).is_file():
+                file, line = document.place(key)
+                raise ScenarioError(
+                    f"there is no media file {clip.file}",
+                    file=file,
+                    line=line,
+                    key=_key_text(key),
+                    hint="paths are relative to the scenario's file",
+                )
+
+
 def from_text(
-    text: str, *, file: str = "<text>", settings: Iterable[str] = (), only: str | None = None
+    text: str,
+    *,
+    file: str = "<text>",
+    folder: Path | None = None,
+    settings: Iterable[str] = (),
+    only: str | None = None,
 ) -> list[Scenario]:
     """Every scenario of a YAML text, its variants expanded and ``settings`` (``ADDRESS=VALUE``) applied.
 
-    ``only`` keeps the one with that id. Raises ScenarioError with file, line and key.
+    ``folder`` is what paths in it are relative to. ``only`` keeps the one with that id. Raises ScenarioError
+    with file, line and key.
     """
     made = []
     seen: dict[str, int] = {}
@@ -280,7 +320,10 @@ def from_text(
             except OverrideError as error:
                 raise ScenarioError(error.why, file="--set", hint=error.hint) from None
             document.set(address, value, place)
+        if folder is not None:
+            _anchor(document, folder)
         scenario = _build(document)
+        _media_files_exist(scenario, document)
         _mutants_stand(scenario, document)
         if scenario.id in seen:
             raise ScenarioError(f"two variants are called '{scenario.id}'", file=file, key="variants")
@@ -301,7 +344,8 @@ def load_file(path: Path, *, settings: Iterable[str] = (), only: str | None = No
         raise ScenarioError(f"is not UTF-8 text (byte {error.start})", file=path) from None
     except OSError as error:
         raise ScenarioError(f"cannot be read: {error.strerror}", file=path) from None
-    return from_text(text, file=str(path), settings=settings, only=only)
+    folder = path.resolve().parent
+    return from_text(text, file=str(path), folder=folder, settings=settings, only=only)
 
 
 def declared_ids(text: str, *, file: str) -> list[str]:
