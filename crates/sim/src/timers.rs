@@ -102,4 +102,17 @@ mod tests {
         assert_eq!(timers.heap.len(), 1);
         assert_eq!(drain(&mut timers), [(10_199, 0)]);
     }
+    #[test]
+    fn an_entry_whose_place_was_taken_is_dropped() {
+        let mut timers = Timers::new(1);
+        timers.set(0, at(20));
+        timers.set(0, at(5));
+        assert_eq!(timers.pop(), Some(0));
+        timers.set(0, at(30));
+        while timers.next() < at(30) {
+            assert_eq!(timers.pop(), None);
+        }
+        assert_eq!(timers.heap.len(), 1);
+        assert_eq!(drain(&mut timers), [(30, 0)]);
+    }
 }

@@ -54,15 +54,15 @@ fn the_trial_ends_with_the_media() {
 
 #[test]
 fn the_trial_ends_when_nothing_has_moved_for_long() {
-    let mut plan = wide(
-        vec![cbr("a", 10.0, 100, &[(0, 5_000)]), starting(cbr("b", 10.0, 100, &[(0, 9_000)]), ms(8_000))],
-        60,
-    );
+    // The second flow starts when nothing has moved for five seconds: that is no end.
+    let flows =
+        vec![cbr("a", 10.0, 100, &[(0, 5_000)]), starting(cbr("b", 10.0, 100, &[(0, 11_000)]), ms(10_000))];
+    let mut plan = wide(flows, 60);
     plan.until_idle = Some(Duration::from_secs(4));
     let (summary, _) = Rows::of(&plan);
     assert_eq!(summary.ended_by, EndedBy::Idle);
-    // The last packet is sent at 8.9 s and takes 0.568 ms + 10 ms.
-    assert!((12.9..12.92).contains(&summary.duration_s), "{}", summary.duration_s);
+    // The last packet is sent at 10.9 s and takes 0.568 ms + 10 ms.
+    assert!((14.9..14.92).contains(&summary.duration_s), "{}", summary.duration_s);
 }
 
 #[test]

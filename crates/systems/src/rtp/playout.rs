@@ -290,3 +290,99 @@ impl Playout {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{ClipSpec, RtpSpec};
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    /// Frames of one packet, 40 ms apart, due 100 ms after they arrive in time.
+    fn playout(waits: bool) -> Playout {
+        let ms = Duration::from_millis;
+        let clip = ClipSpec {
+            name: String::new(),
+            duration: ms(400),
+            frame_interval: ms(40),
+            frame_bytes: vec![1000],
+        };
+        let (rtcp_interval, playout_delay) = (ms(1000), ms(100));
+        let spec = RtpSpec { clip, max_payload: 1400, tcp: None, rtcp_interval, playout_delay };
+        Playout::new(&Session::new(&spec, "video", 1), waits)
+    }
+
+    fn arrive(playout: &mut Playout, ms: u64, number: u64, events: &mut Outbox) {
+        let packet = MediaPacket { sequence: number as u16, timestamp: 0, ssrc: 0, first: true, last: true };
+        playout.arrived(at(ms), number, number as u32, packet, events);
+    }
+
+    fn said(events: &mut Outbox) -> Vec<(u64, String, Option<f64>)> {
+        std::iter::from_fn(|| events.next())
+            .map(|e| (e.at.as_nanos() / 1_000_000, e.name.into_owned(), e.value))
+            .collect()
+    }
+
+    #[test]
+    fn a_frame_whole_after_it_was_due_is_late_however_late_the_timer() {
+        let (mut playout, mut events) = (playout(false), Outbox::default());
+        arrive(&mut playout, 0, 0, &mut events);
+        // Frame 1 was due at 140 ms; the host has not looked since 90 ms.
+        playout.advance(at(90), &mut events);
+        arrive(&mut playout, 150, 1, &mut events);
+        playout.advance(at(155), &mut events);
+        // Frame 2 is due at 180 ms and is whole only after the player has skipped it.
+        playout.advance(at(180), &mut events);
+        arrive(&mut playout, 500, 2, &mut events);
+        let late = "frame_late".to_owned();
+        assert_eq!(
+            said(&mut events),
+            [
+                (100, "frame_shown".into(), Some(0.0)),
+                (150, late.clone(), Some(0.01)),
+                (500, late, Some(0.32)),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_second_after_it_was_due_a_frame_is_incomplete() {
+        let (mut playout, mut events) = (playout(false), Outbox::default());
+        arrive(&mut playout, 0, 0, &mut events);
+        playout.advance(at(1_141), &mut events);
+        arrive(&mut playout, 1_142, 1, &mut events);
+        let said = said(&mut events);
+        assert!(said.contains(&(140, "frame_incomplete".into(), None)), "{said:?}");
+        assert!(!said.iter().any(|(_, name, _)| name == "frame_late"), "{said:?}");
+    }
+
+    #[test]
+    fn a_stall_ends_when_as_much_is_buffered_as_at_the_start_or_all_is_there() {
+        let (mut playout, mut events) = (playout(true), Outbox::default());
+        arrive(&mut playout, 0, 0, &mut events);
+        playout.advance(at(300), &mut events);
+        for number in 1..=3 {
+            // 100 ms are three frames of 40 ms.
+            arrive(&mut playout, 300 + 10 * number, number, &mut events);
+            playout.advance(at(300 + 10 * number), &mut events);
+        }
+        assert_eq!(
+            said(&mut events)[..4],
+            [
+                (100, "frame_shown".into(), Some(0.0)),
+                (140, "stall".into(), Some(1.0)),
+                (330, "resume".into(), Some(0.19)),
+                (330, "frame_shown".into(), Some(1.0)),
+            ]
+        );
+        // Three are shown by 410 ms; frame 4 is late, and the stream ends with it.
+        playout.advance(at(450), &mut events);
+        arrive(&mut playout, 500, 4, &mut events);
+        playout.cut_after_newest(at(500), &mut events);
+        playout.advance(at(500), &mut events);
+        let said = said(&mut events);
+        assert_eq!(said.last(), Some(&(500, MEDIA_END.into(), Some(5.0))), "{said:?}");
+    }
+}
