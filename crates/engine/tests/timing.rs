@@ -133,3 +133,47 @@ fn departures() {
     // On a machine busy with other tests only the median is sure.
     assert!(at(0.5) < 500.0, "{}", at(0.5));
 }
+
+#[test]
+fn carries_many_packets() {
+    run_inside(Way::Root, "many_packets");
+}
+
+#[test]
+#[ignore = "runs inside a sandbox"]
+fn many_packets() {
+    let rate: u64 = std::env::var("STREAMGAUGE_TIMING_PPS").map_or(5_000, |s| s.parse().unwrap());
+    let payload: u64 = std::env::var("STREAMGAUGE_TIMING_PAYLOAD").map_or(158, |s| s.parse().unwrap());
+    let bed = Bed::new(1);
+    let down = json!([
+        {"name": "bottleneck", "kind": {"bottleneck": {"rate": {"constant": 1_000_000_000}, "queue": {"droptail": {"bytes": 2_000_000}}}}},
+        {"name": "delay", "kind": {"delay": {"delay": 20_000_000}}},
+    ]);
+    let burst = rate.div_ceil(5_000);
+    let app = json!({"cbr": {"packets_per_s": rate as f64, "payload_bytes": payload, "burst": burst}});
+    let plan = bed.plan(4.0, down, json!([{"name": "wire", "kind": {"delay": {"delay": 0}}}]), 1);
+    let plan = bed::with_apps(plan, &[app]);
+    let mut link = bed.link(&plan, json!({}));
+    let mut nodes = [bed.node(&plan, 0, "server"), bed.node(&plan, 0, "player")];
+    let t0 = link.start_now();
+    for node in &mut nodes {
+        node.start_at(t0 + 10_000_000);
+    }
+    let stats = link.stopped();
+    let left = stats["left"][0]["packets"].as_u64().unwrap();
+    println!(
+        "{left} packets in 4 s; {:.2} us of CPU a packet; ring drops {}; lateness {}",
+        stats["cpu_s"].as_f64().unwrap() * 1e6 / left as f64,
+        stats["ring_drops"],
+        stats["lateness_ns"]
+    );
+    assert_eq!(stats["conservation"], json!([]));
+    assert_eq!(
+        (&stats["ring_drops"], &stats["send_errors"], &stats["slab_drops"]),
+        (&json!(0), &json!(0), &json!(0))
+    );
+    for node in nodes {
+        let (_, counts) = node.events();
+        println!("{counts}");
+    }
+}

@@ -127,6 +127,11 @@ impl Emulator {
         self.running = Some(Running { lanes, trial, capture, t0, end });
     }
 
+    /// Whether a trial has been started.
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     /// Whether the trial's end has come; with `idle`, also so long after the last packet.
     pub fn is_over(&mut self, idle: Option<i64>) -> bool {
         let last = self.last_activity;
@@ -304,8 +309,8 @@ impl Emulator {
 
     /// Hands a port's batch to the kernel.
     fn flush(&mut self, port: usize) {
-        let Emulator { ports, slab, sender, running, sabotage, lateness, late_over_service, clock, .. } =
-            self;
+        let Emulator { ports, slab, sender, running, sabotage, clock, .. } = self;
+        let Emulator { lateness, late_over_service, last_activity, .. } = self;
         let Port { ring, out, stats, .. } = &mut ports[port];
         if out.is_empty() {
             return;
@@ -325,6 +330,7 @@ impl Emulator {
             if outbound.recorded
                 && let Some(running) = running.as_mut()
             {
+                *last_activity = (*last_activity).max(outbound.due);
                 let late = (sent_at - outbound.due).max(0) as u64;
                 lateness.add(late);
                 let service = running.trial.service_ns(outbound.direction, outbound.bytes);

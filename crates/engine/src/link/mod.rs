@@ -93,6 +93,10 @@ impl Link {
 
     /// Does what a command says; true if that is to end.
     fn obey(&mut self, command: Command) -> Result<bool> {
+        if self.emulator.is_running() && !matches!(command, Command::Stop | Command::Status) {
+            let why = "the trial has started; only stop and status are left";
+            return Err(EngineError::new("read a command", why).remedy("see PROTOCOL.md").code(2));
+        }
         match command {
             Command::Preflight => {
                 self.emulator.rehearse(rehearsal(&self.config, &self.sabotage)?);
