@@ -6,6 +6,7 @@ dimension so that ``loss.ftp <= 0.5`` (a slip for ``0.5 %``) is refused.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from streamgauge.units import Packets, Percent, Quantity, Rate, Size, Time
@@ -135,22 +136,15 @@ def pick_unit(value: float, dimension: Dimension) -> tuple[float, str]:
 
 def number(value: float, digits: int = 3) -> str:
     """`value` to `digits` significant digits; whole numbers are never rounded to tens."""
-    if value != value or value in (float("inf"), float("-inf")):
+    if not math.isfinite(value):
         return str(value)
     if value == 0:
         return "0"
-    size = abs(value)
-    if size >= 10**digits:
-        return f"{value:,.0f}".replace(",", "\u202f") if size >= 10_000 else f"{value:.0f}"
-    if size < 10 ** (-digits - 1):
-        return f"{value:.{digits - 1}g}"
-    decimals = max(0, digits - 1)
-    while decimals > 0 and size >= 10 ** (digits - decimals):
-        decimals -= 1
-    while size < 10 ** (-decimals + digits - 2) and decimals < digits + 2 and size < 0.1:
-        decimals += 1
-    text = f"{value:.{decimals}f}"
-    return text
+    rounded = float(f"{value:.{digits - 1}e}")
+    decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
+    if decimals < 0:
+        return f"{value:,.0f}".replace(",", "\u202f") if abs(value) >= 10_000 else f"{value:.0f}"
+    return f"{rounded:.{decimals}f}" if decimals <= digits + 3 else f"{rounded:g}"
 
 
 def say(value: float, dimension: Dimension, digits: int = 3) -> str:

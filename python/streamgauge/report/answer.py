@@ -189,7 +189,7 @@ def own_basis(found: Answer) -> str:
 def shared_basis(answers: Sequence[Answer]) -> str:
     """What all answers rest on, to be said once; empty if they differ."""
     bases = {own_basis(found) for found in answers}
-    return bases.pop() if len(bases) == 1 else ""
+    return bases.pop() if len(bases) == 1 and len(answers) > 1 else ""
 
 
 def summary(entries: Sequence[Entry]) -> str:

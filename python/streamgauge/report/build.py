@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -81,7 +80,7 @@ def render(entries: Sequence[Entry]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals["figure"] = _figure
-    environment.filters["tie"] = _tie
+    environment.filters["tie"] = words.tie
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return environment.get_template("report.html.j2").render(
         version=__version__,
@@ -103,11 +102,6 @@ def render(entries: Sequence[Entry]) -> str:
         trials=sum(len(group.trials) for entry in entries for group in entry.groups),
         invalid=sum(len(group.trials) - len(group.valid) for entry in entries for group in entry.groups),
     )
-
-
-def _tie(text: str) -> str:
-    """Keeps numbers and their units on one line."""
-    return re.sub(r"(?<=\d) (?=(?:[kMG]?bit/s|[kMG]?B|ms|µs|s|%|packets)(?![A-Za-z]))", "\u00a0", text)
 
 
 def _figure(figure: Figure) -> Markup:

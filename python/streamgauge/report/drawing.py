@@ -6,9 +6,9 @@ import textwrap
 from html import escape
 
 from streamgauge.report.model import Entry
-from streamgauge.report.words import stage_words
+from streamgauge.report.words import stage_words, tie
 
-BOX_W, BOX_H, GAP = 168, 74, 46
+BOX_W, GAP, LINE = 168, 46, 15
 END_W = 84
 TOP, LEFT = 40, 8
 CHARS = 24
@@ -27,9 +27,11 @@ def path_drawing(entry: Entry) -> str:
     at_server = [str(flow["name"]) for flow in flows if flow.get("entry", "server") != "router"]
     at_router = [str(flow["name"]) for flow in flows if flow.get("entry") == "router"]
     columns = max(len(down), len(up), 1)
+    boxes = [_wrap(setting.split("; "), CHARS) for _, (_, setting) in down]
+    box_h = max([74, *((len(lines) + 1) * LINE + 16 for lines in boxes)])
     width = 2 * LEFT + 2 * END_W + columns * BOX_W + (columns + 1) * GAP
-    height = TOP + BOX_H + 66
-    middle, back = TOP + BOX_H / 2, TOP + BOX_H + 32
+    height = TOP + box_h + 66
+    middle, back = TOP + box_h / 2, TOP + box_h + 32
     right = width - LEFT - END_W
     title = f"Path of {entry.id}"
     parts = [
@@ -37,18 +39,16 @@ def path_drawing(entry: Entry) -> str:
         f'aria-label="{escape(title)}">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>',
-        _box(LEFT, TOP, END_W, BOX_H + 50, "server", at_server, "end"),
-        _box(right, TOP, END_W, BOX_H + 50, "player", [], "end"),
+        _box(LEFT, TOP, END_W, box_h + 50, "server", _wrap(at_server, 11)[:6], "end"),
+        _box(right, TOP, END_W, box_h + 50, "player", [], "end"),
     ]
     x = float(LEFT + END_W)
     spread = (right - x - len(down) * BOX_W) / (len(down) + 1)
-    for stage, (what, setting) in down:
+    for (stage, (what, _)), lines in zip(down, boxes, strict=True):
         parts.append(_arrow(x, middle, x + spread))
         x += spread
         is_bottleneck = "bottleneck" in (stage.get("kind") or {})
-        parts.append(
-            _box(x, TOP, BOX_W, BOX_H, what, setting.split("; "), "tight" if is_bottleneck else "stage")
-        )
+        parts.append(_box(x, TOP, BOX_W, box_h, what, lines, "tight" if is_bottleneck else "stage"))
         if is_bottleneck and at_router:
             label = escape(_short(", ".join(at_router)))
             parts.append(
@@ -67,6 +67,11 @@ def path_drawing(entry: Entry) -> str:
     return "".join([*parts, "</svg>"])
 
 
+def _wrap(lines: list[str], characters: int) -> list[str]:
+    """Lines no longer than so many characters, numbers and units kept together."""
+    return [part for line in lines for part in textwrap.wrap(tie(line), characters, break_on_hyphens=False)]
+
+
 def _short(text: str, length: int = CHARS) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
@@ -76,14 +81,11 @@ def _arrow(x: float, y: float, to: float) -> str:
 
 
 def _box(x: float, y: float, w: float, h: float, head: str, lines: list[str], kind: str) -> str:
-    characters = CHARS if w > END_W else 11
-    wrapped = [part for line in lines for part in textwrap.wrap(line, characters)][:4]
-    step, size = 15, (len(wrapped) + 1) * 15
-    top = y + (h - size) / 2 + 12
+    top = y + (h - (len(lines) + 1) * LINE) / 2 + 12
     text = f'<text x="{x + w / 2:g}" y="{top:g}" text-anchor="middle" class="head">{escape(head)}</text>'
-    for i, line in enumerate(wrapped):
+    for i, line in enumerate(lines):
         text += (
-            f'<text x="{x + w / 2:g}" y="{top + step * (i + 1):g}" text-anchor="middle" class="small">'
+            f'<text x="{x + w / 2:g}" y="{top + LINE * (i + 1):g}" text-anchor="middle" class="small">'
             f"{escape(line)}</text>"
         )
     return f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="4" class="{kind}"/>{text}'

@@ -60,7 +60,7 @@ def for_entry(entry: Entry) -> list[Figure]:
             and set(wanted.get("of") or ()) <= _RATES
         ):
             continue
-        made.append(_asked(wanted, shown, f"{slug}-asked-{i}"))
+        made.append(_asked(entry, wanted, shown, f"{slug}-asked-{i}"))
     return [figure for figure in made if figure is not None]
 
 
@@ -190,10 +190,14 @@ def _round_trips(shown: Shown, slug: str) -> Figure | None:
         return None
     told = {
         "probe": "by ICMP echo",
-        "event": "as its machine reports it",
-        "path": "as the time its packets take through the path both ways, hosts' time left out",
+        "event": "as the machine itself reports it",
+        "path": "by the time that packets take through the path both ways, hosts' time left out",
     }
-    how = "; ".join(f"{name} {told[source]}" for name, source in sources.items() if source)
+    how = "; ".join(
+        f"{', '.join(name for name, its in sources.items() if its == source)} {words}"
+        for source, words in told.items()
+        if source in sources.values()
+    )
     return lines(
         slug + "-rtt",
         "Round-trip time",
@@ -207,7 +211,7 @@ def _round_trips(shown: Shown, slug: str) -> Figure | None:
     )
 
 
-def _asked(wanted: Mapping[str, Any], shown: Shown, id_: str) -> Figure | None:
+def _asked(entry: Entry, wanted: Mapping[str, Any], shown: Shown, id_: str) -> Figure | None:
     """A figure that the scenario declares: series, bars, cdf or scatter. Tables stand elsewhere."""
     metrics = [str(name) for name in wanted.get("of") or [] if str(name) in METRICS]
     kind, by = wanted.get("draw"), wanted.get("by", "flow")
@@ -216,7 +220,10 @@ def _asked(wanted: Mapping[str, Any], shown: Shown, id_: str) -> Figure | None:
     scale, unit = PLOTTED.get(METRICS[metrics[0]].dimension, (1.0, ""))
     like = f" In the form of {wanted['like']}." if wanted.get("like") else ""
     names = [METRICS[name].title for name in metrics]
-    title = str(wanted.get("title") or f"{' and '.join(names)}{' by flow' if by == 'flow' else ''}")
+    suffix = " by flow" if by == "flow" and metrics != ["jain"] else ""
+    title = str(
+        wanted.get("title") or f"{names[0]}{''.join(f' and {name.lower()}' for name in names[1:])}{suffix}"
+    )
     found: list[tuple[str, str, str, str, Series, TrialMetrics]] = []
     for mode, trial in shown:
         subjects: Mapping[str, Any] = trial.stages if by == "stage" else trial.flows
@@ -263,12 +270,30 @@ def _asked(wanted: Mapping[str, Any], shown: Shown, id_: str) -> Figure | None:
     if kind == "scatter" and len(metrics) == 2:
         return _scatter(id_, title, like, metrics, found)
     if kind == "bars":
-        heights: list[tuple[Any, ...]] = [
-            (f"{subject or 'all'}", _round(series.value(trial.grid.slice()) / scale), label, mode, None, None)
-            for mode, subject, _, label, series, trial in found
-        ]
-        return bars(id_, title, "Means over the window." + like, heights, y=unit or names[0], kinds=names)
+        return _mean_bars(entry, id_, title, like, metrics, subjects_found)
     return None
+
+
+def _mean_bars(
+    entry: Entry, id_: str, title: str, like: str, metrics: list[str], subjects: list[str]
+) -> Figure | None:
+    """Means over the valid trials with their intervals, a panel a mode."""
+    scale, unit = PLOTTED.get(METRICS[metrics[0]].dimension, (1.0, ""))
+    rows: list[tuple[Any, ...]] = []
+    for group in entry.groups:
+        for subject in subjects:
+            for name in metrics:
+                found = group.over(name, subject)
+                if found is not None:
+                    ends = (
+                        (None, None) if found.low is None or found.high is None else (found.low, found.high)
+                    )
+                    low, high = (None if end is None else _round(end / scale) for end in ends)
+                    height = _round(found.mean / scale)
+                    rows.append((subject or "all", height, METRICS[name].title, group.mode, low, high))
+    names = [METRICS[name].title for name in metrics]
+    caption = "Means over the window and the valid trials; whiskers are 95 % intervals." + like
+    return bars(id_, title, caption, rows, y=unit or names[0], kinds=names) if rows else None
 
 
 def _scatter(

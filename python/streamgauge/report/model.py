@@ -163,8 +163,8 @@ def load(directory: Path) -> list[LoadedTrial]:
     """
     folders = sorted({path.parent for path in directory.rglob("trial.json")})
     folders = [folder for folder in folders if not any(part.endswith(".partial") for part in folder.parts)]
-    # `reproduce --mutants` leaves its deliberately broken scenarios there.
-    folders = [folder for folder in folders if "mutants" not in folder.relative_to(directory).parts]
+    # `reproduce --mutants` and `--robust` leave scenarios changed on purpose there.
+    folders = [folder for folder in folders if "variations" not in folder.relative_to(directory).parts]
     if not folders:
         raise RecordError(f"{directory} holds no trial; run one first: streamgauge run ID --out {directory}")
     with ThreadPoolExecutor(max_workers=2) as pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,12 @@ from streamgauge.metrics.dimension import DATA, PERCENT, RATE, TIME, say, say_ex
 from streamgauge.report.model import Entry
 
 NS = 1e9
+
+
+def tie(text: str) -> str:
+    """Keeps numbers, their units and their ± on one line, by no-break spaces."""
+    text = re.sub(r"(?<=\d) (?=(?:[kMG]?bit/s|[kMG]?B|ms|µs|s|%|packets)(?![A-Za-z]))", "\u00a0", text)
+    return text.replace(" ± ", "\u00a0±\u00a0")
 
 
 def rate_words(rate: Mapping[str, Any]) -> str:
