@@ -17,6 +17,7 @@ from streamgauge.campaign import (
     jobs_for,
     resume_key,
     run,
+    run_alternatives,
     run_jobs,
     run_mutants,
     score,
@@ -151,7 +152,7 @@ def test_checks_are_judged_and_mutants_break_them(make: Make, tmp_path: Path) ->
     mutants, outcomes = run_mutants(result)
     assert [(one.check, one.killed) for one in mutants] == [("fills", True)]
     assert score(mutants) == 1.0
-    assert len(outcomes) == 4 and all("mutants" in str(outcome.job.directory) for outcome in outcomes)
+    assert len(outcomes) == 4 and all("variations" in str(outcome.job.directory) for outcome in outcomes)
 
 
 def test_a_check_that_its_mutant_does_not_break_is_told(make: Make, tmp_path: Path) -> None:
@@ -159,6 +160,17 @@ def test_a_check_that_its_mutant_does_not_break_is_told(make: Make, tmp_path: Pa
     mutants, _ = run_mutants(result)
     assert [one.killed for one in mutants] == [False]
     assert score(mutants) == 0.0
+
+
+def test_verdicts_that_hang_on_an_assumption_are_told(make: Make, tmp_path: Path) -> None:
+    assumed = "assumed={path.down.rate: {try: [300 kbit/s, 1 Mbit/s, 2 Mbit/s]}}"
+    result = simulate(make(assumed), tmp_path, repeat=2)
+    found = run_alternatives(result, repeat=2)
+    assert [(one.value, one.verdict, one.turned) for one in found] == [
+        ("300 kbit/s", "fail", True),
+        ("2 Mbit/s", "pass", False),
+    ], "the value assumed itself is not run again"
+    assert len(list(sweep(tmp_path))) == 2, "alternatives lie apart"
 
 
 def test_what_checks_read_is_run_too(make: Make, tmp_path: Path) -> None:

@@ -79,6 +79,16 @@ def test_a_mutant_that_survives_exits_1(cli: Cli, scenario: Path) -> None:
     assert "not noticed (pass)" in ran.out
 
 
+def test_robustness_is_told(cli: Cli, scenario: Path) -> None:
+    assumed = "assumed={path.down.rate: {try: [300 kbit/s, 2 Mbit/s]}}"
+    ran = cli("reproduce", str(scenario), "--robust", "--set", assumed)
+    assert ran.status == 0, "what else might be assumed does not fail the run"
+    assert "path.down.rate = 300 kbit/s: 0 of 1 verdicts stand" in ran.out
+    assert "path.down.rate = 2 Mbit/s: 1 of 1 verdicts stand" in ran.out
+    data = json.loads(cli("reproduce", str(scenario), "--robust", "--set", assumed, "--json").out)
+    assert [one["turned"] for one in data["alternatives"]] == [True, False]
+
+
 def test_inconclusive_exits_2(cli: Cli, scenario: Path) -> None:
     parameters = "{rate: 10 packets/s, windows: [[1 s, 2 s]]}"
     silent = f"flows.mute={{role: rival, traffic: cbr, parameters: {parameters}, stop: 0.5 s}}"

@@ -3,10 +3,12 @@
 from streamgauge.campaign.layout import scenario_of, sweep, trial_directory
 from streamgauge.campaign.mutants import MutantResult, run_mutants, score
 from streamgauge.campaign.plan import Job, jobs_for, resume_key, with_dependencies
+from streamgauge.campaign.robust import Alternative, run_alternatives
 from streamgauge.campaign.run import CampaignResult, Progress, run, run_jobs
 from streamgauge.campaign.trial import EmuSettings, Outcome
 
 __all__ = [
+    "Alternative",
     "CampaignResult",
     "EmuSettings",
     "Job",
@@ -16,6 +18,7 @@ __all__ = [
     "jobs_for",
     "resume_key",
     "run",
+    "run_alternatives",
     "run_jobs",
     "run_mutants",
     "scenario_of",

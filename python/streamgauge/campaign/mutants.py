@@ -75,12 +75,12 @@ def run_mutants(
     emu: EmuSettings | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[list[MutantResult], list[Outcome]]:
-    """Runs the mutant of every check that was evaluated, as many times, and judges the check on it.
+    """Runs the mutant of every check that was judged, as many times, and judges the check on it.
 
-    What the check reads of other scenarios is theirs as they were run. Trials go to ``OUT/mutants``.
+    What the check reads of other scenarios is theirs as they were run. Trials go to ``OUT/variations/mutants``.
     """
     by_id = {scenario.id: scenario for scenario in result.scenarios}
-    out = result.out / "mutants"
+    out = result.out / "variations" / "mutants"
     planned = []
     for check in result.checks:
         scenario = by_id[check.scenario]

@@ -145,6 +145,9 @@ def reproduce(
     mutants: Annotated[
         bool, typer.Option("--mutants", help="Also remove each check's mechanism; the check must then fail.")
     ] = False,
+    robust: Annotated[
+        bool, typer.Option("--robust", help="Also run with what else might have been assumed.")
+    ] = False,
     mode: ModeOption = None,
     seed: SeedOption = None,
     repeat: RepeatOption = None,
@@ -177,6 +180,7 @@ def reproduce(
             capture=False,
             as_json=as_json,
             mutants=mutants,
+            robust=robust,
         )
     )
 

@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamgauge.campaign import CampaignResult, EmuSettings, MutantResult, run, run_mutants, score
+from streamgauge.campaign import (
+    Alternative,
+    CampaignResult,
+    EmuSettings,
+    MutantResult,
+    run,
+    run_alternatives,
+    run_mutants,
+    score,
+)
 from streamgauge.campaign.machine import choose_mode
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.tables import print_result
@@ -38,6 +47,7 @@ class Request:
     capture: bool
     as_json: bool
     mutants: bool = False
+    robust: bool = False
 
 
 def run_command(request: Request) -> int:
@@ -68,10 +78,15 @@ def run_command(request: Request) -> int:
             mutants, _ = run_mutants(
                 result, first_seed=first_seed, repeat=repeat, keep=request.keep, emu=emu, progress=bar.update
             )
+        alternatives: list[Alternative] | None = None
+        if request.robust and not result.interrupted:
+            alternatives = run_alternatives(
+                result, first_seed=first_seed, repeat=repeat, keep=request.keep, emu=emu, progress=bar.update
+            )
     if request.as_json:
-        _print_json(result, mutants)
+        _print_json(result, mutants, alternatives)
     else:
-        print_result(result, mutants)
+        print_result(result, mutants, alternatives)
     if result.interrupted:
         kept = f"{len(result.outcomes)} of {result.planned} trials are kept in {out}"
         print(f"streamgauge: interrupted; {kept}; the same command goes on from there", file=sys.stderr)
@@ -98,10 +113,14 @@ def _out(request: Request) -> Path:
     return request.out
 
 
-def _print_json(result: CampaignResult, mutants: list[MutantResult] | None) -> None:
+def _print_json(
+    result: CampaignResult, mutants: list[MutantResult] | None, alternatives: list[Alternative] | None
+) -> None:
     data = result.to_json()
     if mutants is not None:
         data["mutants"] = [one.to_json() for one in mutants]
         data["mutation_score"] = score(mutants)
+    if alternatives is not None:
+        data["alternatives"] = [one.to_json() for one in alternatives]
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     print()

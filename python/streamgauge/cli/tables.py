@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from streamgauge.campaign import CampaignResult, MutantResult, Outcome, score
+from streamgauge.campaign import Alternative, CampaignResult, MutantResult, Outcome, score
 from streamgauge.checks import CheckResult
 from streamgauge.metrics.dimension import RATE, say
 from streamgauge.metrics.interval import Interval, interval
@@ -25,7 +25,11 @@ _MARK = {
 }
 
 
-def print_result(result: CampaignResult, mutants: Sequence[MutantResult] | None) -> None:
+def print_result(
+    result: CampaignResult,
+    mutants: Sequence[MutantResult] | None = None,
+    alternatives: Sequence[Alternative] | None = None,
+) -> None:
     """Flows, verdicts, mutants, and where the records are."""
     console = Console(soft_wrap=False)
     _print_answer(console, result)
@@ -44,6 +48,8 @@ def print_result(result: CampaignResult, mutants: Sequence[MutantResult] | None)
         _print_check(console, check)
     if mutants is not None:
         _print_mutants(console, mutants)
+    if alternatives is not None:
+        _print_alternatives(console, alternatives)
     reused = sum(outcome.reused for outcome in result.outcomes)
     again = f" ({reused} were there already)" if reused else ""
     took = f"{result.simulated_s:,.0f} s of traffic in {result.wall_s:.1f} s"
@@ -104,6 +110,21 @@ def _print_check(console: Console, check: CheckResult) -> None:
     title = f" {escape(check.title)}." if check.title else ""
     head = f"{_MARK[check.verdict]} {check.scenario} {check.mode} [b]{check.id}[/b] ({check.origin}{strict}):"
     _line(console, f"{head}{title} {escape(check.why)}")
+
+
+def _print_alternatives(console: Console, alternatives: Sequence[Alternative]) -> None:
+    groups: dict[tuple[str, str], list[Alternative]] = {}
+    for one in alternatives:
+        groups.setdefault((one.address, one.value), []).append(one)
+    for (address, value), mine in groups.items():
+        turned = [one for one in mine if one.turned]
+        kept = f"{len(mine) - len(turned)} of {len(mine)} verdicts stand"
+        _line(console, f"assumed otherwise, {escape(address)} = {escape(value)}: {kept}")
+        for one in turned:
+            change = f"{one.assumed_verdict} turns {_MARK[one.verdict]}"
+            _line(console, f"  {one.scenario} {one.mode} [b]{one.check}[/b] {change}: {escape(one.why)}")
+    if not groups:
+        _line(console, "nothing is assumed")
 
 
 def _print_mutants(console: Console, mutants: Sequence[MutantResult]) -> None:
