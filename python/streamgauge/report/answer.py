@@ -36,10 +36,15 @@ class Answer:
 
 
 def active(trial: TrialMetrics, flow: str) -> tuple[float, float] | None:
-    """From a flow's first packet to its last, in s; None if it sent nothing."""
-    sent = np.flatnonzero(trial.flows[flow].series["sent_packets"].numerator)
-    if not len(sent):
+    """When a flow was at it, in s: from the first to the last sample with at least half its usual packets.
+
+    None if it sent nothing. Usual is the median over samples with any, so that a sample that holds only the
+    flow's first or last packets is not taken for company.
+    """
+    packets = trial.flows[flow].series["sent_packets"].numerator
+    if not packets.any():
         return None
+    sent = np.flatnonzero(packets >= 0.5 * np.median(packets[packets > 0]))
     edges = trial.grid.edges_ns / 1e9
     return float(edges[sent[0]]), float(edges[sent[-1] + 1])
 
