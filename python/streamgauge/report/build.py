@@ -25,7 +25,8 @@ from streamgauge.report.answer import PLUS_MINUS, answer, by_question, own_basis
 from streamgauge.report.chart import IN_THE_DARK, THEMES, Figure
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.families import Cell, tables
-from streamgauge.report.model import Entry, Group, LoadedTrial, gather, load
+from streamgauge.report.model import Entry, LoadedTrial, gather, load
+from streamgauge.report.validity import verdicts
 
 FLOW_COLUMNS = {
     "throughput": "sent",
@@ -158,7 +159,7 @@ def _section(entry: Entry) -> dict[str, Any]:
         "agreement": _agreement(entry),
         "checks": [_check(check, entry) for check in entry.checks],
         "figures": figures.for_entry(entry),
-        "validity": [_validity(group) for group in entry.groups],
+        "validity": [verdicts(group) for group in entry.groups],
     }
 
 
@@ -181,7 +182,8 @@ def _cell(found: Interval | None, metric: str) -> Cell:
     if found.half_width is None:
         return Cell(text)
     scale, unit = pick_unit(found.mean, dimension)
-    return Cell(text, f"± {number(found.half_width / scale, 2)} {unit}")
+    digits = 1 if found.half_width < 5e-4 * abs(found.mean) else 2
+    return Cell(text, f"± {number(found.half_width / scale, digits)} {unit}")
 
 
 def _flows(entry: Entry) -> list[dict[str, Any]]:
@@ -274,7 +276,7 @@ def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
 
 def _value(value: Value) -> str:
     half = value.interval.half_width
-    if half is None or value.interval.no_variation:
+    if half is None or half < 5e-4 * abs(value.interval.mean):
         return say(value.interval.mean, value.dimension)
     return say_with(value.interval.mean, half, value.dimension)
 
@@ -287,72 +289,14 @@ def _counts(entries: Sequence[Entry]) -> dict[str, int]:
     return found
 
 
-def _validity(group: Group) -> dict[str, Any]:
-    """Verdicts of a group's trials; their measured numbers as rows, trials as columns."""
-    names: dict[str, None] = {}
-    bounds: dict[str, Any] = {}
-    for trial in group.trials:
-        names |= dict.fromkeys(trial.validity.get("measured") or {})
-        names |= dict.fromkeys(trial.validity.get("bounds") or {})
-        bounds |= trial.validity.get("bounds") or {}
-    return {
-        "mode": group.mode,
-        "valid": len(group.valid),
-        "all": len(group.trials),
-        "trials": [
-            {"seed": trial.seed, "valid": trial.valid, "why": "; ".join(trial.why)} for trial in group.trials
-        ],
-        "rows": [
-            {
-                "name": _label(name),
-                "bound": _number(name, bounds.get(name)),
-                "cells": [
-                    _number(name, (trial.validity.get("measured") or {}).get(name)) for trial in group.trials
-                ],
-            }
-            for name in names
-        ],
-    }
-
-
-_SUFFIXES = {
-    "_s": (1e3, "ms"), "_ns": (1e-6, "ms"), "_bps": (1e-3, "kbit/s"), "_percent": (1.0, "%"),
-    "_bytes": (1.0, "B"), "_packets": (1.0, "packets"),
-}  # fmt: skip
-
-
-def _label(name: str) -> str:
-    for suffix in _SUFFIXES:
-        if name.endswith(suffix):
-            name = name.removesuffix(suffix)
-            break
-    return name.replace("_", " ")
-
-
-def _number(name: str, value: Any) -> str:
-    """A number of the validity verdict with the unit that its key ends in."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        for suffix, (scale, unit) in _SUFFIXES.items():
-            if name.endswith(suffix):
-                return f"{value * scale:.4g} {unit}"
-        return f"{value:.4g}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_number(str(key), inner)}" for key, inner in value.items())
-    if isinstance(value, list):
-        return ", ".join(_number(name, inner) for inner in value) or "none"
-    return str(value)
-
-
 def _provenance(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """Every fact of the trials' provenance with the values it takes; times are summed up."""
     facts: dict[str, dict[str, int]] = {}
 
     def add(prefix: str, data: Mapping[str, Any]) -> None:
         for key, value in data.items():
+            if key == "schema":
+                continue
             name = f"{prefix}{key}"
             if isinstance(value, Mapping):
                 add(f"{name}.", value)

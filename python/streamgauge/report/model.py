@@ -222,8 +222,10 @@ def gather(trials: Iterable[LoadedTrial], checks: Sequence[CheckResult] | None =
             Group(name, mode, tuple(sorted((t for t in found if t.mode == mode), key=lambda t: t.seed)))
             for mode in modes
         )
-        mine = tuple(check for check in checks if check.scenario == name)
-        entries.append(Entry(name, scenarios[name], headers[name].get("plan") or {}, groups, mine))
+        mine = [check for check in checks if check.scenario == name]
+        order = list(dict.fromkeys(check.id for check in mine))
+        mine.sort(key=lambda check: (order.index(check.id), check.mode != "sim"))
+        entries.append(Entry(name, scenarios[name], headers[name].get("plan") or {}, groups, tuple(mine)))
     return sorted(entries, key=_order)
 
 

@@ -1,0 +1,88 @@
+"""The validity verdicts of a group's trials as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamgauge.metrics.dimension import DATA, TIME, say, say_exactly
+from streamgauge.report.model import Group
+
+MANY = 4
+"""More trials than this share one column."""
+
+
+def verdicts(group: Group) -> dict[str, Any]:
+    """Verdicts of a group's trials; their measured numbers as rows, trials as columns."""
+    names: dict[str, None] = {}
+    bounds: dict[str, Any] = {}
+    for trial in group.trials:
+        names |= dict.fromkeys(trial.validity.get("measured") or {})
+        names |= dict.fromkeys(trial.validity.get("bounds") or {})
+        bounds |= trial.validity.get("bounds") or {}
+    measured = [trial.validity.get("measured") or {} for trial in group.trials]
+    many = len(measured) > MANY
+    return {
+        "mode": group.mode,
+        "valid": len(group.valid),
+        "all": len(group.trials),
+        "trials": [
+            {"seed": trial.seed, "valid": trial.valid, "why": "; ".join(trial.why)} for trial in group.trials
+        ],
+        "columns": [f"{len(measured)} trials"] if many else [f"seed {trial.seed}" for trial in group.trials],
+        "rows": [
+            {
+                "name": _label(name),
+                "bound": _number(name, bounds.get(name)),
+                "cells": [_span(name, [one.get(name) for one in measured])]
+                if many
+                else [_number(name, one.get(name)) for one in measured],
+            }
+            for name in names
+        ],
+    }
+
+
+_SUFFIXES = ("_s", "_ns", "_bps", "_percent", "_bytes", "_packets")
+
+
+def _label(name: str) -> str:
+    suffix = next((suffix for suffix in _SUFFIXES if name.endswith(suffix)), "")
+    return name.removesuffix(suffix).replace("_", " ")
+
+
+def _span(name: str, values: list[Any]) -> str:
+    """The values of many trials: the one they share, or the least and the most."""
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        low, high = _number(name, min(values)), _number(name, max(values))
+        return low if low == high else f"{low} to {high}"
+    return "; ".join(dict.fromkeys(_number(name, value) for value in values))
+
+
+def _number(name: str, value: Any) -> str:
+    """A number with the unit that its key ends in."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_number(name, inner)}" for key, inner in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(_number(name, inner) for inner in value) or "none"
+    if not isinstance(value, int | float):
+        return str(value)
+    suffix = next((suffix for suffix in _SUFFIXES if name.endswith(suffix)), "")
+    match suffix:
+        case "_s":
+            return say(value, TIME)
+        case "_ns":
+            return say(value / 1e9, TIME)
+        case "_bps":
+            return f"{value / 1e3:.6g} kbit/s"
+        case "_bytes":
+            return say_exactly(8.0 * value, DATA)
+        case "_percent":
+            return f"{value:.4g} %"
+        case "_packets":
+            return f"{value:.6g} packets"
+    return f"{value:.4g}"
