@@ -99,7 +99,7 @@ def _flow(trial: Trial, info: FlowInfo) -> FlowMetrics:
     if bottleneck is not None:
         series |= _crossing(trial, bottleneck, flow)
     offered = of(trial.offered, flow)
-    runs = run_lengths(_losses(trial, offered))
+    runs = run_lengths(_losses(trial, offered, of(trial.dropped, flow)))
     scalars = {
         "good_run": runs.good_packets,
         "bad_run": runs.bad_packets,
@@ -143,11 +143,13 @@ def _mean(samples: Samples) -> Series:
     return Series(samples.total, samples.count, samples.low, samples.high)
 
 
-def _losses(trial: Trial, offered: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _losses(
+    trial: Trial, offered: pl.DataFrame, dropped: pl.DataFrame
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which of a flow's packets, in the order it sent them in the window, were dropped on the way."""
     begin, end = trial.grid.edges_ns[trial.grid.first], trial.grid.edges_ns[trial.grid.last]
     inside = offered.filter(pl.col("t_in").is_between(begin, end, closed="left"))
-    return inside["pkt"].is_in(trial.dropped["pkt"].implode()).to_numpy()
+    return inside["pkt"].is_in(dropped["pkt"].implode()).to_numpy()
 
 
 def _net(flow: FlowMetrics) -> Floats:

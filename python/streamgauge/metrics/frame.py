@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -106,6 +107,22 @@ class Grid:
         return np.bincount(where[inside], weights=chosen, minlength=len(self)).astype(np.float64)
 
 
+class Rows:
+    """Rows cut once by two columns, so that many flows cost no more than their own rows."""
+
+    def __init__(self, frame: pl.DataFrame, by: tuple[str, str] = ("flow", "dir")) -> None:
+        self.frame = frame
+        self._by = by
+
+    @cached_property
+    def _parts(self) -> dict[tuple[Any, ...], pl.DataFrame]:
+        return self.frame.partition_by(list(self._by), as_dict=True, maintain_order=True)
+
+    def part(self, *values: int) -> pl.DataFrame:
+        """The rows with these values, in their order; none is no rows."""
+        return self._parts.get(values, self.frame.clear())
+
+
 @dataclass(frozen=True)
 class StageInfo:
     """One stage of the path."""
@@ -153,9 +170,11 @@ class Trial:
     stages: tuple[StageInfo, ...]
     packets: pl.DataFrame
     events: pl.DataFrame
-    offered: pl.DataFrame
-    delivered: pl.DataFrame
-    dropped: pl.DataFrame
+    offered: Rows
+    delivered: Rows
+    dropped: Rows
+    at_stages: Rows
+    """Every row, by stage and flow."""
 
     def bottleneck(self, direction: int = DOWN) -> StageInfo | None:
         """The first bottleneck of a direction."""
@@ -168,9 +187,9 @@ class Trial:
         return LAYER_COLUMN[self.layer]
 
 
-def of(frame: pl.DataFrame, flow: int, direction: int = DOWN) -> pl.DataFrame:
+def of(rows: Rows, flow: int, direction: int = DOWN) -> pl.DataFrame:
     """The rows of one flow in one direction."""
-    return frame.filter((pl.col("flow") == flow) & (pl.col("dir") == direction))
+    return rows.part(flow, direction)
 
 
 def column(frame: pl.DataFrame, name: str) -> Ints:
@@ -210,11 +229,12 @@ def prepare(
         stages=stages,
         packets=packets,
         events=record.events,
-        offered=offered.sort("t_in", maintain_order=True),
-        delivered=packets.filter(ours & leaving & pl.col("t_out").is_not_null()).sort(
-            "t_out", maintain_order=True
+        offered=Rows(offered.sort("t_in", maintain_order=True)),
+        delivered=Rows(
+            packets.filter(ours & leaving & pl.col("t_out").is_not_null()).sort("t_out", maintain_order=True)
         ),
-        dropped=packets.filter(ours & (pl.col("fate") == DROPPED)).sort("t_in", maintain_order=True),
+        dropped=Rows(packets.filter(ours & (pl.col("fate") == DROPPED)).sort("t_in", maintain_order=True)),
+        at_stages=Rows(packets, ("stage", "flow")),
     )
 
 

@@ -97,5 +97,6 @@ def full_queue_delay_s(settings: dict[str, Any]) -> float | None:
 
 def at(trial: Trial, stage: StageInfo, flow: int | None = None) -> pl.DataFrame:
     """The rows of a stage, of one flow or of all."""
-    chosen = pl.col("stage") == stage.id
-    return trial.packets.filter(chosen if flow is None else chosen & (pl.col("flow") == flow))
+    if flow is not None:
+        return trial.at_stages.part(stage.id, flow)
+    return trial.packets.filter(pl.col("stage") == stage.id)
