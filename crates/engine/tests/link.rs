@@ -60,6 +60,59 @@ fn carries_tcp() {
     assert!(rate > 0.75e6 && rate < 1e6 * 1448.0 / 1514.0 * 1.01, "{rate}");
 }
 
+#[test]
+fn preflight_measures_both_directions_root() {
+    run_inside(Way::Root, "preflight_measures_both_directions");
+}
+
+#[test]
+fn preflight_measures_both_directions_user() {
+    run_inside(Way::User, "preflight_measures_both_directions");
+}
+
+#[test]
+#[ignore = "runs inside a sandbox"]
+fn preflight_measures_both_directions() {
+    let bed = Bed::new(1);
+    let bottleneck = |rate: Value, limit: Value, layer: &str| json!({"name": "bottleneck", "kind": {"bottleneck": {"rate": rate, "queue": {"droptail": limit}, "layer": layer}}});
+    let delay = |ns: u64| json!({"name": "delay", "kind": {"delay": {"delay": ns}}});
+    let loss = json!({"name": "loss", "kind": {"loss": {"model": {"bernoulli": {"probability": 0.5}}}}});
+    // Loss is left out, a rate that changes is measured as it starts.
+    let steps = json!({"steps": [[0, 8_000_000], [500_000_000, 1_000_000]]});
+    let down = json!([loss, bottleneck(steps, json!({"bytes": 30_000}), "ethernet"), delay(5_000_000)]);
+    let up = json!([
+        delay(15_000_000),
+        bottleneck(json!({"constant": 500_000}), json!({"time": 200_000_000}), "ip")
+    ]);
+    let plan = bed.plan(1.0, down, up, 1);
+    let mut link = bed.link(&plan, json!({}));
+    let found = link.fly(&bed, &plan);
+    println!("{found:#}");
+    assert_eq!(found["errors"], json!([]));
+    let near = |key: &str, asked: f64, bound: f64| {
+        let measured = found[key].as_f64().unwrap();
+        assert!((measured - asked).abs() <= bound, "{key}: {measured}, not {asked}");
+    };
+    near("rate_bps", 8e6, 8e4);
+    near("up_rate_bps", 5e5, 5e3);
+    near("down_delay_s", 0.005, 0.0002);
+    near("up_delay_s", 0.015, 0.0002);
+    near("limit_bytes", 30_000.0 - 757.0, 757.0 + 1514.0);
+    near("up_limit_bytes", 12_500.0 - 750.0, 750.0 + 1500.0);
+    assert_eq!(found["expected"]["limit_bytes"], 30_000);
+    assert_eq!(found["expected"]["up_limit_bytes"], 12_500);
+    let stats = link.stopped();
+    let events = std::fs::read_to_string(bed.out.join("link-events.json")).unwrap();
+    let change = json!({
+        "t_ns": 500_000_000, "flow": null, "name": "rate", "value": 1e6, "unit": "bit/s", "reason": "path.down.bottleneck",
+    });
+    let events: Vec<Value> = serde_json::from_str(&events).unwrap();
+    // The settings at the start, five of them, and the one change.
+    assert_eq!((events.len(), events.last().unwrap()), (6, &change), "{events:?}");
+    // What the pre-flight did is in no count of the trial.
+    assert_eq!((&stats["before_start"]["packets"], &stats["rows"]), (&json!(0), &json!(0)), "{stats}");
+}
+
 fn cbr(packets_per_s: u32, payload_bytes: u32) -> Value {
     json!({"cbr": {"packets_per_s": packets_per_s, "payload_bytes": payload_bytes, "burst": 1}})
 }
@@ -119,6 +172,60 @@ fn machines_cross_the_link() {
     for file in ["packets.parquet", "link-events.json", "capture.pcapng"] {
         assert!(dump.contains(file), "{dump}");
     }
+}
+
+#[test]
+fn streams_cross_the_link_root() {
+    run_inside(Way::Root, "streams_cross_the_link");
+}
+
+#[test]
+#[ignore = "runs inside a sandbox"]
+fn streams_cross_the_link() {
+    let bed = Bed::new(2);
+    let (_, up) = hessler();
+    let down = json!([
+        {"name": "bottleneck", "kind": {"bottleneck": {"rate": {"constant": 4_000_000}, "queue": {"droptail": {"bytes": 30_000}}}}},
+        {"name": "delay", "kind": {"delay": {"delay": 10_000_000}}},
+    ]);
+    let tcp =
+        json!({"congestion_control": "reno", "receive_window": 65_536, "send_buffer": 65_536, "mss": 1448});
+    let frames = vec![2_500; 50];
+    let clip = json!({"name": "test", "duration": 2_000_000_000u64, "frame_interval": 40_000_000, "frame_bytes": frames});
+    let rtp = json!({"rtp": {"clip": clip, "max_payload": 1400, "tcp": tcp, "rtcp_interval": 500_000_000, "playout_delay": 500_000_000}});
+    let bulk = json!({"bulk": {"tcp": tcp, "bytes": 500_000}});
+    let plan = with_apps(bed.plan(4.0, down, up, 2), &[rtp, bulk]);
+    let mut link = bed.link(&plan, json!({}));
+    let mut nodes: Vec<Link> = [(0, "server"), (0, "player"), (1, "server"), (1, "player")]
+        .map(|(i, side)| bed.node(&plan, i, side))
+        .into();
+    let t0 = link.start_now();
+    for node in &mut nodes {
+        node.start_at(t0 + 10_000_000);
+    }
+    let stats = link.stopped();
+    assert_eq!(stats["conservation"], json!([]));
+    let mut ends = nodes.into_iter().map(|node| node.events());
+    let (_, video) = ends.next().unwrap();
+    let (shown, player) = ends.next().unwrap();
+    let (_, file) = ends.next().unwrap();
+    let (_, sink) = ends.next().unwrap();
+    println!("{video}\n{player}\n{file}\n{sink}");
+    // All of the file and all of the clip arrive, at a rate that needs the link's larger part.
+    assert_eq!((&file["sent_bytes"], &sink["received_bytes"]), (&json!(500_000), &json!(500_000)));
+    assert!(player["received_bytes"].as_u64().unwrap() > 125_000, "{player}");
+    assert!(shown.iter().any(|e| e["name"] == "media_end"), "{shown:?}");
+    // Linux reports twice what was asked for, which is what it uses for its own overhead too.
+    assert_eq!(
+        (&file["send_buffer_bytes"], &sink["receive_buffer_bytes"]),
+        (&json!(131_072), &json!(131_072))
+    );
+    assert_eq!(file["congestion_control"], "reno");
+    // The largest segments carry 1,448 bytes: 1,514 with all headers.
+    let rows = stats["entered"].as_array().unwrap();
+    let row = rows.iter().find(|r| r["flow"] == 1 && r["dir"] == "down").unwrap();
+    let mean = row["bytes"].as_f64().unwrap() / row["packets"].as_f64().unwrap();
+    assert!((1450.0..=1514.0).contains(&mean), "{mean}");
 }
 
 #[test]

@@ -61,8 +61,13 @@ fn read(tap: &OwnedFd, stamps: &mut BTreeMap<u32, i64>) {
 }
 
 #[test]
-fn departures_are_on_time() {
+fn departures_are_on_time_root() {
     run_inside(Way::Root, "departures");
+}
+
+#[test]
+fn departures_are_on_time_user() {
+    run_inside(Way::User, "departures");
 }
 
 #[test]

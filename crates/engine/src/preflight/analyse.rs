@@ -25,14 +25,13 @@ pub struct Filling {
     pub packet_bytes: u64,
 }
 
-/// The median one-way time of probes less their transmission, s; `None` if none arrived.
-pub fn base_delay(probes: &Flight, seconds_per_byte: f64) -> Option<f64> {
+/// The median one-way time of probes less their transmission (`transmission` of their Ethernet bytes, s), s; `None` if
+/// none arrived.
+pub fn base_delay(probes: &Flight, transmission: impl Fn(usize) -> f64) -> Option<f64> {
     let mut delays: Vec<f64> = probes
         .packets
         .values()
-        .filter_map(|seen| {
-            Some((seen.received? - seen.sent?) as f64 / 1e9 - seen.frame as f64 * seconds_per_byte)
-        })
+        .filter_map(|seen| Some((seen.received? - seen.sent?) as f64 / 1e9 - transmission(seen.frame)))
         .collect();
     delays.sort_by(f64::total_cmp);
     match delays.len() {

@@ -102,14 +102,9 @@ impl Expected {
         }
     }
 
-    /// How long a byte takes at the bottleneck, s; 0 without one.
-    pub fn seconds_per_byte(&self) -> f64 {
-        self.rate_bps().map_or(0.0, |rate| 8.0 / rate as f64)
-    }
-
-    /// How long a frame takes there, s.
+    /// How long a frame takes at the bottleneck, s; 0 without one.
     pub fn transmission(&self, frame: usize) -> f64 {
-        frame as f64 * self.seconds_per_byte()
+        self.bottleneck.as_ref().map_or(0.0, |b| b.counted(frame) as f64 * 8.0 / b.rate_bps as f64)
     }
 
     /// A train that overfills the queue.

@@ -149,7 +149,7 @@ impl Way {
             errors
                 .push(format!("{name}: {} of {PROBES} probes came through an empty path", probes.received()));
         }
-        let mut delay_s = base_delay(probes, expected.seconds_per_byte());
+        let mut delay_s = base_delay(probes, |frame| expected.transmission(frame));
         let mut measured = None;
         if let (Some(bottleneck), Some(first_delay)) = (expected.bottleneck.as_ref(), delay_s) {
             let flight = run_train(pair, is_down, &expected)?;
@@ -157,7 +157,7 @@ impl Way {
                 EngineError::new(format!("measure the {name} rate"), "no packet of the train arrived")
             })?;
             // Now that the rate is known, take the probes' own transmission time out with it.
-            delay_s = base_delay(probes, 8.0 / found.rate_bps);
+            delay_s = base_delay(probes, |frame| bottleneck.counted(frame) as f64 * 8.0 / found.rate_bps);
             errors.extend(found.judge(name, bottleneck));
             measured = Some(found);
         }

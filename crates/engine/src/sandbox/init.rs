@@ -48,8 +48,7 @@ pub fn init(args: &InitArgs) -> Result<u8> {
     for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         signals.add(signal);
     }
-    let mut old = SigSet::empty();
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&signals), Some(&mut old))
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&signals), None)
         .map_err(|e| EngineError::io("block signals", &e.into()))?;
     let signal_fd = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .map_err(|e| EngineError::io("make a signalfd", &e.into()))?;
