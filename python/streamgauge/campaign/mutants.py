@@ -77,7 +77,8 @@ def run_mutants(
 ) -> tuple[list[MutantResult], list[Outcome]]:
     """Runs the mutant of every check that was judged, as many times, and judges the check on it.
 
-    What the check reads of other scenarios is theirs as they were run. Trials go to ``OUT/variations/mutants``.
+    What the check reads of other scenarios is theirs as they were run. Trials go to
+    ``OUT/variations/mutants``.
     """
     by_id = {scenario.id: scenario for scenario in result.scenarios}
     out = result.out / "variations" / "mutants"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -205,38 +205,53 @@ def _emulate(job: Job, keep: Keep, emu: EmuSettings, board: _Board) -> Outcome:
 def _simulate_all(
     jobs: list[Job], keep: Keep, emu: EmuSettings, board: _Board, done: dict[Job, Outcome]
 ) -> None:
-    """Sim trials on all cores: the simulator runs without Python's lock."""
-    if not jobs:
-        return
-    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    """Sim trials on all cores: the simulator runs without Python's lock.
+
+    Not by concurrent.futures: Ctrl-C within its `wait` leaves futures locked and the workers stuck for ever.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    waiting = collections.deque(jobs)
+    results: queue.SimpleQueue[tuple[Job, Outcome | BaseException] | None] = queue.SimpleQueue()
     stop = threading.Event()
 
-    def one(job: Job) -> Outcome | None:
-        return None if stop.is_set() else run_job(job, keep=keep, emu=emu, say=said.put)
-
-    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="trial") as pool:
-        futures: dict[Future[Outcome | None], Job] = {pool.submit(one, job): job for job in jobs}
-        waiting = set(futures)
+    def work() -> None:
         try:
-            while waiting:
-                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    outcome = future.result()
-                    if outcome is not None:
-                        done[futures[future]] = outcome
-                        board.finished(futures[future])
-        except BaseException:
-            # Trials under way end by themselves and are kept; the rest never start.
-            stop.set()
-            for future in waiting:
-                future.cancel()
-            for future in wait(waiting).done:
-                if not future.cancelled() and future.exception() is None:
-                    outcome = future.result()
-                    if outcome is not None:
-                        done[futures[future]] = outcome
-            raise
+            while not stop.is_set():
+                try:
+                    job = waiting.popleft()
+                except IndexError:
+                    return
+                try:
+                    results.put((job, run_job(job, keep=keep, emu=emu, say=lambda _: None)))
+                except BaseException as error:
+                    results.put((job, error))
+        finally:
+            results.put(None)
+
+    workers = [threading.Thread(target=work, name=f"trial-{n}") for n in range(min(cores, len(jobs)))]
+    for worker in workers:
+        worker.start()
+    running = len(workers)
+    try:
+        while running:
+            result = results.get()
+            if result is None:
+                running -= 1
+            elif isinstance(result[1], Outcome):
+                done[result[0]] = result[1]
+                board.finished(result[0])
+            else:
+                raise result[1]
+    except BaseException:
+        # Trials under way end by themselves and are kept; the rest never start.
+        stop.set()
+        for worker in workers:
+            worker.join()
+        while not results.empty():
+            result = results.get()
+            if result is not None and isinstance(result[1], Outcome):
+                done[result[0]] = result[1]
+        raise
 
 
 class _Board:
@@ -249,24 +264,25 @@ class _Board:
         self.left = {job: self._cost(job) for job in jobs}
         self.began = time.monotonic()
         self.timed_cost = 0.0
-        self.now = ""
+        self.running: tuple[Job, float] | None = None
 
     @staticmethod
     def _cost(job: Job) -> float:
         return _SIM_S if job.mode == "sim" else job.seconds + _EMU_EXTRA_S
 
     def started(self, job: Job) -> None:
+        self.running = (job, time.monotonic())
         self.say(f"{job.scenario.id} {job.mode} seed {job.seed}")
 
     def finished(self, job: Job, *, timed: bool = True) -> None:
         self.done += 1
+        self.running = None
         cost = self.left.pop(job)
         if timed:
             self.timed_cost += cost
         self.say(f"{job.scenario.id} {job.mode} seed {job.seed}")
 
     def say(self, now: str) -> None:
-        self.now = now
         if self.tell is None:
             return
         left: float | None = None
@@ -276,4 +292,7 @@ class _Board:
             left = pace * sum(self.left.values())
         elif any(job.mode == "emu" for job in self.left):
             left = sum(self.left.values())
+        if left is not None and self.running is not None:
+            job, since = self.running
+            left -= min(time.monotonic() - since, self.left[job])
         self.tell(Progress(done=self.done, total=self.total, left_s=left, now=now))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from types import TracebackType
@@ -16,6 +17,7 @@ __all__ = ["Bar", "clock"]
 
 _QUIET_S = 1.0
 _LINE_EVERY_S = 15.0
+_NUMBERS = re.compile(r"[\d.]+")
 
 
 def clock(seconds: float | None) -> str:
@@ -33,6 +35,7 @@ class Bar:
         self._console = Console(stderr=True)
         self._began = time.monotonic()
         self._said = self._began
+        self._words = ""
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
@@ -49,8 +52,9 @@ class Bar:
         if now - self._began < _QUIET_S and (told.left_s or 0) < _QUIET_S:
             return
         if not self._console.is_terminal:
-            if now - self._said >= _LINE_EVERY_S or told.done == 0:
-                self._said = now
+            words = _NUMBERS.sub("", told.now)
+            if now - self._said >= _LINE_EVERY_S or (told.done == 0 and words != self._words):
+                self._said, self._words = now, words
                 line = f"{told.done}/{told.total} trials, {clock(told.left_s)} {told.now}".replace(
                     ",  ", ", "
                 )
