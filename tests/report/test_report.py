@@ -256,3 +256,11 @@ def test_a_paper_s_table_stands_beside_ours(tmp_path: Path) -> None:
     ours = compute(dataclasses.replace(built)).value("sent", "ftp") / 8e3
     assert f"{ours:.1f}" in text
     assert "6314.6" not in text, "a class that was not run has no row"
+
+
+def test_every_figure_as_a_file(trials: list[LoadedTrial], tmp_path: Path) -> None:
+    from streamgauge.report import write_figures
+
+    written = write_figures(trials, tmp_path / "figures", formats=("svg", "pdf"))
+    assert len(written) == 2 * len(for_entry(gather(trials)[0]))
+    assert all(path.stat().st_size > 1000 for path in written)

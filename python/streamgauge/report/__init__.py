@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streamgauge.checks import CheckResult
 from streamgauge.report.answer import answer_text
-from streamgauge.report.build import build
+from streamgauge.report.build import build, write_figures
 from streamgauge.report.chart import Figure, save
 from streamgauge.report.figures import for_entry
 from streamgauge.report.model import Entry, LoadedTrial, gather, load
@@ -22,6 +22,7 @@ __all__ = [
     "gather",
     "load",
     "save",
+    "write_figures",
     "write_report",
 ]
 

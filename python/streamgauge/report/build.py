@@ -22,7 +22,7 @@ from streamgauge.metrics import METRICS, Interval
 from streamgauge.metrics.dimension import number, pick_unit, say, say_with
 from streamgauge.report import figures, words
 from streamgauge.report.answer import PLUS_MINUS, answer, by_question, own_basis, shared_basis, summary
-from streamgauge.report.chart import IN_THE_DARK, THEMES, Figure
+from streamgauge.report.chart import IN_THE_DARK, THEMES, Figure, save
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.families import Cell, tables
 from streamgauge.report.model import Entry, LoadedTrial, gather, load
@@ -66,6 +66,22 @@ def build(
         Path(name).unlink(missing_ok=True)
         raise
     return out
+
+
+def write_figures(
+    source: Path | Iterable[LoadedTrial], folder: Path, *, formats: Sequence[str] = ("svg",)
+) -> list[Path]:
+    """Writes every figure of the report as a file of each format: ``svg``, ``png`` or ``pdf``.
+
+    Raises:
+        RecordError: if there is no trial.
+        ValueError: for another format.
+    """
+    entries = gather(load(source) if isinstance(source, Path) else source)
+    drawn = [figure for entry in entries for figure in figures.for_entry(entry)]
+    drawn += [table.figure for table in tables(entries)]
+    folder.mkdir(parents=True, exist_ok=True)
+    return [save(figure, folder / f"{figure.id}.{suffix}") for figure in drawn for suffix in formats]
 
 
 def render(entries: Sequence[Entry]) -> str:
