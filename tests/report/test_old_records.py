@@ -1,6 +1,6 @@
 """Records of every schema version that we ever wrote must stay readable, by every metric and figure.
 
-A folder under `records/` is a trial as its version wrote it, with `expected.json`: what its metrics were then.
+A folder under `records/` is a trial as its version wrote it, with `expected.json`: its metrics of then.
 New versions add a folder; nothing here is ever regenerated.
 """
 

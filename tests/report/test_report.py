@@ -256,6 +256,8 @@ def test_a_paper_s_table_stands_beside_ours(tmp_path: Path) -> None:
     ours = compute(dataclasses.replace(built)).value("sent", "ftp") / 8e3
     assert f"{ours:.1f}" in text
     assert "6314.6" not in text, "a class that was not run has no row"
+    rows = answer(trials).splitlines()
+    assert [row.split()[:2] for row in rows[-2:]] == [["no", "13977.9"], ["medium", "8069.7"]]
 
 
 def test_every_figure_as_a_file(trials: list[LoadedTrial], tmp_path: Path) -> None:

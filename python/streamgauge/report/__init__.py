@@ -9,6 +9,7 @@ from streamgauge.checks import CheckResult
 from streamgauge.report.answer import answer_text
 from streamgauge.report.build import build, write_figures
 from streamgauge.report.chart import Figure, save
+from streamgauge.report.families import table_text, tables
 from streamgauge.report.figures import for_entry
 from streamgauge.report.model import Entry, LoadedTrial, gather, load
 
@@ -35,7 +36,10 @@ def write_report(directory: Path, out: Path, *, checks: Sequence[CheckResult] | 
 def answer(source: Path | Iterable[LoadedTrial], *, checks: Sequence[CheckResult] | None = None) -> str:
     """The answers in plain words, for a terminal: each question once, then a line a scenario.
 
+    A paper's table of which several rows were run follows, beside ours.
+
     Raises:
         RecordError: if a folder is given that holds no trial.
     """
-    return answer_text(gather(load(source) if isinstance(source, Path) else source, checks))
+    entries = gather(load(source) if isinstance(source, Path) else source, checks)
+    return "\n\n".join([answer_text(entries), *(table_text(table) for table in tables(entries))])

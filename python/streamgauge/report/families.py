@@ -104,6 +104,25 @@ def _table(data: Mapping[str, Any], entries: list[Entry], id_: str) -> FamilyTab
     )
 
 
+def table_text(table: FamilyTable, metrics: Sequence[str] = ("received", "loss")) -> str:
+    """A paper's table beside ours for a terminal, `metrics` of it, in aligned columns."""
+    count = len(table.origins)
+    chosen = [list(COLUMNS).index(metric) for metric in metrics]
+    groups = [word for i in chosen for word in (f"{table.metrics[i]}:", *[""] * (count - 1))]
+    lines = [["", *groups], ["", *table.origins * len(chosen)]]
+    for label, cells in table.rows:
+        shown = [cell for i in chosen for cell in cells[i * count : (i + 1) * count]]
+        lines.append([label, *(f"{cell.text} {cell.interval}".strip() for cell in shown)])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    padded = [
+        "  ".join(
+            [line[0].ljust(widths[0]), *(text.rjust(w) for text, w in zip(line[1:], widths[1:], strict=True))]
+        )
+        for line in lines
+    ]
+    return "\n".join([f"{table.source}; {table.n}", *(f"  {line.rstrip()}" for line in padded)])
+
+
 def _ends(count: list[int]) -> list[int]:
     return [count[0]] if count[0] == count[-1] else [count[0], count[-1]]
 
