@@ -191,3 +191,18 @@ def test_every_catalogue_scenario_lowers_in_every_mode_that_it_claims() -> None:
         for mode in scenario.supported_modes():
             made = lower(scenario, mode, 3)
             assert made["duration"] > 0 and made["flows"]
+
+
+def test_results_say_whose_programs_ran() -> None:
+    (medium,) = load("today/rtsp-udp-medium")
+    whose = {}
+    for mode in ("sim", "emu"):
+        for name, flow in medium.in_mode(mode).flows.items():  # type: ignore[arg-type]
+            assert flow.registered is not None
+            whose[mode, name] = flow.registered.written_by_us(mode, flow.parameters)  # type: ignore[arg-type]
+    assert whose == {
+        ("sim", "video"): True,
+        ("sim", "cross"): True,
+        ("emu", "video"): False,
+        ("emu", "cross"): False,
+    }

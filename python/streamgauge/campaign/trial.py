@@ -110,6 +110,7 @@ def run_job(job: Job, *, keep: Keep, emu: EmuSettings, say: Callable[[str], None
             provenance=provenance,
             resume_key=job.key,
             summary=summary,
+            ours=_ours(job),
         )
         metrics = compute(Record.open(partial), job.scenario)
         save_metrics(partial, metrics, as_run.get("measure", {}))
@@ -122,6 +123,14 @@ def run_job(job: Job, *, keep: Keep, emu: EmuSettings, say: Callable[[str], None
         metrics=metrics,
         wall_s=time.monotonic() - began,
     )
+
+
+def _ours(job: Job) -> dict[str, bool]:
+    flows = job.scenario.in_mode(job.mode).flows
+    return {
+        name: flow.registered is not None and flow.registered.written_by_us(job.mode, flow.parameters)
+        for name, flow in flows.items()
+    }
 
 
 def _emu_options(emu: EmuSettings, say: Callable[[str], None]) -> Any:

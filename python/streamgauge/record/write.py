@@ -71,6 +71,7 @@ def finish_trial(
     provenance: Mapping[str, Any],
     resume_key: str,
     summary: Mapping[str, Any],
+    ours: Mapping[str, bool] | None = None,
 ) -> dict[str, Any]:
     """Writes `trial.json` and `provenance.json` beside the packets and events that are there already.
 
@@ -85,6 +86,8 @@ def finish_trial(
         resume_key: equal for trials that need not be run again.
         summary: what the run says of itself; `duration_s`, `model_version` and `balance` are used if they are
             there, the rest is kept under "summary".
+        ours: for each flow, whether we wrote the programs at both ends; if None, whether the plan has a
+            machine of ours for it.
 
     Returns:
         What `trial.json` now holds.
@@ -120,7 +123,7 @@ def finish_trial(
         "duration_s": summary.get("duration_s", plan["duration"] / 1e9),
         "validity": dict(validity),
         "stages": stages,
-        "flows": [_flow(code, flow, scenario) for code, flow in enumerate(plan["flows"])],
+        "flows": [_flow(code, flow, scenario, ours) for code, flow in enumerate(plan["flows"])],
         "balance": rows or [],
         "summary": {key: value for key, value in summary.items() if key != "balance"},
         "scenario": dict(scenario),
@@ -176,7 +179,9 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 _TRAFFIC = ("bulk", "cbr", "ping")
 
 
-def _flow(code: int, flow: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, Any]:
+def _flow(
+    code: int, flow: Mapping[str, Any], scenario: Mapping[str, Any], ours: Mapping[str, bool] | None
+) -> dict[str, Any]:
     """One flow of `trial.json`: what it is in the scenario's words, and whether its programs are ours."""
     app = flow["app"]
     machine = app if isinstance(app, str) else next(iter(app))
@@ -186,4 +191,4 @@ def _flow(code: int, flow: Mapping[str, Any], scenario: Mapping[str, Any]) -> di
         entry["traffic"] = said.get("traffic") or machine
     else:
         entry["system"] = said.get("system") or machine
-    return entry | {"ours": machine != "external"}
+    return entry | {"ours": machine != "external" if ours is None else ours[flow["name"]]}

@@ -103,6 +103,9 @@ def _windows(value: object) -> tuple[tuple[Time, Time], ...]:
     return tuple(windows)
 
 
+_SMALLEST_MGEN_PACKET = 28
+
+
 @dataclass(frozen=True, kw_only=True)
 class System:
     """A streaming technology (server and player) or a kind of traffic."""
@@ -120,6 +123,15 @@ class System:
     tcp: Literal["always", "never", "transport"] = "never"
     #: Programs that emu needs on PATH.
     programs: tuple[str, ...] = field(default=())
+
+    def written_by_us(self, mode: Mode, parameters: dict[str, ParameterValue]) -> bool:
+        """Whether both ends are our own programs in a flow with these parameters; results say so."""
+        if self.name == "cbr" and mode == "emu":
+            # mgen sends no bursts, and needs room for its own header in every packet.
+            size, burst = self.value(parameters, "size"), self.value(parameters, "burst")
+            assert isinstance(size, Size) and isinstance(burst, Packets)
+            return burst.amount > 1 or size.bytes < _SMALLEST_MGEN_PACKET
+        return mode in self.ours
 
     def over_tcp(self, parameters: dict[str, ParameterValue]) -> bool:
         """Whether a flow with these parameters has a congestion control to choose."""
@@ -241,8 +253,8 @@ TRAFFIC: dict[str, System] = {
     "cbr": System(
         name="cbr",
         title="Constant bit rate UDP, as mgen",
-        modes={"sim": "our sender", "emu": "mgen, or our sender where mgen cannot send from the router"},
-        ours=frozenset({"sim", "emu"}),
+        modes={"sim": "our sender", "emu": "mgen, or our sender for bursts and tiny packets"},
+        ours=frozenset({"sim"}),
         plays=False,
         parameters=_named(
             Parameter(
