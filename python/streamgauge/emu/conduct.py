@@ -25,7 +25,7 @@ READY_S = 30.0
 """How long a server may take until it is ready."""
 LEAD_NS = 300_000_000
 """From the decision to start until t = 0."""
-GRACE_S = 4.0
+GRACE_S = 2.0
 """How long processes may take to end once asked."""
 WATCH_S = 1.0
 """How often the scheduler's accounts are read and progress is told."""
@@ -63,8 +63,12 @@ class Conductor:
         pressure = {key: value - pressure[key] for key, value in _pressure().items()}
         for helper in witnesses.values():
             helper.end()
+        controls = net.congestion_controls(
+            [end for end in self._ends() if end != "client"], self.flows, self.engine
+        )
         self._end_processes()
         return {
+            "congestion_controls": controls,
             "t0_monotonic_ns": self.t0_ns,
             "t0_realtime_ns": self.t0_realtime_ns,
             "link": self._stats,
@@ -159,6 +163,7 @@ class Conductor:
         self.t0_realtime_ns = real + (self.t0_ns - (first + second) // 2)
         self.link.send(cmd="start", t0_monotonic_ns=self.t0_ns)
         for one in self.running:
+            one.baseline()
             if one.spec.control:
                 words: dict[str, Any] = {"cmd": "start", "t0_monotonic_ns": self.t0_ns}
                 if one.spec.ready != "line":  # our own programs that do not read the plan

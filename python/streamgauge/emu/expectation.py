@@ -160,7 +160,7 @@ def cbr_packets(plan: Mapping[str, Any], flow: Mapping[str, Any], duration_s: fl
     end = stopped_at(flow, round(duration_s * 1e9))
     windows = settings.get("windows") or [[flow["start"], end]]
     seconds = sum(max(0, min(off, end) - max(on, flow["start"])) for on, off in windows) / 1e9
-    return float(seconds * settings["packets_per_s"] * settings["burst"])
+    return float(seconds * settings["packets_per_s"])
 
 
 def over_tcp(flow: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:

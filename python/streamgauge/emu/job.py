@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from streamgauge.scenario import Scenario
 
 FIRST_PORT = 5000
+DEFAULT_CONTROL = "cubic"
+"""For every TCP connection whose flow does not choose: Linux's default, whatever this machine's is."""
 PORTS_PER_FLOW = 20
 """Programs that bind every address still do not meet another flow's."""
 
@@ -81,7 +83,7 @@ def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
                 index=index,
                 system=system,
                 parameters=parameters,
-                congestion_control=flow.congestion_control or _planned_control(planned),
+                congestion_control=flow.congestion_control or _planned_control(planned) or DEFAULT_CONTROL,
                 media=prepare(_clip(flow.clip, plan)) if flow.clip is not None and needs_file else None,
                 commands=commands,  # type: ignore[arg-type]
                 environment=environment,

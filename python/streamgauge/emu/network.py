@@ -11,6 +11,7 @@ import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from streamgauge.emu.errors import TrialBrokenError
@@ -41,6 +42,8 @@ SYSCTLS: dict[str, str] = {
     "net.ipv4.tcp_slow_start_after_idle": "1",
     "net.ipv4.tcp_moderate_rcvbuf": "1",
     "net.ipv4.tcp_mtu_probing": "0",
+    # RTSP has its port, 554, also where nobody has privileges.
+    "net.ipv4.ip_unprivileged_port_start": "0",
     "net.ipv4.ip_local_port_range": "32768 60999",
 }
 
@@ -138,7 +141,8 @@ def _pair(own: str, peer: str, peer_mac: str, flow: FlowSetup | None = None) -> 
     if flow is not None:
         tcp = tcp_settings(flow)
         if flow.congestion_control is not None:
-            route += f" congctl {flow.congestion_control}"
+            # Locked: a program may not choose another.
+            route += f" congctl lock {flow.congestion_control}"
         if tcp is not None and tcp["mss"] != FULL_PAYLOAD:
             route += f" advmss {tcp['mss'] + TIMESTAMPS_OPTION_BYTES}"
         if tcp is not None and tcp["receive_window"] < int(SYSCTLS["net.ipv4.tcp_rmem"].split()[2]) // 2:
@@ -201,6 +205,23 @@ def counters(namespaces: Iterable[str], engine: str) -> dict[str, dict[str, int]
         command = [*inside(namespace, engine), "cat", "/proc/net/snmp", "/proc/net/netstat", "/proc/net/dev"]
         found[namespace] = _parse_counters(run(command))
     return found
+
+
+def congestion_controls(
+    namespaces: Iterable[str], flows: Sequence[FlowSetup], engine: str
+) -> dict[str, list[str]]:
+    """The congestion controls of the TCP connections that the flows' servers have now, by ``ss``."""
+    known = set(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split())
+    found: dict[str, list[str]] = {flow.name: [] for flow in flows}
+    for namespace in namespaces:
+        text = run([*inside(namespace, engine), "ss", "-tinHO"])
+        for line in text.splitlines():
+            # State Recv-Q Send-Q Local:Port Peer:Port name wscale:7,7 rto:204 ...
+            fields = line.split()
+            for flow in flows:
+                if len(fields) > 5 and fields[3].rpartition(":")[0] == flow.server_ip:
+                    found[flow.name] += [word for word in fields[5:] if word in known]
+    return {name: sorted(set(names)) for name, names in found.items() if names}
 
 
 def _parse_counters(text: str) -> dict[str, int]:

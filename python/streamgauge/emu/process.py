@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,10 +30,10 @@ class Running:
     ended_ns: int | None = None
     #: True once it was asked to end.
     asked: bool = False
-    #: CPU time and time spent waiting for a processor, s, while it was last looked at.
+    #: CPU time and time spent waiting for a processor, s, since `baseline`, when last looked at.
     cpu_s: float = 0.0
     waited_s: float = 0.0
-    _sent: list[str] = field(default_factory=list)
+    _before: tuple[float, float] = (0.0, 0.0)
 
     @property
     def label(self) -> str:
@@ -86,7 +86,14 @@ class Running:
                 on_cpu, on_queue, _ = (int(part) for part in (task / "schedstat").read_text().split())
                 cpu, waited = cpu + on_cpu, waited + on_queue
         # Threads that have ended take their account with them: keep the largest seen.
-        self.cpu_s, self.waited_s = max(self.cpu_s, cpu / 1e9), max(self.waited_s, waited / 1e9)
+        self.cpu_s = max(self.cpu_s, cpu / 1e9 - self._before[0])
+        self.waited_s = max(self.waited_s, waited / 1e9 - self._before[1])
+
+    def baseline(self) -> None:
+        """Starts the scheduler's account afresh: what loading took is no part of the trial."""
+        self.measure()
+        self._before = (self._before[0] + self.cpu_s, self._before[1] + self.waited_s)
+        self.cpu_s = self.waited_s = 0.0
 
     def last_words(self) -> str:
         """The last line of its stderr."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamgauge
 from streamgauge import errors as public_errors
+from streamgauge.emu.doctor import available_congestion_controls
 from streamgauge.emu.engine import engine
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.job import Job, flow_setups, to_job
@@ -56,6 +57,7 @@ def run_trial(
     for setup in setups:
         check_programs(setup)
         check_actions(setup)
+        _check_control(setup.name, setup.congestion_control)
     directory.mkdir(parents=True, exist_ok=True)
     job = to_job(setups, plan, directory, executable, options)
     with machine_lock(options.say) as lock:
@@ -93,6 +95,15 @@ def run_trial(
         },
         "provenance": _provenance(job, measured, seed, wall_s, started_at),
     }
+
+
+def _check_control(flow: str, control: str | None) -> None:
+    available = available_congestion_controls()
+    if control is not None and available and control not in available:
+        raise CannotRunError(
+            f"flow {flow}: this kernel has no congestion control {control} (it has {', '.join(available)}); "
+            f"try `modprobe tcp_{control}` as root, or choose another."
+        )
 
 
 def _in_sandbox(job: Job, options: EmuOptions, lock: int) -> dict[str, Any]:
@@ -221,7 +232,8 @@ def _provenance(
             flow["name"]: {
                 "system": flow["system"],
                 "congestion_control_asked": flow["congestion_control"],
-                "congestion_control_used": measured["collected"][flow["name"]]["congestion_control"],
+                "congestion_control_used": measured["congestion_controls"].get(flow["name"])
+                or measured["collected"][flow["name"]]["congestion_control"],
                 "player_counter": measured["collected"][flow["name"]]["received_what"] or None,
             }
             for flow in job.flows

@@ -30,8 +30,6 @@ class Node:
             "side": side,
             "server_ip": flow.server_ip,
             "player_ip": flow.player_ip,
-            "port": flow.port,
-            "priority": None,
         }
         file = flow.out(side) / "node.json"
         file.write_text(json.dumps(config), encoding="utf-8")

@@ -1,0 +1,69 @@
+"""Every emu test runs as root and as an ordinary user with a home of his own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from driving import CHECKOUT, Person
+
+NOBODY = 65534
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.emu)
+
+
+def _can_reach(uid: int, path: Path) -> bool:
+    done = subprocess.run(
+        ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "test", "-r", str(path)],
+        check=False,
+    )
+    return done.returncode == 0
+
+
+@pytest.fixture(scope="session")
+def base() -> Iterator[Path]:
+    # pytest's own temporary folders are closed to other users.
+    folder = Path(tempfile.mkdtemp(prefix="streamgauge-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cache(base: Path) -> Path:
+    """Clips, encoded once for both ways."""
+    folder = base / "cache"
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
+@pytest.fixture(params=["root", "user"])
+def person(request: pytest.FixtureRequest, base: Path, cache: Path) -> Iterator[Person]:
+    """Each emu test runs as both."""
+    way = request.param
+    if way == "root" and os.geteuid() != 0:
+        pytest.skip("root's way needs root")
+    uid = NOBODY if way == "user" and os.geteuid() == 0 else os.geteuid()
+    home = Path(tempfile.mkdtemp(prefix=f"{way}-", dir=base))
+    if uid != os.geteuid():
+        os.chown(home, uid, uid)
+        if not _can_reach(uid, CHECKOUT / "pyproject.toml"):
+            pytest.fail(f"{CHECKOUT} cannot be read by an ordinary user: clone into a folder that can")
+    home.chmod(0o755)
+    yield Person(way=way, home=home, uid=uid, environment={"STREAMGAUGE_CACHE": str(cache)})
+    for file in cache.rglob("*"):
+        if not file.is_dir():
+            file.chmod(0o644)
+    for folder in (cache / "clips", cache / "sources"):
+        if folder.is_dir() and folder.stat().st_uid == os.geteuid():
+            folder.chmod(0o777)

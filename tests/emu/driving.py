@@ -1,0 +1,233 @@
+"""Drives StreamGauge as a person does, by its command line, and proves that the machine is empty afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHECKOUT = Path(__file__).parent.parent.parent
+
+
+@dataclass
+class Person:
+    """Somebody who runs StreamGauge: root, or an ordinary user with a home of his own."""
+
+    way: str
+    home: Path
+    uid: int
+    checkout: Path = CHECKOUT
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def out(self) -> Path:
+        return self.home / "runs"
+
+    def _command(self, *arguments: str) -> list[str]:
+        command = [str(self.checkout / ".venv/bin/python"), "-m", "streamgauge", *arguments]
+        if self.uid != os.geteuid():
+            become = ["setpriv", "--reuid", str(self.uid), "--regid", str(self.uid), "--clear-groups", "--"]
+            return [*become, *command]
+        return command
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "HOME": str(self.home),
+            "STREAMGAUGE_CACHE": str(self.home / "cache"),
+            "PYTHONPATH": str(self.checkout / "python"),
+            **self.environment,
+        }
+
+    def popen(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self._command(*arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self._environment(),
+            cwd=self.home,
+        )
+
+    def run(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self._command(*arguments),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=self._environment(),
+            cwd=self.home,
+            timeout=timeout,
+            check=False,
+        )
+
+    def scenario(self, text: str, name: str = "scenario") -> str:
+        file = self.home / f"{name}.yaml"
+        file.write_text(text, encoding="utf-8")
+        file.chmod(0o644)
+        return str(file)
+
+    def trials(self, text: str, *arguments: str, most: int = 3) -> list[dict[str, Any]]:
+        """Runs a scenario until most of `most` trials are valid, or cannot be any more."""
+        file, found = self.scenario(text), []
+        for seed in range(1, most + 1):
+            done = self.run(
+                "run",
+                file,
+                "--mode",
+                "emu",
+                "--seed",
+                str(seed),
+                "--out",
+                str(self.out),
+                "--json",
+                *arguments,
+            )
+            assert done.stdout, f"status {done.returncode}: {done.stderr}"
+            (trial,) = json.loads(done.stdout)["trials"]
+            print(f"{self.way}, seed {seed}: valid {trial['valid']}", *trial["why"], sep="\n  ")
+            found.append(trial)
+            valid = sum(one["valid"] for one in found)
+            if valid > len(found) / 2 and (len(found) == 1 or valid > most / 2):
+                break
+            if len(found) - valid > most / 2:
+                break
+        return found
+
+
+def mostly_valid(trials: list[dict[str, Any]]) -> dict[str, Any]:
+    """The last valid trial; fails, with the verdicts, unless most are valid."""
+    valid = [trial for trial in trials if trial["valid"]]
+    assert 2 * len(valid) > len(trials), [trial["why"] for trial in trials]
+    return valid[-1]
+
+
+# --- what runs, and that it is gone ----------------------------------------------------------------------------
+
+
+def children(pid: int) -> list[int]:
+    """All descendants of a process."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                # The command's name may hold spaces: what follows its closing bracket does not.
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, todo = [], [pid]
+    while todo:
+        below = parents.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+def command_line(pid: int) -> str:
+    with suppress(OSError):
+        return (
+            (Path("/proc") / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        )
+    return ""
+
+
+def inner_pid(pid: int) -> int:
+    """The process's number in the innermost pid namespace."""
+    with suppress(OSError):
+        for line in (Path("/proc") / str(pid) / "status").read_text().splitlines():
+            if line.startswith("NSpid:"):
+                return int(line.split()[-1])
+    return 0
+
+
+def started_s(pid: int) -> float:
+    """When a process was started, s since boot."""
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return float("inf")
+
+
+def namespaces(pid: int) -> set[str]:
+    found = set()
+    for kind in ("pid", "net"):
+        with suppress(OSError):
+            found.add(str(Path(f"/proc/{pid}/ns/{kind}").readlink()))
+    return found
+
+
+@dataclass
+class Watched:
+    """A command line at work, and everything it has started."""
+
+    popen: subprocess.Popen[str]
+    seen: dict[int, str] = field(default_factory=dict)
+    spaces: set[str] = field(default_factory=set)
+    looked: float = 0.0
+
+    def look(self) -> None:
+        self.looked = time.clock_gettime(time.CLOCK_BOOTTIME)
+        ours = namespaces(os.getpid())
+        for pid in children(self.popen.pid):
+            self.seen[pid] = command_line(pid) or self.seen.get(pid, "")
+            self.spaces |= namespaces(pid) - ours
+
+    def find(self, which: str) -> int:
+        """Waits until the process is there and returns its number."""
+        # Long enough to wait for somebody else's trial to end.
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            self.look()
+            for pid, line in self.seen.items():
+                if PARTS[which](pid, line) and Path(f"/proc/{pid}").exists():
+                    return pid
+            if self.popen.poll() is not None:
+                said = self.popen.communicate()
+                pytest.fail(f"the run ended ({self.popen.returncode}) before there was a {which}: {said}")
+            time.sleep(0.02)
+        pytest.fail(f"no {which} among {self.seen}")
+
+    def assert_gone(self, within_s: float = 3.0) -> None:
+        """No process of it, and none in its namespaces, is left."""
+        until = time.monotonic() + within_s
+        while True:
+            left = {
+                int(entry.name): command_line(int(entry.name))
+                for entry in Path("/proc").iterdir()
+                if entry.name.isdigit()
+                # The kernel gives numbers of namespaces anew: what is younger is somebody else's.
+                and namespaces(int(entry.name)) & self.spaces
+                and started_s(int(entry.name)) < self.looked
+            }
+            if not left:
+                break
+            assert time.monotonic() < until, f"still running: {left}"
+            time.sleep(0.05)
+        links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
+        assert "eth0@server" not in links and "cross@" not in links
+        assert self.spaces, "never saw a sandbox"
+
+
+PARTS = {
+    "worker": lambda pid, line: "streamgauge.emu.worker" in line and "streamgauge-engine" not in line,
+    "emulator": lambda pid, line: "streamgauge-engine link" in line,
+    "sandbox": lambda pid, line: "streamgauge-engine sandbox" in line and inner_pid(pid) == pid,
+    "init": lambda pid, line: inner_pid(pid) == 1,
+    "player": lambda pid, line: line.startswith("iperf3 --client"),
+    "server": lambda pid, line: line.startswith("iperf3 --server"),
+}
+
+
+def end(popen: subprocess.Popen[str]) -> None:
+    """Leaves nothing of a test behind."""
+    if popen.poll() is None:
+        popen.send_signal(signal.SIGKILL)
+    popen.communicate()
