@@ -39,6 +39,8 @@ def test_units_that_people_read() -> None:
     assert say_exactly(1e6, RATE) == "1 Mbit/s"
     assert say_exactly(8 * 16384, DATA) == "16.384 kB"
     assert say_with(244_561, 1240, RATE) == "244.6 ± 1.2 kbit/s"
+    assert say_with(0.00851, 0.0054, PERCENT) == "0.85 ± 0.54 %"
+    assert say_with(365_000, 98_000, RATE) == "365 ± 98 kbit/s"
     assert say_interval(0.115, 0.1151, TIME) == "[115.0, 115.1] ms"
     assert json_value(8000, DATA) == (1000, "bytes")
     assert json_value(0.0084, PERCENT)[0] == pytest.approx(0.84)

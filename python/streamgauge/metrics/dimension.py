@@ -163,11 +163,9 @@ def say_exactly(value: float, dimension: Dimension) -> str:
 def say_with(value: float, half: float, dimension: Dimension, digits: int = 3) -> str:
     """``245 ± 1.2 kbit/s``: a canonical value with the half-width of its interval, to the same decimals."""
     scale, unit = pick_unit(value, dimension)
-    text = number(value / scale, digits)
     width = number(half / scale, 2)
     decimals = len(width.partition(".")[2])
-    if decimals > len(text.partition(".")[2]):
-        text = f"{value / scale:.{min(decimals, 3)}f}"
+    text = f"{value / scale:.{decimals}f}" if 0 < decimals <= 4 else number(value / scale, digits)
     return f"{text} ± {width} {unit}".rstrip()
 
 

@@ -292,7 +292,7 @@ def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
 
 def _value(value: Value) -> str:
     half = value.interval.half_width
-    if half is None or half < 5e-4 * abs(value.interval.mean):
+    if half is None or half <= 5e-4 * abs(value.interval.mean):
         return say(value.interval.mean, value.dimension)
     return say_with(value.interval.mean, half, value.dimension)
 

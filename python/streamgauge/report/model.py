@@ -107,7 +107,7 @@ class Group:
 def say_mean(found: Interval, metric: str, digits: int = 3) -> str:
     """A mean with half its interval, ``245 ± 1.2 kbit/s``; without it if nothing varied or n is 1."""
     dimension = METRICS[metric].dimension
-    if found.half_width is None or found.no_variation or found.half_width < 5e-4 * abs(found.mean):
+    if found.half_width is None or found.no_variation or found.half_width <= 5e-4 * abs(found.mean):
         return say(found.mean, dimension, digits)
     return say_with(found.mean, found.half_width, dimension, digits)
 
