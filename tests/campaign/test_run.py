@@ -248,6 +248,26 @@ def test_a_place_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [path.name for path in directory.parent.iterdir()] == ["seed=7"]
 
 
+def test_an_invalid_trial_runs_again_in_emu_alone(make: Make, tmp_path: Path) -> None:
+    outcome = simulate(make(), tmp_path, repeat=1).outcomes[0]
+    file = outcome.job.directory / "trial.json"
+    trial = json.loads(file.read_text())
+    trial["validity"] = {"valid": False, "why": ["late"], "bounds": {}, "measured": {}}
+    file.write_text(json.dumps(trial))
+    found = trial_module.reuse(outcome.job, "packets")
+    assert found is not None and not found.valid, "sim would leave the same again"
+    job = jobs_for(make(), "emu", tmp_path, first_seed=1, repeat=1)[0]
+    job.directory.parent.mkdir()
+    outcome.job.directory.rename(job.directory)
+    moved = job.directory / "trial.json"
+    moved.write_text(json.dumps(trial | {"resume_key": job.key}))
+    assert trial_module.reuse(job, "packets") is None
+    moved.write_text(
+        json.dumps(trial | {"resume_key": job.key, "validity": trial["validity"] | {"valid": True}})
+    )
+    assert trial_module.reuse(job, "packets") is not None
+
+
 class _Broken(StreamGaugeError):
     exit_status = 2
 

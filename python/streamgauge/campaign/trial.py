@@ -179,12 +179,17 @@ def _reworded(directory: Path, trial: dict[str, Any], as_run: dict[str, Any]) ->
 
 
 def reuse(job: Job, keep: Keep) -> Outcome | None:
-    """The trial as it lies in its place already, if it is the same; ``None`` if it must run."""
+    """The trial as it lies in its place already, if it is the same; ``None`` if it must run.
+
+    An invalid emu trial runs again: the machine was at fault, which says nothing about its outcome.
+    """
     try:
         trial = json.loads((job.directory / "trial.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if trial.get("resume_key") != job.key:
+        return None
+    if job.mode == "emu" and not trial["validity"]["valid"]:
         return None
     wanted = {"metrics": (), "events": ("events.parquet",), "packets": ("packets.parquet", "events.parquet")}
     if not all((job.directory / name).exists() for name in wanted[keep]):
