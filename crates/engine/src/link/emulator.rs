@@ -7,7 +7,7 @@ use streamgauge_record::{Classifier, PacketDirection, parse_frame};
 use super::capture::Capture;
 use super::clock::Clock;
 use super::config::{AddressBook, Config};
-use super::lane::{Fates, Lanes, Trial};
+use super::lane::{Fates, Lane, Lanes, Trial};
 use super::port::{Outbound, Port, mark_congestion};
 use super::sabotage::Sabotage;
 use super::slab::{Meta, Slab};
@@ -153,6 +153,13 @@ impl Emulator {
         [self.rehearsal.next_event(), next, end].into_iter().flatten().min()
     }
 
+    /// How long a frame may wait in each port's ring without being late, ns.
+    pub fn patience(&self) -> [i64; 3] {
+        let lanes = self.running.as_ref().map_or(&self.rehearsal, |running| &running.lanes);
+        let [down, up] = lanes.both.each_ref().map(Lane::least_stay_ns);
+        [down, up, down]
+    }
+
     /// Whether a frame waits in a ring.
     pub fn has_arrival(&self) -> bool {
         self.ports.iter().any(|port| port.ring.is_ready())
@@ -280,7 +287,7 @@ impl Emulator {
 
     fn next_departure(&mut self, way: usize, now: i64) -> Option<Outbound> {
         let Emulator { running, rehearsal, slab, sabotage, .. } = self;
-        let mut take = |lanes: &mut Lanes, mut trial: Option<&mut Trial>| {
+        let mut take = |lanes: &mut Lanes, mut trial: Option<&mut Trial>, now: i64| {
             let lane = &mut lanes.both[way];
             let direction = lane.direction;
             let recorded = trial.is_some();
@@ -300,11 +307,12 @@ impl Emulator {
                 recorded,
             })
         };
-        if let Some(outbound) = take(rehearsal, None) {
+        if let Some(outbound) = take(rehearsal, None, now) {
             return Some(outbound);
         }
         let running = running.as_mut()?;
-        take(&mut running.lanes, Some(&mut running.trial))
+        // What would leave after the trial's end is still inside at its end.
+        take(&mut running.lanes, Some(&mut running.trial), now.min(running.end))
     }
 
     /// Hands a port's batch to the kernel.

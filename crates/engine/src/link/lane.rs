@@ -2,7 +2,7 @@
 
 use streamgauge_base::{Direction, Event, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId};
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
-use streamgauge_path::{Departure, Path};
+use streamgauge_path::{Departure, Path, Stage};
 use streamgauge_record::{Ledger, Legend, PacketSender, RecordError};
 
 use super::sabotage::Sabotage;
@@ -103,6 +103,13 @@ impl Lane {
         }
         let now = self.instant(monotonic);
         self.path.dequeue(now, fates)
+    }
+
+    /// How long a packet that arrives now is inside at least, wherever it enters, ns.
+    pub fn least_stay_ns(&self) -> i64 {
+        let from = usize::from(self.bottleneck.0 - self.first_stage.0);
+        let stays = self.path.stages()[from..].iter().map(|stage| stage.least_stay().as_nanos());
+        stays.sum::<u64>().min(i64::MAX as u64) as i64
     }
 
     /// Ends the path; what has left by then can still be dequeued.

@@ -86,7 +86,7 @@ impl Link {
     fn emulate(&mut self) {
         let until = self.emulator.next_event(self.idle_ns());
         let emulator = &self.emulator;
-        self.waiter.wait(until, || emulator.has_arrival());
+        self.waiter.wait(until, || emulator.patience(), || emulator.has_arrival());
         let packets = self.emulator.step();
         self.waiter.passed(packets, monotonic_ns());
     }

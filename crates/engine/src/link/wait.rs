@@ -12,6 +12,9 @@ const SPIN_NS: i64 = 100_000;
 /// From this rate on (packets/s) nothing is spun away: it would starve senders on few cores.
 const SPIN_BELOW_RATE: u64 = 5_000;
 
+/// How often rings are looked at whose packets can wait, ns: 50 packets at 50,000 packets/s.
+const LOOK_NS: i64 = 1_000_000;
+
 /// Waits for descriptors and points in time.
 pub struct Waiter {
     fds: Vec<libc::pollfd>,
@@ -40,10 +43,23 @@ impl Waiter {
     }
 
     /// Returns when CLOCK_MONOTONIC reads `until`, a descriptor is readable, or `ready` (asked while spinning) says
-    /// so. `None` waits for descriptors alone.
-    pub fn wait(&mut self, until: Option<i64>, ready: impl Fn() -> bool) {
-        let spin = if self.may_spin && self.rate < SPIN_BELOW_RATE { SPIN_NS } else { 0 };
-        let left = until.map(|at| at - monotonic_ns());
+    /// so. `None` waits for descriptors alone. `patience` says how long (ns) what the first descriptors bring may
+    /// wait: at high rates those that can are looked at by the clock, which saves a wake-up for every packet.
+    pub fn wait(&mut self, until: Option<i64>, patience: impl Fn() -> [i64; 3], ready: impl Fn() -> bool) {
+        let now = monotonic_ns();
+        let busy = self.rate >= SPIN_BELOW_RATE;
+        let spin = if self.may_spin && !busy { SPIN_NS } else { 0 };
+        let mut wake = until;
+        // The last descriptor brings commands.
+        let ports = self.fds.len() - 1;
+        for (fd, patience) in self.fds[..ports].iter_mut().zip(if busy { patience() } else { [0; 3] }) {
+            let can_wait = patience >= 2 * LOOK_NS;
+            fd.events = if can_wait { 0 } else { libc::POLLIN };
+            if can_wait {
+                wake = Some(wake.map_or(now + LOOK_NS, |at| at.min(now + LOOK_NS)));
+            }
+        }
+        let left = wake.map(|at| at - now);
         if left.is_none_or(|left| left > spin) {
             let timeout = left.map(|left| {
                 let left = left - spin;
