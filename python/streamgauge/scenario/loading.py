@@ -26,6 +26,12 @@ __all__ = ["ScenarioErrors", "from_text", "load_file"]
 
 Key = tuple[str | int, ...]
 _LABEL = "label"
+_EXPECTED = {
+    "dict_type": "a mapping",
+    "tuple_type": "a list",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+}
 
 
 class ScenarioErrors(ScenarioError):
@@ -74,10 +80,11 @@ def _plain(node: Any, at: Key, file: str, places: dict[Key, tuple[str, int | Non
     if isinstance(node, CommentedMap):
         made: dict[str, Any] = {}
         for key, value in node.items():
-            where = (*at, str(key))
+            name = str(_plain(key, at, file, places))
+            where = (*at, name)
             line = node.lc.data[key][0] + 1 if key in node.lc.data else node.lc.line + 1
             places[where] = (file, line)
-            made[str(key)] = _plain(value, where, file, places)
+            made[name] = _plain(value, where, file, places)
         return made
     if isinstance(node, CommentedSeq):
         items = []
@@ -90,7 +97,8 @@ def _plain(node: Any, at: Key, file: str, places: dict[Key, tuple[str, int | Non
     if isinstance(node, bool):
         return bool(node)
     if isinstance(node, str):
-        return str(node)
+        # "\ud83d\ude00" in quotes comes as two halves of a character.
+        return node.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(node, float):
         return float(node)
     return int(node) if isinstance(node, int) else node
@@ -186,6 +194,8 @@ def _messages(error: ValidationError, document: _Document) -> list[ScenarioError
                 problems = [Problem((*at, *p.path), p.why, p.hint) for p in context["issues"]]
             case "issue":
                 problems = [Problem((*at, *context["key"]), context["why"], context["hint"])]
+            case "missing" if isinstance(at[-1], int):
+                problems = [Problem(at[:-1], f"the list ends too early, after {at[-1]} of its entries")]
             case "missing":
                 problems = [Problem(at, f"the key '{at[-1]}' is missing", f"add '{at[-1]}:'")]
             case "literal_error":
@@ -208,6 +218,9 @@ def _messages(error: ValidationError, document: _Document) -> list[ScenarioError
                         f"write '{said}' in quotes" if isinstance(said, int | float) else None,
                     )
                 ]
+            case "dict_type" | "tuple_type" | "bool_type" | "int_type":
+                what = _EXPECTED[detail["type"]]
+                problems = [Problem(at, f"{detail['input']!r} stands where {what} was expected")]
             case "quantity" | "text":
                 problems = [Problem(at, detail["msg"])]
             case _:
