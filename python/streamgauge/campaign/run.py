@@ -264,6 +264,7 @@ class _Board:
         self.left = {job: self._cost(job) for job in jobs}
         self.began = time.monotonic()
         self.timed_cost = 0.0
+        self.pace = 1.0
         self.running: tuple[Job, float] | None = None
 
     @staticmethod
@@ -279,7 +280,9 @@ class _Board:
         self.running = None
         cost = self.left.pop(job)
         if timed:
+            # Costs are guesses; how they have held so far corrects them.
             self.timed_cost += cost
+            self.pace = (time.monotonic() - self.began) / self.timed_cost
         self.say(f"{job.scenario.id} {job.mode} seed {job.seed}")
 
     def say(self, now: str) -> None:
@@ -287,12 +290,10 @@ class _Board:
             return
         left: float | None = None
         if self.timed_cost:
-            # Costs are guesses; how the guesses have held so far corrects them.
-            pace = (time.monotonic() - self.began) / self.timed_cost
-            left = pace * sum(self.left.values())
+            left = self.pace * sum(self.left.values())
         elif any(job.mode == "emu" for job in self.left):
             left = sum(self.left.values())
         if left is not None and self.running is not None:
             job, since = self.running
-            left -= min(time.monotonic() - since, self.left[job])
+            left -= min(time.monotonic() - since, self.pace * self.left[job])
         self.tell(Progress(done=self.done, total=self.total, left_s=left, now=now))
