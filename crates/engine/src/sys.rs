@@ -89,6 +89,16 @@ pub fn die_with_parent(parent: i32) -> Result<()> {
     Ok(())
 }
 
+/// CPU time that a hypervisor has kept from this machine since it started, all CPUs together, in seconds. Lateness that
+/// no scheduling class can prevent comes from there.
+pub fn stolen_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    // "cpu user nice system idle iowait irq softirq steal ...", in ticks.
+    let ticks = text.lines().next().and_then(|line| line.split_whitespace().nth(8)?.parse::<f64>().ok());
+    // SAFETY: a plain question.
+    ticks.unwrap_or(0.0) / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64
+}
+
 /// CPU time of this process in seconds.
 pub fn cpu_seconds() -> f64 {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 / 1e9

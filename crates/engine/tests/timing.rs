@@ -131,7 +131,10 @@ fn departures() {
         at(0.999),
         at(1.0)
     );
-    println!("lateness by the link itself: {}; CPU {} s", stats["lateness_ns"], stats["cpu_s"]);
+    println!(
+        "lateness by the link itself: {}; CPU {} s, stolen {} s",
+        stats["lateness_ns"], stats["cpu_s"], stats["stolen_s"]
+    );
     assert!(errors.len() > 990 * seconds as usize, "{} arrived", errors.len());
     // Never early: a packet cannot overtake its own ideal by more than the noise of two stamps.
     assert!(at(0.0) > -50.0, "{}", at(0.0));

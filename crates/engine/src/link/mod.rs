@@ -26,7 +26,7 @@ pub use config::Config;
 
 use crate::error::{EngineError, Result};
 use crate::lines::{Command, Commands, say};
-use crate::sys::{RealTime, clock_ns, cpu_seconds, monotonic_ns};
+use crate::sys::{RealTime, clock_ns, cpu_seconds, monotonic_ns, stolen_seconds};
 use capture::{CAPTURE_FILE, Capture, PortSummary};
 use emulator::{Emulator, REHEARSAL_IDS};
 use lane::{Lanes, Trial};
@@ -58,6 +58,7 @@ struct Link {
     emulator: Emulator,
     sabotage: Sabotage,
     cpu_at_reset: f64,
+    stolen_at_reset: f64,
 }
 
 impl Link {
@@ -75,7 +76,16 @@ impl Link {
         let class = RealTime::enter(config.fifo_priority);
         let rings = emulator.ports.iter().map(|port| port.ring.fd().as_raw_fd());
         let waiter = Waiter::new(rings.chain([commands.fd()]), class.fifo.is_some());
-        Ok(Link { config, commands, class, waiter, emulator, sabotage, cpu_at_reset: cpu_seconds() })
+        Ok(Link {
+            config,
+            commands,
+            class,
+            waiter,
+            emulator,
+            sabotage,
+            cpu_at_reset: cpu_seconds(),
+            stolen_at_reset: stolen_seconds(),
+        })
     }
 
     fn idle_ns(&self) -> Option<i64> {
@@ -105,6 +115,7 @@ impl Link {
             Command::Reset => {
                 self.emulator.rehearse(rehearsal(&self.config, &self.sabotage)?);
                 self.cpu_at_reset = cpu_seconds();
+                self.stolen_at_reset = stolen_seconds();
                 say(&json!({"event": "reset"}));
             }
             Command::Start { t0_monotonic_ns } => {
@@ -149,6 +160,7 @@ impl Link {
             return Ok(());
         };
         let cpu_s = cpu_seconds() - self.cpu_at_reset;
+        let stolen_s = stolen_seconds() - self.stolen_at_reset;
         // What follows takes its time and is not urgent.
         self.class.leave();
         let mut stats = self.emulator.stats();
@@ -157,7 +169,7 @@ impl Link {
             capture.finish(realtime_ns(), ports.collect())?;
         }
         let written = files::write(&self.config, finished)?;
-        let more = json!({"class": self.class.name(), "mlock": self.class.mlock, "cpu_s": cpu_s});
+        let more = json!({"class": self.class.name(), "mlock": self.class.mlock, "cpu_s": cpu_s, "stolen_s": stolen_s});
         for part in [written, more] {
             if let (Value::Object(stats), Value::Object(part)) = (&mut stats, part) {
                 stats.extend(part);
