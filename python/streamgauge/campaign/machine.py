@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from collections.abc import Sequence
 
@@ -12,8 +13,9 @@ from streamgauge.systems.registry import Mode
 __all__ = ["choose_mode", "why_not"]
 
 
+@functools.cache
 def why_not(mode: Mode, *, way: str | None = None) -> str | None:
-    """Why this machine cannot run ``mode``, with the remedy; ``None`` if it can."""
+    """Why this machine cannot run ``mode``, with the remedy; ``None`` if it can. Looked up once a process."""
     if importlib.util.find_spec("streamgauge._native") is None:
         return "the native module is not built; run 'make setup'"
     if mode == "sim":
