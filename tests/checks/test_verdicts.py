@@ -167,3 +167,11 @@ def test_all_checks_of_all_scenarios_by_mode() -> None:
     trials = [trial(50), trial(50, mode="emu"), trial(50, scenario="b")]
     found = [(result.id, result.mode) for result in evaluate_all([scenario], trials)]
     assert found == [("one", "sim"), ("one", "emu"), ("emu-only", "emu")]
+
+
+def test_the_measured_side_is_named_first_wherever_it_stands() -> None:
+    result = evaluate("C", check("425 kbit/s >= throughput.v"), "a", "sim", VARYING)
+    assert result.verdict == "pass"
+    assert result.to_json()["measured"] == pytest.approx(400_000)
+    assert result.why.startswith("throughput.v is 400 kbit/s")
+    assert "at most 425 kbit/s" in result.why

@@ -255,3 +255,16 @@ def test_losses_by_hand() -> None:
     assert stage["queue_max_packets"] == 3
     assert stage["full_queue_delay_s"] == pytest.approx(3 * 1014 * 8 / 1e6)
     assert stage["achieved_percent"] == pytest.approx(100 * 4 / 11)
+
+
+def test_copies_made_by_the_path_are_not_sent_or_received_twice() -> None:
+    import polars as pl
+
+    made = record([Sent(1.0, 0, 972)], flows=["v"], duration_s=2.0)
+    after = made.packets.filter(pl.col("stage") > 0).with_columns(copy=pl.lit(1, pl.UInt8))
+    doubled = dataclasses.replace(made, packets=pl.concat([made.packets, after]))
+    metrics = compute(doubled)
+    assert metrics.value("sent_packets", "v") == metrics.value("received_packets", "v") == 1
+    assert metrics.value("goodput", "v") * 2 / 8 == 972
+    # At the bottleneck it takes room and time like any other packet.
+    assert metrics.value("offered", "v") * 2 / 8 == 2000

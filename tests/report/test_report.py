@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,8 @@ def test_a_paper_s_table_stands_beside_ours(tmp_path: Path) -> None:
     assert "6314.6" not in text, "a class that was not run has no row"
     rows = answer(trials).splitlines()
     assert [row.split()[:2] for row in rows[-2:]] == [["no", "13977.9"], ["medium", "8069.7"]]
+    loss = 100 * compute(built).value("loss", "ftp")
+    assert rows[-1].split()[-2:] == ["0.00", f"{loss:.2f}"]
 
 
 def test_every_figure_as_a_file(trials: list[LoadedTrial], tmp_path: Path) -> None:
@@ -266,3 +269,20 @@ def test_every_figure_as_a_file(trials: list[LoadedTrial], tmp_path: Path) -> No
     written = write_figures(trials, tmp_path / "figures", formats=("svg", "pdf"))
     assert len(written) == 2 * len(for_entry(gather(trials)[0]))
     assert all(path.stat().st_size > 1000 for path in written)
+
+
+def test_slivers_beside_the_window_are_not_drawn() -> None:
+    """A window from 0.1 s cuts samples of 0.1 s and 0.4 s off; their rates would show as spikes."""
+    trial = loaded(made(measure={"window": ["0.1 s", "39.9 s"]}))
+    times = [row[0] for row in for_entry(gather([trial])[0])[0].rows if row[2:4] == ("sent", "video")]
+    assert times[0] == pytest.approx(0.35)
+    assert min(later - earlier for earlier, later in pairwise(times)) > 0.25
+
+
+def test_a_name_cannot_end_the_script(tmp_path: Path) -> None:
+    built = made()
+    built.trial["flows"][0]["name"] = "a</script><b>"
+    text = build([loaded(built)], tmp_path / "r.html").read_text()
+    rows = next(figure["rows"] for figure in figures_in(text))
+    assert any("a</script><b>" in row for row in rows)
+    tags(text)
