@@ -1,4 +1,4 @@
-"""Drives StreamGauge as a person does, by its command line, and proves that the machine is empty afterwards."""
+"""Drives StreamGauge as a person does, by its command line, and sees that nothing is left afterwards."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,7 +112,7 @@ def mostly_valid(trials: list[dict[str, Any]]) -> dict[str, Any]:
     return valid[-1]
 
 
-# --- what runs, and that it is gone ----------------------------------------------------------------------------
+# --- what runs, and that it is gone ---
 
 
 def children(pid: int) -> list[int]:
@@ -183,7 +184,7 @@ class Watched:
     def find(self, which: str) -> int:
         """Waits until the process is there and returns its number."""
         # Long enough to wait for somebody else's trial to end.
-        until = time.monotonic() + 120
+        until = time.monotonic() + 300
         while time.monotonic() < until:
             self.look()
             for pid, line in self.seen.items():
@@ -216,10 +217,10 @@ class Watched:
         assert self.spaces, "never saw a sandbox"
 
 
-PARTS = {
-    "worker": lambda pid, line: "streamgauge.emu.worker" in line and "streamgauge-engine" not in line,
-    "emulator": lambda pid, line: "streamgauge-engine link" in line,
-    "sandbox": lambda pid, line: "streamgauge-engine sandbox" in line and inner_pid(pid) == pid,
+PARTS: dict[str, Callable[[int, str], bool]] = {
+    "worker": lambda pid, line: "-m streamgauge.emu.worker" in line and " sandbox --way " not in line,
+    "emulator": lambda pid, line: " link --config " in line and " run-as " not in line,
+    "sandbox": lambda pid, line: " sandbox --way " in line and inner_pid(pid) == pid,
     "init": lambda pid, line: inner_pid(pid) == 1,
     "player": lambda pid, line: line.startswith("iperf3 --client"),
     "server": lambda pid, line: line.startswith("iperf3 --server"),

@@ -1,7 +1,7 @@
 """Short scenarios for the tests.
 
-A slow link with a long round trip: beside those, the lateness of a busy machine is small even where the emulator
-runs in the normal scheduling class, so that the verdict speaks of StreamGauge and not of the machine.
+A slow link with a long round trip: beside those, the lateness of a busy machine is small even where the
+emulator runs in the normal scheduling class, so that the verdict speaks of StreamGauge, not of the machine.
 """
 
 from __future__ import annotations

@@ -70,14 +70,16 @@ def test_bulk_uses_the_congestion_control_asked_for(person: Person, control: str
 
 
 def test_cbr_in_bursts_is_sent_by_our_own_sender(person: Person) -> None:
-    flows = "  cross: {role: subject, traffic: cbr, parameters: {rate: 40 packets/s, size: 500 B, burst: 4 packets}}"
+    settings = "{rate: 40 packets/s, size: 500 B, burst: 4 packets}"
+    flows = f"  cross: {{role: subject, traffic: cbr, parameters: {settings}}}"
     trial = mostly_valid(person.trials(scenario(flows, until="4 s")))
     assert trial["flows"]["cross"]["sent_packets"] == pytest.approx(160, abs=6)
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 def test_our_own_rtp(person: Person, transport: str) -> None:
-    flows = f"  video: {{role: subject, system: rtp, parameters: {{transport: {transport}}}, clip: carphone-200k}}"
+    settings = f"{{transport: {transport}}}"
+    flows = f"  video: {{role: subject, system: rtp, parameters: {settings}, clip: carphone-200k}}"
     trial = mostly_valid(person.trials(scenario(flows, until="5 s")))
     assert trial["flows"]["video"]["received_bytes"] > 60_000
 
@@ -86,10 +88,13 @@ COMMANDS = """
   http:
     role: subject
     system:
-      server: python3 -u -m http.server --bind $STREAMGAUGE_SERVER --directory /usr/share/common-licenses $STREAMGAUGE_PORT
+      server: >-
+        python3 -u -m http.server --bind $STREAMGAUGE_SERVER --directory /usr/share/common-licenses
+        $STREAMGAUGE_PORT
       player: >-
         sh -c 'while curl -sS -o $STREAMGAUGE_OUT/page http://$STREAMGAUGE_SERVER:$STREAMGAUGE_PORT/GPL-3; do
-        echo "{\\"t_s\\": 1, \\"name\\": \\"fetched\\", \\"value\\": 1, \\"unit\\": \\"1\\"}" >> $STREAMGAUGE_EVENTS; sleep 0.5; done'
+        echo "{\\"t_s\\": 1, \\"name\\": \\"fetched\\", \\"value\\": 1, \\"unit\\": \\"1\\"}"
+        >> $STREAMGAUGE_EVENTS; sleep 0.5; done'
 """
 
 

@@ -36,7 +36,7 @@ def test_a_part_of_ours_is_killed(person: Person, victim: str) -> None:
     (trial,) = json.loads(answer)["trials"]
     assert not trial["valid"] and trial["digest"] is None
     assert "again" in trial["why"][0], trial["why"]
-    assert not list(person.out.rglob("*.partial"))
+    assert not list(person.out.rglob(".seed=*.partial"))
 
 
 def test_the_launcher_is_killed(person: Person) -> None:
@@ -49,11 +49,11 @@ def test_the_launcher_is_killed(person: Person) -> None:
         watched.assert_gone()
     finally:
         end(watched.popen)
-    partial = list(person.out.rglob("*.partial"))
+    partial = list(person.out.rglob(".seed=*.partial"))
     assert len(partial) == 1, "the one folder that may stay, by its name"
     # The next run cleans it and is itself unharmed.
     trials = person.trials(TEXT)
-    assert not list(person.out.rglob("*.partial"))
+    assert not list(person.out.rglob(".seed=*.partial"))
     assert trials
 
 
@@ -71,7 +71,7 @@ def test_ctrl_c(person: Person) -> None:
     assert time.monotonic() - began < 5
     assert watched.popen.returncode not in (0, 1), said
     assert "Traceback" not in said
-    assert not list(person.out.rglob("*.partial"))
+    assert not list(person.out.rglob(".seed=*.partial"))
 
 
 @pytest.mark.parametrize("victim", ["player", "server"])

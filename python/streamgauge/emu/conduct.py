@@ -296,7 +296,7 @@ class Conductor:
 
 
 def _pressure() -> dict[str, float]:
-    """Seconds in which some task waited for a processor, on the whole machine; empty if the kernel keeps no account."""
+    """Seconds in which some task waited for a processor, machine-wide; empty if there is no account."""
     file = Path("/proc/pressure/cpu")
     if not file.exists():
         return {}

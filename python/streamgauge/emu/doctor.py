@@ -171,7 +171,10 @@ def _sandbox_remedy(way: Way) -> str:
     debian = Path("/proc/sys/kernel/unprivileged_userns_clone")
     most = Path("/proc/sys/user/max_user_namespaces")
     if way == "root":
-        return "run as real root; in a container give it --cap-add SYS_ADMIN --cap-add NET_ADMIN, or --privileged"
+        return (
+            "run as real root; in a container give it --cap-add SYS_ADMIN --cap-add NET_ADMIN, or "
+            "--privileged"
+        )
     if apparmor.exists() and apparmor.read_text().strip() == "1":
         return (
             "AppArmor keeps user namespaces from ordinary programs (Ubuntu 23.10 and later): as root "
@@ -256,8 +259,8 @@ def _gstreamer() -> Finding:
         why="" if ok else (lines[-1] if lines else f"{SYSTEM_PYTHON} is missing"),
         remedy=""
         if ok
-        else "install python3-gst-1.0 gir1.2-gst-rtsp-server-1.0 gstreamer1.0-plugins-good gstreamer1.0-plugins-bad "
-        "gstreamer1.0-libav gstreamer1.0-rtsp (Debian, Ubuntu: `apt-get install ...`)",
+        else "install python3-gst-1.0 gir1.2-gst-rtsp-server-1.0 gstreamer1.0-plugins-good "
+        "gstreamer1.0-plugins-bad gstreamer1.0-libav gstreamer1.0-rtsp (Debian's names)",
     )
 
 
@@ -272,7 +275,7 @@ def _congestion_controls() -> Finding:
     return Finding(
         id="congestion_control",
         ok=not lacking,
-        what=f"TCP congestion controls: {', '.join(known)} (chosen per flow by route; the default does not matter)",
+        what=f"TCP congestion controls: {', '.join(known)} (chosen per flow; the default does not matter)",
         why=f"the kernel has not loaded {', '.join(lacking)}" if lacking else "",
         remedy=" and ".join(f"`modprobe tcp_{name}`" for name in lacking) + " as root" if lacking else "",
     )
@@ -346,7 +349,7 @@ def _reachable() -> Finding:
         why="" if not closed else f"{' and '.join(closed)} lie under a folder that others may not enter",
         remedy=""
         if not closed
-        else "only root can run StreamGauge from there; for ordinary users put the checkout and its venv elsewhere",
+        else "only root can run StreamGauge from there; for others put the checkout and its venv elsewhere",
     )
 
 

@@ -10,7 +10,7 @@ from streamgauge.errors import CannotRunError
 
 
 def engine() -> Path:
-    """``streamgauge-engine``: ``$STREAMGAUGE_ENGINE``, or the one in the package. CannotRunError if missing."""
+    """``streamgauge-engine``: ``$STREAMGAUGE_ENGINE``, or the package's own. CannotRunError if missing."""
     chosen = os.environ.get("STREAMGAUGE_ENGINE")
     package = Path(streamgauge.__file__).parent
     file = Path(chosen) if chosen else package / "_bin" / "streamgauge-engine"

@@ -7,8 +7,6 @@ from typing import Any
 
 from streamgauge.systems.cbr import stopped_at
 
-CHANGES_OF_SQUARE_WAVE = "rate"
-
 
 def base_rtt_s(plan: Mapping[str, Any]) -> float:
     """Propagation there and back at t = 0, s; transmission not counted."""
@@ -42,32 +40,21 @@ def ring_counts(plan: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
     """
     faults = []
     names = [(flow["name"], code) for code, flow in enumerate(plan["flows"])] + [("other", OTHER)]
-    held_or_dropped: dict[tuple[str, str], int] = {}
-    first = 0
-    stages: dict[Any, str] = {}
-    for direction in ("down", "up"):
-        for stage in plan["path"][direction]:
-            stages[first] = direction
-            first += 1
-    by_name = {stage["name"]: direction for direction in ("down", "up") for stage in plan["path"][direction]}
+    # Per flow and direction, what stayed in some stage: dropped there, or held at the end.
+    gone: dict[tuple[str, str], int] = {}
     for row in link["balance"]:
-        direction = stages.get(row["stage"]) or row.get("direction") or by_name.get(row["stage"], "down")
-        flow = row["flow"]
-        name = (
-            flow if isinstance(flow, str) else dict((code, name) for name, code in names).get(flow, str(flow))
-        )
-        gone = sum(row["dropped_packets"].values()) + row["held_packets"]
-        held_or_dropped[name, direction] = held_or_dropped.get((name, direction), 0) + gone
+        key = (row["flow"], row["direction"])
+        gone[key] = gone.get(key, 0) + sum(row["dropped_packets"].values()) + row["held_packets"]
     errors = link["send_errors"]
     for name, code in names:
         for direction in ("down", "up"):
             came = _ring(plan, link["entered"], code, direction)
             went = _ring(plan, link["left"], code, direction)
-            missing = came - held_or_dropped.get((name, direction), 0) - went
+            missing = came - gone.get((name, direction), 0) - went
             if missing and not 0 <= missing <= errors:
                 faults.append(
-                    f"flow {name}, {direction}: {missing} packets entered the emulator and neither left it nor "
-                    "were dropped or held by a stage"
+                    f"flow {name}, {direction}: {missing} packets entered the emulator and neither left it "
+                    "nor were dropped or held by a stage"
                 )
     return faults
 
@@ -96,13 +83,14 @@ def witnesses(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]
             # More went than was taken in: what is sent past the trial's end is nobody's.
             if went < took:
                 faults.append(
-                    f"flow {name}: the {end}'s interface sent {went} packets, the emulator says that {took} came"
+                    f"flow {name}: the {end}'s interface sent {went} packets, the emulator says that "
+                    f"{took} came"
                 )
     return faults
 
 
 def veths(measured: Mapping[str, Any]) -> list[str]:
-    """Disagreements between what the ends' interfaces count as received and what the emulator says it sent."""
+    """Disagreements between what the ends' interfaces received and what the emulator says it sent."""
     faults = []
     left = measured["link"]["left"]
     for end, direction in (("client", "down"), ("server", "up")):

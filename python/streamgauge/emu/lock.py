@@ -40,7 +40,8 @@ def machine_lock(say: Callable[[str], None]) -> Iterator[int]:
                 waited = time.monotonic() - began
                 if waited - told >= _SAY_EVERY_S:
                     say(
-                        f"waiting for another emu trial on this machine{_holder(descriptor)}, {waited:.0f} s so far"
+                        f"waiting for another emu trial on this machine{_holder(descriptor)}, "
+                        f"{waited:.0f} s so far"
                     )
                     told = waited
                 time.sleep(_POLL_S)

@@ -1,8 +1,8 @@
 """The sandbox's network: namespaces for the two ends and the router, veths, addresses, routes, settings.
 
 Server and client sit on one layer-2 segment that runs through the emulator in the router's namespace, so
-neighbours are static and the router has no addresses. Every flow has its own pair of addresses, with a route at
-each end that names the source, so that a packet's flow is known by its addresses alone, whatever the program.
+neighbours are static and the router has no addresses. Every flow has its own pair of addresses, with a route
+at each end that names the source, so that a packet's flow is known by its addresses alone.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ class Network:
 
 
 def run(command: Sequence[str], *, stdin: str | None = None) -> str:
-    """Runs a tool of the network's set-up and returns what it printed; TrialBrokenError with its words if it fails."""
+    """Runs a tool and returns what it printed; TrialBrokenError with its words if it fails."""
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().replace("\n", "; ")
@@ -196,9 +197,9 @@ def _link(namespace: str) -> dict[str, Any]:
 
 
 def counters(namespaces: Iterable[str], engine: str) -> dict[str, dict[str, int]]:
-    """What each namespace counts by itself: its interface's packets and bytes, and UDP, TCP and IP counters.
+    """What each namespace counts by itself: its interface's packets and bytes, UDP, TCP and IP counters.
 
-    Names as in /proc/net/snmp and /proc/net/netstat (``Udp.RcvbufErrors``), and ``link.rx_packets`` and so on.
+    Names as in /proc/net/snmp and /proc/net/netstat (``Udp.RcvbufErrors``); ``link.rx_packets`` and so on.
     """
     found = {}
     for namespace in namespaces:
@@ -227,13 +228,13 @@ def congestion_controls(
 def _parse_counters(text: str) -> dict[str, int]:
     values: dict[str, int] = {}
     lines = text.splitlines()
-    for line, below in zip(lines, lines[1:], strict=False):
+    for line, below in pairwise(lines):
         group, _, names = line.partition(":")
         same, _, numbers = below.partition(":")
-        if group == same and group in ("Udp", "Tcp", "Ip", "TcpExt"):
-            if not names.split()[0].lstrip("-").isdigit():
-                pairs = zip(names.split(), numbers.split(), strict=False)
-                values |= {f"{group}.{name}": int(number) for name, number in pairs}
+        # A line of names, and below it one of numbers.
+        if group == same and group in ("Udp", "Tcp", "Ip", "TcpExt") and not names.split()[0].isdigit():
+            pairs = zip(names.split(), numbers.split(), strict=False)
+            values |= {f"{group}.{name}": int(number) for name, number in pairs}
     for line in lines:
         name, _, numbers = line.partition(":")
         if name.strip() == END_INTERFACE:

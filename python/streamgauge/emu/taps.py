@@ -13,8 +13,10 @@ DOWN, MEDIA, CROSS, DELIVERED, RETRANSMIT = 0, 0, 5, 0, 1
 
 
 def media_delivered(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """Packets and payload bytes (retransmissions left out) that the path handed to each flow's player as media or
-    cross traffic."""
+    """Packets and payload bytes that the path handed to each flow's player as media or cross traffic.
+
+    Bytes leave retransmissions out.
+    """
     last = len(plan["path"]["down"]) - 1
     rows = (
         pl.scan_parquet(directory / "packets.parquet")

@@ -41,9 +41,10 @@ def run_trial(
 ) -> dict[str, Any]:
     """Runs one trial for real and leaves packets, events, logs and, if asked for, a capture in `directory`.
 
-    Returns ``{"validity", "summary", "provenance"}`` for `streamgauge.record.finish_trial`. Raises CannotRunError
-    before anything starts if this machine cannot, MediaError if a clip cannot be had, TrialBrokenError if a
-    process of the trial died so that there is no record. Whatever happens, no process and no namespace stays.
+    Returns ``{"validity", "summary", "provenance"}`` for `streamgauge.record.finish_trial`. Raises
+    CannotRunError before anything starts if this machine cannot, MediaError if a clip cannot be had,
+    TrialBrokenError if a process of the trial died so that there is no record. Whatever happens, no process and
+    no namespace stays.
     """
     options = options or EmuOptions()
     executable = engine()
@@ -189,7 +190,7 @@ def _events(
         events += json.loads(changes.read_text(encoding="utf-8"))
     for name, found in collected.items():
         for event in found["events"]:
-            # What was said before the start, or while processes were being ended, belongs to its nearest edge.
+            # What was said before the start, or while processes were being ended, goes to the nearest edge.
             at = min(max(event["t_monotonic_ns"] - t0, 0), duration_ns)
             events.append(
                 {"t_ns": at, "flow": name, **{key: event[key] for key in ("name", "value", "unit", "reason")}}

@@ -1,6 +1,6 @@
 """The validity verdict: whether a trial measured what the scenario asks for. It comes before any metric.
 
-Every test has a name, the value measured and the bound it is held against; all are kept, also where they pass.
+Every test has a name, the value measured and the bound it is held against; all are kept, passed or not.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _plain(value: float) -> str:
 
 
 def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"valid", "why", "bounds", "measured"}`` from a trial's plan and what `worker` and `taps` measured."""
+    """``{"valid", "why", "bounds", "measured"}`` from a plan and what `worker` and `taps` measured."""
     found = Verdict()
     link = measured["link"]
     _conservation(found, plan, link)
@@ -180,7 +180,8 @@ def _processes(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, A
     found.none_of(
         "deaths",
         [
-            f"the {death['side']} of flow {death['flow']} {death['how']}, {death['at_s']:.1f} s into the trial"
+            f"the {death['side']} of flow {death['flow']} {death['how']}, "
+            f"{death['at_s']:.1f} s into the trial"
             for death in measured["deaths"]
         ],
     )
@@ -200,12 +201,16 @@ def _processes(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, A
         "cpu_wait_share",
         share,
         CPU_WAIT,
-        f"the processor was short: the {who} spent a share of {{value}} of the trial waiting for it (bound {{bound}})",
+        f"the processor was short: the {who} spent a share of {{value}} of the trial waiting for it "
+        "(bound {bound})",
     )
 
 
 def _starts(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
-    """When flows began. A third-party player counts from its start: what it does until its first packet is its own."""
+    """When flows began.
+
+    A third-party player counts from its start: what it does until its first packet is its own.
+    """
     started = {one["flow"]: one["started_s"] for one in measured["processes"] if not one["early"]}
     faults, offsets = [], {}
     for flow in plan["flows"]:
@@ -260,8 +265,8 @@ def _players(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any
                 f"player_packets_off.{name}",
                 abs(packets - delivered["packets"]),
                 bound,
-                f"flow {name}: {collected['received_what']} are {{value}} off the {delivered['packets']} packets that "
-                "the path delivered (bound {bound})",
+                f"flow {name}: {collected['received_what']} are {{value}} off the {delivered['packets']} "
+                "packets that the path delivered (bound {bound})",
             )
         elif octets is not None:
             # Interleaved RTP: 12 bytes of RTP and 4 of framing are no RTP payload (RFC 2326 section 10.12).
@@ -271,6 +276,6 @@ def _players(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any
                 f"player_bytes_off.{name}",
                 abs(whole - delivered["bytes"]),
                 bound,
-                f"flow {name}: {collected['received_what']} are {{value}} B off the {delivered['bytes']} B that the "
-                "path delivered (bound {bound} B)",
+                f"flow {name}: {collected['received_what']} are {{value}} B off the {delivered['bytes']} B "
+                "that the path delivered (bound {bound} B)",
             )

@@ -1,8 +1,8 @@
 """Inside the sandbox: builds the network, runs the flows, and tells the launcher what was measured.
 
 ``python -m streamgauge.emu.worker`` reads a job on stdin, one line, and writes JSON lines to stdout:
-``{"say": ...}`` while it works, at the end ``{"done": measured}`` or ``{"failed": {"kind", "message"}}``. It is
-started by `streamgauge.emu.trial` and by nobody else.
+``{"say": ...}`` while it works, at the end ``{"done": measured}`` or ``{"failed": {"kind", "message"}}``.
+It is started by `streamgauge.emu.trial` and by nobody else.
 """
 
 from __future__ import annotations

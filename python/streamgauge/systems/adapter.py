@@ -23,13 +23,13 @@ READY_FILE = "ready"
 
 @dataclass(frozen=True, kw_only=True)
 class FlowSetup:
-    """A flow as its adapter sees it. Times are nanoseconds since the trial's start, sizes bytes, rates bit/s."""
+    """A flow as its adapter sees it. Times are ns since the trial's start, sizes bytes, rates bit/s."""
 
     name: str
     index: int
     #: "rtsp", "rtp", "bulk", "cbr", "ping" or "command".
     system: str
-    #: Values in SI units or words, defaults filled in.
+    #: Values as a scenario writes them, with units, or words; defaults filled in.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     congestion_control: str | None = None
     #: The media file as it is seen inside the sandbox.

@@ -26,7 +26,8 @@ def adapter_for(flow: FlowSetup) -> Adapter:
     """The flow's adapter; CannotRunError if this version has none."""
     if flow.system not in ADAPTERS:
         raise CannotRunError(
-            f"flow {flow.name}: system {flow.system} does not run in emu; it has {', '.join(sorted(ADAPTERS))}."
+            f"flow {flow.name}: system {flow.system} does not run in emu, which has "
+            f"{', '.join(sorted(ADAPTERS))}."
         )
     return ADAPTERS[flow.system]
 
@@ -39,7 +40,8 @@ def check_programs(flow: FlowSetup) -> None:
             continue
         if shutil.which(program) is None:
             raise CannotRunError(
-                f"flow {flow.name}: {program} is missing; install it (Debian, Ubuntu: `apt-get install {package}`)."
+                f"flow {flow.name}: {program} is missing; install it "
+                f"(Debian, Ubuntu: `apt-get install {package}`)."
             )
 
 

@@ -85,7 +85,7 @@ class Bulk:
 # iperf3's per-interval figures of the sending socket (tcp_info), by our names.
 _STREAM = (
     ("snd_cwnd", "congestion_window", "B", 1.0),
-    ("rtt", "round_trip_time", "s", 1e-6),
+    ("rtt", "rtt", "s", 1e-6),
     ("retransmits", "retransmissions", "1", 1.0),
 )
 

@@ -83,7 +83,7 @@ class Cbr:
 
 def stopped_at(plan: Mapping[str, Any], duration_ns: int) -> int:
     """When a flow is stopped, or the trial ends, in ns."""
-    return min([duration_ns, *(at for at, action in plan.get("actions", ()) if action == "stop")])
+    return min([duration_ns, *(int(at) for at, action in plan.get("actions", ()) if action == "stop")])
 
 
 def speaks_mgen(flow: FlowSetup) -> bool:

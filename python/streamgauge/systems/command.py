@@ -58,5 +58,5 @@ class Command:
 
 
 def split_command(text: str, variables: Mapping[str, str]) -> list[str]:
-    """A command split by a shell's rules of quoting, without a shell; ``$NAME`` of `variables` is expanded."""
+    """A command split by a shell's rules of quoting, without a shell; ``$NAME`` of `variables` expanded."""
     return [string.Template(part).safe_substitute(variables) for part in shlex.split(text)]

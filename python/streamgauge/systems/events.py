@@ -12,8 +12,8 @@ from typing import Any
 def read_events(file: Path, *, t0_monotonic_ns: int, faults: list[str]) -> list[dict[str, Any]]:
     """The events in `file`, each with ``t_monotonic_ns``, ``name``, ``value``, ``unit`` and ``reason``.
 
-    ``t_s`` counts from the trial's start. A line that is no event is named in `faults`, once a file: a program
-    that is killed may leave half a line at the end, and that one is passed over.
+    ``t_s`` counts from the trial's start. A line that is no event is named in `faults`, once a file: a
+    program that is killed may leave half a line at the end, and that one is passed over.
     """
     if not file.is_file():
         return []

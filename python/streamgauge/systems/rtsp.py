@@ -11,7 +11,7 @@ from streamgauge.systems.events import event, last, read_events
 SYSTEM_PYTHON = "/usr/bin/python3"
 """GStreamer's bindings belong to the distribution's Python."""
 
-# ffmpeg's progress keys, by our names. `frame` counts pictures decoded, concealed ones included: it hides loss.
+# ffmpeg's progress keys, by our names. `frame` counts concealed pictures too: it hides loss.
 _PROGRESS = {
     "frame": ("frames_decoded", "1", "concealed pictures included"),
     "fps": ("frames_per_second", "1/s", ""),

@@ -1,9 +1,9 @@
 """An RTSP player on GStreamer's rtspsrc. Runs by the system's python3, which has GStreamer's bindings.
 
-Plays ``rtsp://STREAMGAUGE_SERVER:STREAMGAUGE_PORT/clip`` over ``STREAMGAUGE_PARAM_TRANSPORT`` (udp or tcp) into sinks
-that keep time and drop late pictures as a video window does, but show nothing. Waits for the line
-``{"cmd":"start",...}`` on stdin when ``STREAMGAUGE_CONTROL`` is set, so that loading GStreamer delays no start. Once
-a second, and at the end, its statistics go to ``STREAMGAUGE_EVENTS``.
+Plays ``rtsp://STREAMGAUGE_SERVER:STREAMGAUGE_PORT/clip`` over ``STREAMGAUGE_PARAM_TRANSPORT`` (udp or tcp)
+into sinks that keep time and drop late pictures as a video window does, but show nothing. Waits for the line
+``{"cmd":"start",...}`` on stdin when ``STREAMGAUGE_CONTROL`` is set, so that loading GStreamer delays no
+start. Once a second, and at the end, its statistics go to ``STREAMGAUGE_EVENTS``.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Player:
         self.buffers: list[Any] = []
         self.manager: Any = None
         self.last_shown: float | None = None
+        self.shown = 0
         self.freezes = 0
         self.frozen_s = 0.0
         self.qos = 0
@@ -110,6 +111,8 @@ class Player:
 
     def _shown(self, _sink: Any, _buffer: Any, _pad: Any) -> None:
         now = time.monotonic()
+        self.say("frame_shown", self.shown, "1")
+        self.shown += 1
         if self.last_shown is None:
             self.say("first_frame_shown")
         elif now - self.last_shown > FREEZE_S:

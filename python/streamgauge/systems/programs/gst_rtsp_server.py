@@ -1,8 +1,8 @@
 """An RTSP server on gst-rtsp-server. Runs by the system's python3, which has GStreamer's bindings.
 
 Serves ``STREAMGAUGE_MEDIA`` (MP4 with H.264 and, if there is sound, AAC) at
-``rtsp://STREAMGAUGE_SERVER:STREAMGAUGE_PORT/clip``, paced in real time, without any response to congestion. Writes
-what the player's RTCP receiver reports say to ``STREAMGAUGE_EVENTS`` once a second.
+``rtsp://STREAMGAUGE_SERVER:STREAMGAUGE_PORT/clip``, paced in real time, without any response to congestion.
+Writes what the player's RTCP receiver reports say to ``STREAMGAUGE_EVENTS`` once a second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ for module in ("Gst", "GstPbutils", "GstRtsp", "GstRtspServer"):
 from gi.repository import GLib, Gst, GstPbutils, GstRtspServer  # noqa: E402
 
 PAYLOADERS = {
-    "video/x-h264": "h264parse ! rtph264pay name=pay{n} pt=96 mtu=1400 config-interval=-1 aggregate-mode=zero-latency",
+    "video/x-h264": "h264parse ! rtph264pay name=pay{n} pt=96 mtu=1400 config-interval=-1 "
+    "aggregate-mode=zero-latency",
     "audio/mpeg": "aacparse ! rtpmp4gpay name=pay{n} pt=97 mtu=1400",
 }
 
@@ -69,16 +70,16 @@ def report(media: Any, events: Events) -> bool:
             elif source.get_value("have-rb"):
                 rate = source.get_value("clock-rate")
                 where = f"stream {n}: RTCP RR"
-                events.say("fraction_lost", source.get_value("rb-fractionlost") / 256, "1", where)
-                events.say("remote_packets_lost", source.get_value("rb-packetslost"), "1", where)
+                events.say("rtcp_fraction_lost", source.get_value("rb-fractionlost") / 256, "1", where)
+                events.say("rtcp_cumulative_lost", source.get_value("rb-packetslost"), "1", where)
                 events.say(
-                    "remote_jitter",
+                    "rtcp_jitter",
                     source.get_value("rb-jitter") / (rate if rate > 0 else 90_000),
                     "s",
                     where,
                 )
                 # 16.16 fixed-point seconds (RFC 3550 section 6.4.1).
-                events.say("round_trip_time", source.get_value("rb-round-trip") / 65536, "s", where)
+                events.say("rtcp_rtt", source.get_value("rb-round-trip") / 65536, "s", where)
     return True
 
 
