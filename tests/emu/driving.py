@@ -59,7 +59,7 @@ class Person:
             cwd=self.home,
         )
 
-    def run(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, timeout: float = 400) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             self._command(*arguments),
             stdin=subprocess.DEVNULL,

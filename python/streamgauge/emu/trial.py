@@ -43,8 +43,8 @@ def run_trial(
 
     Returns ``{"validity", "summary", "provenance"}`` for `streamgauge.record.finish_trial`. Raises
     CannotRunError before anything starts if this machine cannot, MediaError if a clip cannot be had,
-    TrialBrokenError if a process of the trial died so that there is no record. Whatever happens, no process and
-    no namespace stays.
+    TrialBrokenError if a process of the trial died so that there is no record. Whatever happens, no process
+    and no namespace stays.
     """
     options = options or EmuOptions()
     executable = engine()

@@ -65,6 +65,7 @@ def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, A
     _players(found, plan, measured)
     found.measured |= {
         "cpu_pressure_s": measured["pressure_s"].get("some"),
+        "cpu_stolen_s": link.get("stolen_s"),
         "emulator_class": link.get("class"),
         "emulator_cpu_s": link.get("cpu_s"),
     }

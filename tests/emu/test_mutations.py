@@ -1,0 +1,79 @@
+"""Faults put into the emulator itself: each must turn the test that is there for it red, in a real trial."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from scenarios import FTP, scenario
+from streamgauge.emu import EmuOptions, run_trial
+from streamgauge.scenario import from_text, lower
+
+# The fault, and the tests of the verdict of which at least one must fail.
+MUTATIONS = {
+    "drop_row": ("conservation",),
+    "overflow_ring": ("ring_drops",),
+    "fail_send": ("send_errors",),
+    "skew_clock": ("clock_drift_s", "stamp_age_s"),
+    "half_rate": ("preflight",),
+    "ignore_limit": ("preflight",),
+    "swap_flows": ("witness",),
+}
+
+
+@pytest.mark.parametrize("fault", MUTATIONS)
+def test_a_fault_in_the_emulator_is_found(fault: str, tmp_path: Path) -> None:
+    (made,) = from_text(scenario(FTP + TWO, until="3 s", queue="10 packets"))
+    options = EmuOptions(sabotage=(fault,))
+    validity = run_trial(made, lower(made, "emu", 1), 1, tmp_path / "trial", options)["validity"]
+    print(*validity["why"], sep="\n")
+    assert not validity["valid"]
+    red = [name for name in MUTATIONS[fault] if not _kept(validity, name)]
+    assert red, validity["why"]
+
+
+TWO = "\n  cross: {role: rival, traffic: cbr, parameters: {rate: 20 packets/s, size: 400 B}}"
+
+
+def _kept(validity: dict[str, object], name: str) -> bool:
+    """Whether one test of the verdict passed."""
+    measured, bounds = validity["measured"], validity["bounds"]
+    assert isinstance(measured, dict) and isinstance(bounds, dict)
+    value, bound = measured[name], bounds[name]
+    if isinstance(value, list):
+        return not value
+    if isinstance(bound, list):
+        return bool(bound[0] <= value <= bound[1])
+    return bool(value <= bound)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may take the processor from root")
+def test_a_stolen_processor_is_found(tmp_path: Path) -> None:
+    import signal
+    import subprocess
+    import sys
+
+    # Above the emulator's own class, on every core, half of the time: what a busy hypervisor does.
+    thief = (
+        "import os, time\n"
+        "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))\n"
+        "while True:\n"
+        "    end = time.monotonic() + 0.03\n"
+        "    while time.monotonic() < end: pass\n"
+        "    time.sleep(0.03)\n"
+    )
+    thieves = []
+    for core in os.sched_getaffinity(0):
+        command = ["taskset", "-c", str(core), sys.executable, "-c", thief]
+        thieves.append(subprocess.Popen(command))
+    try:
+        (made,) = from_text(scenario(FTP, until="3 s"))
+        validity = run_trial(made, lower(made, "emu", 1), 1, tmp_path / "trial", EmuOptions())["validity"]
+    finally:
+        for one in thieves:
+            one.send_signal(signal.SIGKILL)
+            one.wait()
+    print(*validity["why"], sep="\n")
+    assert not validity["valid"]
+    assert not _kept(validity, "lateness_p99_s")

@@ -1,0 +1,229 @@
+"""The verdict by itself: a sound trial passes, and each fault, put in one at a time, is named."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from streamgauge.emu.validity import verdict
+
+Trial = dict[str, Any]
+
+PLAN: Trial = {
+    "duration": 10_000_000_000,
+    "path": {
+        "down": [
+            {
+                "name": "bottleneck",
+                "kind": {
+                    "bottleneck": {"rate": {"steps": [[0, 10**6], [5 * 10**9, 5 * 10**5]]}, "queue": {}}
+                },
+            },
+            {"name": "delay", "kind": {"delay": {"delay": 10_000_000}}},
+        ],
+        "up": [{"name": "delay", "kind": {"delay": {"delay": 10_000_000}}}],
+    },
+    "flows": [
+        {"name": "video", "role": "subject", "start": 0, "actions": [], "app": "external"},
+        {
+            "name": "cross",
+            "role": "rival",
+            "entry": "router",
+            "start": 2_000_000_000,
+            "actions": [],
+            "app": {"cbr": {"packets_per_s": 10.0, "payload_bytes": 1000, "burst": 1, "windows": []}},
+        },
+    ],
+}
+
+
+def _row(stage: str, direction: str, flow: str, came: int, dropped: int = 0, held: int = 0) -> Trial:
+    went = came - dropped - held
+    causes = {"queue_full": dropped} if dropped else {}
+    return {
+        "stage": stage,
+        "direction": direction,
+        "flow": flow,
+        "in_packets": came,
+        "in_bytes": came * 1000,
+        "out_packets": went,
+        "out_bytes": went * 1000,
+        "dropped_packets": causes,
+        "dropped_bytes": {cause: count * 1000 for cause, count in causes.items()},
+        "held_packets": held,
+        "held_bytes": held * 1000,
+    }
+
+
+def sound() -> Trial:
+    """What a faultless trial measures: 500 packets of video of which 20 are dropped, 80 of cross traffic."""
+    ports = {"ring_drops": 0, "flows": []}
+    return {
+        "link": {
+            "duration_s": 10.0,
+            "conservation": [],
+            "balance": [
+                _row("bottleneck", "down", "video", 500, dropped=20, held=3),
+                _row("delay", "down", "video", 477, held=1),
+                _row("delay", "up", "video", 40),
+                _row("bottleneck", "down", "cross", 80),
+                _row("delay", "down", "cross", 80),
+            ],
+            "entered": [
+                {"flow": 0, "dir": "down", "packets": 500},
+                {"flow": 0, "dir": "up", "packets": 40},
+                {"flow": 1, "dir": "down", "packets": 80},
+            ],
+            "left": [
+                {"flow": 0, "dir": "down", "packets": 476},
+                {"flow": 0, "dir": "up", "packets": 40},
+                {"flow": 1, "dir": "down", "packets": 80},
+            ],
+            **dict.fromkeys(("ring_drops", "send_errors", "slab_drops", "truncated", "checksum_missing"), 0),
+            "lateness_ns": {"p50": 1000, "p99": 100_000, "p999": 900_000, "max": 2_000_000, "count": 600},
+            "late_over_service": 0,
+            "clamped": {"count": 0, "max_ns": 0},
+            "clock": {"drift_ns": 100, "steps": 0, "min_age_ns": 2000},
+        },
+        "preflight": {"errors": [], "expected": {"rate_bps": 10**6}, "rate_bps": 1_000_010.0},
+        "witnesses": {
+            "server": {**ports, "flows": [{"name": "video", "rx_packets": 40, "tx_packets": 502}]},
+            "client": {
+                **ports,
+                "flows": [
+                    {"name": "video", "rx_packets": 476, "tx_packets": 40},
+                    {"name": "cross", "rx_packets": 80, "tx_packets": 0},
+                ],
+            },
+            "cross": {**ports, "flows": [{"name": "cross", "rx_packets": 0, "tx_packets": 80}]},
+        },
+        "counters": {
+            "server": {"link.rx_packets": 40},
+            "client": {"link.rx_packets": 556},
+            "cross": {},
+        },
+        "pressure_s": {"some": 0.1},
+        "deaths": [],
+        "actions": [],
+        "processes": [
+            {"flow": "video", "side": "player", "early": False, "started_s": 0.01, "waited_s": 0.1},
+            {"flow": "cross", "side": "server", "early": False, "started_s": 2.01, "waited_s": 0.0},
+        ],
+        "collected": {
+            "video": _collected(packets=475, octets=470_000),
+            "cross": _collected(packets=80, octets=80_000),
+        },
+        "congestion_controls": {"video": ["cubic"]},
+        "over_tcp": {"video": False, "cross": False},
+        "media_delivered": {
+            "video": {"packets": 476, "bytes": 470_000},
+            "cross": {"packets": 80, "bytes": 80_000},
+        },
+        "first_packets_s": {"video": 0.3, "cross": 2.02},
+        "link_changes": 1,
+    }
+
+
+def _collected(*, packets: int, octets: int) -> Trial:
+    return {
+        "congestion_control": None,
+        "congestion_control_asked": "cubic",
+        "received_packets": packets,
+        "received_bytes": octets,
+        "received_what": "packets that the player reports",
+        "faults": [],
+    }
+
+
+def test_a_sound_trial_is_valid() -> None:
+    found = verdict(PLAN, sound())
+    assert found["valid"], found["why"]
+    # A player's own start-up, 0.3 s to its first packet, is not held against it.
+    assert found["measured"]["start_offset_s"]["video"] == pytest.approx(0.01)
+    assert set(found["bounds"]) <= set(found["measured"])
+
+
+def _set(*path: str | int, to: Any) -> Callable[[Trial], None]:
+    def change(trial: Trial) -> None:
+        place: Any = trial
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = to
+
+    return change
+
+
+FAULTS: dict[str, tuple[Callable[[Trial], None], str]] = {
+    "a row is missing": (_set("link", "balance", 0, "out_packets", to=476), "1 packets unaccounted for"),
+    "a row was never written": (_set("link", "conservation", to=["one row short"]), "one row short"),
+    "a packet never left": (_set("link", "left", 0, "packets", to=475), "neither left it"),
+    "a ring overflowed": (_set("link", "ring_drops", to=1), "rings lost 1 packets"),
+    "a send failed": (_set("link", "send_errors", to=2), "could not send 2 packets"),
+    "offloads": (_set("link", "truncated", to=1), "offloads are on"),
+    "late": (_set("link", "lateness_ns", "p99", to=1_100_000), "late by up to 0.0011 s (bound 0.001 s)"),
+    "late over service": (_set("link", "late_over_service", to=1), "own transmission time"),
+    "clamped": (_set("link", "clamped", to={"count": 5, "max_ns": 10}), "read too late"),
+    "clock skewed": (_set("link", "clock", "min_age_ns", to=-5_000_000), "clock disagree"),
+    "clock set": (_set("link", "clock", "steps", to=1), "set 1 times"),
+    "clock drift": (_set("link", "clock", "drift_ns", to=2_000_000), "drifted"),
+    "pre-flight": (_set("preflight", "errors", to=["rate is half"]), "pre-flight: rate is half"),
+    "witness at the player": (
+        _set("witnesses", "client", "flows", 0, "rx_packets", to=475),
+        "client's interface",
+    ),
+    "witness at the server": (
+        _set("witnesses", "server", "flows", 0, "tx_packets", to=499),
+        "server's interface",
+    ),
+    "witness lost": (_set("witnesses", "client", "ring_drops", to=1), "itself lost 1"),
+    "veth": (_set("counters", "client", "link.rx_packets", to=555), "veth counts 555"),
+    "socket buffer": (_set("counters", "client", "Udp.RcvbufErrors", to=3), "lost in a host"),
+    "player killed": (
+        _set("deaths", to=[{"flow": "video", "side": "player", "how": "was killed by SIGKILL", "at_s": 4.0}]),
+        "player of flow video was killed by SIGKILL, 4.0 s",
+    ),
+    "adapter": (_set("collected", "video", "faults", to=["no log"]), "flow video: no log"),
+    "starved": (_set("processes", 0, "waited_s", to=1.5), "processor was short: the player of flow video"),
+    "never sent": (_set("first_packets_s", "cross", to=None), "cross never sent"),
+    "late start": (_set("first_packets_s", "cross", to=2.3), "started +0.300 s off"),
+    "late player": (_set("processes", 0, "started_s", to=0.25), "flow video started +0.250 s off"),
+    "other control": (
+        _set("congestion_controls", "video", to=["bbr"]),
+        "used congestion control bbr, not cubic",
+    ),
+    "no change": (_set("link_changes", to=0), "to change 1 times and changed 0"),
+    "late action": (
+        _set("actions", to=[{"flow": "video", "action": "stop", "late_s": 0.5}]),
+        "stop came 0.500 s late",
+    ),
+    "counter off": (_set("collected", "video", "received_packets", to=440), "36 off the 476"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_named(fault: str) -> None:
+    change, words = FAULTS[fault]
+    trial = copy.deepcopy(sound())
+    change(trial)
+    found = verdict(PLAN, trial)
+    assert not found["valid"]
+    assert any(words in why for why in found["why"]), found["why"]
+
+
+def test_cross_traffic_that_is_not_as_asked() -> None:
+    plan = copy.deepcopy(PLAN)
+    plan["flows"][1]["app"]["cbr"]["packets_per_s"] = 20.0
+    found = verdict(plan, sound())
+    assert found["why"] == ["flow cross sent 80 packets, not 160"]
+
+
+def test_over_tcp_bytes_are_compared() -> None:
+    trial = sound()
+    trial["over_tcp"]["video"] = True
+    # 16 bytes of RTP and framing belong to each packet and are no RTP payload.
+    trial["collected"]["video"] |= {"received_packets": 400, "received_bytes": 470_000 - 400 * 16}
+    assert verdict(PLAN, trial)["valid"]
+    trial["collected"]["video"]["received_bytes"] -= 80_000
+    assert "B off the 470000 B" in verdict(PLAN, trial)["why"][0]
