@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import streamgauge
-from streamgauge.emu.engine import engine
+from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.options import EmuOptions, Way
 from streamgauge.errors import CannotRunError
 from streamgauge.media.sources import cache_folder
@@ -228,7 +228,7 @@ def _mlock() -> Finding:
 
 def _program(name: str) -> Finding:
     package, purpose, arguments = PROGRAMS[name]
-    found = shutil.which(name)
+    found = shutil.which(name, path=search_path())
     if found is None:
         return Finding(
             id=f"program.{name}",

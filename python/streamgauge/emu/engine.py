@@ -1,4 +1,4 @@
-"""Where our executable is."""
+"""Where our executable is, and where the system's are."""
 
 from __future__ import annotations
 
@@ -17,3 +17,9 @@ def engine() -> Path:
     if not os.access(file, os.X_OK):
         raise CannotRunError(f"{file}: the emulator's executable is missing; run `make setup`.")
     return file.resolve()
+
+
+def search_path() -> str:
+    """``PATH``, and the folders of network tools, which an ordinary user of Debian does not have in it."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join([*folders, *(f for f in ("/usr/sbin", "/sbin") if f not in folders)])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import streamgauge
 from streamgauge import errors as public_errors
 from streamgauge.emu.doctor import available_congestion_controls
-from streamgauge.emu.engine import engine
+from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.job import Job, flow_setups, to_job
 from streamgauge.emu.lock import machine_lock
@@ -49,7 +49,7 @@ def run_trial(
     options = options or EmuOptions()
     executable = engine()
     for program, package in TOOLS.items():
-        if shutil.which(program) is None:
+        if shutil.which(program, path=search_path()) is None:
             raise CannotRunError(
                 f"{program} is missing; install it (Debian, Ubuntu: `apt-get install {package}`)."
             )
@@ -112,7 +112,7 @@ def _in_sandbox(job: Job, options: EmuOptions, lock: int) -> dict[str, Any]:
     lifeline, ours = os.pipe()
     command = [job.engine, "sandbox", "--way", job.way, "--parent", str(os.getpid())]
     command += ["--lifeline", str(lifeline), "--", sys.executable, "-m", "streamgauge.emu.worker"]
-    environment = {**os.environ, "PYTHONPATH": _python_path()}
+    environment = {**os.environ, "PATH": search_path(), "PYTHONPATH": _python_path()}
     try:
         with subprocess.Popen(
             command,
