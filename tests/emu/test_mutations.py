@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from scenarios import FTP, scenario
 from streamgauge.emu import EmuOptions, run_trial
 from streamgauge.scenario import from_text, lower
+
+# Bursts enough to find a small ring full, and packets enough to meet a fault in one of two hundred.
+CROSS = """
+  cross:
+    role: rival
+    traffic: cbr
+    parameters: {rate: 1500 packets/s, size: 100 B, burst: 30 packets}"""
 
 # The fault, and the tests of the verdict of which at least one must fail.
 MUTATIONS = {
@@ -24,16 +34,14 @@ MUTATIONS = {
 
 @pytest.mark.parametrize("fault", MUTATIONS)
 def test_a_fault_in_the_emulator_is_found(fault: str, tmp_path: Path) -> None:
-    (made,) = from_text(scenario(FTP + TWO, until="3 s", queue="10 packets"))
+    text = scenario(FTP + CROSS, until="3 s", rate="10 Mbit/s", queue="40 packets")
+    (made,) = from_text(text)
     options = EmuOptions(sabotage=(fault,))
     validity = run_trial(made, lower(made, "emu", 1), 1, tmp_path / "trial", options)["validity"]
     print(*validity["why"], sep="\n")
     assert not validity["valid"]
     red = [name for name in MUTATIONS[fault] if not _kept(validity, name)]
     assert red, validity["why"]
-
-
-TWO = "\n  cross: {role: rival, traffic: cbr, parameters: {rate: 20 packets/s, size: 400 B}}"
 
 
 def _kept(validity: dict[str, object], name: str) -> bool:
@@ -50,10 +58,6 @@ def _kept(validity: dict[str, object], name: str) -> bool:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may take the processor from root")
 def test_a_stolen_processor_is_found(tmp_path: Path) -> None:
-    import signal
-    import subprocess
-    import sys
-
     # Above the emulator's own class, on every core, half of the time: what a busy hypervisor does.
     thief = (
         "import os, time\n"
