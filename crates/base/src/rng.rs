@@ -54,11 +54,14 @@ mod tests {
         let mut b = Stream::named(1, "ftp", "jitter");
         let mut c = Stream::named(2, "ftp", "start");
         let firsts = [a.bits(), b.bits(), c.bits()];
-        assert_eq!(firsts, [
-            Stream::named(1, "ftp", "start").bits(),
-            Stream::named(1, "ftp", "jitter").bits(),
-            Stream::named(2, "ftp", "start").bits(),
-        ]);
+        assert_eq!(
+            firsts,
+            [
+                Stream::named(1, "ftp", "start").bits(),
+                Stream::named(1, "ftp", "jitter").bits(),
+                Stream::named(2, "ftp", "start").bits(),
+            ]
+        );
         assert!(firsts[0] != firsts[1] && firsts[0] != firsts[2] && firsts[1] != firsts[2]);
     }
 
