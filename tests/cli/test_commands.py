@@ -169,6 +169,27 @@ def test_a_folder_that_cannot_be_written_exits_4(cli: Cli, scenario: Path) -> No
     assert "cannot write" in ran.err and "--out" in ran.err
 
 
+def test_a_folder_that_nobody_can_make_exits_4(cli: Cli, scenario: Path) -> None:
+    ran = cli("run", str(scenario), "--out", "/proc/runs")
+    assert (ran.status, len(ran.err.splitlines())) == (4, 1)
+    assert "choose another folder with --out" in ran.err
+
+
+@pytest.mark.parametrize("file", ["packets.parquet", "events.parquet", "trial.json"])
+def test_a_damaged_record_is_named_left_out_and_run_again(cli: Cli, scenario: Path, file: str) -> None:
+    cli("run", str(scenario))
+    damaged = Path("runs/scenario=test%2Fcli/mode=sim/seed=1") / file
+    bytes_ = bytearray(damaged.read_bytes())
+    bytes_[len(bytes_) // 3] ^= 0xFF
+    damaged.write_bytes(bytes_)
+    told = cli("report", "runs")
+    assert told.status == 3
+    assert str(damaged) in told.err and "run the trial again" in told.err
+    assert len(told.err.splitlines()) == 1
+    assert "2 trials (1 there already)" in cli("run", str(scenario)).out
+    assert cli("report", "runs").status == 0
+
+
 def test_bugs_are_told_without_a_traceback(cli: Cli, scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import streamgauge.cli.running
 

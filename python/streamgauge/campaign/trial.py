@@ -66,7 +66,16 @@ class Outcome:
         }
 
 
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EIO)
+_DISK = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EIO,
+)
 
 
 @contextmanager
@@ -193,6 +202,10 @@ def reuse(job: Job, keep: Keep) -> Outcome | None:
         return None
     wanted = {"metrics": (), "events": ("events.parquet",), "packets": ("packets.parquet", "events.parquet")}
     if not all((job.directory / name).exists() for name in wanted[keep]):
+        return None
+    try:
+        Record.open(job.directory).verify()
+    except RecordError:
         return None
     as_run = job.scenario.in_mode(job.mode).normalised()
     if trial["scenario"] != as_run:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from streamgauge.errors import ScenarioError
+from streamgauge.errors import CannotRunError, RecordError, ScenarioError
 from streamgauge.scenario import Scenario, catalogue_ids, load, lower
 from streamgauge.scenario.words import in_words
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, Parameter, System
@@ -165,7 +165,18 @@ def doctor_command(way: str | None, as_json: bool) -> int:
 
 
 def report_command(directory: Path, out: Path | None) -> None:
-    """One page about a folder's trials."""
-    from streamgauge.report import write_report
+    """One page about a folder's trials. A damaged record is left out of every number, and is an error all the
+    same: RecordError, once the page is written."""
+    from streamgauge.report import build, load
 
-    print(write_report(directory, out or directory / "report.html"))
+    out = out or directory / "report.html"
+    trials = load(directory)
+    try:
+        print(build(trials, out), flush=True)
+    except OSError as error:
+        raise CannotRunError(
+            f"cannot write {out}: {error.strerror}; choose another file with --out."
+        ) from error
+    damaged = [trial.damage for trial in trials if trial.damage]
+    if damaged:
+        raise RecordError("\n".join(damaged))

@@ -51,9 +51,10 @@ def print_result(
     if alternatives is not None:
         _print_alternatives(console, alternatives)
     reused = sum(outcome.reused for outcome in result.outcomes)
-    again = f" ({reused} were there already)" if reused else ""
+    again = f" ({reused} there already)" if reused else ""
     took = f"{result.simulated_s:,.0f} s of traffic in {result.wall_s:.1f} s"
-    ran = f"{len(result.outcomes)} trials{again}, {took}"
+    total = len(result.outcomes)
+    ran = f"{total} trial{'' if total == 1 else 's'}{again}, {took}"
     _line(console, f"{ran}; records in {result.out}; 'streamgauge report {result.out}' draws them")
 
 

@@ -27,6 +27,8 @@ class LoadedTrial:
     provenance: Mapping[str, Any]
     metrics: TrialMetrics | None
     directory: Path | None = None
+    damage: str | None = None
+    """What is wrong with its files, if they are not what was written."""
 
     @property
     def scenario(self) -> str:
@@ -172,22 +174,41 @@ def load(directory: Path) -> list[LoadedTrial]:
 
 
 def load_trial(folder: Path) -> LoadedTrial:
-    """One trial, measured. One whose packets cannot be read is kept as invalid, with the reason."""
+    """One trial, measured. One whose record is not what was written is kept as invalid, with the reason.
+
+    Raises:
+        RecordError: if its trial.json cannot be read, which says whose trial it is.
+    """
     from streamgauge.campaign.stored import load_metrics
     from streamgauge.record import Record
 
-    header = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
+    header = _header(folder / "trial.json")
     provenance_file = folder / "provenance.json"
     provenance = json.loads(provenance_file.read_text(encoding="utf-8")) if provenance_file.exists() else {}
     try:
         scenario = header.get("scenario")
         measure = scenario.get("measure") or {} if isinstance(scenario, Mapping) else {}
-        metrics = load_metrics(folder, measure) or compute(Record.open(folder))
+        record = Record.open(folder)
+        # Kept metrics tell nothing about a record that was damaged since; a million rows take 0.1 s.
+        record.verify()
+        metrics = load_metrics(folder, measure) or compute(record)
     except (StreamGaugeError, OSError) as error:
         validity = {**(header.get("validity") or {}), "valid": False}
         validity["why"] = [*(validity.get("why") or []), str(error)]
-        return LoadedTrial({**header, "validity": validity}, provenance, None, folder)
+        return LoadedTrial({**header, "validity": validity}, provenance, None, folder, str(error))
     return LoadedTrial(header, provenance, metrics, folder)
+
+
+def _header(file: Path) -> dict[str, Any]:
+    try:
+        header = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(header, dict):
+            raise ValueError("not a JSON object")
+    except (OSError, ValueError) as error:
+        raise RecordError(
+            f"{file}: damaged ({error}); run the trial again, or remove its folder from the report."
+        ) from error
+    return header
 
 
 def gather(trials: Iterable[LoadedTrial], checks: Sequence[CheckResult] | None = None) -> list[Entry]:
