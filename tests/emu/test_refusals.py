@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from driving import CHECKOUT, Person
+from driving import Person
 from scenarios import FTP, rtsp, scenario
 
 
@@ -58,7 +58,7 @@ def test_no_user_namespaces(person: Person) -> None:
     file = person.scenario(scenario(FTP))
     script = f"""
         echo 0 > /proc/sys/user/max_user_namespaces
-        exec {CHECKOUT}/.venv/bin/python -m streamgauge run {file} --mode emu --way user --out {person.out}
+        exec {person.checkout}/.venv/bin/python -m streamgauge run {file} --mode emu --way user --out {person.out}
     """
     command = ["unshare", "--user", "--map-root-user", "sh", "-ec", script]
     if os.geteuid() == 0:
@@ -71,7 +71,7 @@ def test_no_user_namespaces(person: Person) -> None:
             "--clear-groups",
             *command,
         ]
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "python"), "HOME": str(person.home)}
+    environment = {**os.environ, "PYTHONPATH": str(person.checkout / "python"), "HOME": str(person.home)}
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment, cwd=person.home, timeout=60, check=False
     )
