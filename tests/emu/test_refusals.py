@@ -56,9 +56,10 @@ def test_no_user_namespaces(person: Person) -> None:
     if person.way == "root":
         pytest.skip("root's way needs none")
     file = person.scenario(scenario(FTP))
+    python = person.checkout / ".venv/bin/python"
     script = f"""
         echo 0 > /proc/sys/user/max_user_namespaces
-        exec {person.checkout}/.venv/bin/python -m streamgauge run {file} --mode emu --way user --out {person.out}
+        exec {python} -m streamgauge run {file} --mode emu --way user --out {person.out}
     """
     command = ["unshare", "--user", "--map-root-user", "sh", "-ec", script]
     if os.geteuid() == 0:
