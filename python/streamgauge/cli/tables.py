@@ -55,6 +55,8 @@ def print_result(
     took = f"{result.simulated_s:,.0f} s of traffic in {result.wall_s:.1f} s"
     total = len(result.outcomes)
     ran = f"{total} trial{'' if total == 1 else 's'}{again}, {took}"
+    if not total:  # interrupted before anything was kept
+        return
     _line(console, f"{ran}; records in {result.out}; 'streamgauge report {result.out}' draws them")
 
 
