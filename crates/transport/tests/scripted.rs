@@ -304,6 +304,29 @@ fn the_window_limits_what_is_outstanding() {
 }
 
 #[test]
+fn what_follows_a_closed_window_starts_with_a_fresh_timeout() {
+    // What the reopened window lets out is lost, all of it.
+    let script = |seen: &Seen| match (seen.segment.payload.is_empty(), seen.at) {
+        (false, now) if now == at(5010) => Verdict::Drop,
+        _ => Verdict::Deliver,
+    };
+    let client = Config { receive_window: u64::from(4 * MSS), ..reno() };
+    let mut pair = Pair::new(client, reno(), ms(10)).with_script(script);
+    pair.end(Client).reads = false;
+    pair.serve(10 * MSS);
+    pair.run_until(at(5000));
+    assert!(pair.tcp(Server).stats().rto > ms(1000), "the probes have backed off");
+    pair.end(Client).reads = true;
+    pair.run();
+    let sent: Vec<_> =
+        pair.data(Server).iter().filter(|s| s.segment.seq == 4 * MSS + 1).map(|s| s.at).collect();
+    let [first, again] = sent[..] else { panic!("{sent:?}") };
+    assert_eq!(first, at(5010));
+    // SRTT and the floor of 200 ms, as if nothing had been wrong: nothing was.
+    assert!((200..=300).contains(&((again - first).as_nanos() / 1_000_000)), "{sent:?}");
+}
+
+#[test]
 fn a_closed_window_is_probed_and_the_update_reopens_it() {
     let client = Config { receive_window: u64::from(4 * MSS), ..reno() };
     let mut pair = Pair::new(client, reno(), ms(10));

@@ -55,6 +55,10 @@ impl Rto {
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(32);
     }
+    /// The peer answered, which measured nothing: the next timeout is the measured one again.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 0;
+    }
     /// The timeout, backed off.
     pub fn timeout(&self) -> Duration {
         Duration::from_nanos(self.base.saturating_mul(1 << self.backoff).min(self.ceiling))

@@ -211,6 +211,11 @@ impl Sender {
         self.offer(ack, edge);
         if self.board.is_empty() {
             self.unanswered = 0;
+            let left = self.buffer.end().saturating_sub(self.next);
+            if self.edge.saturating_sub(self.next) >= self.full().min(left) {
+                // The window lets a segment out: what waits for it starts with a fresh timeout, as in Linux.
+                self.rto.end_backoff();
+            }
             return false;
         }
         let in_flight = self.pipe();
