@@ -113,6 +113,8 @@ def _print_check(console: Console, check: CheckResult) -> None:
     title = f" {escape(check.title)}." if check.title else ""
     head = f"{_MARK[check.verdict]} {check.scenario} {check.mode} [b]{check.id}[/b] ({check.origin}{strict}):"
     _line(console, f"{head}{title} {escape(check.why)}")
+    if check.differs:
+        _line(console, f"     {escape(check.differs)}")
 
 
 def _print_alternatives(console: Console, alternatives: Sequence[Alternative]) -> None:
