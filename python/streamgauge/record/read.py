@@ -66,6 +66,19 @@ class Record:
         return _read_json(self.directory / PROVENANCE)
 
     @cached_property
+    def codes(self) -> pl.DataFrame:
+        """`packets` with the codes that the file holds instead of names: cheaper, and what measuring needs.
+
+        `flow` is 65535 for what belongs to no flow.
+
+        Raises:
+            RecordError: if the packets were not kept, or the file is damaged.
+        """
+        path = self._kept(PACKETS)
+        _footer(path)
+        return _read_table(path)
+
+    @cached_property
     def packets(self) -> pl.DataFrame:
         """One row per packet per stage, in the order in which fates were decided.
 
@@ -100,8 +113,7 @@ class Record:
         Raises:
             RecordError: if the file is missing or damaged.
         """
-        footer = json.loads(_native.footer(path))
-        check_version(path, footer["schema"], KNOWN[PACKETS])
+        footer = _footer(path)
         legend = json.loads(footer["legend"])
         names: dict[str, list[str]] = {
             "flow": [*legend["flow"], OTHER],
@@ -163,8 +175,13 @@ def _read_table(path: Path) -> pl.DataFrame:
         raise _damaged(path, str(error)) from error
 
 
-def _check(path: Path, digest: object) -> None:
-    footer = json.loads(_native.footer(path))
+def _footer(path: Path) -> dict[str, Any]:
+    footer: dict[str, Any] = json.loads(_native.footer(path))
     check_version(path, footer["schema"], KNOWN[path.name])
+    return footer
+
+
+def _check(path: Path, digest: object) -> None:
+    footer = _footer(path)
     if footer["digest"] != digest:
         raise _damaged(path, f"its digest is {footer['digest']}, {TRIAL} says {digest}")
