@@ -52,6 +52,10 @@ class SyntheticRecord:
     packets: pl.DataFrame
     events: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVENTS))
 
+    @property
+    def codes(self) -> pl.DataFrame:
+        return self.packets
+
     def write(self, directory: Path) -> Path:
         """Writes it as a trial directory."""
         directory.mkdir(parents=True, exist_ok=True)

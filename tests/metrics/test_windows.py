@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 from streamgauge.errors import RecordError
 from streamgauge.metrics import METRICS, compute
@@ -45,24 +44,6 @@ def test_unknown_subjects_are_named() -> None:
     metrics = compute(record([], flows=["a"], duration_s=1.0))
     with pytest.raises(KeyError, match="no flow or stage 'b'; it has a, bottleneck"):
         metrics.value("throughput", "b")
-
-
-def test_codes_and_names_measure_alike() -> None:
-    """A record's codes may come as integers or as names in the legend's order."""
-    made = record(constant(0, 150, 0, 5) + constant(1, 90, 1, 4), flows=["a", "b"], duration_s=5.0)
-    plain = compute(made).to_json()
-    legend = {
-        "flow": ["a", "b", "other"], "dir": ["down", "up"], "fate": ["delivered", "dropped", "held"],
-        "stage": ["entry", "bottleneck", "delay", "up.delay"],
-        "cause": ["none", "queue_full", "random_loss", "aqm"],
-        "kind": ["media", "ack", "rtcp", "signalling", "probe", "cross", "other"],
-    }  # fmt: skip
-    made.packets = made.packets.with_columns(
-        pl.col(name).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
-        for name, names in legend.items()
-    )
-    assert compute(made).to_json() == plain
-    assert plain["flows"]["a"]["lost_packets"] > 0
 
 
 def test_every_named_metric_can_be_measured() -> None:

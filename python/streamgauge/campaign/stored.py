@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.metrics.frame import FlowInfo, Grid, StageInfo
+from streamgauge.metrics.frame import FlowInfo, StageInfo
+from streamgauge.metrics.grid import Grid
 from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
 
 __all__ = ["SCHEMA", "load_metrics", "save_metrics"]

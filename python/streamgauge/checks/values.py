@@ -9,7 +9,7 @@ import numpy as np
 from streamgauge.checks.syntax import Binary, Call, Negative, Quantity, Reference, Term
 from streamgauge.checks.typing import ACROSS_TIME
 from streamgauge.metrics.fairness import jain
-from streamgauge.metrics.frame import Floats
+from streamgauge.metrics.grid import Floats
 from streamgauge.metrics.result import TrialMetrics
 
 Repetition = Mapping[str, TrialMetrics]

@@ -6,24 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from streamgauge.metrics import delay, queueing, rates
-from streamgauge.metrics.delay import Samples
 from streamgauge.metrics.fairness import jain, jain_series
-from streamgauge.metrics.frame import (
-    DROPPED,
-    SECOND_NS,
-    UP,
-    Floats,
-    FlowInfo,
-    Layer,
-    RecordLike,
-    StageInfo,
-    Trial,
-    of,
-    prepare,
-)
+from streamgauge.metrics.frame import DOWN, DROPPED, UP, Layer, RecordLike, StageInfo, Trial, prepare
+from streamgauge.metrics.grid import SECOND_NS, Floats
+from streamgauge.metrics.passage import Samples
+from streamgauge.metrics.queueing import Crossing
 from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
 from streamgauge.metrics.runs import run_lengths
 
@@ -44,8 +33,10 @@ def compute(record: RecordLike, scenario: Any = None, *, layer: Layer | None = N
         scenario = scenario.model_dump(mode="json")
     trial = prepare(record, scenario, layer)
     header = record.trial
-    flows = {flow.name: _flow(trial, flow) for flow in trial.flows}
-    stages = {stage.label: _stage(trial, stage) for stage in trial.stages if stage.is_bottleneck}
+    bottlenecks = [stage for stage in trial.stages if stage.is_bottleneck]
+    crossings = {stage.id: queueing.crossing(trial, stage) for stage in bottlenecks}
+    flows = _flows(trial, crossings)
+    stages = {stage.label: _stage(trial, stage, crossings[stage.id]) for stage in bottlenecks}
     sharers = [name for name, flow in flows.items() if not flow.info.is_ping]
     validity = header.get("validity") or {}
     name = header.get("scenario", {})
@@ -65,22 +56,57 @@ def compute(record: RecordLike, scenario: Any = None, *, layer: Layer | None = N
     )
 
 
-def _flow(trial: Trial, info: FlowInfo) -> FlowMetrics:
-    grid, flow = trial.grid, info.id
-    widths = grid.widths_s
-    sent, received = rates.sent_bits(trial, flow), rates.received_bits(trial, flow)
-    lost, good = rates.lost_bits(trial, flow), rates.good_bits(trial, flow)
-    sent_packets, received_packets = rates.sent_packets(trial, flow), rates.received_packets(trial, flow)
-    rtt, rtt_source = delay.round_trip(trial, flow, info.name)
-    series = {
+def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMetrics]:
+    """Every flow's metrics: counted for all flows at once, [flow, sample], of which each takes its row."""
+    widths = trial.grid.widths_s
+    counts = _counts(trial)
+    path_delay = delay.one_way(trial)
+    rtts = delay.round_trips(trial, path_delay)
+    scalars = _scalars(trial)
+    bottleneck = trial.bottleneck()
+    found = {}
+    for row, info in enumerate(trial.flows):
+        series = _series({name: count[row] for name, count in counts.items()}, widths)
+        series["path_delay"] = _mean(path_delay.of(row))
+        rtt, rtt_source = rtts[row]
+        if rtt_source is not None:
+            series["rtt"] = _mean(rtt)
+        if bottleneck is not None:
+            passed = crossings[bottleneck.id]
+            offered, achieved = passed.offered_bits[row], passed.achieved_bits[row]
+            series |= _crossing_series(offered, achieved, passed.delay.of(row), widths)
+        found[info.name] = FlowMetrics(series, scalars[row], info=info, rtt_source=rtt_source)
+    return found
+
+
+def _counts(trial: Trial) -> dict[str, Floats]:
+    """Bits and packets, [flow, sample]."""
+    return {
+        "sent": rates.sent_bits(trial),
+        "received": rates.received_bits(trial),
+        "lost": rates.lost_bits(trial),
+        "good": rates.good_bits(trial),
+        "repeated": rates.repeated_bits(trial),
+        "up": rates.sent_bits(trial, UP),
+        "sent_packets": rates.sent_packets(trial),
+        "received_packets": rates.received_packets(trial),
+        "lost_packets": rates.lost_packets(trial),
+    }
+
+
+def _series(counts: Mapping[str, Floats], widths: Floats) -> dict[str, Series]:
+    """A flow's metrics over time that are counts, over the samples' lengths or over other counts."""
+    sent, received, lost = counts["sent"], counts["received"], counts["lost"]
+    sent_packets, received_packets = counts["sent_packets"], counts["received_packets"]
+    return {
         "throughput": Series(sent, widths),
         "sender_rate": Series(sent, widths),
         "receiver_rate": Series(received, widths),
-        "goodput": Series(good, widths),
+        "goodput": Series(counts["good"], widths),
         "loss_rate": Series(lost, widths),
         "loss": Series(lost, sent),
         "gap": Series(sent - received, sent),
-        "retransmitted": Series(rates.repeated_bits(trial, flow), sent),
+        "retransmitted": Series(counts["repeated"], sent),
         "packet_rate": Series(sent_packets, widths),
         "receiver_packet_rate": Series(received_packets, widths),
         "packet_size": Series(sent, sent_packets),
@@ -89,67 +115,60 @@ def _flow(trial: Trial, info: FlowInfo) -> FlowMetrics:
         "lost": Series(lost),
         "sent_packets": Series(sent_packets),
         "received_packets": Series(received_packets),
-        "lost_packets": Series(rates.lost_packets(trial, flow)),
-        "up_throughput": Series(rates.sent_bits(trial, flow, UP), widths),
-        "path_delay": _mean(delay.observe(grid, *delay.one_way(trial, flow))),
+        "lost_packets": Series(counts["lost_packets"]),
+        "up_throughput": Series(counts["up"], widths),
     }
-    if rtt_source is not None:
-        series["rtt"] = _mean(rtt)
-    bottleneck = trial.bottleneck()
-    if bottleneck is not None:
-        series |= _crossing(trial, bottleneck, flow)
-    offered = of(trial.offered, flow)
-    runs = run_lengths(_losses(trial, offered, of(trial.dropped, flow)))
-    scalars = {
-        "good_run": runs.good_packets,
-        "bad_run": runs.bad_packets,
-        "start": offered.item(0, "t_in") / SECOND_NS if offered.height else None,
-    }
-    return FlowMetrics(series, scalars, info=info, rtt_source=rtt_source)
 
 
-def _stage(trial: Trial, stage: StageInfo) -> StageMetrics:
-    bits, packets = queueing.queue_depth(trial, stage)
+def _scalars(trial: Trial) -> list[dict[str, float | None]]:
+    """Of each flow, what is a number of the window or the trial alone.
+
+    Runs are of its packets in the order it sent them in the window, lost if dropped anywhere on the way.
+    """
+    offered = trial.offered[DOWN]
+    found = offered.find(trial.dropped[DOWN])
+    lost = np.zeros(len(offered), dtype=np.bool_)
+    lost[found[found != -1]] = True
+    window = offered.window
+    scalars: list[dict[str, float | None]] = []
+    for row in range(len(trial.flows)):
+        sent = offered.of(row)
+        runs = run_lengths(lost[sent[(sent >= window.start) & (sent < window.stop)]])
+        start = float(offered.times_ns[sent[0]]) / SECOND_NS if len(sent) else None
+        scalars.append({"good_run": runs.good_packets, "bad_run": runs.bad_packets, "start": start})
+    return scalars
+
+
+def _stage(trial: Trial, stage: StageInfo, passed: Crossing) -> StageMetrics:
+    """A bottleneck's metrics, over all that crossed it."""
+    bits, packets = queueing.queue_depth(trial.grid, stage, passed.arrivals)
     widths = trial.grid.widths_s
-    series = _crossing(trial, stage, None) | {
+    offered, achieved = passed.offered_bits.sum(axis=0), passed.achieved_bits.sum(axis=0)
+    series = _crossing_series(offered, achieved, passed.delay.together(), widths) | {
         "queue": Series(bits.mean * widths, widths, bits.low, bits.high),
         "queue_packets": Series(packets.mean * widths, widths, packets.low, packets.high),
     }
-    begin, end = trial.grid.edges_ns[trial.grid.first], trial.grid.edges_ns[trial.grid.last]
-    rows = queueing.at(trial, stage).filter(pl.col("t_in").is_between(begin, end, closed="left"))
-    runs = run_lengths((rows.sort("t_in", maintain_order=True)["fate"] == DROPPED).to_numpy())
+    runs = run_lengths(passed.arrivals["fate"][passed.arrivals.window] == DROPPED)
     scalars = {
         "good_run": runs.good_packets,
         "bad_run": runs.bad_packets,
-        "full_queue_delay": queueing.full_queue_delay_s(dict(stage.settings)),
+        "full_queue_delay": queueing.full_queue_delay_s(stage.settings),
     }
     return StageMetrics(series, scalars, info=stage)
 
 
-def _crossing(trial: Trial, stage: StageInfo, flow: int | None) -> dict[str, Series]:
+def _crossing_series(offered: Floats, achieved: Floats, waited: Samples, widths: Floats) -> dict[str, Series]:
     """M23 and M33 at a bottleneck, of one flow or of all."""
-    widths = trial.grid.widths_s
-    offered = queueing.offered_bits(trial, stage, flow)
-    achieved = queueing.achieved_bits(trial, stage, flow)
     return {
         "offered": Series(offered, widths),
         "achieved": Series(achieved, widths),
         "achieved_share": Series(achieved, offered),
-        "queue_delay": _mean(queueing.queue_delays(trial, stage, flow)),
+        "queue_delay": _mean(waited),
     }
 
 
 def _mean(samples: Samples) -> Series:
     return Series(samples.total, samples.count, samples.low, samples.high)
-
-
-def _losses(
-    trial: Trial, offered: pl.DataFrame, dropped: pl.DataFrame
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which of a flow's packets, in the order it sent them in the window, were dropped on the way."""
-    begin, end = trial.grid.edges_ns[trial.grid.first], trial.grid.edges_ns[trial.grid.last]
-    inside = offered.filter(pl.col("t_in").is_between(begin, end, closed="left"))
-    return inside["pkt"].is_in(dropped["pkt"].implode()).to_numpy()
 
 
 def _net(flow: FlowMetrics) -> Floats:

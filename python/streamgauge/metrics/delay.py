@@ -2,96 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from streamgauge.metrics.frame import DOWN, PROBE, SECOND_NS, UP, Floats, Grid, Ints, Trial, column, of
+from streamgauge.metrics.frame import DOWN, PROBE, UP, Trial
+from streamgauge.metrics.grid import SECOND_NS, Ints
+from streamgauge.metrics.passage import HIDDEN, NEVER, Instants, Passage, Samples
 
 
-@dataclass(frozen=True)
-class Samples:
-    """A quantity observed at instants, per sample of the grid: sum, count, least and most (NaN if none)."""
+def one_way(trial: Trial, direction: int = DOWN) -> Samples:
+    """One-way path delay: last stage's departure less first stage's arrival, in s, at the departure.
 
-    total: Floats
-    count: Floats
-    low: Floats
-    high: Floats
-
-
-def observe(grid: Grid, times_ns: Ints, values: Floats) -> Samples:
-    """Gathers observations into the grid's samples."""
-    where = grid.place(times_ns)
-    inside = where >= 0
-    where, values = where[inside], values[inside]
-    low, high = np.full(len(grid), np.inf), np.full(len(grid), -np.inf)
-    np.minimum.at(low, where, values)
-    np.maximum.at(high, where, values)
-    count = np.bincount(where, minlength=len(grid)).astype(np.float64)
-    total = np.bincount(where, weights=values, minlength=len(grid)).astype(np.float64)
-    return Samples(total, count, np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan))
-
-
-def one_way(trial: Trial, flow: int, direction: int = DOWN) -> tuple[Ints, Floats]:
-    """One-way path delay: last stage's departure less first stage's arrival, in s, at the departure (ns).
-
-    Every delivered packet of the flow; hosts' own time is not in it.
+    Every delivered packet of every flow; hosts' own time is not in it.
     """
-    rows = of(trial.delivered, flow, direction).join(
-        of(trial.offered, flow, direction).select("pkt", pl.col("t_in").alias("entered")),
-        on="pkt",
-        maintain_order="left",
-    )
-    times = column(rows, "t_out")
-    return times, (times - column(rows, "entered")) / SECOND_NS
+    offered, delivered = trial.offered[direction], trial.delivered[direction]
+    entries = trial.entries[direction]
+    known = entries != -1
+    delay = np.zeros(len(delivered))
+    delay[known] = (delivered.times_ns[known] - offered.times_ns[entries[known]]) / SECOND_NS
+    return delivered.observe(delay, known)
 
 
-def probe_rtt(trial: Trial, flow: int) -> tuple[Ints, Floats]:
-    """M10: round-trip time of ICMP echo, in s, at the time of the request (ns).
+def probe_rtt(trial: Trial) -> Samples:
+    """M10: round-trip time of ICMP echo, in s, at the time of the request.
 
     A request (down) is matched with the reply (up) of the same sequence number that follows it; RTT is the
     reply's departure from the path less the request's arrival (ping from monitor to sink: Hessler and Welzl,
     section 2). Requests without a reply are left out.
     """
-    probes = pl.col("kind") == PROBE
-    requests = of(trial.offered, flow, DOWN).filter(probes).select("seq", sent=pl.col("t_in"))
-    replies = of(trial.delivered, flow, UP).filter(probes).select("seq", back=pl.col("t_out"))
-    matched = requests.drop_nulls("seq").join_asof(
-        replies.drop_nulls("seq").sort("back"),
-        left_on="sent",
-        right_on="back",
-        by="seq",
-        strategy="forward",
-        check_sortedness=False,
-    )
-    matched = matched.drop_nulls("back")
-    sent = column(matched, "sent")
-    return sent, (column(matched, "back") - sent) / SECOND_NS
+    sent, request = _probes(trial.offered[DOWN])
+    back = _answered(sent, request, *_probes(trial.delivered[UP]))
+    requests = Instants(trial.grid, len(trial.flows), sent, request >> 32)
+    return requests.observe((back - sent) / SECOND_NS, back != NEVER)
+
+
+def _probes(passage: Passage) -> tuple[Ints, Ints]:
+    """When echo packets passed (ns), and what a request has in common with its reply: flow and number."""
+    chosen = (passage["kind"] == PROBE) & (passage["seq"] != HIDDEN)
+    return passage.times_ns[chosen], (passage.flow[chosen] << 32) | passage["seq"][chosen]
+
+
+def _answered(sent: Ints, request: Ints, back: Ints, reply: Ints) -> Ints:
+    """For each request the time of the first reply to it from then on; `NEVER` if there is none."""
+    times, echo = np.concatenate([sent, back]), np.concatenate([request, reply])
+    is_reply = np.arange(len(times)) >= len(sent)
+    order = np.lexsort((is_reply, times, echo))
+    times, echo, is_reply = times[order], echo[order], is_reply[order]
+    # From the end, each place learns of the next reply after it.
+    last = len(order) - 1
+    following = np.minimum.accumulate(np.where(is_reply, np.arange(len(order)), last)[::-1])[::-1]
+    found = is_reply[following] & (echo[following] == echo)
+    answered = np.empty(len(order), dtype=np.int64)
+    answered[order] = np.where(found, times[following], NEVER)
+    return answered[: len(sent)]
+
+
+def reported_rtt(trial: Trial) -> Samples:
+    """M10 as the flows' own machines reported it: events named ``rtt``, in s."""
+    said = trial.events.filter((pl.col("name") == "rtt") & pl.col("value").is_not_null())
+    times = said["time"].to_numpy().astype(np.int64)
+    values = said["value"].to_numpy() * np.where((said["unit"] == "ms").to_numpy(), 1e-3, 1.0)
+    rows = {flow.name: row for row, flow in enumerate(trial.flows)}
+    flow = np.array([rows.get(name, len(trial.flows)) for name in said["flow"]], dtype=np.int64)
+    order = np.argsort(times, kind="stable")
+    instants = Instants(trial.grid, len(trial.flows), times[order], flow[order])
+    return instants.observe(values[order])
 
 
 Source = Literal["probe", "event", "path"]
 
 
-def round_trip(trial: Trial, flow: int, name: str) -> tuple[Samples, Source | None]:
-    """M10 of a flow, per sample, in s, with where it comes from.
+def round_trips(trial: Trial, down: Samples) -> list[tuple[Samples, Source | None]]:
+    """M10 of each flow, per sample, in s, with where it comes from; `down` is `one_way` of the trial.
 
     ``probe``: its echo packets in the record; ``event``: what its machine reported as ``rtt``; ``path``: for
     a flow with packets both ways, its mean delay down plus its mean delay up in each sample, weighted by the
     packets down (the network's part of the RTT; hosts' time is not in it). None if it has none of these.
     """
-    times, values = probe_rtt(trial, flow)
-    if len(values):
-        return observe(trial.grid, times, values), "probe"
-    reported = trial.events.filter(
-        (pl.col("flow").cast(pl.String) == name) & (pl.col("name") == "rtt") & pl.col("value").is_not_null()
-    )
-    if reported.height:
-        scale = np.where((reported["unit"] == "ms").to_numpy(), 1e-3, 1.0)
-        return observe(trial.grid, column(reported, "time"), reported["value"].to_numpy() * scale), "event"
-    down = observe(trial.grid, *one_way(trial, flow, DOWN))
-    up = observe(trial.grid, *one_way(trial, flow, UP))
+    probes, reported, up = probe_rtt(trial), reported_rtt(trial), one_way(trial, UP)
+    return [
+        _best(probes.of(flow), reported.of(flow), down.of(flow), up.of(flow))
+        for flow in range(len(trial.flows))
+    ]
+
+
+def _best(probes: Samples, reported: Samples, down: Samples, up: Samples) -> tuple[Samples, Source | None]:
+    if probes.count.any():
+        return probes, "probe"
+    if reported.count.any():
+        return reported, "event"
     if not down.count.any() or not up.count.any():
         return down, None
     # Reports and acknowledgements may be rare: a sample without any takes the mean way back.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamgauge.metrics.frame import Floats
+from streamgauge.metrics.grid import Floats
 
 
 def jain(rates: Sequence[float] | Floats) -> float:

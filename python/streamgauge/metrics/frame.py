@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from streamgauge.errors import RecordError
-from streamgauge.metrics.dimension import TIME, UNITS
+from streamgauge.metrics.grid import Grid, Ints, Mask, grid_of
+from streamgauge.metrics.passage import HIDDEN, NEVER, Passage
 
-Floats = npt.NDArray[np.floating[Any]]
-Ints = npt.NDArray[np.int64]
 Layer = Literal["ethernet", "ip", "payload"]
 LAYER_COLUMN: dict[Layer, str] = {"ethernet": "wire_bytes", "ip": "ip_bytes", "payload": "payload_bytes"}
 
@@ -24,9 +21,6 @@ DOWN, UP = 0, 1
 DELIVERED, DROPPED, HELD = 0, 1, 2
 PROBE = 4
 RETRANSMIT = 1
-SECOND_NS = 1e9
-DEFAULT_SAMPLE_S = 0.5
-"""De Cicco et al. average over 0.5 s."""
 
 
 class RecordLike(Protocol):
@@ -35,92 +29,9 @@ class RecordLike(Protocol):
     @property
     def trial(self) -> dict[str, Any]: ...
     @property
-    def packets(self) -> pl.DataFrame: ...
+    def codes(self) -> pl.DataFrame: ...
     @property
     def events(self) -> pl.DataFrame: ...
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Samples from the trial's begin to its end.
-
-    `edges_ns` are the samples' bounds, ascending; those of the measurement window are among them, so that
-    sums over samples `first` to `last` (exclusive) are exactly sums over the window.
-    """
-
-    edges_ns: Ints
-    first: int
-    last: int
-    sample_s: float
-
-    @property
-    def begin_s(self) -> float:
-        """The window's begin."""
-        return float(self.edges_ns[self.first]) / SECOND_NS
-
-    @property
-    def end_s(self) -> float:
-        """The window's end, itself outside."""
-        return float(self.edges_ns[self.last]) / SECOND_NS
-
-    @property
-    def starts_s(self) -> Floats:
-        """Begin of each sample."""
-        return self.edges_ns[:-1] / SECOND_NS
-
-    @property
-    def widths_s(self) -> Floats:
-        """Length of each sample."""
-        return np.diff(self.edges_ns) / SECOND_NS
-
-    def __len__(self) -> int:
-        return len(self.edges_ns) - 1
-
-    def slice(self, begin_s: float | None = None, end_s: float | None = None) -> slice:
-        """The samples of a stretch of time, its bounds rounded to the nearest edges; None is the window's.
-
-        Raises:
-            ValueError: if no sample lies in it.
-        """
-        edges_s = self.edges_ns / SECOND_NS
-        first = self.first if begin_s is None else int(np.abs(edges_s - begin_s).argmin())
-        last = self.last if end_s is None else int(np.abs(edges_s - end_s).argmin())
-        if last <= first:
-            low = self.begin_s if begin_s is None else begin_s
-            high = self.end_s if end_s is None else end_s
-            raise ValueError(
-                f"{low:g} s to {high:g} s holds no sample: the trial lasts {edges_s[-1]:g} s and a sample "
-                f"{self.sample_s:g} s"
-            )
-        return slice(first, last)
-
-    def place(self, times_ns: Ints) -> Ints:
-        """The sample of each time; times outside the trial get -1."""
-        found = np.searchsorted(self.edges_ns, times_ns, side="right") - 1
-        return np.where((found < 0) | (found >= len(self)), -1, found).astype(np.int64)
-
-    def total(self, times_ns: Ints, weights: npt.NDArray[Any] | None = None) -> Floats:
-        """Sum of `weights` (or the count) per sample."""
-        where = self.place(times_ns)
-        inside = where >= 0
-        chosen = None if weights is None else weights[inside]
-        return np.bincount(where[inside], weights=chosen, minlength=len(self)).astype(np.float64)
-
-
-class Rows:
-    """Rows cut once by two columns, so that many flows cost no more than their own rows."""
-
-    def __init__(self, frame: pl.DataFrame, by: tuple[str, str] = ("flow", "dir")) -> None:
-        self.frame = frame
-        self._by = by
-
-    @cached_property
-    def _parts(self) -> dict[tuple[Any, ...], pl.DataFrame]:
-        return self.frame.partition_by(list(self._by), as_dict=True, maintain_order=True)
-
-    def part(self, *values: int) -> pl.DataFrame:
-        """The rows with these values, in their order; none is no rows."""
-        return self._parts.get(values, self.frame.clear())
 
 
 @dataclass(frozen=True)
@@ -154,13 +65,13 @@ class FlowInfo:
 
 @dataclass(frozen=True)
 class Trial:
-    """A record made ready. Frames keep the record's columns, with codes as integers.
+    """A record made ready. Flows go by their place in `flows`.
+
+    Each pair is (down, up), without the copies that the path made:
 
     - `offered`: each packet where it enters its direction; router-entry flows enter at the bottleneck.
     - `delivered`: each packet where it leaves the last stage of its direction.
     - `dropped`: each packet where a stage dropped it.
-
-    Copies that the path made are in `packets` alone.
     """
 
     grid: Grid
@@ -168,13 +79,19 @@ class Trial:
     duration_s: float
     flows: tuple[FlowInfo, ...]
     stages: tuple[StageInfo, ...]
-    packets: pl.DataFrame
+    table: Mapping[str, Ints]
+    """Columns of `packets.parquet`, every row, codes as integers. `flow` is the place in `flows`, or their
+    number for what belongs to none; `t_out` may be `NEVER`, `seq` may be `HIDDEN`."""
     events: pl.DataFrame
-    offered: Rows
-    delivered: Rows
-    dropped: Rows
-    at_stages: Rows
-    """Every row, by stage and flow."""
+    offered: tuple[Passage, Passage]
+    delivered: tuple[Passage, Passage]
+    dropped: tuple[Passage, Passage]
+
+    @cached_property
+    def entries(self) -> tuple[Ints, Ints]:
+        """For each packet of `delivered` its place in `offered`, -1 if it is not there."""
+        down, up = (self.offered[way].find(self.delivered[way]) for way in (DOWN, UP))
+        return down, up
 
     def bottleneck(self, direction: int = DOWN) -> StageInfo | None:
         """The first bottleneck of a direction."""
@@ -186,15 +103,9 @@ class Trial:
         """The column that counts bytes at the chosen layer."""
         return LAYER_COLUMN[self.layer]
 
-
-def of(rows: Rows, flow: int, direction: int = DOWN) -> pl.DataFrame:
-    """The rows of one flow in one direction."""
-    return rows.part(flow, direction)
-
-
-def column(frame: pl.DataFrame, name: str) -> Ints:
-    """An integer column without nulls as int64."""
-    return frame[name].cast(pl.Int64).to_numpy()
+    def passage(self, rows: Mask, *, at: str) -> Passage:
+        """Some rows by their time in the column `at`."""
+        return Passage(self.grid, len(self.flows), self.table, rows, at=at)
 
 
 def prepare(
@@ -212,87 +123,73 @@ def prepare(
     chosen = layer or measure.get("layer") or "ip"
     if chosen not in LAYER_COLUMN:
         raise RecordError(f"measure.layer is {chosen!r}; it must be one of {', '.join(LAYER_COLUMN)}.")
-    packets = _codes(record.packets)
-    ours = pl.col("copy") == 0
-    stages = _stages(trial)
-    last = {way: max((s.id for s in stages if s.direction == way), default=-1) for way in (DOWN, UP)}
-    entry = packets.group_by("flow", "dir").agg(pl.col("stage").min().alias("entry"))
-    offered = packets.filter(ours).join(entry, on=["flow", "dir"]).filter(pl.col("stage") == pl.col("entry"))
-    leaving = ((pl.col("dir") == DOWN) & (pl.col("stage") == last[DOWN])) | (
-        (pl.col("dir") == UP) & (pl.col("stage") == last[UP])
-    )
+    grid = grid_of(measure, duration_s)
+    flows, stages = _flows(trial), _stages(trial)
+    table = _table(record.codes, flows)
+
+    def both(rows: Mask, at: str) -> tuple[Passage, Passage]:
+        rows = rows & ours
+        down, up = (
+            Passage(grid, len(flows), table, rows & (table["dir"] == way), at=at) for way in (DOWN, UP)
+        )
+        return down, up
+
+    ours = (table["copy"] == 0) & (table["flow"] < len(flows))
     return Trial(
-        grid=_grid(measure, duration_s),
+        grid=grid,
         layer=chosen,
         duration_s=duration_s,
-        flows=_flows(trial),
+        flows=flows,
         stages=stages,
-        packets=packets,
+        table=table,
         events=record.events,
-        offered=Rows(offered.sort("t_in", maintain_order=True)),
-        delivered=Rows(
-            packets.filter(ours & leaving & pl.col("t_out").is_not_null()).sort("t_out", maintain_order=True)
-        ),
-        dropped=Rows(packets.filter(ours & (pl.col("fate") == DROPPED)).sort("t_in", maintain_order=True)),
-        at_stages=Rows(packets, ("stage", "flow")),
+        offered=both(table["stage"] == _entry_stage(table, len(flows)), "t_in"),
+        delivered=both((table["stage"] == _last_stage(table, stages)) & (table["t_out"] != NEVER), "t_out"),
+        dropped=both(table["fate"] == DROPPED, "t_in"),
     )
 
 
-def seconds(value: Any) -> float:
-    """A time as a scenario may hold it: seconds as a number, text with a unit, or a quantity object.
-
-    Raises:
-        RecordError: if it is none of these.
-    """
-    if isinstance(value, int | float):
-        return float(value)
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([A-Za-zµ]*)\s*", value)
-        if match and UNITS.get(match.group(2) or "s", (0, None))[1] == TIME:
-            return float(match.group(1)) * UNITS[match.group(2) or "s"][0]
-    for name in ("s", "seconds"):
-        found = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-        if isinstance(found, int | float):
-            return float(found)
-    raise RecordError(f"{value!r} is not a time; write it with a unit, such as `0.5 s`.")
+def _entry_stage(table: Mapping[str, Ints], flows: int) -> Ints:
+    """For each row the first stage that its flow meets in its direction."""
+    way = 2 * table["flow"] + table["dir"]
+    first = np.full(2 * (flows + 1), np.iinfo(np.int64).max)
+    np.minimum.at(first, way, table["stage"])
+    entry: Ints = first[way]
+    return entry
 
 
-def _grid(measure: Mapping[str, Any], duration_s: float) -> Grid:
-    sample_s = seconds(measure.get("sample") or DEFAULT_SAMPLE_S)
-    window = measure.get("window") or (0.0, duration_s)
-    begin_s, end_s = seconds(window[0]), min(seconds(window[1]), duration_s)
-    if not 0 <= begin_s < end_s or sample_s <= 0:
-        raise RecordError(
-            f"measure.window [{begin_s:g} s, {end_s:g} s] with samples of {sample_s:g} s does not fit "
-            f"a trial that lasted {duration_s:g} s; choose a window inside it."
-        )
-    duration = round(duration_s * SECOND_NS)
-    step = max(1, round(sample_s * SECOND_NS))
-    begin, end = round(begin_s * SECOND_NS), round(end_s * SECOND_NS)
-    # Samples are aligned with the window's begin, so that a whole number of them fills a round window.
-    edges = np.arange(begin % step, duration + 1, step, dtype=np.int64)
-    edges = np.unique(np.concatenate([edges, np.array([0, begin, end, duration], dtype=np.int64)]))
-    first, last = np.searchsorted(edges, [begin, end])
-    return Grid(edges, int(first), int(last), sample_s)
+def _last_stage(table: Mapping[str, Ints], stages: tuple[StageInfo, ...]) -> Ints:
+    """For each row the last stage of its direction."""
+    last = [max((s.id for s in stages if s.direction == way), default=-1) for way in (DOWN, UP)]
+    leaving: Ints = np.array(last)[table["dir"]]
+    return leaving
 
 
 _COLUMNS = (
-    "pkt", "copy", "flow", "dir", "stage", "kind", "t_in", "t_out", "fate", "cause", "wire_bytes", "ip_bytes",
-    "payload_bytes", "seq", "flags", "queue_bytes", "queue_packets",
+    "pkt", "copy", "flow", "dir", "stage", "kind", "t_in", "t_out", "fate", "wire_bytes", "ip_bytes",
+    "payload_bytes", "seq", "flags",
 )  # fmt: skip
-_CODED = ("flow", "dir", "stage", "kind", "fate", "cause")
+_ABSENT = {"t_out": NEVER, "seq": HIDDEN}
 
 
-def _codes(packets: pl.DataFrame) -> pl.DataFrame:
+def _table(packets: pl.DataFrame, flows: tuple[FlowInfo, ...]) -> dict[str, Ints]:
     missing = [name for name in _COLUMNS if name not in packets.columns]
     if missing:
         raise RecordError(f"packets.parquet lacks {', '.join(missing)}; run the trial again.")
-    # A pl.Enum's physical value is its place in the legend: the code that the file holds.
-    return packets.select(_COLUMNS).with_columns(
-        pl.col(name).to_physical().cast(pl.Int64)
-        for name in _CODED
-        if packets.schema[name] in (pl.Enum, pl.Categorical)
-    )
+    table = {name: _integers(packets[name], _ABSENT.get(name, 0)) for name in _COLUMNS}
+    # A flow's code has 16 bits.
+    row = np.full(1 << 16, len(flows))
+    row[[flow.id for flow in flows]] = np.arange(len(flows))
+    table["flow"] = row[table["flow"]]
+    if (table["dir"] > UP).any():
+        raise RecordError("packets.parquet holds packets that go neither down nor up; run the trial again.")
+    return table
+
+
+def _integers(column: pl.Series, absent: int) -> Ints:
+    if column.null_count():
+        column = column.cast(pl.Int64).fill_null(absent)
+    return column.to_numpy().astype(np.int64, copy=False)
 
 
 def _stages(trial: Mapping[str, Any]) -> tuple[StageInfo, ...]:

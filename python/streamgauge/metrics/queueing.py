@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from streamgauge.metrics.delay import Samples, observe
-from streamgauge.metrics.frame import DROPPED, SECOND_NS, Floats, Grid, Ints, StageInfo, Trial, column
-
-
-def offered_bits(trial: Trial, stage: StageInfo, flow: int | None = None) -> Floats:
-    """M23 offered load, as counts: bits that arrived at the bottleneck, of one flow or of all.
-
-    Chung et al. capture before and after the router. The trial's layer; every copy counts.
-    """
-    rows = at(trial, stage, flow)
-    return trial.grid.total(column(rows, "t_in"), 8 * column(rows, trial.bytes_column))
+from streamgauge.metrics.frame import DROPPED, StageInfo, Trial
+from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints
+from streamgauge.metrics.passage import NEVER, Passage, Samples
 
 
-def achieved_bits(trial: Trial, stage: StageInfo, flow: int | None = None) -> Floats:
-    """M23 achieved rate, as counts: bits that left the bottleneck. The trial's layer."""
-    rows = at(trial, stage, flow).drop_nulls("t_out")
-    return trial.grid.total(column(rows, "t_out"), 8 * column(rows, trial.bytes_column))
+@dataclass(frozen=True)
+class Crossing:
+    """What passed a bottleneck, every copy of every packet, [flow, sample]."""
 
-
-def queue_delays(trial: Trial, stage: StageInfo, flow: int | None = None) -> Samples:
+    arrivals: Passage
+    offered_bits: Floats
+    """M23 offered load, as counts: bits that arrived (Chung et al. capture before and after the router)."""
+    achieved_bits: Floats
+    """M23 achieved rate, as counts: bits that left."""
+    delay: Samples
     """M33 queueing delay, measured, in s: how long each packet stayed in the stage, its own transmission
     included, placed at its arrival. Packets that were dropped or held are left out."""
-    rows = at(trial, stage, flow).drop_nulls("t_out")
-    arrived = column(rows, "t_in")
-    return observe(trial.grid, arrived, (column(rows, "t_out") - arrived) / SECOND_NS)
+
+
+def crossing(trial: Trial, stage: StageInfo) -> Crossing:
+    """M23 and M33 at a bottleneck. Bits are those of the trial's layer."""
+    here = trial.table["stage"] == stage.id
+    arrivals = trial.passage(here, at="t_in")
+    departures = trial.passage(here & (trial.table["t_out"] != NEVER), at="t_out")
+    left = arrivals["t_out"]
+    return Crossing(
+        arrivals=arrivals,
+        offered_bits=arrivals.total(8 * arrivals[trial.bytes_column]),
+        achieved_bits=departures.total(8 * departures[trial.bytes_column]),
+        delay=arrivals.observe((left - arrivals.times_ns) / SECOND_NS, left != NEVER),
+    )
 
 
 @dataclass(frozen=True)
@@ -44,44 +50,61 @@ class Depth:
     high: Floats
 
 
-def queue_depth(trial: Trial, stage: StageInfo) -> tuple[Depth, Depth]:
+def queue_depth(grid: Grid, stage: StageInfo, arrivals: Passage) -> tuple[Depth, Depth]:
     """M33 queue depth in bits and in packets, per sample, weighted by time.
 
     A packet is in the queue from its arrival until its transmission ends, as the stage itself counts it, in
     Ethernet bytes (IP bytes where the stage's layer is ip). Packets that the stage dropped are not in it; a
     packet held at the end is in it to the end.
     """
-    rows = at(trial, stage).filter(pl.col("fate") != DROPPED)
-    arrived = column(rows, "t_in")
-    end = int(trial.grid.edges_ns[-1])
-    left = column(rows.with_columns(pl.col("t_out").fill_null(end)), "t_out")
+    accepted = arrivals["fate"] != DROPPED
+    arrived, left = arrivals.times_ns[accepted], arrivals["t_out"][accepted]
+    left = np.where(left == NEVER, grid.edges_ns[-1], left)
     size = "ip_bytes" if stage.settings.get("layer") == "ip" else "wire_bytes"
-    bits = 8.0 * column(rows, size)
-    return _depth(trial.grid, arrived, left, bits), _depth(trial.grid, arrived, left, np.ones(len(bits)))
+    bits = 8.0 * arrivals[size][accepted]
+    steps = _Steps.of(grid, arrived, left)
+    return steps.depth(bits), steps.depth(np.ones(len(bits)))
 
 
-def _depth(grid: Grid, arrived: Ints, left: Ints, sizes: Floats) -> Depth:
-    """Integrates the step function of what has arrived and not left."""
-    zeros = np.zeros(len(grid.edges_ns))
-    times = np.concatenate([arrived, left, grid.edges_ns])
-    steps = np.concatenate([sizes, -sizes, zeros])
-    # At one instant departures come first: the queue never shows more than it held.
-    rank = np.concatenate([np.full(len(arrived), 2), np.zeros(len(left)), np.ones(len(zeros))])
-    order = np.lexsort((rank, times))
-    times, level = times[order], np.maximum(np.cumsum(steps[order]), 0.0)
-    level = np.where(level < 1e-6, 0.0, level)
-    where = grid.place(times[:-1])
-    spans = np.diff(times) / SECOND_NS
-    inside = (where >= 0) & (spans > 0)
-    where, spans, held = where[inside], spans[inside], level[:-1][inside]
-    area = np.bincount(where, weights=spans * held, minlength=len(grid))
-    low, high = np.full(len(grid), np.inf), np.zeros(len(grid))
-    np.minimum.at(low, where, held)
-    np.maximum.at(high, where, held)
-    return Depth(area / grid.widths_s, np.where(np.isinf(low), 0.0, low), high)
+@dataclass(frozen=True)
+class _Steps:
+    """When a queue changes: spans of constant fill, none of them across an edge of the grid."""
+
+    grid: Grid
+    order: Ints
+    """What makes arrivals, departures and edges, in a row, ascend in time."""
+    begin: Ints
+    """Of each span: its place in that order."""
+    sample: Ints
+    seconds: Floats
+
+    @classmethod
+    def of(cls, grid: Grid, arrived: Ints, left: Ints) -> _Steps:
+        # At one instant departures come first, so that the queue never shows more than it held, and arrivals
+        # last.
+        times = np.concatenate([arrived, left, grid.edges_ns])
+        key = 3 * times
+        key[: len(arrived)] += 2
+        key[len(arrived) + len(left) :] += 1
+        order = np.argsort(key, kind="stable")
+        times = times[order]
+        begin = np.flatnonzero(np.diff(times))
+        begin = begin[(times[begin] >= grid.edges_ns[0]) & (times[begin] < grid.edges_ns[-1])]
+        sample = np.repeat(np.arange(len(grid)), np.diff(grid.cuts(times[begin])))
+        return cls(grid, order, begin, sample, (times[begin + 1] - times[begin]) / SECOND_NS)
+
+    def depth(self, sizes: Floats) -> Depth:
+        """The fill by packets of these sizes, in the order of their arrivals."""
+        steps = np.concatenate([sizes, -sizes, np.zeros(len(self.grid.edges_ns))])
+        fill = np.maximum(np.cumsum(steps[self.order])[self.begin], 0.0)
+        area = np.bincount(self.sample, self.seconds * fill, len(self.grid))
+        # A span begins at every edge, so no sample is without one.
+        firsts = np.searchsorted(self.sample, np.arange(len(self.grid)))
+        low, high = np.minimum.reduceat(fill, firsts), np.maximum.reduceat(fill, firsts)
+        return Depth(area / self.grid.widths_s, low, high)
 
 
-def full_queue_delay_s(settings: dict[str, Any]) -> float | None:
+def full_queue_delay_s(settings: Mapping[str, Any]) -> float | None:
     """M33 as a bound: queue limit · 8 / rate, in s (RealVideo study: 10 kB at 600 kbit/s hold 133 ms).
 
     None unless the rate is constant and the limit is in bytes or time.
@@ -93,10 +116,3 @@ def full_queue_delay_s(settings: dict[str, Any]) -> float | None:
     if rate and "bytes" in limit:
         return 8 * float(limit["bytes"]) / float(rate)
     return None
-
-
-def at(trial: Trial, stage: StageInfo, flow: int | None = None) -> pl.DataFrame:
-    """The rows of a stage, of one flow or of all."""
-    if flow is not None:
-        return trial.at_stages.part(stage.id, flow)
-    return trial.packets.filter(pl.col("stage") == stage.id)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from streamgauge.metrics.dimension import DATA, json_value
-from streamgauge.metrics.frame import Floats, FlowInfo, Grid, Layer, StageInfo
+from streamgauge.metrics.frame import FlowInfo, Layer, StageInfo
+from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.names import METRICS
 
 

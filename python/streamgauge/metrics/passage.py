@@ -1,0 +1,150 @@
+"""Packets passing a point of the path, counted per flow and sample: all flows at once.
+
+A record is read into plain integer columns once; what each metric then needs is a selection of rows, sorted
+by time once, and a few sums over (flow, sample) cells. Two-dimensional results have a row for each flow of
+the trial, in its order, and a last one for what belongs to none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from streamgauge.metrics.grid import Floats, Grid, Ints, Mask
+
+NEVER = np.iinfo(np.int64).min
+"""`t_out` of a packet that did not leave."""
+HIDDEN = -1
+"""`seq` of a packet that shows none."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A quantity observed at instants: sum, count, least and most (NaN if none), each [flow, sample]."""
+
+    total: Floats
+    count: Floats
+    low: Floats
+    high: Floats
+
+    def of(self, flow: int) -> Samples:
+        """One flow's, each [sample]."""
+        return Samples(self.total[flow], self.count[flow], self.low[flow], self.high[flow])
+
+    def together(self) -> Samples:
+        """All flows' and the rest's, each [sample]."""
+        low, high = np.fmin.reduce(self.low), np.fmax.reduce(self.high)
+        return Samples(self.total.sum(axis=0), self.count.sum(axis=0), low, high)
+
+
+class Instants:
+    """Things that happened to flows at ascending times."""
+
+    def __init__(self, grid: Grid, flows: int, times_ns: Ints, flow: Ints) -> None:
+        """Args:
+        grid: the samples to count in.
+        flows: how many flows the trial has.
+        times_ns: when, ascending.
+        flow: to which flow, by its place in the trial; `flows` for none of them.
+        """
+        self.grid = grid
+        self.shape = (flows + 1, len(grid))
+        self.times_ns = times_ns
+        self.flow = flow
+
+    def __len__(self) -> int:
+        return len(self.times_ns)
+
+    @cached_property
+    def _cuts(self) -> Ints:
+        return self.grid.cuts(self.times_ns)
+
+    @cached_property
+    def _cell(self) -> Ints:
+        """The (flow, sample) cell of each instant inside the trial."""
+        sample = np.repeat(np.arange(len(self.grid)), np.diff(self._cuts))
+        return self.flow[self._inside] * len(self.grid) + sample
+
+    @property
+    def _inside(self) -> slice:
+        return slice(int(self._cuts[0]), int(self._cuts[-1]))
+
+    @property
+    def window(self) -> slice:
+        """Those inside the measurement window."""
+        return slice(int(self._cuts[self.grid.first]), int(self._cuts[self.grid.last]))
+
+    def total(self, weights: npt.NDArray[Any] | None = None) -> Floats:
+        """Sum of `weights` (or the count), [flow, sample]."""
+        chosen = None if weights is None else weights[self._inside]
+        return self._sum(self._cell, chosen)
+
+    def _sum(self, cell: Ints, weights: npt.NDArray[Any] | None) -> Floats:
+        cells = self.shape[0] * self.shape[1]
+        return np.bincount(cell, weights, cells).astype(np.float64, copy=False).reshape(self.shape)
+
+    def observe(self, values: Floats, where: Mask | None = None) -> Samples:
+        """Gathers one value an instant, of those instants `where` it holds."""
+        cell, values = self._cell, values[self._inside]
+        if where is not None:
+            chosen = where[self._inside]
+            cell, values = cell[chosen], values[chosen]
+        count, total = self._sum(cell, None), self._sum(cell, values)
+        low, high = np.full(self.shape, np.inf), np.full(self.shape, -np.inf)
+        np.minimum.at(low.ravel(), cell, values)
+        np.maximum.at(high.ravel(), cell, values)
+        low[count == 0] = high[count == 0] = np.nan
+        return Samples(total, count, low, high)
+
+    @cached_property
+    def _by_flow(self) -> tuple[Ints, Ints]:
+        # Few flows fit 16 bits, which numpy sorts by radix.
+        order = np.argsort(self.flow.astype(np.uint16), kind="stable")
+        return order, np.searchsorted(self.flow[order], np.arange(self.shape[0] + 1))
+
+    def of(self, flow: int) -> Ints:
+        """The places of one flow's instants, in time's order."""
+        order, bounds = self._by_flow
+        return order[bounds[flow] : bounds[flow + 1]]
+
+
+class Passage(Instants):
+    """Rows of a record, by the time in one of its columns."""
+
+    def __init__(self, grid: Grid, flows: int, table: Mapping[str, Ints], rows: Mask, *, at: str) -> None:
+        """Args:
+        grid: the samples to count in.
+        flows: how many flows the trial has.
+        table: the record's columns.
+        rows: which rows.
+        at: the column of times: ``t_in`` or ``t_out``.
+        """
+        chosen = np.flatnonzero(rows)
+        times = table[at][chosen]
+        order = np.argsort(times, kind="stable")
+        self._table, self._rows = table, chosen[order]
+        super().__init__(grid, flows, times[order], self["flow"])
+
+    def __getitem__(self, column: str) -> Ints:
+        """A column of the record at these rows."""
+        return self._table[column][self._rows]
+
+    @cached_property
+    def _by_packet(self) -> tuple[Ints, Ints]:
+        packets = self["pkt"]
+        order = np.argsort(packets, kind="stable")
+        return order, packets[order]
+
+    def find(self, other: Passage) -> Ints:
+        """For each packet of `other` its place here, -1 if it is not here."""
+        order, packets = self._by_packet
+        wanted = other["pkt"]
+        if not len(packets):
+            return np.full(len(wanted), -1)
+        place = np.searchsorted(packets, wanted).clip(max=len(packets) - 1)
+        return np.where(packets[place] == wanted, order[place], -1)
