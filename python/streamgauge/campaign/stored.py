@@ -1,4 +1,8 @@
-"""Metrics beside a record, so that a campaign may keep them alone: ``metrics.json`` with every sample."""
+"""Metrics beside a record, so that a campaign may keep them alone: ``metrics.json`` with every sample.
+
+Many series share an array (bits sent are a rate, a total and what losses are a part of), so arrays stand in a
+list of their own, once each, and a series says which are its numerator, denominator, low and high.
+"""
 
 from __future__ import annotations
 
@@ -12,38 +16,61 @@ from typing import Any
 import numpy as np
 
 from streamgauge.metrics.frame import FlowInfo, StageInfo
-from streamgauge.metrics.grid import Grid
+from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
 
 __all__ = ["SCHEMA", "load_metrics", "save_metrics"]
 
-SCHEMA = "streamgauge.metrics/1"
+SCHEMA = "streamgauge.metrics/2"
 _FILE = "metrics.json"
 _SERIES = ("numerator", "denominator", "low", "high")
 
 
-def _out(values: Any) -> list[float | None] | None:
+class _Arrays:
+    """The distinct arrays of a trial's metrics, in the order of their first use."""
+
+    def __init__(self) -> None:
+        self.kept: list[Floats] = []
+        self._places: dict[int, int] = {}
+
+    def place(self, values: Floats | None) -> int | None:
+        if values is None:
+            return None
+        if id(values) not in self._places:
+            self._places[id(values)] = len(self.kept)
+            self.kept.append(values)
+        return self._places[id(values)]
+
+    def series(self, series: Mapping[str, Series]) -> dict[str, list[int | None]]:
+        return {name: [self.place(getattr(one, part)) for part in _SERIES] for name, one in series.items()}
+
+
+def _out(values: Floats) -> list[float | None]:
     """An array as JSON: NaN, which JSON has not, as null."""
-    return None if values is None else [None if math.isnan(v) else v for v in map(float, values)]
+    found: list[float | None] = values.tolist()
+    for gap in np.flatnonzero(np.isnan(values)):
+        found[gap] = None
+    return found
 
 
-def _in(values: list[float | None] | None) -> Any:
-    return (
-        None if values is None else np.array([math.nan if v is None else v for v in values], dtype=np.float64)
-    )
+def _in(values: list[float | None]) -> Floats:
+    return np.array(values, dtype=np.float64)  # of null makes NaN
 
 
-def _series_out(series: Mapping[str, Series]) -> dict[str, Any]:
-    return {name: {part: _out(getattr(one, part)) for part in _SERIES} for name, one in series.items()}
+def _at(arrays: list[Floats], place: int | None) -> Any:
+    return None if place is None else arrays[place]
 
 
-def _series_in(data: Mapping[str, Any]) -> dict[str, Series]:
-    return {name: Series(**{part: _in(one[part]) for part in _SERIES}) for name, one in data.items()}
+def _series_in(data: Mapping[str, Any], arrays: list[Floats]) -> dict[str, Series]:
+    return {
+        name: Series(**{part: _at(arrays, place) for part, place in zip(_SERIES, places, strict=True)})
+        for name, places in data.items()
+    }
 
 
 def save_metrics(directory: Path, metrics: TrialMetrics, measure: Mapping[str, Any]) -> None:
     """Writes them with the ``measure`` that they were made by."""
-    grid = metrics.grid
+    grid, arrays = metrics.grid, _Arrays()
     data = {
         "schema": SCHEMA,
         "measure": measure,
@@ -54,7 +81,7 @@ def save_metrics(directory: Path, metrics: TrialMetrics, measure: Mapping[str, A
         "why": list(metrics.why),
         "layer": metrics.layer,
         "grid": {
-            "edges_ns": [int(edge) for edge in grid.edges_ns],
+            "edges_ns": grid.edges_ns.tolist(),
             "first": grid.first,
             "last": grid.last,
             "sample_s": grid.sample_s,
@@ -64,7 +91,7 @@ def save_metrics(directory: Path, metrics: TrialMetrics, measure: Mapping[str, A
                 "info": asdict(flow.info),
                 "rtt_source": flow.rtt_source,
                 "scalars": _scalars(flow.scalars),
-                "series": _series_out(flow.series),
+                "series": arrays.series(flow.series),
             }
             for name, flow in metrics.flows.items()
         },
@@ -72,13 +99,14 @@ def save_metrics(directory: Path, metrics: TrialMetrics, measure: Mapping[str, A
             name: {
                 "info": {**asdict(stage.info), "settings": dict(stage.info.settings)},
                 "scalars": _scalars(stage.scalars),
-                "series": _series_out(stage.series),
+                "series": arrays.series(stage.series),
             }
             for name, stage in metrics.stages.items()
         },
         "jain": None if math.isnan(metrics.jain) else metrics.jain,
         "jain_samples": _out(metrics.jain_samples),
         "jain_flows": list(metrics.jain_flows),
+        "arrays": [_out(values) for values in arrays.kept],
     }
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     (directory / _FILE).write_text(text, encoding="utf-8")
@@ -97,6 +125,7 @@ def load_metrics(directory: Path, measure: Mapping[str, Any]) -> TrialMetrics | 
     if data.get("schema") != SCHEMA or data.get("measure") != measure:
         return None
     grid = data["grid"]
+    arrays = [_in(values) for values in data["arrays"]]
     return TrialMetrics(
         scenario=data["scenario"],
         mode=data["mode"],
@@ -107,7 +136,7 @@ def load_metrics(directory: Path, measure: Mapping[str, Any]) -> TrialMetrics | 
         grid=Grid(np.array(grid["edges_ns"], dtype=np.int64), grid["first"], grid["last"], grid["sample_s"]),
         flows={
             name: FlowMetrics(
-                _series_in(flow["series"]),
+                _series_in(flow["series"], arrays),
                 flow["scalars"],
                 info=FlowInfo(**flow["info"]),
                 rtt_source=flow["rtt_source"],
@@ -115,7 +144,9 @@ def load_metrics(directory: Path, measure: Mapping[str, Any]) -> TrialMetrics | 
             for name, flow in data["flows"].items()
         },
         stages={
-            name: StageMetrics(_series_in(stage["series"]), stage["scalars"], info=StageInfo(**stage["info"]))
+            name: StageMetrics(
+                _series_in(stage["series"], arrays), stage["scalars"], info=StageInfo(**stage["info"])
+            )
             for name, stage in data["stages"].items()
         },
         jain=math.nan if data["jain"] is None else data["jain"],
