@@ -123,7 +123,8 @@ def run_job(job: Job, *, keep: Keep, emu: EmuSettings, say: Callable[[str], None
         )
         metrics = compute(Record.open(partial), job.scenario)
         save_metrics(partial, metrics, as_run.get("measure", {}))
-        prune(partial, keep)
+        if keep != "packets":
+            prune(partial, keep)
     return Outcome(
         job=job,
         valid=bool(trial["validity"]["valid"]),
