@@ -224,6 +224,40 @@ fn several_losses_of_one_window_are_one_congestion_event() {
 }
 
 #[test]
+fn one_duplicate_is_enough_once_reordering_would_have_shown() {
+    // Only one segment follows the lost one.
+    let mut pair = pair(Config { delayed_ack: Duration::ZERO, ..reno() }).with_script(drop_data(&[3]));
+    pair.serve(5 * MSS);
+    pair.run();
+    let again: Vec<_> =
+        pair.data(Server).iter().filter(|s| s.segment.seq == 1 + 3 * MSS).map(|s| s.at).collect();
+    // Its SACK comes at 50 ms; an eighth of the round trip later it is no reordering.
+    assert_eq!(again, [at(30), at(50) + Duration::from_micros(2_500)]);
+    let stats = pair.tcp(Server).stats();
+    assert_eq!((stats.timeouts, stats.retransmits, stats.recoveries), (0, 1, 1));
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+    let mut copies = 0;
+    let script = move |seen: &Seen| {
+        let is_it = seen.segment.seq == 1 + 3 * MSS && !seen.segment.payload.is_empty();
+        copies += u32::from(is_it);
+        if is_it && copies <= 2 { Verdict::Drop } else { Verdict::Deliver }
+    };
+    let mut pair = pair(Config { delayed_ack: Duration::ZERO, ..reno() }).with_script(script);
+    pair.serve(60 * MSS);
+    pair.run();
+    let sent: Vec<_> =
+        pair.data(Server).iter().filter(|s| s.segment.seq == 1 + 3 * MSS).map(|s| s.at).collect();
+    // It was the last of its round trip: what follows it leaves at 70 ms.
+    assert_eq!(sent, [at(30), at(50), at(90)]);
+    let stats = pair.tcp(Server).stats();
+    assert_eq!((stats.timeouts, stats.retransmits, stats.recoveries), (0, 2, 1));
+    assert_eq!(pair.ends[0].received, u64::from(60 * MSS));
+}
+
+#[test]
 fn a_lost_tail_waits_for_the_timer() {
     let mut pair = pair(Config { delayed_ack: Duration::ZERO, ..reno() }).with_script(drop_data(&[4]));
     pair.serve(5 * MSS);

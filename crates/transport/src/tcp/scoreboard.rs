@@ -1,4 +1,4 @@
-//! What is outstanding: which segments arrived, which are lost, which went out again (RFC 6675).
+//! What is outstanding: which segments arrived, which are lost (RFC 8985), which went out again (RFC 6675).
 //!
 //! Every operation is O(1) amortised over the life of a segment. An acknowledgement pops from the front; a
 //! SACK block is walked only where it differs from a block of the previous acknowledgement; a cursor passes
@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use streamgauge_base::Instant;
+use streamgauge_base::{Duration, Instant};
 
 /// The receiver holds it (SACK).
 const SACKED: u8 = 1;
@@ -19,9 +19,9 @@ const AMBIGUOUS: u8 = 8;
 /// Ends with a FIN, which takes one sequence number.
 const FIN: u8 = 16;
 
-/// Segments that must be SACKed above one before it is lost (RFC 6675 section 5). Counted in segments as
-/// Linux does; for full-sized ones that is the RFC's rule of more than two segments' worth of bytes.
-const DUP_THRESH: usize = 3;
+/// Segments that must be SACKed above one before it is lost without further delay (RFC 8985 section 6.2,
+/// step 4).
+const DUP_THRESH: u32 = 3;
 
 /// One segment outstanding.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +31,8 @@ pub struct Sent {
     /// Sequence numbers taken, a FIN included.
     pub len: u32,
     state: u8,
-    /// When it was last sent.
-    pub at: Instant,
+    /// Which of all transmissions it was last sent by, and when.
+    sent: Transmission,
 }
 
 impl Sent {
@@ -58,14 +58,22 @@ pub struct Learned {
     pub ambiguous: bool,
     /// When the first and the last of the newly arrived segments that were sent once had been sent.
     pub sent: Option<(Instant, Instant)>,
+    /// The last sent of the newly arrived segments: of those sent once, and of those sent again.
+    newest: [Option<Transmission>; 2],
 }
+
+/// The number and the time of a transmission. Numbers count up: they put those of one burst in order.
+type Transmission = (u64, Instant);
 
 impl Learned {
     fn arrived(&mut self, sent: &Sent) {
         self.delivered += u64::from(sent.len);
+        let newest = &mut self.newest[usize::from(sent.is(AMBIGUOUS))];
+        *newest = (*newest).max(Some(sent.sent));
         if !sent.is(AMBIGUOUS) {
-            let first = self.sent.map_or(sent.at, |(first, _)| first);
-            self.sent = Some((first, sent.at));
+            let (_, at) = sent.sent;
+            let first = self.sent.map_or(at, |(first, _)| first);
+            self.sent = Some((first, at));
         }
     }
 }
@@ -77,17 +85,21 @@ pub struct Scoreboard {
     /// Index of the ring's front, counted from the connection's start; cursors count alike.
     base: u64,
     outstanding: u64,
+    transmissions: u64,
     sacked: u64,
     lost: u64,
     resent: u64,
-    /// Starts of the highest SACKed segments, highest first; 0 for none.
-    top: [u64; DUP_THRESH],
-    /// Everything before it has been judged as `top` stands.
+    sacked_segments: u32,
+    /// Everything before it has been SACKed or judged lost.
     judged: u64,
     /// No lost segment before it waits to be sent again.
     resend: u64,
     /// The blocks of the last acknowledgement that had any.
     known: [(u64, u64); 4],
+    /// What was sent again, in that order: its number and that transmission. Stale entries are skipped.
+    again: VecDeque<(u64, Transmission)>,
+    /// The last sent of all segments known to have arrived, and how long ago that was when it was learned.
+    newest: Option<(Transmission, Duration)>,
 }
 
 impl Scoreboard {
@@ -110,7 +122,13 @@ impl Scoreboard {
 
     /// A segment goes out for the first time.
     pub fn push(&mut self, start: u64, len: u32, fin: bool, at: Instant) {
-        self.ring.push_back(Sent { start, len, state: if fin { FIN } else { 0 }, at });
+        self.ring.push_back(Sent {
+            start,
+            len,
+            state: if fin { FIN } else { 0 },
+            sent: (self.transmissions, at),
+        });
+        self.transmissions += 1;
         self.outstanding += u64::from(len);
     }
 
@@ -148,6 +166,7 @@ impl Scoreboard {
         learned.ambiguous |= sent.is(AMBIGUOUS);
         if sent.is(SACKED) {
             self.sacked -= len;
+            self.sacked_segments -= 1;
             return;
         }
         learned.arrived(sent);
@@ -191,8 +210,7 @@ impl Scoreboard {
                     self.resent -= len;
                 }
                 sent.state = (sent.state & !(LOST | RESENT)) | SACKED;
-                let start = sent.start;
-                self.raise_top(start);
+                self.sacked_segments += 1;
             }
             i += 1;
         }
@@ -206,41 +224,85 @@ impl Scoreboard {
         }
     }
 
-    fn raise_top(&mut self, start: u64) {
-        let mut start = start;
-        for slot in &mut self.top {
-            if start > *slot {
-                std::mem::swap(slot, &mut start);
-            }
+    /// Notes which transmission has arrived. What answers a copy sent again sooner than any round trip (`least`)
+    /// answers the one before it, and says nothing.
+    pub fn note_newest(&mut self, now: Instant, least: Duration, learned: &Learned) {
+        let [once, again] = learned.newest;
+        let again = again.filter(|&(_, at)| now - at >= least);
+        if let Some(newest) = once.max(again)
+            && self.newest.is_none_or(|(known, _)| newest > known)
+        {
+            self.newest = Some((newest, now - newest.1));
         }
     }
 
-    /// Judges segments lost that have `DUP_THRESH` SACKed ones above them; true if there are new ones.
-    pub fn judge(&mut self) -> bool {
-        let frontier = self.top[DUP_THRESH - 1];
-        let before = self.lost;
+    /// Judges segments lost; true if there are new ones (RFC 8985 section 6.2, as Linux does it where it has seen
+    /// no reordering).
+    ///
+    /// What was sent before a segment that has arrived is lost `window` after it would have been acknowledged had
+    /// it taken as long; or at once if `DUP_THRESH` segments are SACKed, or if it had been sent again.
+    pub fn judge(&mut self, now: Instant, window: Duration) -> bool {
+        let Some((newest, rtt)) = self.newest else { return false };
+        let mut new = self.lose_overtaken(newest);
+        let window = self.window(window);
         while let Some(sent) = self.ring.get_mut((self.judged - self.base) as usize) {
-            if sent.start >= frontier {
-                break;
-            }
-            if !sent.is(SACKED | LOST) {
+            if !sent.is(SACKED) {
+                if sent.sent >= newest || sent.sent.1 + rtt + window > now {
+                    break;
+                }
                 sent.state |= LOST;
                 self.lost += u64::from(sent.len);
+                new = true;
             }
             self.judged += 1;
         }
-        self.lost > before
+        new
+    }
+
+    /// When `judge`, which has just been asked, will find the next segment lost; `FAR_FUTURE` if nothing sent after
+    /// it has arrived.
+    pub fn next_judgement(&self, window: Duration) -> Instant {
+        match (self.newest, self.ring.get((self.judged - self.base) as usize)) {
+            (Some((newest, rtt)), Some(sent)) if sent.sent < newest => {
+                sent.sent.1 + rtt + self.window(window)
+            }
+            _ => Instant::FAR_FUTURE,
+        }
+    }
+
+    fn window(&self, asked: Duration) -> Duration {
+        if self.sacked_segments >= DUP_THRESH { Duration::ZERO } else { asked }
+    }
+
+    /// Copies that were sent before something that has arrived are lost too.
+    fn lose_overtaken(&mut self, newest: Transmission) -> bool {
+        let mut new = false;
+        while let Some(&(index, transmission)) = self.again.front() {
+            let sent = index.checked_sub(self.base).and_then(|at| self.ring.get_mut(at as usize));
+            match sent.filter(|sent| sent.is(RESENT) && sent.sent == transmission) {
+                Some(_) if transmission >= newest => break,
+                Some(sent) => {
+                    sent.state &= !RESENT;
+                    self.resent -= u64::from(sent.len);
+                    self.resend = self.resend.min(index);
+                    new = true;
+                }
+                None => {}
+            }
+            self.again.pop_front();
+        }
+        new
     }
 
     /// The timer expired: whatever is not SACKed is lost. If even the oldest is SACKed the receiver has
     /// reneged (RFC 2018 section 8), and what it reported is forgotten.
     pub fn lose_all(&mut self) {
         if self.ring.front().is_some_and(|sent| sent.is(SACKED)) {
-            self.sacked = 0;
-            self.top = Default::default();
+            (self.sacked, self.sacked_segments) = (0, 0);
             self.ring.iter_mut().for_each(|sent| sent.state &= !SACKED);
         }
         self.known = Default::default();
+        self.again.clear();
         self.lost = 0;
         self.resent = 0;
         for sent in self.ring.iter_mut().filter(|sent| !sent.is(SACKED)) {
@@ -267,7 +329,9 @@ impl Scoreboard {
     pub fn resent(&mut self, now: Instant) {
         let sent = &mut self.ring[(self.resend - self.base) as usize];
         sent.state |= RESENT | AMBIGUOUS;
-        sent.at = now;
+        sent.sent = (self.transmissions, now);
+        self.transmissions += 1;
+        self.again.push_back((self.resend, sent.sent));
         self.resent += u64::from(sent.len);
         self.resend += 1;
     }
@@ -291,10 +355,18 @@ mod tests {
         1 + segment * u64::from(MSS)
     }
 
+    /// As after an acknowledgement at 1 us, whose window never passes.
+    fn judge(board: &mut Scoreboard, learned: &Learned) -> bool {
+        let now = Instant::from_nanos(1_000);
+        board.note_newest(now, Duration::ZERO, learned);
+        board.judge(now, Duration::from_secs(1))
+    }
+
     /// Whatever happened, the sums are those of the ring.
     fn audit(board: &Scoreboard) {
         let sum = |bit: u8| board.ring.iter().filter(|s| s.is(bit)).map(|s| u64::from(s.len)).sum::<u64>();
         assert_eq!((board.sacked, board.lost, board.resent), (sum(SACKED), sum(LOST), sum(RESENT)));
+        assert_eq!(board.sacked_segments as usize, board.ring.iter().filter(|s| s.is(SACKED)).count());
         assert_eq!(board.outstanding, board.ring.iter().map(|s| u64::from(s.len)).sum::<u64>());
     }
 
@@ -306,7 +378,7 @@ mod tests {
             board.sack(edge(1), edge(n), &mut learned);
             board.remember([(edge(1), edge(n))].into_iter());
             assert_eq!(learned.delivered, 1000);
-            assert_eq!(board.judge(), lost > 0);
+            assert_eq!(judge(&mut board, &learned), lost > 0);
             assert_eq!(board.lost(), lost);
             audit(&board);
         }
@@ -331,7 +403,7 @@ mod tests {
             board.sack(edge(left), edge(right), &mut learned);
         }
         assert_eq!(learned.delivered, 5_000);
-        board.judge();
+        judge(&mut board, &learned);
         let mut starts = Vec::new();
         while let Some((sent, _)) = board.next_lost() {
             starts.push(sent.start);
@@ -339,6 +411,41 @@ mod tests {
         }
         assert_eq!(starts, [0, 1, 3, 4, 6, 7, 8].map(edge));
         audit(&board);
+    }
+
+    #[test]
+    fn a_copy_is_lost_when_something_sent_after_it_has_arrived() {
+        let mut board = board(6);
+        let mut learned = Learned::default();
+        board.sack(edge(1), edge(4), &mut learned);
+        assert!(judge(&mut board, &learned));
+        board.next_lost();
+        board.resent(Instant::from_nanos(99));
+        // Segment 5 was sent before the copy and says nothing of it; a new one says that it is lost.
+        board.push(edge(6), MSS, false, Instant::from_nanos(99));
+        for (n, lost) in [(5, false), (6, true)] {
+            let mut learned = Learned::default();
+            board.sack(edge(n), edge(n + 1), &mut learned);
+            judge(&mut board, &learned);
+            assert_eq!(board.next_lost().is_some_and(|(sent, _)| sent.start == edge(0)), lost);
+            audit(&board);
+        }
+    }
+
+    #[test]
+    fn an_answer_sooner_than_any_round_trip_is_to_the_first_copy() {
+        let mut board = board(3);
+        board.lose_all();
+        for at in [99, 100] {
+            board.next_lost();
+            board.resent(Instant::from_nanos(at));
+        }
+        let mut learned = Learned::default();
+        board.sack(edge(1), edge(2), &mut learned);
+        board.note_newest(Instant::from_nanos(120), Duration::from_nanos(50), &learned);
+        assert!(!board.judge(Instant::from_nanos(120), Duration::ZERO));
+        board.note_newest(Instant::from_nanos(150), Duration::from_nanos(50), &learned);
+        assert!(board.judge(Instant::from_nanos(150), Duration::ZERO));
     }
 
     #[test]

@@ -86,6 +86,8 @@ pub struct Sender {
     /// Retransmission timer, or persist timer while nothing is outstanding.
     timer: Instant,
     probe_due: bool,
+    /// When something not acknowledged must be judged lost rather than reordered.
+    judgement: Instant,
     /// Timeouts in a row without an answer.
     unanswered: u32,
     last_sent: Instant,
@@ -122,6 +124,7 @@ impl Sender {
             fin: None,
             timer: Instant::FAR_FUTURE,
             probe_due: false,
+            judgement: Instant::FAR_FUTURE,
             unanswered: 0,
             last_sent: now,
             burst: false,
@@ -172,7 +175,7 @@ impl Sender {
         self.una
     }
     pub fn timer(&self) -> Instant {
-        self.timer
+        self.timer.min(self.judgement)
     }
     pub fn rto(&self) -> &Rto {
         &self.rto
@@ -228,13 +231,13 @@ impl Sender {
             self.board.acknowledge(ack, &mut learned);
             wake = self.buffer.release(ack);
         }
-        let mut new_loss = false;
         let fresh = blocks.filter(|&(left, right)| left < right && right > ack && right <= self.next);
         if fresh.clone().next().is_some() {
             fresh.clone().for_each(|(left, right)| self.board.sack(left.max(ack), right, &mut learned));
             self.board.remember(fresh);
-            new_loss = self.board.judge();
         }
+        self.board.note_newest(now, self.rto.min_rtt(), &learned);
+        let new_loss = self.judge(now);
         let rtt = self.measure(now, &learned, advanced, echo);
         self.recover(now, in_flight, &learned, advanced && !new_loss);
         if advanced {
@@ -289,6 +292,18 @@ impl Sender {
         }
     }
 
+    /// Looks for losses; true if there are new ones. A recovery leaves no room for reordering (RFC 8985 section 6.2,
+    /// step 4); before it, that is Linux's least: a quarter of the least round trip.
+    fn judge(&mut self, now: Instant) -> bool {
+        let window = match (&self.phase, self.rto.srtt()) {
+            (Phase::Open, Some(srtt)) => self.rto.min_rtt().div(4).min(srtt.div(8)),
+            _ => Duration::ZERO,
+        };
+        let new = self.board.judge(now, window);
+        self.judgement = self.board.next_judgement(window);
+        new
+    }
+
     /// Moves between the phases and meters a recovery. `safe`: the cumulative acknowledgement moved and no
     /// new loss was seen, so that PRR may catch up (the slow start reduction bound).
     fn recover(&mut self, now: Instant, in_flight: u64, learned: &Learned, safe: bool) {
@@ -300,7 +315,9 @@ impl Sender {
             self.counts.recoveries += 1;
             self.phase_end = self.next;
             let start = self.board.outstanding().max(1);
-            self.phase = Phase::Recovery(Reduction { start, delivered: 0, out: 0, window: 0 });
+            // The fast retransmit itself does not wait.
+            let window = self.pipe() + self.mss;
+            self.phase = Phase::Recovery(Reduction { start, delivered: 0, out: 0, window });
         }
         if learned.delivered == 0 {
             return;
@@ -317,7 +334,6 @@ impl Sender {
                 limit.min(ssthresh - pipe)
             };
             if reduction.out == 0 {
-                // The fast retransmit itself does not wait.
                 send = send.max(self.mss);
             }
             reduction.window = pipe + send;
@@ -344,8 +360,13 @@ impl Sender {
         }
     }
 
-    /// The timer, if it has expired.
+    /// The timers, those that have expired.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), GaveUp> {
+        if now >= self.judgement {
+            let in_flight = self.pipe();
+            self.judge(now);
+            self.recover(now, in_flight, &Learned::default(), false);
+        }
         if now < self.timer {
             return Ok(());
         }
@@ -363,6 +384,7 @@ impl Sender {
         let repeated = matches!(self.phase, Phase::Loss) && self.unanswered > 1;
         self.controller.on_timeout(now, self.pipe(), repeated);
         self.board.lose_all();
+        self.judgement = Instant::FAR_FUTURE;
         self.phase = Phase::Loss;
         self.phase_end = self.next;
         self.counts.timeouts += 1;
