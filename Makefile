@@ -27,18 +27,19 @@ test-sim: setup ## the part of the tests that needs neither root nor Linux
 
 bench: setup ## rates of the hot paths
 	cargo bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-record -p streamgauge-sim
+	$(PY) benches/campaign.py
 
 lint: setup ## rustfmt, clippy, ruff, mypy --strict
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
-	$(PY) -m ruff check python tests scripts
-	$(PY) -m ruff format --check python tests scripts
+	$(PY) -m ruff check python tests scripts benches
+	$(PY) -m ruff format --check python tests scripts benches
 	$(PY) -m mypy
 
 format: setup ## let the formatters write
 	cargo fmt --all
-	$(PY) -m ruff format python tests scripts
-	$(PY) -m ruff check --fix python tests scripts
+	$(PY) -m ruff format python tests scripts benches
+	$(PY) -m ruff check --fix python tests scripts benches
 
 reproduce-emu: setup ## every scenario that runs in emu, in full (hours)
 	$(SG) reproduce --mode emu --out runs/reproduce-emu '*'
