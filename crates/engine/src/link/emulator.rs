@@ -176,7 +176,8 @@ impl Emulator {
                 std::thread::sleep(pause);
             }
         }
-        loop {
+        // A flood that goes on must not keep commands and the trial's end waiting.
+        for _ in 0..self.ports.len() * RING_CHUNKS {
             // Read before the rings: whatever was stamped earlier is in them by now, give or take the kernel's own
             // few hundred ns between stamp and ring.
             let now = monotonic_ns();
