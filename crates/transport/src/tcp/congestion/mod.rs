@@ -2,7 +2,7 @@
 //!
 //! The connection detects loss and meters retransmissions (RFC 6675, RFC 6937); a [`Controller`] decides what
 //! the window should be. A new one is a file here, a variant of [`AnyController`] and one of
-//! [`CongestionControl`](super::CongestionControl).
+//! [`CongestionControl`].
 
 mod cubic;
 mod reno;
