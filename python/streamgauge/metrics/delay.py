@@ -41,7 +41,7 @@ def probe_rtt(trial: Trial) -> Samples:
 def _probes(passage: Passage) -> tuple[Ints, Ints]:
     """When echo packets passed (ns), and what a request has in common with its reply: flow and number."""
     chosen = (passage["kind"] == PROBE) & (passage["seq"] != HIDDEN)
-    return passage.times_ns[chosen], (passage.flow[chosen] << 32) | passage["seq"][chosen]
+    return passage.times_ns[chosen], (passage.flow[chosen] << 32) | passage["seq"][chosen].astype(np.int64)
 
 
 def _answered(sent: Ints, request: Ints, back: Ints, reply: Ints) -> Ints:

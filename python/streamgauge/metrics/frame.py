@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from streamgauge.errors import RecordError
-from streamgauge.metrics.grid import Grid, Ints, Mask, grid_of
+from streamgauge.metrics.grid import Codes, Grid, Ints, Mask, grid_of
 from streamgauge.metrics.passage import HIDDEN, NEVER, Passage
 
 Layer = Literal["ethernet", "ip", "payload"]
@@ -79,7 +79,7 @@ class Trial:
     duration_s: float
     flows: tuple[FlowInfo, ...]
     stages: tuple[StageInfo, ...]
-    table: Mapping[str, Ints]
+    table: Mapping[str, Codes]
     """Columns of `packets.parquet`, every row, codes as integers. `flow` is the place in `flows`, or their
     number for what belongs to none; `t_out` may be `NEVER`, `seq` may be `HIDDEN`."""
     events: pl.DataFrame
@@ -149,19 +149,20 @@ def prepare(
     )
 
 
-def _entry_stage(table: Mapping[str, Ints], flows: int) -> Ints:
+def _entry_stage(table: Mapping[str, Codes], flows: int) -> Codes:
     """For each row the first stage that its flow meets in its direction."""
-    way = 2 * table["flow"] + table["dir"]
-    first = np.full(2 * (flows + 1), np.iinfo(np.int64).max)
-    np.minimum.at(first, way, table["stage"])
-    entry: Ints = first[way]
+    way = 2 * table["flow"].astype(np.int64) + table["dir"]
+    stage = table["stage"]
+    first = np.full(2 * (flows + 1), np.iinfo(stage.dtype).max, dtype=stage.dtype)
+    np.minimum.at(first, way, stage)
+    entry: Codes = first[way]
     return entry
 
 
-def _last_stage(table: Mapping[str, Ints], stages: tuple[StageInfo, ...]) -> Ints:
+def _last_stage(table: Mapping[str, Codes], stages: tuple[StageInfo, ...]) -> Codes:
     """For each row the last stage of its direction."""
     last = [max((s.id for s in stages if s.direction == way), default=-1) for way in (DOWN, UP)]
-    leaving: Ints = np.array(last)[table["dir"]]
+    leaving: Codes = np.array(last, dtype=np.int16)[table["dir"]]
     return leaving
 
 
@@ -172,13 +173,13 @@ _COLUMNS = (
 _ABSENT = {"t_out": NEVER, "seq": HIDDEN}
 
 
-def _table(packets: pl.DataFrame, flows: tuple[FlowInfo, ...]) -> dict[str, Ints]:
+def _table(packets: pl.DataFrame, flows: tuple[FlowInfo, ...]) -> dict[str, Codes]:
     missing = [name for name in _COLUMNS if name not in packets.columns]
     if missing:
         raise RecordError(f"packets.parquet lacks {', '.join(missing)}; run the trial again.")
     table = {name: _integers(packets[name], _ABSENT.get(name, 0)) for name in _COLUMNS}
     # A flow's code has 16 bits.
-    row = np.full(1 << 16, len(flows))
+    row = np.full(1 << 16, len(flows), dtype=np.uint16)
     row[[flow.id for flow in flows]] = np.arange(len(flows))
     table["flow"] = row[table["flow"]]
     if (table["dir"] > UP).any():
@@ -186,10 +187,12 @@ def _table(packets: pl.DataFrame, flows: tuple[FlowInfo, ...]) -> dict[str, Ints
     return table
 
 
-def _integers(column: pl.Series, absent: int) -> Ints:
+def _integers(column: pl.Series, absent: int) -> Codes:
+    # As narrow as they are, so that most columns need no copy: for arrays past 128 kB the allocator goes to
+    # the kernel each time, which costs more than what is computed.
     if column.null_count():
         column = column.cast(pl.Int64).fill_null(absent)
-    return column.to_numpy().astype(np.int64, copy=False)
+    return column.to_numpy()
 
 
 def _stages(trial: Mapping[str, Any]) -> tuple[StageInfo, ...]:

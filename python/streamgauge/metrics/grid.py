@@ -16,6 +16,8 @@ from streamgauge.metrics.dimension import TIME, UNITS
 
 Floats = npt.NDArray[np.floating[Any]]
 Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.integer[Any]]
+"""Integers as narrow as a record holds them."""
 Mask = npt.NDArray[np.bool_]
 
 SECOND_NS = 1e9

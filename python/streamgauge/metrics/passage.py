@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from streamgauge.metrics.grid import Floats, Grid, Ints, Mask
+from streamgauge.metrics.grid import Codes, Floats, Grid, Ints, Mask
 
 NEVER = np.iinfo(np.int64).min
 """`t_out` of a packet that did not leave."""
@@ -116,7 +116,7 @@ class Instants:
 class Passage(Instants):
     """Rows of a record, by the time in one of its columns."""
 
-    def __init__(self, grid: Grid, flows: int, table: Mapping[str, Ints], rows: Mask, *, at: str) -> None:
+    def __init__(self, grid: Grid, flows: int, table: Mapping[str, Codes], rows: Mask, *, at: str) -> None:
         """Args:
         grid: the samples to count in.
         flows: how many flows the trial has.
@@ -128,14 +128,14 @@ class Passage(Instants):
         times = table[at][chosen]
         order = np.argsort(times, kind="stable")
         self._table, self._rows = table, chosen[order]
-        super().__init__(grid, flows, times[order], self["flow"])
+        super().__init__(grid, flows, times[order].astype(np.int64), self["flow"].astype(np.int64))
 
-    def __getitem__(self, column: str) -> Ints:
+    def __getitem__(self, column: str) -> Codes:
         """A column of the record at these rows."""
         return self._table[column][self._rows]
 
     @cached_property
-    def _by_packet(self) -> tuple[Ints, Ints]:
+    def _by_packet(self) -> tuple[Ints, Codes]:
         packets = self["pkt"]
         order = np.argsort(packets, kind="stable")
         return order, packets[order]

@@ -77,6 +77,8 @@ class _Steps:
     """Of each span: its place in that order."""
     sample: Ints
     seconds: Floats
+    firsts: Ints
+    """Of each sample, its first span: one begins at every edge."""
 
     @classmethod
     def of(cls, grid: Grid, arrived: Ints, left: Ints) -> _Steps:
@@ -90,17 +92,16 @@ class _Steps:
         times = times[order]
         begin = np.flatnonzero(np.diff(times))
         begin = begin[(times[begin] >= grid.edges_ns[0]) & (times[begin] < grid.edges_ns[-1])]
-        sample = np.repeat(np.arange(len(grid)), np.diff(grid.cuts(times[begin])))
-        return cls(grid, order, begin, sample, (times[begin + 1] - times[begin]) / SECOND_NS)
+        cuts = grid.cuts(times[begin])
+        sample = np.repeat(np.arange(len(grid)), np.diff(cuts))
+        return cls(grid, order, begin, sample, (times[begin + 1] - times[begin]) / SECOND_NS, cuts[:-1])
 
     def depth(self, sizes: Floats) -> Depth:
         """The fill by packets of these sizes, in the order of their arrivals."""
         steps = np.concatenate([sizes, -sizes, np.zeros(len(self.grid.edges_ns))])
         fill = np.maximum(np.cumsum(steps[self.order])[self.begin], 0.0)
         area = np.bincount(self.sample, self.seconds * fill, len(self.grid))
-        # A span begins at every edge, so no sample is without one.
-        firsts = np.searchsorted(self.sample, np.arange(len(self.grid)))
-        low, high = np.minimum.reduceat(fill, firsts), np.maximum.reduceat(fill, firsts)
+        low, high = np.minimum.reduceat(fill, self.firsts), np.maximum.reduceat(fill, self.firsts)
         return Depth(area / self.grid.widths_s, low, high)
 
 

@@ -100,7 +100,7 @@ def _contents(offered: Passage) -> Ints:
 
     Sequence numbers wrap: a generation of a flow's number begins with each first transmission of it.
     """
-    number = (offered.flow << 32) | offered["seq"]
+    number = (offered.flow << 32) | offered["seq"].astype(np.int64)
     order = np.argsort(number, kind="stable")
     begins = ~_repeats(offered)[order]
     begins[1:] |= np.diff(number[order]) != 0
