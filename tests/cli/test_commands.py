@@ -190,6 +190,17 @@ def test_a_damaged_record_is_named_left_out_and_run_again(cli: Cli, scenario: Pa
     assert cli("report", "runs").status == 0
 
 
+def test_a_report_averages_no_changed_scenarios(cli: Cli, scenario: Path) -> None:
+    cli("run", str(scenario))
+    cli("run", str(scenario), "--set", "path.down.rate=2Mbit/s")
+    assert cli("report", "runs").status == 0
+    assert "1 scenario, 2 trials" in Path("runs/report.html").read_text()
+    cli("run", str(scenario), "--set", "path.down.rate=2Mbit/s", "--out", "runs/fast")
+    told = cli("report", "runs")
+    assert told.status == 3
+    assert "differ in path" in told.err and len(told.err.splitlines()) == 1
+
+
 def test_bugs_are_told_without_a_traceback(cli: Cli, scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import streamgauge.cli.running
 

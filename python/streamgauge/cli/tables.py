@@ -10,10 +10,9 @@ from rich.table import Table
 
 from streamgauge.campaign import Alternative, CampaignResult, MutantResult, Outcome, score
 from streamgauge.checks import CheckResult
-from streamgauge.metrics.dimension import RATE, say
 from streamgauge.metrics.interval import Interval, interval
 from streamgauge.report import answer
-from streamgauge.report.model import load_trial
+from streamgauge.report.model import load_trial, say_mean
 from streamgauge.systems.registry import Mode
 
 __all__ = ["print_result"]
@@ -84,24 +83,15 @@ def _print_flows(console: Console, scenario: str, mode: Mode, outcomes: Sequence
         table.add_column(column, justify="right", no_wrap=True)
     for name in usable[0].flows:
         cells = [
-            _cell(interval([one.value(metric, name) for one in usable]), metric == "loss")
+            _cell(interval([one.value(metric, name) for one in usable]), metric)
             for metric in ("throughput", "goodput", "loss")
         ]
         table.add_row(f"  {name}", *cells)
     console.print(table)
 
 
-def _cell(found: Interval, percent: bool) -> str:
-    if found.mean != found.mean:
-        return "-"
-    if percent:
-        text = f"{100 * found.mean:.2f}"
-        return f"{text} ± {100 * found.half_width:.2f} %" if found.half_width else f"{text} %"
-    if not found.half_width:
-        return say(found.mean, RATE)
-    scale = 1e3 if abs(found.mean) < 1e6 else 1e6
-    unit = "kbit/s" if scale == 1e3 else "Mbit/s"
-    return f"{found.mean / scale:.4g} ± {found.half_width / scale:.2g} {unit}"
+def _cell(found: Interval, metric: str) -> str:
+    return "-" if found.mean != found.mean else say_mean(found, metric)
 
 
 def _line(console: Console, text: str) -> None:

@@ -158,19 +158,42 @@ class Entry:
 
 
 def load(directory: Path) -> list[LoadedTrial]:
-    """Every trial under a folder, measured.
+    """Every trial under a folder, measured. Scenarios that `--set` changed lie in folders of their own,
+    `set-...`, and are left out unless the folder is theirs.
 
     Raises:
-        RecordError: if there is none.
+        RecordError: if there is none, or if trials of one id are not of one scenario.
     """
     folders = sorted({path.parent for path in directory.rglob("trial.json")})
     folders = [folder for folder in folders if not any(part.endswith(".partial") for part in folder.parts)]
     # `reproduce --mutants` and `--robust` leave scenarios changed on purpose there.
-    folders = [folder for folder in folders if "variations" not in folder.relative_to(directory).parts]
+    folders = [folder for folder in folders if not _is_changed(folder.relative_to(directory))]
     if not folders:
         raise RecordError(f"{directory} holds no trial; run one first: streamgauge run ID --out {directory}")
     with ThreadPoolExecutor(max_workers=2) as pool:
-        return list(pool.map(load_trial, folders))
+        trials = list(pool.map(load_trial, folders))
+    _alike(trials)
+    return trials
+
+
+def _is_changed(place: Path) -> bool:
+    return any(part == "variations" or part.startswith("set-") for part in place.parts)
+
+
+def _alike(trials: Sequence[LoadedTrial]) -> None:
+    """Trials that would be averaged must be repetitions of one another."""
+    first: dict[tuple[str, str], LoadedTrial] = {}
+    for trial in trials:
+        other = first.setdefault((trial.scenario, trial.mode), trial)
+        ours, theirs = trial.header.get("scenario"), other.header.get("scenario")
+        if not isinstance(ours, Mapping) or not isinstance(theirs, Mapping):
+            continue
+        differ = [key for key in ("path", "flows", "until") if ours.get(key) != theirs.get(key)]
+        if differ:
+            raise RecordError(
+                f"{trial.directory} and {other.directory} are of one scenario by name, but differ in "
+                f"{', '.join(differ)}; report each run's folder alone, or remove the older."
+            )
 
 
 def load_trial(folder: Path) -> LoadedTrial:
