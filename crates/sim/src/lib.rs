@@ -26,4 +26,4 @@ pub use run::run;
 pub use summary::{EndedBy, FlowSummary, Summary, TcpSummary};
 
 /// Goes up whenever the same plan and seed would give another record.
-pub const MODEL_VERSION: u32 = 3;
+pub const MODEL_VERSION: u32 = 4;

@@ -258,6 +258,23 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 }
 
 #[test]
+fn every_third_segment_lost_is_repaired_without_the_timer() {
+    // Repairs too: a recovery in which more was sent than has arrived must still replace what arrives.
+    let mut count = 0;
+    let script = move |seen: &Seen| {
+        count += u32::from(!seen.segment.payload.is_empty());
+        let lost = !seen.segment.payload.is_empty() && count < 60 && count % 3 == 0;
+        if lost { Verdict::Drop } else { Verdict::Deliver }
+    };
+    let config = Config { delayed_ack: Duration::ZERO, initial_window: 8, ..reno() };
+    let mut pair = pair(config).with_script(script);
+    pair.serve(60 * MSS);
+    pair.run();
+    assert_eq!(pair.tcp(Server).stats().timeouts, 0);
+    assert_eq!(pair.ends[0].received, u64::from(60 * MSS));
+}
+
+#[test]
 fn a_lost_tail_waits_for_the_timer() {
     let mut pair = pair(Config { delayed_ack: Duration::ZERO, ..reno() }).with_script(drop_data(&[4]));
     pair.serve(5 * MSS);

@@ -329,8 +329,10 @@ impl Sender {
                 let target = u128::from(reduction.delivered) * u128::from(ssthresh);
                 (target.div_ceil(u128::from(reduction.start)) as u64).saturating_sub(reduction.out)
             } else {
-                let owed = reduction.delivered.saturating_sub(reduction.out);
-                let limit = if safe { owed.max(learned.delivered) + self.mss } else { owed };
+                // As Linux, and unlike the RFC's conservative bound: what has arrived may be replaced even where more
+                // was sent before.
+                let owed = reduction.delivered.saturating_sub(reduction.out).max(learned.delivered);
+                let limit = if safe { owed + self.mss } else { owed };
                 limit.min(ssthresh - pipe)
             };
             if reduction.out == 0 {
