@@ -139,8 +139,8 @@ link_package() {
 }
 
 system_packages
+python_packages # before Rust: whoever lacks that has the rest when he comes back
 rust
-python_packages
 build
 link_package
 say "ready: .venv/bin/streamgauge --help"

@@ -68,7 +68,12 @@ SetOption = Annotated[
     ),
 ]
 OutOption = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="Where records go; a rerun resumes there.")
+    Path,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Where records go; a rerun resumes there. With --set, by default a folder of its own below.",
+    ),
 ]
 KeepOption = Annotated[
     Literal["metrics", "events", "packets"], typer.Option("--keep", help="How much of each record is stored.")
