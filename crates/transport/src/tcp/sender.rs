@@ -221,7 +221,6 @@ impl Sender {
             }
             return false;
         }
-        let in_flight = self.pipe();
         let mut learned = Learned::default();
         let advanced = ack > self.una;
         let mut wake = false;
@@ -239,13 +238,12 @@ impl Sender {
         self.board.note_newest(now, self.rto.min_rtt(), &learned);
         let new_loss = self.judge(now);
         let rtt = self.measure(now, &learned, advanced, echo);
-        self.recover(now, in_flight, &learned, advanced && !new_loss);
+        self.recover(now, &learned, advanced && !new_loss);
         if advanced {
             if !matches!(self.phase, Phase::Recovery(_)) {
                 self.controller.on_ack(&Ack {
                     now,
                     delivered: learned.delivered,
-                    in_flight,
                     rtt,
                     srtt: self.rto.srtt().unwrap_or(Duration::ZERO),
                     window_limited: self.window_limited(),
@@ -306,12 +304,12 @@ impl Sender {
 
     /// Moves between the phases and meters a recovery. `safe`: the cumulative acknowledgement moved and no
     /// new loss was seen, so that PRR may catch up (the slow start reduction bound).
-    fn recover(&mut self, now: Instant, in_flight: u64, learned: &Learned, safe: bool) {
+    fn recover(&mut self, now: Instant, learned: &Learned, safe: bool) {
         if !matches!(self.phase, Phase::Open) && self.una >= self.phase_end {
             self.phase = Phase::Open;
         }
         if matches!(self.phase, Phase::Open) && self.board.lost() > 0 {
-            self.controller.on_congestion_event(now, in_flight);
+            self.controller.on_congestion_event(now);
             self.counts.recoveries += 1;
             self.phase_end = self.next;
             let start = self.board.outstanding().max(1);
@@ -365,9 +363,8 @@ impl Sender {
     /// The timers, those that have expired.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), GaveUp> {
         if now >= self.judgement {
-            let in_flight = self.pipe();
             self.judge(now);
-            self.recover(now, in_flight, &Learned::default(), false);
+            self.recover(now, &Learned::default(), false);
         }
         if now < self.timer {
             return Ok(());
@@ -384,7 +381,7 @@ impl Sender {
             return Ok(());
         }
         let repeated = matches!(self.phase, Phase::Loss) && self.unanswered > 1;
-        self.controller.on_timeout(now, self.pipe(), repeated);
+        self.controller.on_timeout(now, repeated);
         self.board.lose_all();
         self.judgement = Instant::FAR_FUTURE;
         self.phase = Phase::Loss;

@@ -130,12 +130,12 @@ impl Controller for Cubic {
         }
     }
 
-    fn on_congestion_event(&mut self, _now: Instant, _in_flight: u64) {
+    fn on_congestion_event(&mut self, _now: Instant) {
         self.reduce();
         self.cwnd = self.segments(self.ssthresh);
     }
 
-    fn on_timeout(&mut self, _now: Instant, _in_flight: u64, repeated: bool) {
+    fn on_timeout(&mut self, _now: Instant, repeated: bool) {
         if !repeated {
             self.reduce();
         }
@@ -178,7 +178,6 @@ mod tests {
                 cubic.on_ack(&Ack {
                     now: *now,
                     delivered: MSS,
-                    in_flight: cubic.window(),
                     rtt: None,
                     srtt: Duration::from_millis(rtt_ms),
                     window_limited: true,
@@ -194,14 +193,14 @@ mod tests {
     #[test]
     fn a_loss_reduces_to_seven_tenths() {
         let mut cubic = at_window(1000);
-        cubic.on_congestion_event(Instant::ZERO, 0);
+        cubic.on_congestion_event(Instant::ZERO);
         assert_eq!((cubic.window(), cubic.ssthresh()), (700 * MSS, 700 * MSS));
     }
 
     #[test]
     fn the_plateau_stands_at_w_max_after_k_seconds() {
         let mut cubic = at_window(1000);
-        cubic.on_congestion_event(Instant::ZERO, 0);
+        cubic.on_congestion_event(Instant::ZERO);
         let epoch = cubic.begin_epoch(Instant::ZERO);
         // K = cbrt(W_max (1 - beta) / C) = cbrt(1000 * 0.3 / 0.4).
         assert!((epoch.k - 9.0856).abs() < 1e-4, "{}", epoch.k);
@@ -212,7 +211,7 @@ mod tests {
     #[test]
     fn the_window_follows_the_curve_back_to_w_max_and_beyond() {
         let mut cubic = at_window(1000);
-        cubic.on_congestion_event(Instant::ZERO, 0);
+        cubic.on_congestion_event(Instant::ZERO);
         let mut now = Instant::ZERO;
         let mut last = 0.0;
         let mut growth = Vec::new();
@@ -232,8 +231,8 @@ mod tests {
     #[test]
     fn fast_convergence_lowers_the_plateau_of_a_shrinking_flow() {
         let mut cubic = at_window(1000);
-        cubic.on_congestion_event(Instant::ZERO, 0);
-        cubic.on_congestion_event(Instant::ZERO, 0);
+        cubic.on_congestion_event(Instant::ZERO);
+        cubic.on_congestion_event(Instant::ZERO);
         assert!((cubic.w_max - 700.0 * 1.7 / 2.0).abs() < 1e-9);
         assert_eq!(cubic.window(), 490 * MSS);
     }
@@ -242,7 +241,7 @@ mod tests {
     fn at_a_small_product_it_grows_as_reno_would() {
         // 20 segments at 20 ms: the cubic curve needs 2.5 s, Reno's line 12 / 0.53 round trips = 0.45 s.
         let mut cubic = at_window(20);
-        cubic.on_congestion_event(Instant::ZERO, 0);
+        cubic.on_congestion_event(Instant::ZERO);
         let mut now = Instant::ZERO;
         let mut rounds = 0;
         while cubic.cwnd < 20.0 {
@@ -260,7 +259,7 @@ mod tests {
     #[test]
     fn after_a_timeout_the_curve_starts_at_its_plateau() {
         let mut cubic = at_window(100);
-        cubic.on_timeout(Instant::ZERO, 0, false);
+        cubic.on_timeout(Instant::ZERO, false);
         assert_eq!((cubic.window(), cubic.ssthresh()), (MSS, 70 * MSS));
         let mut now = Instant::ZERO;
         run(&mut cubic, &mut now, 100, 8);
@@ -272,7 +271,7 @@ mod tests {
     #[test]
     fn an_idle_time_does_not_count_as_probing() {
         let mut cubic = at_window(100);
-        cubic.on_congestion_event(Instant::ZERO, 0);
+        cubic.on_congestion_event(Instant::ZERO);
         let mut now = Instant::ZERO;
         run(&mut cubic, &mut now, 100, 3);
         cubic.initial = 10 * MSS;

@@ -26,8 +26,6 @@ pub struct Ack {
     pub now: Instant,
     /// Bytes newly known to have arrived, by acknowledgement number or by SACK.
     pub delivered: u64,
-    /// Bytes in flight before it arrived.
-    pub in_flight: u64,
     /// Round trip of the last segment it covers, if that was sent only once.
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
@@ -41,10 +39,10 @@ pub trait Controller {
     /// New data was acknowledged outside fast recovery.
     fn on_ack(&mut self, ack: &Ack);
     /// Fast recovery begins: at most once per window of data.
-    fn on_congestion_event(&mut self, now: Instant, in_flight: u64);
+    fn on_congestion_event(&mut self, now: Instant);
     /// The retransmission timer expired. `repeated`: again for the same data, so that the threshold stays
     /// (RFC 5681 section 3.1).
-    fn on_timeout(&mut self, now: Instant, in_flight: u64, repeated: bool);
+    fn on_timeout(&mut self, now: Instant, repeated: bool);
     /// Sending resumes after nothing was outstanding for `idle`; `rto` is the timeout now. Called only if
     /// idle restart is on and `idle` exceeds `rto`.
     fn on_idle(&mut self, now: Instant, idle: Duration, rto: Duration);
@@ -86,11 +84,11 @@ impl Controller for AnyController {
     fn on_ack(&mut self, ack: &Ack) {
         forward!(self, c => c.on_ack(ack));
     }
-    fn on_congestion_event(&mut self, now: Instant, in_flight: u64) {
-        forward!(self, c => c.on_congestion_event(now, in_flight));
+    fn on_congestion_event(&mut self, now: Instant) {
+        forward!(self, c => c.on_congestion_event(now));
     }
-    fn on_timeout(&mut self, now: Instant, in_flight: u64, repeated: bool) {
-        forward!(self, c => c.on_timeout(now, in_flight, repeated));
+    fn on_timeout(&mut self, now: Instant, repeated: bool) {
+        forward!(self, c => c.on_timeout(now, repeated));
     }
     fn on_idle(&mut self, now: Instant, idle: Duration, rto: Duration) {
         forward!(self, c => c.on_idle(now, idle, rto));

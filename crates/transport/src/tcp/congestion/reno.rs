@@ -52,13 +52,13 @@ impl Controller for Reno {
         }
     }
 
-    fn on_congestion_event(&mut self, _now: Instant, _in_flight: u64) {
+    fn on_congestion_event(&mut self, _now: Instant) {
         self.ssthresh = self.reduced();
         self.window = self.ssthresh;
         self.counted = 0;
     }
 
-    fn on_timeout(&mut self, _now: Instant, _in_flight: u64, repeated: bool) {
+    fn on_timeout(&mut self, _now: Instant, repeated: bool) {
         if !repeated {
             self.ssthresh = self.reduced();
         }
@@ -91,7 +91,6 @@ mod tests {
         Ack {
             now: Instant::ZERO,
             delivered,
-            in_flight: 0,
             rtt: None,
             srtt: Duration::from_millis(100),
             window_limited: true,
@@ -124,7 +123,7 @@ mod tests {
     #[test]
     fn loss_halves_and_avoidance_adds_one_segment_per_round_trip() {
         let mut reno = Reno::new(MSS as u32, 40);
-        reno.on_congestion_event(Instant::ZERO, 40 * MSS);
+        reno.on_congestion_event(Instant::ZERO);
         assert_eq!((reno.window(), reno.ssthresh()), (20 * MSS, 20 * MSS));
         for n in 1..=10 {
             let before = reno.window();
@@ -140,9 +139,9 @@ mod tests {
     #[test]
     fn a_timeout_restarts_from_one_segment_and_a_repeated_one_keeps_the_threshold() {
         let mut reno = Reno::new(MSS as u32, 40);
-        reno.on_timeout(Instant::ZERO, 40 * MSS, false);
+        reno.on_timeout(Instant::ZERO, false);
         assert_eq!((reno.window(), reno.ssthresh()), (MSS, 20 * MSS));
-        reno.on_timeout(Instant::ZERO, MSS, true);
+        reno.on_timeout(Instant::ZERO, true);
         assert_eq!((reno.window(), reno.ssthresh()), (MSS, 20 * MSS));
         while reno.window() < 20 * MSS {
             reno.on_ack(&ack(MSS));
@@ -155,7 +154,7 @@ mod tests {
     #[test]
     fn never_falls_below_two_segments_on_fast_recovery() {
         let mut reno = Reno::new(MSS as u32, 2);
-        reno.on_congestion_event(Instant::ZERO, 2 * MSS);
+        reno.on_congestion_event(Instant::ZERO);
         assert_eq!(reno.window(), 2 * MSS);
     }
 
