@@ -82,6 +82,19 @@ fn runs_players_without_privileges() {
     }
 }
 
+#[test]
+fn a_player_inherits_nothing_but_its_three_streams() {
+    for way in ways() {
+        // 7 stands for the machine's lock, which whoever held it would keep.
+        let script = format!(
+            "exec 7</dev/zero; {} run-as -- sh -c 'test -e /proc/self/fd/7 && echo LEAK; echo done'",
+            engine()
+        );
+        let (text, _) = inside(way, &script);
+        assert!(text.contains("done") && !text.contains("LEAK"), "{way:?}: {text}");
+    }
+}
+
 /// Processes whose command line contains `mark`, as (pid, command line).
 fn marked(mark: &str) -> Vec<(i32, String)> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();

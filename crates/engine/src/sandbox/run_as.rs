@@ -38,6 +38,7 @@ pub fn run_as(args: &RunAsArgs) -> Result<u8> {
     }
     if !args.keep_privileges {
         drop_privileges(args.uid, args.gid)?;
+        keep_three_streams()?;
     }
     Err(exec(&args.command))
 }
@@ -68,6 +69,16 @@ fn drop_privileges(uid: u32, gid: u32) -> Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
         .map(drop)
         .map_err(|e| EngineError::io("set no_new_privs", &e))
+}
+
+/// Every descriptor past the standard ones closes on exec: our own callers pass none, but a lock or a lifeline in a
+/// player's hands would outlive its holder.
+fn keep_three_streams() -> Result<()> {
+    // SAFETY: plain integers.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    check(result as i32).map(drop).map_err(|e| {
+        EngineError::io("keep descriptors from the command", &e).remedy("this needs Linux 5.11 or later")
+    })
 }
 
 fn normal_class() -> Result<()> {
