@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
+from pathlib import Path
 
 from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapter import Adapter, FlowSetup
@@ -42,6 +44,17 @@ def check_programs(flow: FlowSetup) -> None:
             raise CannotRunError(
                 f"flow {flow.name}: {program} is missing; install it "
                 f"(Debian, Ubuntu: `apt-get install {package}`)."
+            )
+    for side, command in flow.commands.items():
+        program = shlex.split(command)[0]
+        where = program
+        if "/" in program and flow.working_folder is not None:
+            where = str(Path(flow.working_folder) / program)
+        # One that is named by a variable is known only in the sandbox.
+        if "$" not in program and shutil.which(where) is None:
+            raise CannotRunError(
+                f"flow {flow.name}: the {side}'s program {program} is not on PATH or cannot be run; "
+                "install it, or give its path from the scenario's folder."
             )
 
 
