@@ -15,10 +15,10 @@ DOWN, MEDIA, CROSS, DELIVERED, RETRANSMIT = 0, 0, 5, 0, 1
 def media_delivered(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     """Packets and payload bytes that the path handed to each flow's player as media or cross traffic.
 
-    Bytes leave retransmissions out.
+    Each byte counts once: a retransmission does if what it repeats was lost, as a player counts it.
     """
     last = len(plan["path"]["down"]) - 1
-    rows = (
+    delivered = (
         pl.scan_parquet(directory / "packets.parquet")
         .filter(
             (pl.col("dir") == DOWN)
@@ -26,13 +26,18 @@ def media_delivered(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[
             & (pl.col("fate") == DELIVERED)
             & pl.col("kind").is_in([MEDIA, CROSS])
         )
-        .group_by("flow")
-        .agg(
-            pl.len().alias("packets"),
-            pl.col("payload_bytes").filter(pl.col("flags") & RETRANSMIT == 0).sum().alias("bytes"),
-        )
+        .select("flow", "seq", "payload_bytes", repeats=pl.col("flags") & RETRANSMIT != 0)
         .collect()
     )
+    fresh = delivered.filter(~pl.col("repeats"))
+    repairs = (
+        delivered.filter(pl.col("repeats") & pl.col("seq").is_not_null())
+        .unique(["flow", "seq"])
+        .join(fresh, on=["flow", "seq"], how="anti")
+    )
+    packets = delivered.group_by("flow").agg(pl.len().alias("packets"))
+    octets = pl.concat([fresh, repairs]).group_by("flow").agg(pl.col("payload_bytes").sum().alias("bytes"))
+    rows = packets.join(octets, on="flow", how="left").fill_null(0)
     found = {row["flow"]: row for row in rows.iter_rows(named=True)}
     none = {"packets": 0, "bytes": 0}
     return {
