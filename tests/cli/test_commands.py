@@ -268,7 +268,8 @@ def spawn(scenario: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def test_ctrl_c_keeps_what_finished_and_leaves_nothing_else(scenario: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_keeps_what_finished_and_leaves_nothing_else(scenario: Path, ending: signal.Signals) -> None:
     count = 3000
     scenario.write_text(scenario.read_text().replace("{sim: 2}", f"{{sim: {count}}}"))
     process = spawn(scenario)
@@ -277,7 +278,7 @@ def test_ctrl_c_keeps_what_finished_and_leaves_nothing_else(scenario: Path) -> N
     while len(list(out.glob("scenario=*/mode=sim/seed=*"))) < 5:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(ending)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "interrupted" in err and "Traceback" not in err

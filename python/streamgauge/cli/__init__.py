@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from streamgauge.errors import StreamGaugeError
@@ -16,11 +17,16 @@ _INTERNAL = 70
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command and returns its exit status.
 
-    0 all checks pass, 1 one failed, 2 inconclusive, 3 bad input, 4 this machine cannot; 130 after Ctrl-C.
+    0 all checks pass, 1 one failed, 2 inconclusive, 3 bad input, 4 this machine cannot; 130 after Ctrl-C,
+    SIGTERM or SIGHUP.
     Errors are one line each on stderr.
     """
     from streamgauge.cli.app import command
 
+    # Whoever ends us politely (timeout, a closed terminal, a job scheduler) gets what Ctrl-C gets.
+    for polite in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(polite) is signal.SIG_DFL:
+            signal.signal(polite, signal.default_int_handler)
     try:
         status = command().main(args=arguments, prog_name="streamgauge", standalone_mode=False)
         sys.stdout.flush()
