@@ -257,6 +257,12 @@ def test_version(cli: Cli) -> None:
     assert ran.status == 0 and ran.out.startswith("streamgauge 0.")
 
 
+def hear_signals() -> None:
+    """A person's terminal ignores none of these, whatever runs the tests does."""
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, signal.SIG_DFL)
+
+
 def spawn(scenario: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "streamgauge", "run", str(scenario), "--out", "out", *arguments],
@@ -265,6 +271,7 @@ def spawn(scenario: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        preexec_fn=hear_signals,
     )
 
 

@@ -57,6 +57,8 @@ class Person:
             text=True,
             env=self._environment(),
             cwd=self.home,
+            # A person's terminal does not ignore Ctrl-C, whatever runs the tests does.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def run(self, *arguments: str, timeout: float = 400) -> subprocess.CompletedProcess[str]:
