@@ -4,8 +4,8 @@
 
 SG := .venv/bin/streamgauge
 PY := .venv/bin/python
-# rustup's cargo is often not on root's PATH
-export PATH := $(PATH):$(HOME)/.cargo/bin
+# The cargo that set-up chose, which need not be the first on PATH.
+CARGO = PATH="$$(cat .venv/.rust-bin):$$PATH" cargo
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -17,27 +17,27 @@ demo: setup ## stream real video through the bottleneck, simulate beside it, wri
 	@scripts/demo.sh
 
 test: setup ## everything that CI runs: Rust, Python, sim and emu
-	cargo test --quiet --workspace --exclude streamgauge-python
-	cargo test --quiet --release -p streamgauge-sim
+	$(CARGO) test --quiet --workspace --exclude streamgauge-python
+	$(CARGO) test --quiet --release -p streamgauge-sim
 	$(PY) -m pytest
 
 test-sim: setup ## the part of the tests that needs neither root nor Linux
-	cargo test --quiet
+	$(CARGO) test --quiet
 	$(PY) -m pytest -m 'not emu'
 
 bench: setup ## rates of the hot paths
-	cargo bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-record -p streamgauge-sim
+	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-record -p streamgauge-sim
 	$(PY) benches/campaign.py
 
 lint: setup ## rustfmt, clippy, ruff, mypy --strict
-	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
 	$(PY) -m ruff check python tests scripts benches
 	$(PY) -m ruff format --check python tests scripts benches
 	$(PY) -m mypy
 
 format: setup ## let the formatters write
-	cargo fmt --all
+	$(CARGO) fmt --all
 	$(PY) -m ruff format python tests scripts benches
 	$(PY) -m ruff check --fix python tests scripts benches
 

@@ -141,6 +141,8 @@ link_package() {
 system_packages
 python_packages # before Rust: whoever lacks that has the rest when he comes back
 rust
+# For the Makefile's own calls of cargo.
+dirname "$(command -v cargo)" >.venv/.rust-bin
 build
 link_package
 say "ready: .venv/bin/streamgauge --help"
