@@ -1,0 +1,14 @@
+//! A path as plain data, in SI units and nanoseconds: what a scenario is lowered to and what sim and the
+//! emulator read.
+
+mod delay;
+mod loss;
+mod queue;
+mod rate;
+mod stage;
+
+pub use delay::DelaySpec;
+pub use loss::{LossModel, LossSpec};
+pub use queue::{Limit, QueueSpec};
+pub use rate::RateSpec;
+pub use stage::{BottleneckSpec, Layer, PathSpec, StageKind, StageSpec};

@@ -1,0 +1,61 @@
+//! The stages of a path, and the bottleneck as a whole.
+
+use serde::{Deserialize, Serialize};
+
+use super::{DelaySpec, LossSpec, QueueSpec, RateSpec};
+
+/// Both directions of a path.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathSpec {
+    /// Server to player. At least one stage.
+    pub down: Vec<StageSpec>,
+    /// Player to server. At least one stage.
+    pub up: Vec<StageSpec>,
+}
+
+/// One named stage.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageSpec {
+    /// Unique within its direction: "loss", "bottleneck", "delay", "wire".
+    pub name: String,
+    /// What it is.
+    pub kind: StageKind,
+}
+
+/// What a stage is.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum StageKind {
+    /// Random loss.
+    Loss(LossSpec),
+    /// The stage with the rate and the queue.
+    Bottleneck(BottleneckSpec),
+    /// Constant one-way propagation delay. A zero delay is the plain wire of `up: {}`.
+    Delay(DelaySpec),
+}
+
+/// A rate and a queue.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BottleneckSpec {
+    /// Rate over time.
+    pub rate: RateSpec,
+    /// The queue in front of it.
+    pub queue: QueueSpec,
+    /// Which bytes rate and limit count.
+    #[serde(default)]
+    pub layer: Layer,
+}
+
+/// Which bytes a bottleneck counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// IP + 14, as `tc`.
+    #[default]
+    Ethernet,
+    /// IP bytes.
+    Ip,
+}
