@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 
 use nix::libc;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ pub struct Config {
     netns: String,
     interface: String,
     flows: Vec<Flow>,
+    /// Where to leave a stamp of every packet of the flows, if anywhere.
+    #[serde(default)]
+    stamps: Option<PathBuf>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -29,6 +33,10 @@ struct Flow {
     server_ip: Ipv4Addr,
     player_ip: Ipv4Addr,
 }
+
+/// Bytes of a stamp in the file: the kernel's (CLOCK_REALTIME ns, i64), Ethernet bytes (u32), the flow's place in `flows`
+/// (u16), 1 if this end sent it (u16); little-endian.
+const STAMP_BYTES: usize = 16;
 
 /// What one flow sent and received at this interface; Ethernet bytes.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
@@ -48,7 +56,8 @@ pub fn run(config: Config) -> Result<()> {
     let mut ring =
         Ring::open(&config.interface, RingOptions { frames: 16_384, outgoing: Outgoing::Capture })?;
     let commands = Commands::from_stdin()?;
-    let mut counts = vec![Counts::default(); config.flows.len() + 1];
+    let mut seen = Seen { counts: vec![Counts::default(); config.flows.len() + 1], stamps: None };
+    seen.stamps = config.stamps.as_ref().map(|_| Vec::with_capacity(1 << 16));
     let mut drops_before = 0;
     say(&json!({"event": "ready"}));
     loop {
@@ -59,17 +68,23 @@ pub fn run(config: Config) -> Result<()> {
         });
         // SAFETY: two valid entries; a failed call only makes us look again.
         unsafe { libc::poll(fds.as_mut_ptr(), 2, -1) };
-        take(&mut ring, &pairs, &mut counts);
+        seen.take(&mut ring, &pairs);
         while let Some(command) = commands.next()? {
             match command {
                 Command::Reset => {
-                    counts.fill(Counts::default());
+                    seen.counts.fill(Counts::default());
+                    seen.stamps.iter_mut().for_each(Vec::clear);
                     drops_before = ring.drops();
                     say(&json!({"event": "reset"}));
                 }
                 Command::Stop => {
-                    take(&mut ring, &pairs, &mut counts);
-                    let flows: Vec<_> = (config.flows.iter().zip(&counts))
+                    seen.take(&mut ring, &pairs);
+                    if let (Some(path), Some(stamps)) = (&config.stamps, &seen.stamps) {
+                        std::fs::write(path, stamps)
+                            .map_err(|e| EngineError::io("write the stamps", &e).at(path))?;
+                    }
+                    let counts = &seen.counts;
+                    let flows: Vec<_> = (config.flows.iter().zip(counts))
                         .map(|(flow, c)| {
                             json!({
                                 "name": flow.name, "rx_packets": c.rx_packets, "rx_bytes": c.rx_bytes,
@@ -91,19 +106,37 @@ pub fn run(config: Config) -> Result<()> {
     }
 }
 
-fn take(ring: &mut Ring, pairs: &HashMap<(Ipv4Addr, Ipv4Addr), usize>, counts: &mut [Counts]) {
-    let other = counts.len() - 1;
-    while let Some(frame) = ring.peek() {
-        let flow = addresses(frame.bytes).and_then(|pair| pairs.get(&pair)).copied().unwrap_or(other);
-        let count = &mut counts[flow];
-        let (packets, bytes) = if frame.outgoing {
-            (&mut count.tx_packets, &mut count.tx_bytes)
-        } else {
-            (&mut count.rx_packets, &mut count.rx_bytes)
-        };
-        *packets += 1;
-        *bytes += frame.wire_bytes as u64;
-        ring.release();
+/// What has been seen so far.
+struct Seen {
+    /// A flow each, then what is nobody's.
+    counts: Vec<Counts>,
+    /// As in the file.
+    stamps: Option<Vec<u8>>,
+}
+
+impl Seen {
+    fn take(&mut self, ring: &mut Ring, pairs: &HashMap<(Ipv4Addr, Ipv4Addr), usize>) {
+        let other = self.counts.len() - 1;
+        while let Some(frame) = ring.peek() {
+            let flow = addresses(frame.bytes).and_then(|pair| pairs.get(&pair)).copied().unwrap_or(other);
+            let count = &mut self.counts[flow];
+            let (packets, bytes) = if frame.outgoing {
+                (&mut count.tx_packets, &mut count.tx_bytes)
+            } else {
+                (&mut count.rx_packets, &mut count.rx_bytes)
+            };
+            *packets += 1;
+            *bytes += frame.wire_bytes as u64;
+            if let Some(stamps) = self.stamps.as_mut().filter(|_| flow != other) {
+                let mut stamp = [0; STAMP_BYTES];
+                stamp[..8].copy_from_slice(&frame.stamp_ns.to_le_bytes());
+                stamp[8..12].copy_from_slice(&(frame.wire_bytes as u32).to_le_bytes());
+                stamp[12..14].copy_from_slice(&(flow as u16).to_le_bytes());
+                stamp[14..].copy_from_slice(&u16::from(frame.outgoing).to_le_bytes());
+                stamps.extend_from_slice(&stamp);
+            }
+            ring.release();
+        }
     }
 }
 

@@ -149,7 +149,8 @@ impl Emulator {
         let running = self.running.as_ref();
         let end =
             running.map(|r| r.end.min(idle.map_or(i64::MAX, |idle| self.last_activity.saturating_add(idle))));
-        let next = running.and_then(|r| r.lanes.next_event());
+        let unsaid = self.sabotage.unsaid_delay_ns();
+        let next = running.and_then(|r| r.lanes.next_event()).map(|at| at + unsaid);
         [self.rehearsal.next_event(), next, end].into_iter().flatten().min()
     }
 
@@ -287,6 +288,7 @@ impl Emulator {
     }
 
     fn next_departure(&mut self, way: usize, now: i64) -> Option<Outbound> {
+        let unsaid = self.sabotage.unsaid_delay_ns();
         let Emulator { running, rehearsal, slab, sabotage, .. } = self;
         let mut take = |lanes: &mut Lanes, mut trial: Option<&mut Trial>, now: i64| {
             let lane = &mut lanes.both[way];
@@ -313,7 +315,7 @@ impl Emulator {
         }
         let running = running.as_mut()?;
         // What would leave after the trial's end is still inside at its end.
-        take(&mut running.lanes, Some(&mut running.trial), now.min(running.end))
+        take(&mut running.lanes, Some(&mut running.trial), (now - unsaid).min(running.end))
     }
 
     /// Hands a port's batch to the kernel.
@@ -340,7 +342,7 @@ impl Emulator {
                 && let Some(running) = running.as_mut()
             {
                 *last_activity = (*last_activity).max(outbound.due);
-                let late = (sent_at - outbound.due).max(0) as u64;
+                let late = (sent_at - outbound.due - sabotage.unsaid_delay_ns()).max(0) as u64;
                 lateness.add(late);
                 let service = running.trial.service_ns(outbound.direction, outbound.bytes);
                 *late_over_service += u64::from(service.is_some_and(|service| late > service));

@@ -5,6 +5,7 @@ use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
 use streamgauge_path::{Departure, Path, Stage};
 use streamgauge_record::{Ledger, Legend, PacketSender, RecordError};
 
+use super::emulator::REHEARSAL_IDS;
 use super::sabotage::Sabotage;
 use super::slab::Slab;
 use super::stats::{Clamped, Tally};
@@ -36,7 +37,7 @@ impl Lanes {
     pub fn new(spec: &PathSpec, seed: u64, epoch: i64, first_id: u64, sabotage: &Sabotage) -> Result<Self> {
         let lane = |stages: &[StageSpec], first: usize, direction| {
             let first_stage = StageId(first as u8);
-            let stages = sabotage.stages(stages.to_vec());
+            let stages = sabotage.stages(stages.to_vec(), first_id == REHEARSAL_IDS);
             let path = Path::new(&stages, first_stage, seed, direction)
                 .map_err(|e| EngineError::new("read the plan", e).code(2))?;
             let at = stages.iter().position(|s| matches!(s.kind, StageKind::Bottleneck(_)));

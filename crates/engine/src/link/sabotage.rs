@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use streamgauge_base::{BitRate, FlowId};
+use streamgauge_base::{BitRate, Duration as PathTime, FlowId};
 use streamgauge_path::spec::{Limit, QueueSpec, RateSpec, StageKind, StageSpec};
 
 /// A fault, and in brackets what must catch it.
@@ -25,7 +25,22 @@ pub enum Fault {
     IgnoreLimit,
     /// The first two flows change names (witness counts).
     SwapFlows,
+    /// 2 % less than the rate asked for (pre-flight: rate).
+    WrongRate,
+    /// 1 ms more than each delay asked for (pre-flight: delay).
+    WrongDelay,
+    /// As `wrong_rate`, but only once the trial has started (the record against the plan).
+    LateWrongRate,
+    /// As `wrong_delay`, but only once the trial has started (the record against the plan).
+    LateWrongDelay,
+    /// As `ignore_limit`, but only once the trial has started (the record against the plan).
+    LateIgnoreLimit,
+    /// Packets of the trial are sent 1 ms later than recorded, and not counted as late (arrivals at the ends).
+    UnsaidDelay,
 }
+
+/// What `WrongDelay` and `UnsaidDelay` add.
+const WRONG_DELAY: PathTime = PathTime::from_millis(1);
 
 /// The faults in force.
 #[derive(Clone, Debug, Default)]
@@ -45,22 +60,33 @@ impl Sabotage {
         !self.faults.is_empty() && self.faults.contains(&fault)
     }
 
-    /// The stages as they are built.
-    pub fn stages(&self, mut stages: Vec<StageSpec>) -> Vec<StageSpec> {
-        let half = |rate: &mut BitRate| *rate = BitRate::from_bps(rate.as_bps() / 2);
+    /// The stages as they are built, for the time before the trial (`rehearsal`) or for the trial.
+    pub fn stages(&self, mut stages: Vec<StageSpec>, rehearsal: bool) -> Vec<StageSpec> {
+        let in_force = |always, late| self.has(always) || (!rehearsal && self.has(late));
+        let percent = match () {
+            () if self.has(Fault::HalfRate) => 50,
+            () if in_force(Fault::WrongRate, Fault::LateWrongRate) => 98,
+            () => 100,
+        };
+        let slow = |rate: &mut BitRate| *rate = BitRate::from_bps(rate.as_bps() * percent / 100);
         for stage in &mut stages {
+            if let StageKind::Delay(spec) = &mut stage.kind
+                && in_force(Fault::WrongDelay, Fault::LateWrongDelay)
+            {
+                spec.delay += WRONG_DELAY;
+            }
             let StageKind::Bottleneck(bottleneck) = &mut stage.kind else { continue };
-            if self.has(Fault::HalfRate) {
+            if percent != 100 {
                 match &mut bottleneck.rate {
-                    RateSpec::Constant(rate) => half(rate),
-                    RateSpec::Steps(steps) => steps.iter_mut().for_each(|(_, rate)| half(rate)),
+                    RateSpec::Constant(rate) => slow(rate),
+                    RateSpec::Steps(steps) => steps.iter_mut().for_each(|(_, rate)| slow(rate)),
                     RateSpec::Square { first, second, .. } => {
-                        half(first);
-                        half(second);
+                        slow(first);
+                        slow(second);
                     }
                 }
             }
-            if self.has(Fault::IgnoreLimit) {
+            if in_force(Fault::IgnoreLimit, Fault::LateIgnoreLimit) {
                 let QueueSpec::Droptail(limit) = &mut bottleneck.queue;
                 *limit = match *limit {
                     Limit::Bytes(bytes) => Limit::Bytes(bytes * 10),
@@ -109,6 +135,12 @@ impl Sabotage {
             self.sends += 1;
             self.sends.is_multiple_of(200)
         }
+    }
+
+    /// How much later than it says the link sends, ns.
+    #[inline]
+    pub fn unsaid_delay_ns(&self) -> i64 {
+        if self.has(Fault::UnsaidDelay) { WRONG_DELAY.as_nanos() as i64 } else { 0 }
     }
 
     /// What is added to the clock's offset `since_start` ns after the trial's start.
