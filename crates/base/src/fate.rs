@@ -1,4 +1,5 @@
-//! What became of an item in a stage. Every item that enters a stage gets exactly one fate there.
+//! What became of an item in a stage. Every item that enters a stage, or is made there, gets exactly one fate
+//! in it.
 
 use crate::item::{Item, StageId};
 use crate::time::Instant;
@@ -15,6 +16,10 @@ pub enum Cause {
     RandomLoss = 2,
     /// An active queue manager's choice.
     Aqm = 3,
+    /// A firewall lets its protocol not through.
+    Blocked = 4,
+    /// It is longer than the MTU and may not be cut up.
+    TooBig = 5,
 }
 
 /// How an item's stay in a stage ended.
@@ -42,14 +47,14 @@ pub struct QueueDepth {
 /// One item's stay in one stage: one row of the record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fate {
-    /// The item, with the ECN bits it left with.
+    /// The item as it left: with its ECN bits then, and corrupted or not.
     pub item: Item,
     /// The stage.
     pub stage: StageId,
     /// When it arrived.
     pub t_in: Instant,
-    /// When it left: `Some` exactly if `outcome` is `Delivered`.
-    pub t_out: Option<Instant>,
+    /// When its stay ended: it left, was dropped, or the trial ended.
+    pub at: Instant,
     /// How its stay ended.
     pub outcome: Outcome,
     /// Why it was dropped; `Cause::None` otherwise.
@@ -60,10 +65,29 @@ pub struct Fate {
     pub marked: bool,
 }
 
+impl Fate {
+    /// When it left; `None` if it did not.
+    #[inline]
+    pub fn t_out(&self) -> Option<Instant> {
+        (self.outcome == Outcome::Delivered).then_some(self.at)
+    }
+
+    /// When it was dropped; `None` if it was not.
+    #[inline]
+    pub fn t_drop(&self) -> Option<Instant> {
+        (self.outcome == Outcome::Dropped).then_some(self.at)
+    }
+}
+
 /// Takes fates as a path reports them, in order of path time.
 pub trait FateSink {
     /// One item's stay in one stage has ended.
     fn fate(&mut self, fate: &Fate);
+    /// `stage` has made one more item, `made`, out of `from`: a duplicate, or each fragment beyond the first. It
+    /// is reported before any fate of `made`, and before the fate of `from` in this stage. `from` is as it came
+    /// in, before it was cut; see [`Item::bytes_added_by`]. Every item made has a body of its own to be let go
+    /// of: per stage, in + made = out + dropped + held.
+    fn made(&mut self, stage: StageId, from: &Item, made: &Item);
     /// A stage's setting changed at `at` (rate, loss, delay ...): `what` names it, `value` is in SI units.
     fn changed(&mut self, stage: StageId, at: Instant, what: &'static str, value: f64, unit: &'static str);
 }
@@ -71,5 +95,6 @@ pub trait FateSink {
 /// Throws every fate away.
 impl FateSink for () {
     fn fate(&mut self, _: &Fate) {}
+    fn made(&mut self, _: StageId, _: &Item, _: &Item) {}
     fn changed(&mut self, _: StageId, _: Instant, _: &'static str, _: f64, _: &'static str) {}
 }

@@ -67,6 +67,8 @@ pub mod packet_flags {
     pub const CE_MARKED: u8 = 4;
     /// The path corrupted it.
     pub const CORRUPTED: u8 = 8;
+    /// More fragments of its datagram are behind it.
+    pub const MORE_FRAGMENTS: u8 = 16;
 }
 
 /// What the classifier found; joined with a `Fate` it is a row of the record.

@@ -16,7 +16,7 @@ pub use chunk::Chunk;
 pub use event::{Event, EventSink};
 pub use fate::{Cause, Fate, FateSink, Outcome, QueueDepth};
 pub use headers::{Headers, PacketInfo, PacketKind, TcpFlags, Transport, packet_flags};
-pub use item::{Direction, Ecn, FlowId, Item, PacketId, StageId};
+pub use item::{Direction, Ecn, FlowId, Fragment, Item, PacketId, Protocol, StageId};
 pub use rate::BitRate;
 pub use rng::Stream;
 pub use time::{Duration, Instant};
@@ -24,3 +24,6 @@ pub use time::{Duration, Instant};
 /// Bytes that Ethernet adds to an IP packet in every count of this project: the 14-byte header, no FCS,
 /// as Linux `tc` counts.
 pub const ETHERNET_HEADER_BYTES: u32 = 14;
+
+/// Bytes of an IPv4 header without options (RFC 791 section 3.1), as fragments that a path makes have it.
+pub const IPV4_HEADER_BYTES: u32 = 20;

@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use streamgauge_base::{
-    BitRate, Direction, Duration, Ecn, Fate, FateSink, FlowId, Instant, Item, PacketId, StageId,
+    BitRate, Direction, Duration, Fate, FateSink, FlowId, Instant, Item, PacketId, StageId,
 };
 use streamgauge_path::Path;
 use streamgauge_path::spec::{
@@ -44,6 +44,7 @@ impl FateSink for Tally {
         self.fates += 1;
         self.bytes += u64::from(fate.item.bytes) + u64::from(fate.queue.bytes);
     }
+    fn made(&mut self, _: StageId, _: &Item, _: &Item) {}
     fn changed(&mut self, _: StageId, _: Instant, _: &'static str, _: f64, _: &'static str) {}
 }
 
@@ -59,16 +60,7 @@ fn load(path: &mut Path, start: Instant, sink: &mut impl FateSink) -> u64 {
                 departed += 1;
             }
         }
-        let item = Item {
-            id: PacketId(index),
-            bytes: 1514,
-            ip_bytes: 1500,
-            hash: 0,
-            flow: FlowId(0),
-            copy: 0,
-            ecn: Ecn::NotEct,
-        };
-        path.enqueue(now, item, sink);
+        path.enqueue(now, Item::new(PacketId(index), FlowId(0), 1500), sink);
     }
     departed
 }

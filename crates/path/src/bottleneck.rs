@@ -46,7 +46,7 @@ impl<Q: Queue> Bottleneck<Q> {
     fn send_next(&mut self, now: Instant, fates: &mut impl FateSink) {
         let (id, link) = (self.id, self.link());
         let next = self.queue.pop(now, &link, &mut |packet, cause| {
-            fates.fate(&packet.arrival(id).dropped(cause));
+            fates.fate(&packet.arrival(id).dropped(now, cause));
         });
         match &next {
             Some(packet) => self.transmitter.start(now, packet.bytes),
@@ -68,7 +68,7 @@ impl<Q: Queue> Stage for Bottleneck<Q> {
             marked: false,
         };
         self.queue.push(now, packet, &link, &mut |packet, cause| {
-            fates.fate(&packet.arrival(id).dropped(cause));
+            fates.fate(&packet.arrival(id).dropped(now, cause));
         });
         if self.sending.is_none() {
             self.send_next(now, fates);
@@ -82,6 +82,7 @@ impl<Q: Queue> Stage for Bottleneck<Q> {
         }
         let packet = self.sending.take()?;
         fates.fate(&packet.arrival(self.id).delivered(at));
+        self.queue.sent(at, &packet);
         self.send_next(at, fates);
         Some(Departure { item: packet.item, at })
     }
@@ -99,10 +100,10 @@ impl<Q: Queue> Stage for Bottleneck<Q> {
         (ends < Instant::FAR_FUTURE).then_some(ends)
     }
 
-    fn finish(&mut self, _now: Instant, fates: &mut impl FateSink) {
+    fn finish(&mut self, now: Instant, fates: &mut impl FateSink) {
         let mut next = self.sending.take();
         while let Some(packet) = next {
-            fates.fate(&packet.arrival(self.id).held());
+            fates.fate(&packet.arrival(self.id).held(now));
             next = self.queue.take();
         }
         self.transmitter.idle();

@@ -80,9 +80,9 @@ impl Stage for Delay {
         self.delay
     }
 
-    fn finish(&mut self, _now: Instant, fates: &mut impl FateSink) {
+    fn finish(&mut self, now: Instant, fates: &mut impl FateSink) {
         while let Some(flying) = self.flying.pop_front() {
-            fates.fate(&self.arrival(&flying).held());
+            fates.fate(&self.arrival(&flying).held(now));
         }
         self.bytes = 0;
     }

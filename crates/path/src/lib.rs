@@ -8,7 +8,7 @@
 //! enqueues what arrives, and dequeues whenever the path asks for it:
 //!
 //! ```
-//! use streamgauge_base::{BitRate, Direction, Duration, Ecn, FlowId, Instant, Item, PacketId, StageId};
+//! use streamgauge_base::{BitRate, Direction, Duration, FlowId, Instant, Item, PacketId, StageId};
 //! use streamgauge_path::{Path, spec::*};
 //!
 //! let bottleneck = StageKind::Bottleneck(BottleneckSpec {
@@ -24,8 +24,7 @@
 //! let mut path = Path::new(&stages, StageId(0), 1, Direction::Down)?;
 //! let mut fates = (); // a record goes here
 //!
-//! let (id, flow) = (PacketId(0), FlowId(0));
-//! let packet = Item { id, flow, bytes: 1514, ip_bytes: 1500, hash: 0, copy: 0, ecn: Ecn::NotEct };
+//! let packet = Item::new(PacketId(0), FlowId(0), 1500);
 //! path.enqueue(Instant::ZERO, packet, &mut fates);
 //! while let Some(now) = path.next_event() {
 //!     // Wait until `now`, or be late: the departure is the same.

@@ -79,7 +79,7 @@ impl Stage for Loss {
     #[inline]
     fn enqueue(&mut self, now: Instant, item: Item, fates: &mut impl FateSink) {
         if self.on && self.loses() {
-            fates.fate(&self.arrival(now, item).dropped(Cause::RandomLoss));
+            fates.fate(&self.arrival(now, item).dropped(now, Cause::RandomLoss));
         } else {
             self.passed.push_back(Departure { item, at: now });
         }
@@ -108,9 +108,9 @@ impl Stage for Loss {
         self.passed.front().map(|departure| departure.at)
     }
 
-    fn finish(&mut self, _now: Instant, fates: &mut impl FateSink) {
+    fn finish(&mut self, now: Instant, fates: &mut impl FateSink) {
         while let Some(departure) = self.passed.pop_front() {
-            fates.fate(&self.arrival(departure.at, departure.item).held());
+            fates.fate(&self.arrival(departure.at, departure.item).held(now));
         }
     }
 }

@@ -55,6 +55,10 @@ pub trait Queue {
         link: &LinkState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket>;
+    /// The transmission of `packet` has ended at `at`; `pop` at the same time comes next. A manager that measures
+    /// how fast the link drains counts here.
+    #[inline]
+    fn sent(&mut self, _at: Instant, _packet: &QueuedPacket) {}
     /// Takes out any packet that waits, without a decision: the trial is over.
     fn take(&mut self) -> Option<QueuedPacket>;
     /// What waits, the packet being sent not included.

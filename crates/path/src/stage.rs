@@ -24,8 +24,8 @@ pub enum Change {
     Loss(bool),
 }
 
-/// One stage of a path. Every item that enters gets exactly one fate per copy: delivered, dropped, or held
-/// when the trial ends.
+/// One stage of a path. Every item that enters gets exactly one fate: delivered, dropped, or held when the trial
+/// ends. A stage that makes more items out of one says so by [`FateSink::made`], and each of them gets a fate too.
 ///
 /// `now` never goes back, and the caller takes out what has left by `now` before it enqueues or applies
 /// anything at `now`; [`Chain`](crate::Chain) sees to both.
@@ -60,16 +60,16 @@ pub(crate) struct Arrival {
 
 impl Arrival {
     pub fn delivered(self, at: Instant) -> Fate {
-        self.fate(Some(at), Outcome::Delivered, Cause::None)
+        self.fate(at, Outcome::Delivered, Cause::None)
     }
-    pub fn dropped(self, cause: Cause) -> Fate {
-        self.fate(None, Outcome::Dropped, cause)
+    pub fn dropped(self, at: Instant, cause: Cause) -> Fate {
+        self.fate(at, Outcome::Dropped, cause)
     }
-    pub fn held(self) -> Fate {
-        self.fate(None, Outcome::Held, Cause::None)
+    pub fn held(self, at: Instant) -> Fate {
+        self.fate(at, Outcome::Held, Cause::None)
     }
-    fn fate(self, t_out: Option<Instant>, outcome: Outcome, cause: Cause) -> Fate {
+    fn fate(self, at: Instant, outcome: Outcome, cause: Cause) -> Fate {
         let Arrival { item, stage, t_in, queue, marked } = self;
-        Fate { item, stage, t_in, t_out, outcome, cause, queue, marked }
+        Fate { item, stage, t_in, at, outcome, cause, queue, marked }
     }
 }

@@ -67,7 +67,7 @@ fn it_reports_its_values_and_what_it_still_holds() {
     path.enqueue(at(4_500), item(1, 60), &mut log);
     path.finish(at(14_000), &mut log);
     assert_eq!(log.changes, [(StageId(0), at(0), "delay", 1e-5), (StageId(0), at(5_000), "delay", 1e-6)]);
-    assert_eq!(log.fates[0].t_out, Some(at(14_000)));
+    assert_eq!(log.fates[0].t_out(), Some(at(14_000)));
     assert_eq!(log.fates[1].outcome, Outcome::Held);
     assert_eq!((log.fates[1].queue.packets, log.fates[1].queue.bytes), (1, 1514));
     assert_eq!(drain(&mut path, at(14_000), &mut log).len(), 1, "what left by the end can still be taken");

@@ -51,13 +51,9 @@ fn drive(
     (departures, log)
 }
 
-/// When a fate was decided, as far as it tells: not for what was held.
+/// When a fate was decided; what was held has none.
 fn decided(fate: &Fate) -> Option<Instant> {
-    match fate.outcome {
-        Outcome::Delivered => fate.t_out,
-        Outcome::Dropped => Some(fate.t_in),
-        Outcome::Held => None,
-    }
+    fate.t_out().or(fate.t_drop())
 }
 
 fn any_stage() -> impl Strategy<Value = StageKind> {

@@ -138,7 +138,7 @@ impl Duplicator {
             item: departure.item,
             stage: self.id,
             t_in: departure.at,
-            t_out: (outcome == Outcome::Delivered).then_some(departure.at),
+            at: departure.at,
             outcome,
             cause: Cause::None,
             queue: QueueDepth::default(),
@@ -148,11 +148,12 @@ impl Duplicator {
 }
 
 impl Stage for Duplicator {
-    fn enqueue(&mut self, now: Instant, item: Item, _: &mut impl FateSink) {
+    fn enqueue(&mut self, now: Instant, item: Item, fates: &mut impl FateSink) {
         self.copies.push_back(Departure { item, at: now });
         if item.id.0.is_multiple_of(self.every) {
-            let copy = item.copy | 1 << self.id.0;
-            self.copies.push_back(Departure { item: Item { copy, ..item }, at: now });
+            let copy = Item { copy: item.copy | 1 << self.id.0, ..item };
+            fates.made(self.id, &item, &copy);
+            self.copies.push_back(Departure { item: copy, at: now });
         }
     }
     fn dequeue(&mut self, _: Instant, fates: &mut impl FateSink) -> Option<Departure> {

@@ -42,15 +42,7 @@ fn rows(flows: u16) -> Vec<Row> {
         let flow = FlowId(random.below(u64::from(flows)) as u16);
         let packets = 3 + random.below(50) as u32;
         let seq = &mut next[usize::from(flow.0)];
-        let item = Item {
-            id: PacketId(id),
-            bytes: 1514,
-            ip_bytes: 1500,
-            hash: 7,
-            flow,
-            copy: 0,
-            ecn: Default::default(),
-        };
+        let item = Item { hash: 7, ..Item::new(PacketId(id), flow, 1500) };
         let headers = Headers {
             transport: Transport::Tcp { seq: *seq, ack: 1, flags: 16 },
             payload_bytes: 1448,
@@ -66,7 +58,7 @@ fn rows(flows: u16) -> Vec<Row> {
             item,
             stage: StageId(0),
             t_in: arrives,
-            t_out: Some(leaves),
+            at: leaves,
             outcome: Outcome::Delivered,
             cause: Cause::None,
             queue,
@@ -74,20 +66,14 @@ fn rows(flows: u16) -> Vec<Row> {
         };
         id += 1;
         if random.below(40) == 0 {
-            fate = Fate { t_out: None, outcome: Outcome::Dropped, cause: Cause::QueueFull, ..fate };
+            fate = Fate { at: arrives, outcome: Outcome::Dropped, cause: Cause::QueueFull, ..fate };
             rows.push((fate, info, Direction::Down));
             continue;
         }
         rows.push((fate, info, Direction::Down));
         let arrived = leaves + Duration::from_millis(10);
         rows.push((
-            Fate {
-                stage: StageId(1),
-                t_in: leaves,
-                t_out: Some(arrived),
-                queue: QueueDepth::default(),
-                ..fate
-            },
+            Fate { stage: StageId(1), t_in: leaves, at: arrived, queue: QueueDepth::default(), ..fate },
             info,
             Direction::Down,
         ));
@@ -105,7 +91,7 @@ fn rows(flows: u16) -> Vec<Row> {
                     item,
                     stage: StageId(2),
                     t_in: arrived,
-                    t_out: Some(arrived),
+                    at: arrived,
                     queue: QueueDepth::default(),
                     ..fate
                 },

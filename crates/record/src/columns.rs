@@ -1,6 +1,6 @@
 //! The columns of `packets.parquet`: one batch of rows in memory, and the digest of batches.
 
-use streamgauge_base::{Direction, Ecn, Fate, PacketInfo, packet_flags};
+use streamgauge_base::{Direction, Ecn, Fate, Outcome, PacketInfo, packet_flags};
 
 /// Rows in a batch: a row group of the file and a unit of the digest. A power of two, see [`Columns::push`].
 pub(crate) const BATCH_ROWS: usize = 65_536;
@@ -120,8 +120,8 @@ impl Columns {
         self.stage[i] = fate.stage.0;
         self.kind[i] = info.kind as u8;
         self.t_in[i] = fate.t_in.as_nanos();
-        self.t_out[i] = fate.t_out.map_or(0, |t| t.as_nanos());
-        self.t_out_known[i] = fate.t_out.is_some();
+        self.t_out[i] = fate.t_out().map_or(0, |t| t.as_nanos());
+        self.t_out_known[i] = fate.outcome == Outcome::Delivered;
         self.fate[i] = fate.outcome as u8;
         self.cause[i] = fate.cause as u8;
         self.wire_bytes[i] = item.bytes;

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use etherparse::{EtherType, Ethernet2Slice, IpNumber, Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
-use streamgauge_base::{Ecn, Headers, Transport};
+use streamgauge_base::{Ecn, Fragment, Headers, IPV4_HEADER_BYTES, Protocol, Transport};
 
 /// What a frame says of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +16,13 @@ pub struct Frame<'a> {
     pub ip_bytes: u32,
     /// The ECN bits.
     pub ecn: Ecn,
+    /// What is above IP.
+    pub protocol: Protocol,
+    /// Which part of its datagram it is. A packet whose IP header has options says that it may not be cut up:
+    /// the path's fragments have none.
+    pub fragment: Fragment,
+    /// What all fragments of one datagram share, with the addresses and the protocol (RFC 791 section 3.2).
+    pub identification: u16,
     /// Hash of addresses, protocol and ports: one value per connection and direction. Fragments are hashed
     /// without ports, for only the first has them.
     pub hash: u32,
@@ -35,6 +42,9 @@ pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
         destination: None,
         ip_bytes: count(above),
         ecn: Ecn::NotEct,
+        protocol: Protocol::Other,
+        fragment: Fragment::WHOLE_DF,
+        identification: 0,
         hash: 0,
         headers: Headers { payload_bytes: count(above), ..NO_HEADERS },
     };
@@ -59,6 +69,14 @@ pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
             3 => Ecn::Ce,
             _ => Ecn::NotEct,
         },
+        protocol: match ip.protocol() {
+            IpNumber::TCP => Protocol::Tcp,
+            IpNumber::UDP => Protocol::Udp,
+            IpNumber::ICMP => Protocol::Icmp,
+            _ => Protocol::Other,
+        },
+        fragment: fragment(&ip),
+        identification: ip.identification(),
         hash: flow_hash(ip.source(), ip.destination(), ip.protocol().0, ports),
         headers: Headers { transport, payload_bytes: count(payload), payload_head: payload },
     }
@@ -66,6 +84,12 @@ pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
 
 fn count(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).unwrap_or(u32::MAX)
+}
+
+fn fragment(ip: &Ipv4HeaderSlice<'_>) -> Fragment {
+    let word = u16::from_be_bytes([ip.slice()[6], ip.slice()[7]]);
+    let options = ip.slice().len() > IPV4_HEADER_BYTES as usize;
+    Fragment::from_word(if options { word | Fragment::WHOLE_DF.word() } else { word })
 }
 
 /// The transport header, its length, and the ports as they stand in it (none: 0).

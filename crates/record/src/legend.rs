@@ -44,7 +44,8 @@ pub(crate) const KINDS: [PacketKind; 7] = [
     PacketKind::Other,
 ];
 pub(crate) const OUTCOMES: [Outcome; 3] = [Outcome::Delivered, Outcome::Dropped, Outcome::Held];
-pub(crate) const CAUSES: [Cause; 4] = [Cause::None, Cause::QueueFull, Cause::RandomLoss, Cause::Aqm];
+pub(crate) const CAUSES: [Cause; 6] =
+    [Cause::None, Cause::QueueFull, Cause::RandomLoss, Cause::Aqm, Cause::Blocked, Cause::TooBig];
 pub(crate) const FLAGS: [(&str, u8); 4] = [
     ("retransmit", packet_flags::RETRANSMIT),
     ("ecn_in", packet_flags::ECN_IN),
@@ -89,6 +90,8 @@ pub fn cause_name(cause: Cause) -> &'static str {
         Cause::QueueFull => "queue_full",
         Cause::RandomLoss => "random_loss",
         Cause::Aqm => "aqm",
+        Cause::Blocked => "blocked",
+        Cause::TooBig => "too_big",
     }
 }
 

@@ -1,8 +1,7 @@
 //! Both directions of the path, and what becomes of the packets in them.
 
 use streamgauge_base::{
-    Direction, ETHERNET_HEADER_BYTES, Ecn, Event, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketInfo,
-    PacketKind, StageId,
+    Direction, Ecn, Event, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketInfo, PacketKind, StageId,
 };
 use streamgauge_path::Path;
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
@@ -80,19 +79,15 @@ impl<R: Recorder> Network<R> {
 
     /// A packet of `line` is sent. `hash` tells its connection.
     pub fn send(&mut self, now: Instant, line: Line, hash: u32, body: Body) {
-        let ip_bytes = body.ip_bytes();
         let ecn = match &body {
             Body::Segment(_, segment) => segment.ecn,
             _ => Ecn::NotEct,
         };
         let item = Item {
-            id: self.fates.store.next_id(),
-            bytes: ip_bytes + ETHERNET_HEADER_BYTES,
-            ip_bytes,
             hash,
-            flow: line.flow,
-            copy: 0,
             ecn,
+            protocol: body.protocol(),
+            ..Item::new(self.fates.store.next_id(), line.flow, body.ip_bytes())
         };
         let info = if R::PACKETS {
             self.classifier.classify(line.flow, line.direction, hash, &body.headers())
@@ -157,6 +152,10 @@ impl<R: Recorder> FateSink for Fates<R> {
         if fate.outcome != Outcome::Delivered {
             self.store.take(id);
         }
+    }
+
+    fn made(&mut self, _: StageId, _: &Item, _: &Item) {
+        unreachable!("no stage of today makes packets");
     }
 
     fn changed(&mut self, stage: StageId, at: Instant, what: &'static str, value: f64, unit: &'static str) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use streamgauge_base::{Chunk, Headers, PacketId, PacketInfo, Transport};
+use streamgauge_base::{Chunk, Headers, PacketId, PacketInfo, Protocol, Transport};
 use streamgauge_systems::ChannelId;
 use streamgauge_transport::tcp::Segment;
 
@@ -29,6 +29,14 @@ impl Body {
             Body::Datagram(_, datagram) => IP_AND_8_BYTES + datagram.len() as u32,
             Body::Echo(_, message) => IP_AND_8_BYTES + message.len() as u32 - ECHO_SEQUENCE_BYTES,
             Body::Segment(_, segment) => segment.ip_bytes(),
+        }
+    }
+
+    pub fn protocol(&self) -> Protocol {
+        match self {
+            Body::Datagram(..) => Protocol::Udp,
+            Body::Echo(..) => Protocol::Icmp,
+            Body::Segment(..) => Protocol::Tcp,
         }
     }
 

@@ -132,7 +132,7 @@ fn the_host_is_late_but_never_out_of_order_and_departures_keep_their_times() {
     let mean = lates.iter().sum::<u64>() as f64 / lates.len() as f64;
     assert!((mean / jitter.as_nanos() as f64 - 0.5).abs() < 0.05, "uniform: mean {mean} ns");
     // The delay stage holds each packet for exactly its delay, however late the host looks.
-    let stays = record.at(0, 1).filter_map(|(fate, ..)| Some(fate.t_out? - fate.t_in));
+    let stays = record.at(0, 1).filter_map(|(fate, ..)| Some(fate.t_out()? - fate.t_in));
     assert!(stays.into_iter().all(|stay| stay == Duration::from_millis(10)));
     assert_eq!(run(Duration::ZERO).1.at(0, 0).count(), lates.len());
 

@@ -1,7 +1,7 @@
 //! The loop between the rings, the paths and the wire.
 
 use serde_json::{Value, json};
-use streamgauge_base::{Direction, ETHERNET_HEADER_BYTES, Ecn, Item};
+use streamgauge_base::{Direction, Ecn, Item};
 use streamgauge_record::{Classifier, PacketDirection, parse_frame};
 
 use super::capture::Capture;
@@ -247,13 +247,11 @@ impl Emulator {
             return;
         }
         let item = Item {
-            id,
-            bytes: parsed.ip_bytes + ETHERNET_HEADER_BYTES,
-            ip_bytes: parsed.ip_bytes,
             hash: parsed.hash,
-            flow,
-            copy: 0,
             ecn: parsed.ecn,
+            protocol: parsed.protocol,
+            fragment: parsed.fragment,
+            ..Item::new(id, flow, parsed.ip_bytes)
         };
         let lane = &mut lanes.both[direction as usize];
         let at_router = port == CROSS;

@@ -232,6 +232,10 @@ impl FateSink for Fates<'_> {
         }
     }
 
+    fn made(&mut self, _: StageId, _: &Item, _: &Item) {
+        unreachable!("no stage of today makes packets");
+    }
+
     #[cold]
     fn changed(&mut self, stage: StageId, at: Instant, what: &'static str, value: f64, unit: &'static str) {
         let Some(trial) = &mut self.trial else { return };

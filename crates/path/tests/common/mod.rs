@@ -6,7 +6,7 @@ pub mod link;
 use std::collections::HashMap;
 
 use streamgauge_base::{
-    BitRate, Duration, Ecn, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId,
+    BitRate, Duration, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId,
 };
 use streamgauge_path::spec::{
     BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, QueueSpec, RateSpec, StageKind, StageSpec,
@@ -20,7 +20,7 @@ pub fn item(id: u64, bytes: u32) -> Item {
 
 pub fn item_of(id: u64, bytes: u32, flow: FlowId) -> Item {
     let hash = u32::from(flow.0);
-    Item { id: PacketId(id), bytes, ip_bytes: bytes - 14, hash, flow, copy: 0, ecn: Ecn::NotEct }
+    Item { hash, ..Item::new(PacketId(id), flow, bytes - 14) }
 }
 
 pub fn at(ns: u64) -> Instant {
@@ -41,11 +41,16 @@ pub fn bps(bps: u64) -> BitRate {
 pub struct Log {
     pub fates: Vec<Fate>,
     pub changes: Vec<(StageId, Instant, &'static str, f64)>,
+    /// Each item made: where, of which, itself.
+    pub made: Vec<(StageId, Item, Item)>,
 }
 
 impl FateSink for Log {
     fn fate(&mut self, fate: &Fate) {
         self.fates.push(*fate);
+    }
+    fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
+        self.made.push((stage, *from, *made));
     }
     fn changed(&mut self, stage: StageId, at: Instant, what: &'static str, value: f64, _: &'static str) {
         self.changes.push((stage, at, what, value));
@@ -59,19 +64,25 @@ impl Log {
     pub fn count(&self, stage: u8, outcome: Outcome) -> usize {
         self.at_stage(stage).filter(|fate| fate.outcome == outcome).count()
     }
-    /// Panics unless every packet and copy that entered has one fate a stage, in packets and in bytes, and
-    /// what leaves one stage is what enters the next. `entered` went into stage 0.
+    /// Panics unless every packet, copy and fragment that entered a stage or was made in it has one fate there,
+    /// in packets and in bytes, and what leaves one stage is what enters the next. `entered` went into stage 0.
     pub fn assert_conserved(&self, entered: &[Item], stages: u8) {
-        let mut inside: HashMap<(PacketId, u8), u32> =
-            entered.iter().map(|item| ((item.id, item.copy), item.bytes)).collect();
+        let key = |item: &Item| (item.id, item.copy, item.fragment.offset());
+        let mut inside: HashMap<_, u32> = entered.iter().map(|item| (key(item), item.bytes)).collect();
         for stage in 0..stages {
+            for (_, from, made) in self.made.iter().filter(|made| made.0 == StageId(stage)) {
+                let other = inside.insert(key(made), made.bytes);
+                assert_eq!(other, None, "{made:?} is there already");
+                // A fragment's payload is no longer in the item that it was cut from.
+                let taken = made.bytes - from.bytes_added_by(made);
+                *inside.get_mut(&key(from)).unwrap_or_else(|| panic!("{from:?} is not in {stage}")) -= taken;
+            }
             let mut left = HashMap::new();
             for fate in self.at_stage(stage) {
-                let key = (fate.item.id, fate.item.copy);
+                let key = key(&fate.item);
                 let bytes =
                     inside.remove(&key).unwrap_or_else(|| panic!("{key:?} again or never in {stage}"));
                 assert_eq!(bytes, fate.item.bytes);
-                assert_eq!(fate.t_out.is_some(), fate.outcome == Outcome::Delivered);
                 if fate.outcome == Outcome::Delivered {
                     left.insert(key, bytes);
                 }

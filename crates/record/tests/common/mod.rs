@@ -29,20 +29,12 @@ pub fn legend() -> Legend {
 
 /// A packet that crossed the bottleneck.
 pub fn row(id: u64) -> Row {
-    let item = Item {
-        id: PacketId(id),
-        bytes: 1514,
-        ip_bytes: 1500,
-        hash: 1,
-        flow: FlowId(0),
-        copy: 0,
-        ecn: Ecn::NotEct,
-    };
+    let item = Item { hash: 1, ..Item::new(PacketId(id), FlowId(0), 1500) };
     let fate = Fate {
         item,
         stage: StageId(0),
         t_in: Instant::from_nanos(id * 12_112_000),
-        t_out: Some(Instant::from_nanos((id + 1) * 12_112_000)),
+        at: Instant::from_nanos((id + 1) * 12_112_000),
         outcome: Outcome::Delivered,
         cause: Cause::None,
         queue: QueueDepth { bytes: 3028, packets: 2 },
@@ -52,28 +44,29 @@ pub fn row(id: u64) -> Row {
     (fate, info, Direction::Down)
 }
 
+const CAUSES: [Cause; 6] =
+    [Cause::None, Cause::QueueFull, Cause::RandomLoss, Cause::Aqm, Cause::Blocked, Cause::TooBig];
+
 /// Any row that the legend can explain, extremes of every column included.
 pub fn any_row() -> impl Strategy<Value = Row> {
     let item = (any::<u64>(), any::<u32>(), any::<u32>(), 0u16..3, any::<u8>(), 0u8..4).prop_map(
         |(id, bytes, ip_bytes, flow, copy, ecn)| Item {
-            id: PacketId(id),
             bytes,
             ip_bytes,
-            hash: 0,
-            flow: if flow == 2 { FlowId::OTHER } else { FlowId(flow) },
             copy,
             ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)],
+            ..Item::new(PacketId(id), if flow == 2 { FlowId::OTHER } else { FlowId(flow) }, 0)
         },
     );
     let time = 0..=i64::MAX as u64;
-    let fate = (item, 0u8..3, time.clone(), time, 0u8..3, 0u8..4, any::<(u32, u32, bool)>()).prop_map(
-        |(item, stage, t_in, t_out, outcome, cause, (bytes, packets, marked))| Fate {
+    let fate = (item, 0u8..3, time.clone(), time, 0u8..3, 0u8..6, any::<(u32, u32, bool)>()).prop_map(
+        |(item, stage, t_in, at, outcome, cause, (bytes, packets, marked))| Fate {
             item,
             stage: StageId(stage),
             t_in: Instant::from_nanos(t_in),
-            t_out: (outcome == 0).then_some(Instant::from_nanos(t_out)),
+            at: Instant::from_nanos(at),
             outcome: [Outcome::Delivered, Outcome::Dropped, Outcome::Held][usize::from(outcome)],
-            cause: [Cause::None, Cause::QueueFull, Cause::RandomLoss, Cause::Aqm][usize::from(cause)],
+            cause: CAUSES[usize::from(cause)],
             queue: QueueDepth { bytes, packets },
             marked,
         },
