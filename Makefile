@@ -28,6 +28,7 @@ test-sim: setup ## the part of the tests that needs neither root nor Linux
 bench: setup ## rates of the hot paths
 	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-record -p streamgauge-sim
 	$(PY) benches/campaign.py
+	$(PY) benches/emulator.py --quick
 
 lint: setup ## rustfmt, clippy, ruff, mypy --strict
 	$(CARGO) fmt --all --check

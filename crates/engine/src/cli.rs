@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use serde::de::DeserializeOwned;
 
 use crate::error::{EngineError, Result};
-use crate::{link, node, preflight, sandbox, witness};
+use crate::{gauge, link, node, preflight, sandbox, witness};
 
 /// StreamGauge's helper on Linux: link emulator, real-socket machines, sandbox. See PROTOCOL.md.
 #[derive(Parser)]
@@ -29,6 +29,8 @@ enum Command {
     Link(ConfigArgs),
     /// Measures the link from its two ends.
     Preflight(ConfigArgs),
+    /// Offers a load at one end and stamps it at the other.
+    Gauge(ConfigArgs),
     /// One end of one of our systems or traffic sources on real sockets.
     Node(ConfigArgs),
     /// Counts a flow's packets at an end, independently of the link.
@@ -63,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::RunAs(args) => ("run-as", sandbox::run_as(&args)),
         Command::Link(args) => ("link", done(args.read().and_then(link::run))),
         Command::Preflight(args) => ("preflight", done(args.read().and_then(preflight::run))),
+        Command::Gauge(args) => ("gauge", done(args.read().and_then(gauge::run))),
         Command::Node(args) => ("node", done(args.read().and_then(node::run))),
         Command::Witness(args) => ("witness", done(args.read().and_then(witness::run))),
     };
@@ -70,7 +73,7 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("streamgauge-engine {name}: {error}");
-            if matches!(name, "link" | "node" | "preflight" | "witness") {
+            if matches!(name, "gauge" | "link" | "node" | "preflight" | "witness") {
                 crate::lines::say_error(&error);
             }
             ExitCode::from(error.code)

@@ -7,6 +7,8 @@ mod cli;
 #[cfg(target_os = "linux")]
 mod error;
 #[cfg(target_os = "linux")]
+mod gauge;
+#[cfg(target_os = "linux")]
 mod lines;
 #[cfg(target_os = "linux")]
 mod link;

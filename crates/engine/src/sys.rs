@@ -104,6 +104,58 @@ pub fn cpu_seconds() -> f64 {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 / 1e9
 }
 
+/// CPU time of one thread, s.
+#[derive(Clone, Copy, Default, Debug, serde::Serialize)]
+pub struct Cpu {
+    /// In its own code.
+    pub user_s: f64,
+    /// In the kernel on its behalf: system calls, and what interrupts do meanwhile.
+    pub system_s: f64,
+}
+
+impl Cpu {
+    /// Both.
+    pub fn total_s(&self) -> f64 {
+        self.user_s + self.system_s
+    }
+
+    /// Since `before`.
+    pub fn since(&self, before: Cpu) -> Cpu {
+        Cpu { user_s: self.user_s - before.user_s, system_s: self.system_s - before.system_s }
+    }
+}
+
+/// CPU time of the calling thread. The sum is exact, its two parts are shares by ticks.
+pub fn thread_cpu() -> Cpu {
+    // SAFETY: `rusage` is plain C data, for which zero is a value, and a valid out-pointer.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Cpu { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }
+}
+
+/// Keeps the calling thread on one CPU.
+pub fn pin(cpu: usize) -> io::Result<()> {
+    let mut set = nix::sched::CpuSet::new();
+    set.set(cpu)?;
+    nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set)?;
+    Ok(())
+}
+
+/// Sleeps until CLOCK_MONOTONIC reads `at` ns; not at all if that has passed.
+pub fn sleep_until(at: i64) {
+    let until = libc::timespec { tv_sec: at.max(0) / 1_000_000_000, tv_nsec: at.max(0) % 1_000_000_000 };
+    // SAFETY: a valid time; interrupted, it is called again.
+    unsafe {
+        while libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, std::ptr::null_mut())
+            == libc::EINTR
+        {}
+    }
+}
+
 /// What this thread was allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RealTime {

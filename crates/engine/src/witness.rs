@@ -53,8 +53,7 @@ pub fn run(config: Config) -> Result<()> {
         .flat_map(|(i, flow)| [((flow.server_ip, flow.player_ip), i), ((flow.player_ip, flow.server_ip), i)])
         .collect();
     sys::enter_netns(&config.netns)?;
-    let mut ring =
-        Ring::open(&config.interface, RingOptions { frames: 16_384, outgoing: Outgoing::Capture })?;
+    let mut ring = Ring::open(&config.interface, RingOptions::headers(16_384, Outgoing::Capture))?;
     let commands = Commands::from_stdin()?;
     let mut seen = Seen { counts: vec![Counts::default(); config.flows.len() + 1], stamps: None };
     seen.stamps = config.stamps.as_ref().map(|_| Vec::with_capacity(1 << 16));

@@ -78,8 +78,7 @@ impl Emulator {
     pub fn open(config: &Config, rehearsal: Lanes, sabotage: Sabotage) -> Result<Self> {
         let interfaces = &config.interfaces;
         let names = [Some(&interfaces.server), Some(&interfaces.client), interfaces.cross.as_ref()];
-        let options =
-            RingOptions { frames: sabotage.ring_frames(config.ring_frames), outgoing: Outgoing::Ignore };
+        let options = RingOptions::whole(sabotage.ring_frames(config.ring_frames), Outgoing::Ignore);
         let ports = names.into_iter().flatten().map(|name| Ring::open(name, options).map(Port::new));
         let subjects = super::config::legend(&config.plan).subjects();
         Ok(Emulator {
@@ -343,7 +342,9 @@ impl Emulator {
                 let late = (sent_at - outbound.due - sabotage.unsaid_delay_ns()).max(0) as u64;
                 lateness.add(late);
                 let service = running.trial.service_ns(outbound.direction, outbound.bytes);
-                *late_over_service += u64::from(service.is_some_and(|service| late > service));
+                let is_late = u64::from(service.is_some_and(|service| late > service));
+                *late_over_service += is_late;
+                stats.late += is_late;
                 if !refused {
                     if let Some(capture) = &mut running.capture {
                         let at_ns = clock.realtime(sent_at);

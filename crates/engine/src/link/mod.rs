@@ -22,11 +22,12 @@ use streamgauge_path::spec::PathSpec;
 use streamgauge_path::without_loss;
 use streamgauge_record::PacketSender;
 
+pub use clock::Clock;
 pub use config::Config;
 
 use crate::error::{EngineError, Result};
 use crate::lines::{Command, Commands, say};
-use crate::sys::{RealTime, clock_ns, cpu_seconds, monotonic_ns, stolen_seconds};
+use crate::sys::{Cpu, RealTime, clock_ns, cpu_seconds, monotonic_ns, stolen_seconds, thread_cpu};
 use capture::{CAPTURE_FILE, Capture, PortSummary};
 use emulator::{Emulator, REHEARSAL_IDS};
 use lane::{Lanes, Trial};
@@ -57,8 +58,37 @@ struct Link {
     waiter: Waiter,
     emulator: Emulator,
     sabotage: Sabotage,
-    cpu_at_reset: f64,
-    stolen_at_reset: f64,
+    spent_at_reset: Spent,
+}
+
+/// What has been spent so far.
+#[derive(Clone, Copy)]
+struct Spent {
+    /// By this thread, which forwards.
+    own: Cpu,
+    /// By all of this process, s.
+    process_s: f64,
+    /// Kept from this machine by its hypervisor, s.
+    stolen_s: f64,
+}
+
+impl Spent {
+    fn so_far() -> Self {
+        Spent { own: thread_cpu(), process_s: cpu_seconds(), stolen_s: stolen_seconds() }
+    }
+
+    /// In the protocol's words, since `before`, during which `packets` were sent.
+    fn since(self, before: Spent, packets: u64) -> Value {
+        let own = self.own.since(before.own);
+        let cpu_s = self.process_s - before.process_s;
+        // Two clocks: they may disagree by a microsecond.
+        let others_s = (cpu_s - own.total_s()).max(0.0);
+        let per_packet = (packets > 0).then(|| cpu_s * 1e6 / packets as f64);
+        json!({
+            "cpu_s": cpu_s, "cpu": {"loop": own, "others_s": others_s, "us_per_packet": per_packet},
+            "stolen_s": self.stolen_s - before.stolen_s,
+        })
+    }
 }
 
 impl Link {
@@ -76,16 +106,7 @@ impl Link {
         let class = RealTime::enter(config.fifo_priority);
         let rings = emulator.ports.iter().map(|port| port.ring.fd().as_raw_fd());
         let waiter = Waiter::new(rings.chain([commands.fd()]), class.fifo.is_some());
-        Ok(Link {
-            config,
-            commands,
-            class,
-            waiter,
-            emulator,
-            sabotage,
-            cpu_at_reset: cpu_seconds(),
-            stolen_at_reset: stolen_seconds(),
-        })
+        Ok(Link { config, commands, class, waiter, emulator, sabotage, spent_at_reset: Spent::so_far() })
     }
 
     fn idle_ns(&self) -> Option<i64> {
@@ -114,8 +135,7 @@ impl Link {
             }
             Command::Reset => {
                 self.emulator.rehearse(rehearsal(&self.config, &self.sabotage)?);
-                self.cpu_at_reset = cpu_seconds();
-                self.stolen_at_reset = stolen_seconds();
+                self.spent_at_reset = Spent::so_far();
                 say(&json!({"event": "reset"}));
             }
             Command::Start { t0_monotonic_ns } => {
@@ -159,8 +179,7 @@ impl Link {
             say(&json!({"event": "stopped", "stats": Value::Null}));
             return Ok(());
         };
-        let cpu_s = cpu_seconds() - self.cpu_at_reset;
-        let stolen_s = stolen_seconds() - self.stolen_at_reset;
+        let spent = Spent::so_far();
         // What follows takes its time and is not urgent.
         self.class.leave();
         let mut stats = self.emulator.stats();
@@ -169,8 +188,9 @@ impl Link {
             capture.finish(realtime_ns(), ports.collect())?;
         }
         let written = files::write(&self.config, finished)?;
-        let more = json!({"class": self.class.name(), "mlock": self.class.mlock, "cpu_s": cpu_s, "stolen_s": stolen_s});
-        for part in [written, more] {
+        let more = json!({"class": self.class.name(), "mlock": self.class.mlock});
+        let sent = self.emulator.ports.iter().map(|port| port.stats.tx_packets).sum();
+        for part in [written, more, spent.since(self.spent_at_reset, sent)] {
             if let (Value::Object(stats), Value::Object(part)) = (&mut stats, part) {
                 stats.extend(part);
             }

@@ -116,6 +116,8 @@ pub struct PortStats {
     pub checksum_missing: u64,
     /// Frames for whose bytes there was no room.
     pub slab_drops: u64,
+    /// Frames of the trial that left later than their own transmission time at the bottleneck.
+    pub late: u64,
 }
 
 /// Arrivals older than their path's time.

@@ -3,7 +3,7 @@
 mod ring;
 mod send;
 
-pub use ring::{Outgoing, Ring, RingOptions};
+pub use ring::{Outgoing, Ring, RingOptions, raw_socket};
 pub use send::{MAX_BATCH, Sender};
 
 /// Room for one frame in rings and slab: an Ethernet frame of 1,500 bytes of MTU and what the kernel puts before it.

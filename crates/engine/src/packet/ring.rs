@@ -28,8 +28,24 @@ pub enum Outgoing {
 pub struct RingOptions {
     /// Frames it holds, rounded up to a whole block.
     pub frames: usize,
+    /// Bytes for each with its header: a power of two, at most [`BLOCK_BYTES`].
+    pub room: usize,
+    /// Bytes of a frame that are kept; `None` for all that have room.
+    pub snap: Option<usize>,
     /// Whether sent frames are seen too.
     pub outgoing: Outgoing,
+}
+
+impl RingOptions {
+    /// For `frames` whole frames.
+    pub fn whole(frames: usize, outgoing: Outgoing) -> Self {
+        RingOptions { frames, room: FRAME_ROOM, snap: None, outgoing }
+    }
+
+    /// For the headers of `frames` frames: a tap that only counts or stamps.
+    pub fn headers(frames: usize, outgoing: Outgoing) -> Self {
+        RingOptions { frames, room: 256, snap: Some(64), outgoing }
+    }
 }
 
 /// One frame in the ring, until [`Ring::release`].
@@ -53,6 +69,7 @@ pub struct Ring {
     memory: NonNull<u8>,
     memory_bytes: usize,
     frames: usize,
+    room: usize,
     head: usize,
     drops: u64,
 }
@@ -83,12 +100,16 @@ impl Ring {
         sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)
             .map_err(|e| failed("ask for stamps", &e))?;
 
-        let blocks = (options.frames * FRAME_ROOM).div_ceil(BLOCK_BYTES).max(1);
+        if let Some(snap) = options.snap {
+            keep_only(socket.as_fd(), snap).map_err(|e| failed("shorten frames", &e))?;
+        }
+        let room = options.room;
+        let blocks = (options.frames * room).div_ceil(BLOCK_BYTES).max(1);
         let request = libc::tpacket_req {
             tp_block_size: BLOCK_BYTES as u32,
             tp_block_nr: blocks as u32,
-            tp_frame_size: FRAME_ROOM as u32,
-            tp_frame_nr: (blocks * BLOCK_BYTES / FRAME_ROOM) as u32,
+            tp_frame_size: room as u32,
+            tp_frame_nr: (blocks * BLOCK_BYTES / room) as u32,
         };
         sys::set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
             .map_err(|e| failed("make a receive ring", &e))?;
@@ -109,22 +130,10 @@ impl Ring {
         }
         let memory = NonNull::new(memory.cast()).expect("mmap never returns null on success");
         let frames = request.tp_frame_nr as usize;
-        let ring = Ring { socket, memory, memory_bytes, frames, head: 0, drops: 0 };
-        ring.bind(index).map_err(|e| failed("bind a packet socket", &e))?;
+        let ring = Ring { socket, memory, memory_bytes, frames, room, head: 0, drops: 0 };
+        bind(ring.fd(), index, libc::ETH_P_ALL).map_err(|e| failed("bind a packet socket", &e))?;
         ring.watch_all(index).map_err(|e| failed("set promiscuous mode", &e))?;
         Ok(ring)
-    }
-
-    fn bind(&self, index: i32) -> io::Result<()> {
-        // SAFETY: `sockaddr_ll` is plain C data, and zero is a value.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = index;
-        let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: `address` is valid for `size` bytes.
-        check(unsafe { libc::bind(self.socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) })
-            .map(drop)
     }
 
     fn watch_all(&self, index: i32) -> io::Result<()> {
@@ -142,7 +151,7 @@ impl Ring {
 
     fn slot(&self) -> *mut u8 {
         // SAFETY: `head < frames`, and a block holds a whole number of frames, so they lie back to back.
-        unsafe { self.memory.as_ptr().add(self.head * FRAME_ROOM) }
+        unsafe { self.memory.as_ptr().add(self.head * self.room) }
     }
 
     fn status(&self) -> &AtomicU32 {
@@ -179,8 +188,8 @@ impl Ring {
         unsafe {
             let slot = self.slot();
             let header = &*slot.cast::<libc::tpacket2_hdr>();
-            let start = usize::from(header.tp_mac).min(FRAME_ROOM);
-            let length = (header.tp_snaplen as usize).min(FRAME_ROOM - start);
+            let start = usize::from(header.tp_mac).min(self.room);
+            let length = (header.tp_snaplen as usize).min(self.room - start);
             let address = &*slot.add(ALIGNED_HEADER_BYTES).cast::<libc::sockaddr_ll>();
             Some(Captured {
                 bytes: std::slice::from_raw_parts(slot.add(start), length),
@@ -217,6 +226,39 @@ impl Drop for Ring {
         // SAFETY: the mapping was made in `open` with this size, and no borrow of it outlives `self`.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), self.memory_bytes) };
     }
+}
+
+/// A packet socket that only sends, past the queueing discipline, on an interface of the calling thread's namespace.
+pub fn raw_socket(interface: &str) -> Result<OwnedFd> {
+    let failed = |e: io::Error| {
+        EngineError::io(format!("open a packet socket on interface {interface}"), &e)
+            .remedy("packet sockets need CAP_NET_RAW in the namespace: run inside the sandbox")
+    };
+    let index = sys::interface_index(interface)?;
+    let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0).map_err(failed)?;
+    let on: libc::c_int = 1;
+    sys::set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on).map_err(failed)?;
+    bind(socket.as_fd(), index, 0).map_err(failed)?;
+    Ok(socket)
+}
+
+fn bind(socket: BorrowedFd<'_>, index: i32, protocol: i32) -> io::Result<()> {
+    // SAFETY: `sockaddr_ll` is plain C data, and zero is a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (protocol as u16).to_be();
+    address.sll_ifindex = index;
+    let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: `address` is valid for `size` bytes.
+    check(unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) }).map(drop)
+}
+
+/// A filter that lets every packet pass and cuts it to `bytes`.
+fn keep_only(socket: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
+    let mut code =
+        [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: bytes as u32 }];
+    let program = libc::sock_fprog { len: 1, filter: code.as_mut_ptr() };
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h.

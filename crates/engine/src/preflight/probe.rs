@@ -71,8 +71,7 @@ impl End {
             scope
                 .spawn(|| -> Result<(Ring, UdpSocket)> {
                     sys::enter_netns(netns)?;
-                    let ring =
-                        Ring::open(interface, RingOptions { frames: 8192, outgoing: Outgoing::Capture })?;
+                    let ring = Ring::open(interface, RingOptions::headers(8192, Outgoing::Capture))?;
                     let failed = |e: &std::io::Error| {
                         EngineError::io(format!("use {own} towards {peer} in namespace {netns}"), e).remedy(
                             "give the pair its addresses, routes and neighbours before the pre-flight",
