@@ -10,7 +10,8 @@ use streamgauge_base::{
 };
 use streamgauge_path::Path;
 use streamgauge_path::spec::{
-    BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, QueueSpec, RateSpec, StageKind, StageSpec,
+    BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, QueueSpec, RateSpec, ShaperSpec, StageKind,
+    StageSpec,
 };
 
 const PACKETS: u64 = 10_000;
@@ -23,7 +24,12 @@ fn loss() -> StageSpec {
 fn bottleneck() -> StageSpec {
     let rate = RateSpec::Constant(BitRate::from_bps(10_000_000));
     let queue = QueueSpec::Droptail(Limit::Bytes(100_000));
-    let kind = StageKind::Bottleneck(BottleneckSpec { rate, queue, layer: Layer::Ethernet });
+    let kind = StageKind::Bottleneck(BottleneckSpec {
+        rate,
+        shaper: ShaperSpec::Serial,
+        queue,
+        layer: Layer::Ethernet,
+    });
     StageSpec { name: "bottleneck".into(), kind }
 }
 

@@ -1,11 +1,11 @@
 //! The stage with the rate and the queue.
 
-use streamgauge_base::{BitRate, ETHERNET_HEADER_BYTES, FateSink, Instant, Item, QueueDepth, StageId};
+use streamgauge_base::{BitRate, Cause, ETHERNET_HEADER_BYTES, FateSink, Instant, Item, QueueDepth, StageId};
 
 use crate::queue::{LinkState, Queue, QueuedPacket};
-use crate::rate::Transmitter;
-use crate::spec::Layer;
+use crate::spec::{Layer, RateSpec, ShaperSpec};
 use crate::stage::{Change, Departure, Stage};
+use crate::transmit::Transmitter;
 
 /// A transmitter of some rate behind a queue of some discipline. Only the packet being sent has a time; those
 /// behind it wait in the queue.
@@ -19,9 +19,14 @@ pub struct Bottleneck<Q> {
 }
 
 impl<Q: Queue> Bottleneck<Q> {
-    /// An idle bottleneck.
+    /// An idle bottleneck that sends one packet after the other.
     pub fn new(id: StageId, layer: Layer, rate: BitRate, queue: Q) -> Self {
-        Bottleneck { id, layer, queue, transmitter: Transmitter::new(rate), sending: None }
+        Bottleneck { id, layer, queue, transmitter: Transmitter::serial(rate), sending: None }
+    }
+
+    /// An idle bottleneck with this shaper, at `rate`'s value at time zero.
+    pub fn shaped(id: StageId, layer: Layer, rate: &RateSpec, shaper: &ShaperSpec, queue: Q) -> Self {
+        Bottleneck { id, layer, queue, transmitter: Transmitter::new(rate, shaper), sending: None }
     }
 
     /// What it holds, the packet being sent included.
@@ -67,6 +72,10 @@ impl<Q: Queue> Stage for Bottleneck<Q> {
             bytes: self.layer.bytes(&item),
             marked: false,
         };
+        if packet.bytes > self.transmitter.longest() {
+            fates.fate(&packet.arrival(id).dropped(Cause::QueueFull));
+            return;
+        }
         self.queue.push(now, packet, &link, &mut |packet, cause| {
             fates.fate(&packet.arrival(id).dropped(now, cause));
         });
@@ -117,6 +126,14 @@ impl Layer {
         match self {
             Layer::Ethernet => item.bytes,
             Layer::Ip => item.ip_bytes,
+        }
+    }
+
+    /// A packet of 1500 IP bytes, Ethernet's MTU.
+    pub(crate) fn full_packet(self) -> u32 {
+        match self {
+            Layer::Ethernet => 1500 + ETHERNET_HEADER_BYTES,
+            Layer::Ip => 1500,
         }
     }
 

@@ -74,6 +74,22 @@ pub enum Problem {
     /// A queue of no packets.
     #[error("the queue's limit is 0 packets; the packet being sent counts, so it is at least 1")]
     LimitPackets,
+    /// A setting out of its range.
+    #[error("{key}: {given}; expected {expected}")]
+    Value {
+        /// The key, as in the plan.
+        key: &'static str,
+        /// What it may be.
+        expected: String,
+        /// As given.
+        given: String,
+    },
+}
+
+impl Problem {
+    pub(crate) fn value(key: &'static str, expected: &str, given: String) -> Self {
+        Problem::Value { key, expected: expected.to_owned(), given }
+    }
 }
 
 fn name(direction: &Direction) -> &'static str {

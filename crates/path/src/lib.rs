@@ -13,6 +13,7 @@
 //!
 //! let bottleneck = StageKind::Bottleneck(BottleneckSpec {
 //!     rate: RateSpec::Constant(BitRate::from_bps(1_000_000)),
+//!     shaper: ShaperSpec::Serial,
 //!     queue: QueueSpec::Droptail(Limit::Bytes(10_000)),
 //!     layer: Layer::Ethernet,
 //! });
@@ -57,6 +58,7 @@ mod rate;
 mod schedule;
 pub mod spec;
 mod stage;
+mod transmit;
 
 pub use bottleneck::Bottleneck;
 pub use chain::Chain;

@@ -70,8 +70,13 @@ impl AnyStage {
                 let random = Stream::named(seed, &owner, "loss");
                 (AnyStage::Loss(Loss::new(id, loss, random)), loss.schedule())
             }
-            StageKind::Bottleneck(BottleneckSpec { rate, queue: QueueSpec::Droptail(limit), layer }) => {
-                let stage = Bottleneck::new(id, *layer, rate.initial(), Droptail::new(*limit));
+            StageKind::Bottleneck(BottleneckSpec {
+                rate,
+                shaper,
+                queue: QueueSpec::Droptail(limit),
+                layer,
+            }) => {
+                let stage = Bottleneck::shaped(id, *layer, rate, shaper, Droptail::new(*limit));
                 (AnyStage::Droptail(stage), rate.schedule())
             }
             StageKind::Delay(delay) => (AnyStage::Delay(Delay::new(id, delay.initial())), delay.schedule()),
@@ -86,8 +91,14 @@ impl StageSpec {
         }
         match &self.kind {
             StageKind::Loss(loss) => loss.check(),
-            StageKind::Bottleneck(BottleneckSpec { rate, queue: QueueSpec::Droptail(limit), layer }) => {
+            StageKind::Bottleneck(BottleneckSpec {
+                rate,
+                shaper,
+                queue: QueueSpec::Droptail(limit),
+                layer,
+            }) => {
                 rate.check()?;
+                shaper.check(rate, *layer)?;
                 limit.check(*layer, rate.rates().into_iter().max().unwrap_or(rate.initial()))
             }
             StageKind::Delay(delay) => delay.check(),

@@ -1,98 +1,20 @@
-//! Transmission at a rate, exact to the bit: no rounding adds up, whatever the rate does meanwhile.
+//! Rates over time, as specifications: what they start with, how they change, whether they can be.
 
-use streamgauge_base::{BitRate, Duration, Instant};
+use streamgauge_base::{BitRate, Duration};
 
 use crate::error::Problem;
 use crate::schedule::{Schedule, ascending};
-use crate::spec::RateSpec;
+use crate::spec::{CbqSpec, Layer, OpportunitiesSpec, RateSpec, ShaperSpec, TokenBucketSpec};
 use crate::stage::Change;
 
-/// Bits times 10^9 in a byte: the unit in which a rate in bit/s counts work per nanosecond.
-const NANOBITS_PER_BYTE: u64 = 8_000_000_000;
-
-/// A transmitter that sends one packet at a time.
-///
-/// A transmission ends on a whole nanosecond, rounded up. The work that fits into what rounding added is
-/// credited to the next packet if that follows at once, so a busy period of N bytes lasts 8 N / rate, rounded
-/// up once.
-#[derive(Clone, Debug)]
-pub(crate) struct Transmitter {
-    rate: BitRate,
-    /// Work left at `since`, in nanobits. IP packets have at most 64 KiB, so 64 bits are plenty.
-    remaining: u64,
-    since: Instant,
-    ends: Instant,
-    /// Work done ahead for the next packet when this one ends.
-    credit: u64,
-}
-
-impl Transmitter {
-    pub fn new(rate: BitRate) -> Self {
-        Transmitter { rate, remaining: 0, since: Instant::ZERO, ends: Instant::FAR_FUTURE, credit: 0 }
-    }
-
-    pub fn rate(&self) -> BitRate {
-        self.rate
-    }
-
-    /// When the current transmission ends: `FAR_FUTURE` while idle or at rate zero.
-    pub fn ends(&self) -> Instant {
-        self.ends
-    }
-
-    /// Starts on `bytes` at `now`. If the last transmission ended just now, what rounding left over counts.
-    pub fn start(&mut self, now: Instant, bytes: u32) {
-        let work = u64::from(bytes) * NANOBITS_PER_BYTE;
-        self.remaining = work.saturating_sub(self.credit);
-        self.credit = self.credit.saturating_sub(work);
-        self.since = now;
-        self.schedule_end();
-    }
-
-    /// Nothing to send after the transmission that ended: the link's idle time is lost.
-    pub fn idle(&mut self) {
-        self.credit = 0;
-        self.ends = Instant::FAR_FUTURE;
-    }
-
-    /// From `now` on, `rate`; the bits not yet sent go at it.
-    pub fn set_rate(&mut self, now: Instant, rate: BitRate, sending: bool) {
-        if sending {
-            let done = self.rate.nanobits_in(now.saturating_since(self.since));
-            self.remaining = u64::try_from(done).map_or(0, |done| self.remaining.saturating_sub(done));
-            self.since = now;
-        }
-        self.rate = rate;
-        if sending {
-            self.credit = 0;
-            self.schedule_end();
-        }
-    }
-
-    fn schedule_end(&mut self) {
-        if self.remaining == 0 {
-            self.ends = self.since;
-            return;
-        }
-        let rate = self.rate.as_bps();
-        let Some(whole) = self.remaining.checked_div(rate) else {
-            self.ends = Instant::FAR_FUTURE;
-            return;
-        };
-        let rest = self.remaining % rate;
-        let up = rest != 0;
-        self.ends = self.since + Duration::from_nanos(whole + u64::from(up));
-        self.credit = if up { rate - rest } else { 0 };
-    }
-}
-
 impl RateSpec {
-    /// The rate at time zero.
+    /// The rate at time zero; of a trace its mean over the period.
     pub fn initial(&self) -> BitRate {
         match self {
             RateSpec::Constant(rate) => *rate,
             RateSpec::Steps(steps) => steps.first().map_or(BitRate::from_bps(0), |&(_, rate)| rate),
             RateSpec::Square { first, .. } => *first,
+            RateSpec::Opportunities(trace) => trace.mean(),
         }
     }
 
@@ -102,10 +24,12 @@ impl RateSpec {
             RateSpec::Constant(rate) => vec![*rate],
             RateSpec::Steps(steps) => steps.iter().map(|&(_, rate)| rate).collect(),
             RateSpec::Square { first, second, .. } => vec![*first, *second],
+            RateSpec::Opportunities(trace) => vec![trace.mean()],
         }
     }
 
-    /// The rate at time zero and every change after it.
+    /// The rate at time zero and every change after it. A trace has its mean and no changes: an event for each
+    /// opportunity would say nothing that the trace does not.
     pub(crate) fn schedule(&self) -> Schedule {
         match self {
             RateSpec::Constant(rate) => Schedule::once(Change::Rate(*rate)),
@@ -115,6 +39,7 @@ impl RateSpec {
             RateSpec::Square { first, second, period } => {
                 Schedule::alternating(Change::Rate(*first), Change::Rate(*second), *period)
             }
+            RateSpec::Opportunities(trace) => Schedule::once(Change::Rate(trace.mean())),
         }
     }
 
@@ -130,9 +55,108 @@ impl RateSpec {
             }
             RateSpec::Square { period, .. } if period.as_nanos() < 2 => return Err(Problem::Period(*period)),
             RateSpec::Square { .. } => {}
+            RateSpec::Opportunities(trace) => return trace.check(),
         }
         if self.rates().iter().all(|rate| rate.as_bps() == 0) {
             return Err(Problem::NoRate);
+        }
+        Ok(())
+    }
+}
+
+impl OpportunitiesSpec {
+    /// What it can carry in a period, by the period: rounded down to a bit/s, but never none.
+    pub fn mean(&self) -> BitRate {
+        let bits = self.times.len() as u128 * u128::from(self.bytes) * 8_000_000_000;
+        let mean = bits / u128::from(self.period.as_nanos().max(1));
+        BitRate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX).max(1))
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        let value = |key, expected: &str, given: String| Err(Problem::value(key, expected, given));
+        if self.times.is_empty() {
+            return value("rate.opportunities.times", "at least one time", "none".into());
+        }
+        if self.bytes == 0 {
+            return value("rate.opportunities.bytes", "at least 1 byte (mahimahi's is 1504)", "0".into());
+        }
+        if let Some(index) = self.times.windows(2).position(|pair| pair[1] < pair[0]) {
+            let (index, at) = (index + 1, self.times[index + 1]);
+            return value(
+                "rate.opportunities.times",
+                "times that never go back",
+                format!("entry {index}: {at:?}"),
+            );
+        }
+        let last = self.times[self.times.len() - 1];
+        if self.period.as_nanos() == 0 || self.period < last {
+            let given = format!("{:?} where the last time is {last:?}", self.period);
+            return value("rate.opportunities.period", "more than 0 and not before the last time", given);
+        }
+        Ok(())
+    }
+}
+
+impl ShaperSpec {
+    /// Whether it can shape `rate`, with packets of this layer.
+    pub(crate) fn check(&self, rate: &RateSpec, layer: Layer) -> Result<(), Problem> {
+        if matches!(rate, RateSpec::Opportunities(_)) && *self != ShaperSpec::Serial {
+            let expected = "no other shaper beside a trace of opportunities, which is one itself";
+            return Err(Problem::value("shaper", expected, self.name().into()));
+        }
+        match self {
+            ShaperSpec::Serial => Ok(()),
+            ShaperSpec::TokenBucket(spec) => spec.check(layer),
+            ShaperSpec::Cbq(spec) => spec.check(rate),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            ShaperSpec::Serial => "serial",
+            ShaperSpec::TokenBucket(_) => "token_bucket",
+            ShaperSpec::Cbq(_) => "cbq",
+        }
+    }
+}
+
+impl TokenBucketSpec {
+    /// The largest burst, 1 GB: tokens are counted in 64 bits.
+    const LARGEST: u32 = 1_000_000_000;
+
+    fn check(&self, layer: Layer) -> Result<(), Problem> {
+        let packet = layer.full_packet();
+        if (packet..=Self::LARGEST).contains(&self.burst) {
+            return Ok(());
+        }
+        let expected =
+            format!("{packet} (a full packet, which else could never leave) to {} bytes", Self::LARGEST);
+        Err(Problem::value("shaper.token_bucket.burst", &expected, self.burst.to_string()))
+    }
+}
+
+impl CbqSpec {
+    fn check(&self, rate: &RateSpec) -> Result<(), Problem> {
+        let value = |key, expected: &str, given: String| Err(Problem::value(key, expected, given));
+        for class in rate.rates() {
+            if class.as_bps() == 0 || class >= self.device_rate {
+                let expected =
+                    format!("a rate above 0 and below the device's, {} bit/s", self.device_rate.as_bps());
+                return value("rate", &expected, format!("{} bit/s (shaper cbq)", class.as_bps()));
+            }
+        }
+        if !(1..=65_535).contains(&self.average_packet) {
+            return value("shaper.cbq.average_packet", "1 to 65535 bytes", self.average_packet.to_string());
+        }
+        if !(1..=10_000).contains(&self.max_burst_packets) {
+            return value("shaper.cbq.max_burst_packets", "1 to 10000", self.max_burst_packets.to_string());
+        }
+        if self.min_burst_packets > self.max_burst_packets {
+            let expected = format!("at most max_burst_packets ({})", self.max_burst_packets);
+            return value("shaper.cbq.min_burst_packets", &expected, self.min_burst_packets.to_string());
+        }
+        if !(1..=16).contains(&self.ewma_log) {
+            return value("shaper.cbq.ewma_log", "1 to 16", self.ewma_log.to_string());
         }
         Ok(())
     }

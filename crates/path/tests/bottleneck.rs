@@ -6,7 +6,9 @@ use common::link::{Steps, rate_at, reference, work};
 use common::*;
 use proptest::prelude::*;
 use streamgauge_base::{Cause, Direction, Fate, Outcome, StageId};
-use streamgauge_path::spec::{BottleneckSpec, Layer, Limit, QueueSpec, RateSpec, StageKind, StageSpec};
+use streamgauge_path::spec::{
+    BottleneckSpec, Layer, Limit, QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec,
+};
 use streamgauge_path::{Bottleneck, Droptail, Path, Stage};
 
 /// Far later than anything these tests do.
@@ -301,7 +303,12 @@ fn a_square_wave_sends_what_its_steps_would() {
 #[test]
 fn the_ip_layer_counts_fourteen_bytes_less() {
     let queue = QueueSpec::Droptail(Limit::Bytes(3000));
-    let spec = BottleneckSpec { rate: RateSpec::Constant(bps(1_000_000)), queue, layer: Layer::Ip };
+    let spec = BottleneckSpec {
+        rate: RateSpec::Constant(bps(1_000_000)),
+        shaper: ShaperSpec::Serial,
+        queue,
+        layer: Layer::Ip,
+    };
     let mut path = path(stage("bottleneck", StageKind::Bottleneck(spec)));
     let mut log = Log::default();
     for id in 0..2 {

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use streamgauge_base::{BitRate, Duration};
 use streamgauge_path::spec::{
-    BottleneckSpec, DelaySpec, Layer, Limit, PathSpec, QueueSpec, RateSpec, StageKind, StageSpec,
+    BottleneckSpec, DelaySpec, Layer, Limit, PathSpec, QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec,
 };
 use streamgauge_systems::plan::{AppSpec, BulkSpec, Entry, FlowSpec, Keep, Role, TcpSpec, TrialPlan};
 
@@ -121,6 +121,7 @@ fn plan(flows: u64, keep: Keep) -> TrialPlan {
         name: "bottleneck".into(),
         kind: StageKind::Bottleneck(BottleneckSpec {
             rate: RateSpec::Constant(BitRate::from_bps(rate_bps)),
+            shaper: ShaperSpec::Serial,
             queue: QueueSpec::Droptail(Limit::Bytes(bdp_bytes)),
             layer: Layer::Ethernet,
         }),

@@ -84,6 +84,7 @@ impl Sabotage {
                         slow(first);
                         slow(second);
                     }
+                    RateSpec::Opportunities(trace) => trace.bytes = trace.bytes.div_ceil(2),
                 }
             }
             if in_force(Fault::IgnoreLimit, Fault::LateIgnoreLimit) {

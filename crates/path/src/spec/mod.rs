@@ -10,5 +10,5 @@ mod stage;
 pub use delay::DelaySpec;
 pub use loss::{LossModel, LossSpec};
 pub use queue::{Limit, QueueSpec};
-pub use rate::RateSpec;
+pub use rate::{CbqSpec, OpportunitiesSpec, RateSpec, ShaperSpec, TokenBucketSpec};
 pub use stage::{BottleneckSpec, Layer, PathSpec, StageKind, StageSpec};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DelaySpec, LossSpec, QueueSpec, RateSpec};
+use super::{DelaySpec, LossSpec, QueueSpec, RateSpec, ShaperSpec};
 
 /// Both directions of a path.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -42,6 +42,9 @@ pub enum StageKind {
 pub struct BottleneckSpec {
     /// Rate over time.
     pub rate: RateSpec,
+    /// How packets are sent at it.
+    #[serde(default)]
+    pub shaper: ShaperSpec,
     /// The queue in front of it.
     pub queue: QueueSpec,
     /// Which bytes rate and limit count.

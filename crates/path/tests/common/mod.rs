@@ -9,7 +9,8 @@ use streamgauge_base::{
     BitRate, Duration, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId,
 };
 use streamgauge_path::spec::{
-    BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, QueueSpec, RateSpec, StageKind, StageSpec,
+    BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, QueueSpec, RateSpec, ShaperSpec, StageKind,
+    StageSpec,
 };
 use streamgauge_path::{Chain, Departure, Stage};
 
@@ -121,7 +122,12 @@ pub fn gilbert(name: &str, good_packets: f64, bad_packets: f64) -> StageSpec {
     stage(name, StageKind::Loss(LossSpec { model, switches: vec![] }))
 }
 pub fn bottleneck(rate: RateSpec, limit: Limit) -> StageSpec {
-    let spec = BottleneckSpec { rate, queue: QueueSpec::Droptail(limit), layer: Layer::Ethernet };
+    let spec = BottleneckSpec {
+        rate,
+        shaper: ShaperSpec::Serial,
+        queue: QueueSpec::Droptail(limit),
+        layer: Layer::Ethernet,
+    };
     stage("bottleneck", StageKind::Bottleneck(spec))
 }
 pub fn constant(rate: u64, limit: Limit) -> StageSpec {

@@ -3,8 +3,8 @@
 
 use streamgauge_base::{BitRate, Direction, Duration, Event, Fate, FlowId, PacketInfo, StageId};
 use streamgauge_path::spec::{
-    BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, PathSpec, QueueSpec, RateSpec, StageKind,
-    StageSpec,
+    BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, PathSpec, QueueSpec, RateSpec, ShaperSpec,
+    StageKind, StageSpec,
 };
 use streamgauge_sim::{Recorder, Summary, run};
 use streamgauge_systems::plan::{
@@ -17,7 +17,12 @@ pub fn ms(ms: u64) -> Duration {
 
 pub fn bottleneck(bps: u64, limit: Limit) -> StageSpec {
     let rate = RateSpec::Constant(BitRate::from_bps(bps));
-    let kind = BottleneckSpec { rate, queue: QueueSpec::Droptail(limit), layer: Layer::Ethernet };
+    let kind = BottleneckSpec {
+        rate,
+        shaper: ShaperSpec::Serial,
+        queue: QueueSpec::Droptail(limit),
+        layer: Layer::Ethernet,
+    };
     StageSpec { name: "bottleneck".into(), kind: StageKind::Bottleneck(kind) }
 }
 
