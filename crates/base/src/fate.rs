@@ -18,7 +18,7 @@ pub enum Cause {
     Aqm = 3,
     /// A firewall lets its protocol not through.
     Blocked = 4,
-    /// It is longer than the MTU and may not be cut up.
+    /// It is longer than the MTU and may not be cut up, or than the token bucket it would have to go through.
     TooBig = 5,
 }
 

@@ -73,7 +73,7 @@ impl<Q: Queue> Stage for Bottleneck<Q> {
             marked: false,
         };
         if packet.bytes > self.transmitter.longest() {
-            fates.fate(&packet.arrival(id).dropped(Cause::QueueFull));
+            fates.fate(&packet.arrival(id).dropped(now, Cause::TooBig));
             return;
         }
         self.queue.push(now, packet, &link, &mut |packet, cause| {
