@@ -19,19 +19,12 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import OverrideError, apply_override, override, parse_assignment
-from streamgauge.scenario.semantics import Problem
-from streamgauge.scenario.values import TAG_MARK, nearest
+from streamgauge.scenario.problems import problems_of
 
 __all__ = ["ScenarioErrors", "from_text", "load_file"]
 
 Key = tuple[str | int, ...]
 _LABEL = "label"
-_EXPECTED = {
-    "dict_type": "a mapping",
-    "tuple_type": "a list",
-    "bool_type": "true or false",
-    "int_type": "a whole number",
-}
 
 
 class ScenarioErrors(ScenarioError):
@@ -182,55 +175,10 @@ def _key_text(path: Key) -> str:
 def _messages(error: ValidationError, document: _Document) -> list[ScenarioError]:
     """A model's errors, each at its place."""
     found: list[ScenarioError] = []
-    for detail in error.errors(include_url=False):
-        at: Key = tuple(
-            part for part in detail["loc"] if not (isinstance(part, str) and part.startswith(TAG_MARK))
-        )
-        context = detail.get("ctx", {})
-        hint: str | None = None
-        problems: list[Problem]
-        match detail["type"]:
-            case "issues":
-                problems = [Problem((*at, *p.path), p.why, p.hint) for p in context["issues"]]
-            case "issue":
-                problems = [Problem((*at, *context["key"]), context["why"], context["hint"])]
-            case "missing" if isinstance(at[-1], int):
-                problems = [Problem(at[:-1], f"the list ends too early, after {at[-1]} of its entries")]
-            case "missing":
-                problems = [Problem(at, f"the key '{at[-1]}' is missing", f"add '{at[-1]}:'")]
-            case "literal_error":
-                wanted = [
-                    part.strip("'") for part in str(context["expected"]).replace(" or ", ", ").split(", ")
-                ]
-                close = nearest(str(detail["input"]), wanted)
-                hint = f"did you mean '{close}'?" if close else None
-                problems = [
-                    Problem(
-                        at, f"'{detail['input']}' is not known; expected one of {', '.join(wanted)}", hint
-                    )
-                ]
-            case "string_type":
-                said = detail["input"]
-                problems = [
-                    Problem(
-                        at,
-                        f"{said!r} stands where text was expected",
-                        f"write '{said}' in quotes" if isinstance(said, int | float) else None,
-                    )
-                ]
-            case "dict_type" | "tuple_type" | "bool_type" | "int_type":
-                what = _EXPECTED[detail["type"]]
-                problems = [Problem(at, f"{detail['input']!r} stands where {what} was expected")]
-            case "quantity" | "text":
-                problems = [Problem(at, detail["msg"])]
-            case _:
-                said = detail["msg"][0].lower() + detail["msg"][1:]
-                plain = not isinstance(detail["input"], dict | list | tuple)
-                problems = [Problem(at, f"{detail['input']!r}: {said}" if plain else said)]
-        for problem in problems:
-            file, line = document.place(_existing(problem.path, document))
-            key = _key_text(problem.path) or None
-            found.append(ScenarioError(problem.why, file=file, line=line, key=key, hint=problem.hint))
+    for problem in problems_of(error):
+        file, line = document.place(_existing(problem.path, document))
+        key = _key_text(problem.path) or None
+        found.append(ScenarioError(problem.why, file=file, line=line, key=key, hint=problem.hint))
     return found
 
 
