@@ -13,18 +13,11 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario.flow import Clip, Flow
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import override
-from streamgauge.scenario.path import (
-    Bernoulli,
-    Delay,
-    Direction,
-    Link,
-    Loss,
-    RateSteps,
-)
-from streamgauge.scenario.semantics import bdp_bytes, end_ns, event_ns, media_clip, resolve_times
+from streamgauge.scenario.path.plan import path_plan
+from streamgauge.scenario.semantics import end_ns, event_ns, media_clip, resolve_times
 from streamgauge.scenario.values import Uniform
 from streamgauge.systems.registry import Mode
-from streamgauge.units import Bdp, Frequency, Packets, Quantity, Rate, Size, Time
+from streamgauge.units import Frequency, Packets, Quantity, Size, Time
 
 __all__ = ["Keep", "draw", "lower"]
 
@@ -93,70 +86,11 @@ def lower(scenario: Scenario, mode: Mode, seed: int, *, keep: Keep = "packets") 
         plan["until_media_end"] = scenario.until.media_end
     if scenario.until.idle is not None:
         plan["until_idle"] = scenario.until.idle.ns
-    plan["path"] = {
-        "down": _direction(scenario, scenario.path.down),
-        "up": _direction(scenario, scenario.path.up),
-    }
+    plan["path"] = path_plan(scenario.path, list(scenario.flows))
     plan["flows"] = [_flow(name, flow, times, end, mode) for name, flow in scenario.flows.items()]
     plan["host_jitter"] = scenario.host_jitter.ns
     plan["keep"] = keep
     return plan
-
-
-def _direction(scenario: Scenario, direction: Direction) -> list[Json]:
-    stages = []
-    for stage in direction.chain():
-        if isinstance(stage, Loss):
-            kind: Json = {"loss": _loss(stage)}
-        elif isinstance(stage, Link):
-            queue = {"droptail": _limit(scenario, stage)}
-            kind = {"bottleneck": {"rate": _rate(stage), "queue": queue, "layer": stage.layer}}
-        else:
-            assert isinstance(stage, Delay)
-            kind = {"delay": _delay(stage)}
-        stages.append({"name": stage.name, "kind": kind})
-    return stages or [{"name": "wire", "kind": {"delay": {"delay": 0, "steps": []}}}]
-
-
-def _loss(stage: Loss) -> Json:
-    loss = stage.loss
-    if isinstance(loss, Bernoulli):
-        model: Json = {"bernoulli": {"probability": loss.bernoulli.fraction}}
-    else:
-        runs = loss.gilbert
-        model = {"gilbert": {"good_packets": runs.good.count, "bad_packets": runs.bad.count}}
-    return {"model": model, "switches": [[switch.at.ns, switch.to == "on"] for switch in loss.switch]}
-
-
-def _rate(link: Link) -> Json:
-    if isinstance(link.rate, Rate):
-        return {"constant": link.rate.bps}
-    if isinstance(link.rate, RateSteps):
-        return {"steps": [[step.at.ns, step.rate.bps] for step in link.rate.steps]}
-    wave = link.rate.square
-    return {"square": {"first": wave.first.bps, "second": wave.second.bps, "period": wave.period.ns}}
-
-
-def _limit(scenario: Scenario, link: Link) -> Json:
-    limit = link.queue.droptail
-    if isinstance(limit, Size):
-        return {"bytes": limit.bytes}
-    if isinstance(limit, Packets):
-        return {"packets": int(limit.amount)}
-    if isinstance(limit, Bdp):
-        return {"bytes": bdp_bytes(scenario, link)}
-    assert isinstance(limit, Time)
-    # With a rate that changes, the limit follows the rate in force; the path sees to that.
-    if isinstance(link.rate, Rate):
-        return {"bytes": limit.ns * link.rate.bps // 8_000_000_000}
-    return {"time": limit.ns}
-
-
-def _delay(stage: Delay) -> Json:
-    if isinstance(stage.delay, Time):
-        return {"delay": stage.delay.ns, "steps": []}
-    first, *rest = stage.delay.steps
-    return {"delay": first.delay.ns, "steps": [[step.at.ns, step.delay.ns] for step in rest]}
 
 
 def _flow(name: str, flow: Flow, times: dict[tuple[str, str], int], end: int, mode: Mode) -> Json:

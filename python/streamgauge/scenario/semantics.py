@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamgauge.errors import MediaError
 from streamgauge.scenario.flow import Clip, Command
-from streamgauge.scenario.path import Link
-from streamgauge.scenario.values import FLOW_NAME, Instant, nearest
+from streamgauge.scenario.path.semantics import late_changes, path_problems
+from streamgauge.scenario.values import FLOW_NAME, Instant, Problem, nearest
 from streamgauge.systems.registry import SIM_CONGESTION_CONTROLS, Mode
-from streamgauge.units import Bdp, Rate, Time
+from streamgauge.units import Time
 
 if TYPE_CHECKING:
     from streamgauge.scenario.model import Scenario
 
-__all__ = ["Problem", "bdp_bytes", "end_ns", "media_clip", "problems", "resolve_times", "unsupported"]
+__all__ = ["Problem", "end_ns", "media_clip", "problems", "resolve_times", "unsupported"]
 
 _RESERVED = ("other",)
 _LONGEST_NS = 24 * 3600 * 10**9
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong, and where."""
-
-    path: tuple[str | int, ...]
-    why: str
-    hint: str | None = None
 
 
 class TimesError(Exception):
@@ -42,7 +32,7 @@ class TimesError(Exception):
 def problems(scenario: Scenario) -> list[Problem]:
     """Everything wrong with it; empty if it makes sense. Later rules rely on earlier ones, so the first kind
     of problem found is all that is reported."""
-    rules = (_names, _references, _queues, _clips, _times, _windows, _randomize, _checks)
+    rules = (_names, _references, path_problems, _clips, _times, _windows, _changes, _randomize, _checks)
     for rule in rules:
         found = list(rule(scenario))
         if found:
@@ -96,40 +86,6 @@ def _references(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("until", "media_end"), *_unknown_flow(scenario, media_end))
         elif scenario.flows[media_end].clip is None:
             yield Problem(("until", "media_end"), f"'{media_end}' plays no clip, so its media never ends")
-
-
-def bdp_bytes(scenario: Scenario, link: Link) -> int | None:
-    """What a limit in BDP comes to in bytes, to the next whole one; ``None`` if the rate is not constant."""
-    limit = link.queue.droptail
-    assert isinstance(limit, Bdp)
-    if not isinstance(link.rate, Rate):
-        return None
-    bit_ns = limit.amount * link.rate.bps * scenario.path.base_rtt_ns()
-    return int(-(-bit_ns // 8_000_000_000))
-
-
-def _queues(scenario: Scenario) -> Iterator[Problem]:
-    for direction in ("down", "up"):
-        for where, link in getattr(scenario.path, direction).links():
-            limit = link.queue.droptail
-            if not isinstance(limit, Bdp):
-                continue
-            key = ("path", direction, *where, "queue")
-            if scenario.path.base_rtt_ns() == 0:
-                yield Problem(
-                    key, f"{limit} of a path without delay is 0 B; give the path a delay or the queue a size"
-                )
-                continue
-            held = bdp_bytes(scenario, link)
-            if held is None:
-                yield Problem(
-                    key,
-                    f"{limit} of a rate that changes is not one size; say it in bytes, packets or time",
-                )
-            elif held < link.packet_bytes:
-                yield Problem(
-                    key, f"a queue of {limit}, {held} B, cannot hold one packet of {link.packet_bytes} B"
-                )
 
 
 def media_clip(clip: str | Clip, duration: Time) -> object:
@@ -319,6 +275,10 @@ def _windows(scenario: Scenario) -> Iterator[Problem]:
                     ("flows", name, "parameters", "windows"),
                     f"the window [{window[0]}, {window[1]}] begins after the trial's end at {end / 1e9:g} s",
                 )
+
+
+def _changes(scenario: Scenario) -> Iterator[Problem]:
+    yield from late_changes(scenario, end_ns(scenario))
 
 
 def _randomize(scenario: Scenario) -> Iterator[Problem]:

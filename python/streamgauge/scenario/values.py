@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
@@ -12,7 +13,17 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from streamgauge.units import Quantity, Time, UnitError, parse
 
-__all__ = ["FLOW_NAME", "TAG_MARK", "Instant", "Model", "Uniform", "a_quantity", "issue", "nearest"]
+__all__ = [
+    "FLOW_NAME",
+    "TAG_MARK",
+    "Instant",
+    "Model",
+    "Problem",
+    "Uniform",
+    "a_quantity",
+    "issue",
+    "nearest",
+]
 
 #: A flow's or stage's name: one word of the check language.
 FLOW_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -36,6 +47,15 @@ def issue(why: str, key: str | tuple[str | int, ...] = (), hint: str | None = No
     return PydanticCustomError("issue", "{said}", {"said": said, "why": why, "key": path, "hint": hint})
 
 
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong, and where."""
+
+    path: tuple[str | int, ...]
+    why: str
+    hint: str | None = None
+
+
 class Model(BaseModel):
     """Keyword-only, immutable, and strict about unknown keys, which it answers with the nearest spelling."""
 
@@ -48,6 +68,7 @@ class Model(BaseModel):
     def _known_keys(cls, data: Any) -> Any:
         if isinstance(data, cls):
             return data
+        data = cls.from_words(data)
         if not isinstance(data, dict):
             known = ", ".join(cls.keys())
             raise issue(f"{data!r} stands where a mapping was expected", hint=f"its keys are: {known}")
@@ -58,6 +79,11 @@ class Model(BaseModel):
                 expected = f"expected one of {', '.join(cls.keys())}"
                 hint = f"did you mean '{close}'?" if close else None
                 raise issue(f"unknown key '{key}'; {expected}", str(key), hint)
+        return data
+
+    @classmethod
+    def from_words(cls, data: Any) -> Any:
+        """What a shorter form than a mapping stands for, as a mapping; here there is none."""
         return data
 
     @classmethod

@@ -4,44 +4,9 @@ from __future__ import annotations
 
 from streamgauge.scenario.flow import Clip, Command, Flow
 from streamgauge.scenario.model import MODES, Scenario
-from streamgauge.scenario.path import Bernoulli, Delay, Direction, Gilbert, Link, Loss, RateSteps
-from streamgauge.units import Rate, Time
+from streamgauge.scenario.path.words import direction_in_words
 
-__all__ = ["direction_in_words", "flow_in_words", "in_words"]
-
-
-def direction_in_words(direction: Direction) -> str:
-    """``loses 2 % at random, then 480 kbit/s behind a drop-tail queue of 10 kB, then 10 ms of delay``."""
-    parts = []
-    for stage in direction.chain():
-        if isinstance(stage, Loss):
-            if isinstance(stage.loss, Bernoulli):
-                what = f"loses {stage.loss.bernoulli} at random"
-            else:
-                assert isinstance(stage.loss, Gilbert)
-                runs = stage.loss.gilbert
-                what = f"loses runs of {runs.bad} after runs of {runs.good} (Gilbert, means)"
-            for switch in stage.loss.switch:
-                what += f", {switch.to} at {switch.at}"
-        elif isinstance(stage, Link):
-            what = f"{_rate_in_words(stage)} behind a drop-tail queue of {stage.queue.droptail}"
-        else:
-            assert isinstance(stage, Delay)
-            if isinstance(stage.delay, Time):
-                what = f"{stage.delay} of delay"
-            else:
-                what = "delay of " + ", ".join(f"{step.delay} from {step.at}" for step in stage.delay.steps)
-        parts.append(what)
-    return ", then ".join(parts) if parts else "a plain wire"
-
-
-def _rate_in_words(link: Link) -> str:
-    if isinstance(link.rate, Rate):
-        return str(link.rate)
-    if isinstance(link.rate, RateSteps):
-        return ", ".join(f"{step.rate} from {step.at}" for step in link.rate.steps)
-    wave = link.rate.square
-    return f"{wave.first} and {wave.second} by turns, period {wave.period},"
+__all__ = ["flow_in_words", "in_words"]
 
 
 def flow_in_words(flow: Flow) -> str:

@@ -1,0 +1,110 @@
+"""The path as a scenario says it: `down` and `up`, each a shorthand or a chain of named stages.
+
+One room a kind: `rate`, `shaper`, `queue`, `loss`, `delay`, `elements`; put together in `stages` and
+`direction`. `words` says a path in words, `plan` lowers it, `text` reads it from one line, `presets` has the
+paths that ship.
+"""
+
+from streamgauge.scenario.path.common import MAX_IP_BYTES, Switch
+from streamgauge.scenario.path.delay import (
+    DelaySettings,
+    DelayStep,
+    NormalJitter,
+    ParetoJitter,
+    ParetoSettings,
+    UniformJitter,
+)
+from streamgauge.scenario.path.direction import Direction, Path
+from streamgauge.scenario.path.elements import Blocking, Corruption, Duplication, MtuLimit, Reordering
+from streamgauge.scenario.path.loss import (
+    Bernoulli,
+    Gilbert,
+    GilbertElliott,
+    GilbertElliottRuns,
+    GilbertRuns,
+    LossList,
+)
+from streamgauge.scenario.path.presets import Preset, PresetSource, find_preset, preset, preset_names
+from streamgauge.scenario.path.queue import (
+    CoDel,
+    CoDelSettings,
+    Drd,
+    DrdSettings,
+    DropTail,
+    DualPi2,
+    DualPi2Settings,
+    FqCoDel,
+    FqCoDelSettings,
+    NistNet,
+    Pie,
+    PieSettings,
+    Red,
+    RedSettings,
+)
+from streamgauge.scenario.path.rate import RateStep, RateSteps, Square, SquareWave
+from streamgauge.scenario.path.shaper import Cbq, CbqSettings, TokenBucket, TokenBucketSettings
+from streamgauge.scenario.path.stages import Block, Corrupt, Delay, Duplicate, Link, Loss, Mtu, Reorder
+from streamgauge.scenario.path.text import direction_of_text, text_of_direction
+from streamgauge.scenario.path.words import direction_in_words
+
+__all__ = [
+    "MAX_IP_BYTES",
+    "Bernoulli",
+    "Block",
+    "Blocking",
+    "Cbq",
+    "CbqSettings",
+    "CoDel",
+    "CoDelSettings",
+    "Corrupt",
+    "Corruption",
+    "Delay",
+    "DelaySettings",
+    "DelayStep",
+    "Direction",
+    "Drd",
+    "DrdSettings",
+    "DropTail",
+    "DualPi2",
+    "DualPi2Settings",
+    "Duplicate",
+    "Duplication",
+    "FqCoDel",
+    "FqCoDelSettings",
+    "Gilbert",
+    "GilbertElliott",
+    "GilbertElliottRuns",
+    "GilbertRuns",
+    "Link",
+    "Loss",
+    "LossList",
+    "Mtu",
+    "MtuLimit",
+    "NistNet",
+    "NormalJitter",
+    "ParetoJitter",
+    "ParetoSettings",
+    "Path",
+    "Pie",
+    "PieSettings",
+    "Preset",
+    "PresetSource",
+    "RateStep",
+    "RateSteps",
+    "Red",
+    "RedSettings",
+    "Reorder",
+    "Reordering",
+    "Square",
+    "SquareWave",
+    "Switch",
+    "TokenBucket",
+    "TokenBucketSettings",
+    "UniformJitter",
+    "direction_in_words",
+    "direction_of_text",
+    "find_preset",
+    "preset",
+    "preset_names",
+    "text_of_direction",
+]

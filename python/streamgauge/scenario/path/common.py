@@ -1,0 +1,205 @@
+"""What the rooms of the path share: forms told apart by their key, settings that words can say."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, model_validator
+
+from streamgauge.scenario.values import TAG_MARK, Model, a_quantity, issue, nearest
+from streamgauge.units import Bdp, Packets, Percent, Quantity, Size, Time
+
+__all__ = [
+    "MAX_IP_BYTES",
+    "Flag",
+    "Limit",
+    "Settings",
+    "Switch",
+    "Switched",
+    "ascending",
+    "at_most_everything",
+    "choose",
+    "first_at_zero",
+    "form",
+    "not_zero",
+    "whole_packets",
+]
+#: The largest IP packet that we send; a bottleneck counts 14 bytes more unless its layer is ip.
+MAX_IP_BYTES = 1500
+
+#: How much a queue holds.
+Limit = a_quantity(Size, Packets, Time, Bdp)
+
+
+def ascending(times: list[Time], key: str) -> None:
+    """Refuses times that do not ascend."""
+    for index, (before, after) in enumerate(itertools.pairwise(times)):
+        if not before < after:
+            raise issue(f"{after} does not come after {before}; times must ascend", (key, index + 1, "at"))
+
+
+def first_at_zero(times: list[Time], key: str) -> None:
+    """Refuses a list of settings over time that says nothing of the start."""
+    if times[0].ns != 0:
+        raise issue(f"the first step is at {times[0]}; it must be at 0 s", (key, 0, "at"))
+    ascending(times, key)
+
+
+def form(value: Any, plain: str, **forms: type[Any]) -> str:
+    """The tag of the form that ``value`` has."""
+    for name, kind in forms.items():
+        if isinstance(value, kind):
+            return TAG_MARK + name
+    if isinstance(value, dict):
+        for name in forms:
+            if name in value:
+                return TAG_MARK + name
+        close = [found for key in value if (found := nearest(str(key), forms))]
+        return TAG_MARK + (close[0] if close else next(iter(forms)))
+    return TAG_MARK + plain
+
+
+def choose(value: Any, what: str, forms: Iterable[str], example: str, beside: tuple[str, ...] = ()) -> Any:
+    """Words such as ``codel 100 packets`` as ``{codel: 100 packets}``; refuses what names no known form.
+
+    A mapping names exactly one of ``forms``, and may have the keys ``beside`` it. Models pass as they are.
+    """
+    names = list(forms)
+    if isinstance(value, str):
+        name, _, rest = value.strip().partition(" ")
+        if name in names:
+            return {name: rest.strip() or None}
+        close = nearest(name, names)
+        raise issue(
+            f"unknown {what} '{name}'; expected one of {', '.join(names)}",
+            hint=f"did you mean '{close} {rest.strip()}'?".replace(" '?", "'?") if close else None,
+        )
+    if isinstance(value, dict):
+        named = [key for key in value if key not in beside]
+        for key in named:
+            if key not in names:
+                close = nearest(str(key), names)
+                raise issue(
+                    f"unknown {what} '{key}'; expected one of {', '.join(names)}",
+                    str(key),
+                    f"did you mean '{close}'?" if close else None,
+                )
+        if len(named) != 1:
+            said = f"'{named[0]}' and '{named[1]}' exclude each other" if named else f"names no {what}"
+            raise issue(f"{said}; expected one of {', '.join(names)}", str(named[1]) if named else ())
+        return value
+    if isinstance(value, Model):
+        return value
+    raise issue(f"{value!r} is not a {what}; expected such as '{example}'")
+
+
+def _flag(value: Any) -> Any:
+    words = {"on": True, "off": False, "true": True, "false": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise issue(f"{value!r} is neither on nor off; expected true or false")
+
+
+Flag = Annotated[bool, BeforeValidator(_flag, json_schema_input_type=bool | Literal["on", "off"])]
+
+
+# A number with its unit: no more words belong to it.
+_WHOLE = re.compile(r"[+-]?[\d.]+\s*[A-Za-z%].*")
+
+
+class Settings(Model):
+    """A form's settings. One line of words says them too: the first value, then ``key value`` pairs, such as
+    ``100 packets target 5 ms ecn on``."""
+
+    #: The key of the value that stands first in words; ``None`` if each value needs its key.
+    first: ClassVar[str | None] = None
+
+    @classmethod
+    def from_words(cls, data: Any) -> Any:
+        if data is None:
+            return {}
+        if isinstance(data, str):
+            return cls._said(data)
+        if isinstance(data, Quantity | int | float) and cls.first is not None:
+            return {cls.first: data}
+        return data
+
+    @classmethod
+    def _said(cls, text: str) -> dict[str, Any]:
+        keys = cls.keys()
+        groups: list[tuple[str | None, list[str]]] = [(cls.first, [])]
+        for word in text.split():
+            if word in keys:
+                groups.append((word, []))
+                continue
+            if _WHOLE.fullmatch(" ".join(groups[-1][1])):
+                close = nearest(word, keys)
+                raise issue(
+                    f"unknown key '{word}'; expected one of {', '.join(keys)}",
+                    word,
+                    f"did you mean '{close}'?" if close else None,
+                )
+            groups[-1][1].append(word)
+        said: dict[str, Any] = {}
+        for index, (key, words) in enumerate(groups):
+            if index == 0 and not words:
+                continue
+            if key is None:
+                close = nearest(words[0], keys)
+                raise issue(
+                    f"'{words[0]}' stands where a key was expected; expected one of {', '.join(keys)}",
+                    hint=f"did you mean '{close}'?" if close else None,
+                )
+            if key in said:
+                raise issue(f"'{key}' is said twice", key)
+            said[key] = " ".join(words) or "on"  # a key alone is a flag
+        return said
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        made: dict[str, Any] = handler(schema)
+        return {"anyOf": [made, {"type": "string", "description": "The same in words."}, {"type": "null"}]}
+
+
+class Switch(Model):
+    """Something goes on or off at a time. It is on from the start unless the first switch is at 0 s."""
+
+    at: Time
+    to: Literal["on", "off"]
+
+
+class Switched(Model):
+    """Whatever may be switched on and off."""
+
+    switch: tuple[Switch, ...] = ()
+
+    @model_validator(mode="after")
+    def _switches_ascend(self) -> Switched:
+        ascending([switch.at for switch in self.switch], "switch")
+        return self
+
+
+def whole_packets(count: Packets, key: str, what: str = "a queue") -> None:
+    """Refuses what is no whole number of packets, or none at all."""
+    if count.amount < 1 or count.amount != int(count.amount):
+        raise issue(
+            f"{what} of {count} cannot hold one packet; expected a whole number of packets, 1 or more", key
+        )
+
+
+def at_most_everything(share: Percent, key: str, what: str) -> None:
+    """Refuses more than 100 %."""
+    if share.amount > Decimal(100):
+        raise issue(f"a {what} of {share} is more than everything; expected 0 to 100 %", key)
+
+
+def not_zero(value: Time | Size, key: str, what: str) -> None:
+    """Refuses 0."""
+    if value.amount == 0:
+        raise issue(f"{what} of 0 makes no sense; expected such as {value.example}", key)

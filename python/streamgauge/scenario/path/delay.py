@@ -1,0 +1,148 @@
+"""Propagation delay: constant or in steps, with jitter, and more for some flows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from streamgauge.scenario.path.common import Flag, Settings, choose, first_at_zero, form, not_zero
+from streamgauge.scenario.values import Model, issue
+from streamgauge.units import Time
+
+__all__ = [
+    "DelaySettings",
+    "DelayStep",
+    "DelayValue",
+    "NormalJitter",
+    "ParetoJitter",
+    "ParetoSettings",
+    "UniformJitter",
+    "delay_ns",
+]
+
+
+class DelayStep(Model):
+    """From `at` on, `delay`."""
+
+    at: Time
+    delay: Time
+
+
+class _Jitter(Model):
+    keep_order: Flag = True
+    """Whether no packet overtakes another; if not, jitter longer than the gap between packets reorders."""
+
+
+class UniformJitter(_Jitter):
+    """Added to the delay: anything from -`uniform` to +`uniform`, equally likely, as netem's jitter."""
+
+    uniform: Time
+
+    @model_validator(mode="after")
+    def _sound(self) -> UniformJitter:
+        not_zero(self.uniform, "uniform", "a jitter")
+        return self
+
+
+class NormalJitter(_Jitter):
+    """Added to the delay: normally distributed about 0 with this standard deviation."""
+
+    normal: Time
+
+    @model_validator(mode="after")
+    def _sound(self) -> NormalJitter:
+        not_zero(self.normal, "normal", "a jitter")
+        return self
+
+
+class ParetoSettings(Settings):
+    """A Pareto distribution moved to begin at 0: scale x ((1 - u)^(-1/shape) - 1) for a uniform u."""
+
+    first: ClassVar[str | None] = "scale"
+
+    scale: Time
+    shape: Annotated[float, Field(gt=1, le=1000)] = 3.0
+    """The heavier the tail, the smaller; the mean is scale / (shape - 1)."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> ParetoSettings:
+        not_zero(self.scale, "scale", "a jitter")
+        return self
+
+
+class ParetoJitter(_Jitter):
+    """Added to the delay: never negative, mostly small, sometimes large."""
+
+    pareto: ParetoSettings
+
+
+JITTERS: dict[str, type[Any]] = {"uniform": UniformJitter, "normal": NormalJitter, "pareto": ParetoJitter}
+
+
+def _jitter_words(value: Any) -> Any:
+    """``5 ms`` is uniform; ``normal 5 ms keep_order off`` says distribution and order."""
+    if isinstance(value, Time):
+        return {"uniform": value}
+    if isinstance(value, str):
+        said, _, order = value.strip().partition(" keep_order ")
+        plain = said[:1] in set("0123456789.+-")
+        chosen = {"uniform": said} if plain else choose(said, _WHAT, JITTERS, "5 ms")
+        return {**chosen, "keep_order": order.strip()} if order else chosen
+    return choose(value, _WHAT, JITTERS, "5 ms", ("keep_order",))
+
+
+_WHAT = "distribution of jitter"
+Jitter = Annotated[
+    Annotated[UniformJitter, Tag("~uniform")]
+    | Annotated[NormalJitter, Tag("~normal")]
+    | Annotated[ParetoJitter, Tag("~pareto")],
+    Discriminator(lambda value: form(value, "uniform", **JITTERS)),
+    BeforeValidator(
+        _jitter_words,
+        json_schema_input_type=Time
+        | Annotated[str, Field(pattern=r"^\s*(uniform|normal|pareto)\s+\S.*$")]
+        | UniformJitter
+        | NormalJitter
+        | ParetoJitter,
+    ),
+]
+
+
+class DelaySettings(Model):
+    """`constant`, or `steps` of which the first is at 0 s; either with `jitter` and more for some `flows`."""
+
+    constant: Time | None = None
+    steps: tuple[DelayStep, ...] | None = Field(default=None, min_length=1)
+    jitter: Jitter | None = None
+    """Varies the delay from packet to packet. The delay never goes below 0."""
+    flows: dict[str, Time] = Field(default_factory=dict)
+    """What is added for packets of some flows, by name: a longer way of their own."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> DelaySettings:
+        if self.constant is not None and self.steps is not None:
+            raise issue("'constant' and 'steps' exclude each other", "steps")
+        if self.constant is None and self.steps is None:
+            raise issue("says no delay; expected 'constant' or 'steps'", (), "add such as 'constant: 20 ms'")
+        if self.steps is not None:
+            first_at_zero([step.at for step in self.steps], "steps")
+        return self
+
+
+DelayValue = Annotated[
+    Annotated[Time, Tag("~constant")] | Annotated[DelaySettings, Tag("~settings")],
+    Discriminator(
+        lambda value: "~settings" if isinstance(value, dict | DelaySettings) else "~constant",
+    ),
+]
+
+
+def delay_ns(delay: Time | DelaySettings) -> int:
+    """The delay at t = 0, ns, without jitter and what some flows have more."""
+    if isinstance(delay, Time):
+        return delay.ns
+    if delay.constant is not None:
+        return delay.constant.ns
+    assert delay.steps is not None
+    return delay.steps[0].delay.ns

@@ -1,0 +1,185 @@
+"""One direction of a path, and both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ConfigDict, Field, model_validator
+
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario.path.delay import DelayValue, delay_ns
+from streamgauge.scenario.path.elements import Blocking, Corruption, Duplication, MtuLimit, Reordering
+from streamgauge.scenario.path.loss import LossValue
+from streamgauge.scenario.path.presets import expand, preset_names
+from streamgauge.scenario.path.queue import Queue, limit_of
+from streamgauge.scenario.path.rate import LinkRate
+from streamgauge.scenario.path.shaper import Cbq, Shaper, TokenBucket
+from streamgauge.scenario.path.stages import (
+    STAGES,
+    AnyStage,
+    Delay,
+    Layer,
+    Link,
+    Stage,
+)
+from streamgauge.scenario.values import FLOW_NAME, Model, issue
+from streamgauge.units import Rate, Size, Time
+
+__all__ = ["Direction", "Path"]
+
+Where = tuple[str | int, ...]
+
+
+class Direction(Model):
+    """One direction of a path, in the order that packets cross it: ``block``, ``loss``, ``corrupt``,
+    ``duplicate``, ``mtu``, a bottleneck (``rate``, ``queue`` and ``shaper``), ``delay``, ``reorder``. Each
+    may be left out. Or ``stages``, named, in any order and number."""
+
+    block: Blocking | None = None
+    loss: LossValue | None = None
+    corrupt: Corruption | None = None
+    duplicate: Duplication | None = None
+    mtu: MtuLimit | None = None
+    rate: LinkRate | None = None
+    queue: Queue | None = None
+    shaper: Shaper = None
+    layer: Layer = "ethernet"
+    delay: DelayValue | None = None
+    reorder: Reordering | None = None
+    stages: tuple[Stage, ...] | None = None
+
+    @model_validator(mode="after")
+    def _sound(self) -> Direction:
+        short = [key for key in (*STAGES, "queue", "shaper") if getattr(self, key) is not None]
+        if self.stages is not None:
+            if short:
+                raise issue(
+                    f"'{short[0]}' and 'stages' exclude each other; write {short[0]} as a stage", short[0]
+                )
+            self._names_sound([stage.name for stage in self.stages])
+        if self.rate is not None and self.queue is None:
+            raise issue("a rate needs a queue in front of it", "rate", "add such as 'queue: droptail 10 kB'")
+        for key in ("queue", "shaper"):
+            if getattr(self, key) is not None and self.rate is None:
+                does = "drains it" if key == "queue" else "it keeps to"
+                raise issue(f"a {key} needs the rate that {does}", key, "add such as 'rate: 1 Mbit/s'")
+        for where, link in self.links():
+            _link_sound(where, link)
+        return self
+
+    @staticmethod
+    def _names_sound(names: list[str]) -> None:
+        for index, name in enumerate(names):
+            if not FLOW_NAME.fullmatch(name):
+                raise issue(
+                    f"{name!r} is not a name; expected a letter, then letters, digits or _",
+                    ("stages", index, "name"),
+                )
+            if name in names[:index]:
+                raise issue(
+                    f"two stages are called '{name}'; names are unique within a direction",
+                    ("stages", index, "name"),
+                )
+
+    def chain(self) -> tuple[AnyStage, ...]:
+        """The stages in the order that packets cross them; empty for a plain wire."""
+        if self.stages is not None:
+            return self.stages
+        made: list[Any] = []
+        for key, stage in STAGES.items():
+            value = getattr(self, key)
+            if value is None:
+                continue
+            if stage is Link:
+                assert self.queue is not None
+                link = Link(
+                    name="bottleneck", rate=value, queue=self.queue, shaper=self.shaper, layer=self.layer
+                )
+                made.append(link)
+            else:
+                made.append(stage(name=key, **{key: value}))
+        return tuple(made)
+
+    def places(self) -> Iterator[tuple[Where, AnyStage]]:
+        """Every stage with where its keys stand, relative to the direction."""
+        for index, stage in enumerate(self.chain()):
+            yield (("stages", index) if self.stages is not None else ()), stage
+
+    def links(self) -> Iterator[tuple[Where, Link]]:
+        """Every bottleneck with where it stands."""
+        for where, stage in self.places():
+            if isinstance(stage, Link):
+                yield where, stage
+
+    def delay_ns(self) -> int:
+        """Propagation delay at t = 0, ns."""
+        return sum(delay_ns(stage.delay) for stage in self.chain() if isinstance(stage, Delay))
+
+
+def _link_sound(where: Where, link: Link) -> None:
+    if isinstance(link.rate, Rate) and link.rate.bps == 0:
+        raise issue("a rate of 0 lets nothing through; expected more than 0 bit/s", (*where, "rate"))
+    most = link.packet_bytes
+    _, limit = limit_of(link.queue)
+    held: float | None = None
+    if isinstance(limit, Size):
+        held = limit.bytes
+    elif isinstance(limit, Time):
+        held = max(link.rates_bps()) * limit.s / 8
+    if held is not None and held < most:
+        meaning = "" if isinstance(limit, Size) else f", {held:.0f} B at its highest rate,"
+        raise issue(
+            f"a queue of {limit}{meaning} cannot hold one packet of {most} B",
+            (*where, "queue"),
+            f"expected at least {most} B",
+        )
+    if isinstance(link.shaper, TokenBucket) and link.shaper.token_bucket.burst.bytes < most:
+        raise issue(
+            f"a burst of {link.shaper.token_bucket.burst} never gathers the tokens for a packet of {most} B",
+            (*where, "shaper", "token_bucket", "burst"),
+            f"expected at least {most} B",
+        )
+    if isinstance(link.shaper, Cbq):
+        device, most_bps = link.shaper.cbq.device_rate, max(link.rates_bps())
+        if device.bps < most_bps:
+            raise issue(
+                f"the device's {device} is less than the rate of the class on it, {Rate.of(most_bps)}",
+                (*where, "shaper", "cbq", "device_rate"),
+            )
+
+
+def _preset_or_down(schema: dict[str, Any]) -> None:
+    schema["properties"]["preset"] = {
+        "type": "string",
+        "enum": preset_names(),
+        "description": "A path that ships, for every key that is not given here.",
+    }
+    schema.pop("required", None)
+    schema["anyOf"] = [{"required": ["down"]}, {"required": ["preset"]}]
+
+
+class Path(Model):
+    """What packets cross: ``down`` from server to player, ``up`` back. A ``preset`` fills in what it has and
+    they do not."""
+
+    model_config = ConfigDict(json_schema_extra=_preset_or_down)
+
+    down: Direction
+    up: Direction = Field(default_factory=Direction)
+    based_on: str | None = None
+    """The preset that was filled in; it changes nothing any more."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_in(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "preset" not in data:
+            return data
+        try:
+            return expand(data)
+        except ScenarioError as error:
+            raise issue(error.message, error.key or "preset", error.hint) from None
+
+    def base_rtt_ns(self) -> int:
+        """Round-trip propagation delay at t = 0, ns."""
+        return self.down.delay_ns() + self.up.delay_ns()

@@ -1,0 +1,271 @@
+"""Lowering a path to the plan of a trial: integers in SI units, as crates/path/src/spec reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from streamgauge.scenario.path.delay import DelaySettings, NormalJitter, UniformJitter, delay_ns
+from streamgauge.scenario.path.direction import Direction, Path
+from streamgauge.scenario.path.elements import Corruption, Duplication, Reordering
+from streamgauge.scenario.path.loss import Bernoulli, Gilbert, GilbertElliott, LossList
+from streamgauge.scenario.path.queue import (
+    AnyQueue,
+    CoDel,
+    Drd,
+    DropTail,
+    DualPi2,
+    FqCoDel,
+    NistNet,
+    Pie,
+    Red,
+    RedSettings,
+)
+from streamgauge.scenario.path.rate import RateSteps, Square
+from streamgauge.scenario.path.shaper import Cbq, TokenBucket
+from streamgauge.scenario.path.stages import (
+    AnyStage,
+    Block,
+    Corrupt,
+    Delay,
+    Duplicate,
+    Link,
+    Loss,
+    Mtu,
+    Reorder,
+)
+from streamgauge.units import Bdp, Packets, Quantity, Rate, Size, Time
+
+__all__ = ["bdp_bytes", "direction_plan", "path_plan"]
+
+Json = dict[str, Any]
+
+
+def path_plan(path: Path, flows: Sequence[str]) -> Json:
+    """Both directions; ``flows`` are the names of the flows in the order of the plan."""
+    rtt = path.base_rtt_ns()
+    return {
+        "down": direction_plan(path.down, rtt, flows),
+        "up": direction_plan(path.up, rtt, flows),
+    }
+
+
+def direction_plan(direction: Direction, base_rtt_ns: int, flows: Sequence[str]) -> list[Json]:
+    """The stages of one direction; a delay of zero for a plain wire."""
+    chain = direction.chain()
+    stages = [
+        {"name": stage.name, "kind": _kind(stage, chain[index + 1 :], base_rtt_ns, flows)}
+        for index, stage in enumerate(chain)
+    ]
+    return stages or [{"name": "wire", "kind": {"delay": {"delay": 0, "steps": []}}}]
+
+
+def _kind(stage: AnyStage, behind: Sequence[AnyStage], base_rtt_ns: int, flows: Sequence[str]) -> Json:
+    match stage:
+        case Link():
+            return {"bottleneck": _bottleneck(stage, behind, base_rtt_ns)}
+        case Loss():
+            return {"loss": {"model": _loss(stage), "switches": _switches(stage.loss)}}
+        case Delay():
+            return {"delay": _delay(stage.delay, flows)}
+        case Block():
+            return {"block": {"protocol": stage.block.protocol, "switches": _switches(stage.block)}}
+        case Corrupt():
+            return {"corrupt": _share(stage.corrupt)}
+        case Duplicate():
+            return {"duplicate": _share(stage.duplicate)}
+        case Mtu():
+            return {"mtu": {"bytes": stage.mtu.size.bytes, "switches": _switches(stage.mtu)}}
+        case Reorder():
+            return {"reorder": {**_share(stage.reorder), "extra": stage.reorder.extra.ns}}
+
+
+def _switches(element: Any) -> list[list[Any]]:
+    return [[switch.at.ns, switch.to == "on"] for switch in element.switch]
+
+
+def _share(element: Corruption | Duplication | Reordering) -> Json:
+    return {"probability": element.probability.fraction, "switches": _switches(element)}
+
+
+def _loss(stage: Loss) -> Json:
+    match stage.loss:
+        case Bernoulli(bernoulli=share):
+            return {"bernoulli": {"probability": share.fraction}}
+        case Gilbert(gilbert=runs):
+            return {"gilbert": {"good_packets": runs.good.count, "bad_packets": runs.bad.count}}
+        case GilbertElliott(gilbert_elliott=runs):
+            return {
+                "gilbert_elliott": {
+                    "good_packets": runs.good.count,
+                    "bad_packets": runs.bad.count,
+                    "loss_good": runs.loss_good.fraction,
+                    "loss_bad": runs.loss_bad.fraction,
+                }
+            }
+        case LossList(list=packets):
+            return {"list": {"packets": list(packets)}}
+    raise AssertionError(f"no plan for {stage.loss!r}")
+
+
+def _bottleneck(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
+    made = {"rate": _rate(link), "queue": _queue(link, behind, base_rtt_ns), "layer": link.layer}
+    match link.shaper:
+        case TokenBucket(token_bucket=bucket):
+            made["shaper"] = {"token_bucket": {"burst": bucket.burst.bytes}}
+        case Cbq(cbq=cbq):
+            made["shaper"] = {
+                "cbq": {
+                    "device_rate": cbq.device_rate.bps,
+                    "average_packet": cbq.average_packet.bytes,
+                    "max_burst_packets": int(cbq.max_burst.amount),
+                    "min_burst_packets": int(cbq.min_burst.amount),
+                    "ewma_log": cbq.ewma_log,
+                }
+            }
+    return made
+
+
+def _rate(link: Link) -> Json:
+    match link.rate:
+        case Rate():
+            return {"constant": link.rate.bps}
+        case RateSteps(steps=steps):
+            return {"steps": [[step.at.ns, step.rate.bps] for step in steps]}
+        case Square(square=wave):
+            return {"square": {"first": wave.first.bps, "second": wave.second.bps, "period": wave.period.ns}}
+    raise AssertionError(f"no plan for {link.rate!r}")
+
+
+def bdp_bytes(link: Link, limit: Bdp, base_rtt_ns: int) -> int | None:
+    """What a limit in BDP comes to in bytes, to the next whole one; ``None`` if the rate is not constant."""
+    if not isinstance(link.rate, Rate):
+        return None
+    bit_ns = limit.amount * link.rate.bps * base_rtt_ns
+    return int(-(-bit_ns // 8_000_000_000))
+
+
+def _limit(link: Link, limit: Quantity | None, base_rtt_ns: int) -> Json | None:
+    match limit:
+        case None:
+            return None
+        case Size():
+            return {"bytes": limit.bytes}
+        case Packets():
+            return {"packets": int(limit.amount)}
+        case Bdp():
+            return {"bytes": bdp_bytes(link, limit, base_rtt_ns)}
+        case Time() if isinstance(link.rate, Rate):
+            return {"bytes": limit.ns * link.rate.bps // 8_000_000_000}
+        case Time():
+            # With a rate that changes, the limit follows the rate in force; the path sees to that.
+            return {"time": limit.ns}
+    raise AssertionError(f"no plan for {limit!r}")
+
+
+def _queue(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
+    def limit(of: Quantity | None) -> Json | None:
+        return _limit(link, of, base_rtt_ns)
+
+    queue: AnyQueue = link.queue
+    match queue:
+        case DropTail(droptail=held):
+            return {"droptail": limit(held)}
+        case NistNet(nistnet=held):
+            after = behind[0] if behind else None
+            fixed = delay_ns(after.delay) if isinstance(after, Delay) else 0
+            return {"nistnet": {"packets": int(held.amount), "delay": fixed}}
+        case Drd(drd=drd):
+            return {
+                "drd": {
+                    "min_packets": int(drd.min.amount),
+                    "max_packets": int(drd.max.amount),
+                    "congested_packets": None if drd.congested is None else int(drd.congested.amount),
+                    "limit": limit(drd.limit),
+                }
+            }
+        case Red(red=red):
+            return {"red": _red(red, limit(red.limit) or {})}
+        case CoDel(codel=codel):
+            return {
+                "codel": {
+                    "target": codel.target.ns,
+                    "interval": codel.interval.ns,
+                    "limit": limit(codel.limit),
+                    "ecn": codel.ecn,
+                }
+            }
+        case FqCoDel(fq_codel=fq):
+            return {
+                "fq_codel": {
+                    "target": fq.target.ns,
+                    "interval": fq.interval.ns,
+                    "limit": limit(fq.limit),
+                    "flows": fq.flows,
+                    "quantum": fq.quantum.bytes,
+                    "ecn": fq.ecn,
+                }
+            }
+        case Pie(pie=pie):
+            return {
+                "pie": {
+                    "target": pie.target.ns,
+                    "update": pie.update.ns,
+                    "alpha": pie.alpha.per_s,
+                    "beta": pie.beta.per_s,
+                    "max_burst": pie.max_burst.ns,
+                    "limit": limit(pie.limit),
+                    "ecn": pie.ecn,
+                    "mark_below": pie.mark_below.fraction,
+                }
+            }
+        case DualPi2(dualpi2=dual):
+            return {
+                "dualpi2": {
+                    "target": dual.target.ns,
+                    "update": dual.update.ns,
+                    "alpha": dual.alpha.per_s,
+                    "beta": dual.beta.per_s,
+                    "coupling": dual.coupling,
+                    "l4s_threshold": dual.l4s_threshold.ns,
+                    "limit": limit(dual.limit),
+                    "ecn": dual.ecn,
+                }
+            }
+
+
+def _red(red: RedSettings, limit: Json) -> Json:
+    """The thresholds that are left out are tc-red's: `max` a quarter of the limit, `min` a third of that."""
+    unit, held = next(iter(limit.items()))
+    most = int(red.max.amount) if red.max is not None else max(2, held // 4)
+    least = int(red.min.amount) if red.min is not None else max(1, most // 3)
+    return {
+        "min": {unit: least},
+        "max": {unit: most},
+        "limit": limit,
+        "max_probability": red.max_probability.fraction,
+        "weight": red.weight.fraction,
+        "gentle": red.gentle,
+        "ecn": red.ecn,
+        "mean_packet": red.mean_packet.bytes,
+    }
+
+
+def _delay(delay: Time | DelaySettings, flows: Sequence[str]) -> Json:
+    if isinstance(delay, Time):
+        return {"delay": delay.ns, "steps": []}
+    steps = delay.steps[1:] if delay.steps is not None else ()
+    made: Json = {"delay": delay_ns(delay), "steps": [[step.at.ns, step.delay.ns] for step in steps]}
+    if delay.jitter is not None:
+        made["jitter"] = {"distribution": _jitter(delay.jitter), "keep_order": delay.jitter.keep_order}
+    if delay.flows:
+        made["flows"] = [[flows.index(name), extra.ns] for name, extra in delay.flows.items()]
+    return made
+
+
+def _jitter(jitter: Any) -> Json:
+    if isinstance(jitter, UniformJitter):
+        return {"uniform": {"spread": jitter.uniform.ns}}
+    if isinstance(jitter, NormalJitter):
+        return {"normal": {"deviation": jitter.normal.ns}}
+    return {"pareto": {"scale": jitter.pareto.scale.ns, "shape": jitter.pareto.shape}}

@@ -1,0 +1,363 @@
+"""Queue disciplines and what they are set to. Defaults are those of the RFC or of Linux, as each says.
+
+A limit counts the packet being sent too. It is bytes, packets, a time that the rate takes to drain it, or
+BDP.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from streamgauge.scenario.path.common import (
+    Flag,
+    Limit,
+    Settings,
+    at_most_everything,
+    choose,
+    form,
+    not_zero,
+    whole_packets,
+)
+from streamgauge.scenario.values import Model, a_quantity, issue
+from streamgauge.units import Frequency, Packets, Percent, Quantity, Size, Time
+
+__all__ = [
+    "QUEUES",
+    "CoDel",
+    "CoDelSettings",
+    "Drd",
+    "DrdSettings",
+    "DropTail",
+    "DualPi2",
+    "DualPi2Settings",
+    "FqCoDel",
+    "FqCoDelSettings",
+    "NistNet",
+    "Pie",
+    "PieSettings",
+    "Queue",
+    "Red",
+    "RedSettings",
+    "limit_of",
+]
+
+#: The least that Ethernet sends, without its check sum.
+SMALLEST_FRAME = 60
+
+Threshold = a_quantity(Size, Packets)
+
+
+def _limit_sound(limit: Any, key: str) -> None:
+    if isinstance(limit, Packets):
+        whole_packets(limit, key)
+
+
+def _target_sound(target: Time, interval: Time) -> None:
+    not_zero(target, "target", "a target")
+    if not target < interval:
+        raise issue(
+            f"a target of {target} is not below the interval of {interval}",
+            "target",
+            "RFC 8289 section 4.3 sets it to 5 to 10 % of the interval",
+        )
+
+
+class DropTail(Model):
+    """Drops arrivals that do not fit. The limit counts the packet being sent too."""
+
+    droptail: Limit
+
+    @model_validator(mode="after")
+    def _sound(self) -> DropTail:
+        _limit_sound(self.droptail, "droptail")
+        return self
+
+
+class NistNet(Model):
+    """Drop-tail as NIST Net has it: the limit counts packets in the delay behind the link too."""
+
+    nistnet: Packets
+
+    @model_validator(mode="after")
+    def _sound(self) -> NistNet:
+        whole_packets(self.nistnet, "nistnet")
+        return self
+
+
+class DrdSettings(Settings):
+    """Derivative random drop, NIST Net's own: drops more the more packets wait."""
+
+    min: Packets
+    """Nothing is dropped below."""
+    max: Packets
+    """From here on nearly everything (95 %) is dropped."""
+    congested: Packets | None = None
+    """From here on ECN-capable packets are marked."""
+    limit: Limit | None = None
+    """None if left out."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> DrdSettings:
+        for key in ("min", "max", "congested"):
+            count: Packets | None = getattr(self, key)
+            if count is not None:
+                whole_packets(count, key, "a threshold")
+        if not self.min < self.max:
+            raise issue(f"a min of {self.min} is not below the max of {self.max}", "min")
+        _limit_sound(self.limit, "limit")
+        return self
+
+
+class Drd(Model):
+    """Derivative random drop."""
+
+    drd: DrdSettings
+
+
+class RedSettings(Settings):
+    """Random early detection (Floyd and Jacobson 1993)."""
+
+    first: ClassVar[str | None] = "limit"
+
+    limit: Limit
+    """Arrivals that do not fit are dropped."""
+    min: Threshold | None = None  # type: ignore[valid-type]
+    """Below this average nothing is dropped; a third of `max` if left out, as tc-red does."""
+    max: Threshold | None = None  # type: ignore[valid-type]
+    """The average at which the probability reaches `max_probability`; a quarter of `limit` if left out."""
+    max_probability: Percent = Field(default=Percent("10 %"))
+    """Of a drop or mark at `max` (Floyd 1997 recommends 10 %)."""
+    weight: Percent = Field(default=Percent("0.2 %"))
+    """Of the newest queue length in the average (Floyd and Jacobson 1993, section 6: 0.002)."""
+    gentle: Flag = True
+    """Above `max` the probability rises to 1 at twice `max`, instead of at once (Floyd 2000)."""
+    ecn: Flag = False
+    """Marks ECN-capable packets instead of dropping them (RFC 3168)."""
+    mean_packet: Size = Field(default=Size("1000 B"))
+    """For the decay of the average while the queue is empty."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> RedSettings:
+        _limit_sound(self.limit, "limit")
+        for key in ("min", "max"):
+            threshold = getattr(self, key)
+            if threshold is None:
+                continue
+            if threshold.amount == 0:
+                raise issue("a threshold of 0 makes no sense; expected such as 10 packets", key)
+            if isinstance(self.limit, Size | Packets) and type(threshold) is not type(self.limit):
+                raise issue(
+                    f"a threshold of {threshold} beside a limit of {self.limit}; both are counted alike, in "
+                    "bytes or in packets",
+                    key,
+                )
+        if self.min is not None and self.max is not None and not self.min < self.max:
+            raise issue(f"a min of {self.min} is not below the max of {self.max}", "min")
+        if self.max is not None and type(self.max) is type(self.limit) and self.limit < self.max:
+            raise issue(f"a max of {self.max} is above the limit of {self.limit}", "max")
+        for key in ("max_probability", "weight"):
+            share: Percent = getattr(self, key)
+            at_most_everything(share, key, key)
+            if share.amount == 0:
+                raise issue(f"a {key} of 0 never drops anything; expected more than 0 %", key)
+        not_zero(self.mean_packet, "mean_packet", "a packet")
+        return self
+
+
+class Red(Model):
+    """Random early detection."""
+
+    red: RedSettings
+
+
+class CoDelSettings(Settings):
+    """Controlled delay (RFC 8289)."""
+
+    first: ClassVar[str | None] = "limit"
+
+    limit: Limit = Field(default=Packets("1000 packets"))
+    """Linux's by default."""
+    target: Time = Field(default=Time("5 ms"))
+    """Acceptable standing delay (section 4.4)."""
+    interval: Time = Field(default=Time("100 ms"))
+    """A worst-case round-trip time (section 4.3)."""
+    ecn: Flag = False
+    """Marks ECN-capable packets instead of dropping them."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> CoDelSettings:
+        _limit_sound(self.limit, "limit")
+        _target_sound(self.target, self.interval)
+        return self
+
+
+class CoDel(Model):
+    """Controlled delay."""
+
+    codel: CoDelSettings
+
+
+class FqCoDelSettings(Settings):
+    """Flow queue CoDel (RFC 8290): a CoDel queue for each flow, served by deficit round robin."""
+
+    first: ClassVar[str | None] = "limit"
+
+    limit: Limit = Field(default=Packets("10240 packets"))
+    """Of all queues together (section 5.2.3)."""
+    target: Time = Field(default=Time("5 ms"))
+    interval: Time = Field(default=Time("100 ms"))
+    flows: Annotated[int, Field(ge=1, le=65536)] = 1024
+    """How many queues flows are hashed to (section 5.2.4)."""
+    quantum: Size = Field(default=Size("1514 B"))
+    """Bytes that a queue may send in its turn (section 5.2.2)."""
+    ecn: Flag = True
+    """Marks ECN-capable packets instead of dropping them; on by default (section 5.2.5)."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> FqCoDelSettings:
+        _limit_sound(self.limit, "limit")
+        _target_sound(self.target, self.interval)
+        if self.quantum.bytes < SMALLEST_FRAME:
+            raise issue(
+                f"a quantum of {self.quantum} is less than any packet; expected {SMALLEST_FRAME} B or more",
+                "quantum",
+            )
+        return self
+
+
+class FqCoDel(Model):
+    """Flow queue CoDel."""
+
+    fq_codel: FqCoDelSettings
+
+
+class PieSettings(Settings):
+    """Proportional integral controller enhanced (RFC 8033)."""
+
+    first: ClassVar[str | None] = "limit"
+
+    limit: Limit = Field(default=Packets("1000 packets"))
+    """Linux's by default."""
+    target: Time = Field(default=Time("15 ms"))
+    """Queueing delay aimed at (section 4.2)."""
+    update: Time = Field(default=Time("15 ms"))
+    """Between two updates of the drop probability."""
+    alpha: Frequency = Field(default=Frequency("0.125 Hz"))
+    """Change of the probability per second of delay off the target."""
+    beta: Frequency = Field(default=Frequency("1.25 Hz"))
+    """Change of the probability per second by which the delay has changed."""
+    max_burst: Time = Field(default=Time("150 ms"))
+    """A burst of so long is let through (section 4.4)."""
+    ecn: Flag = False
+    """Marks ECN-capable packets instead of dropping them while the probability is low (section 5.1)."""
+    mark_below: Percent = Field(default=Percent("10 %"))
+    """The probability above which ECN-capable packets too are dropped."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> PieSettings:
+        _limit_sound(self.limit, "limit")
+        not_zero(self.target, "target", "a target")
+        not_zero(self.update, "update", "an update interval")
+        _gains(self)
+        at_most_everything(self.mark_below, "mark_below", "probability")
+        return self
+
+
+class Pie(Model):
+    """Proportional integral controller enhanced."""
+
+    pie: PieSettings
+
+
+class DualPi2Settings(Settings):
+    """DualQ coupled AQM with a PI2 base (RFC 9332, appendix A): ECT(1) packets have a queue of their own."""
+
+    first: ClassVar[str | None] = "limit"
+
+    limit: Limit = Field(default=Packets("10000 packets"))
+    """Of both queues together; Linux's by default."""
+    target: Time = Field(default=Time("15 ms"))
+    """Queueing delay aimed at for classic traffic."""
+    update: Time = Field(default=Time("16 ms"))
+    """Between two updates of the base probability."""
+    alpha: Frequency = Field(default=Frequency("0.16 Hz"))
+    beta: Frequency = Field(default=Frequency("3.2 Hz"))
+    coupling: Annotated[float, Field(gt=0, le=100)] = 2.0
+    """How much more an L4S flow is marked than a classic one is dropped, before squaring (k)."""
+    l4s_threshold: Time = Field(default=Time("1 ms"))
+    """Sojourn time from which L4S packets are marked."""
+    ecn: Flag = True
+    """Marks ECN-capable classic packets instead of dropping them."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> DualPi2Settings:
+        _limit_sound(self.limit, "limit")
+        not_zero(self.target, "target", "a target")
+        not_zero(self.update, "update", "an update interval")
+        _gains(self)
+        return self
+
+
+class DualPi2(Model):
+    """DualQ coupled AQM."""
+
+    dualpi2: DualPi2Settings
+
+
+def _gains(model: PieSettings | DualPi2Settings) -> None:
+    for key in ("alpha", "beta"):
+        gain: Frequency = getattr(model, key)
+        if gain.amount == 0:
+            raise issue(f"a gain of 0 never changes the probability; expected such as {gain.example}", key)
+
+
+QUEUES: dict[str, type[Any]] = {
+    "droptail": DropTail,
+    "nistnet": NistNet,
+    "drd": Drd,
+    "red": Red,
+    "codel": CoDel,
+    "fq_codel": FqCoDel,
+    "pie": Pie,
+    "dualpi2": DualPi2,
+}
+_NEED_LIMIT = ("droptail", "nistnet", "red")
+
+
+def queue_words(value: Any) -> Any:
+    """``droptail 10 kB`` is short for ``{droptail: 10 kB}``."""
+    if isinstance(value, str) and value.strip()[:1].isdigit():
+        raise issue(f"{value!r} names no queue discipline; expected such as 'droptail {value}'")
+    chosen = choose(value, "queue discipline", QUEUES, "droptail 10 kB")
+    if isinstance(chosen, dict):
+        for name in _NEED_LIMIT:
+            if name in chosen and chosen[name] is None:
+                raise issue(f"{name} needs a limit; expected such as '{name} 100 packets'", name)
+    return chosen
+
+
+_SHORT = r"^\s*((droptail|nistnet|red|drd)\s+\S.*|(codel|fq_codel|pie|dualpi2)(\s+\S.*)?)$"
+AnyQueue = DropTail | NistNet | Drd | Red | CoDel | FqCoDel | Pie | DualPi2
+Queue = Annotated[
+    Annotated[DropTail, Tag("~droptail")]
+    | Annotated[NistNet, Tag("~nistnet")]
+    | Annotated[Drd, Tag("~drd")]
+    | Annotated[Red, Tag("~red")]
+    | Annotated[CoDel, Tag("~codel")]
+    | Annotated[FqCoDel, Tag("~fq_codel")]
+    | Annotated[Pie, Tag("~pie")]
+    | Annotated[DualPi2, Tag("~dualpi2")],
+    Discriminator(lambda value: form(value, "droptail", **QUEUES)),
+    BeforeValidator(queue_words, json_schema_input_type=Annotated[str, Field(pattern=_SHORT)] | AnyQueue),
+]
+
+
+def limit_of(queue: AnyQueue) -> tuple[tuple[str, ...], Quantity | None]:
+    """Where a queue's limit stands, relative to the queue, and what it is; ``None`` for no limit."""
+    name = next(iter(type(queue).model_fields))
+    inner = getattr(queue, name)
+    if isinstance(inner, Quantity):
+        return (name,), inner
+    return (name, "limit"), inner.limit

@@ -1,0 +1,129 @@
+"""What no single key of a path can tell: sizes that hang on the delay, flows by name, changes too late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from streamgauge.scenario.path.common import Switched
+from streamgauge.scenario.path.delay import DelaySettings
+from streamgauge.scenario.path.direction import Where
+from streamgauge.scenario.path.plan import bdp_bytes
+from streamgauge.scenario.path.queue import NistNet, Red, limit_of
+from streamgauge.scenario.path.rate import RateSteps, Square
+from streamgauge.scenario.path.stages import AnyStage, Delay, Link
+from streamgauge.scenario.values import Problem, nearest
+from streamgauge.units import Bdp, Packets, Rate, Size, Time
+
+if TYPE_CHECKING:
+    from streamgauge.scenario.model import Scenario
+
+__all__ = ["late_changes", "path_problems"]
+
+
+def _stages(scenario: Scenario) -> Iterator[tuple[Where, AnyStage, AnyStage | None]]:
+    """Every stage, where its keys stand and what follows it."""
+    for direction in ("down", "up"):
+        places = list(getattr(scenario.path, direction).places())
+        for index, (where, stage) in enumerate(places):
+            behind = places[index + 1][1] if index + 1 < len(places) else None
+            yield ("path", direction, *where), stage, behind
+
+
+def path_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Limits in BDP, thresholds beside them, NIST Net's delay, delays of flows that are not there."""
+    rtt = scenario.path.base_rtt_ns()
+    for where, stage, behind in _stages(scenario):
+        if isinstance(stage, Link):
+            yield from _queue_problems(where, stage, behind, rtt)
+        elif isinstance(stage, Delay) and isinstance(stage.delay, DelaySettings):
+            for name in stage.delay.flows:
+                if name not in scenario.flows:
+                    close = nearest(name, scenario.flows)
+                    yield Problem(
+                        (*where, "delay", "flows", name),
+                        f"there is no flow '{name}'; the flows are {', '.join(scenario.flows)}",
+                        f"did you mean '{close}'?" if close else None,
+                    )
+
+
+def _queue_problems(where: Where, link: Link, behind: AnyStage | None, rtt_ns: int) -> Iterator[Problem]:
+    key = (*where, "queue")
+    _, limit = limit_of(link.queue)
+    held = limit.bytes if isinstance(limit, Size) else None
+    if isinstance(limit, Time) and isinstance(link.rate, Rate):
+        held = limit.ns * link.rate.bps // 8_000_000_000
+    if isinstance(limit, Bdp):
+        held = bdp_bytes(link, limit, rtt_ns)
+        if rtt_ns == 0:
+            yield Problem(
+                key, f"{limit} of a path without delay is 0 B; give the path a delay or the queue a size"
+            )
+            return
+        if held is None:
+            yield Problem(
+                key, f"{limit} of a rate that changes is not one size; say it in bytes, packets or time"
+            )
+            return
+        if held < link.packet_bytes:
+            yield Problem(
+                key, f"a queue of {limit}, {held} B, cannot hold one packet of {link.packet_bytes} B"
+            )
+            return
+    if isinstance(link.queue, Red) and not isinstance(limit, Packets):
+        red = link.queue.red
+        if held is None and (red.min is None or red.max is None):
+            yield Problem(
+                (*key, "red", "limit"),
+                f"{limit} of a rate that changes gives no thresholds; say 'min' and 'max' in bytes",
+            )
+        for name in ("min", "max"):
+            threshold = getattr(red, name)
+            if isinstance(threshold, Packets):
+                yield Problem(
+                    (*key, "red", name),
+                    f"a threshold of {threshold} beside a limit in bytes; say it in bytes",
+                )
+        if held is not None and isinstance(red.max, Size) and held < red.max.bytes:
+            yield Problem((*key, "red", "max"), f"a max of {red.max} is above the limit of {limit}, {held} B")
+    if isinstance(link.queue, NistNet) and isinstance(behind, Delay):
+        delay = behind.delay
+        if isinstance(delay, DelaySettings) and (
+            delay.steps is not None or delay.jitter is not None or delay.flows
+        ):
+            yield Problem(
+                (*key, "nistnet"),
+                f"the limit of {limit} counts packets in the delay behind it, which must be constant here",
+                "take droptail, or a delay without steps, jitter and flows",
+            )
+
+
+def late_changes(scenario: Scenario, end_ns: int) -> Iterator[Problem]:
+    """Changes that are due when the trial is over."""
+    end = f"the trial ends at {end_ns / 1e9:g} s"
+    for where, stage, _ in _stages(scenario):
+        for key, at in _change_times(stage):
+            if at >= end_ns:
+                yield Problem(
+                    (*where, *key),
+                    f"a change at {at / 1e9:g} s never comes, as {end}",
+                    "leave it out, or end the trial later",
+                )
+
+
+def _change_times(stage: AnyStage) -> Iterator[tuple[Where, int]]:
+    if isinstance(stage, Link):
+        if isinstance(stage.rate, RateSteps):
+            for index, step in enumerate(stage.rate.steps):
+                yield ("rate", "steps", index, "at"), step.at.ns
+        elif isinstance(stage.rate, Square):
+            yield ("rate", "square", "period"), stage.rate.square.period.ns // 2
+        return
+    key = next(name for name in type(stage).model_fields if name != "name")
+    setting = getattr(stage, key)
+    if isinstance(setting, Switched):
+        for index, switch in enumerate(setting.switch):
+            yield (key, "switch", index, "at"), switch.at.ns
+    elif isinstance(setting, DelaySettings):
+        for index, one in enumerate(setting.steps or ()):
+            yield (key, "steps", index, "at"), one.at.ns

@@ -1,0 +1,89 @@
+"""How a bottleneck sends at its rate: packet after packet, by tokens, or as Linux's CBQ estimated it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from streamgauge.scenario.path.common import Settings, choose, form, not_zero, whole_packets
+from streamgauge.scenario.values import Model
+from streamgauge.units import Packets, Rate, Size
+
+__all__ = ["SHAPERS", "Cbq", "CbqSettings", "Shaper", "TokenBucket", "TokenBucketSettings"]
+
+
+class TokenBucketSettings(Settings):
+    """A token bucket, as ``tc tbf``."""
+
+    first: ClassVar[str | None] = "burst"
+
+    burst: Size
+    """Bytes that may leave at once after a pause; at least the largest packet."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> TokenBucketSettings:
+        not_zero(self.burst, "burst", "a burst")
+        return self
+
+
+class TokenBucket(Model):
+    """A packet leaves at once when tokens for all of it have gathered."""
+
+    token_bucket: TokenBucketSettings
+
+
+class CbqSettings(Settings):
+    """One bounded class of class-based queueing (Floyd and Van Jacobson 1995)."""
+
+    device_rate: Rate = Field(default=Rate("100 Mbit/s"))
+    """Of the interface that the class is on; packets leave at it."""
+    average_packet: Size = Field(default=Size("1000 B"))
+    """Of the estimator, ``avpkt``."""
+    max_burst: Packets = Field(default=Packets("20 packets"))
+    """Average packets that may leave at once after a pause, ``maxburst``."""
+    min_burst: Packets = Field(default=Packets("2 packets"))
+    """Average packets that may leave at once when the class was held back, ``minburst``."""
+    ewma_log: Annotated[int, Field(ge=1, le=31)] = 5
+    """The estimator's weight is 2^-ewma_log, ``ewma``."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> CbqSettings:
+        not_zero(self.average_packet, "average_packet", "a packet")
+        for key in ("max_burst", "min_burst"):
+            whole_packets(getattr(self, key), key, "a burst")
+        return self
+
+
+class Cbq(Model):
+    """Class-based queueing."""
+
+    cbq: CbqSettings
+
+
+SHAPERS: dict[str, type[Any]] = {"token_bucket": TokenBucket, "cbq": Cbq}
+
+
+def shaper_words(value: Any) -> Any:
+    """``token_bucket 1600 B``, ``cbq``; ``serial``, the default, is no shaper at all."""
+    if value is None or (isinstance(value, str) and value.strip() == "serial"):
+        return None
+    return choose(value, "shaper", ("serial", *SHAPERS), "token_bucket 1600 B")
+
+
+Shaper = Annotated[
+    Annotated[
+        Annotated[TokenBucket, Tag("~token_bucket")] | Annotated[Cbq, Tag("~cbq")],
+        Discriminator(lambda value: form(value, "token_bucket", **SHAPERS)),
+    ]
+    | None,
+    BeforeValidator(
+        shaper_words,
+        json_schema_input_type=Annotated[
+            str, Field(pattern=r"^\s*(serial|token_bucket\s+\S.*|cbq(\s+\S.*)?)$")
+        ]
+        | TokenBucket
+        | Cbq
+        | None,
+    ),
+]

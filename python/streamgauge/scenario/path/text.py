@@ -1,0 +1,158 @@
+"""One direction of a path in one line, ``rate 1 Mbit/s, queue 10 kB, delay 20 ms, jitter 5 ms``, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario.path.delay import DelaySettings
+from streamgauge.scenario.path.direction import Direction
+from streamgauge.scenario.problems import problems_of
+from streamgauge.scenario.values import nearest
+from streamgauge.units import Quantity, Time
+
+__all__ = ["KEYS", "direction_of_text", "text_of_direction"]
+
+#: What a line may say, in the order that packets cross it.
+KEYS = (
+    "block",
+    "loss",
+    "corrupt",
+    "duplicate",
+    "mtu",
+    "rate",
+    "trace",
+    "csv",
+    "queue",
+    "shaper",
+    "layer",
+    "delay",
+    "jitter",
+    "reorder",
+)
+EXAMPLE = "rate 1 Mbit/s, queue droptail 10 kB, delay 20 ms"
+
+
+def direction_of_text(text: str, *, source: str = "") -> Direction:
+    """The direction that a line describes.
+
+    ``text`` is ``KEY VALUE`` pairs in any order, joined by commas, with the values of the shorthand:
+    ``rate 1 Mbit/s``, ``trace NAME`` or ``trace FILE``, ``csv FILE``, ``queue codel 100 packets``,
+    ``queue 10 kB`` (drop-tail), ``shaper token_bucket 1600 B``, ``loss 1 %``, ``delay 20 ms``,
+    ``jitter 5 ms`` (or ``jitter normal 5 ms``), ``mtu 1400 B``, ``reorder 1 % 5 ms``, ``duplicate 0.1 %``,
+    ``corrupt 0.01 %``, ``block udp``, ``layer ip``. An empty text is a plain wire. Settings follow the value:
+    ``queue codel 100 packets target 10 ms ecn on``. A rate without a queue gets drop-tail of 100 packets, as
+    deep as a Linux interface's queue was for decades.
+
+    ``source`` is where the text stands, such as ``--down``; errors begin with it.
+
+    Raises ScenarioError naming the key, what was expected and the nearest spelling, as for a scenario file.
+    """
+
+    def refuse(why: str, key: str | None = None, hint: str | None = None) -> ScenarioError:
+        return ScenarioError(why, file=source or None, key=key, hint=hint)
+
+    said: dict[str, Any] = {}
+    for part in text.split(","):
+        key, _, value = part.strip().partition(" ")
+        value = value.strip()
+        if not key:
+            if text.strip():
+                raise refuse("a comma with nothing before or behind it", hint=f"expected such as '{EXAMPLE}'")
+            continue
+        if key not in KEYS:
+            close = nearest(key, KEYS)
+            hint = f"did you mean '{close} {value}'?" if close else f"expected such as '{EXAMPLE}'"
+            raise refuse(f"unknown key '{key}'; expected one of {', '.join(KEYS)}", key, hint)
+        if not value:
+            raise refuse(f"'{key}' has no value", key, f"expected such as '{EXAMPLE}'")
+        if key in said:
+            raise refuse(f"'{key}' is said twice", key)
+        said[key] = value
+    rates = [key for key in ("rate", "trace", "csv") if key in said]
+    if len(rates) > 1:
+        raise refuse(f"'{rates[0]}' and '{rates[1]}' exclude each other", rates[1])
+    for key in ("trace", "csv"):
+        if key in said:
+            said["rate"] = {key: said.pop(key)}
+    if "jitter" in said:
+        if "delay" not in said:
+            raise refuse("jitter varies a delay, and none is said", "jitter", "add such as 'delay 20 ms'")
+        said["delay"] = {"constant": said.pop("delay"), "jitter": said.pop("jitter")}
+    queue = said.get("queue", "")
+    if queue[:1].isdigit() or queue[:1] == ".":
+        said["queue"] = f"droptail {queue}"
+    if "rate" in said and "queue" not in said:
+        said["queue"] = "droptail 100 packets"
+    try:
+        return Direction.model_validate(said)
+    except ValidationError as error:
+        problem = problems_of(error)[0]
+        names = {"constant": "delay"}
+        path = [str(part) for part in problem.path if part not in ("trace", "csv")] or ["path"]
+        if path[0] == "delay" and len(path) > 1:
+            path = path[1:]
+        key = ".".join(names.get(part, part) for part in path)
+        raise refuse(problem.why, key, problem.hint) from None
+
+
+def text_of_direction(direction: Direction) -> str:
+    """The line that `direction_of_text` reads back to an equal direction.
+
+    Raises ValueError for what no line can say: stages, rates and delays in steps, switches, lists of losses,
+    delays of single flows.
+    """
+    parts: list[str] = []
+    if direction.stages is not None:
+        raise ValueError("stages have no one-line form")
+    for key in ("block", "loss", "corrupt", "duplicate", "mtu", "rate", "queue", "shaper"):
+        value = getattr(direction, key)
+        if value is not None:
+            parts += _said(key, value)
+    if direction.layer != "ethernet":
+        parts.append(f"layer {direction.layer}")
+    if direction.delay is not None:
+        parts += _delay(direction.delay)
+    if direction.reorder is not None:
+        parts += _said("reorder", direction.reorder)
+    return ", ".join(parts)
+
+
+def _said(key: str, value: Any) -> list[str]:
+    if isinstance(value, Quantity):
+        return [f"{key} {value}"]
+    return [f"{key} {_settings(value)}".rstrip()]
+
+
+def _settings(model: BaseModel) -> str:
+    """``codel 100 packets target 7 ms``: what is not as by default, the first value without its key."""
+    first = getattr(type(model), "first", None)
+    fields = type(model).model_fields
+    words: list[str] = []
+    # Switches of an element and the order of a jitter are fields of a base: what they belong to goes first.
+    names = sorted(fields, key=lambda name: (name != first, name in ("switch", "keep_order")))
+    for name in names:
+        value = getattr(model, name)
+        if value == fields[name].default:
+            continue
+        if isinstance(value, tuple):
+            raise ValueError(f"{name} has no one-line form")
+        if isinstance(value, bool):
+            said = "on" if value else "off"
+        else:
+            said = _settings(value) if isinstance(value, BaseModel) else str(value)
+        words.append(said if name == first else f"{name} {said}".rstrip())
+    return " ".join(words)
+
+
+def _delay(delay: Time | DelaySettings) -> list[str]:
+    if isinstance(delay, Time):
+        return [f"delay {delay}"]
+    if delay.constant is None or delay.flows:
+        raise ValueError("a delay in steps or for single flows has no one-line form")
+    parts = [f"delay {delay.constant}"]
+    if delay.jitter is not None:
+        parts.append(f"jitter {_settings(delay.jitter)}")
+    return parts

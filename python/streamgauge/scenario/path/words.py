@@ -1,0 +1,148 @@
+"""A path in plain words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamgauge.scenario.path.common import Switched
+from streamgauge.scenario.path.delay import DelaySettings, NormalJitter, UniformJitter
+from streamgauge.scenario.path.direction import Direction
+from streamgauge.scenario.path.loss import Bernoulli, Gilbert, GilbertElliott
+from streamgauge.scenario.path.queue import QUEUES, AnyQueue, limit_of
+from streamgauge.scenario.path.rate import RateSteps
+from streamgauge.scenario.path.shaper import Cbq, TokenBucket
+from streamgauge.scenario.path.stages import (
+    AnyStage,
+    Block,
+    Corrupt,
+    Delay,
+    Duplicate,
+    Link,
+    Loss,
+    Mtu,
+    Reorder,
+)
+from streamgauge.units import Rate, Time
+
+__all__ = ["DISCIPLINES", "direction_in_words"]
+
+#: What each queue discipline is called in a sentence.
+DISCIPLINES = {
+    "droptail": "drop-tail",
+    "nistnet": "NIST Net drop-tail",
+    "drd": "DRD",
+    "red": "RED",
+    "codel": "CoDel",
+    "fq_codel": "FQ-CoDel",
+    "pie": "PIE",
+    "dualpi2": "DualPI2",
+}
+
+
+def direction_in_words(direction: Direction) -> str:
+    """``loses 2 % at random, then 480 kbit/s behind a drop-tail queue of 10 kB, then 10 ms of delay``."""
+    parts = [_stage(stage) for stage in direction.chain()]
+    return ", then ".join(parts) if parts else "a plain wire"
+
+
+def _stage(stage: AnyStage) -> str:
+    match stage:
+        case Link():
+            return _link(stage)
+        case Delay():
+            return _delay(stage.delay)
+        case Loss():
+            return _loss(stage.loss) + _switches(stage.loss)
+        case Block(block=block):
+            return f"lets no {block.protocol.upper()} through{_switches(block)}"
+        case Corrupt(corrupt=corrupt):
+            return f"corrupts {corrupt.probability} at random{_switches(corrupt)}"
+        case Duplicate(duplicate=duplicate):
+            return f"duplicates {duplicate.probability} at random{_switches(duplicate)}"
+        case Mtu(mtu=mtu):
+            return f"an MTU of {mtu.size.bytes} B{_switches(mtu)}"
+        case Reorder(reorder=reorder):
+            return f"holds {reorder.probability} at random back by {reorder.extra}{_switches(reorder)}"
+
+
+def _switches(element: Switched) -> str:
+    return "".join(f", {switch.to} at {switch.at}" for switch in element.switch)
+
+
+def _loss(loss: Any) -> str:
+    if isinstance(loss, Bernoulli):
+        return f"loses {loss.bernoulli} at random"
+    if isinstance(loss, Gilbert):
+        runs = loss.gilbert
+        return f"loses runs of {runs.bad} after runs of {runs.good} (Gilbert, means)"
+    if isinstance(loss, GilbertElliott):
+        stays = loss.gilbert_elliott
+        return (
+            f"loses {stays.loss_good} for {stays.good} and {stays.loss_bad} for {stays.bad} by turns "
+            "(Gilbert-Elliott, means)"
+        )
+    shown = ", ".join(str(number) for number in loss.list[:5])
+    rest = "" if len(loss.list) <= 5 else f" and {len(loss.list) - 5} more"
+    return f"loses packets {shown}{rest}, counted from 0"
+
+
+def _link(link: Link) -> str:
+    return f"{_rate(link)}{_shaper(link)} behind a {_queue(link.queue)}"
+
+
+def _queue(queue: AnyQueue) -> str:
+    name = next(key for key, kind in QUEUES.items() if isinstance(queue, kind))
+    _, limit = limit_of(queue)
+    said = f"{DISCIPLINES[name]} queue" + (f" of {limit}" if limit is not None else "")
+    settings = getattr(queue, name)
+    extra: list[str] = []
+    if name in ("codel", "fq_codel", "pie", "dualpi2"):
+        extra.append(f"target {settings.target}")
+    if name in ("codel", "fq_codel"):
+        extra.append(f"interval {settings.interval}")
+    if name == "dualpi2":
+        extra.append(f"L4S threshold {settings.l4s_threshold}")
+    if name in ("red", "drd"):
+        low, high = settings.min, settings.max
+        extra += [f"{low} to {high}"] if low is not None and high is not None else []
+    if getattr(settings, "ecn", False):
+        extra.append("ECN")
+    return said + (f" ({', '.join(extra)})" if extra else "")
+
+
+def _shaper(link: Link) -> str:
+    match link.shaper:
+        case TokenBucket(token_bucket=bucket):
+            return f" by a token bucket of {bucket.burst.bytes} B"
+        case Cbq(cbq=cbq):
+            return f" by CBQ on a device of {cbq.device_rate}"
+    return ""
+
+
+def _rate(link: Link) -> str:
+    if isinstance(link.rate, Rate):
+        return str(link.rate)
+    if isinstance(link.rate, RateSteps):
+        return ", ".join(f"{step.rate} from {step.at}" for step in link.rate.steps)
+    wave = link.rate.square
+    return f"{wave.first} and {wave.second} by turns, period {wave.period},"
+
+
+def _delay(delay: Time | DelaySettings) -> str:
+    if isinstance(delay, Time):
+        return f"{delay} of delay"
+    if delay.steps is not None:
+        said = "delay of " + ", ".join(f"{step.delay} from {step.at}" for step in delay.steps)
+    else:
+        said = f"{delay.constant} of delay"
+    if delay.jitter is not None:
+        jitter: Any = delay.jitter
+        if isinstance(jitter, UniformJitter):
+            said += f" with jitter of up to {jitter.uniform} either way"
+        elif isinstance(jitter, NormalJitter):
+            said += f" with normal jitter of {jitter.normal}"
+        else:
+            said += f" with Pareto jitter of {jitter.pareto.scale}, shape {jitter.pareto.shape:g}"
+        said += "" if jitter.keep_order else " that may reorder"
+    said += "".join(f", {extra} more for {name}" for name, extra in delay.flows.items())
+    return said
