@@ -1,10 +1,9 @@
 //! Drop-tail: first in, first out, and an arrival that does not fit is dropped.
 
-use std::collections::VecDeque;
-
 use streamgauge_base::{BitRate, Cause, Instant, QueueDepth};
 
 use crate::error::Problem;
+use crate::fifo::Fifo;
 use crate::queue::{LinkState, Queue, QueuedPacket};
 use crate::spec::{Layer, Limit};
 
@@ -12,26 +11,13 @@ use crate::spec::{Layer, Limit};
 #[derive(Clone, Debug)]
 pub struct Droptail {
     limit: Limit,
-    waiting: VecDeque<QueuedPacket>,
-    bytes: u64,
+    fifo: Fifo,
 }
 
 impl Droptail {
     /// An empty queue.
     pub fn new(limit: Limit) -> Self {
-        Droptail { limit, waiting: VecDeque::new(), bytes: 0 }
-    }
-
-    fn fits(&self, bytes: u32, link: &LinkState) -> bool {
-        let held = self.bytes + u64::from(link.sending_bytes) + u64::from(bytes);
-        match self.limit {
-            Limit::Bytes(limit) => held <= limit,
-            Limit::Packets(limit) => {
-                self.waiting.len() as u64 + u64::from(link.sending_packets) < u64::from(limit)
-            }
-            // Eight bits a byte and 10^9 ns a second, without dividing.
-            Limit::Time(limit) => u128::from(held) * 8_000_000_000 <= link.rate.nanobits_in(limit),
-        }
+        Droptail { limit, fifo: Fifo::default() }
     }
 }
 
@@ -44,9 +30,8 @@ impl Queue for Droptail {
         link: &LinkState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        if self.fits(packet.bytes, link) {
-            self.bytes += u64::from(packet.bytes);
-            self.waiting.push_back(packet);
+        if self.fifo.has_room(self.limit, packet.bytes, link) {
+            self.fifo.push(packet);
         } else {
             drop(packet, Cause::QueueFull);
         }
@@ -64,18 +49,12 @@ impl Queue for Droptail {
 
     #[inline]
     fn take(&mut self) -> Option<QueuedPacket> {
-        let packet = *self.waiting.front()?;
-        self.waiting.pop_front();
-        self.bytes -= u64::from(packet.bytes);
-        Some(packet)
+        self.fifo.pop()
     }
 
     #[inline]
     fn depth(&self) -> QueueDepth {
-        QueueDepth {
-            bytes: u32::try_from(self.bytes).unwrap_or(u32::MAX),
-            packets: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX),
-        }
+        self.fifo.depth()
     }
 }
 

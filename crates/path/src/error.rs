@@ -71,6 +71,16 @@ pub enum Problem {
         /// At the highest rate.
         bytes: u64,
     },
+    /// One setting of a queue manager.
+    #[error("the queue's {setting} is {given}; it must be {expected}")]
+    Setting {
+        /// Its key in the specification.
+        setting: &'static str,
+        /// As given.
+        given: String,
+        /// What it must be.
+        expected: &'static str,
+    },
     /// A queue of no packets.
     #[error("the queue's limit is 0 packets; the packet being sent counts, so it is at least 1")]
     LimitPackets,

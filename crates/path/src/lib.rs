@@ -47,27 +47,37 @@
 
 mod bottleneck;
 mod chain;
+mod codel;
 mod delay;
 mod droptail;
+mod dualpi2;
 mod error;
+mod fifo;
+mod fq_codel;
 mod loss;
 mod path;
+mod pie;
 mod preflight;
 mod queue;
 mod rate;
 mod schedule;
 pub mod spec;
 mod stage;
+mod ticks;
 mod transmit;
 
 pub use bottleneck::Bottleneck;
 pub use chain::Chain;
+pub use codel::Codel;
 pub use delay::Delay;
 pub use droptail::Droptail;
+pub use dualpi2::Dualpi2;
 pub use error::{Problem, SpecError};
+pub use fq_codel::FqCodel;
 pub use loss::Loss;
 pub use path::{AnyStage, Path};
-pub use preflight::without_loss;
+pub use pie::Pie;
+pub use preflight::at_rest;
 pub use queue::{LinkState, Queue, QueuedPacket};
 pub use schedule::Schedule;
 pub use stage::{Change, Departure, Stage};

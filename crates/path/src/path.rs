@@ -4,10 +4,14 @@ use streamgauge_base::{Direction, Duration, FateSink, Instant, Item, StageId, St
 
 use crate::bottleneck::Bottleneck;
 use crate::chain::Chain;
+use crate::codel::Codel;
 use crate::delay::Delay;
 use crate::droptail::Droptail;
+use crate::dualpi2::Dualpi2;
 use crate::error::{Problem, SpecError};
+use crate::fq_codel::FqCodel;
 use crate::loss::Loss;
+use crate::pie::Pie;
 use crate::schedule::Schedule;
 use crate::spec::{BottleneckSpec, QueueSpec, StageKind, StageSpec};
 use crate::stage::{Change, Departure, Stage};
@@ -55,29 +59,51 @@ pub enum AnyStage {
     Loss(Loss),
     /// A rate behind a drop-tail queue.
     Droptail(Bottleneck<Droptail>),
+    /// A rate behind a CoDel queue.
+    Codel(Bottleneck<Codel>),
+    /// A rate behind flow queues.
+    FqCodel(Bottleneck<FqCodel>),
+    /// A rate behind a PIE queue.
+    Pie(Box<Bottleneck<Pie>>),
+    /// A rate behind two coupled queues.
+    Dualpi2(Box<Bottleneck<Dualpi2>>),
     /// Propagation delay.
     Delay(Delay),
 }
 
 impl AnyStage {
     fn build(spec: &StageSpec, id: StageId, seed: u64, direction: Direction) -> (Self, Schedule) {
+        let owner = match direction {
+            Direction::Down => format!("down.{}", spec.name),
+            Direction::Up => format!("up.{}", spec.name),
+        };
+        let random = |purpose| Stream::named(seed, &owner, purpose);
         match &spec.kind {
-            StageKind::Loss(loss) => {
-                let owner = match direction {
-                    Direction::Down => format!("down.{}", spec.name),
-                    Direction::Up => format!("up.{}", spec.name),
+            StageKind::Loss(loss) => (AnyStage::Loss(Loss::new(id, loss, random("loss"))), loss.schedule()),
+            StageKind::Bottleneck(spec) => {
+                let BottleneckSpec { rate, shaper, queue, layer } = spec;
+                let layer = *layer;
+                let stage = match queue {
+                    QueueSpec::Droptail(limit) => {
+                        AnyStage::Droptail(Bottleneck::shaped(id, layer, rate, shaper, Droptail::new(*limit)))
+                    }
+                    QueueSpec::Codel(spec) => {
+                        AnyStage::Codel(Bottleneck::shaped(id, layer, rate, shaper, Codel::new(spec)))
+                    }
+                    QueueSpec::FqCodel(spec) => {
+                        let queue = FqCodel::new(spec, random("hash"));
+                        AnyStage::FqCodel(Bottleneck::shaped(id, layer, rate, shaper, queue))
+                    }
+                    QueueSpec::Pie(spec) => {
+                        let queue = Pie::new(spec, random("drop"));
+                        AnyStage::Pie(Box::new(Bottleneck::shaped(id, layer, rate, shaper, queue)))
+                    }
+                    QueueSpec::Dualpi2(spec) => {
+                        let queue = Dualpi2::new(spec);
+                        AnyStage::Dualpi2(Box::new(Bottleneck::shaped(id, layer, rate, shaper, queue)))
+                    }
                 };
-                let random = Stream::named(seed, &owner, "loss");
-                (AnyStage::Loss(Loss::new(id, loss, random)), loss.schedule())
-            }
-            StageKind::Bottleneck(BottleneckSpec {
-                rate,
-                shaper,
-                queue: QueueSpec::Droptail(limit),
-                layer,
-            }) => {
-                let stage = Bottleneck::shaped(id, *layer, rate, shaper, Droptail::new(*limit));
-                (AnyStage::Droptail(stage), rate.schedule())
+                (stage, rate.schedule())
             }
             StageKind::Delay(delay) => (AnyStage::Delay(Delay::new(id, delay.initial())), delay.schedule()),
         }
@@ -91,15 +117,10 @@ impl StageSpec {
         }
         match &self.kind {
             StageKind::Loss(loss) => loss.check(),
-            StageKind::Bottleneck(BottleneckSpec {
-                rate,
-                shaper,
-                queue: QueueSpec::Droptail(limit),
-                layer,
-            }) => {
+            StageKind::Bottleneck(BottleneckSpec { rate, shaper, queue, layer }) => {
                 rate.check()?;
                 shaper.check(rate, *layer)?;
-                limit.check(*layer, rate.rates().into_iter().max().unwrap_or(rate.initial()))
+                queue.check(*layer, rate.rates().into_iter().max().unwrap_or(rate.initial()))
             }
             StageKind::Delay(delay) => delay.check(),
         }
@@ -111,6 +132,10 @@ macro_rules! each {
         match $stage {
             AnyStage::Loss($inner) => $call,
             AnyStage::Droptail($inner) => $call,
+            AnyStage::Codel($inner) => $call,
+            AnyStage::FqCodel($inner) => $call,
+            AnyStage::Pie($inner) => $call,
+            AnyStage::Dualpi2($inner) => $call,
             AnyStage::Delay($inner) => $call,
         }
     };

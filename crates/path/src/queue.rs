@@ -1,6 +1,6 @@
 //! The face of a queue discipline, and what it holds.
 
-use streamgauge_base::{BitRate, Cause, Instant, Item, QueueDepth, StageId};
+use streamgauge_base::{BitRate, Cause, Ecn, Instant, Item, QueueDepth, StageId};
 
 use crate::stage::Arrival;
 
@@ -20,6 +20,21 @@ pub struct QueuedPacket {
 }
 
 impl QueuedPacket {
+    /// Sets CE and returns true, or returns false for a packet that is not ECN-capable (RFC 3168 section 5). One that
+    /// says CE already says all there is to say: it counts as signalled, but not as marked here.
+    #[inline]
+    pub fn mark(&mut self) -> bool {
+        match self.item.ecn {
+            Ecn::NotEct => return false,
+            Ecn::Ce => {}
+            Ecn::Ect0 | Ecn::Ect1 => {
+                self.item.ecn = Ecn::Ce;
+                self.marked = true;
+            }
+        }
+        true
+    }
+
     pub(crate) fn arrival(&self, stage: StageId) -> Arrival {
         Arrival { item: self.item, stage, t_in: self.t_in, queue: self.queue, marked: self.marked }
     }

@@ -7,7 +7,7 @@ use streamgauge_base::{Direction, Outcome, StageId};
 use streamgauge_path::spec::{
     DelaySpec, Limit, LossModel, LossSpec, PathSpec, RateSpec, StageKind, StageSpec,
 };
-use streamgauge_path::{Path, Problem, SpecError, without_loss};
+use streamgauge_path::{Path, Problem, SpecError, at_rest};
 
 fn refusal(stages: &[StageSpec]) -> SpecError {
     Path::new(stages, StageId(0), 1, Direction::Down).expect_err("this path cannot be built")
@@ -123,7 +123,7 @@ fn the_preflight_form_loses_nothing_and_never_changes() {
             StageKind::Delay(DelaySpec { delay: ms(9), steps: vec![(ns(0), ms(20)), (ns(5), ms(1))] }),
         ),
     ];
-    let mut path = Path::new(&without_loss(&stages), StageId(0), 1, Direction::Down).unwrap();
+    let mut path = Path::new(&at_rest(&stages), StageId(0), 1, Direction::Down).unwrap();
     let mut log = Log::default();
     for id in 0..50 {
         path.enqueue(at(0), item(id, 1514), &mut log);
@@ -135,6 +135,6 @@ fn the_preflight_form_loses_nothing_and_never_changes() {
     assert_eq!(log.count(0, Outcome::Delivered), 50, "the ids of the stages are those of the real path");
 
     let resting = [bottleneck(steps(&[(0, 0), (9, 300), (10, 500)]), Limit::Packets(50))];
-    let StageKind::Bottleneck(frozen) = &without_loss(&resting)[0].kind else { panic!("a bottleneck") };
+    let StageKind::Bottleneck(frozen) = &at_rest(&resting)[0].kind else { panic!("a bottleneck") };
     assert_eq!(frozen.rate, RateSpec::Constant(bps(300)), "at rest there is nothing to measure");
 }

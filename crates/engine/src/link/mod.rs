@@ -18,8 +18,8 @@ mod wait;
 use std::os::fd::AsRawFd;
 
 use serde_json::{Value, json};
+use streamgauge_path::at_rest;
 use streamgauge_path::spec::PathSpec;
-use streamgauge_path::without_loss;
 use streamgauge_record::PacketSender;
 
 pub use clock::Clock;
@@ -203,7 +203,7 @@ impl Link {
 /// The path before the trial: without random loss, frozen at its settings for time zero.
 fn rehearsal(config: &Config, sabotage: &Sabotage) -> Result<Lanes> {
     let path = &config.plan.path;
-    let frozen = PathSpec { down: without_loss(&path.down), up: without_loss(&path.up) };
+    let frozen = PathSpec { down: at_rest(&path.down), up: at_rest(&path.up) };
     Lanes::new(&frozen, config.plan.seed, monotonic_ns(), REHEARSAL_IDS, sabotage)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use streamgauge_base::{BitRate, Duration as PathTime, FlowId};
-use streamgauge_path::spec::{Limit, QueueSpec, RateSpec, StageKind, StageSpec};
+use streamgauge_path::spec::{Limit, RateSpec, StageKind, StageSpec};
 
 /// A fault, and in brackets what must catch it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -88,12 +88,12 @@ impl Sabotage {
                 }
             }
             if in_force(Fault::IgnoreLimit, Fault::LateIgnoreLimit) {
-                let QueueSpec::Droptail(limit) = &mut bottleneck.queue;
-                *limit = match *limit {
+                let stretched = match bottleneck.queue.limit() {
                     Limit::Bytes(bytes) => Limit::Bytes(bytes * 10),
                     Limit::Packets(packets) => Limit::Packets(packets * 10),
                     Limit::Time(time) => Limit::Time(time * 10),
                 };
+                bottleneck.queue = bottleneck.queue.clone().with_limit(stretched);
             }
         }
         stages

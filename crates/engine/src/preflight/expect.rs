@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use streamgauge_base::ETHERNET_HEADER_BYTES;
-use streamgauge_path::spec::{Layer, Limit, QueueSpec, StageKind, StageSpec};
-use streamgauge_path::without_loss;
+use streamgauge_path::at_rest;
+use streamgauge_path::spec::{Layer, Limit, StageKind, StageSpec};
 
 /// One direction.
 pub struct Expected {
@@ -70,13 +70,13 @@ impl Expected {
     /// Of these stages.
     pub fn of(stages: &[StageSpec]) -> Self {
         let mut expected = Expected { delay_s: 0.0, bottleneck: None };
-        for stage in without_loss(stages) {
+        for stage in at_rest(stages) {
             match stage.kind {
                 StageKind::Delay(delay) => expected.delay_s += delay.delay.as_secs_f64(),
                 StageKind::Bottleneck(spec) => {
-                    let QueueSpec::Droptail(limit) = spec.queue;
                     let rate_bps = spec.rate.initial().as_bps();
-                    expected.bottleneck = Some(Bottleneck { rate_bps, limit, layer: spec.layer });
+                    expected.bottleneck =
+                        Some(Bottleneck { rate_bps, limit: spec.queue.limit(), layer: spec.layer });
                 }
                 StageKind::Loss(_) => {}
             }

@@ -1,12 +1,14 @@
 //! A path as plain data, in SI units and nanoseconds: what a scenario is lowered to and what sim and the
 //! emulator read.
 
+mod aqm;
 mod delay;
 mod loss;
 mod queue;
 mod rate;
 mod stage;
 
+pub use aqm::{CodelSpec, DualScheduler, Dualpi2Spec, FqCodelSpec, L4sMarking, PieDelay, PieSpec};
 pub use delay::DelaySpec;
 pub use loss::{LossModel, LossSpec};
 pub use queue::{Limit, QueueSpec};

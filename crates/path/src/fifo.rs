@@ -1,0 +1,77 @@
+//! First in, first out: what the queue disciplines are made of.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::QueueDepth;
+
+use crate::queue::{LinkState, QueuedPacket};
+use crate::spec::Limit;
+
+/// Packets in order of arrival, and their bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fifo {
+    waiting: VecDeque<QueuedPacket>,
+    bytes: u64,
+}
+
+impl Fifo {
+    #[inline]
+    pub fn push(&mut self, packet: QueuedPacket) {
+        self.bytes += u64::from(packet.bytes);
+        self.waiting.push_back(packet);
+    }
+    #[inline]
+    pub fn pop(&mut self) -> Option<QueuedPacket> {
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+    #[inline]
+    pub fn head(&self) -> Option<&QueuedPacket> {
+        self.waiting.front()
+    }
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    #[inline]
+    pub fn packets(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+    /// Whether a packet of `bytes` more is within `limit`, which counts what `link` is sending too.
+    #[inline]
+    pub fn has_room(&self, limit: Limit, bytes: u32, link: &LinkState) -> bool {
+        limit.holds(self.packets() + 1, self.bytes + u64::from(bytes), link)
+    }
+    #[inline]
+    pub fn depth(&self) -> QueueDepth {
+        depth(self.packets(), self.bytes)
+    }
+}
+
+/// So many packets and bytes, as a record says it.
+#[inline]
+pub(crate) fn depth(packets: u64, bytes: u64) -> QueueDepth {
+    QueueDepth {
+        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        packets: u32::try_from(packets).unwrap_or(u32::MAX),
+    }
+}
+
+impl Limit {
+    /// Whether a queue of `packets` and `bytes`, beside what `link` is sending, is within the limit.
+    #[inline]
+    pub(crate) fn holds(self, packets: u64, bytes: u64, link: &LinkState) -> bool {
+        let bytes = bytes + u64::from(link.sending_bytes);
+        match self {
+            Limit::Bytes(limit) => bytes <= limit,
+            Limit::Packets(limit) => packets + u64::from(link.sending_packets) <= u64::from(limit),
+            // Eight bits a byte and 10^9 ns a second, without dividing.
+            Limit::Time(limit) => u128::from(bytes) * 8_000_000_000 <= link.rate.nanobits_in(limit),
+        }
+    }
+}
