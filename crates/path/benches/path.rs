@@ -34,7 +34,7 @@ fn bottleneck() -> StageSpec {
 }
 
 fn delay() -> StageSpec {
-    let spec = DelaySpec { delay: Duration::from_millis(20), steps: vec![] };
+    let spec = DelaySpec::constant(Duration::from_millis(20));
     StageSpec { name: "delay".into(), kind: StageKind::Delay(spec) }
 }
 

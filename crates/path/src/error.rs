@@ -33,8 +33,13 @@ pub enum Problem {
     #[error("a stage needs a name")]
     EmptyName,
     /// Not a probability.
-    #[error("a loss probability lies between 0 and 1, not {0}")]
-    Probability(f64),
+    #[error("{of}: a probability lies between 0 and 1, not {probability}")]
+    Probability {
+        /// The setting's name.
+        of: &'static str,
+        /// As given.
+        probability: f64,
+    },
     /// Not the mean length of a run.
     #[error("{which}: a run has at least one packet, so its mean cannot be {mean}")]
     MeanRun {
@@ -43,6 +48,57 @@ pub enum Problem {
         /// As given.
         mean: f64,
     },
+    /// A list of packets that does not ascend.
+    #[error("packets: entry {index} is packet {packet}, which is not later than the entry before it")]
+    ListNotAscending {
+        /// Counted from 0.
+        index: usize,
+        /// The packet's number.
+        packet: u64,
+    },
+    /// Its mean would be infinite.
+    #[error("jitter: a Pareto distribution's shape is above 1, so that it has a mean, not {0}")]
+    ParetoShape(f64),
+    /// No gamma distribution.
+    #[error("jitter: a gamma distribution's shape is above 0, not {0}")]
+    GammaShape(f64),
+    /// Nothing to draw between.
+    #[error("jitter: a table has at least two quantiles, the least and the greatest, not {0}")]
+    ShortTable(usize),
+    /// Quantiles that fall.
+    #[error("jitter: quantile {index} is {value:?}, less than the one before it")]
+    TableDescends {
+        /// Counted from 0.
+        index: usize,
+        /// As given.
+        value: Duration,
+    },
+    /// A mistake in a unit.
+    #[error("jitter: a {which} of {size:?} is more than an hour")]
+    JitterTooLarge {
+        /// The setting's name.
+        which: &'static str,
+        /// As given.
+        size: Duration,
+    },
+    /// A flow with two extra delays.
+    #[error("flows: flow {flow} has two extra delays; give one")]
+    FlowTwice {
+        /// Its index.
+        flow: u16,
+    },
+    /// Neither or both ways to choose.
+    #[error("say either the probability with which a packet waits or that every n-th does (`every`)")]
+    ReorderChoice,
+    /// Not a number of packets.
+    #[error("every: every n-th packet waits, so n is at least 1")]
+    EveryZeroth,
+    /// Not an MTU.
+    #[error("an MTU lies between 68 bytes, which RFC 791 asks of every link, and 65535, not {0}")]
+    Mtu(u32),
+    /// Copies have 8 bits for their numbers.
+    #[error("{0} duplicating stages in a direction are too many; there are at most 8")]
+    TooManyDuplicates(usize),
     /// A list of rates with nothing in it.
     #[error("the rate has no steps; the first is at 0")]
     NoSteps,

@@ -17,7 +17,7 @@
 //!     queue: QueueSpec::Droptail(Limit::Bytes(10_000)),
 //!     layer: Layer::Ethernet,
 //! });
-//! let delay = StageKind::Delay(DelaySpec { delay: Duration::from_millis(10), steps: vec![] });
+//! let delay = StageKind::Delay(DelaySpec::constant(Duration::from_millis(10)));
 //! let stages = [
 //!     StageSpec { name: "bottleneck".into(), kind: bottleneck },
 //!     StageSpec { name: "delay".into(), kind: delay },
@@ -45,39 +45,53 @@
 //! `tests/shapes.rs` has the smallest queue that drops another flow's packet, the smallest that drops and marks
 //! when the link becomes free, and the smallest stage that sends an item twice.
 
+mod block;
 mod bottleneck;
 mod chain;
+mod chance;
 mod codel;
+mod corrupt;
 mod delay;
 mod droptail;
 mod dualpi2;
+mod duplicate;
 mod error;
 mod fifo;
 mod fq_codel;
+mod heap;
 mod loss;
+mod mtu;
+mod passing;
 mod path;
 mod pie;
 mod preflight;
 mod queue;
 mod rate;
+mod reorder;
 mod schedule;
 pub mod spec;
 mod stage;
 mod ticks;
 mod transmit;
 
+pub use block::Block;
 pub use bottleneck::Bottleneck;
 pub use chain::Chain;
 pub use codel::Codel;
-pub use delay::Delay;
+pub use corrupt::Corrupt;
+pub use delay::{Delay, VaryingDelay};
 pub use droptail::Droptail;
 pub use dualpi2::Dualpi2;
+pub use duplicate::Duplicate;
 pub use error::{Problem, SpecError};
 pub use fq_codel::FqCodel;
 pub use loss::Loss;
+pub use mtu::Mtu;
+pub use passing::{Effect, Passing};
 pub use path::{AnyStage, Path};
 pub use pie::Pie;
 pub use preflight::at_rest;
 pub use queue::{LinkState, Queue, QueuedPacket};
+pub use reorder::Reorder;
 pub use schedule::Schedule;
 pub use stage::{Change, Departure, Stage};

@@ -2,16 +2,21 @@
 
 use streamgauge_base::{Direction, Duration, FateSink, Instant, Item, StageId, Stream};
 
+use crate::block::Block;
 use crate::bottleneck::Bottleneck;
 use crate::chain::Chain;
 use crate::codel::Codel;
-use crate::delay::Delay;
+use crate::corrupt::Corrupt;
+use crate::delay::{Delay, VaryingDelay};
 use crate::droptail::Droptail;
 use crate::dualpi2::Dualpi2;
+use crate::duplicate::Duplicate;
 use crate::error::{Problem, SpecError};
 use crate::fq_codel::FqCodel;
 use crate::loss::Loss;
+use crate::mtu::Mtu;
 use crate::pie::Pie;
+use crate::reorder::Reorder;
 use crate::schedule::Schedule;
 use crate::spec::{BottleneckSpec, QueueSpec, StageKind, StageSpec};
 use crate::stage::{Change, Departure, Stage};
@@ -36,16 +41,20 @@ impl Path {
             return Err(SpecError::TooManyStages(direction, usize::from(first_stage.0) + stages.len()));
         }
         let mut built = Vec::with_capacity(stages.len());
+        let mut duplicates = 0;
         for (index, spec) in stages.iter().enumerate() {
             if stages[..index].iter().any(|other| other.name == spec.name) {
                 return Err(SpecError::DuplicateName(direction, spec.name.clone()));
             }
-            spec.check().map_err(|problem| SpecError::Stage {
-                direction,
-                stage: spec.name.clone(),
-                problem,
-            })?;
-            built.push(AnyStage::build(spec, StageId(first_stage.0 + index as u8), seed, direction));
+            let refuse = |problem| SpecError::Stage { direction, stage: spec.name.clone(), problem };
+            spec.check().map_err(refuse)?;
+            let copier = duplicates;
+            duplicates += usize::from(matches!(spec.kind, StageKind::Duplicate(_)));
+            if duplicates > Duplicate::MOST {
+                return Err(refuse(Problem::TooManyDuplicates(duplicates)));
+            }
+            let id = StageId(first_stage.0 + index as u8);
+            built.push(AnyStage::build(spec, id, seed, direction, copier));
         }
         let bottleneck = stages.iter().position(|spec| matches!(spec.kind, StageKind::Bottleneck(_)));
         Ok(Chain::of(built, bottleneck.unwrap_or(0)))
@@ -55,7 +64,7 @@ impl Path {
 /// Every kind of stage, so that a path calls them without a table of functions.
 #[derive(Clone, Debug)]
 pub enum AnyStage {
-    /// Random loss.
+    /// Loss.
     Loss(Loss),
     /// A rate behind a drop-tail queue.
     Droptail(Bottleneck<Droptail>),
@@ -67,12 +76,31 @@ pub enum AnyStage {
     Pie(Box<Bottleneck<Pie>>),
     /// A rate behind two coupled queues.
     Dualpi2(Box<Bottleneck<Dualpi2>>),
-    /// Propagation delay.
+    /// Constant propagation delay.
     Delay(Delay),
+    /// Propagation delay with jitter, or of some flows.
+    VaryingDelay(VaryingDelay),
+    /// Packets that others overtake.
+    Reorder(Reorder),
+    /// Packets that arrive twice.
+    Duplicate(Duplicate),
+    /// Packets that arrive damaged.
+    Corrupt(Corrupt),
+    /// IP fragmentation.
+    Mtu(Mtu),
+    /// A firewall.
+    Block(Block),
 }
 
 impl AnyStage {
-    fn build(spec: &StageSpec, id: StageId, seed: u64, direction: Direction) -> (Self, Schedule) {
+    /// `copier` counts the stages before it in its direction that duplicate.
+    fn build(
+        spec: &StageSpec,
+        id: StageId,
+        seed: u64,
+        direction: Direction,
+        copier: usize,
+    ) -> (Self, Schedule) {
         let owner = match direction {
             Direction::Down => format!("down.{}", spec.name),
             Direction::Up => format!("up.{}", spec.name),
@@ -105,7 +133,27 @@ impl AnyStage {
                 };
                 (stage, rate.schedule())
             }
-            StageKind::Delay(delay) => (AnyStage::Delay(Delay::new(id, delay.initial())), delay.schedule()),
+            StageKind::Delay(delay) if delay.is_plain() => {
+                (AnyStage::Delay(Delay::new(id, delay.initial())), delay.schedule())
+            }
+            StageKind::Delay(delay) => {
+                let stage = VaryingDelay::new(id, delay, random("jitter"));
+                (AnyStage::VaryingDelay(stage), delay.schedule())
+            }
+            StageKind::Reorder(reorder) => {
+                let stage = Reorder::new(id, reorder, random("reorder"));
+                (AnyStage::Reorder(stage), reorder.schedule())
+            }
+            StageKind::Duplicate(duplicate) => {
+                let stage = Duplicate::new(id, duplicate, copier, random("duplicate"));
+                (AnyStage::Duplicate(stage), duplicate.schedule())
+            }
+            StageKind::Corrupt(corrupt) => {
+                let stage = Corrupt::new(id, corrupt, random("corrupt"));
+                (AnyStage::Corrupt(stage), corrupt.schedule())
+            }
+            StageKind::Mtu(mtu) => (AnyStage::Mtu(Mtu::new(id, mtu)), mtu.schedule()),
+            StageKind::Block(block) => (AnyStage::Block(Block::new(id, block)), block.schedule()),
         }
     }
 }
@@ -123,6 +171,11 @@ impl StageSpec {
                 queue.check(*layer, rate.rates().into_iter().max().unwrap_or(rate.initial()))
             }
             StageKind::Delay(delay) => delay.check(),
+            StageKind::Reorder(reorder) => reorder.check(),
+            StageKind::Duplicate(duplicate) => duplicate.check(),
+            StageKind::Corrupt(corrupt) => corrupt.check(),
+            StageKind::Mtu(mtu) => mtu.check(),
+            StageKind::Block(block) => block.check(),
         }
     }
 }
@@ -137,6 +190,12 @@ macro_rules! each {
             AnyStage::Pie($inner) => $call,
             AnyStage::Dualpi2($inner) => $call,
             AnyStage::Delay($inner) => $call,
+            AnyStage::VaryingDelay($inner) => $call,
+            AnyStage::Reorder($inner) => $call,
+            AnyStage::Duplicate($inner) => $call,
+            AnyStage::Corrupt($inner) => $call,
+            AnyStage::Mtu($inner) => $call,
+            AnyStage::Block($inner) => $call,
         }
     };
 }

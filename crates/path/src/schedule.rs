@@ -42,6 +42,11 @@ impl Schedule {
         Schedule::of(Rest::Listed(changes.into_iter()))
     }
 
+    /// On or off, from `switches` on: on at time zero unless the first of them is there.
+    pub(crate) fn switched(list: &[(Duration, bool)]) -> Self {
+        Schedule::listed(switches(list))
+    }
+
     /// `first` for half a period, `second` for the rest of it, and again. An edge is computed from the period
     /// alone, so none drifts.
     pub fn alternating(first: Change, second: Change, period: Duration) -> Self {
@@ -73,6 +78,18 @@ impl Schedule {
         };
         std::mem::replace(&mut self.next, following)
     }
+}
+
+/// Whether what `switches` turns on and off is on at time zero.
+pub(crate) fn starts_on(switches: &[(Duration, bool)]) -> bool {
+    switches.first().is_none_or(|&(at, on)| at > Duration::ZERO || on)
+}
+
+/// The state at time zero and every switch after it.
+pub(crate) fn switches(list: &[(Duration, bool)]) -> impl Iterator<Item = (Duration, Change)> {
+    let first = (Duration::ZERO, starts_on(list));
+    let later = list.iter().copied().filter(|&(at, _)| at > Duration::ZERO);
+    std::iter::once(first).chain(later).map(|(at, on)| (at, Change::On(on)))
 }
 
 /// Checks that the times of `list` ascend.

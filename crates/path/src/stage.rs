@@ -20,8 +20,9 @@ pub enum Change {
     Rate(BitRate),
     /// One-way propagation delay.
     Delay(Duration),
-    /// The random loss model is on or off.
-    Loss(bool),
+    /// What the stage does beside that is on or off: loss, jitter, reordering, duplication, corruption,
+    /// fragmentation, blocking.
+    On(bool),
 }
 
 /// One stage of a path. Every item that enters gets exactly one fate: delivered, dropped, or held when the trial

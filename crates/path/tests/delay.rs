@@ -10,7 +10,7 @@ use streamgauge_path::spec::{DelaySpec, StageKind, StageSpec};
 
 fn stepped(first: u64, steps: &[(u64, u64)]) -> StageSpec {
     let steps = steps.iter().map(|&(from, delay)| (ns(from), ns(delay))).collect();
-    stage("delay", StageKind::Delay(DelaySpec { delay: ns(first), steps }))
+    stage("delay", StageKind::Delay(DelaySpec { steps, ..DelaySpec::constant(ns(first)) }))
 }
 
 fn path(stage: StageSpec) -> Path {

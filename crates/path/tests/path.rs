@@ -2,10 +2,11 @@
 
 mod common;
 
+use common::any::{any_stage, arrivals, chain_of, ordered_stage, packet};
 use common::*;
 use proptest::prelude::*;
 use streamgauge_base::{Direction, Fate, Instant, Item, Outcome, StageId};
-use streamgauge_path::spec::{DelaySpec, Limit, LossModel, LossSpec, RateSpec, StageKind, StageSpec};
+use streamgauge_path::spec::{Limit, StageSpec};
 use streamgauge_path::{Departure, Path};
 
 fn path(stages: &[StageSpec]) -> Path {
@@ -35,7 +36,7 @@ fn drive(
             Driver::BeforeArrivals => departures.extend(drain(&mut path, at(now), &mut log)),
             Driver::AtTheEnd => {}
         }
-        let item = item(id as u64, bytes);
+        let item = packet(id as u64, bytes);
         if router {
             path.enqueue_at_bottleneck(at(now), item, &mut log);
         } else {
@@ -56,65 +57,18 @@ fn decided(fate: &Fate) -> Option<Instant> {
     fate.t_out().or(fate.t_drop())
 }
 
-fn any_stage() -> impl Strategy<Value = StageKind> {
-    let times = prop::collection::vec(1..40_000_000u64, 0..4);
-    let ascending = |times: Vec<u64>| {
-        let sum = |total: &mut u64, gap| {
-            *total += gap;
-            Some(ns(*total))
-        };
-        times.into_iter().scan(0, sum).collect::<Vec<_>>()
-    };
-    prop_oneof![
-        (0.0..0.5f64, times.clone()).prop_map(move |(probability, times)| {
-            let switches = ascending(times).into_iter().enumerate().map(|(i, at)| (at, i % 2 == 1)).collect();
-            StageKind::Loss(LossSpec { model: LossModel::Bernoulli { probability }, switches })
-        }),
-        (50_000..50_000_000u64, 1..30u32, times.clone()).prop_map(move |(rate, packets, times)| {
-            let later = ascending(times).into_iter().enumerate();
-            let later = later.map(|(i, at)| (at, bps(if i % 2 == 0 { rate / 3 } else { 0 })));
-            let steps = std::iter::once((ns(0), bps(rate))).chain(later).collect();
-            bottleneck(RateSpec::Steps(steps), Limit::Packets(packets)).kind
-        }),
-        (0..30_000_000u64, times).prop_map(move |(delay, times)| {
-            let steps = ascending(times).into_iter().enumerate();
-            let steps = steps.map(|(i, at)| (at, ns(delay >> (i + 1)))).collect();
-            StageKind::Delay(DelaySpec { delay: ns(delay), steps })
-        }),
-    ]
-}
-
-fn stages() -> impl Strategy<Value = Vec<StageSpec>> {
-    prop::collection::vec(any_stage(), 1..5).prop_map(|kinds| {
-        kinds.into_iter().enumerate().map(|(index, kind)| stage(&format!("s{index}"), kind)).collect()
-    })
-}
-
-fn arrivals() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
-    let gap = prop_oneof![Just(0u64), 0..3_000_000u64];
-    prop::collection::vec((gap, 34..1515u32, prop::bool::weighted(0.2)), 0..100).prop_map(|gaps| {
-        let mut now = 0;
-        gaps.into_iter()
-            .map(|(gap, bytes, router)| {
-                now += gap;
-                (now, bytes, router)
-            })
-            .collect()
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn every_packet_has_one_fate_in_every_stage_it_enters(
-        stages in stages(), arrivals in arrivals(), more in 0..100_000_000u64,
+        stages in chain_of(any_stage()), arrivals in arrivals(), more in 0..100_000_000u64,
     ) {
         let all: Vec<_> = arrivals.iter().map(|&(now, bytes, _)| (now, bytes, false)).collect();
         let end = arrivals.last().map_or(0, |last| last.0) + more;
         let (departures, log) = drive(&stages, Driver::Prompt, &all, end);
         let entered: Vec<Item> =
-            all.iter().enumerate().map(|(id, &(_, bytes, _))| item(id as u64, bytes)).collect();
+            all.iter().enumerate().map(|(id, &(_, bytes, _))| packet(id as u64, bytes)).collect();
         log.assert_conserved(&entered, stages.len() as u8);
         let last: Vec<Item> = log.at_stage(stages.len() as u8 - 1)
             .filter(|fate| fate.outcome == Outcome::Delivered)
@@ -125,7 +79,7 @@ proptest! {
 
     #[test]
     fn a_late_driver_changes_nothing(
-        stages in stages(), arrivals in arrivals(), more in 0..100_000_000u64,
+        stages in chain_of(any_stage()), arrivals in arrivals(), more in 0..100_000_000u64,
     ) {
         let end = arrivals.last().map_or(0, |last| last.0) + more;
         let (prompt, prompt_log) = drive(&stages, Driver::Prompt, &arrivals, end);
@@ -139,7 +93,7 @@ proptest! {
 
     #[test]
     fn fates_come_in_order_of_time_and_packets_in_order_of_arrival(
-        stages in stages(), arrivals in arrivals(), more in 0..100_000_000u64,
+        stages in chain_of(ordered_stage()), arrivals in arrivals(), more in 0..100_000_000u64,
     ) {
         let end = arrivals.last().map_or(0, |last| last.0) + more;
         let (departures, log) = drive(&stages, Driver::AtTheEnd, &arrivals, end);
@@ -156,12 +110,12 @@ proptest! {
     }
 
     #[test]
-    fn nothing_leaves_before_the_path_asks_to_be_called(stages in stages(), arrivals in arrivals()) {
+    fn nothing_leaves_before_the_path_asks_to_be_called(stages in chain_of(any_stage()), arrivals in arrivals()) {
         let mut path = path(&stages);
         let mut log = Log::default();
         for (id, &(now, bytes, _)) in arrivals.iter().enumerate() {
             follow(&mut path, at(now), &mut log);
-            path.enqueue(at(now), item(id as u64, bytes), &mut log);
+            path.enqueue(at(now), packet(id as u64, bytes), &mut log);
             let next = path.next_event();
             let mut twin = path.clone();
             if let Some(before) = next.filter(|&next| next > at(now)) {
@@ -175,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_fates(stages in stages(), arrivals in arrivals()) {
+    fn the_same_seed_gives_the_same_fates(stages in chain_of(any_stage()), arrivals in arrivals()) {
         let (_, first) = drive(&stages, Driver::Prompt, &arrivals, 1 << 40);
         let (_, second) = drive(&stages, Driver::Prompt, &arrivals, 1 << 40);
         prop_assert_eq!(first.fates, second.fates);

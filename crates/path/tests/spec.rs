@@ -5,7 +5,8 @@ mod common;
 use common::*;
 use streamgauge_base::{Direction, Outcome, StageId};
 use streamgauge_path::spec::{
-    DelaySpec, Limit, LossModel, LossSpec, PathSpec, RateSpec, StageKind, StageSpec,
+    BlockSpec, BlockedProtocol, CorruptSpec, DelaySpec, Distribution, DuplicateSpec, JitterSpec, Limit,
+    LossModel, LossSpec, MtuSpec, PathSpec, RateSpec, ReorderSpec, StageKind, StageSpec,
 };
 use streamgauge_path::{Path, Problem, SpecError, at_rest};
 
@@ -30,12 +31,66 @@ fn each_mistake_is_named() {
         model: LossModel::Bernoulli { probability: 0.1 },
         switches: vec![(ns(5), true), (ns(5), false)],
     };
-    let stepped = DelaySpec { delay: ns(1), steps: vec![(ns(9), ns(1)), (ns(3), ns(1))] };
+    let stepped = DelaySpec { steps: vec![(ns(9), ns(1)), (ns(3), ns(1))], ..DelaySpec::constant(ns(1)) };
     let run = |which, mean| Problem::MeanRun { which, mean };
+    let chance = |of, probability| Problem::Probability { of, probability };
+    let loss = |model| stage("bottleneck", StageKind::Loss(LossSpec { model, switches: vec![] }));
+    let elliott = |loss_good, loss_bad, bad_packets| {
+        loss(LossModel::GilbertElliott { good_packets: 9.0, bad_packets, loss_good, loss_bad })
+    };
+    let jitter = |distribution| {
+        let jitter = Some(JitterSpec { distribution, keep_order: true, switches: vec![] });
+        stage("bottleneck", StageKind::Delay(DelaySpec { jitter, ..DelaySpec::constant(ms(1)) }))
+    };
+    let two_extras =
+        DelaySpec { flows: vec![(3, ms(1)), (4, ms(1)), (3, ms(2))], ..DelaySpec::constant(ms(1)) };
+    let reorder = |probability, every| {
+        let spec = ReorderSpec { probability, every, extra: ms(1), switches: vec![] };
+        stage("bottleneck", StageKind::Reorder(spec))
+    };
+    let mtu = |bytes| stage("bottleneck", StageKind::Mtu(MtuSpec { bytes, switches: vec![] }));
+    let twice = vec![(ns(5), true), (ns(5), false)];
     let unsorted = |list, index, at| Problem::NotAscending { list, index, at: ns(at) };
     let cases = [
-        (bernoulli("bottleneck", 1.5), Problem::Probability(1.5)),
-        (bernoulli("bottleneck", -0.1), Problem::Probability(-0.1)),
+        (bernoulli("bottleneck", 1.5), chance("probability", 1.5)),
+        (bernoulli("bottleneck", -0.1), chance("probability", -0.1)),
+        (elliott(1.5, 0.5, 2.0), chance("loss_good", 1.5)),
+        (elliott(0.5, -1.0, 2.0), chance("loss_bad", -1.0)),
+        (elliott(0.5, 0.5, 0.9), run("bad_packets", 0.9)),
+        (loss(LossModel::List { packets: vec![1, 4, 4] }), Problem::ListNotAscending { index: 2, packet: 4 }),
+        (jitter(Distribution::Pareto { scale: ms(1), shape: 1.0 }), Problem::ParetoShape(1.0)),
+        (jitter(Distribution::Gamma { scale: ms(1), shape: 0.0 }), Problem::GammaShape(0.0)),
+        (jitter(Distribution::Table { quantiles: vec![ms(1)] }), Problem::ShortTable(1)),
+        (
+            jitter(Distribution::Table { quantiles: vec![ms(1), ms(3), ms(2)] }),
+            Problem::TableDescends { index: 2, value: ms(2) },
+        ),
+        (
+            jitter(Distribution::Normal { deviation: ms(3_600_001) }),
+            Problem::JitterTooLarge { which: "deviation", size: ms(3_600_001) },
+        ),
+        (stage("bottleneck", StageKind::Delay(two_extras)), Problem::FlowTwice { flow: 3 }),
+        (reorder(None, None), Problem::ReorderChoice),
+        (reorder(Some(0.1), Some(3)), Problem::ReorderChoice),
+        (reorder(None, Some(0)), Problem::EveryZeroth),
+        (reorder(Some(2.0), None), chance("probability", 2.0)),
+        (
+            stage("bottleneck", StageKind::Duplicate(DuplicateSpec { probability: 2.0, switches: vec![] })),
+            chance("probability", 2.0),
+        ),
+        (
+            stage("bottleneck", StageKind::Corrupt(CorruptSpec { probability: 2.0, switches: vec![] })),
+            chance("probability", 2.0),
+        ),
+        (
+            stage(
+                "bottleneck",
+                StageKind::Block(BlockSpec { protocol: BlockedProtocol::Udp, switches: twice }),
+            ),
+            unsorted("switches", 1, 5),
+        ),
+        (mtu(67), Problem::Mtu(67)),
+        (mtu(65_536), Problem::Mtu(65_536)),
         (gilbert("bottleneck", 0.5, 2.0), run("good_packets", 0.5)),
         (gilbert("bottleneck", 5.0, 0.0), run("bad_packets", 0.0)),
         (gilbert("bottleneck", f64::INFINITY, 1.0), run("good_packets", f64::INFINITY)),
@@ -59,7 +114,7 @@ fn each_mistake_is_named() {
         assert_eq!(refusal(&[delay(ms(1)), stage]), expected);
     }
     let nan = refusal(&[bernoulli("loss", f64::NAN)]);
-    assert!(matches!(nan, SpecError::Stage { problem: Problem::Probability(_), .. }));
+    assert!(matches!(nan, SpecError::Stage { problem: Problem::Probability { .. }, .. }));
 }
 
 #[test]
@@ -90,6 +145,15 @@ fn messages_name_the_stage_and_what_is_wrong() {
     );
     let none = Path::new(&[], StageId(0), 1, Direction::Up).unwrap_err();
     assert_eq!(none.to_string(), "path.up: no stages; give at least one (a delay of zero is the plain wire)");
+    let copier = |n: u64| {
+        let spec = DuplicateSpec { probability: 0.1, switches: vec![] };
+        stage(&format!("d{n}"), StageKind::Duplicate(spec))
+    };
+    let nine: Vec<_> = (0..9).map(copier).collect();
+    assert_eq!(
+        refusal(&nine).to_string(),
+        "path.down.d8: 9 duplicating stages in a direction are too many; there are at most 8"
+    );
     let many =
         Path::new(&[delay(ms(1)), bernoulli("loss", 0.1)], StageId(255), 1, Direction::Up).unwrap_err();
     assert_eq!(many, SpecError::TooManyStages(Direction::Up, 257));
@@ -104,7 +168,20 @@ fn json_as_a_scenario_is_lowered_to() {
             {"name": "bottleneck", "kind": {"bottleneck": {
                 "rate": {"square": {"first": 1000000, "second": 150000, "period": 20000000000}},
                 "queue": {"droptail": {"time": 300000000}}, "layer": "ip"}}},
-            {"name": "delay", "kind": {"delay": {"delay": 10000000, "steps": [[5, 6]]}}}],
+            {"name": "bursts", "kind": {"loss": {"model": {"gilbert_elliott": {
+                "good_packets": 99.0, "bad_packets": 2.0, "loss_good": 0.0, "loss_bad": 0.5}}}}},
+            {"name": "chosen", "kind": {"loss": {"model": {"list": {"packets": [3, 4, 9]}}}}},
+            {"name": "delay", "kind": {"delay": {"delay": 10000000, "steps": [[5, 6]]}}},
+            {"name": "wide", "kind": {"delay": {"delay": 10000000, "flows": [[0, 5000000], [2, 1000000]],
+                "jitter": {"distribution": {"normal": {"deviation": 1000000}}, "switches": [[5, false]]}}}},
+            {"name": "radio", "kind": {"delay": {"delay": 10000000, "jitter": {
+                "distribution": {"table": {"quantiles": [0, 10, 500]}}, "keep_order": false}}}},
+            {"name": "reorder", "kind": {"reorder": {"probability": 0.01, "extra": 4000000}}},
+            {"name": "gap", "kind": {"reorder": {"every": 20, "extra": 4000000, "switches": [[0, false]]}}},
+            {"name": "duplicate", "kind": {"duplicate": {"probability": 0.01}}},
+            {"name": "corrupt", "kind": {"corrupt": {"probability": 0.01}}},
+            {"name": "mtu", "kind": {"mtu": {"bytes": 1400}}},
+            {"name": "block", "kind": {"block": {"protocol": "udp", "switches": [[0, false], [9, true]]}}}],
         "up": [{"name": "wire", "kind": {"delay": {"delay": 0}}}]}"#;
     let spec: PathSpec = serde_json::from_str(json).unwrap();
     assert!(Path::new(&spec.down, StageId(0), 1, Direction::Down).is_ok());
@@ -120,7 +197,10 @@ fn the_preflight_form_loses_nothing_and_never_changes() {
         bottleneck(square(1_000_000, 1, 2_000), Limit::Packets(50)),
         stage(
             "delay",
-            StageKind::Delay(DelaySpec { delay: ms(9), steps: vec![(ns(0), ms(20)), (ns(5), ms(1))] }),
+            StageKind::Delay(DelaySpec {
+                steps: vec![(ns(0), ms(20)), (ns(5), ms(1))],
+                ..DelaySpec::constant(ms(9))
+            }),
         ),
     ];
     let mut path = Path::new(&at_rest(&stages), StageId(0), 1, Direction::Down).unwrap();

@@ -113,10 +113,8 @@ fn plan(flows: u64, keep: Keep) -> TrialPlan {
     let rate_bps = if flows > 20 { flows * 500_000 } else { 10_000_000 };
     let bdp_bytes = rate_bps / 8 * ROUND_TRIP.as_nanos() / 1_000_000_000;
     let one_way = ROUND_TRIP.div(2);
-    let delay = |name: &str| StageSpec {
-        name: name.into(),
-        kind: StageKind::Delay(DelaySpec { delay: one_way, steps: Vec::new() }),
-    };
+    let delay =
+        |name: &str| StageSpec { name: name.into(), kind: StageKind::Delay(DelaySpec::constant(one_way)) };
     let bottleneck = StageSpec {
         name: "bottleneck".into(),
         kind: StageKind::Bottleneck(BottleneckSpec {

@@ -10,6 +10,8 @@ use streamgauge_path::spec::{Layer, Limit, StageKind, StageSpec};
 pub struct Expected {
     /// Sum of its delays, s.
     pub delay_s: f64,
+    /// Ethernet bytes of the longest packet that passes whole.
+    pub frame: f64,
     /// Its bottleneck, if it has one.
     pub bottleneck: Option<Bottleneck>,
 }
@@ -69,7 +71,7 @@ impl Bottleneck {
 impl Expected {
     /// Of these stages.
     pub fn of(stages: &[StageSpec]) -> Self {
-        let mut expected = Expected { delay_s: 0.0, bottleneck: None };
+        let mut expected = Expected { delay_s: 0.0, frame: FRAMES.0, bottleneck: None };
         for stage in at_rest(stages) {
             match stage.kind {
                 StageKind::Delay(delay) => expected.delay_s += delay.delay.as_secs_f64(),
@@ -78,7 +80,17 @@ impl Expected {
                     expected.bottleneck =
                         Some(Bottleneck { rate_bps, limit: spec.queue.limit(), layer: spec.layer });
                 }
-                StageKind::Loss(_) => {}
+                StageKind::Mtu(mtu) => {
+                    if let Some(bytes) = mtu.initial() {
+                        expected.frame = expected.frame.min(f64::from(bytes + ETHERNET_HEADER_BYTES));
+                    }
+                }
+                // At rest these let everything pass.
+                StageKind::Loss(_)
+                | StageKind::Reorder(_)
+                | StageKind::Duplicate(_)
+                | StageKind::Corrupt(_)
+                | StageKind::Block(_) => {}
             }
         }
         expected
@@ -114,13 +126,14 @@ impl Expected {
         };
         let rate = bottleneck.rate_bps as f64 / 8.0;
         let (frame, holds) = match (bottleneck.limit, bottleneck.limit_bytes()) {
-            (Limit::Packets(packets), _) => {
-                ((rate * DRAIN / f64::from(packets)).clamp(FRAMES.1, FRAMES.0), f64::from(packets))
-            }
+            (Limit::Packets(packets), _) => (
+                (rate * DRAIN / f64::from(packets)).clamp(FRAMES.1.min(self.frame), self.frame),
+                f64::from(packets),
+            ),
             (_, bytes) => {
                 let bytes = bytes.unwrap_or_default() as f64;
                 // At least four packets, so that the limit is told from a packet more or less.
-                let frame = (bytes / 4.0).clamp(FRAMES.1, FRAMES.0);
+                let frame = (bytes / 4.0).clamp(FRAMES.1.min(self.frame), self.frame);
                 (frame, bytes / frame)
             }
         };

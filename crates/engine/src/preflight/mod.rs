@@ -111,15 +111,15 @@ impl ExpectedReport {
 
 /// Small packets both ways, far enough apart that each finds the path empty.
 fn probe_both(pair: &mut Pair, down: &Expected, up: &Expected) -> Result<[Flight; 2]> {
-    const FRAME: usize = 100;
-    let serial = down.transmission(FRAME).max(up.transmission(FRAME));
+    let frame = 100.min(down.frame.min(up.frame) as usize);
+    let serial = down.transmission(frame).max(up.transmission(frame));
     let gap = Duration::from_millis(10).max(Duration::from_secs_f64(2.0 * serial));
     let mut flights = [Flight::default(), Flight::default()];
     for seq in 0..PROBES {
-        pair.server.send(seq, FRAME)?;
+        pair.server.send(seq, frame)?;
         // Half a gap apart, so that the two ends do not compete for the CPU.
         pair.collect(gap / 2, &mut flights);
-        pair.client.send(seq, FRAME)?;
+        pair.client.send(seq, frame)?;
         pair.collect(gap / 2, &mut flights);
     }
     let longest = (down.delay_s + serial).max(up.delay_s + serial);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
 
-/// Random loss, on from the start unless `switches` says otherwise.
+/// Loss, on from the start unless `switches` says otherwise.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LossSpec {
@@ -15,7 +15,7 @@ pub struct LossSpec {
     pub switches: Vec<(Duration, bool)>,
 }
 
-/// How packets are lost.
+/// How packets are lost. While loss is off, a model draws nothing, counts nothing and keeps its state.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossModel {
@@ -30,5 +30,22 @@ pub enum LossModel {
         good_packets: f64,
         /// Mean run of lost packets, >= 1.
         bad_packets: f64,
+    },
+    /// Two-state Markov chain in which each state loses with a probability of its own (Elliott 1963). It starts
+    /// in its stationary distribution.
+    GilbertElliott {
+        /// Mean stay in the good state in packets, >= 1.
+        good_packets: f64,
+        /// Mean stay in the bad state in packets, >= 1.
+        bad_packets: f64,
+        /// Loss probability in the good state, in [0, 1].
+        loss_good: f64,
+        /// Loss probability in the bad state, in [0, 1].
+        loss_bad: f64,
+    },
+    /// Exactly these packets.
+    List {
+        /// Their numbers, ascending, counted from 0 over what arrives at this stage while loss is on.
+        packets: Vec<u64>,
     },
 }

@@ -3,13 +3,15 @@
 
 mod aqm;
 mod delay;
+mod impairment;
 mod loss;
 mod queue;
 mod rate;
 mod stage;
 
 pub use aqm::{CodelSpec, DualScheduler, Dualpi2Spec, FqCodelSpec, L4sMarking, PieDelay, PieSpec};
-pub use delay::DelaySpec;
+pub use delay::{DelaySpec, Distribution, JitterSpec};
+pub use impairment::{BlockSpec, BlockedProtocol, CorruptSpec, DuplicateSpec, MtuSpec, ReorderSpec};
 pub use loss::{LossModel, LossSpec};
 pub use queue::{Limit, QueueSpec};
 pub use rate::{CbqSpec, OpportunitiesSpec, RateSpec, ShaperSpec, TokenBucketSpec};

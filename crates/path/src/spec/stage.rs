@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DelaySpec, LossSpec, QueueSpec, RateSpec, ShaperSpec};
+use super::{
+    BlockSpec, CorruptSpec, DelaySpec, DuplicateSpec, LossSpec, MtuSpec, QueueSpec, RateSpec, ReorderSpec,
+    ShaperSpec,
+};
 
 /// Both directions of a path.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -28,12 +31,22 @@ pub struct StageSpec {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum StageKind {
-    /// Random loss.
+    /// Loss.
     Loss(LossSpec),
     /// The stage with the rate and the queue.
     Bottleneck(BottleneckSpec),
-    /// Constant one-way propagation delay. A zero delay is the plain wire of `up: {}`.
+    /// One-way propagation delay. A zero delay is the plain wire of `up: {}`.
     Delay(DelaySpec),
+    /// Packets that others overtake.
+    Reorder(ReorderSpec),
+    /// Packets that arrive twice.
+    Duplicate(DuplicateSpec),
+    /// Packets that arrive damaged.
+    Corrupt(CorruptSpec),
+    /// The longest packet that passes whole.
+    Mtu(MtuSpec),
+    /// A protocol that does not pass.
+    Block(BlockSpec),
 }
 
 /// A rate and a queue.

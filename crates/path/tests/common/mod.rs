@@ -1,6 +1,7 @@
 //! What the tests of this crate share: items, a sink that remembers, and specs in short.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod any;
 pub mod link;
 
 use std::collections::HashMap;
@@ -134,5 +135,5 @@ pub fn constant(rate: u64, limit: Limit) -> StageSpec {
     bottleneck(RateSpec::Constant(bps(rate)), limit)
 }
 pub fn delay(delay: Duration) -> StageSpec {
-    stage("delay", StageKind::Delay(DelaySpec { delay, steps: vec![] }))
+    stage("delay", StageKind::Delay(DelaySpec::constant(delay)))
 }

@@ -27,7 +27,7 @@ pub fn bottleneck(bps: u64, limit: Limit) -> StageSpec {
 }
 
 pub fn delay(ms: u64) -> StageSpec {
-    let kind = DelaySpec { delay: Duration::from_millis(ms), steps: Vec::new() };
+    let kind = DelaySpec::constant(Duration::from_millis(ms));
     StageSpec { name: "delay".into(), kind: StageKind::Delay(kind) }
 }
 

@@ -1,13 +1,17 @@
-//! Propagation delay. Order is kept: what entered first leaves first, also when the delay falls.
+//! Propagation delay: constant in this file, jittered or different for each flow in `varying`.
+
+mod jitter;
+mod varying;
 
 use std::collections::VecDeque;
 
 use streamgauge_base::{Duration, FateSink, Instant, Item, QueueDepth, StageId};
 
 use crate::error::Problem;
-use crate::schedule::{Schedule, ascending};
+use crate::schedule::{Schedule, ascending, switches};
 use crate::spec::DelaySpec;
 use crate::stage::{Arrival, Change, Departure, Stage};
+pub use varying::VaryingDelay;
 
 /// A pipe of some length. An item's delay is the one in force when it enters; a later change does not touch
 /// what is under way, and an item that would overtake the one before it leaves together with it.
@@ -27,15 +31,17 @@ struct Flying {
     queue: QueueDepth,
 }
 
+impl Flying {
+    fn arrival(&self, stage: StageId) -> Arrival {
+        let Flying { item, t_in, queue, .. } = *self;
+        Arrival { item, stage, t_in, queue, marked: false }
+    }
+}
+
 impl Delay {
     /// An empty pipe.
     pub fn new(id: StageId, delay: Duration) -> Self {
         Delay { id, delay, flying: VecDeque::new(), bytes: 0 }
-    }
-
-    fn arrival(&self, flying: &Flying) -> Arrival {
-        let Flying { item, t_in, queue, .. } = *flying;
-        Arrival { item, stage: self.id, t_in, queue, marked: false }
     }
 }
 
@@ -59,7 +65,7 @@ impl Stage for Delay {
         }
         self.flying.pop_front();
         self.bytes -= u64::from(flying.item.bytes);
-        fates.fate(&self.arrival(&flying).delivered(flying.due));
+        fates.fate(&flying.arrival(self.id).delivered(flying.due));
         Some(Departure { item: flying.item, at: flying.due })
     }
 
@@ -82,14 +88,14 @@ impl Stage for Delay {
 
     fn finish(&mut self, now: Instant, fates: &mut impl FateSink) {
         while let Some(flying) = self.flying.pop_front() {
-            fates.fate(&self.arrival(&flying).held(now));
+            fates.fate(&flying.arrival(self.id).held(now));
         }
         self.bytes = 0;
     }
 }
 
 impl DelaySpec {
-    /// The delay at time zero.
+    /// The delay at time zero, without what jitter or a flow's extra add to it.
     pub fn initial(&self) -> Duration {
         match self.steps.first() {
             Some(&(Duration::ZERO, delay)) => delay,
@@ -97,13 +103,32 @@ impl DelaySpec {
         }
     }
 
+    /// Whether every packet's delay is the one in force when it enters.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.jitter.is_none() && self.flows.is_empty()
+    }
+
     pub(crate) fn schedule(&self) -> Schedule {
         let first = (Duration::ZERO, Change::Delay(self.initial()));
         let later = self.steps.iter().filter(|(at, _)| *at > Duration::ZERO);
-        Schedule::listed(std::iter::once(first).chain(later.map(|&(at, delay)| (at, Change::Delay(delay)))))
+        let steps = std::iter::once(first).chain(later.map(|&(at, delay)| (at, Change::Delay(delay))));
+        let Some(jitter) = &self.jitter else { return Schedule::listed(steps) };
+        let mut changes: Vec<_> = steps.chain(switches(&jitter.switches)).collect();
+        changes.sort_by_key(|&(at, _)| at);
+        Schedule::listed(changes)
     }
 
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        ascending("steps", &self.steps)
+        ascending("steps", &self.steps)?;
+        if let Some(jitter) = &self.jitter {
+            jitter.distribution.check()?;
+            ascending("switches", &jitter.switches)?;
+        }
+        for (index, &(flow, _)) in self.flows.iter().enumerate() {
+            if self.flows[..index].iter().any(|&(other, _)| other == flow) {
+                return Err(Problem::FlowTwice { flow });
+            }
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,89 @@
+//! Stages in which nothing waits: an item's fate is decided as it arrives, and what goes on leaves at that time.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::{Cause, FateSink, Instant, Item, QueueDepth, StageId};
+
+use crate::stage::{Arrival, Change, Departure, Stage};
+
+/// What such a stage does to an item while it is switched on. While it is off, everything passes, and nothing
+/// is drawn or counted.
+pub trait Effect {
+    /// What `item` leaves as, or why it is dropped. Whatever else is made of it leaves after it, in the order in
+    /// which it is given to `make`.
+    fn meet(&mut self, item: Item, make: &mut impl FnMut(Item)) -> Result<Item, Cause>;
+    /// Name, value in SI units and unit of the setting that being `on` or off stands for.
+    fn setting(&self, on: bool) -> (&'static str, f64, &'static str);
+}
+
+/// A stage of one [`Effect`], which can be switched on and off. Order is kept.
+#[derive(Clone, Debug)]
+pub struct Passing<E> {
+    id: StageId,
+    on: bool,
+    effect: E,
+    passed: VecDeque<Departure>,
+}
+
+impl<E: Effect> Passing<E> {
+    pub(crate) fn with(id: StageId, on: bool, effect: E) -> Self {
+        Passing { id, on, effect, passed: VecDeque::new() }
+    }
+
+    fn arrival(&self, t_in: Instant, item: Item) -> Arrival {
+        Arrival { item, stage: self.id, t_in, queue: QueueDepth::default(), marked: false }
+    }
+}
+
+impl<E: Effect> Stage for Passing<E> {
+    #[inline]
+    fn enqueue(&mut self, now: Instant, item: Item, fates: &mut impl FateSink) {
+        let place = self.passed.len();
+        self.passed.push_back(Departure { item, at: now });
+        if !self.on {
+            return;
+        }
+        let (id, passed) = (self.id, &mut self.passed);
+        let met = self.effect.meet(item, &mut |made| {
+            fates.made(id, &item, &made);
+            passed.push_back(Departure { item: made, at: now });
+        });
+        match met {
+            Ok(first) => self.passed[place].item = first,
+            Err(cause) => {
+                self.passed.truncate(place);
+                fates.fate(&self.arrival(now, item).dropped(now, cause));
+            }
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure> {
+        let departure = *self.passed.front()?;
+        if departure.at > now {
+            return None;
+        }
+        self.passed.pop_front();
+        fates.fate(&self.arrival(departure.at, departure.item).delivered(departure.at));
+        Some(departure)
+    }
+
+    fn apply(&mut self, now: Instant, change: Change, fates: &mut impl FateSink) {
+        if let Change::On(on) = change {
+            self.on = on;
+            let (what, value, unit) = self.effect.setting(on);
+            fates.changed(self.id, now, what, value, unit);
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        self.passed.front().map(|departure| departure.at)
+    }
+
+    fn finish(&mut self, now: Instant, fates: &mut impl FateSink) {
+        while let Some(departure) = self.passed.pop_front() {
+            fates.fate(&self.arrival(departure.at, departure.item).held(now));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Packets that others overtake.
+
+use streamgauge_base::{FateSink, Instant, Item, StageId, Stream};
+
+use crate::chance::{Chance, probability};
+use crate::error::Problem;
+use crate::heap::DueHeap;
+use crate::schedule::{Schedule, ascending, starts_on};
+use crate::spec::ReorderSpec;
+use crate::stage::{Change, Departure, Stage};
+
+/// Lets chosen packets wait while all others pass at once. While it is off it chooses none, draws nothing and
+/// counts nothing; what waits then goes on waiting for its time.
+#[derive(Clone, Debug)]
+pub struct Reorder {
+    id: StageId,
+    on: bool,
+    spec: ReorderSpec,
+    chance: Option<Chance>,
+    random: Stream,
+    /// Arrivals since the last that was chosen by its number.
+    arrived: u64,
+    waiting: DueHeap,
+}
+
+impl Reorder {
+    /// An empty stage, its draws from `random` alone.
+    pub fn new(id: StageId, spec: &ReorderSpec, random: Stream) -> Self {
+        Reorder {
+            id,
+            on: starts_on(&spec.switches),
+            chance: spec.probability.map(Chance::new),
+            spec: spec.clone(),
+            random,
+            arrived: 0,
+            waiting: DueHeap::default(),
+        }
+    }
+
+    fn chooses(&mut self) -> bool {
+        match (self.chance, self.spec.every) {
+            (Some(chance), _) => chance.draw(&mut self.random),
+            (None, Some(every)) => {
+                self.arrived += 1;
+                let chosen = self.arrived == every;
+                if chosen {
+                    self.arrived = 0;
+                }
+                chosen
+            }
+            (None, None) => false,
+        }
+    }
+}
+
+impl Stage for Reorder {
+    fn enqueue(&mut self, now: Instant, item: Item, _fates: &mut impl FateSink) {
+        let due = if self.on && self.chooses() { now + self.spec.extra } else { now };
+        self.waiting.push(now, item, due);
+    }
+
+    fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure> {
+        self.waiting.pop(now, self.id, fates)
+    }
+
+    fn apply(&mut self, now: Instant, change: Change, fates: &mut impl FateSink) {
+        if let Change::On(on) = change {
+            self.on = on;
+            fates.changed(self.id, now, "reorder_ratio", if on { self.spec.ratio() } else { 0.0 }, "1");
+        }
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.waiting.next_due()
+    }
+
+    fn finish(&mut self, now: Instant, fates: &mut impl FateSink) {
+        self.waiting.finish(now, self.id, fates);
+    }
+}
+
+impl ReorderSpec {
+    /// Mean share of packets that wait.
+    pub fn ratio(&self) -> f64 {
+        self.probability.unwrap_or_else(|| self.every.map_or(0.0, |every| 1.0 / every as f64))
+    }
+
+    pub(crate) fn schedule(&self) -> Schedule {
+        Schedule::switched(&self.switches)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        match (self.probability, self.every) {
+            (Some(p), None) => probability("probability", p)?,
+            (None, Some(0)) => return Err(Problem::EveryZeroth),
+            (None, Some(_)) => {}
+            _ => return Err(Problem::ReorderChoice),
+        }
+        ascending("switches", &self.switches)
+    }
+}
