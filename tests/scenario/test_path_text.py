@@ -91,10 +91,8 @@ codels = st.tuples(limits, st.integers(1, 99), flags).map(lambda t: f"{t[0]} tar
 queues = st.one_of(
     limits.map(lambda limit: f"droptail {limit}"),
     st.tuples(st.sampled_from(["codel", "fq_codel"]), codels).map(" ".join),
-    st.tuples(st.sampled_from(["pie", "dualpi2", "red"]), limits, flags).map(
-        lambda t: f"{t[0]} {t[1]}" + t[2]
-    ),
-    st.just("fq_codel"),
+    st.tuples(st.sampled_from(["pie", "red"]), limits, flags).map(lambda t: f"{t[0]} {t[1]}" + t[2]),
+    st.sampled_from(["fq_codel", "dualpi2", "dualpi2 300 ms l4s_step 1 ms", "pie derandomize off"]),
     st.integers(1, 500).map(lambda n: f"nistnet {n} packets"),
     st.integers(1, 50).map(lambda n: f"drd min {n} packets max {2 * n} packets"),
 )
@@ -104,7 +102,7 @@ values = {
     "corrupt": shares,
     "duplicate": shares,
     "mtu": st.integers(68, 1500).map(lambda n: f"{n} B"),
-    "rate": st.integers(1, 10**8).map(lambda n: f"{n} bit/s"),
+    "rate": st.integers(10**5, 10**8).map(lambda n: f"{n} bit/s"),
     "delay": times,
     "reorder": st.tuples(shares, times).map(" ".join),
 }
@@ -115,7 +113,9 @@ def lines(draw: st.DrawFn) -> str:
     said = {key: draw(value) for key, value in values.items() if draw(st.booleans())}
     if "rate" in said:
         said["queue"] = draw(queues)
-        said |= draw(st.sampled_from([{}, {"shaper": "token_bucket 3 kB"}, {"shaper": "cbq"}]))
+        said |= draw(
+            st.sampled_from([{}, {"shaper": "token_bucket 3 kB"}, {"shaper": "cbq device_rate 1 Gbit/s"}])
+        )
         said |= draw(st.sampled_from([{}, {"layer": "ip"}]))
     if "delay" in said and draw(st.booleans()):
         name = draw(st.sampled_from(["", "normal ", "pareto ", "uniform "]))

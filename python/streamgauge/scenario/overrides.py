@@ -11,7 +11,10 @@ import copy
 import io
 from typing import TYPE_CHECKING, Any
 
+from streamgauge.errors import ScenarioError
 from streamgauge.scenario.path import Direction
+from streamgauge.scenario.path.presets import expand
+from streamgauge.scenario.path.text import spelt_out
 from streamgauge.scenario.values import nearest
 
 if TYPE_CHECKING:
@@ -52,7 +55,7 @@ def _keys_at(trail: list[str]) -> list[str] | None:
         case []:
             return Scenario.keys()
         case ["path"]:
-            return Path.keys()
+            return [*Path.keys(), "preset"]
         case ["path", _]:
             return Direction.keys()
         case ["until"]:
@@ -94,6 +97,7 @@ def locate(data: Data, address: str) -> tuple[Any, str | int, tuple[str | int, .
         raise OverrideError(
             f"'{address}' is not an address; expected keys joined by dots, such as path.down.rate"
         )
+    _fill_in_preset(data, parts)
     here: Any = data
     trail: list[str] = []
     path: list[str | int] = []
@@ -121,7 +125,24 @@ def locate(data: Data, address: str) -> tuple[Any, str | int, tuple[str | int, .
             return here, key, tuple(path)
         if isinstance(here, dict) and here.get(str(key)) is None:
             here[str(key)] = {}
+        if isinstance(here, dict) and trail[0] == "path" and isinstance(here[str(key)], str):
+            # `queue: codel 100 packets` has a target too: path.down.queue.codel.target.
+            here[str(key)] = spelt_out(str(key), here[str(key)], parts)
         here = here[key]
+
+
+def _fill_in_preset(data: Data, parts: list[str]) -> None:
+    """What is set below ``path`` is set in the preset's path; setting a preset replaces the whole path."""
+    path = data.get("path")
+    if parts[0] != "path" or len(parts) < 2 or not isinstance(path, dict):
+        return
+    if parts[1] == "preset":
+        path.clear()
+    elif "preset" in path:
+        try:
+            data["path"] = expand(path)
+        except ScenarioError as error:
+            raise OverrideError(error.message, error.hint) from None
 
 
 def _whole_key(here: Data, parts: list[str], trail: list[str]) -> str:

@@ -9,9 +9,12 @@ from streamgauge.scenario.path.common import MAX_IP_BYTES, Switch
 from streamgauge.scenario.path.delay import (
     DelaySettings,
     DelayStep,
+    GammaJitter,
+    GammaSettings,
     NormalJitter,
     ParetoJitter,
     ParetoSettings,
+    TableJitter,
     UniformJitter,
 )
 from streamgauge.scenario.path.direction import Direction, Path
@@ -71,6 +74,8 @@ __all__ = [
     "Duplication",
     "FqCoDel",
     "FqCoDelSettings",
+    "GammaJitter",
+    "GammaSettings",
     "Gilbert",
     "GilbertElliott",
     "GilbertElliottRuns",
@@ -98,6 +103,7 @@ __all__ = [
     "Square",
     "SquareWave",
     "Switch",
+    "TableJitter",
     "TokenBucket",
     "TokenBucketSettings",
     "UniformJitter",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from streamgauge.scenario.path.common import Flag, Settings, choose, first_at_zero, form, not_zero
+from streamgauge.scenario.path.common import Flag, Settings, Switched, choose, first_at_zero, form, not_zero
 from streamgauge.scenario.values import Model, issue
 from streamgauge.units import Time
 
@@ -14,9 +15,12 @@ __all__ = [
     "DelaySettings",
     "DelayStep",
     "DelayValue",
+    "GammaJitter",
+    "GammaSettings",
     "NormalJitter",
     "ParetoJitter",
     "ParetoSettings",
+    "TableJitter",
     "UniformJitter",
     "delay_ns",
 ]
@@ -29,7 +33,7 @@ class DelayStep(Model):
     delay: Time
 
 
-class _Jitter(Model):
+class _Jitter(Switched):
     keep_order: Flag = True
     """Whether no packet overtakes another; if not, jitter longer than the gap between packets reorders."""
 
@@ -77,7 +81,47 @@ class ParetoJitter(_Jitter):
     pareto: ParetoSettings
 
 
-JITTERS: dict[str, type[Any]] = {"uniform": UniformJitter, "normal": NormalJitter, "pareto": ParetoJitter}
+class GammaSettings(Settings):
+    """A gamma distribution; with the delay it is the shifted gamma of Mukherjee (1994)."""
+
+    first: ClassVar[str | None] = "scale"
+
+    scale: Time
+    shape: Annotated[float, Field(gt=0, le=1000)] = 2.0
+    """The mean is shape x scale."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> GammaSettings:
+        not_zero(self.scale, "scale", "a jitter")
+        return self
+
+
+class GammaJitter(_Jitter):
+    """Added to the delay: never negative, with a mode of its own above 0 if its shape is above 1."""
+
+    gamma: GammaSettings
+
+
+class TableJitter(_Jitter):
+    """Added to the delay, as measured: quantiles at equal steps from 0 to 1, straight lines between."""
+
+    table: tuple[Time, ...] = Field(min_length=2)
+
+    @model_validator(mode="after")
+    def _sound(self) -> TableJitter:
+        for index, (before, after) in enumerate(itertools.pairwise(self.table)):
+            if after < before:
+                raise issue(f"{after} comes after {before}; quantiles never descend", ("table", index + 1))
+        return self
+
+
+JITTERS: dict[str, type[Any]] = {
+    "uniform": UniformJitter,
+    "normal": NormalJitter,
+    "pareto": ParetoJitter,
+    "gamma": GammaJitter,
+    "table": TableJitter,
+}
 
 
 def _jitter_words(value: Any) -> Any:
@@ -89,22 +133,26 @@ def _jitter_words(value: Any) -> Any:
         plain = said[:1] in set("0123456789.+-")
         chosen = {"uniform": said} if plain else choose(said, _WHAT, JITTERS, "5 ms")
         return {**chosen, "keep_order": order.strip()} if order else chosen
-    return choose(value, _WHAT, JITTERS, "5 ms", ("keep_order",))
+    return choose(value, _WHAT, JITTERS, "5 ms", ("keep_order", "switch"))
 
 
 _WHAT = "distribution of jitter"
 Jitter = Annotated[
     Annotated[UniformJitter, Tag("~uniform")]
     | Annotated[NormalJitter, Tag("~normal")]
-    | Annotated[ParetoJitter, Tag("~pareto")],
+    | Annotated[ParetoJitter, Tag("~pareto")]
+    | Annotated[GammaJitter, Tag("~gamma")]
+    | Annotated[TableJitter, Tag("~table")],
     Discriminator(lambda value: form(value, "uniform", **JITTERS)),
     BeforeValidator(
         _jitter_words,
         json_schema_input_type=Time
-        | Annotated[str, Field(pattern=r"^\s*(uniform|normal|pareto)\s+\S.*$")]
+        | Annotated[str, Field(pattern=r"^\s*(uniform|normal|pareto|gamma)\s+\S.*$")]
         | UniformJitter
         | NormalJitter
-        | ParetoJitter,
+        | ParetoJitter
+        | GammaJitter
+        | TableJitter,
     ),
 ]
 

@@ -142,9 +142,11 @@ def _link_sound(where: Where, link: Link) -> None:
         )
     if isinstance(link.shaper, Cbq):
         device, most_bps = link.shaper.cbq.device_rate, max(link.rates_bps())
-        if device.bps < most_bps:
+        if 0 in link.rates_bps():
+            raise issue("CBQ knows no rate of 0; take another shaper, or a small rate", (*where, "shaper"))
+        if device.bps <= most_bps:
             raise issue(
-                f"the device's {device} is less than the rate of the class on it, {Rate.of(most_bps)}",
+                f"the device's {device} is not above the rate of the class on it, {Rate.of(most_bps)}",
                 (*where, "shaper", "cbq", "device_rate"),
             )
 

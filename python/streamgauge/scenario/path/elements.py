@@ -6,14 +6,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, model_validator
 
-from streamgauge.scenario.path.common import Settings, Switched, at_most_everything, not_zero
+from streamgauge.scenario.path.common import Settings, Switched, at_most_everything, not_zero, whole_packets
 from streamgauge.scenario.values import issue, nearest
-from streamgauge.units import Percent, Size, Time
+from streamgauge.units import Packets, Percent, Size, Time
 
 __all__ = ["Blocking", "Corruption", "Duplication", "MtuLimit", "Reordering"]
 
-#: The least MTU of an IPv4 link (RFC 791 section 3.2).
-LEAST_MTU = 68
+#: The least MTU of an IPv4 link and the longest IPv4 packet (RFC 791 sections 3.2 and 3.1).
+LEAST_MTU, LONGEST = 68, 65535
 PROTOCOLS = ("udp", "tcp", "icmp")
 
 
@@ -37,9 +37,15 @@ class Duplication(_Share):
     """The packet goes on twice."""
 
 
-class Reordering(_Share):
-    """The packet is held back, so that those behind it overtake it."""
+class Reordering(Settings, Switched):
+    """Some packets are held back, so that those behind overtake them."""
 
+    first: ClassVar[str | None] = "probability"
+
+    probability: Percent | None = None
+    """Of each packet, independently."""
+    every: Packets | None = None
+    """Every so-many-th packet, instead."""
     extra: Time
     """How long."""
 
@@ -54,6 +60,12 @@ class Reordering(_Share):
     @model_validator(mode="after")
     def _sound(self) -> Reordering:
         not_zero(self.extra, "extra", "a delay")
+        if (self.probability is None) == (self.every is None):
+            raise issue("has either a 'probability' or 'every'", "every" if self.every else "probability")
+        if self.probability is not None:
+            at_most_everything(self.probability, "probability", "probability")
+        if self.every is not None:
+            whole_packets(self.every, "every", "a period")
         return self
 
 
@@ -69,6 +81,8 @@ class MtuLimit(Settings, Switched):
     def _sound(self) -> MtuLimit:
         if self.size.bytes < LEAST_MTU:
             raise issue(f"an MTU of {self.size} is below {LEAST_MTU} B, the least that IPv4 allows", "size")
+        if self.size.bytes > LONGEST:
+            raise issue(f"an MTU of {self.size} is above {LONGEST} B, the longest IPv4 packet", "size")
         return self
 
 

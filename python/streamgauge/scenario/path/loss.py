@@ -11,6 +11,7 @@ from streamgauge.scenario.values import issue
 from streamgauge.units import Packets, Percent
 
 __all__ = [
+    "LOSSES",
     "Bernoulli",
     "Gilbert",
     "GilbertElliott",
@@ -18,6 +19,7 @@ __all__ = [
     "GilbertRuns",
     "LossList",
     "LossValue",
+    "loss_words",
 ]
 
 
@@ -100,7 +102,7 @@ class LossList(Switched):
         return self
 
 
-FORMS: dict[str, type[Any]] = {
+LOSSES: dict[str, type[Any]] = {
     "bernoulli": Bernoulli,
     "gilbert": Gilbert,
     "gilbert_elliott": GilbertElliott,
@@ -108,12 +110,13 @@ FORMS: dict[str, type[Any]] = {
 }
 
 
-def _words(value: Any) -> Any:
+def loss_words(value: Any) -> Any:
+    """``1 %`` is Bernoulli; ``gilbert good 10 packets bad 2 packets`` says model and settings."""
     if isinstance(value, str) and value.split(" ")[0] in ("bernoulli", "gilbert", "gilbert_elliott"):
-        return choose(value, "model of loss", FORMS, "1 %")
+        return choose(value, "model of loss", LOSSES, "1 %")
     if isinstance(value, str | Percent | int | float):
         return {"bernoulli": value}
-    return choose(value, "model of loss", FORMS, "1 %", ("switch",))
+    return choose(value, "model of loss", LOSSES, "1 %", ("switch",))
 
 
 LossModel = Annotated[
@@ -121,12 +124,12 @@ LossModel = Annotated[
     | Annotated[Gilbert, Tag("~gilbert")]
     | Annotated[GilbertElliott, Tag("~gilbert_elliott")]
     | Annotated[LossList, Tag("~list")],
-    Discriminator(lambda value: form(value, "bernoulli", **FORMS)),
+    Discriminator(lambda value: form(value, "bernoulli", **LOSSES)),
 ]
 LossValue = Annotated[
     LossModel,
     BeforeValidator(
-        _words,
+        loss_words,
         json_schema_input_type=Percent
         | Annotated[str, Field(pattern=r"^\s*(bernoulli|gilbert|gilbert_elliott)\s+\S.*$")]
         | Bernoulli

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from streamgauge.scenario.path.delay import DelaySettings, NormalJitter, UniformJitter, delay_ns
+from streamgauge.scenario.path.delay import (
+    DelaySettings,
+    GammaJitter,
+    NormalJitter,
+    ParetoJitter,
+    UniformJitter,
+    delay_ns,
+)
 from streamgauge.scenario.path.direction import Direction, Path
 from streamgauge.scenario.path.elements import Corruption, Duplication, Reordering
 from streamgauge.scenario.path.loss import Bernoulli, Gilbert, GilbertElliott, LossList
@@ -15,6 +22,7 @@ from streamgauge.scenario.path.queue import (
     Drd,
     DropTail,
     DualPi2,
+    DualPi2Settings,
     FqCoDel,
     NistNet,
     Pie,
@@ -77,15 +85,23 @@ def _kind(stage: AnyStage, behind: Sequence[AnyStage], base_rtt_ns: int, flows: 
         case Mtu():
             return {"mtu": {"bytes": stage.mtu.size.bytes, "switches": _switches(stage.mtu)}}
         case Reorder():
-            return {"reorder": {**_share(stage.reorder), "extra": stage.reorder.extra.ns}}
+            return {"reorder": _reorder(stage.reorder)}
 
 
 def _switches(element: Any) -> list[list[Any]]:
     return [[switch.at.ns, switch.to == "on"] for switch in element.switch]
 
 
-def _share(element: Corruption | Duplication | Reordering) -> Json:
+def _share(element: Corruption | Duplication) -> Json:
     return {"probability": element.probability.fraction, "switches": _switches(element)}
+
+
+def _reorder(reorder: Reordering) -> Json:
+    made: Json = {"extra": reorder.extra.ns, "switches": _switches(reorder)}
+    if reorder.every is not None:
+        return {"every": int(reorder.every.amount), **made}
+    assert reorder.probability is not None
+    return {"probability": reorder.probability.fraction, **made}
 
 
 def _loss(stage: Loss) -> Json:
@@ -193,6 +209,7 @@ def _queue(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
                     "interval": codel.interval.ns,
                     "limit": limit(codel.limit),
                     "ecn": codel.ecn,
+                    "mtu": codel.mtu.bytes,
                 }
             }
         case FqCoDel(fq_codel=fq):
@@ -204,6 +221,7 @@ def _queue(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
                     "flows": fq.flows,
                     "quantum": fq.quantum.bytes,
                     "ecn": fq.ecn,
+                    "mtu": fq.mtu.bytes,
                 }
             }
         case Pie(pie=pie):
@@ -217,6 +235,9 @@ def _queue(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
                     "limit": limit(pie.limit),
                     "ecn": pie.ecn,
                     "mark_below": pie.mark_below.fraction,
+                    "mean_packet": pie.mean_packet.bytes,
+                    "delay": pie.delay,
+                    "derandomize": pie.derandomize,
                 }
             }
         case DualPi2(dualpi2=dual):
@@ -227,11 +248,24 @@ def _queue(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
                     "alpha": dual.alpha.per_s,
                     "beta": dual.beta.per_s,
                     "coupling": dual.coupling,
-                    "l4s_threshold": dual.l4s_threshold.ns,
+                    "l4s": _l4s(dual),
+                    "l4s_packets": dual.l4s_packets,
+                    "scheduler": _scheduler(dual),
                     "limit": limit(dual.limit),
-                    "ecn": dual.ecn,
                 }
             }
+
+
+def _l4s(dual: DualPi2Settings) -> Json:
+    if dual.l4s_step is not None:
+        return {"step": dual.l4s_step.ns}
+    return {"ramp": {"min": dual.l4s_min.ns, "range": dual.l4s_range.ns}}
+
+
+def _scheduler(dual: DualPi2Settings) -> Json:
+    if dual.time_shift is not None:
+        return {"time_shifted": {"shift": dual.time_shift.ns}}
+    return {"weighted": {"classic_percent": int(dual.classic_share.amount)}}
 
 
 def _red(red: RedSettings, limit: Json) -> Json:
@@ -257,7 +291,11 @@ def _delay(delay: Time | DelaySettings, flows: Sequence[str]) -> Json:
     steps = delay.steps[1:] if delay.steps is not None else ()
     made: Json = {"delay": delay_ns(delay), "steps": [[step.at.ns, step.delay.ns] for step in steps]}
     if delay.jitter is not None:
-        made["jitter"] = {"distribution": _jitter(delay.jitter), "keep_order": delay.jitter.keep_order}
+        made["jitter"] = {
+            "distribution": _jitter(delay.jitter),
+            "keep_order": delay.jitter.keep_order,
+            "switches": _switches(delay.jitter),
+        }
     if delay.flows:
         made["flows"] = [[flows.index(name), extra.ns] for name, extra in delay.flows.items()]
     return made
@@ -268,4 +306,8 @@ def _jitter(jitter: Any) -> Json:
         return {"uniform": {"spread": jitter.uniform.ns}}
     if isinstance(jitter, NormalJitter):
         return {"normal": {"deviation": jitter.normal.ns}}
-    return {"pareto": {"scale": jitter.pareto.scale.ns, "shape": jitter.pareto.shape}}
+    if isinstance(jitter, ParetoJitter):
+        return {"pareto": {"scale": jitter.pareto.scale.ns, "shape": jitter.pareto.shape}}
+    if isinstance(jitter, GammaJitter):
+        return {"gamma": {"shape": jitter.gamma.shape, "scale": jitter.gamma.scale.ns}}
+    return {"table": {"quantiles": [time.ns for time in jitter.table]}}

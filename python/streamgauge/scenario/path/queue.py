@@ -6,7 +6,7 @@ BDP.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -42,9 +42,6 @@ __all__ = [
     "RedSettings",
     "limit_of",
 ]
-
-#: The least that Ethernet sends, without its check sum.
-SMALLEST_FRAME = 60
 
 Threshold = a_quantity(Size, Packets)
 
@@ -185,11 +182,14 @@ class CoDelSettings(Settings):
     """A worst-case round-trip time (section 4.3)."""
     ecn: Flag = False
     """Marks ECN-capable packets instead of dropping them."""
+    mtu: Size = Field(default=Size("1514 B"))
+    """A queue of no more bytes is never too long."""
 
     @model_validator(mode="after")
     def _sound(self) -> CoDelSettings:
         _limit_sound(self.limit, "limit")
         _target_sound(self.target, self.interval)
+        not_zero(self.mtu, "mtu", "a packet")
         return self
 
 
@@ -209,20 +209,25 @@ class FqCoDelSettings(Settings):
     target: Time = Field(default=Time("5 ms"))
     interval: Time = Field(default=Time("100 ms"))
     flows: Annotated[int, Field(ge=1, le=65536)] = 1024
-    """How many queues flows are hashed to (section 5.2.4)."""
+    """How many queues flows are hashed to (section 5.2.5)."""
     quantum: Size = Field(default=Size("1514 B"))
-    """Bytes that a queue may send in its turn (section 5.2.2)."""
+    """Bytes that a queue may send in its turn (section 5.2.4)."""
     ecn: Flag = True
-    """Marks ECN-capable packets instead of dropping them; on by default (section 5.2.5)."""
+    """Marks ECN-capable packets instead of dropping them; on by default (section 5.2.6)."""
+    mtu: Size = Field(default=Size("1514 B"))
+    """Each queue's CoDel ``mtu``."""
 
     @model_validator(mode="after")
     def _sound(self) -> FqCoDelSettings:
         _limit_sound(self.limit, "limit")
         _target_sound(self.target, self.interval)
-        if self.quantum.bytes < SMALLEST_FRAME:
+        not_zero(self.mtu, "mtu", "a packet")
+        if self.quantum < self.mtu:
             raise issue(
-                f"a quantum of {self.quantum} is less than any packet; expected {SMALLEST_FRAME} B or more",
+                f"a quantum of {self.quantum.bytes} B is less than a packet of {self.mtu.bytes} B, so a turn "
+                "may send nothing",
                 "quantum",
+                f"expected at least {self.mtu.bytes} B, or a smaller mtu",
             )
         return self
 
@@ -254,10 +259,18 @@ class PieSettings(Settings):
     """Marks ECN-capable packets instead of dropping them while the probability is low (section 5.1)."""
     mark_below: Percent = Field(default=Percent("10 %"))
     """The probability above which ECN-capable packets too are dropped."""
+    mean_packet: Size = Field(default=Size("1514 B"))
+    """While no more than two of these wait nothing is dropped."""
+    delay: Literal["timestamps", "departure_rate"] = "timestamps"
+    """How the queueing delay is found (sections 4.3 and 5.2)."""
+    derandomize: Flag = True
+    """Spaces the drops out (section 5.4), as Linux does."""
 
     @model_validator(mode="after")
     def _sound(self) -> PieSettings:
         _limit_sound(self.limit, "limit")
+        _limit_above_target(self)
+        not_zero(self.mean_packet, "mean_packet", "a packet")
         not_zero(self.target, "target", "a target")
         not_zero(self.update, "update", "an update interval")
         _gains(self)
@@ -276,34 +289,68 @@ class DualPi2Settings(Settings):
 
     first: ClassVar[str | None] = "limit"
 
-    limit: Limit = Field(default=Packets("10000 packets"))
-    """Of both queues together; Linux's by default."""
+    limit: Limit = Field(default=Time("250 ms"))
+    """Of both queues together."""
     target: Time = Field(default=Time("15 ms"))
     """Queueing delay aimed at for classic traffic."""
     update: Time = Field(default=Time("16 ms"))
     """Between two updates of the base probability."""
     alpha: Frequency = Field(default=Frequency("0.16 Hz"))
+    """Change of the base probability per second of delay off the target."""
     beta: Frequency = Field(default=Frequency("3.2 Hz"))
+    """Change of the base probability per second by which the delay has changed."""
     coupling: Annotated[float, Field(gt=0, le=100)] = 2.0
-    """How much more an L4S flow is marked than a classic one is dropped, before squaring (k)."""
-    l4s_threshold: Time = Field(default=Time("1 ms"))
-    """Sojourn time from which L4S packets are marked."""
-    ecn: Flag = True
-    """Marks ECN-capable classic packets instead of dropping them."""
+    """The L4S probability is so many times the base probability (k); the classic one is its square."""
+    l4s_step: Time | None = None
+    """Every L4S packet that has waited so long is marked; instead of the ramp."""
+    l4s_min: Time = Field(default=Time("800 us"))
+    """Sojourn time from which L4S packets are marked at all (minTh)."""
+    l4s_range: Time = Field(default=Time("400 us"))
+    """So much later all are marked."""
+    l4s_packets: Annotated[int, Field(ge=0, le=10_000)] = 1
+    """So many packets in the L4S queue are not marked for their own delay."""
+    classic_share: Percent = Field(default=Percent("10 %"))
+    """Of the bytes sent while both queues hold packets, in weighted round robin; Linux's by default."""
+    time_shift: Time | None = None
+    """Serves the queue whose head has waited longer, the L4S one with this head start; instead of weights."""
 
     @model_validator(mode="after")
     def _sound(self) -> DualPi2Settings:
         _limit_sound(self.limit, "limit")
+        _limit_above_target(self)
         not_zero(self.target, "target", "a target")
         not_zero(self.update, "update", "an update interval")
         _gains(self)
+        for key, instead in _INSTEAD:
+            default = type(self).model_fields[instead].default
+            if getattr(self, key) is not None and getattr(self, instead) != default:
+                raise issue(f"'{key}' and '{instead}' exclude each other", instead)
+        if self.l4s_step is not None:
+            not_zero(self.l4s_step, "l4s_step", "a sojourn time")
+        not_zero(self.l4s_range, "l4s_range", "a ramp")
+        share = self.classic_share.amount
+        if share != int(share) or not 1 <= share <= 99:
+            raise issue(
+                f"a share of {self.classic_share} starves a queue; expected a whole 1 to 99 %",
+                "classic_share",
+            )
         return self
+
+
+_INSTEAD = (("l4s_step", "l4s_min"), ("l4s_step", "l4s_range"), ("time_shift", "classic_share"))
 
 
 class DualPi2(Model):
     """DualQ coupled AQM."""
 
     dualpi2: DualPi2Settings
+
+
+def _limit_above_target(model: PieSettings | DualPi2Settings) -> None:
+    if isinstance(model.limit, Time) and not model.target < model.limit:
+        raise issue(
+            f"a target of {model.target} is not below the limit of {model.limit}, which drops first", "target"
+        )
 
 
 def _gains(model: PieSettings | DualPi2Settings) -> None:

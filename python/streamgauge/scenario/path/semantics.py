@@ -127,3 +127,5 @@ def _change_times(stage: AnyStage) -> Iterator[tuple[Where, int]]:
     elif isinstance(setting, DelaySettings):
         for index, one in enumerate(setting.steps or ()):
             yield (key, "steps", index, "at"), one.at.ns
+        for index, switch in enumerate(setting.jitter.switch if setting.jitter is not None else ()):
+            yield (key, "jitter", "switch", index, "at"), switch.at.ns

@@ -42,16 +42,17 @@ class CbqSettings(Settings):
     """Of the estimator, ``avpkt``."""
     max_burst: Packets = Field(default=Packets("20 packets"))
     """Average packets that may leave at once after a pause, ``maxburst``."""
-    min_burst: Packets = Field(default=Packets("2 packets"))
-    """Average packets that may leave at once when the class was held back, ``minburst``."""
-    ewma_log: Annotated[int, Field(ge=1, le=31)] = 5
+    min_burst: Packets = Field(default=Packets("0 packets"))
+    """Packets that it waits for once it is over its limit, ``minburst``."""
+    ewma_log: Annotated[int, Field(ge=1, le=16)] = 5
     """The estimator's weight is 2^-ewma_log, ``ewma``."""
 
     @model_validator(mode="after")
     def _sound(self) -> CbqSettings:
         not_zero(self.average_packet, "average_packet", "a packet")
-        for key in ("max_burst", "min_burst"):
-            whole_packets(getattr(self, key), key, "a burst")
+        whole_packets(self.max_burst, "max_burst", "a burst")
+        if self.min_burst.amount:
+            whole_packets(self.min_burst, "min_burst", "a burst")
         return self
 
 

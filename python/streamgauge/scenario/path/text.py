@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticCustomError
 
 from streamgauge.errors import ScenarioError
+from streamgauge.scenario.path.common import Settings
 from streamgauge.scenario.path.delay import DelaySettings
 from streamgauge.scenario.path.direction import Direction
+from streamgauge.scenario.path.elements import Corruption, Duplication, MtuLimit, Reordering
+from streamgauge.scenario.path.loss import LOSSES, loss_words
+from streamgauge.scenario.path.queue import QUEUES, queue_words
+from streamgauge.scenario.path.shaper import SHAPERS, shaper_words
 from streamgauge.scenario.problems import problems_of
 from streamgauge.scenario.values import nearest
 from streamgauge.units import Quantity, Time
 
-__all__ = ["KEYS", "direction_of_text", "text_of_direction"]
+__all__ = ["KEYS", "direction_of_text", "spelt_out", "text_of_direction"]
 
 #: What a line may say, in the order that packets cross it.
 KEYS = (
@@ -156,3 +162,38 @@ def _delay(delay: Time | DelaySettings) -> list[str]:
     if delay.jitter is not None:
         parts.append(f"jitter {_settings(delay.jitter)}")
     return parts
+
+
+def spelt_out(key: str, text: str, parts: list[str]) -> Any:
+    """What ``text`` stands for under ``key`` of a direction, as a mapping in which ``parts`` can be set;
+    ``text`` itself if it has no longer form.
+
+    Under ``queue``, ``codel 10 kB`` becomes ``{codel: {limit: 10 kB}}``.
+    """
+    tables: dict[str, dict[str, Any]] = {"queue": QUEUES, "shaper": SHAPERS, "loss": LOSSES}
+    elements: dict[str, type[Settings]] = {
+        "corrupt": Corruption,
+        "duplicate": Duplication,
+        "reorder": Reordering,
+        "mtu": MtuLimit,
+    }
+    try:
+        if key in tables:
+            words = {"queue": queue_words, "shaper": shaper_words, "loss": loss_words}[key]
+            made = words(text)
+            if made is None:
+                return {}
+            name = next(iter(made))
+            settings = tables[key][name].model_fields[name].annotation
+            if len(parts) > 1 and isinstance(settings, type) and issubclass(settings, Settings):
+                made[name] = settings.from_words(made[name])
+            return made
+        if key in elements:
+            return elements[key].from_words(text)
+        if key == "block":
+            return {"protocol": text}
+        if key == "delay":
+            return {"constant": text}
+    except PydanticCustomError:
+        pass  # what makes no sense is refused when the scenario is validated
+    return text

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from streamgauge.scenario.path.common import Switched
-from streamgauge.scenario.path.delay import DelaySettings, NormalJitter, UniformJitter
+from streamgauge.scenario.path.delay import (
+    DelaySettings,
+    GammaJitter,
+    NormalJitter,
+    ParetoJitter,
+    UniformJitter,
+)
 from streamgauge.scenario.path.direction import Direction
 from streamgauge.scenario.path.loss import Bernoulli, Gilbert, GilbertElliott
 from streamgauge.scenario.path.queue import QUEUES, AnyQueue, limit_of
@@ -62,7 +68,8 @@ def _stage(stage: AnyStage) -> str:
         case Mtu(mtu=mtu):
             return f"an MTU of {mtu.size.bytes} B{_switches(mtu)}"
         case Reorder(reorder=reorder):
-            return f"holds {reorder.probability} at random back by {reorder.extra}{_switches(reorder)}"
+            which = f"every {int(reorder.every.amount)}th packet" if reorder.every else reorder.probability
+            return f"holds {which} back by {reorder.extra}{_switches(reorder)}"
 
 
 def _switches(element: Switched) -> str:
@@ -101,7 +108,7 @@ def _queue(queue: AnyQueue) -> str:
     if name in ("codel", "fq_codel"):
         extra.append(f"interval {settings.interval}")
     if name == "dualpi2":
-        extra.append(f"L4S threshold {settings.l4s_threshold}")
+        extra.append(f"L4S marked from {settings.l4s_step or settings.l4s_min}")
     if name in ("red", "drd"):
         low, high = settings.min, settings.max
         extra += [f"{low} to {high}"] if low is not None and high is not None else []
@@ -141,8 +148,12 @@ def _delay(delay: Time | DelaySettings) -> str:
             said += f" with jitter of up to {jitter.uniform} either way"
         elif isinstance(jitter, NormalJitter):
             said += f" with normal jitter of {jitter.normal}"
-        else:
+        elif isinstance(jitter, ParetoJitter):
             said += f" with Pareto jitter of {jitter.pareto.scale}, shape {jitter.pareto.shape:g}"
-        said += "" if jitter.keep_order else " that may reorder"
+        elif isinstance(jitter, GammaJitter):
+            said += f" with gamma jitter of {jitter.gamma.scale}, shape {jitter.gamma.shape:g}"
+        else:
+            said += f" with jitter of {jitter.table[0]} to {jitter.table[-1]} as measured"
+        said += ("" if jitter.keep_order else " that may reorder") + _switches(jitter)
     said += "".join(f", {extra} more for {name}" for name, extra in delay.flows.items())
     return said
