@@ -244,6 +244,24 @@ def systems(as_json: JsonOption = False) -> None:
 
 
 @app.command(rich_help_panel="Look")
+def presets(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this one in full.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the paths that ship, or show one: what it is, where its figures come from and what was assumed.
+
+    [b]Examples[/b]
+
+      streamgauge presets
+
+      streamgauge presets lte
+    """
+    from streamgauge.cli.presets import presets_command
+
+    presets_command(name, as_json)
+
+
+@app.command(rich_help_panel="Look")
 def doctor(way: WayOption = None, as_json: JsonOption = False) -> int:
     """Say what this machine can do, why not, and the remedy. Exit status 4 if emu cannot run.
 

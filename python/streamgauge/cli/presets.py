@@ -1,0 +1,64 @@
+"""``presets``: the paths that ship."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from streamgauge.scenario.path import Preset, direction_in_words, find_preset, preset_names
+
+__all__ = ["presets_command"]
+
+
+def presets_command(name: str | None, as_json: bool) -> None:
+    """All of them in a line each, or one with its sources. Raises ScenarioError for an unknown name."""
+    chosen = [find_preset(one) for one in ([name] if name else preset_names())]
+    if as_json:
+        json.dump(
+            {"schema": "streamgauge.presets/1", "presets": [_as_json(one) for one in chosen]},
+            sys.stdout,
+            indent=2,
+            ensure_ascii=False,
+        )
+        print()
+    elif name:
+        print(_shown(chosen[0]))
+    else:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("name", "title", "source"):
+            table.add_column(column, no_wrap=column == "name", overflow="fold")
+        for one in chosen:
+            table.add_row(one.name, escape(one.title), escape(one.sources[0].cite))
+        Console().print(table)
+
+
+def _shown(preset: Preset) -> str:
+    path = preset.path()
+    lines = [preset.name, f"  {preset.title}"]
+    lines += textwrap.wrap(preset.description, 100, initial_indent="  ", subsequent_indent="  ")
+    lines += [f"  down: {direction_in_words(path.down)}", f"  up: {direction_in_words(path.up)}"]
+    for source in preset.sources:
+        where = f" <{source.url}>" if source.url else ""
+        lines.append(f"  source: {source.what}: {source.cite}{where}")
+    lines += [f"  assumed: {assumption}" for assumption in preset.assumed]
+    lines.append(f"  in a scenario: path: {{preset: {preset.name}}}")
+    return "\n".join(lines)
+
+
+def _as_json(preset: Preset) -> dict[str, Any]:
+    return {
+        "name": preset.name,
+        "title": preset.title,
+        "description": preset.description,
+        "path": preset.path().model_dump(mode="json", by_alias=True, exclude_none=True),
+        "sources": [
+            {"what": source.what, "cite": source.cite, "url": source.url} for source in preset.sources
+        ],
+        "assumed": list(preset.assumed),
+    }
