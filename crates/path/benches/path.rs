@@ -9,10 +9,7 @@ use streamgauge_base::{
     BitRate, Direction, Duration, Fate, FateSink, FlowId, Instant, Item, PacketId, StageId,
 };
 use streamgauge_path::Path;
-use streamgauge_path::spec::{
-    BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, QueueSpec, RateSpec, ShaperSpec, StageKind,
-    StageSpec,
-};
+use streamgauge_path::spec::*;
 
 const PACKETS: u64 = 10_000;
 
@@ -31,6 +28,43 @@ fn bottleneck() -> StageSpec {
         layer: Layer::Ethernet,
     });
     StageSpec { name: "bottleneck".into(), kind }
+}
+
+fn of(name: &str, kind: StageKind) -> (&str, Vec<StageSpec>) {
+    (name, vec![StageSpec { name: name.into(), kind }])
+}
+
+/// Each with what it does in a hundredth of the packets, where it chooses.
+fn impairments() -> Vec<(&'static str, Vec<StageSpec>)> {
+    let switches = vec![];
+    let model =
+        LossModel::GilbertElliott { good_packets: 990.0, bad_packets: 10.0, loss_good: 0.005, loss_bad: 0.5 };
+    let packets = (0..1_000).map(|n| n * 100).collect();
+    let jitter = |distribution, keep_order| {
+        let jitter = Some(JitterSpec { distribution, keep_order, switches: vec![] });
+        StageKind::Delay(DelaySpec { jitter, ..DelaySpec::constant(Duration::from_millis(20)) })
+    };
+    let (width, extra) = (Duration::from_millis(2), Duration::from_millis(5));
+    let flows = vec![(0, extra), (1, width)];
+    let probability = 0.01;
+    vec![
+        of("loss gilbert-elliott", StageKind::Loss(LossSpec { model, switches: vec![] })),
+        of("loss list", StageKind::Loss(LossSpec { model: LossModel::List { packets }, switches: vec![] })),
+        of("jitter uniform", jitter(Distribution::Uniform { spread: width }, true)),
+        of("jitter normal", jitter(Distribution::Normal { deviation: width }, true)),
+        of("jitter normal, any order", jitter(Distribution::Normal { deviation: width }, false)),
+        of("jitter pareto", jitter(Distribution::Pareto { scale: width, shape: 2.0 }, true)),
+        of("jitter gamma", jitter(Distribution::Gamma { scale: width, shape: 2.0 }, true)),
+        of("delay of flows", StageKind::Delay(DelaySpec { flows, ..DelaySpec::constant(extra) })),
+        of(
+            "reorder",
+            StageKind::Reorder(ReorderSpec { probability: Some(0.01), every: None, extra, switches: vec![] }),
+        ),
+        of("duplicate", StageKind::Duplicate(DuplicateSpec { probability, switches: vec![] })),
+        of("corrupt", StageKind::Corrupt(CorruptSpec { probability, switches: vec![] })),
+        of("mtu", StageKind::Mtu(MtuSpec { bytes: 576, switches: vec![] })),
+        of("block", StageKind::Block(BlockSpec { protocol: BlockedProtocol::Udp, switches })),
+    ]
 }
 
 fn delay() -> StageSpec {
@@ -72,13 +106,14 @@ fn load(path: &mut Path, start: Instant, sink: &mut impl FateSink) -> u64 {
 }
 
 fn benches(criterion: &mut Criterion) {
-    let paths: [(&str, Vec<StageSpec>); 5] = [
+    let mut paths: Vec<(&str, Vec<StageSpec>)> = vec![
         ("loss", vec![loss()]),
         ("bottleneck", vec![bottleneck()]),
         ("delay", vec![delay()]),
         ("bottleneck+delay", vec![bottleneck(), delay()]),
         ("loss+bottleneck+delay", vec![loss(), bottleneck(), delay()]),
     ];
+    paths.extend(impairments());
     let mut group = criterion.benchmark_group("path");
     group.throughput(Throughput::Elements(PACKETS));
     for (name, stages) in paths {

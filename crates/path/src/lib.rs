@@ -39,7 +39,8 @@
 //! # Adding an element
 //!
 //! A queue discipline implements [`Queue`] in a file of its own and gets a [`Bottleneck`] around it, with its
-//! rate, its timing and its fates, for nothing. Any other element implements [`Stage`]. Either way it is then a
+//! rate, its timing and its fates, for nothing. A stage in which nothing waits is an [`Effect`], which [`Passing`]
+//! makes a stage of. Any other element implements [`Stage`]. Either way it is then a
 //! variant of [`AnyStage`] and of [`spec::QueueSpec`] or [`spec::StageKind`], whose `match`es the compiler
 //! points at, and has a test file: against a reference where there is one, and by its properties.
 //! `tests/shapes.rs` has the smallest queue that drops another flow's packet, the smallest that drops and marks

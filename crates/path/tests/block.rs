@@ -1,0 +1,55 @@
+//! A firewall: which protocol, from when to when.
+
+mod common;
+
+use common::any::packet;
+use common::*;
+use streamgauge_base::{Cause, Direction, Outcome, Protocol, StageId};
+use streamgauge_path::Path;
+use streamgauge_path::spec::{BlockSpec, BlockedProtocol, StageKind, StageSpec};
+
+fn block(protocol: BlockedProtocol, switches: &[(u64, bool)]) -> StageSpec {
+    let switches = switches.iter().map(|&(at, on)| (ns(at), on)).collect();
+    stage("block", StageKind::Block(BlockSpec { protocol, switches }))
+}
+
+/// Four protocols in turn, one packet a microsecond: whose fate was what.
+fn run(spec: StageSpec, packets: u64) -> Log {
+    let mut path = Path::new(&[spec], StageId(0), 1, Direction::Down).unwrap();
+    let mut log = Log::default();
+    for id in 0..packets {
+        path.enqueue(at(id * 1_000), packet(id, 500), &mut log);
+        drain(&mut path, at(id * 1_000), &mut log);
+    }
+    log
+}
+
+#[test]
+fn one_protocol_is_dropped_and_the_others_pass_at_once() {
+    for (blocked, protocol) in [
+        (BlockedProtocol::Tcp, Protocol::Tcp),
+        (BlockedProtocol::Udp, Protocol::Udp),
+        (BlockedProtocol::Icmp, Protocol::Icmp),
+    ] {
+        let log = run(block(blocked, &[]), 40);
+        assert_eq!(log.fates.len(), 40);
+        for fate in &log.fates {
+            assert_eq!(fate.at, fate.t_in);
+            let dropped = fate.item.protocol == protocol;
+            assert_eq!(fate.outcome == Outcome::Dropped, dropped);
+            assert_eq!(fate.cause, if dropped { Cause::Blocked } else { Cause::None });
+        }
+    }
+}
+
+#[test]
+fn it_blocks_from_its_exact_time_on() {
+    // Packets 1, 5, 9, 13, 17 are UDP; 5 comes as the rule does, 13 as it goes.
+    let log = run(block(BlockedProtocol::Udp, &[(0, false), (5_000, true), (13_000, false)]), 20);
+    let dropped: Vec<u64> =
+        log.fates.iter().filter(|fate| fate.outcome == Outcome::Dropped).map(|fate| fate.item.id.0).collect();
+    assert_eq!(dropped, [5, 9]);
+    let changes: Vec<_> =
+        log.changes.iter().map(|change| (change.1.as_nanos(), change.2, change.3)).collect();
+    assert_eq!(changes, [(0, "udp_blocked", 0.0), (5_000, "udp_blocked", 1.0), (13_000, "udp_blocked", 0.0)]);
+}
