@@ -25,6 +25,10 @@ enum Command {
     Init(sandbox::InitArgs),
     /// Runs a command in a network namespace without privileges.
     RunAs(sandbox::RunAsArgs),
+    /// Makes network namespaces in a sandbox and hands them to the launcher.
+    Netns(sandbox::NetnsArgs),
+    /// Runs the caller's own command in a sandbox's network.
+    Enter(sandbox::EnterArgs),
     /// The link emulator.
     Link(ConfigArgs),
     /// Measures the link from its two ends.
@@ -63,6 +67,8 @@ pub fn main() -> ExitCode {
         Command::Sandbox(args) => ("sandbox", sandbox::sandbox(&args)),
         Command::Init(args) => ("init", sandbox::init(&args)),
         Command::RunAs(args) => ("run-as", sandbox::run_as(&args)),
+        Command::Netns(args) => ("netns", sandbox::netns(&args)),
+        Command::Enter(args) => ("enter", sandbox::enter(&args)),
         Command::Link(args) => ("link", done(args.read().and_then(link::run))),
         Command::Preflight(args) => ("preflight", done(args.read().and_then(preflight::run))),
         Command::Gauge(args) => ("gauge", done(args.read().and_then(gauge::run))),

@@ -21,13 +21,27 @@ ANSWER_S = 20.0
 class Helper:
     """An engine process that takes JSON lines and answers with them."""
 
-    def __init__(self, name: str, command: list[str], log: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        log: Path,
+        *,
+        pass_fds: tuple[int, ...] = (),
+        environment: dict[str, str] | None = None,
+    ) -> None:
         self.name = name
         self._log = log
         self._buffer = b""
         with log.open("ab") as stderr:
             self.popen = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+                pass_fds=pass_fds,
+                env=environment,
             )
         assert self.popen.stdout is not None
         os.set_blocking(self.popen.stdout.fileno(), False)

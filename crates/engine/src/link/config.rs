@@ -31,6 +31,9 @@ pub struct Config {
     pub interfaces: Interfaces,
     /// Which addresses are which flow's.
     pub flows: Vec<FlowAddresses>,
+    /// The flow that every other IPv4 packet belongs to; it has no pair of its own.
+    #[serde(default)]
+    pub rest: Option<String>,
     /// Faults to inject.
     #[serde(default)]
     pub sabotage: Vec<Fault>,
@@ -80,12 +83,18 @@ pub struct FlowAddresses {
 pub struct AddressBook {
     pairs: HashMap<(Ipv4Addr, Ipv4Addr), FlowId>,
     at_router: Vec<Ipv4Addr>,
+    rest: FlowId,
 }
 
 impl AddressBook {
     /// The book of `flows`, whose codes are their places in `plan.flows`.
-    pub fn new(plan: &TrialPlan, flows: &[FlowAddresses]) -> Result<Self> {
-        let mut book = AddressBook { pairs: HashMap::new(), at_router: Vec::new() };
+    pub fn new(plan: &TrialPlan, flows: &[FlowAddresses], rest: Option<&str>) -> Result<Self> {
+        let mut book = AddressBook { pairs: HashMap::new(), at_router: Vec::new(), rest: FlowId::OTHER };
+        if let Some(name) = rest {
+            let code = plan.flows.iter().position(|f| f.name == name);
+            let code = code.ok_or_else(|| bad_field("rest", &format!("the plan has no flow {name:?}")))?;
+            book.rest = FlowId(code as u16);
+        }
         for (index, flow) in flows.iter().enumerate() {
             let key = format!("flows[{index}]");
             let code = plan.flows.iter().position(|f| f.name == flow.name);
@@ -104,11 +113,11 @@ impl AddressBook {
         Ok(book)
     }
 
-    /// The flow between two addresses, in either direction.
+    /// The flow between two addresses, in either direction; `None` stands for what is not IPv4.
     #[inline]
     pub fn flow(&self, source: Option<Ipv4Addr>, destination: Option<Ipv4Addr>) -> FlowId {
         match (source, destination) {
-            (Some(s), Some(d)) => self.pairs.get(&(s, d)).copied().unwrap_or(FlowId::OTHER),
+            (Some(s), Some(d)) => self.pairs.get(&(s, d)).copied().unwrap_or(self.rest),
             _ => FlowId::OTHER,
         }
     }

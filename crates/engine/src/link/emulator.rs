@@ -85,7 +85,7 @@ impl Emulator {
             ports: ports.collect::<Result<_>>()?,
             clock: Clock::new(),
             slab: Slab::new(config.slab_packets),
-            book: AddressBook::new(&config.plan, &config.flows)?,
+            book: AddressBook::new(&config.plan, &config.flows, config.rest.as_deref())?,
             classifier: Classifier::new(&subjects),
             sender: Sender::new(),
             sabotage,
@@ -389,9 +389,9 @@ impl Emulator {
         Some(Finished { trial, duration_ns: end - t0, clamped, capture })
     }
 
-    /// Packets touched so far, and the trial's time in ns.
-    pub fn progress(&self) -> (u64, i64) {
-        (self.packets, self.running.as_ref().map_or(0, |r| (monotonic_ns() - r.t0).max(0)))
+    /// Packets touched so far, packets that are inside now, and the trial's time in ns.
+    pub fn progress(&self) -> (u64, usize, i64) {
+        (self.packets, self.slab.len(), self.running.as_ref().map_or(0, |r| (monotonic_ns() - r.t0).max(0)))
     }
 
     /// The statistics of PROTOCOL.md that the emulator itself keeps.

@@ -143,8 +143,10 @@ impl Link {
                 say(&json!({"event": "started", "t0_monotonic_ns": t0_monotonic_ns}));
             }
             Command::Status => {
-                let (packets, ns) = self.emulator.progress();
-                say(&json!({"event": "status", "t_s": ns as f64 / 1e9, "packets": packets}));
+                let (packets, inside, ns) = self.emulator.progress();
+                say(
+                    &json!({"event": "status", "t_s": ns as f64 / 1e9, "packets": packets, "inside": inside}),
+                );
             }
             Command::Stop => return Ok(true),
         }

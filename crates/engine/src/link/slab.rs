@@ -120,7 +120,6 @@ impl Slab {
     }
 
     /// Packets in flight.
-    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.meta.len() - self.free.len()
     }

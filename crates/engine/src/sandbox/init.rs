@@ -151,7 +151,8 @@ fn mount_private_tree() -> Result<()> {
     Ok(())
 }
 
-fn bring_up_loopback() -> Result<()> {
+/// Brings up `lo` of the network namespace that the caller is in.
+pub fn bring_up_loopback() -> Result<()> {
     let failed = |e: &io::Error| EngineError::io("bring up interface lo", e);
     let fd = crate::sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| failed(&e))?;
     use std::os::fd::AsRawFd;

@@ -4,11 +4,15 @@
 //! change of uid; a pipe ("lifeline") closes only when every copy of its write end is gone. Pid 1 inside holds
 //! both, and when pid 1 ends the kernel kills every process of the pid namespace.
 
+mod enter;
 mod init;
+mod netns;
 mod run_as;
 mod unshare;
 
+pub use enter::{EnterArgs, enter};
 pub use init::{InitArgs, init};
+pub use netns::{NetnsArgs, netns};
 pub use run_as::{RunAsArgs, run_as};
 pub use unshare::{SandboxArgs, sandbox};
 

@@ -73,7 +73,7 @@ fn drop_privileges(uid: u32, gid: u32) -> Result<()> {
 
 /// Every descriptor past the standard ones closes on exec: our own callers pass none, but a lock or a lifeline in a
 /// player's hands would outlive its holder.
-fn keep_three_streams() -> Result<()> {
+pub fn keep_three_streams() -> Result<()> {
     // SAFETY: plain integers.
     let result = unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     check(result as i32).map(drop).map_err(|e| {

@@ -1,0 +1,1 @@
+"""``streamgauge link``: any command behind an emulated path, as root or as an ordinary user."""

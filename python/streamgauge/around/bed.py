@@ -1,0 +1,258 @@
+"""A link's sandbox: made, entered, and gone with whoever made it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from streamgauge.around import commands
+from streamgauge.around.addresses import Block, Routes, fresh_block
+from streamgauge.emu.engine import search_path
+from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.emu.link import Helper
+from streamgauge.errors import CannotRunError
+
+__all__ = ["FLOW", "Bed", "Far", "may_use_own_network"]
+
+Far = Literal["server", "caller", "empty"]
+"""What the far end is: a namespace with a server in it, the caller's own, or a namespace with nothing in it."""
+
+FLOW = "command"
+"""Name of the flow that is all of the command's traffic."""
+
+_NET_ADMIN = 12
+_NS_GET_USERNS = 0xB701
+"""ioctl_ns(2): the user namespace that owns a namespace."""
+
+
+def may_use_own_network() -> bool:
+    """Whether we may put an interface into the network namespace that we are in."""
+    effective = next(
+        int(line.split()[1], 16)
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        if line.startswith("CapEff:")
+    )
+    if not effective >> _NET_ADMIN & 1:
+        return False
+    ours = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        # Refused if the owner is an ancestor of our user namespace, where our capabilities count for nothing.
+        owner = fcntl.ioctl(ours, _NS_GET_USERNS)
+    except OSError:
+        return False
+    finally:
+        os.close(ours)
+    try:
+        return os.fstat(owner).st_ino == os.stat("/proc/self/ns/user").st_ino
+    finally:
+        os.close(owner)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Descriptors of a namespace's user, network and pid namespace."""
+
+    user: int
+    net: int
+    pid: int
+
+
+class Bed:
+    """The namespaces of a link with its emulator. Use as a context manager: nothing of it outlives the block."""
+
+    def __init__(self, *, engine: Path, folder: Path, far: Far, internet: bool) -> None:
+        self.engine = str(engine)
+        self.folder = folder
+        self.far = far
+        self.internet = internet
+        self.rootless = os.geteuid() != 0
+        self.block = fresh_block()
+        self.interface: str | None = None
+        self.nested = False
+        self.emulator: Helper
+        self.spaces: dict[str, Space] = {}
+        self._lifeline = -1
+
+    def __enter__(self) -> Bed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self, config: dict[str, Any]) -> dict[str, Any]:
+        """Makes the namespaces and starts the emulator with `config`; what it says when it is ready.
+
+        Raises CannotRunError if this machine does not let us.
+        """
+        blocks, routes = iter([self.block]), []
+        if self.far == "caller":
+            own = Routes.read()
+            self.nested = own.inside() is not None
+            blocks = own.free()
+            routes = ["default"] if self.internet or self.nested else own.local()
+        self.block = next(blocks)
+        file = self.folder / "link.json"
+        config["flows"], config["rest"] = [], FLOW
+        file.write_text(json.dumps(config), encoding="utf-8")
+        self._launch(file, routes)
+        if self.far == "caller":
+            self._bring_to_caller()
+        self.emulator.send(cmd="go")
+        return self.emulator.expect("ready")
+
+    def _launch(self, config: Path, routes: Sequence[str]) -> None:
+        lifeline, self._lifeline = os.pipe()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        script = commands.inside(
+            self.engine,
+            self.block,
+            ids=(os.geteuid(), os.getegid()) if self.rootless else None,
+            fresh=self.far != "caller",
+            routes=routes,
+            socket=theirs.fileno(),
+            config=str(config),
+        )
+        file = self.folder / "sandbox.sh"
+        file.write_text(script, encoding="utf-8")
+        way = "user" if self.rootless else "root"
+        command = [self.engine, "sandbox", "--way", way, "--parent", str(os.getpid())]
+        command += ["--lifeline", str(lifeline), "--", "/bin/sh", str(file)]
+        with ours:
+            with theirs:
+                self.emulator = Helper(
+                    "the link",
+                    command,
+                    self.folder / "link.log",
+                    pass_fds=(lifeline, theirs.fileno()),
+                    environment={**os.environ, "PATH": search_path()},
+                )
+            os.close(lifeline)
+            expected = 2 if self.far == "caller" else 3
+            while len(self.spaces) < expected:
+                name, found, _, _ = socket.recv_fds(ours, 64, 3)
+                if not name:
+                    self._refused()
+                self.spaces[name.decode()] = Space(*found)
+
+    def _refused(self) -> None:
+        """The sandbox ended before it was one."""
+        code = self.emulator.popen.wait()
+        said = (self.folder / "link.log").read_text(errors="replace").strip().splitlines()
+        last = said[-1] if said else f"status {code}"
+        if code == CannotRunError.exit_status:
+            raise CannotRunError(last)
+        raise TrialBrokenError(f"the link's network cannot be set up: {last}.")
+
+    def _bring_to_caller(self) -> None:
+        """The far end's interface in our own namespace. It goes when the sandbox does: its other end is there."""
+        router = self.spaces["sandbox"].net
+        self.interface = f"sg{os.getpid()}"
+        script = commands.caller_end(
+            self.interface,
+            self.block,
+            f"/proc/self/fd/{router}",
+            forwards=self.internet or self.nested,
+        )
+        done = subprocess.run(
+            ["/bin/sh", "-c", script],
+            capture_output=True,
+            text=True,
+            check=False,
+            pass_fds=(router,),
+            env={**os.environ, "PATH": search_path()},
+        )
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip().replace("\n", "; ")
+            raise TrialBrokenError(f"the link's far end cannot be put into this namespace: {said}.")
+
+    def enter(
+        self,
+        where: str,
+        command: Sequence[str],
+        *,
+        tell: int | None = None,
+        show: Sequence[tuple[Path, Path]] = (),
+        trusted: bool = False,
+        **popen: Any,
+    ) -> subprocess.Popen[Any]:
+        """Starts a command in the namespace `where` (``client``, ``server``, ``sandbox``; ``caller`` is our own).
+
+        Args:
+            where: the namespace.
+            command: the command.
+            tell: its process id is written there.
+            show: files of ours and those that they stand in for.
+            trusted: one of our own tools, with the sandbox's rights and with the descriptors of all namespaces.
+            popen: for subprocess.Popen.
+        """
+        sandbox = self.spaces["sandbox"]
+        parts = [self.engine, "enter", "--parent", str(os.getpid()), "--pid", str(sandbox.pid)]
+        fds = {sandbox.pid}
+        # Our own namespace is not the sandbox's to enter.
+        if self.rootless and where != "caller":
+            parts += ["--sandbox-user", str(sandbox.user)]
+            fds.add(sandbox.user)
+        if trusted:
+            parts.append("--trusted")
+            fds |= {space.net for space in self.spaces.values()}
+        elif self.rootless:
+            parts += ["--user", str(self.spaces[where].user)]
+            fds.add(self.spaces[where].user)
+        if where != "caller":
+            parts += ["--net", str(self.spaces[where].net)]
+            fds.add(self.spaces[where].net)
+        if tell is not None:
+            parts += ["--tell", str(tell)]
+            fds.add(tell)
+        for shown, at in show:
+            parts += ["--show", str(shown), str(at)]
+        return subprocess.Popen([*parts, "--", *command], pass_fds=sorted(fds), **popen)
+
+    def read(self, where: str, *files: str) -> str:
+        """What files of /proc say in a namespace."""
+        if where == "caller":
+            return "".join(Path(file).read_text(encoding="ascii") for file in files)
+        reader = self.enter(where, ["cat", *files], trusted=True, stdout=subprocess.PIPE, text=True)
+        text: str = reader.communicate()[0]
+        return text
+
+    def received_packets(self) -> dict[str, int]:
+        """What the interfaces at the two ends count by themselves."""
+        far = "caller" if self.far == "caller" else "server"
+        return {
+            "client": _received(self.read("client", "/proc/net/dev"), "eth0"),
+            "server": _received(self.read(far, "/proc/net/dev"), self.interface or "eth0"),
+        }
+
+    def path_of(self, where: str) -> str:
+        """The network namespace `where` as a path, for a trusted tool."""
+        return "/proc/self/ns/net" if where == "caller" else f"/proc/self/fd/{self.spaces[where].net}"
+
+    def close(self) -> None:
+        """Ends everything inside and waits until it has ended."""
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+        if hasattr(self, "emulator"):
+            self.emulator.popen.wait()
+        for space in self.spaces.values():
+            for descriptor in (space.user, space.net, space.pid):
+                with suppress(OSError):
+                    os.close(descriptor)
+        self.spaces = {}
+
+
+def _received(text: str, interface: str) -> int:
+    for line in text.splitlines():
+        name, _, numbers = line.partition(":")
+        if name.strip() == interface:
+            return int(numbers.split()[1])
+    return 0

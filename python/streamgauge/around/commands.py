@@ -1,0 +1,120 @@
+"""The shell lines that build a link's network: text, so that they can be read and tested without a network."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from streamgauge.around.addresses import PROTOCOL, Block
+
+__all__ = ["CLIENT_MAC", "NEAR_MAC", "caller_end", "inside"]
+
+CLIENT_MAC, NEAR_MAC = "02:53:47:00:00:02", "02:53:47:00:00:01"
+"""Set, not drawn, so that neighbours are known beforehand and no udev rule changes them."""
+
+_OFFLOADS = " ".join(f"{feature} off" for feature in ("tso", "gso", "gro", "tx", "rx", "sg"))
+
+
+def inside(engine: str, block: Block, *, ids: tuple[int, int] | None, fresh: bool, routes: Sequence[str],
+           socket: int, config: str) -> str:  # fmt: skip
+    """The sandbox's whole work: namespaces, hand-over, and, once the launcher says so, the emulator.
+
+    Args:
+        engine: the executable.
+        block: the link's addresses.
+        ids: user and group that the command has, if it gets a user namespace of its own.
+        fresh: whether the far end is a namespace of ours; else the launcher brings the interface `server` here.
+        routes: destinations that the client reaches through the far end, besides its address.
+        socket: where the descriptors go.
+        config: the emulator's configuration file.
+    """
+    quoted = shlex.quote(engine)
+    shown = [] if ids is None else ["--uid", str(ids[0]), "--gid", str(ids[1])]
+    names = ["client", *(["server"] if fresh else [])]
+    lines = [
+        "set -e",
+        f"{quoted} netns --socket {socket} {' '.join([*shown, *names])}",
+        *_batch([], [line for name in names for line in _pair(name)]),
+        *_end(quoted, "client", "eth0", ["echo 1 > /proc/sys/net/ipv4/ip_forward"]),
+        *_batch(["-n", "client"], _client(block, routes)),
+    ]
+    if fresh:
+        lines += [*_end(quoted, "server", "eth0", []), *_batch(["-n", "server"], _near("eth0", block))]
+    return "\n".join([
+        *lines,
+        # The launcher's first line. What follows it is for the emulator.
+        "read -r go",
+        "for f in server client; do",
+        "  [ ! -e /proc/sys/net/ipv6/conf/$f ] || echo 1 > /proc/sys/net/ipv6/conf/$f/disable_ipv6",
+        f"  ethtool -K $f {_OFFLOADS}",
+        "  ip link set dev $f mtu 1500 up",
+        "done >&2",
+        f"exec {quoted} link --config {shlex.quote(config)}",
+    ]) + "\n"  # fmt: skip
+
+
+def caller_end(interface: str, block: Block, router: str, *, forwards: bool) -> str:
+    """The far end in the caller's own namespace.
+
+    Args:
+        interface: what it is to be called.
+        block: the link's addresses.
+        router: a path of the sandbox's network namespace.
+        forwards: whether packets from the link may go on to elsewhere.
+    """
+    pair = f"link add {interface} address {NEAR_MAC} type veth peer name server netns {router}"
+    return "\n".join([
+        "set -e",
+        *_batch([], [pair]),
+        *_settle(interface, [f"echo {int(forwards)} > /proc/sys/net/ipv4/conf/{interface}/forwarding"]),
+        *_batch([], _near(interface, block)),
+    ]) + "\n"  # fmt: skip
+
+
+def _pair(name: str) -> Iterable[str]:
+    mac = CLIENT_MAC if name == "client" else NEAR_MAC
+    yield f"link add {name} type veth peer name eth0 address {mac} netns {name}"
+
+
+def _client(block: Block, routes: Sequence[str]) -> Iterable[str]:
+    yield f"address add {block.client}/32 dev eth0"
+    yield f"neighbour replace {block.near} lladdr {NEAR_MAC} dev eth0 nud permanent"
+    yield f"route add {block.near}/32 dev eth0 src {block.client}"
+    # Links inside this one take their addresses from here; what none of them has goes nowhere.
+    yield f"route add blackhole {block.network} proto {PROTOCOL}"
+    for destination in routes:
+        yield f"route add {destination} via {block.near} dev eth0 src {block.client}"
+
+
+def _near(interface: str, block: Block) -> Iterable[str]:
+    yield f"address add {block.near}/32 dev {interface}"
+    yield f"neighbour replace {block.client} lladdr {CLIENT_MAC} dev {interface} nud permanent"
+    yield f"route add {block.client}/32 dev {interface} src {block.near}"
+    yield f"route add {block.network} via {block.client} dev {interface} src {block.near}"
+
+
+def _settle(interface: str, more: Sequence[str]) -> list[str]:
+    """In the interface's namespace: no frames of its own, frames as they are on the wire, up."""
+    ipv6 = f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"
+    return [
+        f"[ ! -e {ipv6} ] || echo 1 > {ipv6}",
+        f"ethtool -K {interface} {_OFFLOADS} >&2",
+        *more,
+        f"ip link set dev {interface} mtu 1500 up",
+    ]
+
+
+def _end(engine: str, namespace: str, interface: str, more: Sequence[str]) -> list[str]:
+    """`_settle` in a namespace of the sandbox, with what servers and players expect of an ordinary machine."""
+    script = "\n".join([
+        "set -e",
+        # A user's command may listen where root's could.
+        "echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start",
+        *more,
+        *_settle(interface, []),
+    ])  # fmt: skip
+    return [f"{engine} run-as --keep-privileges --netns {namespace} -- /bin/sh -c {shlex.quote(script)}"]
+
+
+def _batch(options: Sequence[str], commands: Iterable[str]) -> list[str]:
+    return [f"ip {' '.join([*options, '-batch', '-'])} <<'END'", *commands, "END"]

@@ -1,0 +1,88 @@
+"""What ``streamgauge link`` was asked, checked before anything starts."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamgauge.errors import CannotRunError, ScenarioError, StreamGaugeError
+from streamgauge.scenario.path import Path as NetworkPath
+
+__all__ = ["CommandError", "Request"]
+
+
+class CommandError(StreamGaugeError):
+    """The command itself cannot be run; the exit status is a shell's."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.exit_status = status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One link and the command in it."""
+
+    command: tuple[str, ...]
+    path: NetworkPath
+    #: The path in a few words, for prompts and titles.
+    label: str = ""
+    server: str | None = None
+    internet: bool = False
+    seed: int = 1
+    #: Where the record is kept.
+    log: Path | None = None
+    capture: Path | None = None
+    preflight: bool = True
+    drain: bool = True
+
+    def check(self) -> None:
+        """Raises StreamGaugeError for what cannot be done."""
+        if not self.command:
+            raise ScenarioError("no command; expected such as 'streamgauge link --down ... -- curl URL'")
+        if self.server is not None and not self.server.strip():
+            raise ScenarioError("--server: an empty command", hint="such as --server 'python3 -m http.server'")
+        if self.internet and self.server is not None:
+            raise ScenarioError("--internet and --server exclude each other: the far end is one or the other")
+        self._check_command(self.command[0])
+        for option, file in (("--log", self.log), ("--capture", self.capture)):
+            if file is not None:
+                _check_writable(option, file)
+
+    @staticmethod
+    def _check_command(program: str) -> None:
+        if shutil.which(program) is not None:
+            return
+        if "/" not in program:
+            raise CommandError(f"{program}: no such command in PATH; install it, or name it by its path", 127)
+        if not Path(program).exists():
+            raise CommandError(f"{program}: no such file; name the command by an existing path", 127)
+        why = "is a folder" if Path(program).is_dir() else "is not executable"
+        raise CommandError(f"{program}: {why}; name a program", 126)
+
+    @property
+    def title(self) -> str:
+        """The command in one line."""
+        line = shlex.join(self.command)
+        return line if len(line) <= 120 else f"{line[:117]}..."
+
+
+def _check_writable(option: str, file: Path) -> None:
+    parent = file.absolute().parent
+    if option == "--log" and file.exists() and (not file.is_dir() or any(file.iterdir())):
+        raise ScenarioError(f"--log {file}: it is there already and not empty", hint="name a new folder")
+    if option == "--capture" and file.is_dir():
+        raise ScenarioError(f"--capture {file}: it is a folder", hint="name a file, such as link.pcapng")
+    while option == "--log" and not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir():
+        raise ScenarioError(f"{option} {file}: there is no folder {parent}")
+    if not os.access(parent, os.W_OK):
+        raise CannotRunError(f"{option} {file}: {parent} may not be written to; name another place.")
+    if parent.resolve().is_relative_to("/run"):
+        raise ScenarioError(
+            f"{option} {file}: the link's sandbox has a /run of its own", hint="name a place outside of /run"
+        )
