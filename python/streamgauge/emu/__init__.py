@@ -26,7 +26,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when it is asked for: a trial brings polars along, which `streamgauge link` has no time for."""
+    """Imported when asked for: a trial brings polars along, which `streamgauge link` has no time for."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -50,6 +50,21 @@ def machine_lock(say: Callable[[str], None]) -> Iterator[int]:
         os.close(descriptor)
 
 
+def is_locked() -> bool:
+    """Whether a trial has the lock now."""
+    try:
+        descriptor = os.open(lock_file(), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _open(file: Path) -> int:
     # Opened for reading, which is all that flock needs: in a sticky folder the kernel may refuse to open
     # another user's file for writing or with O_CREAT (fs.protected_regular).

@@ -77,6 +77,35 @@ def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, A
     }
 
 
+def link_verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
+    """`verdict` for a link around somebody's own command: only the link is judged, not what he runs.
+
+    ``measured`` has "link" (the emulator's statistics), "preflight" (None if it was not done),
+    "received_packets" (by end, what its interface counted from the start on) and "link_changes".
+    """
+    found = Verdict()
+    link = measured["link"]
+    _conservation(found, plan, link)
+    _own_losses(found, link)
+    _lateness(found, plan, link)
+    _clocks(found, link)
+    if measured["preflight"] is not None:
+        _preflight(found, measured["preflight"])
+    ends = {end: {"link.rx_packets": count} for end, count in measured["received_packets"].items()}
+    # What crossed before the start was counted at the ends and not in the record; in an idle namespace,
+    # nothing.
+    early = link["before_start"]["packets"]
+    found.none_of("veths", [] if early else expectation.veths({"link": link, "counters": ends}))
+    found.none_of("conditions", expectation.changes(plan, measured))
+    found.measured |= {
+        "packets_before_start": early,
+        "cpu_stolen_s": link.get("stolen_s"),
+        "emulator_class": link.get("class"),
+        "emulator_cpu_s": link.get("cpu_s"),
+    }
+    return {"valid": not found.why, "why": found.why, "bounds": found.bounds, "measured": found.measured}
+
+
 def _conservation(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, Any]) -> None:
     """in = out + dropped + held per stage and flow; what enters and leaves the path by the rings' own counts.
 
