@@ -18,9 +18,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"record", "scenario"},
     "checks": {"metrics", "record", "scenario"},
     "emu": {"media", "record", "scenario", "systems"},
+    "around": {"campaign", "emu", "metrics", "record", "scenario"},
     "campaign": {"checks", "emu", "media", "metrics", "record", "scenario", "systems"},
     "report": {"campaign", "checks", "media", "metrics", "record", "scenario", "systems"},
-    "cli": {"campaign", "checks", "emu", "media", "metrics", "record", "report", "scenario", "systems"},
+    "cli": {
+        "around",
+        "campaign",
+        "checks",
+        "emu",
+        "media",
+        "metrics",
+        "record",
+        "report",
+        "scenario",
+        "systems",
+    },
 }
 
 

@@ -1,8 +1,8 @@
 """Addresses that collide with nobody's, also where links lie within links and beside each other.
 
-A link takes a block of addresses. Its own two ends use the first of them, and links inside it take their blocks
-from the rest, so that the far end reaches all of them by one route. Which block a namespace may take from is
-written in the namespace itself: a route of the kernel's type *blackhole* with our protocol number.
+A link takes a block of addresses. Its own two ends use the first of them, and links inside it take their
+blocks from the rest, so that the far end reaches all of them by one route. Which block a namespace may take
+from is written in the namespace itself: a route of the kernel's type *blackhole* with our protocol number.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Routes:
             longer = [length for length in _PREFIXES if length > within.prefixlen]
             if not longer:
                 raise CannotRunError(
-                    f"{len(_PREFIXES)} links inside each other are the most; join some of their paths into one."
+                    f"{len(_PREFIXES)} links inside each other are the most; join some of their paths."
                 )
             pools, prefix = [within], longer[0]
         used = self._used(within)

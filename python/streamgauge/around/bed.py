@@ -7,14 +7,14 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from streamgauge.around import commands
-from streamgauge.around.addresses import Block, Routes, fresh_block
+from streamgauge.around.addresses import Routes, fresh_block
 from streamgauge.emu.engine import search_path
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.link import Helper
@@ -23,7 +23,8 @@ from streamgauge.errors import CannotRunError
 __all__ = ["FLOW", "Bed", "Far", "may_use_own_network"]
 
 Far = Literal["server", "caller", "empty"]
-"""What the far end is: a namespace with a server in it, the caller's own, or a namespace with nothing in it."""
+"""What the far end is: a namespace with a server in it, the caller's own, or a namespace with nothing in
+it."""
 
 FLOW = "command"
 """Name of the flow that is all of the command's traffic."""
@@ -51,7 +52,7 @@ def may_use_own_network() -> bool:
     finally:
         os.close(ours)
     try:
-        return os.fstat(owner).st_ino == os.stat("/proc/self/ns/user").st_ino
+        return os.fstat(owner).st_ino == Path("/proc/self/ns/user").stat().st_ino
     finally:
         os.close(owner)
 
@@ -66,7 +67,7 @@ class Space:
 
 
 class Bed:
-    """The namespaces of a link with its emulator. Use as a context manager: nothing of it outlives the block."""
+    """The namespaces of a link with its emulator, as a context manager: nothing of it outlives the block."""
 
     def __init__(self, *, engine: Path, folder: Path, far: Far, internet: bool) -> None:
         self.engine = str(engine)
@@ -152,7 +153,7 @@ class Bed:
         raise TrialBrokenError(f"the link's network cannot be set up: {last}.")
 
     def _bring_to_caller(self) -> None:
-        """The far end's interface in our own namespace. It goes when the sandbox does: its other end is there."""
+        """The far end's interface in our own namespace; it goes with the sandbox, where its other end is."""
         router = self.spaces["sandbox"].net
         self.interface = f"sg{os.getpid()}"
         script = commands.caller_end(
@@ -183,15 +184,15 @@ class Bed:
         trusted: bool = False,
         **popen: Any,
     ) -> subprocess.Popen[Any]:
-        """Starts a command in the namespace `where` (``client``, ``server``, ``sandbox``; ``caller`` is our own).
+        """Starts a command in the namespace `where`: ``client``, ``server``, ``sandbox``, or ``caller``.
 
         Args:
             where: the namespace.
             command: the command.
             tell: its process id is written there.
             show: files of ours and those that they stand in for.
-            trusted: one of our own tools, with the sandbox's rights and with the descriptors of all namespaces.
-            popen: for subprocess.Popen.
+            trusted: one of our own tools, with the sandbox's rights and with the descriptors of all
+            namespaces. popen: for subprocess.Popen.
         """
         sandbox = self.spaces["sandbox"]
         parts = [self.engine, "enter", "--parent", str(os.getpid()), "--pid", str(sandbox.pid)]
@@ -231,6 +232,10 @@ class Bed:
             "client": _received(self.read("client", "/proc/net/dev"), "eth0"),
             "server": _received(self.read(far, "/proc/net/dev"), self.interface or "eth0"),
         }
+
+    def received_packets_since(self, before: Mapping[str, int]) -> dict[str, int]:
+        """The same, from an earlier look on."""
+        return {end: count - before[end] for end, count in self.received_packets().items()}
 
     def path_of(self, where: str) -> str:
         """The network namespace `where` as a path, for a trusted tool."""

@@ -1,4 +1,4 @@
-"""The shell lines that build a link's network: text, so that they can be read and tested without a network."""
+"""The shell lines that build a link's network, as text that can be read and tested without one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def inside(engine: str, block: Block, *, ids: tuple[int, int] | None, fresh: boo
         engine: the executable.
         block: the link's addresses.
         ids: user and group that the command has, if it gets a user namespace of its own.
-        fresh: whether the far end is a namespace of ours; else the launcher brings the interface `server` here.
-        routes: destinations that the client reaches through the far end, besides its address.
+        fresh: whether the far end is a namespace of ours; else the launcher brings the interface `server`
+        here. routes: destinations that the client reaches through the far end, besides its address.
         socket: where the descriptors go.
         config: the emulator's configuration file.
     """
@@ -105,7 +105,7 @@ def _settle(interface: str, more: Sequence[str]) -> list[str]:
 
 
 def _end(engine: str, namespace: str, interface: str, more: Sequence[str]) -> list[str]:
-    """`_settle` in a namespace of the sandbox, with what servers and players expect of an ordinary machine."""
+    """`_settle` in a namespace of the sandbox."""
     script = "\n".join([
         "set -e",
         # A user's command may listen where root's could.

@@ -1,6 +1,7 @@
 """Undoes what we leave in the caller's world, also when we are killed.
 
-A shell that waits for the end of a pipe whose other end only we hold. The kernel closes it whichever way we end.
+A shell that waits for the end of a pipe whose other end only we hold. The kernel closes it whichever way we
+end.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A way out of the machine for a link whose far end is the caller's own namespace, and its undoing.
 
 Two things are needed, and only these are done: the command's addresses are shown as the machine's own
-(masquerading, in one nftables table), and the interface towards the outside may forward, if it might not before.
-The table belongs to an ``nft`` process that reads from a pipe of ours (``flags owner``): when we end, however that
-be, the process ends and the kernel removes the table. A `Guard` puts the interface's setting back.
+(masquerading, in one nftables table), and the interface towards the outside may forward, if it might not
+before. The table belongs to an ``nft`` process that reads from a pipe of ours (``flags owner``): when we
+end, however that be, the process ends and the kernel removes the table. A `Guard` puts the interface's
+setting back.
 """
 
 from __future__ import annotations
@@ -82,9 +83,7 @@ class Internet:
         settings = {one: Path(f"/proc/sys/net/ipv4/conf/{one}/forwarding") for one in _outward()}
         by_us = _CHANGED in "".join(_tables())
         opened = [
-            one
-            for one, file in settings.items()
-            if file.read_text(encoding="ascii").strip() == "0" or by_us
+            one for one, file in settings.items() if file.read_text(encoding="ascii").strip() == "0" or by_us
         ]
         name = f"{_TABLE}{os.getpid()}{_CHANGED if opened else ''}"
         self._nft = subprocess.Popen(
@@ -103,7 +102,9 @@ class Internet:
         if opened:
             # The last of several links puts it back.
             back = "; ".join(f"echo 0 > {settings[one]}" for one in opened)
-            last = f"nft list tables ip | grep -v ' {name}$' | grep -q '{_TABLE}.*{_CHANGED}$' || {{ {back}; }}"
+            last = (
+                f"nft list tables ip | grep -v ' {name}$' | grep -q '{_TABLE}.*{_CHANGED}$' || {{ {back}; }}"
+            )
             self._guard = Guard([last], _tools())
             for one in opened:
                 settings[one].write_text("1\n", encoding="ascii")

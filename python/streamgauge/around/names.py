@@ -1,8 +1,8 @@
 """How names are found inside a link: /etc/resolv.conf and /etc/nsswitch.conf as the command sees them.
 
-Name servers that are asked through a Unix socket (systemd-resolved, nscd) would carry a question around the link
-and out of the machine, since such sockets know no network namespaces. So names come from files and, where the link
-leads out of the machine, from name servers that are reached through it.
+Name servers that are asked through a Unix socket (systemd-resolved, nscd) would carry a question around the
+link and out of the machine, since such sockets know no network namespaces. So names come from files and,
+where the link leads out of the machine, from name servers that are reached through it.
 """
 
 from __future__ import annotations

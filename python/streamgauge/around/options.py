@@ -44,7 +44,9 @@ class Request:
         if not self.command:
             raise ScenarioError("no command; expected such as 'streamgauge link --down ... -- curl URL'")
         if self.server is not None and not self.server.strip():
-            raise ScenarioError("--server: an empty command", hint="such as --server 'python3 -m http.server'")
+            raise ScenarioError(
+                "--server: an empty command", hint="such as --server 'python3 -m http.server'"
+            )
         if self.internet and self.server is not None:
             raise ScenarioError("--internet and --server exclude each other: the far end is one or the other")
         self._check_command(self.command[0])

@@ -1,0 +1,234 @@
+"""The whole of ``streamgauge link``: from what was asked to the command's own exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from streamgauge.around.bed import Bed, Far, may_use_own_network
+from streamgauge.around.guard import Guard, removal
+from streamgauge.around.internet import Internet, check_internet
+from streamgauge.around.names import files_to_show, name_servers
+from streamgauge.around.options import Request
+from streamgauge.around.record import finish, plan_of
+from streamgauge.around.running import Ended, Server, drain, drain_bound_s, preflight, run_command
+from streamgauge.emu.engine import engine, search_path
+from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.emu.lock import is_locked
+from streamgauge.errors import CannotRunError
+
+__all__ = ["run_link"]
+
+TOOLS = {"ip": "iproute2", "ethtool": "ethtool"}
+START_LEAD_NS = 5_000_000
+NO_WAY_OUT = (
+    "the far side is empty: an ordinary user has no right to the machine's own network there; "
+    "--server 'CMD' runs a server on it"
+)
+
+
+def run_link(request: Request, *, as_json: bool = False, quiet: bool = False) -> int:
+    """Runs the command in the link and returns its exit status.
+
+    The summary goes to stderr: stdout is the command's. Raises StreamGaugeError for what cannot be done;
+    whatever happens, nothing of the link outlives the call.
+    """
+    request.check()
+    far = _far(request)
+    executable = engine()
+    for program, package in TOOLS.items():
+        if shutil.which(program, path=search_path()) is None:
+            raise CannotRunError(
+                f"{program} is missing; install it (Debian, Ubuntu: `apt-get install {package}`)."
+            )
+    plan = plan_of(request, far)
+
+    def remark(text: str) -> None:
+        if not quiet:
+            print(f"streamgauge: {text}", file=sys.stderr, flush=True)
+
+    if far == "empty":
+        remark(NO_WAY_OUT)
+    if is_locked():
+        remark("an emu trial is running on this machine; the two disturb each other")
+    with ExitStack() as stack:
+        folder, record = _folders(request, stack)
+        bed = stack.enter_context(Bed(engine=executable, folder=folder, far=far, internet=request.internet))
+        bed.start(
+            {
+                "plan": plan,
+                "out": str(record),
+                "fifo_priority": 50,
+                "capture": request.capture is not None,
+                "interfaces": {"server": "server", "client": "client", "cross": None},
+            }
+        )
+        ended, measured = _use(request, bed, plan, record, stack, remark)
+        _report(request, bed, plan, record, ended, measured, as_json=as_json, quiet=quiet)
+    return ended.status
+
+
+def _far(request: Request) -> Far:
+    if request.server is not None:
+        return "server"
+    if may_use_own_network():
+        if request.internet:
+            check_internet()
+        return "caller"
+    if request.internet:
+        raise CannotRunError(
+            "--internet: only root may let packets out of this machine; run as root, or use --server."
+        )
+    return "empty"
+
+
+def _folders(request: Request, stack: ExitStack) -> tuple[Path, Path]:
+    """A folder of our own and the record's in it; beside --log's, so that it can be renamed."""
+    parent = None
+    if request.log is not None:
+        parent = request.log.absolute().parent
+        parent.mkdir(parents=True, exist_ok=True)
+    elif Path(tempfile.gettempdir()).resolve().is_relative_to("/run"):
+        parent = Path("/tmp")  # the sandbox has a /run of its own
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f".streamgauge-link-{os.getpid()}-", dir=parent))
+    except OSError as error:
+        raise CannotRunError(f"cannot make a folder for the link: {error}; set TMPDIR.") from error
+    guard = Guard([removal(folder)])
+    stack.callback(guard.close)
+    record = folder / "record"
+    (record / "logs").mkdir(parents=True)
+    return folder, record
+
+
+def _use(
+    request: Request, bed: Bed, plan: dict[str, Any], record: Path, stack: ExitStack, remark: Any
+) -> tuple[Ended, dict[str, Any]]:
+    """Everything between the emulator's start and its end."""
+    found = preflight(bed, plan) if request.preflight else None
+    if request.internet:
+        assert bed.interface is not None
+        way_out = Internet(bed.block, bed.interface)
+        stack.callback(way_out.close)
+    servers = name_servers() if request.internet or bed.nested else []
+    environment = _environment(request, bed)
+    show = files_to_show(bed.folder, servers=servers)
+    before = bed.received_packets()
+    t0 = time.monotonic_ns() + START_LEAD_NS
+    t0_realtime = time.time_ns() + START_LEAD_NS
+    bed.emulator.ask("started", cmd="start", t0_monotonic_ns=t0)
+    server = None
+    if request.server is not None:
+        server = Server(bed, request.server, environment, record / "logs" / "server.log")
+        if problem := server.wait_until_listening(bed):
+            remark(problem)
+    time.sleep(max(0, t0 - time.monotonic_ns()) / 1e9)
+
+    def watch() -> None:
+        while (answer := bed.emulator.poll()) is not None:
+            if answer.get("event") == "stopped":
+                raise TrialBrokenError("the link ended before the command did; run it again.")
+
+    began = time.monotonic_ns()
+    ended = run_command(bed, request.command, environment, show, watch)
+    if request.drain:
+        drain(bed, drain_bound_s(plan))
+    stats = bed.emulator.ask("stopped", cmd="stop")["stats"]
+    after = bed.received_packets_since(before)
+    if server is not None:
+        server.stop()
+    changes = json.loads((record / "link-events.json").read_text(encoding="utf-8"))
+    measured = {
+        "link": stats,
+        "preflight": found,
+        "received_packets": after,
+        "link_changes": sum(1 for event in changes if event["t_ns"] > 0),
+        "t0_realtime_ns": t0_realtime,
+        "command_start_s": (began - t0) / 1e9,
+    }
+    return ended, measured
+
+
+def _environment(request: Request, bed: Bed) -> dict[str, str]:
+    """The caller's, with where the ends are."""
+    environment = dict(os.environ)
+    far_most = environment.get("STREAMGAUGE_SERVER") if bed.nested else None
+    environment |= {
+        # Of links inside each other the far end of the outermost: that is where a server is.
+        "STREAMGAUGE_SERVER": far_most or bed.block.near,
+        "STREAMGAUGE_GATEWAY": bed.block.near,
+        "STREAMGAUGE_CLIENT": bed.block.client,
+        "STREAMGAUGE_LINK": request.label,
+    }
+    if Path(request.command[0]).name == "bash" and os.isatty(0):
+        hint = f"[{request.label}] "
+        once = '[[ $PS1 == *"$STREAMGAUGE_HINT"* ]] || PS1="$STREAMGAUGE_HINT$PS1"'
+        environment["STREAMGAUGE_HINT"] = hint
+        before = environment.get("PROMPT_COMMAND")
+        if once not in (before or ""):
+            environment["PROMPT_COMMAND"] = f"{before}; {once}" if before else once
+    return environment
+
+
+def _report(
+    request: Request,
+    bed: Bed,
+    plan: dict[str, Any],
+    record: Path,
+    ended: Ended,
+    measured: dict[str, Any],
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """The summary, the capture and the record."""
+    from streamgauge.around.summary import SCHEMA, in_words, summarise
+    from streamgauge.emu.validity import link_verdict
+
+    figures = summarise(record, plan)
+    validity = link_verdict(plan, measured)
+    if request.capture is not None:
+        capture = record / "capture.pcapng"
+        (shutil.copyfile if request.log is not None else shutil.move)(capture, request.capture)
+    if request.log is not None:
+        if (bed.folder / "link.log").stat().st_size:
+            shutil.copyfile(bed.folder / "link.log", record / "logs" / "link.log")
+        finish(record, request, bed, measured, ended, figures, validity, _provenance(request, bed, measured))
+        if request.log.is_dir():
+            request.log.rmdir()  # empty, as was checked
+        record.rename(request.log)
+    if as_json:
+        summary = {
+            "schema": SCHEMA,
+            "command": list(request.command),
+            "status": ended.status,
+            "duration_s": measured["link"]["duration_s"],
+            **figures,
+            "validity": {key: validity[key] for key in ("valid", "why")},
+            "directory": None if request.log is None else str(request.log),
+        }
+        print(json.dumps(summary, allow_nan=False), file=sys.stderr)
+    elif not quiet:
+        for line in in_words(figures, validity):
+            print(f"streamgauge: {line}", file=sys.stderr)
+    sys.stderr.flush()
+
+
+def _provenance(request: Request, bed: Bed, measured: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "seed": request.seed,
+        "sandbox": "user" if bed.rootless else "root",
+        "far_end": bed.far,
+        "nested": bed.nested,
+        "network": {"addresses": {"command": [bed.block.near, bed.block.client]}},
+        "emulator": {"class": measured["link"]["class"], "mlock": measured["link"]["mlock"]},
+        "t0_realtime_ns": measured["t0_realtime_ns"],
+        "command_start_s": measured["command_start_s"],
+    }

@@ -1,0 +1,69 @@
+"""The path that the options describe."""
+
+from __future__ import annotations
+
+from pathlib import Path as File
+
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario.path import Direction, Path, direction_of_text, preset, text_of_direction
+
+__all__ = ["label_of", "path_of"]
+
+_FIELDS = {"trace": "rate", "csv": "rate", "jitter": "delay"}
+"""Words of the text whose field has another name."""
+_OF_A_RATE = ("rate", "trace", "csv")
+
+
+def path_of(*, down: str | None, up: str | None, preset_name: str | None, trace: File | None) -> Path:
+    """The path; a plain wire where nothing is said. A preset gives what the texts leave open.
+
+    Raises ScenarioError that begins with the option at fault.
+    """
+    if trace is not None:
+        if "," in str(trace):
+            raise ScenarioError(f"--trace {trace}: a comma cannot stand in its name; rename or link it")
+        if down is not None and (clash := [key for key in _keys(down) if key in _OF_A_RATE]):
+            raise ScenarioError(f"--trace and '{clash[0]}' of --down exclude each other")
+        down = f"{down}, trace {trace}" if down and down.strip() else f"trace {trace}"
+    base = preset(preset_name) if preset_name is not None else Path(down=Direction(), up=Direction())
+    return Path(
+        down=_over(base.down, down, "--down" if trace is None else "--trace"),
+        up=_over(base.up, up, "--up"),
+    )
+
+
+def _keys(text: str) -> list[str]:
+    return [part.split()[0] for part in text.split(",") if part.strip()]
+
+
+def _over(base: Direction, text: str | None, source: str) -> Direction:
+    """`base` with what `text` says in its place."""
+    if text is None:
+        return base
+    said = direction_of_text(text, source=source)
+    if base.stages is not None:
+        if not base.stages:
+            return said
+        raise ScenarioError(
+            f"{source}: the preset's direction is a chain of named stages, which a line cannot change; "
+            "give the whole direction without --preset, or write a scenario"
+        )
+    fields = {_FIELDS.get(key, key) for key in _keys(text)}
+    if "rate" in fields and base.queue is None:
+        fields.add("queue")  # the text's own default
+    return Direction.model_validate(
+        {name: getattr(said if name in fields else base, name) for name in Direction.model_fields}
+    )
+
+
+def label_of(path: Path, preset_name: str | None) -> str:
+    """The path in a few words, as prompts show it."""
+    if preset_name is not None:
+        return preset_name
+    try:
+        down, up = text_of_direction(path.down), text_of_direction(path.up)
+    except ValueError:
+        return "link"
+    if down == up:
+        return down or "plain wire"
+    return "; ".join(f"{name} {text}" for name, text in (("down", down), ("up", up)) if text)
