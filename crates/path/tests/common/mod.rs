@@ -7,13 +7,13 @@ pub mod link;
 use std::collections::HashMap;
 
 use streamgauge_base::{
-    BitRate, Duration, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId,
+    BitRate, Direction, Duration, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId,
 };
 use streamgauge_path::spec::{
     BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, QueueSpec, RateSpec, ShaperSpec, StageKind,
     StageSpec,
 };
-use streamgauge_path::{Chain, Departure, Stage};
+use streamgauge_path::{Chain, Departure, Path, Stage};
 
 /// A packet of `bytes` Ethernet bytes.
 pub fn item(id: u64, bytes: u32) -> Item {
@@ -130,6 +130,31 @@ pub fn bottleneck(rate: RateSpec, limit: Limit) -> StageSpec {
         layer: Layer::Ethernet,
     };
     stage("bottleneck", StageKind::Bottleneck(spec))
+}
+pub fn shaped(rate: RateSpec, shaper: ShaperSpec, limit: Limit) -> StageSpec {
+    let spec = BottleneckSpec { rate, shaper, queue: QueueSpec::Droptail(limit), layer: Layer::Ethernet };
+    stage("bottleneck", StageKind::Bottleneck(spec))
+}
+/// Offers `arrivals` in (ns, bytes), ascending, to one stage alone, as a driver does that wakes when asked, and lets
+/// it drain. Panics unless every packet has its one fate.
+pub fn offer(stage: &StageSpec, arrivals: &[(u64, u32)]) -> Log {
+    let mut path = Path::new(std::slice::from_ref(stage), StageId(0), 1, Direction::Down).unwrap();
+    let mut log = Log::default();
+    let mut entered = Vec::new();
+    for (id, &(now, bytes)) in arrivals.iter().enumerate() {
+        follow(&mut path, at(now), &mut log);
+        entered.push(item(id as u64, bytes));
+        path.enqueue(at(now), entered[id], &mut log);
+    }
+    follow(&mut path, at(1 << 62), &mut log);
+    path.finish(at(1 << 62), &mut log);
+    log.assert_conserved(&entered, 1);
+    log
+}
+/// What left, in order: (id, time in ns, bytes).
+pub fn sent(log: &Log) -> Vec<(u64, u64, u32)> {
+    let out = |fate: &Fate| Some((fate.item.id.0, fate.t_out()?.as_nanos(), fate.item.bytes));
+    log.fates.iter().filter_map(out).collect()
 }
 pub fn constant(rate: u64, limit: Limit) -> StageSpec {
     bottleneck(RateSpec::Constant(bps(rate)), limit)
