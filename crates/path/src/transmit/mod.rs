@@ -19,11 +19,12 @@ const NANOBITS_PER_BYTE: u64 = 8_000_000_000;
 
 /// Holds at most one packet, that which goes next, from `start` until it has left at `ends`.
 ///
-/// The rate and the end stand outside the kinds, because they are read far more often than anything is started.
+/// What every packet reads stands outside the kinds.
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {
     rate: BitRate,
     ends: Instant,
+    longest: u32,
     kind: Kind,
 }
 
@@ -38,7 +39,7 @@ enum Kind {
 impl Transmitter {
     /// Sends one packet at a time at `rate`.
     pub fn serial(rate: BitRate) -> Self {
-        Transmitter { rate, ends: Instant::FAR_FUTURE, kind: Kind::Serial(Serial::default()) }
+        Transmitter::of(rate, Kind::Serial(Serial::default()))
     }
 
     /// As the specification says; a trace is its own transmitter.
@@ -50,7 +51,15 @@ impl Transmitter {
             (_, ShaperSpec::TokenBucket(spec)) => Kind::TokenBucket(TokenBucket::new(spec)),
             (_, ShaperSpec::Cbq(spec)) => Kind::Cbq(Box::new(Cbq::new(spec, initial))),
         };
-        Transmitter { rate: initial, ends: Instant::FAR_FUTURE, kind }
+        Transmitter::of(initial, kind)
+    }
+
+    fn of(rate: BitRate, kind: Kind) -> Self {
+        let longest = match &kind {
+            Kind::TokenBucket(bucket) => bucket.longest(),
+            Kind::Serial(_) | Kind::Cbq(_) | Kind::Opportunities(_) => u32::MAX,
+        };
+        Transmitter { rate, ends: Instant::FAR_FUTURE, longest, kind }
     }
 
     /// The rate in force; of a trace its mean over the period.
@@ -68,10 +77,7 @@ impl Transmitter {
     /// The longest packet that can ever leave.
     #[inline]
     pub fn longest(&self) -> u32 {
-        match &self.kind {
-            Kind::TokenBucket(bucket) => bucket.longest(),
-            Kind::Serial(_) | Kind::Cbq(_) | Kind::Opportunities(_) => u32::MAX,
-        }
+        self.longest
     }
 
     /// Starts on `bytes` at `now`: when the link was idle, or when the last transmission ended.

@@ -18,18 +18,17 @@ pub struct TokenBucket {
     since: Instant,
     /// What the packet in hand takes; 0 for none.
     need: u64,
-    longest: u32,
 }
 
 impl TokenBucket {
     pub fn new(spec: &TokenBucketSpec) -> Self {
         let burst = u64::from(spec.burst) * NANOBITS_PER_BYTE;
-        TokenBucket { burst, tokens: burst, since: Instant::ZERO, need: 0, longest: spec.burst }
+        TokenBucket { burst, tokens: burst, since: Instant::ZERO, need: 0 }
     }
 
     /// More never fits into the bucket.
     pub fn longest(&self) -> u32 {
-        self.longest
+        u32::try_from(self.burst / NANOBITS_PER_BYTE).unwrap_or(u32::MAX)
     }
 
     pub fn start(&mut self, now: Instant, bytes: u32, rate: BitRate) -> Instant {
