@@ -8,6 +8,7 @@ use crate::chain::Chain;
 use crate::codel::Codel;
 use crate::corrupt::Corrupt;
 use crate::delay::{Delay, VaryingDelay};
+use crate::drd::Drd;
 use crate::droptail::Droptail;
 use crate::dualpi2::Dualpi2;
 use crate::duplicate::Duplicate;
@@ -15,7 +16,9 @@ use crate::error::{Problem, SpecError};
 use crate::fq_codel::FqCodel;
 use crate::loss::Loss;
 use crate::mtu::Mtu;
+use crate::nistnet::Nistnet;
 use crate::pie::Pie;
+use crate::red::Red;
 use crate::reorder::Reorder;
 use crate::schedule::Schedule;
 use crate::spec::{BottleneckSpec, QueueSpec, StageKind, StageSpec};
@@ -68,6 +71,12 @@ pub enum AnyStage {
     Loss(Loss),
     /// A rate behind a drop-tail queue.
     Droptail(Bottleneck<Droptail>),
+    /// A rate behind NIST Net's drop-tail queue.
+    Nistnet(Box<Bottleneck<Nistnet>>),
+    /// A rate behind a DRD queue.
+    Drd(Box<Bottleneck<Drd>>),
+    /// A rate behind a RED queue.
+    Red(Box<Bottleneck<Red>>),
     /// A rate behind a CoDel queue.
     Codel(Bottleneck<Codel>),
     /// A rate behind flow queues.
@@ -114,6 +123,18 @@ impl AnyStage {
                 let stage = match queue {
                     QueueSpec::Droptail(limit) => {
                         AnyStage::Droptail(Bottleneck::shaped(id, layer, rate, shaper, Droptail::new(*limit)))
+                    }
+                    QueueSpec::Nistnet(spec) => {
+                        let queue = Nistnet::new(spec);
+                        AnyStage::Nistnet(Box::new(Bottleneck::shaped(id, layer, rate, shaper, queue)))
+                    }
+                    QueueSpec::Drd(spec) => {
+                        let queue = Drd::new(spec, random("drop"));
+                        AnyStage::Drd(Box::new(Bottleneck::shaped(id, layer, rate, shaper, queue)))
+                    }
+                    QueueSpec::Red(spec) => {
+                        let queue = Red::new(spec, random("drop"));
+                        AnyStage::Red(Box::new(Bottleneck::shaped(id, layer, rate, shaper, queue)))
                     }
                     QueueSpec::Codel(spec) => {
                         AnyStage::Codel(Bottleneck::shaped(id, layer, rate, shaper, Codel::new(spec)))
@@ -185,6 +206,9 @@ macro_rules! each {
         match $stage {
             AnyStage::Loss($inner) => $call,
             AnyStage::Droptail($inner) => $call,
+            AnyStage::Nistnet($inner) => $call,
+            AnyStage::Drd($inner) => $call,
+            AnyStage::Red($inner) => $call,
             AnyStage::Codel($inner) => $call,
             AnyStage::FqCodel($inner) => $call,
             AnyStage::Pie($inner) => $call,

@@ -155,8 +155,8 @@ impl CbqSpec {
             let expected = format!("at most max_burst_packets ({})", self.max_burst_packets);
             return value("shaper.cbq.min_burst_packets", &expected, self.min_burst_packets.to_string());
         }
-        if !(1..=16).contains(&self.ewma_log) {
-            return value("shaper.cbq.ewma_log", "1 to 16", self.ewma_log.to_string());
+        if !(1..=31).contains(&self.ewma_log) {
+            return value("shaper.cbq.ewma_log", "1 to 31", self.ewma_log.to_string());
         }
         Ok(())
     }

@@ -155,7 +155,7 @@ fn what_a_class_cannot_be_is_refused() {
         (CbqSpec { max_burst_packets: 0, ..spec }, "max_burst_packets: 0"),
         (CbqSpec { min_burst_packets: 21, ..spec }, "min_burst_packets: 21"),
         (CbqSpec { ewma_log: 0, ..spec }, "ewma_log: 0"),
-        (CbqSpec { ewma_log: 17, ..spec }, "ewma_log: 17"),
+        (CbqSpec { ewma_log: 32, ..spec }, "ewma_log: 32"),
     ] {
         let message = error(1_000_000, spec).unwrap();
         assert!(message.contains(&format!("shaper.cbq.{key}; expected")), "{message}");

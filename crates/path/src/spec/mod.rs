@@ -2,6 +2,7 @@
 //! emulator read.
 
 mod aqm;
+mod classic;
 mod delay;
 mod impairment;
 mod loss;
@@ -10,6 +11,7 @@ mod rate;
 mod stage;
 
 pub use aqm::{CodelSpec, DualScheduler, Dualpi2Spec, FqCodelSpec, L4sMarking, PieDelay, PieSpec};
+pub use classic::{DrdSpec, NistnetSpec, RedSpec};
 pub use delay::{DelaySpec, Distribution, JitterSpec};
 pub use impairment::{BlockSpec, BlockedProtocol, CorruptSpec, DuplicateSpec, MtuSpec, ReorderSpec};
 pub use loss::{LossModel, LossSpec};

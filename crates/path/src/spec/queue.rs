@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use streamgauge_base::{BitRate, Duration};
 
 use crate::error::Problem;
-use crate::spec::{CodelSpec, Dualpi2Spec, FqCodelSpec, Layer, PieSpec};
+use crate::spec::{CodelSpec, DrdSpec, Dualpi2Spec, FqCodelSpec, Layer, NistnetSpec, PieSpec, RedSpec};
 
 /// The queue's discipline and limit.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -12,6 +12,12 @@ use crate::spec::{CodelSpec, Dualpi2Spec, FqCodelSpec, Layer, PieSpec};
 pub enum QueueSpec {
     /// Drops arrivals that do not fit.
     Droptail(Limit),
+    /// Drop-tail that counts packets in the delay behind it too.
+    Nistnet(NistnetSpec),
+    /// Derivative random drop.
+    Drd(DrdSpec),
+    /// Random early detection.
+    Red(RedSpec),
     /// Controlled delay.
     Codel(CodelSpec),
     /// Flow queues with controlled delay.
@@ -23,10 +29,13 @@ pub enum QueueSpec {
 }
 
 impl QueueSpec {
-    /// What it holds at most.
+    /// What it holds at most; of DRD without a limit, the packets from which it drops nearly everything.
     pub fn limit(&self) -> Limit {
         match self {
             QueueSpec::Droptail(limit) => *limit,
+            QueueSpec::Nistnet(spec) => Limit::Packets(spec.packets),
+            QueueSpec::Drd(spec) => spec.limit.unwrap_or(Limit::Packets(spec.max_packets)),
+            QueueSpec::Red(spec) => spec.limit,
             QueueSpec::Codel(spec) => spec.limit,
             QueueSpec::FqCodel(spec) => spec.limit,
             QueueSpec::Pie(spec) => spec.limit,
@@ -34,10 +43,17 @@ impl QueueSpec {
         }
     }
 
-    /// The same discipline with another limit.
+    /// The same discipline with another limit; NIST Net's drop-tail takes packets only.
     pub fn with_limit(mut self, limit: Limit) -> Self {
         match &mut self {
             QueueSpec::Droptail(own) => *own = limit,
+            QueueSpec::Nistnet(spec) => {
+                if let Limit::Packets(packets) = limit {
+                    spec.packets = packets;
+                }
+            }
+            QueueSpec::Drd(spec) => spec.limit = Some(limit),
+            QueueSpec::Red(spec) => spec.limit = limit,
             QueueSpec::Codel(spec) => spec.limit = limit,
             QueueSpec::FqCodel(spec) => spec.limit = limit,
             QueueSpec::Pie(spec) => spec.limit = limit,
@@ -49,6 +65,9 @@ impl QueueSpec {
     pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
         match self {
             QueueSpec::Droptail(limit) => limit.check(layer, highest),
+            QueueSpec::Nistnet(spec) => spec.check(),
+            QueueSpec::Drd(spec) => spec.check(layer, highest),
+            QueueSpec::Red(spec) => spec.check(layer, highest),
             QueueSpec::Codel(spec) => spec.check(layer, highest),
             QueueSpec::FqCodel(spec) => spec.check(layer, highest),
             QueueSpec::Pie(spec) => spec.check(layer, highest),

@@ -77,7 +77,7 @@ pub struct CbqSpec {
     /// Packets it waits for before it sends, once it is over its limit; 0 and 1 are none (tc: `minburst`).
     #[serde(default)]
     pub min_burst_packets: u32,
-    /// The average's weight is 2^-this, 1 to 16 (tc: `ewma`).
+    /// The average's weight is 2^-this, 1 to 31 (tc: `ewma`).
     #[serde(default = "default_ewma_log")]
     pub ewma_log: u8,
 }

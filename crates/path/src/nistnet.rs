@@ -1,0 +1,93 @@
+//! Drop-tail as NIST Net counts it (Carson and Santay, "NIST Net: A Linux-based Network Emulation Tool", ACM CCR
+//! 33(3), 2003): one schedule holds queued and delayed packets alike, so a limit in packets counts both. The longer
+//! the delay, the less is left of the limit for a queue.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::{Cause, Duration, Instant, QueueDepth};
+
+use crate::fifo::Fifo;
+use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::spec::NistnetSpec;
+
+/// A FIFO whose limit counts packets that wait, that are being sent, and that are still in the delay behind it.
+///
+/// What the record shows as the queue is what waits or is being sent: the delay is a stage of its own.
+#[derive(Clone, Debug)]
+pub struct Nistnet {
+    packets: u64,
+    behind: Behind,
+    fifo: Fifo,
+}
+
+impl Nistnet {
+    /// An empty queue.
+    pub fn new(spec: &NistnetSpec) -> Self {
+        Nistnet { packets: spec.packets.into(), behind: Behind::new(spec.delay), fifo: Fifo::default() }
+    }
+}
+
+impl Queue for Nistnet {
+    fn push(
+        &mut self,
+        now: Instant,
+        packet: QueuedPacket,
+        link: &LinkState,
+        drop: &mut impl FnMut(QueuedPacket, Cause),
+    ) {
+        if self.fifo.packets() + u64::from(link.sending_packets) + self.behind.packets(now) < self.packets {
+            self.fifo.push(packet);
+        } else {
+            drop(packet, Cause::QueueFull);
+        }
+    }
+
+    fn pop(
+        &mut self,
+        _now: Instant,
+        _link: &LinkState,
+        _drop: &mut impl FnMut(QueuedPacket, Cause),
+    ) -> Option<QueuedPacket> {
+        self.take()
+    }
+
+    fn sent(&mut self, at: Instant, _packet: &QueuedPacket) {
+        self.behind.enter(at);
+    }
+
+    fn take(&mut self) -> Option<QueuedPacket> {
+        self.fifo.pop()
+    }
+
+    fn depth(&self) -> QueueDepth {
+        self.fifo.depth()
+    }
+}
+
+/// The packets in a fixed delay: when each leaves it.
+#[derive(Clone, Debug)]
+pub(crate) struct Behind {
+    delay: Duration,
+    leave: VecDeque<Instant>,
+}
+
+impl Behind {
+    pub fn new(delay: Duration) -> Self {
+        Behind { delay, leave: VecDeque::new() }
+    }
+
+    /// A packet enters the delay at `at`.
+    pub fn enter(&mut self, at: Instant) {
+        if self.delay > Duration::ZERO {
+            self.leave.push_back(at + self.delay);
+        }
+    }
+
+    /// How many are in it at `now`; one that leaves just then has left.
+    pub fn packets(&mut self, now: Instant) -> u64 {
+        while self.leave.front().is_some_and(|&leaves| leaves <= now) {
+            self.leave.pop_front();
+        }
+        self.leave.len() as u64
+    }
+}
