@@ -165,7 +165,7 @@ impl Dualpi2 {
         let classic = self.classic_probability();
         // p_Cmax, where the coupled probability reaches 1: beyond it ECN no longer spares a packet.
         let highest = (1.0 / (self.spec.coupling * self.spec.coupling)).min(1.0);
-        !self.classic.recur(classic) || (classic < highest && packet.mark())
+        !self.classic.recur(classic) || (self.spec.ecn && classic < highest && packet.mark())
     }
 }
 

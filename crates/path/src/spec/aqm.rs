@@ -147,6 +147,8 @@ pub struct Dualpi2Spec {
     pub scheduler: DualScheduler,
     /// What both queues together hold; 250 ms at the rate in force.
     pub limit: Limit,
+    /// Mark ECN-capable classic packets, which are ECT(0), instead of dropping them. L4S packets are marked anyway.
+    pub ecn: bool,
 }
 
 impl Default for Dualpi2Spec {
@@ -161,6 +163,7 @@ impl Default for Dualpi2Spec {
             l4s_packets: 1,
             scheduler: DualScheduler::default(),
             limit: Limit::Time(Duration::from_millis(250)),
+            ecn: true,
         }
     }
 }
@@ -248,9 +251,9 @@ impl FqCodelSpec {
         if self.flows == 0 || self.flows > 65_536 {
             return refuse("flows", self.flows, "between 1 and 65536 queues");
         }
-        // Deficit round robin may turn often for one packet otherwise (Shreedhar and Varghese 1996).
-        if self.quantum < self.mtu {
-            return refuse("quantum", format!("{} bytes", self.quantum), "at least the mtu, a full packet");
+        // Less than the MTU is in use (300 on slow links, RFC 8290 section 5.2.5), and Linux takes no less than this.
+        if self.quantum < 256 {
+            return refuse("quantum", format!("{} bytes", self.quantum), "at least 256 bytes");
         }
         self.limit.check(layer, highest)
     }

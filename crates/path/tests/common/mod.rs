@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub mod any;
+pub mod aqm;
 pub mod link;
 
 use std::collections::HashMap;
