@@ -213,7 +213,11 @@ fn marks_take_the_place_of_drops() {
     let marked = of(Ecn::Ect0);
     assert_eq!(drops(&marked), []);
     let first = marked.iter().find(|verdict| verdict.marked).expect("a mark");
-    assert_eq!((first.at, first.ecn), (111_000_000, Ecn::Ce), "sent when the first drop would have been decided");
+    assert_eq!(
+        (first.at, first.ecn),
+        (111_000_000, Ecn::Ce),
+        "sent when the first drop would have been decided"
+    );
     assert!(!drops(&of(Ecn::NotEct)).is_empty());
     assert!(of(Ecn::Ce).iter().all(|verdict| !verdict.marked && verdict.cause == Cause::None));
 }
@@ -221,11 +225,13 @@ fn marks_take_the_place_of_drops() {
 #[test]
 fn one_packet_that_waits_is_no_standing_queue() {
     // Two at a time every 24 ms: the second waits for 12 ms, longer than the target, for ever.
-    let arrivals: Vec<_> =
-        (0..2_000).map(|n| Arrival { at: n / 2 * 24_000_000, bytes: 1500, hash: 0, ecn: Ecn::NotEct }).collect();
+    let arrivals: Vec<_> = (0..2_000)
+        .map(|n| Arrival { at: n / 2 * 24_000_000, bytes: 1500, hash: 0, ecn: Ecn::NotEct })
+        .collect();
     assert_eq!(drops(&lockstep(&mut real(&CodelSpec::default()), 8_000, &arrivals)), []);
     // Four at a time every 48 ms: those behind wait for up to 36 ms, but the queue is empty in between.
-    let arrivals: Vec<_> =
-        (0..2_000).map(|n| Arrival { at: n / 4 * 48_000_000, bytes: 1500, hash: 0, ecn: Ecn::NotEct }).collect();
+    let arrivals: Vec<_> = (0..2_000)
+        .map(|n| Arrival { at: n / 4 * 48_000_000, bytes: 1500, hash: 0, ecn: Ecn::NotEct })
+        .collect();
     assert_eq!(drops(&lockstep(&mut real(&CodelSpec::default()), 8_000, &arrivals)), []);
 }

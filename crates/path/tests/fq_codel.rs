@@ -38,7 +38,11 @@ impl Discipline for Reference {
             let (codel, credits) = &mut self.queues[index];
             if *credits <= 0 {
                 *credits += self.quantum;
-                if from_new { self.new.pop_front() } else { self.old.pop_front() };
+                if from_new {
+                    self.new.pop_front()
+                } else {
+                    self.old.pop_front()
+                };
                 self.old.push_back(index);
                 continue;
             }
@@ -78,9 +82,8 @@ fn reference(spec: &FqCodelSpec) -> Reference {
 
 fn specs() -> impl Strategy<Value = FqCodelSpec> {
     let flows = prop_oneof![Just(1024u32), 1..6u32];
-    (flows, prop_oneof![Just(1514u32), 256..6000u32], any::<bool>()).prop_map(|(flows, quantum, ecn)| {
-        FqCodelSpec { flows, quantum, ecn, ..FqCodelSpec::default() }
-    })
+    (flows, prop_oneof![Just(1514u32), 256..6000u32], any::<bool>())
+        .prop_map(|(flows, quantum, ecn)| FqCodelSpec { flows, quantum, ecn, ..FqCodelSpec::default() })
 }
 
 proptest! {
@@ -119,19 +122,23 @@ fn merged(mut arrivals: Vec<Arrival>) -> Vec<Arrival> {
 
 #[test]
 fn a_sparse_flow_never_waits_behind_a_bulk_flow() {
-    // 8 Mbit/s; the bulk flow offers twice that, the sparse one 100 bytes every 20 ms.
+    // 8 Mbit/s; the bulk flow offers twice that, the sparse one, from 100 ms on, 100 bytes every 20 ms.
     let mut arrivals: Vec<_> = flow(1, 20_000, 500_000, 1000).collect();
-    arrivals.extend(flow(2, 500, 20_000_000, 100).map(|sparse| Arrival { at: sparse.at + 123_457, ..sparse }));
+    arrivals.extend(
+        flow(2, 490, 20_000_000, 100).map(|sparse| Arrival { at: sparse.at + 100_123_457, ..sparse }),
+    );
     let arrivals = merged(arrivals);
     let verdicts = lockstep(&mut real(&FqCodelSpec::default()), NS_PER_BYTE, &arrivals);
     let sparse = || verdicts.iter().filter(|verdict| verdict.bytes == 100);
-    assert_eq!(sparse().filter(|verdict| verdict.cause == Cause::None).count(), 500);
+    assert_eq!(sparse().filter(|verdict| verdict.cause == Cause::None).count(), 490);
     // One packet of the other flow may be on the link: 1 ms, and 0.1 ms for its own transmission.
-    assert!(sparse().all(|verdict| verdict.at - verdict.t_in <= 1_100_000));
+    let worst = sparse().max_by_key(|verdict| verdict.at - verdict.t_in).unwrap();
+    assert!(worst.at - worst.t_in <= 1_100_000, "{worst:?}");
     // The same arrivals through one CoDel queue: tens of ms.
     let codel = CodelSpec { limit: Limit::Packets(10_240), ..CodelSpec::default() };
     let single = lockstep(&mut Real(Codel::new(&codel), |_| 0.0), NS_PER_BYTE, &arrivals);
-    let worst = single.iter().filter(|verdict| verdict.bytes == 100).map(|verdict| verdict.at - verdict.t_in).max();
+    let worst =
+        single.iter().filter(|verdict| verdict.bytes == 100).map(|verdict| verdict.at - verdict.t_in).max();
     assert!(worst > Some(50_000_000), "{worst:?}");
 }
 
@@ -143,7 +150,8 @@ fn bulk_flows_get_equal_bytes_whatever_their_packets() {
     let spec = FqCodelSpec { limit: Limit::Packets(1_000_000), ..FqCodelSpec::default() };
     let verdicts = lockstep(&mut real(&spec), NS_PER_BYTE, &merged(arrivals));
     let sent = |bytes: u32| -> u64 {
-        let of_flow = verdicts.iter().filter(|verdict| verdict.cause == Cause::None && verdict.at < 9_000_000_000);
+        let of_flow =
+            verdicts.iter().filter(|verdict| verdict.cause == Cause::None && verdict.at < 9_000_000_000);
         of_flow.filter(|verdict| verdict.bytes == bytes).map(|verdict| u64::from(verdict.bytes)).sum()
     };
     let shares = [sent(1514), sent(400), sent(1000)];

@@ -243,7 +243,8 @@ fn a_saturating_load_waits_for_about_the_target() {
     for delay in [PieDelay::Timestamps, PieDelay::DepartureRate] {
         for load in [1.05, 1.25, 2.0] {
             let spec = PieSpec { delay, ..PieSpec::default() };
-            let (waited, dropped) = second_half(&lockstep(&mut real(&spec), NS_PER_BYTE, &overload(load, 60, Ecn::NotEct)));
+            let (waited, dropped) =
+                second_half(&lockstep(&mut real(&spec), NS_PER_BYTE, &overload(load, 60, Ecn::NotEct)));
             assert!((10.0..20.0).contains(&waited), "{delay:?} {load}: {waited} ms");
             let excess = 1.0 - 1.0 / load;
             assert!((dropped - excess).abs() < 0.02, "{delay:?} {load}: {dropped}, not {excess}");
@@ -254,7 +255,8 @@ fn a_saturating_load_waits_for_about_the_target() {
 #[test]
 fn a_burst_after_a_rest_passes() {
     // 100 packets at once are a queue of 100 ms, less than the burst allowance of 150 ms.
-    let mut arrivals: Vec<_> = (0..100).map(|_| Arrival { at: 0, bytes: 1000, hash: 0, ecn: Ecn::NotEct }).collect();
+    let mut arrivals: Vec<_> =
+        (0..100).map(|_| Arrival { at: 0, bytes: 1000, hash: 0, ecn: Ecn::NotEct }).collect();
     arrivals.extend(arrivals.clone().iter().map(|first| Arrival { at: 10_000_000_000, ..*first }));
     let verdicts = lockstep(&mut real(&PieSpec::default()), NS_PER_BYTE, &arrivals);
     assert!(verdicts.iter().all(|verdict| verdict.cause == Cause::None));

@@ -5,8 +5,9 @@ mod common;
 use common::*;
 use streamgauge_base::{Direction, Outcome, StageId};
 use streamgauge_path::spec::{
-    BlockSpec, BlockedProtocol, CorruptSpec, DelaySpec, Distribution, DuplicateSpec, JitterSpec, Limit,
-    LossModel, LossSpec, MtuSpec, PathSpec, RateSpec, ReorderSpec, StageKind, StageSpec,
+    BlockSpec, BlockedProtocol, CodelSpec, CorruptSpec, DelaySpec, Distribution, DualScheduler, Dualpi2Spec,
+    DuplicateSpec, FqCodelSpec, JitterSpec, L4sMarking, Limit, LossModel, LossSpec, MtuSpec, PathSpec,
+    PieSpec, QueueSpec, RateSpec, ReorderSpec, StageKind, StageSpec,
 };
 use streamgauge_path::{Path, Problem, SpecError, at_rest};
 
@@ -217,4 +218,83 @@ fn the_preflight_form_loses_nothing_and_never_changes() {
     let resting = [bottleneck(steps(&[(0, 0), (9, 300), (10, 500)]), Limit::Packets(50))];
     let StageKind::Bottleneck(frozen) = &at_rest(&resting)[0].kind else { panic!("a bottleneck") };
     assert_eq!(frozen.rate, RateSpec::Constant(bps(300)), "at rest there is nothing to measure");
+}
+
+#[test]
+fn a_queue_manager_by_its_name_alone_has_the_values_of_its_rfc() {
+    let of = |json: &str| serde_json::from_str::<QueueSpec>(json).unwrap();
+    assert_eq!(of(r#"{"codel": {}}"#), QueueSpec::Codel(CodelSpec::default()));
+    assert_eq!(of(r#"{"fq_codel": {}}"#), QueueSpec::FqCodel(FqCodelSpec::default()));
+    assert_eq!(of(r#"{"pie": {}}"#), QueueSpec::Pie(PieSpec::default()));
+    let QueueSpec::Dualpi2(dual) = of(r#"{"dualpi2": {"l4s": {"step": 1000000}}}"#) else {
+        panic!("DualPI2")
+    };
+    assert_eq!(dual, Dualpi2Spec { l4s: L4sMarking::Step(ms(1)), ..Dualpi2Spec::default() });
+    assert!(
+        serde_json::from_str::<QueueSpec>(r#"{"codel": {"taget": 1}}"#)
+            .unwrap_err()
+            .to_string()
+            .contains("taget")
+    );
+    for queue in
+        [QueueSpec::Codel(CodelSpec::default()), QueueSpec::Pie(PieSpec::default()), QueueSpec::Dualpi2(dual)]
+    {
+        assert_eq!(of(&serde_json::to_string(&queue).unwrap()), queue);
+    }
+}
+
+#[test]
+fn settings_of_queue_managers_that_contradict_each_other_are_refused() {
+    let codel = |spec: CodelSpec| QueueSpec::Codel(spec);
+    let none = Limit::Packets(0);
+    let cases = [
+        (
+            codel(CodelSpec { target: ms(100), ..CodelSpec::default() }),
+            "target is 100 ms; it must be shorter",
+        ),
+        (codel(CodelSpec { target: ms(0), ..CodelSpec::default() }), "target is 0 ms; it must be longer"),
+        (codel(CodelSpec { limit: none, ..CodelSpec::default() }), "limit is 0 packets"),
+        (QueueSpec::FqCodel(FqCodelSpec { limit: none, ..FqCodelSpec::default() }), "limit is 0 packets"),
+        (
+            QueueSpec::FqCodel(FqCodelSpec { flows: 0, ..FqCodelSpec::default() }),
+            "flows is 0; it must be between 1",
+        ),
+        (QueueSpec::FqCodel(FqCodelSpec { quantum: 255, ..FqCodelSpec::default() }), "quantum is 255 bytes"),
+        (QueueSpec::FqCodel(FqCodelSpec { interval: ms(5), ..FqCodelSpec::default() }), "target is 5 ms"),
+        (QueueSpec::Pie(PieSpec { update: ms(0), ..PieSpec::default() }), "update is 0 ms"),
+        (QueueSpec::Pie(PieSpec { alpha: f64::NAN, ..PieSpec::default() }), "alpha is NaN"),
+        (QueueSpec::Pie(PieSpec { mark_below: 1.5, ..PieSpec::default() }), "mark_below is 1.5"),
+        (QueueSpec::Pie(PieSpec { limit: Limit::Time(ms(15)), ..PieSpec::default() }), "target is 15 ms"),
+        (QueueSpec::Dualpi2(Dualpi2Spec { update: ms(0), ..Dualpi2Spec::default() }), "update is 0 ms"),
+        (QueueSpec::Dualpi2(Dualpi2Spec { coupling: 0.0, ..Dualpi2Spec::default() }), "coupling is 0"),
+        (QueueSpec::Dualpi2(Dualpi2Spec { limit: Limit::Bytes(33), ..Dualpi2Spec::default() }), "33 bytes"),
+        (
+            QueueSpec::Dualpi2(Dualpi2Spec {
+                scheduler: DualScheduler::Weighted { classic_percent: 0 },
+                ..Dualpi2Spec::default()
+            }),
+            "classic_percent is 0; it must be between 1 and 99",
+        ),
+    ];
+    for (queue, words) in cases {
+        let message = refusal(&[aqm::managed(queue, 1_000_000)]).to_string();
+        assert!(message.starts_with("path.down.bottleneck: ") && message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn the_preflight_measures_any_queue_as_drop_tail_of_its_limit() {
+    let limit = Limit::Packets(77);
+    let managed = [
+        QueueSpec::Codel(CodelSpec { limit, ..CodelSpec::default() }),
+        QueueSpec::FqCodel(FqCodelSpec { limit, ..FqCodelSpec::default() }),
+        QueueSpec::Pie(PieSpec { limit, ..PieSpec::default() }),
+        QueueSpec::Dualpi2(Dualpi2Spec::default()).with_limit(limit),
+    ];
+    for queue in managed {
+        let StageKind::Bottleneck(resting) = &at_rest(&[aqm::managed(queue, 1_000_000)])[0].kind else {
+            panic!("a bottleneck")
+        };
+        assert_eq!(resting.queue, QueueSpec::Droptail(limit));
+    }
 }
