@@ -19,8 +19,11 @@ fn loss() -> StageSpec {
 }
 
 fn bottleneck() -> StageSpec {
+    bottleneck_with(QueueSpec::Droptail(Limit::Bytes(100_000)))
+}
+
+fn bottleneck_with(queue: QueueSpec) -> StageSpec {
     let rate = RateSpec::Constant(BitRate::from_bps(10_000_000));
-    let queue = QueueSpec::Droptail(Limit::Bytes(100_000));
     let kind = StageKind::Bottleneck(BottleneckSpec {
         rate,
         shaper: ShaperSpec::Serial,
@@ -100,9 +103,22 @@ fn load(path: &mut Path, start: Instant, sink: &mut impl FateSink) -> u64 {
                 departed += 1;
             }
         }
-        path.enqueue(now, Item::new(PacketId(index), FlowId(0), 1500), sink);
+        let hash = (index % 16) as u32; // flow queues have something to do
+        path.enqueue(now, Item { hash, ..Item::new(PacketId(index), FlowId(0), 1500) }, sink);
     }
     departed
+}
+
+/// A queue of each discipline; flows are hashed to 16 queues at most.
+fn disciplines() -> Vec<(&'static str, Vec<StageSpec>)> {
+    let queues = [
+        ("droptail", QueueSpec::Droptail(Limit::Packets(1000))),
+        ("codel", QueueSpec::Codel(CodelSpec::default())),
+        ("fq_codel", QueueSpec::FqCodel(FqCodelSpec::default())),
+        ("pie", QueueSpec::Pie(PieSpec::default())),
+        ("dualpi2", QueueSpec::Dualpi2(Dualpi2Spec::default())),
+    ];
+    queues.into_iter().map(|(name, queue)| (name, vec![bottleneck_with(queue)])).collect()
 }
 
 fn benches(criterion: &mut Criterion) {
@@ -114,6 +130,7 @@ fn benches(criterion: &mut Criterion) {
         ("loss+bottleneck+delay", vec![loss(), bottleneck(), delay()]),
     ];
     paths.extend(impairments());
+    paths.extend(disciplines());
     let mut group = criterion.benchmark_group("path");
     group.throughput(Throughput::Elements(PACKETS));
     for (name, stages) in paths {
