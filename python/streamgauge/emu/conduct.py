@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.emu import network as net
+from streamgauge.emu.agreement import stamps_file
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.job import Job
 from streamgauge.emu.link import Helper
@@ -144,9 +145,13 @@ class Conductor:
         ]
         for end in self._ends():
             file = Path("/run/streamgauge") / f"witness-{end}.json"
-            file.write_text(
-                json.dumps({"netns": end, "interface": net.END_INTERFACE, "flows": pairs}), encoding="utf-8"
-            )
+            words = {
+                "netns": end,
+                "interface": net.END_INTERFACE,
+                "flows": pairs,
+                "stamps": str(stamps_file(Path(self.job.directory), end)),
+            }
+            file.write_text(json.dumps(words), encoding="utf-8")
             log = Path(self.job.directory) / "logs" / f"witness-{end}.log"
             helpers[end] = Helper(
                 f"the witness at the {end}", [self.engine, "witness", "--config", str(file)], log
@@ -158,8 +163,9 @@ class Conductor:
     def _begin(self) -> None:
         """Fixes t = 0 and tells everybody who waits for it."""
         # The two clocks are read as close together as can be: half their distance is the error.
-        first, real, second = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        self.t0_ns = second + LEAD_NS
+        readings = [(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()) for _ in range(10)]
+        first, real, second = min(readings, key=lambda reading: reading[2] - reading[0])
+        self.t0_ns = readings[-1][2] + LEAD_NS
         self.t0_realtime_ns = real + (self.t0_ns - (first + second) // 2)
         self.link.send(cmd="start", t0_monotonic_ns=self.t0_ns)
         for one in self.running:

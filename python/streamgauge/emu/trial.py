@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamgauge
 from streamgauge import errors as public_errors
+from streamgauge.emu.agreement import agreement
 from streamgauge.emu.doctor import available_congestion_controls
 from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.errors import TrialBrokenError
@@ -83,6 +84,9 @@ def run_trial(
     measured["link_changes"] = sum(1 for event in events if event["flow"] is None and event["t_ns"] > 0)
     measured["media_delivered"] = media_delivered(directory, plan)
     measured["first_packets_s"] = first_packets(directory, plan)
+    measured["agreement"] = agreement(directory, plan, measured["t0_realtime_ns"])
+    for file in directory.glob("witness-*.stamps"):
+        file.unlink()
     link = measured["link"]
     return {
         "validity": verdict(plan, measured),

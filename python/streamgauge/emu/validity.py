@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamgauge.emu import expectation
+from streamgauge.emu.agreement import FEWEST
 
 SMALLEST_LATENESS_S, LATENESS_OF_RTT = 0.0005, 0.05
 LATE_OVER_SERVICE = 0.001
@@ -23,6 +24,12 @@ PLAYER_BYTES, PLAYER_BYTES_SLACK = 0.01, 65_536
 """What may lie in socket buffers, or be on its way through them, when the trial ends."""
 CBR_SENT, CBR_SLACK_PACKETS = 0.02, 2
 ACTION_S = 0.2
+RECORD_RATE, RECORD_DELAY_S = 0.001, 1e-5
+"""The record holds logical times, so only rounding to ns may show."""
+STAMP_OFF_S = 0.0005
+"""As the pre-flight's bound on a delay."""
+ARRIVAL_S = 0.0001
+"""From the emulator's send to the stamp at the end: tens of us."""
 
 
 @dataclass
@@ -59,6 +66,7 @@ def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, A
     _clocks(found, link)
     _preflight(found, measured["preflight"])
     _witnesses(found, plan, measured)
+    _agreement(found, plan, measured["agreement"])
     _processes(found, plan, measured)
     _starts(found, plan, measured)
     _conditions(found, plan, measured)
@@ -137,7 +145,7 @@ def _own_losses(found: Verdict, link: Mapping[str, Any]) -> None:
 
 def _lateness(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, Any]) -> None:
     late = link["lateness_ns"]
-    bound = max(SMALLEST_LATENESS_S, LATENESS_OF_RTT * expectation.base_rtt_s(plan))
+    bound = _lateness_bound(plan)
     for name in ("p50", "p999", "max"):
         found.measured[f"lateness_{name}_s"] = late[name] / 1e9
     found.at_most(
@@ -163,6 +171,10 @@ def _lateness(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, Any]) 
     found.at_most(
         "clamped_max_s", clamped["max_ns"] / 1e9, bound, "an arrival was read {value} s too late ({bound} s)"
     )
+
+
+def _lateness_bound(plan: Mapping[str, Any]) -> float:
+    return max(SMALLEST_LATENESS_S, LATENESS_OF_RTT * expectation.base_rtt_s(plan))
 
 
 def _clocks(found: Verdict, link: Mapping[str, Any]) -> None:
@@ -204,6 +216,48 @@ def _witnesses(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, A
         if count
     ]
     found.none_of("host_losses", faults)
+
+
+def _agreement(found: Verdict, plan: Mapping[str, Any], agreement: Mapping[str, Any]) -> None:
+    """The record against the plan's arithmetic, and against the stamps at the ends."""
+    faults = []
+    for stage, rate in agreement["rates"].items():
+        found.measured[f"record_rate_bps.{stage}"] = rate["measured_bps"]
+        found.bounds[f"record_rate_bps.{stage}"] = rate["asked_bps"]
+        if not abs(rate["measured_bps"] / rate["asked_bps"] - 1) <= RECORD_RATE:
+            faults.append(
+                f"{stage}: the record shows {rate['measured_bps'] / 1e3:.6g} kbit/s, not "
+                f"{rate['asked_bps'] / 1e3:.6g} kbit/s (bound {RECORD_RATE * 100:g} %)"
+            )
+    for stage, delay in agreement["delays"].items():
+        if not delay["off_s"] <= RECORD_DELAY_S:
+            faults.append(f"{stage}: the record shows a delay {delay['off_s'] * 1e3:.6g} ms off the plan's")
+    for stage, limit in agreement["limits"].items():
+        if limit["over"]:
+            faults.append(f"{stage}: {limit['over']} packets entered a queue that was full by the plan")
+        if limit["refused_early"]:
+            faults.append(f"{stage}: {limit['refused_early']} packets were refused by a queue with room")
+    found.none_of("record", faults)
+    for name, what in (
+        ("arrivals", "packets reached the ends {value} s (median) after they left by the record"),
+        ("entries", "packets left the ends {value} s (median) after they entered by the record"),
+    ):
+        late = agreement[name]
+        if not late["packets"]:
+            continue
+        found.measured[f"{name}_p99_s"] = late["p99_s"]
+        key = f"{name}_p50_s"
+        found.measured[key], found.bounds[key] = late["p50_s"], [-STAMP_OFF_S, STAMP_OFF_S]
+        if not abs(late["p50_s"]) <= STAMP_OFF_S:
+            found.why.append(f"{what.format(value=_plain(late['p50_s']))} (bound {STAMP_OFF_S} s)")
+    if agreement["arrivals"]["packets"] >= FEWEST:
+        found.at_most(
+            "arrivals_p99_s",
+            agreement["arrivals"]["p99_s"],
+            _lateness_bound(plan) + ARRIVAL_S,
+            "99 % of the packets reached the ends by up to {value} s after they left by the record "
+            "(bound {bound} s)",
+        )
 
 
 def _processes(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
