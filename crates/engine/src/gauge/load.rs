@@ -1,7 +1,7 @@
 //! A described load, offered to one interface.
 
 use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use nix::libc;
 use serde::Deserialize;
@@ -112,15 +112,21 @@ pub struct Source {
 
 impl Source {
     /// On `interface` of the calling thread's network namespace.
-    pub fn open(interface: &str, from: Ipv4Addr, to: Ipv4Addr, load: Load) -> Result<Source> {
+    ///
+    /// `seen` by the interface's own taps, it takes the way of ordinary packets, and a little longer.
+    pub fn open(interface: &str, from: Ipv4Addr, to: Ipv4Addr, load: Load, seen: bool) -> Result<Source> {
         let socket = raw_socket(interface)?;
+        if seen {
+            let off: libc::c_int = 0;
+            sys::set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &off)
+                .map_err(|e| EngineError::io("let taps see what is sent", &e))?;
+        }
         let most = (load.burst as usize).clamp(1, MAX_BATCH);
         Ok(Source { socket, load, frames: vec![frame(from, to, load.frame_bytes); most] })
     }
 
     /// Offers the load from `start` (CLOCK_MONOTONIC, ns) on. Whoever is late catches up, a burst at a time.
     pub fn run(mut self, start: i64) -> Sent {
-        use std::os::fd::AsFd;
         // SAFETY: plain integers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
         let mut sent = Sent { at: Vec::with_capacity(self.load.packets as usize), cpu_s: 0.0 };

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -40,6 +41,10 @@ pub struct Config {
     /// How long to wait for packets after the last has been sent, s.
     #[serde(default = "half_a_second")]
     linger_s: f64,
+    /// Stamp packets by the kernel at the sender's interface too, on their way out; otherwise `sent` is the clock read
+    /// before the system call. It costs the sender CPU time.
+    #[serde(default)]
+    stamp_sent: bool,
     /// One line a packet.
     #[serde(default)]
     out: Option<PathBuf>,
@@ -97,20 +102,24 @@ pub fn run(config: Config) -> Result<()> {
     let (config, over) = (&config, &AtomicBool::new(false));
     let Config { sender, receiver, load, .. } = config;
     let (ready, is_ready) = std::sync::mpsc::channel();
-    let (sent, received) = std::thread::scope(|scope| {
-        let receiving = scope.spawn(move || -> Result<Received> {
-            receiver.enter()?;
-            let options = RingOptions::headers(RING_FRAMES, Outgoing::Ignore);
-            let ring = Ring::open(&receiver.interface, options)?;
+    let (sent, received, stamped) = std::thread::scope(|scope| {
+        let watch = move |end: &EndConfig, outgoing, ready: Sender<()>| -> Result<Received> {
+            end.enter()?;
+            let ring = Ring::open(&end.interface, RingOptions::headers(RING_FRAMES, outgoing))?;
             let _ = ready.send(());
             drop(ready);
-            Ok(receive(ring, load.packets, over))
-        });
+            Ok(receive(ring, outgoing, load.packets, over))
+        };
+        let own = config.stamp_sent.then(|| ready.clone());
+        let stamping = own.map(|own| scope.spawn(move || watch(sender, Outgoing::Capture, own)));
+        let receiving = scope.spawn(move || watch(receiver, Outgoing::Ignore, ready));
         let sending = scope.spawn(move || -> Result<Sent> {
-            let source =
-                sender.enter().and_then(|()| Source::open(&sender.interface, sender.ip, receiver.ip, *load));
-            // An error means that the receiver has none to tell: it says so itself.
-            let sent = match (source, is_ready.recv()) {
+            let source = sender.enter().and_then(|()| {
+                Source::open(&sender.interface, sender.ip, receiver.ip, *load, config.stamp_sent)
+            });
+            // An error means that a tap could not be opened: it says so itself.
+            let taps = (0..1 + usize::from(config.stamp_sent)).try_for_each(|_| is_ready.recv());
+            let sent = match (source, taps) {
                 (Ok(source), Ok(())) => {
                     Ok(source.run(config.start_monotonic_ns.unwrap_or_else(|| monotonic_ns() + 10_000_000)))
                 }
@@ -122,10 +131,17 @@ pub fn run(config: Config) -> Result<()> {
             over.store(true, Ordering::Release);
             sent
         });
-        (sending.join(), receiving.join())
+        (sending.join(), receiving.join(), stamping.map(|tap| tap.join()))
     });
     let received = received.map_err(|_| panicked())??;
-    let sent = sent.map_err(|_| panicked())??;
+    let mut sent = sent.map_err(|_| panicked())??;
+    let mut tap_drops = 0;
+    if let Some(stamped) = stamped {
+        let stamped = stamped.map_err(|_| panicked())??;
+        tap_drops = stamped.ring_drops;
+        // What the kernel refused has no stamp either way.
+        sent.at = stamped.at;
+    }
     if let Some(out) = &config.out {
         write(out, &sent, &received).map_err(|e| EngineError::io("write", &e).at(out))?;
     }
@@ -135,13 +151,13 @@ pub fn run(config: Config) -> Result<()> {
         "received": arrived.clone().count(), "again": received.again, "others": received.others,
         "first_sent_monotonic_ns": sent.at.iter().flatten().min(), "last_sent_monotonic_ns": sent.at.iter().flatten().max(),
         "first_received_monotonic_ns": arrived.clone().min(), "last_received_monotonic_ns": arrived.max(),
-        "ring_drops": received.ring_drops, "clock_steps": received.clock_steps,
+        "ring_drops": received.ring_drops, "sender_ring_drops": tap_drops, "clock_steps": received.clock_steps,
         "cpu_s": {"sender": sent.cpu_s, "receiver": received.cpu_s},
     }));
     Ok(())
 }
 
-fn receive(mut ring: Ring, packets: u32, over: &AtomicBool) -> Received {
+fn receive(mut ring: Ring, outgoing: Outgoing, packets: u32, over: &AtomicBool) -> Received {
     let mut clock = Clock::new();
     let mut at = vec![None; packets as usize];
     let (mut again, mut others) = (0, 0);
@@ -149,6 +165,10 @@ fn receive(mut ring: Ring, packets: u32, over: &AtomicBool) -> Received {
         let last = over.load(Ordering::Acquire);
         clock.watch();
         while let Some(frame) = ring.peek() {
+            if frame.outgoing != (outgoing == Outgoing::Capture) {
+                ring.release();
+                continue;
+            }
             match sequence(frame.bytes).and_then(|seq| at.get_mut(seq as usize)) {
                 Some(Some(_)) => again += 1,
                 Some(place) => *place = Some(clock.monotonic(frame.stamp_ns)),
