@@ -1,10 +1,10 @@
 """The record of a trial against its plan, and against the kernel's stamps at the two ends.
 
-The emulator writes the record, and the pre-flight is over when the trial begins: a rate or a delay that goes wrong
-later, or packets that leave at other times than recorded, show here alone. Three comparisons, none of which asks
-the emulator:
+The emulator writes the record, and the pre-flight is over when the trial begins: a rate or a delay that
+goes wrong later, or packets that leave at other times than recorded, show here alone. Three comparisons,
+none of which asks the emulator:
 
-- arithmetic: each stage's times and sizes in the record against what the plan's stage does to such arrivals;
+- arithmetic: each stage's times and sizes in the record against what the plan's stage makes of them;
 - arrivals: each packet's stamp at the receiving end's interface against its recorded departure;
 - entries: each packet's stamp at the sending end's interface against its recorded arrival.
 """
@@ -42,11 +42,11 @@ def agreement(directory: Path, plan: Mapping[str, Any], t0_realtime_ns: int) -> 
     """What the comparisons found.
 
     Returns:
-        ``{"rates": {stage: {"asked_bps", "measured_bps", "packets"}}, "delays": {stage: {"off_s", "packets"}},
-        "limits": {stage: {"over", "refused_early"}}, "arrivals": late, "entries": late}``. `off_s` is the largest
-        difference of any packet's delay from the plan's; `over` counts packets taken in by a queue that was full,
-        `refused_early` those refused by one that was not; each `late` is ``{"p01_s", "p50_s", "p99_s",
-        "packets", "unmatched"}``, all flows and both directions together.
+        ``{"rates": {stage: {"asked_bps", "measured_bps", "packets"}}, "delays": {stage: {"off_s",
+        "packets"}}, "limits": {stage: {"over", "refused_early"}}, "arrivals": late, "entries": late}``.
+        `off_s` is the largest difference of any packet's delay from the plan's; `over` counts packets taken
+        in by a queue that was full, `refused_early` those refused by one that was not; each `late` is
+        ``{"p01_s", "p50_s", "p99_s", "packets", "unmatched"}``, all flows and both directions together.
     """
     rows = pl.read_parquet(directory / "packets.parquet", columns=list(COLUMNS))
     found: dict[str, Any] = {"rates": {}, "delays": {}, "limits": {}}
@@ -101,8 +101,8 @@ def rate_steps(rate: Mapping[str, Any], until_ns: int) -> list[tuple[int, int]]:
 
 
 def _rate(spec: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, Any] | None:
-    """A serial link sends a packet from when it arrives, or the one before is through, for as long as its bits
-    take. Packets that a change of the rate falls into are left out."""
+    """A serial link sends a packet from when it arrives, or the one before is through, for as long as its
+    bits take. Packets that a change of the rate falls into are left out."""
     sent = rows.filter(pl.col("fate") == DELIVERED).sort("t_out").with_columns(bytes=counted(spec))
     if sent.height < FEWEST:
         return None
@@ -167,7 +167,8 @@ def _ends(
     *,
     arrivals: bool,
 ) -> dict[str, Any]:
-    """Stamps at the ends less the record's times, packet by packet: the n-th of a flow here is the n-th there."""
+    """Stamps at the ends less the record's times, packet by packet: the n-th of a flow here is the n-th
+    there."""
     late: list[np.ndarray[Any, Any]] = []
     unmatched = 0
     for code, flow in enumerate(plan["flows"]):

@@ -111,7 +111,7 @@ def build(flows: Sequence[FlowSetup], *, engine: str) -> Network:
             ]
         )
         for namespace, interface in ((end, END_INTERFACE), (ROUTER, end)):
-            _offloads_off(namespace, interface, engine)
+            offloads_off(namespace, interface, engine)
             run(["ip", "-n", namespace, "link", "set", "dev", interface, "mtu", "1500", "up"])
         run(["ip", "-n", end, "link", "set", "dev", "lo", "up"])
         network.mac[end] = _link(end)["address"]
@@ -184,7 +184,8 @@ def _path(name: str) -> str:
     return name.replace(".", "/")
 
 
-def _offloads_off(namespace: str, interface: str, engine: str) -> None:
+def offloads_off(namespace: str, interface: str, engine: str) -> None:
+    """Frames on this interface are what they look like."""
     # With them on, loss and queue limits would act on super-packets of 64 kB.
     features = [part for name in ("tso", "gso", "gro", "tx", "rx", "sg") for part in (name, "off")]
     run([*inside(namespace, engine), "ethtool", "-K", interface, *features])

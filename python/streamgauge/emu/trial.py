@@ -6,25 +6,23 @@ import json
 import os
 import platform
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamgauge
-from streamgauge import errors as public_errors
 from streamgauge.emu.agreement import agreement
+from streamgauge.emu.certificate import for_trial
 from streamgauge.emu.doctor import available_congestion_controls
 from streamgauge.emu.engine import engine, search_path
-from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.job import Job, flow_setups, to_job
 from streamgauge.emu.lock import machine_lock
 from streamgauge.emu.options import EmuOptions
+from streamgauge.emu.sandbox import run_worker
 from streamgauge.emu.taps import first_packets, media_delivered
 from streamgauge.emu.validity import verdict
-from streamgauge.errors import CannotRunError, StreamGaugeError
+from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapters import check_actions, check_programs
 
 if TYPE_CHECKING:
@@ -112,75 +110,17 @@ def _check_control(flow: str, control: str | None) -> None:
 
 
 def _in_sandbox(job: Job, options: EmuOptions, lock: int) -> dict[str, Any]:
-    """Starts the sandbox with the worker in it and waits for its last word."""
-    lifeline, ours = os.pipe()
-    command = [job.engine, "sandbox", "--way", job.way, "--parent", str(os.getpid())]
-    command += ["--lifeline", str(lifeline), "--", sys.executable, "-m", "streamgauge.emu.worker"]
-    environment = {**os.environ, "PATH": search_path(), "PYTHONPATH": _python_path()}
-    try:
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            # The lock goes along, so that it is held until the sandbox's last process is gone.
-            pass_fds=(lifeline, lock),
-            # Ctrl-C is for the launcher alone: it ends the sandbox by closing the lifeline.
-            start_new_session=True,
-            env=environment,
-        ) as sandbox:
-            os.close(lifeline)
-            try:
-                return _listen(sandbox, job, options)
-            finally:
-                # Whatever the reason, nothing inside outlives this line.
-                os.close(ours)
-                ours = -1
-                sandbox.wait()
-    finally:
-        if ours >= 0:
-            os.close(ours)
+    """Runs the worker in a sandbox; what it measured."""
 
-
-def _listen(sandbox: subprocess.Popen[str], job: Job, options: EmuOptions) -> dict[str, Any]:
-    assert sandbox.stdin is not None and sandbox.stdout is not None and sandbox.stderr is not None
-    try:
-        sandbox.stdin.write(job.to_json() + "\n")
-        sandbox.stdin.flush()
-    except BrokenPipeError:
-        pass  # it says why on stderr
-    for line in sandbox.stdout:
-        words = json.loads(line)
-        if "done" in words:
-            done: dict[str, Any] = words["done"]
-            return done
-        if "failed" in words:
-            raise _as_error(words["failed"])
+    def listen(words: Mapping[str, Any]) -> None:
         if "say" in words:
             options.say(words["say"])
         elif "at_s" in words:
             options.say(f"{words['at_s']:.0f} of {job.plan['duration'] / 1e9:.0f} s")
-    said = sandbox.stderr.read().strip()
-    code = sandbox.wait()
-    last = said.splitlines()[-1] if said else "it said nothing"
-    if code == CannotRunError.exit_status:
-        raise CannotRunError(f"{last}")
-    raise TrialBrokenError(f"the sandbox ended before the trial did (status {code}: {last}); run it again.")
 
-
-def _as_error(failed: Mapping[str, str]) -> StreamGaugeError:
-    kind = getattr(public_errors, failed["kind"], TrialBrokenError)
-    error = kind(failed["message"])
-    assert isinstance(error, StreamGaugeError)
-    return error
-
-
-def _python_path() -> str:
-    """Where the worker finds this very package."""
-    ours = str(Path(streamgauge.__file__).parent.parent)
-    before = os.environ.get("PYTHONPATH")
-    return f"{ours}{os.pathsep}{before}" if before else ours
+    return run_worker(
+        "streamgauge.emu.worker", job.to_json(), engine=job.engine, way=job.way, lock=lock, listen=listen
+    )
 
 
 def _events(
@@ -228,6 +168,7 @@ def _provenance(
         "wall_s": wall_s,
         "seed": seed,
         "sandbox": job.way,
+        "certificate": for_trial(Path(job.engine), job.way, started_at),
         "emulator": measured["link_class"],
         "network": measured["network"],
         "processes": measured["processes"],
