@@ -19,10 +19,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checks": {"metrics", "record", "scenario"},
     "emu": {"media", "record", "scenario", "systems"},
     "around": {"campaign", "emu", "metrics", "record", "scenario"},
+    "calibrate": {"emu", "record", "report"},
     "campaign": {"checks", "emu", "media", "metrics", "record", "scenario", "systems"},
     "report": {"campaign", "checks", "media", "metrics", "record", "scenario", "systems"},
     "cli": {
         "around",
+        "calibrate",
         "campaign",
         "checks",
         "emu",

@@ -384,6 +384,37 @@ def doctor(way: WayOption = None, as_json: JsonOption = False) -> int:
 
 
 @app.command(rich_help_panel="Look")
+def calibrate(
+    way: WayOption = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A third of the time, and wider intervals.")] = False,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Also write .png, .svg, .pdf, .html or .json; repeatable."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Measure the link emulator here and now, in about a minute, by kernel stamps at its two ends.
+
+    Rate, delay, jitter, queue limit, loss statistics and packet-rate ceiling against what was asked for. The
+    result is kept as this machine's certificate, which every emu trial and report then carries. Exit status 1
+    if a bound is not kept, 2 if one cannot be told.
+
+    [b]Examples[/b]
+
+      streamgauge calibrate
+
+      streamgauge calibrate --quick --json
+
+      streamgauge calibrate --out calibration.png --out calibration.json
+    """
+    from streamgauge.cli.calibrating import calibrate_command
+
+    return calibrate_command(way, quick, out or [], as_json)
+
+
+@app.command(rich_help_panel="Look")
 def schema() -> None:
     """Print the JSON Schema of scenario files.
 

@@ -20,7 +20,7 @@ from streamgauge.checks.evaluate import match_published
 from streamgauge.checks.result import Value
 from streamgauge.metrics import METRICS, Interval
 from streamgauge.metrics.dimension import number, pick_unit, say, say_with
-from streamgauge.report import figures, words
+from streamgauge.report import certificate, figures, words
 from streamgauge.report.answer import PLUS_MINUS, answer, by_question, own_basis, shared_basis, summary
 from streamgauge.report.chart import IN_THE_DARK, THEMES, Figure, save
 from streamgauge.report.drawing import path_drawing
@@ -115,6 +115,7 @@ def render(entries: Sequence[Entry]) -> str:
         modes=sorted({check.mode for entry in entries for check in entry.checks}, reverse=True),
         counts=_counts(entries),
         tables=tables(entries),
+        instrument=certificate.for_report(entries),
         provenance=_provenance(entries),
         trials=sum(len(group.trials) for entry in entries for group in entry.groups),
         invalid=sum(len(group.trials) - len(group.valid) for entry in entries for group in entry.groups),
@@ -175,6 +176,7 @@ def _section(entry: Entry) -> dict[str, Any]:
         "agreement": _agreement(entry),
         "checks": [_check(check, entry) for check in entry.checks],
         "figures": figures.for_entry(entry),
+        "instrument": certificate.for_groups(entry.groups),
         "validity": [verdicts(group) for group in entry.groups],
     }
 
@@ -311,7 +313,8 @@ def _provenance(entries: Sequence[Entry]) -> list[tuple[str, str]]:
 
     def add(prefix: str, data: Mapping[str, Any]) -> None:
         for key, value in data.items():
-            if key == "schema":
+            # The certificate has a place of its own.
+            if key in ("schema", "certificate"):
                 continue
             name = f"{prefix}{key}"
             if isinstance(value, Mapping):

@@ -1,0 +1,203 @@
+"""The launcher's side of a calibration: lock, sandbox, rows, document."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import streamgauge
+from streamgauge.calibrate.analyse import Array, quantiles
+from streamgauge.calibrate.check import overall
+from streamgauge.calibrate.passes import Pass, passes
+from streamgauge.calibrate.rows import Calibrated, Measured, rows
+from streamgauge.emu.certificate import SCHEMA, identity, keep
+from streamgauge.emu.doctor import why_not
+from streamgauge.emu.engine import engine
+from streamgauge.emu.lock import machine_lock
+from streamgauge.emu.options import EmuOptions
+from streamgauge.emu.sandbox import run_worker
+from streamgauge.errors import CannotRunError
+from streamgauge.record.provenance import collect
+
+STARTING_S = 0.25
+"""What starting the emulator and the gauge adds to each pass, for the progress bar."""
+BUSY = 0.5
+"""Load average per processor from which on the machine counts as busy."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a calibration is."""
+
+    what: str
+    done_s: float
+    total_s: float
+
+
+def calibrate(
+    *,
+    way: str | None = None,
+    quick: bool = False,
+    sabotage: tuple[str, ...] = (),
+    say: Callable[[str], None] = lambda _: None,
+    told: Callable[[Progress], None] = lambda _: None,
+    store: bool = True,
+) -> dict[str, Any]:
+    """Measures the emulator here and now, and keeps the result as the machine's certificate.
+
+    Args:
+        way: "root" or "user"; by who we are if None.
+        quick: a third of the time, and so wider intervals.
+        sabotage: faults for our own mutation tests; a sabotaged calibration is never kept.
+        say: takes a line about what is being waited for.
+        told: takes how far it is.
+        store: keep the result as the machine's certificate.
+
+    Returns:
+        The calibration as docs/calibrate.md describes it, schema `streamgauge.calibration/1`.
+
+    Raises:
+        CannotRunError: if this machine cannot; the message says why and the remedy.
+        TrialBrokenError: if a process of ours died meanwhile.
+    """
+    options = EmuOptions(way=way)
+    chosen = options.chosen_way
+    reason = why_not(chosen)
+    if reason is not None:
+        raise CannotRunError(f"this machine cannot run the emulator: {reason}")
+    executable = engine()
+    todo = passes(quick=quick)
+    total_s = sum(one.wall_s + STARTING_S for one in todo)
+    names = {one.name: one for one in todo}
+
+    def listen(words: Mapping[str, Any]) -> None:
+        if "say" in words:
+            say(words["say"])
+        elif "at" in words:
+            before = todo[: todo.index(names[words["at"]])]
+            told(Progress(words["at"], sum(one.wall_s + STARTING_S for one in before), total_s))
+
+    folder = Path(tempfile.mkdtemp(prefix="streamgauge-calibrate-"))
+    try:
+        job = {
+            "engine": str(executable),
+            "way": chosen,
+            "fifo_priority": options.fifo_priority,
+            "out": str(folder),
+            "seed": time.time_ns() % 2**32,
+            "sabotage": list(sabotage),
+            "passes": [asdict(one) for one in todo],
+        }
+        with machine_lock(say) as lock:
+            load_before, stolen_before = os.getloadavg(), stolen_s()
+            began, date = time.monotonic(), time.time()
+            done = run_worker(
+                "streamgauge.calibrate.worker",
+                json.dumps(job),
+                engine=str(executable),
+                way=chosen,
+                lock=lock,
+                listen=listen,
+            )
+            took_s, stolen = time.monotonic() - began, stolen_s() - stolen_before
+        results = done["passes"]
+        class_ = next(one["class"] for one in results.values() if "class" in one)
+        is_fifo = str(class_["class"]).startswith("SCHED_FIFO")
+        calibrated = rows(Measured(names, results, folder, is_fifo))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    checks = [row.to_json() for row in calibrated.rows]
+    found: dict[str, Any] = {
+        "schema": SCHEMA,
+        "id": uuid.uuid4().hex,
+        "verdict": overall(checks),
+        "checks": checks,
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(date)),
+        "unix_s": date,
+        **identity(executable, chosen),
+        "class": class_["class"],
+        "mlock": class_["mlock"],
+        "quick": quick,
+        "duration_s": took_s,
+        "stolen_s": stolen,
+        "load_average": [load_before[0], os.getloadavg()[0]],
+        "cpus": os.cpu_count(),
+        "system": platform.platform(),
+        "streamgauge": streamgauge.__version__,
+        **{key: value for key, value in collect().items() if key in ("cpu", "commit", "machine")},
+        "sabotage": list(sabotage),
+        "distributions": _distributions(calibrated),
+        "passes": {name: _kept(names[name], result) for name, result in results.items()},
+    }
+    found = {key: _plain(value) for key, value in found.items()}
+    if store and not sabotage:
+        try:
+            found["kept"] = str(keep(found, executable, chosen))
+        except OSError as error:
+            say(f"cannot keep the certificate: {error.filename}: {error.strerror}; set STREAMGAUGE_CACHE")
+    return found
+
+
+def busy() -> str | None:
+    """What to say of a machine that has other work; None if it is quiet."""
+    load, processors = os.getloadavg()[0], os.cpu_count() or 1
+    if load < BUSY * processors:
+        return None
+    return (
+        f"the machine is busy (load average {load:.1f} on {processors} processors): what follows is measured "
+        "under that load; run it again on a quiet machine to see what the instrument can do"
+    )
+
+
+def stolen_s() -> float:
+    """CPU time that a hypervisor has kept from this machine since boot, s."""
+    try:
+        fields = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()
+        return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+SHARES = (*(n / 200 for n in range(1, 200)), 0.999)
+
+
+def _distributions(calibrated: Calibrated) -> dict[str, Any]:
+    """Quantiles for the figure, us."""
+
+    def of(values_s: Array) -> dict[str, Any]:
+        return {"n": len(values_s), "shares": SHARES, "us": [1e6 * q for q in quantiles(values_s, SHARES)]}
+
+    return {"departure_error": of(calibrated.departure_errors_s), "unshaped": of(calibrated.unshaped_s)}
+
+
+def _kept(one: Pass, result: Mapping[str, Any]) -> dict[str, Any]:
+    if "failed" in result:
+        return {"failed": result["failed"]}
+    return {
+        "offered_packets_per_s": one.packets_per_s,
+        "frame_bytes": one.frame,
+        "gauge": result["gauge"],
+        "link": result.get("link"),
+        "cpu_s": result.get("cpu_s"),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Without what JSON cannot say."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

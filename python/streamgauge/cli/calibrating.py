@@ -1,0 +1,151 @@
+"""``calibrate``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+
+from streamgauge.calibrate import Progress as Told
+from streamgauge.calibrate import busy, calibrate
+from streamgauge.cli.progress import clock
+from streamgauge.errors import CannotRunError
+from streamgauge.report.certificate import row_cells
+
+__all__ = ["calibrate_command"]
+
+_STYLE = {"pass": "green", "fail": "red", "inconclusive": "yellow", "skipped": "dim"}
+_WIDTH = 110
+"""Of the table where it does not go to a terminal."""
+_WRITABLE = (".json", ".png", ".svg", ".pdf", ".html")
+
+
+def calibrate_command(way: str | None, quick: bool, out: list[Path], as_json: bool) -> int:
+    """Measures, shows, writes. Exit status 1 if a row fails, 2 if one is inconclusive, else 0."""
+    for file in out:
+        # Said before a minute is spent.
+        if file.suffix not in _WRITABLE:
+            raise CannotRunError(f"{file}: name it {', '.join(_WRITABLE[:-1])} or {_WRITABLE[-1]}.")
+        if not file.absolute().parent.is_dir():
+            raise CannotRunError(f"{file}: there is no folder {file.absolute().parent}.")
+    noise = busy()
+    if noise:
+        print(f"streamgauge: {noise}", file=sys.stderr, flush=True)
+    with _Bar() as bar:
+        found = calibrate(way=way, quick=quick, say=bar.say, told=bar.update)
+    if out:
+        from streamgauge.calibrate.draw import write
+
+        for file in out:
+            write(found, file)
+    if as_json:
+        json.dump(found, sys.stdout, indent=2, ensure_ascii=False)
+        print()
+    else:
+        _show(found, out)
+    verdicts = {row["verdict"] for row in found["checks"]}
+    return 1 if "fail" in verdicts else 2 if "inconclusive" in verdicts else 0
+
+
+def _show(found: Mapping[str, Any], out: list[Path]) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("check", no_wrap=True)
+    for column in ("asked", "measured", "error", "bound"):
+        table.add_column(column, justify="right", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    for row in found["checks"]:
+        cells = row_cells(row)
+        style = _STYLE[cells["verdict"]]
+        verdict = f"[{style}]{cells['mark']} {cells['verdict']}[/{style}]"
+        numbers = (escape(cells[key]) for key in ("asked", "measured", "error", "bound"))
+        table.add_row(escape(f"{cells['id']}"), *numbers, verdict)
+    console.print(table)
+    for row in found["checks"]:
+        if row["verdict"] in ("fail", "inconclusive"):
+            _line(console, f"[{_STYLE[row['verdict']]}]{row['id']}[/]: {escape(_why(row))}")
+        elif row["verdict"] == "skipped":
+            _line(console, f"[dim]{row['id']} was not measured: {escape(str(row['skipped']))}[/dim]")
+    load = found["load_average"]
+    stolen = f", {found['stolen_s']:.2f} s stolen by the hypervisor" if found["stolen_s"] else ""
+    _line(
+        console,
+        f"{found['host']}, Linux {found['kernel']}, way {found['way']}, {found['class']}, load average "
+        f"{load[0]:.1f} before and {load[1]:.1f} after{stolen}; {found['duration_s']:.0f} s",
+    )
+    if "kept" in found:
+        _line(console, f"kept as this machine's certificate: {escape(found['kept'])}")
+    for file in out:
+        _line(console, f"written: {escape(str(file))}")
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    cells = row_cells(row)
+    if row["verdict"] == "inconclusive":
+        return f"{row['what']}: the stamps tell the error only to {row['resolution']:.2g} {row['error_unit']}"
+    if row["error"] is None:
+        return f"{row['what']}: nothing that could be measured came through"
+    return (
+        f"{row['what']}: {cells['measured']} for {cells['asked']}, error {cells['error']}, bound "
+        f"{cells['bound']}"
+    )
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)
+
+
+class _Bar:
+    """A bar on a terminal, a line at the start elsewhere."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._bar = Progress(
+                BarColumn(),
+                TextColumn("{task.fields[left]}"),
+                TextColumn("{task.description}"),
+                console=self._console,
+                transient=True,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task("", total=None, left="")
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def say(self, words: str) -> None:
+        """What is being waited for."""
+        if self._bar is None or self._task is None:
+            print(f"streamgauge: {words}", file=sys.stderr, flush=True)
+        else:
+            self._bar.update(self._task, description=escape(words))
+
+    def update(self, told: Told) -> None:
+        """How far it is."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(
+                self._task,
+                total=told.total_s,
+                completed=told.done_s,
+                left=clock(told.total_s - told.done_s),
+                description=told.what,
+            )
+        elif told.done_s == 0:
+            print(f"streamgauge: measuring, about {told.total_s:.0f} s", file=sys.stderr, flush=True)
