@@ -17,9 +17,7 @@ PLAN: dict[str, Any] = {
         "down": [
             {
                 "name": "bottleneck",
-                "kind": {
-                    "bottleneck": {"rate": {"constant": RATE}, "queue": {"droptail": {"bytes": LIMIT}}}
-                },
+                "kind": {"bottleneck": {"rate": {"constant": RATE}, "queue": {"droptail": {"bytes": LIMIT}}}},
             },
             {"name": "delay", "kind": {"delay": {"delay": DELAY}}},
         ],

@@ -124,9 +124,7 @@ def sound() -> Trial:
         "first_packets_s": {"video": 0.3, "cross": 2.02},
         "link_changes": 1,
         "agreement": {
-            "rates": {
-                "down.bottleneck": {"asked_bps": 750_000.0, "measured_bps": 750_000.1, "packets": 550}
-            },
+            "rates": {"down.bottleneck": {"asked_bps": 750_000.0, "measured_bps": 750_000.1, "packets": 550}},
             "delays": {"down.delay": {"off_s": 0.0, "packets": 556}},
             "limits": {"down.bottleneck": {"over": 0, "refused_early": 0}},
             "arrivals": {"p01_s": 2e-6, "p50_s": 9e-6, "p99_s": 1e-4, "packets": 596, "unmatched": 0},
