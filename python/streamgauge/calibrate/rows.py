@@ -177,7 +177,7 @@ _NORMAL_QUANTILES = (-1.6448536, -0.6744898, 0.0, 0.6744898, 1.6448536)
 
 def _uniform(share: float) -> tuple[float, float]:
     """(quantile, density there) of uniform jitter, s and 1/s."""
-    return share * passes.JITTER_SPREAD_S, 1 / passes.JITTER_SPREAD_S
+    return (2 * share - 1) * passes.JITTER_SPREAD_S, 0.5 / passes.JITTER_SPREAD_S
 
 
 def _normal(share: float) -> tuple[float, float]:
@@ -192,7 +192,7 @@ def _jitter(
 ) -> Iterator[Row]:
     asked = [(passes.JITTER_DELAY_S + distribution(share)[0]) for share in JITTER_SHARES]
     what = {
-        "uniform": f"jitter, uniform over {passes.JITTER_SPREAD_S * MS:g} ms",
+        "uniform": f"jitter, uniform between ± {passes.JITTER_SPREAD_S * MS:g} ms",
         "normal": f"jitter, normal with a deviation of {passes.JITTER_DEVIATION_S * MS:g} ms",
     }[name]
     row = Row(
