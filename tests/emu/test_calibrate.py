@@ -1,0 +1,136 @@
+"""``streamgauge calibrate`` from the outside: what it prints, keeps and leaves; a sabotaged emulator shows.
+
+Nothing here asserts a time: what a busy machine measures is its own affair.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from driving import Person, Watched, end
+from scenarios import PING, scenario
+from streamgauge.calibrate import calibrate
+
+KEYS = {
+    *("schema", "checks", "verdict", "date", "host", "kernel", "boot_id", "way", "engine", "class"),
+    *("stolen_s", "load_average", "streamgauge", "quick", "duration_s"),
+}
+ROW = {
+    "id",
+    "what",
+    "unit",
+    "asked",
+    "measured",
+    "error",
+    "error_unit",
+    "bound",
+    "verdict",
+    "n",
+    "resolution",
+}
+
+
+def test_a_calibration_is_printed_kept_and_carried_by_trials(person: Person) -> None:
+    # The cache that tests share is not everybody's to write in.
+    person.environment["STREAMGAUGE_CACHE"] = str(person.home / "own-cache")
+    figure = person.home / "calibration.svg"
+    done = person.run("calibrate", "--quick", "--json", "--way", person.way, "--out", str(figure))
+    assert done.returncode in (0, 1, 2), done.stderr
+    found = json.loads(done.stdout)
+    assert set(found) >= KEYS
+    assert (found["schema"], found["way"], found["quick"]) == ("streamgauge.calibration/1", person.way, True)
+    rows = {row["id"]: row for row in found["checks"]}
+    print(
+        *(f"{name}: {row['measured']} for {row['asked']}, {row['verdict']}" for name, row in rows.items()),
+        sep="\n",
+    )
+    assert len(rows) >= 10
+    for row in rows.values():
+        assert set(row) >= ROW
+        assert row["verdict"] in ("pass", "fail", "inconclusive", "skipped")
+    failed = any(row["verdict"] == "fail" for row in rows.values())
+    assert (done.returncode == 1) == failed
+    assert found["verdict"] == ("fail" if failed else "pass")
+    # Physics, whatever the machine does: order is kept, a queue never holds more than its limit, and nothing
+    # comes out earlier than it can.
+    assert rows["order"]["measured"] == 0
+    assert rows["limit-packets"]["measured"] <= 50 + 1
+    assert rows["limit-bytes"]["measured"] <= 20_000 + 600
+    assert rows["delay-20ms-p50"]["error"] > -0.05
+    assert "departure error" in figure.read_text()
+
+    again = person.scenario(scenario(PING, until="1 s"))
+    ran = person.run(
+        "run", again, "--mode", "emu", "--seed", "1", "--out", str(person.out), "--way", person.way
+    )
+    assert ran.returncode in (0, 2), ran.stderr
+    (provenance,) = person.out.rglob("provenance.json")
+    carried = json.loads(provenance.read_text())["certificate"]
+    assert carried["calibrated"] and carried["id"] == found["id"] and carried["age_s"] > 0
+    assert len(carried["checks"]) == len(rows)
+    report = person.run("report", str(person.out))
+    assert report.returncode == 0, report.stderr
+    page = (person.out / "report.html").read_text()
+    assert '<section id="instrument">' in page and "departure-p99" in page
+
+
+def test_without_a_calibration_the_report_says_so(person: Person) -> None:
+    person.environment["STREAMGAUGE_CACHE"] = str(person.home / "empty-cache")
+    file = person.scenario(scenario(PING, until="1 s"))
+    ran = person.run(
+        "run", file, "--mode", "emu", "--seed", "1", "--out", str(person.out), "--way", person.way
+    )
+    assert ran.returncode in (0, 2), ran.stderr
+    assert person.run("report", str(person.out)).returncode == 0
+    assert "not calibrated: run `streamgauge calibrate`" in (person.out / "report.html").read_text()
+
+
+def test_interrupting_leaves_nothing(person: Person) -> None:
+    person.environment["STREAMGAUGE_CACHE"] = str(person.home / "own-cache")
+    popen = person.popen("calibrate", "--quick", "--way", person.way)
+    watched = Watched(popen)
+    try:
+        watched.find("emulator")
+        popen.send_signal(signal.SIGINT)
+        assert popen.wait(timeout=20) == 130
+        watched.assert_gone()
+    finally:
+        end(popen)
+    assert not list((person.home / "own-cache").rglob("*"))
+
+
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(person: Person) -> None:
+    began = time.monotonic()
+    done = person.run("calibrate", "--out", str(person.home / "no/such/figure.png"))
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "there is no folder" in done.stderr
+    wrong = person.run("calibrate", "--out", "figure.gif")
+    assert wrong.returncode == 4 and ".png" in wrong.stderr
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="needs somebody who is not root")
+def test_root_s_way_needs_root(person: Person) -> None:
+    assert person.run("calibrate", "--way", "root").returncode == 4
+
+
+MUTANTS = {
+    "half_rate": ("rate-1M", "rate-10M"),
+    "wrong_rate": ("rate-1M", "rate-10M"),
+    "wrong_delay": ("delay-20ms-p50", "delay-1ms-p50"),
+    "ignore_limit": ("limit-packets", "limit-bytes"),
+    "unsaid_delay": ("departure-p50", "delay-1ms-p50"),
+}
+
+
+@pytest.mark.parametrize("fault", MUTANTS)
+def test_a_sabotaged_emulator_turns_the_right_rows_red(fault: str, tmp_path: Path) -> None:
+    found = calibrate(quick=True, sabotage=(fault,))
+    verdicts = {row["id"]: row["verdict"] for row in found["checks"]}
+    assert {verdicts[row] for row in MUTANTS[fault]} == {"fail"}, verdicts
+    assert "kept" not in found
