@@ -98,7 +98,7 @@ def test_unknown_versions(spoilt: Path) -> None:
     fails(spoilt, "trial.json", "read it with the StreamGauge that wrote it")
     (spoilt / "trial.json").write_text(json.dumps(trial))
     path = spoilt / "packets.parquet"
-    path.write_bytes(path.read_bytes().replace(b"streamgauge.packets/1", b"streamgauge.packets/7"))
+    path.write_bytes(path.read_bytes().replace(b"streamgauge.packets/2", b"streamgauge.packets/7"))
     fails(spoilt, "packets.parquet", "streamgauge.packets/7")
 
 

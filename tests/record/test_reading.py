@@ -47,7 +47,7 @@ def test_packets_have_their_columns_and_names(whole: Path) -> None:
 def test_trial_json(whole: Path) -> None:
     record = Record.open(whole)
     trial = record.trial
-    assert trial["schema"] == "streamgauge.trial/1"
+    assert trial["schema"] == "streamgauge.trial/2"
     assert trial["scenario"] == SCENARIO
     assert trial["plan"] == PLAN
     assert trial["duration_s"] == 3.0

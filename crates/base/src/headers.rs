@@ -1,5 +1,8 @@
 //! A packet's headers as far as measurement needs them, whether read from bytes or made by a simulated host.
 
+use crate::IPV4_HEADER_BYTES;
+use crate::item::Item;
+
 /// TCP flag bits (RFC 9293 section 3.1) as in the header's low byte.
 pub type TcpFlags = u8;
 
@@ -31,6 +34,8 @@ pub enum Transport {
 pub struct Headers<'a> {
     /// The transport header.
     pub transport: Transport,
+    /// Its bytes; 0 if it is not in this packet.
+    pub header_bytes: u8,
     /// Bytes above the transport header.
     pub payload_bytes: u32,
     /// As many of the payload's first bytes as are known; empty for filler.
@@ -78,8 +83,23 @@ pub struct PacketInfo {
     pub kind: PacketKind,
     /// Bits of [`packet_flags`].
     pub flags: u8,
+    /// Bytes of the transport header; 0 where it is not in this packet, as in a datagram's later fragments.
+    pub header_bytes: u8,
     /// Bytes above the transport header.
     pub payload_bytes: u32,
     /// RTP or TCP sequence number; `None` if hidden or absent.
     pub seq: Option<u32>,
+}
+
+impl PacketInfo {
+    /// Bytes above the transport header in `item`, which may be a fragment of the packet that this is about: the
+    /// first one has the header.
+    #[inline]
+    pub fn payload_bytes_in(&self, item: &Item) -> u32 {
+        if item.fragment.is_whole() {
+            return self.payload_bytes;
+        }
+        let header = if item.fragment.offset() == 0 { u32::from(self.header_bytes) } else { 0 };
+        item.ip_bytes.saturating_sub(IPV4_HEADER_BYTES + header)
+    }
 }

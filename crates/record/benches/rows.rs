@@ -45,6 +45,7 @@ fn rows(flows: u16) -> Vec<Row> {
         let item = Item { hash: 7, ..Item::new(PacketId(id), flow, 1500) };
         let headers = Headers {
             transport: Transport::Tcp { seq: *seq, ack: 1, flags: 16 },
+            header_bytes: 32,
             payload_bytes: 1448,
             payload_head: &[],
         };

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use streamgauge_base::{Cause, Direction, Fate, FlowId, Outcome, StageId};
+use streamgauge_base::{Cause, Direction, Fate, FlowId, Item, Outcome, StageId};
 
 use crate::legend::{CAUSES, DIRECTIONS, Legend, OTHER, cause_name, direction_name};
 
@@ -42,11 +42,22 @@ struct Cell {
     delivered: Count,
     held: Count,
     dropped: [Count; CAUSES.len()],
+    /// Copies and fragments that the stage made, and the bytes by which it made the traffic grow.
+    made: Count,
 }
 
 impl Cell {
-    fn entered(&self) -> Count {
+    /// All that has a fate here: what entered and what was made.
+    fn settled(&self) -> Count {
         self.dropped.iter().fold(self.delivered + self.held, |sum, &c| sum + c)
+    }
+
+    fn entered(&self) -> Count {
+        let (settled, made) = (self.settled(), self.made);
+        Count {
+            packets: settled.packets.saturating_sub(made.packets),
+            bytes: settled.bytes.saturating_sub(made.bytes),
+        }
     }
 }
 
@@ -80,11 +91,7 @@ impl Balance {
     /// Counts one fate; false if the legend has no such stage or flow.
     #[inline]
     pub(crate) fn count(&mut self, fate: &Fate) -> bool {
-        let flows = self.legend.flows.len();
-        let Some(row) = row_of(fate.item.flow, flows) else { return false };
-        let Some(cell) = self.cells.get_mut(usize::from(fate.stage.0) * (flows + 1) + row) else {
-            return false;
-        };
+        let Some(cell) = self.look_mut(fate.stage, fate.item.flow) else { return false };
         let count = match fate.outcome {
             Outcome::Delivered => &mut cell.delivered,
             Outcome::Dropped => &mut cell.dropped[fate.cause as usize],
@@ -92,6 +99,13 @@ impl Balance {
         };
         count.add(fate.item.bytes);
         true
+    }
+
+    /// Counts a copy or fragment that `stage` made of `from`.
+    pub(crate) fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
+        if let Some(cell) = self.look_mut(stage, made.flow) {
+            cell.made.add(from.bytes_added_by(made));
+        }
     }
 
     fn cell(&self, stage: StageId, row: usize) -> &Cell {
@@ -118,6 +132,17 @@ impl Balance {
         self.look(stage, flow).map_or(Count::default(), |c| c.held)
     }
 
+    /// Copies and fragments that `stage` made, with the bytes that they added.
+    pub fn made_in(&self, stage: StageId, flow: FlowId) -> Count {
+        self.look(stage, flow).map_or(Count::default(), |c| c.made)
+    }
+
+    #[inline]
+    fn look_mut(&mut self, stage: StageId, flow: FlowId) -> Option<&mut Cell> {
+        let flows = self.legend.flows.len();
+        self.cells.get_mut(usize::from(stage.0) * (flows + 1) + row_of(flow, flows)?)
+    }
+
     fn look(&self, stage: StageId, flow: FlowId) -> Option<&Cell> {
         let flows = self.legend.flows.len();
         self.cells.get(usize::from(stage.0) * (flows + 1) + row_of(flow, flows)?)
@@ -130,7 +155,7 @@ impl Balance {
             for row in 0..=self.legend.flows.len() {
                 let cell = self.cell(StageId(stage), row);
                 let entered = cell.entered();
-                if entered.packets == 0 {
+                if cell.settled().packets == 0 {
                     continue;
                 }
                 let dropped = || CAUSES.iter().zip(&cell.dropped).filter(|(_, count)| count.packets > 0);
@@ -140,6 +165,8 @@ impl Balance {
                     flow: self.flow_name(row).to_owned(),
                     in_packets: entered.packets,
                     in_bytes: entered.bytes,
+                    made_packets: cell.made.packets,
+                    made_bytes: cell.made.bytes,
                     out_packets: cell.delivered.packets,
                     out_bytes: cell.delivered.bytes,
                     dropped_packets: dropped().map(|(&cause, c)| (cause_name(cause), c.packets)).collect(),
@@ -159,7 +186,8 @@ impl Balance {
     /// Compares with the driver's own account. Each returned sentence names a stage, a flow and two numbers;
     /// none means that everything is accounted for, in packets and in bytes.
     ///
-    /// For every stage and flow: what entered it = what the driver put there + what left the stage before.
+    /// For every stage and flow: what left it, was dropped in it or is held = what the driver put there + what left
+    /// the stage before + what it made itself.
     /// For every direction and flow: what left the last stage = what the driver took out.
     pub fn check(&self, ledger: &Ledger) -> Vec<String> {
         let mut wrong = Vec::new();
@@ -180,7 +208,7 @@ impl Balance {
                     let cell = self.cell(stage, row);
                     let what =
                         format!("flow {flow}, into stage {} ({})", entry.name, direction_name(direction));
-                    compare(what, cell.entered(), from_before + ledger.put(stage, row));
+                    compare(what, cell.settled(), from_before + ledger.put(stage, row) + cell.made);
                     from_before = cell.delivered;
                 }
                 let what = format!("flow {flow}, out of the path ({})", direction_name(direction));
@@ -204,6 +232,10 @@ pub struct BalanceRow {
     pub in_packets: u64,
     /// Ethernet bytes that entered.
     pub in_bytes: u64,
+    /// Copies and fragments that it made.
+    pub made_packets: u64,
+    /// Ethernet bytes by which they made the traffic grow: whole copies, the headers of fragments.
+    pub made_bytes: u64,
     /// Packets that left.
     pub out_packets: u64,
     /// Ethernet bytes that left.

@@ -6,10 +6,36 @@ use streamgauge_base::{Direction, Ecn, Fate, Outcome, PacketInfo, packet_flags};
 pub(crate) const BATCH_ROWS: usize = 65_536;
 
 /// The schema that this version writes.
-pub const PACKETS_SCHEMA: &str = "streamgauge.packets/1";
+pub const PACKETS_SCHEMA: &str = "streamgauge.packets/2";
 
-/// The file's schema. All are plain integers: readers of every language take them as they are.
-pub(crate) const MESSAGE: &str = "
+/// A version of the schema.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Version {
+    /// Without `fragment_offset` and `t_drop`.
+    One,
+    /// What is written now.
+    Two,
+}
+
+impl Version {
+    pub const ALL: [Version; 2] = [Version::One, Version::Two];
+
+    pub fn schema(self) -> &'static str {
+        match self {
+            Version::One => "streamgauge.packets/1",
+            Version::Two => PACKETS_SCHEMA,
+        }
+    }
+
+    pub fn message(self) -> &'static str {
+        match self {
+            Version::One => MESSAGE_1,
+            Version::Two => MESSAGE,
+        }
+    }
+}
+
+const MESSAGE_1: &str = "
 message packets {
   required int64 pkt (INTEGER(64, false));
   required int32 copy (INTEGER(8, false));
@@ -19,6 +45,30 @@ message packets {
   required int32 kind (INTEGER(8, false));
   required int64 t_in;
   optional int64 t_out;
+  required int32 fate (INTEGER(8, false));
+  required int32 cause (INTEGER(8, false));
+  required int32 wire_bytes (INTEGER(32, false));
+  required int32 ip_bytes (INTEGER(32, false));
+  required int32 payload_bytes (INTEGER(32, false));
+  optional int32 seq (INTEGER(32, false));
+  required int32 flags (INTEGER(8, false));
+  required int32 queue_bytes (INTEGER(32, false));
+  required int32 queue_packets (INTEGER(32, false));
+}";
+
+/// The file's schema. All are plain integers: readers of every language take them as they are.
+pub(crate) const MESSAGE: &str = "
+message packets {
+  required int64 pkt (INTEGER(64, false));
+  required int32 copy (INTEGER(8, false));
+  required int32 fragment_offset (INTEGER(16, false));
+  required int32 flow (INTEGER(16, false));
+  required int32 dir (INTEGER(8, false));
+  required int32 stage (INTEGER(8, false));
+  required int32 kind (INTEGER(8, false));
+  required int64 t_in;
+  optional int64 t_out;
+  optional int64 t_drop;
   required int32 fate (INTEGER(8, false));
   required int32 cause (INTEGER(8, false));
   required int32 wire_bytes (INTEGER(32, false));
@@ -43,6 +93,7 @@ pub(crate) struct Columns {
     rows: usize,
     pub pkt: Column<u64>,
     pub copy: Column<u8>,
+    pub fragment_offset: Column<u16>,
     pub flow: Column<u16>,
     pub dir: Column<u8>,
     pub stage: Column<u8>,
@@ -50,6 +101,8 @@ pub(crate) struct Columns {
     pub t_in: Column<u64>,
     pub t_out: Column<u64>,
     pub t_out_known: Column<bool>,
+    pub t_drop: Column<u64>,
+    pub t_drop_known: Column<bool>,
     pub fate: Column<u8>,
     pub cause: Column<u8>,
     pub wire_bytes: Column<u32>,
@@ -68,6 +121,7 @@ impl Columns {
             rows: 0,
             pkt: column(),
             copy: column(),
+            fragment_offset: column(),
             flow: column(),
             dir: column(),
             stage: column(),
@@ -75,6 +129,8 @@ impl Columns {
             t_in: column(),
             t_out: column(),
             t_out_known: column(),
+            t_drop: column(),
+            t_drop_known: column(),
             fate: column(),
             cause: column(),
             wire_bytes: column(),
@@ -115,6 +171,7 @@ impl Columns {
         let item = &fate.item;
         self.pkt[i] = item.id.0;
         self.copy[i] = item.copy;
+        self.fragment_offset[i] = item.fragment.offset();
         self.flow[i] = item.flow.0;
         self.dir[i] = direction as u8;
         self.stage[i] = fate.stage.0;
@@ -122,11 +179,13 @@ impl Columns {
         self.t_in[i] = fate.t_in.as_nanos();
         self.t_out[i] = fate.t_out().map_or(0, |t| t.as_nanos());
         self.t_out_known[i] = fate.outcome == Outcome::Delivered;
+        self.t_drop[i] = fate.t_drop().map_or(0, |t| t.as_nanos());
+        self.t_drop_known[i] = fate.outcome == Outcome::Dropped;
         self.fate[i] = fate.outcome as u8;
         self.cause[i] = fate.cause as u8;
         self.wire_bytes[i] = item.bytes;
         self.ip_bytes[i] = item.ip_bytes;
-        self.payload_bytes[i] = info.payload_bytes;
+        self.payload_bytes[i] = info.payload_bytes_in(item);
         self.seq[i] = info.seq.unwrap_or(0);
         self.seq_known[i] = info.seq.is_some();
         self.flags[i] = flags(fate, info);
@@ -137,11 +196,14 @@ impl Columns {
 
     /// Feeds the digest: the number of rows, then each column's values in file order, little-endian; before the
     /// values of a nullable column one byte a row, 1 where there is a value.
-    pub fn digest(&self, hasher: &mut blake3::Hasher, scratch: &mut Vec<u8>) {
+    pub fn digest(&self, version: Version, hasher: &mut blake3::Hasher, scratch: &mut Vec<u8>) {
         let n = self.rows;
         hasher.update(&(n as u64).to_le_bytes());
         put(hasher, scratch, &self.pkt[..n], u64::to_le_bytes);
         hasher.update(&self.copy[..n]);
+        if version == Version::Two {
+            put(hasher, scratch, &self.fragment_offset[..n], u16::to_le_bytes);
+        }
         put(hasher, scratch, &self.flow[..n], u16::to_le_bytes);
         hasher.update(&self.dir[..n]);
         hasher.update(&self.stage[..n]);
@@ -149,6 +211,10 @@ impl Columns {
         put(hasher, scratch, &self.t_in[..n], u64::to_le_bytes);
         put(hasher, scratch, &self.t_out_known[..n], |known| [u8::from(known)]);
         put(hasher, scratch, &self.t_out[..n], u64::to_le_bytes);
+        if version == Version::Two {
+            put(hasher, scratch, &self.t_drop_known[..n], |known| [u8::from(known)]);
+            put(hasher, scratch, &self.t_drop[..n], u64::to_le_bytes);
+        }
         hasher.update(&self.fate[..n]);
         hasher.update(&self.cause[..n]);
         put(hasher, scratch, &self.wire_bytes[..n], u32::to_le_bytes);
@@ -180,5 +246,7 @@ fn put<T: Copy, const WIDTH: usize>(
 fn flags(fate: &Fate, info: &PacketInfo) -> u8 {
     let ecn = if fate.item.ecn == Ecn::NotEct { 0 } else { packet_flags::ECN_IN };
     let marked = if fate.marked { packet_flags::CE_MARKED } else { 0 };
-    info.flags | ecn | marked
+    let corrupted = if fate.item.corrupted { packet_flags::CORRUPTED } else { 0 };
+    let more = if fate.item.fragment.more() { packet_flags::MORE_FRAGMENTS } else { 0 };
+    info.flags | ecn | marked | corrupted | more
 }

@@ -23,8 +23,8 @@ pub struct Frame<'a> {
     pub fragment: Fragment,
     /// What all fragments of one datagram share, with the addresses and the protocol (RFC 791 section 3.2).
     pub identification: u16,
-    /// Hash of addresses, protocol and ports: one value per connection and direction. Fragments are hashed
-    /// without ports, for only the first has them.
+    /// Hash of addresses, protocol and ports: one value per connection and direction. A datagram's later fragments
+    /// are hashed without ports, which only the first has.
     pub hash: u32,
     /// What the classifier looks at.
     pub headers: Headers<'a>,
@@ -32,7 +32,7 @@ pub struct Frame<'a> {
 
 const ETHERNET_HEADER: usize = streamgauge_base::ETHERNET_HEADER_BYTES as usize;
 const NO_HEADERS: Headers<'static> =
-    Headers { transport: Transport::Other, payload_bytes: 0, payload_head: &[] };
+    Headers { transport: Transport::Other, header_bytes: 0, payload_bytes: 0, payload_head: &[] };
 
 /// Reads a whole frame without its FCS. Any bytes are accepted; what cannot be read is [`Transport::Other`].
 pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
@@ -59,6 +59,7 @@ pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
     let payload = &packet[ip.slice().len()..];
     let (transport, header_bytes, ports) = transport(&ip, payload);
     let payload = payload.get(header_bytes..).unwrap_or_default();
+    let is_later = ip.fragments_offset().value() > 0;
     Frame {
         source: Some(ip.source_addr()),
         destination: Some(ip.destination_addr()),
@@ -78,7 +79,12 @@ pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
         fragment: fragment(&ip),
         identification: ip.identification(),
         hash: flow_hash(ip.source(), ip.destination(), ip.protocol().0, ports),
-        headers: Headers { transport, payload_bytes: count(payload), payload_head: payload },
+        headers: Headers {
+            transport,
+            header_bytes: header_bytes as u8,
+            payload_bytes: count(payload),
+            payload_head: if is_later { &[] } else { payload },
+        },
     }
 }
 
@@ -94,11 +100,7 @@ fn fragment(ip: &Ipv4HeaderSlice<'_>) -> Fragment {
 
 /// The transport header, its length, and the ports as they stand in it (none: 0).
 fn transport(ip: &Ipv4HeaderSlice<'_>, payload: &[u8]) -> (Transport, usize, u32) {
-    let fragment = ip.is_fragmenting_payload();
-    let ports = match payload.first_chunk() {
-        Some(&ports) if !fragment => u32::from_be_bytes(ports),
-        _ => 0,
-    };
+    let ports = payload.first_chunk().map_or(0, |&ports| u32::from_be_bytes(ports));
     if ip.fragments_offset().value() > 0 {
         // Of a datagram's later fragments all bytes are payload.
         let transport = if ip.protocol() == IpNumber::UDP { Transport::Udp } else { Transport::Other };

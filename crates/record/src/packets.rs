@@ -12,10 +12,10 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
-use streamgauge_base::{Direction, Fate, PacketInfo};
+use streamgauge_base::{Direction, Fate, Item, PacketInfo, StageId};
 
 use crate::balance::Balance;
-use crate::columns::{BATCH_ROWS, Columns, MESSAGE, PACKETS_SCHEMA};
+use crate::columns::{BATCH_ROWS, Columns, MESSAGE, PACKETS_SCHEMA, Version};
 use crate::error::RecordError;
 use crate::file::{Partial, digest_text, hash_text, keys};
 use crate::legend::Legend;
@@ -70,6 +70,13 @@ impl<W: Write + Send> PacketWriter<W> {
             self.batch.clear();
         }
         Ok(())
+    }
+
+    /// `stage` has made `made` out of `from`; see [`FateSink::made`](streamgauge_base::FateSink::made). A stage or
+    /// flow that the legend has not is an error of the row that follows.
+    #[inline]
+    pub fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
+        self.balance.made(stage, from, made);
     }
 
     /// The account so far.
@@ -144,7 +151,7 @@ impl<W: Write + Send> Encoder<W> {
 
     #[cold]
     pub fn write(&mut self, batch: &Columns) -> Result<(), RecordError> {
-        batch.digest(&mut self.hasher, &mut self.scratch.bytes);
+        batch.digest(Version::Two, &mut self.hasher, &mut self.scratch.bytes);
         self.rows += batch.rows() as u64;
         self.row_group(batch).map_err(|e| RecordError::writing(&self.name, e))
     }
@@ -155,12 +162,14 @@ impl<W: Write + Send> Encoder<W> {
         let n = batch.rows();
         put.wide(&batch.pkt[..n], None)?;
         put.narrow(&batch.copy[..n], None)?;
+        put.narrow(&batch.fragment_offset[..n], None)?;
         put.narrow(&batch.flow[..n], None)?;
         put.narrow(&batch.dir[..n], None)?;
         put.narrow(&batch.stage[..n], None)?;
         put.narrow(&batch.kind[..n], None)?;
         put.wide(&batch.t_in[..n], None)?;
         put.wide(&batch.t_out[..n], Some(&batch.t_out_known[..n]))?;
+        put.wide(&batch.t_drop[..n], Some(&batch.t_drop_known[..n]))?;
         put.narrow(&batch.fate[..n], None)?;
         put.narrow(&batch.cause[..n], None)?;
         put.narrow(&batch.wire_bytes[..n], None)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use streamgauge_base::{Direction, Fate, PacketInfo};
+use streamgauge_base::{Direction, Fate, Item, PacketInfo, StageId};
 
 use crate::balance::Balance;
 use crate::columns::Columns;
@@ -77,6 +77,12 @@ impl PacketSender {
             self.hand_over()?;
         }
         Ok(())
+    }
+
+    /// As [`PacketWriter::made`](crate::PacketWriter::made).
+    #[inline]
+    pub fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
+        self.balance.made(stage, from, made);
     }
 
     #[cold]

@@ -17,13 +17,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::canonical::canonical_json;
-use crate::columns::{BATCH_ROWS, Columns, MESSAGE, PACKETS_SCHEMA};
+use crate::columns::{BATCH_ROWS, Columns, Version};
 use crate::error::RecordError;
 use crate::events::{self, EVENTS_SCHEMA, EventColumns};
 use crate::file::{EVENTS_FILE, PACKETS_FILE, TRIAL_FILE, digest_text, hash_text, keys};
 
 /// The schema of `trial.json` that this version writes.
-pub const TRIAL_SCHEMA: &str = "streamgauge.trial/1";
+pub const TRIAL_SCHEMA: &str = "streamgauge.trial/2";
+
+/// All that can be read, with which the digest begins.
+const TRIAL_SCHEMAS: &[&str] = &["streamgauge.trial/1", TRIAL_SCHEMA];
 
 /// What a file of a record holds, recomputed from its rows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -52,9 +55,13 @@ pub fn trial_digest(
     packets_digest: &str,
     events_digest: &str,
 ) -> Result<String, RecordError> {
+    digest_of(TRIAL_SCHEMA, scenario_json, packets_digest, events_digest)
+}
+
+fn digest_of(schema: &str, scenario_json: &str, packets: &str, events: &str) -> Result<String, RecordError> {
     let scenario = canonical_json(scenario_json).map_err(|what| RecordError::invalid("scenario", what))?;
     let mut hasher = blake3::Hasher::new();
-    for text in [TRIAL_SCHEMA, &scenario, packets_digest, events_digest] {
+    for text in [schema, &scenario, packets, events] {
         hash_text(&mut hasher, text);
     }
     Ok(digest_text(&hasher))
@@ -74,7 +81,8 @@ pub fn verify(directory: &Path) -> Result<VerifiedTrial, RecordError> {
     let path = directory.join(TRIAL_FILE);
     let text = fs::read_to_string(&path).map_err(|e| opening(&path, e))?;
     let trial: Value = serde_json::from_str(&text).map_err(|e| RecordError::damaged(&path, e.to_string()))?;
-    check_schema(&path, trial.get("schema").and_then(Value::as_str), TRIAL_SCHEMA)?;
+    let schema = trial.get("schema").and_then(Value::as_str);
+    let schema = check_schema(&path, schema, TRIAL_SCHEMAS)?;
     let trial: Trial =
         serde_json::from_value(trial).map_err(|e| RecordError::damaged(&path, e.to_string()))?;
     let check = |file: &str, said: &Option<String>, read: fn(&Path) -> Result<Verified, RecordError>| {
@@ -93,7 +101,7 @@ pub fn verify(directory: &Path) -> Result<VerifiedTrial, RecordError> {
     let events = check(EVENTS_FILE, &trial.events_digest, verify_events)?;
     let said = |digest: &Option<String>| digest.clone().unwrap_or_default();
     let (of_packets, of_events) = (said(&trial.packets_digest), said(&trial.events_digest));
-    let digest = trial_digest(&trial.scenario.to_string(), &of_packets, &of_events)?;
+    let digest = digest_of(schema, &trial.scenario.to_string(), &of_packets, &of_events)?;
     if digest != trial.digest {
         let what = format!("scenario, packets and events give digest {digest}, it says {}", trial.digest);
         return Err(RecordError::damaged(&path, what));
@@ -104,7 +112,7 @@ pub fn verify(directory: &Path) -> Result<VerifiedTrial, RecordError> {
 /// What a file of a record says of itself in its footer, unchecked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FileFooter {
-    /// "streamgauge.packets/1".
+    /// "streamgauge.packets/2", say.
     pub schema: String,
     /// The legend's JSON.
     pub legend: String,
@@ -149,17 +157,19 @@ pub fn verify_packets(path: &Path) -> Result<Verified, RecordError> {
 pub fn verify_packets_in<R: ChunkReader + 'static>(file: R, name: &Path) -> Result<Verified, RecordError> {
     guarded(name, || {
         let reader = SerializedFileReader::new(file).map_err(|e| unreadable(name, e))?;
-        let footer = Footer::read(name, reader.metadata().file_metadata(), PACKETS_SCHEMA, MESSAGE)?;
+        let known = Version::ALL.map(|version| (version.schema(), version.message()));
+        let (which, footer) = Footer::read(name, reader.metadata().file_metadata(), &known)?;
+        let version = Version::ALL[which];
         let mut hasher = blake3::Hasher::new();
-        hash_text(&mut hasher, PACKETS_SCHEMA);
+        hash_text(&mut hasher, version.schema());
         hash_text(&mut hasher, footer.legend);
         let mut batch = Columns::new();
         let mut bytes = Vec::new();
         let mut rows = 0;
         for i in 0..reader.num_row_groups() {
             let group = reader.get_row_group(i).map_err(|e| unreadable(name, e))?;
-            read_batch(group.as_ref(), &mut batch).map_err(|e| unreadable(name, e))?;
-            batch.digest(&mut hasher, &mut bytes);
+            read_batch(version, group.as_ref(), &mut batch).map_err(|e| unreadable(name, e))?;
+            batch.digest(version, &mut hasher, &mut bytes);
             rows += batch.rows() as u64;
         }
         footer.compare(name, keys::PACKETS_DIGEST, Verified { rows, digest: digest_text(&hasher) })
@@ -175,7 +185,8 @@ pub fn verify_events(path: &Path) -> Result<Verified, RecordError> {
 pub fn verify_events_in<R: ChunkReader + 'static>(file: R, name: &Path) -> Result<Verified, RecordError> {
     guarded(name, || {
         let reader = SerializedFileReader::new(file).map_err(|e| unreadable(name, e))?;
-        let footer = Footer::read(name, reader.metadata().file_metadata(), EVENTS_SCHEMA, events::MESSAGE)?;
+        let known = [(EVENTS_SCHEMA, events::MESSAGE)];
+        let (_, footer) = Footer::read(name, reader.metadata().file_metadata(), &known)?;
         let mut columns = EventColumns::default();
         for i in 0..reader.num_row_groups() {
             let group = reader.get_row_group(i).map_err(|e| unreadable(name, e))?;
@@ -201,11 +212,17 @@ fn unreadable(path: &Path, error: ParquetError) -> RecordError {
     RecordError::damaged(path, format!("not readable as Parquet: {error}"))
 }
 
-fn check_schema(path: &Path, found: Option<&str>, known: &'static str) -> Result<(), RecordError> {
-    if found == Some(known) {
-        return Ok(());
-    }
-    Err(RecordError::Version { path: path.to_owned(), found: found.unwrap_or_default().to_owned(), known })
+/// The one of `known` that was found; of these the last is the newest.
+fn check_schema(
+    path: &Path,
+    found: Option<&str>,
+    known: &[&'static str],
+) -> Result<&'static str, RecordError> {
+    known.iter().copied().find(|&known| found == Some(known)).ok_or_else(|| RecordError::Version {
+        path: path.to_owned(),
+        found: found.unwrap_or_default().to_owned(),
+        known: known.last().copied().unwrap_or_default(),
+    })
 }
 
 thread_local! {
@@ -241,17 +258,18 @@ impl<'a> Footer<'a> {
     fn read(
         path: &Path,
         metadata: &'a FileMetaData,
-        schema: &'static str,
-        message: &str,
-    ) -> Result<Self, RecordError> {
-        check_schema(path, value_of(metadata, keys::SCHEMA), schema)?;
-        let expected = parse_message_type(message).map_err(|e| unreadable(path, e))?;
+        known: &[(&'static str, &str)],
+    ) -> Result<(usize, Self), RecordError> {
+        let schemas: Vec<_> = known.iter().map(|known| known.0).collect();
+        let schema = check_schema(path, value_of(metadata, keys::SCHEMA), &schemas)?;
+        let which = schemas.iter().position(|&known| known == schema).unwrap_or(0);
+        let expected = parse_message_type(known[which].1).map_err(|e| unreadable(path, e))?;
         if *metadata.schema() != expected {
             return Err(RecordError::damaged(path, format!("its columns are not those of {schema}")));
         }
         let legend = value_of(metadata, keys::LEGEND)
             .ok_or_else(|| RecordError::damaged(path, format!("no {} in its footer", keys::LEGEND)))?;
-        Ok(Footer { legend, metadata })
+        Ok((which, Footer { legend, metadata }))
     }
 
     fn compare(&self, path: &Path, digest_key: &str, found: Verified) -> Result<Verified, RecordError> {
@@ -368,7 +386,7 @@ fn spread<T>(column: Column<T>, mut put: impl FnMut(usize, Option<T>)) -> Parque
     Ok(())
 }
 
-fn read_batch(group: &dyn RowGroupReader, batch: &mut Columns) -> ParquetResult<()> {
+fn read_batch(version: Version, group: &dyn RowGroupReader, batch: &mut Columns) -> ParquetResult<()> {
     let mut columns = Columnwise::new(group)?;
     let n = columns.rows;
     if n > BATCH_ROWS {
@@ -380,16 +398,24 @@ fn read_batch(group: &dyn RowGroupReader, batch: &mut Columns) -> ParquetResult<
     };
     wide(&mut batch.pkt[..n], columns.wide(false)?);
     columns.narrow(&mut batch.copy[..n])?;
+    if version == Version::Two {
+        columns.narrow(&mut batch.fragment_offset[..n])?;
+    }
     columns.narrow(&mut batch.flow[..n])?;
     columns.narrow(&mut batch.dir[..n])?;
     columns.narrow(&mut batch.stage[..n])?;
     columns.narrow(&mut batch.kind[..n])?;
     wide(&mut batch.t_in[..n], columns.wide(false)?);
-    let (t_out, known) = (&mut batch.t_out, &mut batch.t_out_known);
-    spread(columns.wide(true)?, |i, value| {
-        known[i] = value.is_some();
-        t_out[i] = value.unwrap_or(0).cast_unsigned();
-    })?;
+    let mut time = |times: &mut [u64], known: &mut [bool]| {
+        spread(columns.wide(true)?, |i, value| {
+            known[i] = value.is_some();
+            times[i] = value.unwrap_or(0).cast_unsigned();
+        })
+    };
+    time(&mut batch.t_out[..], &mut batch.t_out_known[..])?;
+    if version == Version::Two {
+        time(&mut batch.t_drop[..], &mut batch.t_drop_known[..])?;
+    }
     columns.narrow(&mut batch.fate[..n])?;
     columns.narrow(&mut batch.cause[..n])?;
     columns.narrow(&mut batch.wire_bytes[..n])?;

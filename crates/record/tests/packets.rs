@@ -10,7 +10,7 @@ use common::{Row, Scratch, any_row, encode, legend, row};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use proptest::prelude::*;
-use streamgauge_base::{Direction, Ecn, FlowId, Outcome, StageId};
+use streamgauge_base::{Direction, Ecn, FlowId, Fragment, Item, Outcome, PacketInfo, StageId};
 use streamgauge_record::{
     Balance, Compression, Ledger, PacketSender, PacketWriter, RecordError, footer, verify_packets,
     verify_packets_in,
@@ -21,26 +21,39 @@ fn expected((fate, info, direction): &Row) -> Vec<String> {
     let item = &fate.item;
     let ecn_in = u8::from(item.ecn != Ecn::NotEct) * 2;
     let marked = u8::from(fate.marked) * 4;
+    let corrupted = u8::from(item.corrupted) * 8;
+    let more = u8::from(item.fragment.word() & 0x2000 != 0) * 16;
     let or_null = |value: Option<String>| value.unwrap_or_else(|| "null".into());
     vec![
         item.id.0.to_string(),
         item.copy.to_string(),
+        (item.fragment.word() & 0x1fff).to_string(),
         item.flow.0.to_string(),
         (*direction as u8).to_string(),
         fate.stage.0.to_string(),
         (info.kind as u8).to_string(),
         fate.t_in.as_nanos().to_string(),
-        or_null(fate.t_out().map(|t| t.as_nanos().to_string())),
+        or_null((fate.outcome == Outcome::Delivered).then(|| fate.at.as_nanos().to_string())),
+        or_null((fate.outcome == Outcome::Dropped).then(|| fate.at.as_nanos().to_string())),
         (fate.outcome as u8).to_string(),
         (fate.cause as u8).to_string(),
         item.bytes.to_string(),
         item.ip_bytes.to_string(),
-        info.payload_bytes.to_string(),
+        payload(item, info).to_string(),
         or_null(info.seq.map(|s| s.to_string())),
-        (info.flags | ecn_in | marked).to_string(),
+        (info.flags | ecn_in | marked | corrupted | more).to_string(),
         fate.queue.bytes.to_string(),
         fate.queue.packets.to_string(),
     ]
+}
+
+/// Above the transport header, which the first fragment has.
+fn payload(item: &Item, info: &PacketInfo) -> u32 {
+    match item.fragment.word() & 0x3fff {
+        0 => info.payload_bytes,
+        0x2000 => item.ip_bytes.saturating_sub(20 + u32::from(info.header_bytes)),
+        _ => item.ip_bytes.saturating_sub(20),
+    }
 }
 
 /// Reads with the library's row reader, which shares nothing with our own reader.
@@ -104,6 +117,14 @@ fn digest_changes_with_any_cell() {
     let changed = [
         change(&|r| r.0.item.id.0 += 1),
         change(&|r| r.0.item.copy = 1),
+        change(&|r| r.0.item.fragment = Fragment::part(1, false)),
+        change(&|r| r.0.item.fragment = Fragment::part(0, true)),
+        change(&|r| r.0.item.corrupted = true),
+        change(&|r| r.0.outcome = Outcome::Dropped),
+        change(&|r| {
+            r.0.outcome = Outcome::Dropped;
+            r.0.at = streamgauge_base::Instant::from_nanos(1);
+        }),
         change(&|r| r.0.item.flow = FlowId(1)),
         change(&|r| r.2 = Direction::Up),
         change(&|r| r.0.stage = StageId(1)),
@@ -136,7 +157,7 @@ fn digest_changes_with_any_cell() {
 #[test]
 fn digest_is_pinned() {
     let (_, summary) = encode(&[row(0), row(1)], &legend(), Compression::None);
-    assert_eq!(summary.digest, "blake3:4f1f888f72522e92c055b0375919e9caacac77d318b25bb3ba714a802a533bee");
+    assert_eq!(summary.digest, "blake3:24a660f758365d234cff4e9ada44b9961d804ae15095c38184121cd31f54bf78");
 }
 
 /// Several row groups, the last one short, written by the caller's thread and by one of its own.
@@ -285,7 +306,63 @@ fn balance_rows_are_those_of_trial_json() {
         json,
         r#"[{"stage":"bottleneck","direction":"down","flow":"video","in_packets":2,"in_bytes":3028,"#
             .to_owned()
+            + r#""made_packets":0,"made_bytes":0,"#
             + r#""out_packets":1,"out_bytes":1514,"dropped_packets":{"queue_full":1},"#
             + r#""dropped_bytes":{"queue_full":1514},"held_packets":0,"held_bytes":0}]"#
+    );
+}
+
+/// A stage that doubles one packet and cuts another: what it made is in the account, in packets and in bytes.
+#[test]
+fn copies_and_fragments_balance() {
+    let (mtu, delay) = (StageId(0), StageId(1));
+    let mut writer = PacketWriter::new(Vec::new(), Path::new("p"), &legend(), Compression::None).unwrap();
+    let (fate, info, direction) = row(0);
+    let whole = fate.item;
+    let twin = Item { copy: 1, ..whole };
+    // 1500 IP bytes through an MTU of 1000: 976 and 504 bytes of payload.
+    let cut = Item { id: streamgauge_base::PacketId(1), ..whole };
+    let part = |offset, more, ip_bytes| Item {
+        fragment: Fragment::part(offset, more),
+        ip_bytes,
+        bytes: ip_bytes + 14,
+        ..cut
+    };
+    let (first, second) = (part(0, true, 996), part(122, false, 524));
+    writer.made(mtu, &whole, &twin);
+    writer.made(mtu, &cut, &second);
+    for stage in [mtu, delay] {
+        for item in [whole, twin, first, second] {
+            writer.row(&streamgauge_base::Fate { item, stage, ..fate }, &info, direction).unwrap();
+        }
+    }
+    let mut ledger = Ledger::new(&legend());
+    ledger.entered(mtu, whole.flow, whole.bytes);
+    ledger.entered(mtu, cut.flow, cut.bytes);
+    for item in [whole, twin, first, second] {
+        ledger.left(direction, item.flow, item.bytes);
+    }
+    let balance = writer.finish().unwrap().balance;
+    assert_eq!(balance.check(&ledger), Vec::<String>::new());
+    let rows = balance.rows();
+    assert_eq!((rows[0].in_packets, rows[0].in_bytes), (2, 2 * 1514));
+    assert_eq!((rows[0].made_packets, rows[0].made_bytes), (2, 1514 + 34));
+    assert_eq!((rows[0].out_packets, rows[0].out_bytes), (4, 3 * 1514 + 34));
+    assert_eq!((rows[1].in_packets, rows[1].made_packets), (4, 0));
+    // A copy that nobody spoke of shows.
+    let mut writer = PacketWriter::new(Vec::new(), Path::new("p"), &legend(), Compression::None).unwrap();
+    for item in [whole, twin] {
+        writer.row(&streamgauge_base::Fate { item, stage: delay, ..fate }, &info, direction).unwrap();
+    }
+    let mut ledger = Ledger::new(&legend());
+    ledger.entered(delay, whole.flow, whole.bytes);
+    ledger.left(direction, whole.flow, whole.bytes);
+    ledger.left(direction, whole.flow, whole.bytes);
+    assert_eq!(
+        writer.finish().unwrap().balance.check(&ledger),
+        [
+            "flow video, into stage delay (down): 2 packets recorded, 1 expected",
+            "flow video, into stage delay (down): 3028 bytes recorded, 1514 expected",
+        ]
     );
 }

@@ -41,7 +41,7 @@ fn write(directory: &Path) {
     let events_digest = write_events(&directory.join(EVENTS_FILE), &mut events(), &legend()).unwrap();
     let digest = trial_digest(SCENARIO, &summary.digest, &events_digest).unwrap();
     let trial = format!(
-        r#"{{"schema": "streamgauge.trial/1", "scenario": {SCENARIO}, "kept": ["{PACKETS_FILE}", "{EVENTS_FILE}"],
+        r#"{{"schema": "streamgauge.trial/2", "scenario": {SCENARIO}, "kept": ["{PACKETS_FILE}", "{EVENTS_FILE}"],
             "packets_digest": "{}", "events_digest": "{events_digest}", "digest": "{digest}"}}"#,
         summary.digest
     );
@@ -138,7 +138,7 @@ fn another_scenario_or_digest_in_trial_json() {
 fn other_versions() {
     let scratch = Scratch::new();
     write(&scratch.0);
-    edit_trial(&scratch.0, "streamgauge.trial/1", "streamgauge.trial/9");
+    edit_trial(&scratch.0, "streamgauge.trial/2", "streamgauge.trial/9");
     let error = verify(&scratch.0).unwrap_err();
     assert!(matches!(&error, RecordError::Version { found, .. } if found == "streamgauge.trial/9"));
     assert!(names(&scratch.0, TRIAL_FILE).contains("read it with the StreamGauge that wrote it"));
@@ -147,13 +147,13 @@ fn other_versions() {
     write(&scratch.0);
     let path = scratch.join(PACKETS_FILE);
     let bytes = fs::read(&path).unwrap();
-    let at = bytes.windows(21).position(|w| w == b"streamgauge.packets/1").unwrap();
+    let at = bytes.windows(21).position(|w| w == b"streamgauge.packets/2").unwrap();
     let mut later = bytes.clone();
-    later[at + 20] = b'2';
+    later[at + 20] = b'7';
     fs::write(&path, later).unwrap();
     assert!(matches!(verify_packets(&path), Err(RecordError::Version { .. })));
     // The footer of any version can be read, so that a reader can choose.
-    assert_eq!(footer(&path).unwrap().schema, "streamgauge.packets/2");
+    assert_eq!(footer(&path).unwrap().schema, "streamgauge.packets/7");
     // A file of the other kind is not one of ours either.
     assert!(matches!(verify_events(&path), Err(RecordError::Version { .. })));
 }
@@ -262,5 +262,17 @@ proptest! {
         if let Ok(verified) = verify_packets_in(Bytes::from(file), Path::new("p")) {
             prop_assert_eq!(verified.digest, summary.digest);
         }
+    }
+}
+
+/// Records of the first version, as it wrote them.
+#[test]
+fn the_first_version_is_still_verified() {
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/report/records");
+    for name in ["1", "1-model-4"] {
+        let directory = records.join(name);
+        assert_eq!(footer(&directory.join(PACKETS_FILE)).unwrap().schema, "streamgauge.packets/1");
+        let verified = verify(&directory).unwrap();
+        assert!(verified.packets.unwrap().rows > 500, "{name}");
     }
 }

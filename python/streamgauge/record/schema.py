@@ -13,15 +13,15 @@ PROVENANCE: Final = "provenance.json"
 PACKETS: Final = "packets.parquet"
 EVENTS: Final = "events.parquet"
 
-TRIAL_SCHEMA: Final = "streamgauge.trial/1"
+TRIAL_SCHEMA: Final = "streamgauge.trial/2"
 PROVENANCE_SCHEMA: Final = "streamgauge.provenance/1"
-PACKETS_SCHEMA: Final = "streamgauge.packets/1"
+PACKETS_SCHEMA: Final = "streamgauge.packets/2"
 EVENTS_SCHEMA: Final = "streamgauge.events/1"
 
 #: Every version that this program reads. A version is added here, and its reader beside it, never taken away.
 KNOWN: Final = {
-    TRIAL: (TRIAL_SCHEMA,),
-    PACKETS: (PACKETS_SCHEMA,),
+    TRIAL: ("streamgauge.trial/1", TRIAL_SCHEMA),
+    PACKETS: ("streamgauge.packets/1", PACKETS_SCHEMA),
     EVENTS: (EVENTS_SCHEMA,),
 }
 

@@ -84,7 +84,8 @@ impl Classifier {
             Transport::Other => (PacketKind::Other, None, false),
         };
         let flags = if again { packet_flags::RETRANSMIT } else { 0 };
-        PacketInfo { kind, flags, payload_bytes: headers.payload_bytes, seq }
+        let (header_bytes, payload_bytes) = (headers.header_bytes, headers.payload_bytes);
+        PacketInfo { kind, flags, header_bytes, payload_bytes, seq }
     }
 }
 

@@ -13,13 +13,19 @@ fn classifier() -> Classifier {
 fn tcp(seq: u32, flags: u8, payload: &[u8]) -> Headers<'_> {
     Headers {
         transport: Transport::Tcp { seq, ack: 0, flags },
+        header_bytes: 20,
         payload_bytes: payload.len() as u32,
         payload_head: payload,
     }
 }
 
 fn udp(payload: &[u8]) -> Headers<'_> {
-    Headers { transport: Transport::Udp, payload_bytes: payload.len() as u32, payload_head: payload }
+    Headers {
+        transport: Transport::Udp,
+        header_bytes: 8,
+        payload_bytes: payload.len() as u32,
+        payload_head: payload,
+    }
 }
 
 fn rtp(seq: u16, ssrc: u32) -> Vec<u8> {
@@ -111,7 +117,12 @@ fn rtcp_is_told_from_rtp_by_its_type() {
 
 #[test]
 fn probes_and_others() {
-    let echo = Headers { transport: Transport::IcmpEcho { seq: 3 }, payload_bytes: 56, payload_head: &[] };
+    let echo = Headers {
+        transport: Transport::IcmpEcho { seq: 3 },
+        header_bytes: 8,
+        payload_bytes: 56,
+        payload_head: &[],
+    };
     let info = classifier().classify(RIVAL, Direction::Down, 0, &echo);
     assert_eq!((info.kind, info.seq, info.payload_bytes), (PacketKind::Probe, Some(3), 56));
     let other = Headers { transport: Transport::Other, ..echo };
@@ -216,7 +227,7 @@ proptest! {
                 _ => Transport::Other,
             };
             let direction = if up { Direction::Up } else { Direction::Down };
-            let headers = Headers { transport, payload_bytes, payload_head: &head };
+            let headers = Headers { transport, header_bytes: 8, payload_bytes, payload_head: &head };
             let info = c.classify(FlowId(flow), direction, connection, &headers);
             prop_assert_eq!(info.payload_bytes, payload_bytes);
             let is_tcp = matches!(transport, Transport::Tcp { .. });

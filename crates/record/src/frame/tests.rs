@@ -30,7 +30,7 @@ fn udp_is_read_without_padding() {
     assert_eq!((read.ip_bytes, read.ecn), (35, Ecn::NotEct));
     assert_eq!(
         read.headers,
-        Headers { transport: Transport::Udp, payload_bytes: 7, payload_head: b"payload" }
+        Headers { transport: Transport::Udp, header_bytes: 8, payload_bytes: 7, payload_head: b"payload" }
     );
 }
 
@@ -73,11 +73,32 @@ fn later_fragments_of_a_datagram_are_its_payload() {
     first[20] = 0x20; // more fragments
     let mut later = udp(&[9; 100]);
     later[20..22].copy_from_slice(&IpFragOffset::try_new(16).unwrap().value().to_be_bytes());
-    assert_eq!(parse_frame(&first).headers.payload_bytes, 100);
+    let read = parse_frame(&first);
+    assert_eq!((read.headers.header_bytes, read.headers.payload_bytes), (8, 100));
+    assert_eq!(read.fragment, Fragment::part(0, true));
+    // It has the ports, so it is hashed as the whole datagram would be.
+    assert_eq!(read.hash, parse_frame(&udp(&[9; 100])).hash);
     let read = parse_frame(&later);
     assert_eq!((read.headers.transport, read.headers.payload_bytes), (Transport::Udp, 108));
-    assert_eq!(read.hash, parse_frame(&first).hash);
-    assert_ne!(read.hash, parse_frame(&udp(&[9; 100])).hash);
+    assert_eq!((read.headers.header_bytes, read.headers.payload_head), (0, &[][..]), "nothing to classify");
+    assert_eq!((read.fragment, read.protocol), (Fragment::part(16, false), Protocol::Udp));
+    assert_eq!(read.hash, flow_hash(SERVER, PLAYER, 17, 0));
+}
+
+#[test]
+fn identification_and_flags_are_those_of_the_header() {
+    let mut frame = udp(b"x");
+    frame[18..20].copy_from_slice(&0xabcd_u16.to_be_bytes());
+    frame[20] = 0x40;
+    let read = parse_frame(&frame);
+    assert_eq!((read.identification, read.fragment), (0xabcd, Fragment::WHOLE_DF));
+    assert!(read.fragment.is_whole());
+    // A header with options is not the path's to cut.
+    let mut options = udp(b"four");
+    options[14] = 0x46;
+    options[20] = 0;
+    let read = parse_frame(&options);
+    assert!(read.fragment.dont_fragment());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
 use streamgauge_base::{
-    Cause, Direction, Ecn, Fate, FlowId, Instant, Item, Outcome, PacketId, PacketInfo, PacketKind,
+    Cause, Direction, Ecn, Fate, FlowId, Fragment, Instant, Item, Outcome, PacketId, PacketInfo, PacketKind,
     QueueDepth, StageId,
 };
 use streamgauge_record::{Compression, FlowEntry, Legend, PacketWriter, PacketsSummary, StageEntry};
@@ -40,7 +40,13 @@ pub fn row(id: u64) -> Row {
         queue: QueueDepth { bytes: 3028, packets: 2 },
         marked: false,
     };
-    let info = PacketInfo { kind: PacketKind::Media, flags: 0, payload_bytes: 1448, seq: Some(id as u32) };
+    let info = PacketInfo {
+        kind: PacketKind::Media,
+        flags: 0,
+        header_bytes: 32,
+        payload_bytes: 1448,
+        seq: Some(id as u32),
+    };
     (fate, info, Direction::Down)
 }
 
@@ -49,11 +55,14 @@ const CAUSES: [Cause; 6] =
 
 /// Any row that the legend can explain, extremes of every column included.
 pub fn any_row() -> impl Strategy<Value = Row> {
-    let item = (any::<u64>(), any::<u32>(), any::<u32>(), 0u16..3, any::<u8>(), 0u8..4).prop_map(
-        |(id, bytes, ip_bytes, flow, copy, ecn)| Item {
+    let fragment = (any::<u16>(), any::<bool>());
+    let item = (any::<u64>(), any::<u32>(), any::<u32>(), 0u16..3, any::<u8>(), 0u8..4, fragment).prop_map(
+        |(id, bytes, ip_bytes, flow, copy, ecn, (word, corrupted))| Item {
             bytes,
             ip_bytes,
             copy,
+            fragment: Fragment::from_word(word),
+            corrupted,
             ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)],
             ..Item::new(PacketId(id), if flow == 2 { FlowId::OTHER } else { FlowId(flow) }, 0)
         },
@@ -72,8 +81,15 @@ pub fn any_row() -> impl Strategy<Value = Row> {
         },
     );
     let kind = prop_oneof![Just(PacketKind::Media), Just(PacketKind::Ack), Just(PacketKind::Other)];
-    let info = (kind, 0u8..2, any::<u32>(), any::<Option<u32>>())
-        .prop_map(|(kind, flags, payload_bytes, seq)| PacketInfo { kind, flags, payload_bytes, seq });
+    let info = (kind, 0u8..2, any::<u8>(), any::<u32>(), any::<Option<u32>>()).prop_map(
+        |(kind, flags, header_bytes, payload_bytes, seq)| PacketInfo {
+            kind,
+            flags,
+            header_bytes,
+            payload_bytes,
+            seq,
+        },
+    );
     (fate, info, any::<bool>())
         .prop_map(|(fate, info, up)| (fate, info, if up { Direction::Up } else { Direction::Down }))
 }
