@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use streamgauge_base::{Direction, Event, Fate, FlowId, PacketInfo, StageId};
+use streamgauge_base::{Direction, Event, Fate, FlowId, Item, PacketInfo, StageId};
 use streamgauge_record::{
     EVENTS_FILE, FlowEntry, Ledger, Legend, PACKETS_FILE, PacketWriter, RecordError, StageEntry, write_events,
 };
@@ -55,6 +55,7 @@ impl Recorder for Events {
     const PACKETS: bool = false;
 
     fn row(&mut self, _: &Fate, _: &PacketInfo, _: Direction) {}
+    fn made(&mut self, _: StageId, _: &Item, _: &Item) {}
     fn entered(&mut self, _: StageId, _: FlowId, _: u32) {}
     fn left(&mut self, _: Direction, _: FlowId, _: u32) {}
     fn event(&mut self, event: Event) {
@@ -79,6 +80,9 @@ impl Recorder for Files {
         if self.error.is_none() {
             self.error = self.packets.row(fate, info, direction).err();
         }
+    }
+    fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
+        self.packets.made(stage, from, made);
     }
     #[inline]
     fn entered(&mut self, stage: StageId, flow: FlowId, bytes: u32) {

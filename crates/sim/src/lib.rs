@@ -12,6 +12,7 @@ mod files;
 mod host;
 mod many;
 mod network;
+mod reassembly;
 mod recorder;
 mod run;
 mod store;
@@ -21,9 +22,10 @@ mod timers;
 pub use error::SimError;
 pub use files::{legend, simulate};
 pub use many::simulate_many;
+pub use reassembly::HostCounts;
 pub use recorder::Recorder;
 pub use run::run;
-pub use summary::{EndedBy, FlowSummary, Summary, TcpSummary};
+pub use summary::{EndedBy, FlowSummary, Hosts, Summary, TcpSummary};
 
 /// Goes up whenever the same plan and seed would give another record.
-pub const MODEL_VERSION: u32 = 4;
+pub const MODEL_VERSION: u32 = 5;

@@ -1,15 +1,23 @@
 //! Both directions of the path, and what becomes of the packets in them.
 
 use streamgauge_base::{
-    Direction, Ecn, Event, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketInfo, PacketKind, StageId,
+    Direction, ETHERNET_HEADER_BYTES, Ecn, Event, Fate, FateSink, FlowId, Fragment, IPV4_HEADER_BYTES,
+    Instant, Item, Outcome, PacketId, PacketInfo, PacketKind, StageId,
 };
-use streamgauge_path::Path;
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
+use streamgauge_path::{Departure, Path};
 use streamgauge_record::{Classifier, direction_name};
 
 use crate::error::SimError;
+use crate::reassembly::{HostCounts, Reassembly};
 use crate::recorder::Recorder;
 use crate::store::{Body, Store};
+
+/// The longest IP packet that a host sends: what Ethernet carries.
+const HOST_MTU: u32 = 1500;
+
+/// What of a datagram goes into one packet: as much as fits, in units of 8 bytes (RFC 791 section 3.2).
+const FRAGMENT_PAYLOAD: u32 = (HOST_MTU - IPV4_HEADER_BYTES) & !7;
 
 /// Where an endpoint's packets go.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +35,9 @@ pub struct Network<R> {
     entries: [[StageId; 2]; 2],
     pub fates: Fates<R>,
     classifier: Classifier,
+    /// The hosts that receive what comes down, and what comes up.
+    hosts: [Reassembly; 2],
+    next_id: u64,
     /// When a packet last entered or left.
     pub last_crossing: Instant,
 }
@@ -73,28 +84,46 @@ impl<R: Recorder> Network<R> {
                 bottleneck_packets: 0,
             },
             classifier: Classifier::new(subjects),
+            hosts: Default::default(),
+            next_id: 0,
             last_crossing: Instant::ZERO,
         })
     }
 
-    /// A packet of `line` is sent. `hash` tells its connection.
+    /// A packet of `line` is sent. `hash` tells its connection. What is too long for the host's own link is sent in
+    /// fragments; routers may cut up whatever is sent, as if the host's path MTU discovery were off.
     pub fn send(&mut self, now: Instant, line: Line, hash: u32, body: Body) {
         let ecn = match &body {
             Body::Segment(_, segment) => segment.ecn,
             _ => Ecn::NotEct,
         };
-        let item = Item {
-            hash,
-            ecn,
-            protocol: body.protocol(),
-            ..Item::new(self.fates.store.next_id(), line.flow, body.ip_bytes())
-        };
         let info = if R::PACKETS {
             self.classifier.classify(line.flow, line.direction, hash, &body.headers())
         } else {
-            PacketInfo { kind: PacketKind::Other, flags: 0, payload_bytes: body.payload_bytes(), seq: None }
+            let (header_bytes, payload_bytes) = (body.header_bytes(), body.payload_bytes());
+            PacketInfo { kind: PacketKind::Other, flags: 0, header_bytes, payload_bytes, seq: None }
         };
-        self.fates.store.insert(body, info);
+        let (protocol, ip_bytes) = (body.protocol(), body.ip_bytes());
+        let mut item = Item { hash, ecn, protocol, ..Item::new(PacketId(self.next_id), line.flow, ip_bytes) };
+        self.next_id += 1;
+        if ip_bytes > HOST_MTU {
+            let payload = ip_bytes - IPV4_HEADER_BYTES;
+            item.body = self.fates.store.insert(body, info, payload.div_ceil(FRAGMENT_PAYLOAD));
+            for offset in (0..payload).step_by(FRAGMENT_PAYLOAD as usize) {
+                let bytes = FRAGMENT_PAYLOAD.min(payload - offset);
+                let fragment = Fragment::part((offset / 8) as u16, offset + bytes < payload);
+                let ip_bytes = bytes + IPV4_HEADER_BYTES;
+                let bytes = ip_bytes + ETHERNET_HEADER_BYTES;
+                self.enter(now, line, Item { fragment, ip_bytes, bytes, ..item });
+            }
+        } else {
+            item.body = self.fates.store.insert(body, info, 1);
+            self.enter(now, line, item);
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, now: Instant, line: Line, item: Item) {
         let entry = self.entries[line.direction as usize][usize::from(line.at_router)];
         self.fates.recorder.entered(entry, line.flow, item.bytes);
         self.last_crossing = now;
@@ -112,18 +141,35 @@ impl<R: Recorder> Network<R> {
         self.paths[direction as usize].next_event().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// The next packet that has left the path: whose, when, and what it carries.
+    /// The next packet that the receiving host passes on of those that have left the path: whose, when it left,
+    /// and what it carries. `None` too where a packet left and went no further.
     #[inline]
     pub fn receive(&mut self, now: Instant, direction: Direction) -> Option<(FlowId, Instant, Body)> {
-        let departure = self.paths[direction as usize].dequeue(now, &mut self.fates)?;
+        let departure = self.leave(now, direction)?;
         let item = departure.item;
-        self.fates.recorder.left(direction, item.flow, item.bytes);
-        self.last_crossing = now;
-        let mut body = self.fates.store.take(item.id);
+        let handle = if item.fragment.is_whole() && !item.corrupted {
+            item.body
+        } else {
+            self.hosts[direction as usize].arrive(departure.at, &item, &mut self.fates.store)?
+        };
+        let mut body = self.fates.store.take(handle);
         if let Body::Segment(_, segment) = &mut body {
             segment.ecn = item.ecn;
         }
         Some((item.flow, departure.at, body))
+    }
+
+    #[inline]
+    fn leave(&mut self, now: Instant, direction: Direction) -> Option<Departure> {
+        let departure = self.paths[direction as usize].dequeue(now, &mut self.fates)?;
+        self.fates.recorder.left(direction, departure.item.flow, departure.item.bytes);
+        self.last_crossing = now;
+        Some(departure)
+    }
+
+    /// What the hosts that receive in `direction` did beside delivering.
+    pub fn host_counts(&self, direction: Direction) -> HostCounts {
+        self.hosts[direction as usize].counts
     }
 
     /// The trial ends at `now`.
@@ -133,29 +179,36 @@ impl<R: Recorder> Network<R> {
             debug_assert_eq!(path.clamped(), 0, "the clock never goes back");
             path.finish(now, &mut self.fates);
             // What leaves at the very end has left, though nobody looks at it any more.
-            while self.receive(now, direction).is_some() {}
+            while let Some(departure) = self.leave(now, direction) {
+                self.fates.store.release(departure.item.body);
+            }
+            self.hosts[direction as usize].finish(now, &mut self.fates.store);
         }
+        debug_assert_eq!(self.fates.store.len(), 0, "every item has been let go of");
     }
 }
 
 impl<R: Recorder> FateSink for Fates<R> {
     #[inline]
     fn fate(&mut self, fate: &Fate) {
-        let id = fate.item.id;
+        let body = fate.item.body;
         if fate.outcome == Outcome::Delivered && fate.stage == self.bottleneck {
-            self.bottleneck_packets += u64::from(self.store.info(id).payload_bytes > 0);
+            self.bottleneck_packets += u64::from(self.store.info(body).payload_bytes > 0);
         }
         if R::PACKETS {
             let direction = if fate.stage.0 < self.down_stages { Direction::Down } else { Direction::Up };
-            self.recorder.row(fate, self.store.info(id), direction);
+            self.recorder.row(fate, self.store.info(body), direction);
         }
         if fate.outcome != Outcome::Delivered {
-            self.store.take(id);
+            self.store.release(body);
         }
     }
 
-    fn made(&mut self, _: StageId, _: &Item, _: &Item) {
-        unreachable!("no stage of today makes packets");
+    fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
+        self.store.hold(made.body);
+        if R::PACKETS {
+            self.recorder.made(stage, from, made);
+        }
     }
 
     fn changed(&mut self, stage: StageId, at: Instant, what: &'static str, value: f64, unit: &'static str) {

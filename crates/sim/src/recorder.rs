@@ -1,6 +1,6 @@
 //! What a trial hands over while it runs.
 
-use streamgauge_base::{Direction, Event, Fate, FlowId, PacketInfo, StageId};
+use streamgauge_base::{Direction, Event, Fate, FlowId, Item, PacketInfo, StageId};
 
 /// Takes a trial's rows and events. `()` takes nothing and costs nothing.
 pub trait Recorder {
@@ -9,6 +9,8 @@ pub trait Recorder {
 
     /// A packet's stay in one stage has ended. Rows come in the record's canonical order.
     fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction);
+    /// A stage of the path has made one item more; see [`FateSink::made`](streamgauge_base::FateSink::made).
+    fn made(&mut self, stage: StageId, from: &Item, made: &Item);
     /// A packet of `bytes` Ethernet bytes was put into a path at `stage`.
     fn entered(&mut self, stage: StageId, flow: FlowId, bytes: u32);
     /// A packet was taken out of the path of `direction`.
@@ -22,6 +24,8 @@ impl Recorder for () {
 
     #[inline]
     fn row(&mut self, _: &Fate, _: &PacketInfo, _: Direction) {}
+    #[inline]
+    fn made(&mut self, _: StageId, _: &Item, _: &Item) {}
     #[inline]
     fn entered(&mut self, _: StageId, _: FlowId, _: u32) {}
     #[inline]

@@ -12,7 +12,7 @@ use crate::host::Endpoint;
 use crate::network::{Line, Network};
 use crate::recorder::Recorder;
 use crate::store::Body;
-use crate::summary::{EndedBy, FlowSummary, Summary};
+use crate::summary::{EndedBy, FlowSummary, Hosts, Summary};
 use crate::timers::Timers;
 
 /// Runs `plan` to its end and hands rows and events to `recorder`, which comes back with the summary. The
@@ -258,6 +258,10 @@ impl<R: Recorder> Trial<R> {
             duration_ns: end.as_nanos(),
             ended_by,
             flows: flows.collect(),
+            host: Hosts {
+                server: self.network.host_counts(Direction::Up),
+                player: self.network.host_counts(Direction::Down),
+            },
             bottleneck_packets: self.network.fates.bottleneck_packets,
             rows: None,
             packets_digest: None,

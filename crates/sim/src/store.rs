@@ -1,8 +1,6 @@
 //! Packets on their way. A path carries small items; what they carry stays here.
 
-use std::collections::VecDeque;
-
-use streamgauge_base::{Chunk, Headers, PacketId, PacketInfo, Protocol, Transport};
+use streamgauge_base::{Chunk, Headers, PacketInfo, Protocol, Transport};
 use streamgauge_systems::ChannelId;
 use streamgauge_transport::tcp::Segment;
 
@@ -40,6 +38,14 @@ impl Body {
         }
     }
 
+    /// Bytes of the transport header.
+    pub fn header_bytes(&self) -> u8 {
+        match self {
+            Body::Datagram(..) | Body::Echo(..) => 8,
+            Body::Segment(_, segment) => (segment.ip_bytes() - segment.payload.len() as u32 - 20) as u8,
+        }
+    }
+
     /// Bytes above the transport header.
     pub fn payload_bytes(&self) -> u32 {
         match self {
@@ -60,7 +66,8 @@ impl Body {
                 (Transport::Tcp { seq: s.seq, ack: s.ack, flags: s.flags }, s.payload.head())
             }
         };
-        Headers { transport, payload_bytes: self.payload_bytes(), payload_head }
+        let (header_bytes, payload_bytes) = (self.header_bytes(), self.payload_bytes());
+        Headers { transport, header_bytes, payload_bytes, payload_head }
     }
 }
 
@@ -68,56 +75,73 @@ impl Body {
 struct Slot {
     body: Body,
     info: PacketInfo,
+    /// Items inside the path, and datagrams being put together, that are of this body.
+    references: u32,
 }
 
-/// No slot.
-const NONE: u32 = u32::MAX;
+/// Where a packet's body is: what [`Item::body`](streamgauge_base::Item::body) holds.
+pub type Handle = u32;
 
-/// Slots are reused, so nothing is allocated per packet. A packet's number leads to its slot through a ring that
-/// spans the numbers between the oldest packet inside and the newest.
+/// Slots are reused, so nothing is allocated per packet.
 #[derive(Debug, Default)]
 pub struct Store {
     slots: Vec<Option<Slot>>,
-    free: Vec<u32>,
-    ring: VecDeque<u32>,
-    /// The packet of the ring's front.
-    oldest: u64,
+    free: Vec<Handle>,
 }
 
 impl Store {
-    /// The number of the next packet.
-    pub fn next_id(&self) -> PacketId {
-        PacketId(self.oldest + self.ring.len() as u64)
-    }
-
-    /// Keeps a packet under [`Store::next_id`].
-    pub fn insert(&mut self, body: Body, info: PacketInfo) {
-        let slot = Some(Slot { body, info });
+    /// Keeps the body of `references` items, at least one.
+    pub fn insert(&mut self, body: Body, info: PacketInfo, references: u32) -> Handle {
+        let slot = Some(Slot { body, info, references });
         match self.free.pop() {
-            Some(index) => {
-                self.slots[index as usize] = slot;
-                self.ring.push_back(index);
+            Some(handle) => {
+                self.slots[handle as usize] = slot;
+                handle
             }
             None => {
-                self.ring.push_back(self.slots.len() as u32);
                 self.slots.push(slot);
+                self.slots.len() as Handle - 1
             }
         }
     }
 
-    pub fn info(&self, id: PacketId) -> &PacketInfo {
-        let index = self.ring[(id.0 - self.oldest) as usize];
-        &self.slots[index as usize].as_ref().expect("the path reports a packet that it holds").info
+    fn slot(&mut self, handle: Handle) -> &mut Slot {
+        self.slots[handle as usize].as_mut().expect("whoever has the handle has a reference")
     }
 
-    pub fn take(&mut self, id: PacketId) -> Body {
-        let index = std::mem::replace(&mut self.ring[(id.0 - self.oldest) as usize], NONE);
-        while self.ring.front() == Some(&NONE) {
-            self.ring.pop_front();
-            self.oldest += 1;
+    pub fn info(&self, handle: Handle) -> &PacketInfo {
+        &self.slots[handle as usize].as_ref().expect("whoever has the handle has a reference").info
+    }
+
+    /// One more item is of this body.
+    pub fn hold(&mut self, handle: Handle) {
+        self.slot(handle).references += 1;
+    }
+
+    /// One item less is of this body; it goes with the last.
+    pub fn release(&mut self, handle: Handle) {
+        let slot = self.slot(handle);
+        slot.references -= 1;
+        if slot.references == 0 {
+            self.slots[handle as usize] = None;
+            self.free.push(handle);
         }
-        self.free.push(index);
-        self.slots[index as usize].take().expect("the path gives a packet out once").body
+    }
+
+    /// As [`Store::release`], and gives the body out: itself, or a copy where other items are of it.
+    pub fn take(&mut self, handle: Handle) -> Body {
+        let slot = self.slot(handle);
+        if slot.references > 1 {
+            slot.references -= 1;
+            return slot.body.clone();
+        }
+        self.free.push(handle);
+        self.slots[handle as usize].take().expect("it was there above").body
+    }
+
+    /// Bodies that are kept.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
     }
 }
 
@@ -128,25 +152,38 @@ mod tests {
     use super::*;
 
     fn datagram(bytes: u32) -> (Body, PacketInfo) {
-        let info = PacketInfo { kind: PacketKind::Cross, flags: 0, payload_bytes: bytes, seq: None };
+        let (kind, header_bytes) = (PacketKind::Cross, 8);
+        let info = PacketInfo { kind, flags: 0, header_bytes, payload_bytes: bytes, seq: None };
         (Body::Datagram(ChannelId(0), Chunk::filler(bytes)), info)
     }
 
     #[test]
     fn slots_are_reused_whatever_the_order_of_leaving() {
         let mut store = Store::default();
-        for round in 0..1000u64 {
-            for n in 0..3 {
-                assert_eq!(store.next_id(), PacketId(3 * round + n));
-                let (body, info) = datagram(n as u32);
-                store.insert(body, info);
-            }
+        for _ in 0..1000u64 {
+            let handles = [0, 1, 2].map(|n| {
+                let (body, info) = datagram(n);
+                store.insert(body, info, 1)
+            });
             for n in [1, 2, 0] {
-                assert_eq!(store.info(PacketId(3 * round + n)).payload_bytes, n as u32);
-                assert_eq!(store.take(PacketId(3 * round + n)).payload_bytes(), n as u32);
+                assert_eq!(store.info(handles[n]).payload_bytes, n as u32);
+                assert_eq!(store.take(handles[n]).payload_bytes(), n as u32);
             }
         }
-        assert_eq!((store.slots.len(), store.ring.len()), (3, 0));
+        assert_eq!((store.slots.len(), store.len()), (3, 0));
+    }
+
+    #[test]
+    fn a_body_stays_until_the_last_of_its_items_has_gone() {
+        let mut store = Store::default();
+        let (body, info) = datagram(7);
+        let handle = store.insert(body, info, 2);
+        store.hold(handle);
+        store.release(handle);
+        assert_eq!(store.take(handle).payload_bytes(), 7);
+        assert_eq!(store.len(), 1);
+        assert_eq!(store.take(handle).payload_bytes(), 7);
+        assert_eq!(store.len(), 0);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use serde::Serialize;
 use streamgauge_record::BalanceRow;
 use streamgauge_transport::tcp;
 
+use crate::reassembly::HostCounts;
+
 /// Why a trial ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -29,6 +31,8 @@ pub struct Summary {
     pub ended_by: EndedBy,
     /// Each flow, in the order of the plan.
     pub flows: Vec<FlowSummary>,
+    /// What the hosts did beside delivering.
+    pub host: Hosts,
     /// Packets with payload that left down's bottleneck.
     pub bottleneck_packets: u64,
     /// Rows of `packets.parquet`; `None` if it was not written.
@@ -41,6 +45,15 @@ pub struct Summary {
     pub balance: Vec<BalanceRow>,
     /// What does not add up in that account; empty in a valid trial.
     pub imbalance: Vec<String>,
+}
+
+/// Both ends' hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Hosts {
+    /// The servers' hosts.
+    pub server: HostCounts,
+    /// The players' hosts.
+    pub player: HostCounts,
 }
 
 /// One flow's figures.

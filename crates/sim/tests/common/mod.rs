@@ -1,7 +1,7 @@
 //! Plans for tests.
 #![allow(dead_code)]
 
-use streamgauge_base::{BitRate, Direction, Duration, Event, Fate, FlowId, PacketInfo, StageId};
+use streamgauge_base::{BitRate, Direction, Duration, Event, Fate, FlowId, Item, PacketInfo, StageId};
 use streamgauge_path::spec::{
     BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, PathSpec, QueueSpec, RateSpec, ShaperSpec,
     StageKind, StageSpec,
@@ -109,6 +109,8 @@ pub fn rtp(name: &str, seconds: u64, tcp: Option<TcpSpec>) -> FlowSpec {
 pub struct Rows {
     pub rows: Vec<(Fate, PacketInfo, Direction)>,
     pub events: Vec<Event>,
+    /// Copies and fragments: where, of which, itself.
+    pub made: Vec<(StageId, Item, Item)>,
 }
 
 impl Recorder for Rows {
@@ -116,6 +118,9 @@ impl Recorder for Rows {
 
     fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) {
         self.rows.push((*fate, *info, direction));
+    }
+    fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
+        self.made.push((stage, *from, *made));
     }
     fn entered(&mut self, _: StageId, _: FlowId, _: u32) {}
     fn left(&mut self, _: Direction, _: FlowId, _: u32) {}
