@@ -200,3 +200,10 @@ impl RealTime {
         }
     }
 }
+
+/// What could be had without swapping (`MemAvailable` of /proc/meminfo); `None` if the kernel does not say.
+pub fn available_memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}

@@ -7,7 +7,7 @@ use nix::libc;
 use serde::Deserialize;
 
 use crate::error::{EngineError, Result};
-use crate::packet::{MAX_BATCH, Sender, raw_socket};
+use crate::packet::{MAX_BATCH, Parts, Sender, raw_socket};
 use crate::sys::{self, monotonic_ns};
 
 /// Ethernet, IPv4 without options, UDP, and ours: a mark and a sequence number.
@@ -141,7 +141,7 @@ impl Source {
                 frame[PAYLOAD + 4..PAYLOAD + 8].copy_from_slice(&seq.to_be_bytes());
             }
             let at = monotonic_ns();
-            let frames = self.frames[..count as usize].iter().map(Vec::as_slice);
+            let frames = self.frames[..count as usize].iter().map(|frame| Parts::whole(frame));
             sender.send(self.socket.as_fd(), frames, |_, done| sent.at.push(done.is_ok().then_some(at)));
             seq += count;
         }

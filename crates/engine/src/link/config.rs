@@ -40,7 +40,8 @@ pub struct Config {
     /// Frames that each receive ring holds.
     #[serde(default = "default_ring_frames")]
     pub ring_frames: usize,
-    /// Packets in flight that there is room for, 2 KiB each.
+    /// Packets in flight that room is made for before the trial, 2 KiB each; more is made while it runs, for as
+    /// many as the plan's path can hold.
     #[serde(default = "default_slab_packets")]
     pub slab_packets: usize,
 }

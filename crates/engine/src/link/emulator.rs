@@ -1,19 +1,21 @@
 //! The loop between the rings, the paths and the wire.
 
 use serde_json::{Value, json};
-use streamgauge_base::{Direction, Ecn, Item};
+use streamgauge_base::{Direction, Item};
 use streamgauge_record::{Classifier, PacketDirection, parse_frame};
 
 use super::capture::Capture;
 use super::clock::Clock;
 use super::config::{AddressBook, Config};
+use super::egress;
+use super::fragments::{Datagram, Fragments};
 use super::lane::{Fates, Lane, Lanes, Trial};
-use super::port::{Outbound, Port, mark_congestion};
+use super::port::{Outbound, Port};
 use super::sabotage::Sabotage;
 use super::slab::{Meta, Slab};
 use super::stats::{Clamped, Histogram, Tally};
 use crate::error::Result;
-use crate::packet::{FRAME_ROOM, MAX_BATCH, Outgoing, Ring, RingOptions, Sender};
+use crate::packet::{FRAME_ROOM, MAX_BATCH, Outgoing, Parts, Ring, RingOptions, Sender};
 use crate::sys::monotonic_ns;
 
 /// Places in `ports`.
@@ -38,6 +40,7 @@ pub struct Emulator {
     slab: Slab,
     book: AddressBook,
     classifier: Classifier,
+    fragments: Fragments,
     sender: Sender,
     sabotage: Sabotage,
     /// The path before the trial.
@@ -75,7 +78,7 @@ pub struct Finished {
 
 impl Emulator {
     /// Opens the interfaces. Packets cross `rehearsal` until a trial starts.
-    pub fn open(config: &Config, rehearsal: Lanes, sabotage: Sabotage) -> Result<Self> {
+    pub fn open(config: &Config, rehearsal: Lanes, sabotage: Sabotage, slab: Slab) -> Result<Self> {
         let interfaces = &config.interfaces;
         let names = [Some(&interfaces.server), Some(&interfaces.client), interfaces.cross.as_ref()];
         let options = RingOptions::whole(sabotage.ring_frames(config.ring_frames), Outgoing::Ignore);
@@ -84,9 +87,10 @@ impl Emulator {
         Ok(Emulator {
             ports: ports.collect::<Result<_>>()?,
             clock: Clock::new(),
-            slab: Slab::new(config.slab_packets),
+            slab,
             book: AddressBook::new(&config.plan, &config.flows, config.rest.as_deref())?,
             classifier: Classifier::new(&subjects),
+            fragments: Fragments::new(),
             sender: Sender::new(),
             sabotage,
             rehearsal,
@@ -104,20 +108,25 @@ impl Emulator {
     pub fn rehearse(&mut self, lanes: Lanes) {
         self.step();
         let now = monotonic_ns();
+        self.end_rehearsal(now);
+        self.rehearsal = lanes;
+        self.before_start = Tally::default();
+        self.after_end = Tally::default();
+        self.clock.reset();
+        self.ports.iter_mut().for_each(Port::reset);
+    }
+
+    /// Lets go of what crosses the path before the trial.
+    fn end_rehearsal(&mut self, now: i64) {
         let Emulator { rehearsal, slab, sabotage, .. } = self;
         for lane in &mut rehearsal.both {
             let direction = lane.direction;
             let mut fates = Fates { slab, trial: None, direction, sabotage };
             lane.finish(now, &mut fates);
             while let Some(departure) = lane.dequeue(now, &mut fates) {
-                fates.slab.remove(departure.item.id);
+                fates.slab.release(departure.item.body);
             }
         }
-        *rehearsal = lanes;
-        self.before_start = Tally::default();
-        self.after_end = Tally::default();
-        self.clock.reset();
-        self.ports.iter_mut().for_each(Port::reset);
     }
 
     /// The trial starts at `t0` and ends at `end` at the latest (CLOCK_MONOTONIC, ns).
@@ -239,14 +248,20 @@ impl Emulator {
             _ => (&mut self.rehearsal, None),
         };
         let info = self.classifier.classify(flow, direction, parsed.hash, &parsed.headers);
-        let id = lanes.new_id();
-        let meta = Meta { id, info, ecn: parsed.ecn, egress: egress as u8, length: 0 };
-        if self.slab.insert(meta, frame.bytes).is_none() {
+        let Datagram { id, hash, info } = if parsed.fragment.is_whole() {
+            Datagram { id: lanes.new_id(), hash: parsed.hash, info }
+        } else {
+            self.fragments.datagram(at, &parsed, trial.is_some(), info, || lanes.new_id())
+        };
+        let (fragment, ip_bytes) = (parsed.fragment, parsed.ip_bytes);
+        let meta = Meta { info, ecn: parsed.ecn, fragment, ip_bytes, egress: egress as u8 };
+        let Some(body) = self.slab.insert(meta, frame.bytes) else {
             stats.slab_drops += 1;
             return;
-        }
+        };
         let item = Item {
-            hash: parsed.hash,
+            body,
+            hash,
             ecn: parsed.ecn,
             protocol: parsed.protocol,
             fragment: parsed.fragment,
@@ -274,7 +289,7 @@ impl Emulator {
         for way in 0..2 {
             while let Some(outbound) = self.next_departure(way, now) {
                 self.packets += 1;
-                let Some((_, meta)) = self.slab.find(outbound.id) else { continue };
+                let Some(meta) = self.slab.meta(outbound.slot) else { continue };
                 let port = usize::from(meta.egress);
                 self.ports[port].out.push(outbound);
                 if self.ports[port].out.len() == MAX_BATCH {
@@ -293,16 +308,14 @@ impl Emulator {
             let recorded = trial.is_some();
             let mut fates = Fates { slab, trial: trial.as_deref_mut(), direction, sabotage };
             let departure = lane.dequeue(now, &mut fates)?;
-            let (slot, meta) = slab.find(departure.item.id)?;
-            if departure.item.ecn == Ecn::Ce && meta.ecn != Ecn::Ce {
-                mark_congestion(slab, slot);
-            }
+            let item = departure.item;
+            let meta = slab.meta(item.body)?;
             Some(Outbound {
-                slot,
-                id: departure.item.id,
-                flow: departure.item.flow,
+                slot: item.body,
+                altered: egress::prepare(slab, &item, &meta),
+                flow: item.flow,
                 direction,
-                bytes: departure.item.bytes,
+                bytes: item.bytes,
                 due: lane.monotonic(departure.at),
                 recorded,
             })
@@ -325,7 +338,7 @@ impl Emulator {
         }
         let mut refused = [false; MAX_BATCH];
         let frames =
-            out.iter().map(|o| if sabotage.fails_send() { &OVERSIZE[..] } else { slab.frame(o.slot) });
+            out.iter().map(|o| if sabotage.fails_send() { Parts::whole(&OVERSIZE) } else { o.parts(slab) });
         sender.send(ring.fd(), frames, |index, sent| refused[index] = sent.is_err());
         let sent_at = monotonic_ns();
         for (outbound, &refused) in out.iter().zip(&refused) {
@@ -333,7 +346,7 @@ impl Emulator {
                 stats.send_errors += 1;
             } else {
                 stats.tx_packets += 1;
-                stats.tx_bytes += slab.frame(outbound.slot).len() as u64;
+                stats.tx_bytes += outbound.parts(slab).len() as u64;
             }
             if outbound.recorded
                 && let Some(running) = running.as_mut()
@@ -348,12 +361,13 @@ impl Emulator {
                 if !refused {
                     if let Some(capture) = &mut running.capture {
                         let at_ns = clock.realtime(sent_at);
-                        capture.frame(port, PacketDirection::Outbound, at_ns, slab.frame(outbound.slot));
+                        let bytes = outbound.parts(slab).concat();
+                        capture.frame(port, PacketDirection::Outbound, at_ns, &bytes);
                     }
                     running.trial.left(outbound.direction, outbound.flow, outbound.bytes);
                 }
             }
-            slab.remove(outbound.id);
+            slab.release(outbound.slot);
         }
         out.clear();
     }
@@ -379,6 +393,7 @@ impl Emulator {
         for port in 0..self.ports.len() {
             self.flush(port);
         }
+        self.end_rehearsal(end);
         self.clock.check();
         self.ports.iter_mut().for_each(Port::read_drops);
         let Running { lanes, trial, capture, t0, .. } = self.running.take()?;
@@ -405,6 +420,9 @@ impl Emulator {
             "ring_drops": sum(|p| p.stats.ring_drops),
             "send_errors": sum(|p| p.stats.send_errors),
             "slab_drops": sum(|p| p.stats.slab_drops),
+            // Bytes that nobody has let go of, after the end.
+            "slab_left": self.slab.len(),
+            "slab_bytes": self.slab.bytes(),
             "truncated": sum(|p| p.stats.truncated),
             "checksum_missing": sum(|p| p.stats.checksum_missing),
             "lateness_ns": self.lateness.percentiles(),

@@ -221,19 +221,22 @@ impl FateSink for Fates<'_> {
     #[inline]
     fn fate(&mut self, fate: &Fate) {
         if let Some(trial) = &mut self.trial
-            && let Some((_, meta)) = self.slab.find(fate.item.id)
+            && let Some(meta) = self.slab.meta(fate.item.body)
             && !self.sabotage.loses_row()
             && trial.failed.is_none()
         {
             trial.failed = trial.rows.row(fate, &meta.info, self.direction).err();
         }
         if fate.outcome != Outcome::Delivered {
-            self.slab.remove(fate.item.id);
+            self.slab.release(fate.item.body);
         }
     }
 
-    fn made(&mut self, _: StageId, _: &Item, _: &Item) {
-        unreachable!("no stage of today makes packets");
+    fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
+        self.slab.hold(made.body);
+        if let Some(trial) = &mut self.trial {
+            trial.rows.made(stage, from, made);
+        }
     }
 
     #[cold]

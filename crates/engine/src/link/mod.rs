@@ -6,8 +6,10 @@
 mod capture;
 mod clock;
 mod config;
+mod egress;
 mod emulator;
 mod files;
+mod fragments;
 mod lane;
 mod port;
 mod sabotage;
@@ -18,20 +20,23 @@ mod wait;
 use std::os::fd::AsRawFd;
 
 use serde_json::{Value, json};
-use streamgauge_path::at_rest;
 use streamgauge_path::spec::PathSpec;
+use streamgauge_path::{at_rest, most_packets};
 use streamgauge_record::PacketSender;
 
 pub use clock::Clock;
 pub use config::Config;
 
 use crate::error::{EngineError, Result};
-use crate::lines::{Command, Commands, say};
-use crate::sys::{Cpu, RealTime, clock_ns, cpu_seconds, monotonic_ns, stolen_seconds, thread_cpu};
+use crate::lines::{Command, Commands, bad_field, say};
+use crate::sys::{
+    Cpu, RealTime, available_memory_bytes, clock_ns, cpu_seconds, monotonic_ns, stolen_seconds, thread_cpu,
+};
 use capture::{CAPTURE_FILE, Capture, PortSummary};
 use emulator::{Emulator, REHEARSAL_IDS};
 use lane::{Lanes, Trial};
 use sabotage::Sabotage;
+use slab::Slab;
 use wait::Waiter;
 
 /// Runs until told to stop; see PROTOCOL.md.
@@ -102,7 +107,8 @@ impl Link {
         // The trial's path is built here too, so that a mistake in the plan shows before anything runs.
         Lanes::new(&config.plan.path, config.plan.seed, 0, 0, &sabotage)?;
         let commands = Commands::from_stdin()?;
-        let emulator = Emulator::open(&config, rehearsal, sabotage.clone())?;
+        let slab = slab(&config, &sabotage)?;
+        let emulator = Emulator::open(&config, rehearsal, sabotage.clone(), slab)?;
         let class = RealTime::enter(config.fifo_priority);
         let rings = emulator.ports.iter().map(|port| port.ring.fd().as_raw_fd());
         let waiter = Waiter::new(rings.chain([commands.fd()]), class.fifo.is_some());
@@ -207,6 +213,33 @@ fn rehearsal(config: &Config, sabotage: &Sabotage) -> Result<Lanes> {
     let path = &config.plan.path;
     let frozen = PathSpec { down: at_rest(&path.down), up: at_rest(&path.up) };
     Lanes::new(&frozen, config.plan.seed, monotonic_ns(), REHEARSAL_IDS, sabotage)
+}
+
+/// More packets in a second than the emulator takes in: it bounds what is under way before a bottleneck.
+const MOST_ARRIVALS_PER_S: u64 = 250_000;
+
+/// Room for all packets that the path of the plan can have inside. Memory is taken as they come, so a deep queue
+/// costs what is in it; a plan that could need more than the machine has is refused.
+fn slab(config: &Config, sabotage: &Sabotage) -> Result<Slab> {
+    let path = &config.plan.path;
+    let most = [("down", &path.down), ("up", &path.up)].map(|(direction, stages)| {
+        let stages = sabotage.stages(stages.clone(), false);
+        (most_packets(&stages, MOST_ARRIVALS_PER_S), direction)
+    });
+    let (_, deepest) = most.into_iter().max().expect("two directions");
+    let most = most[0].0.saturating_add(most[1].0);
+    let needed = most.saturating_mul(Slab::bytes_a_packet() as u64);
+    let available = available_memory_bytes();
+    if available.is_some_and(|available| needed > available) {
+        let key = format!("plan.path.{deepest}");
+        let what = format!(
+            "its queues and delays can hold {most} small packets, which take {} MB; {} MB are available",
+            needed / 1_000_000,
+            available.unwrap_or(0) / 1_000_000
+        );
+        return Err(bad_field(&key, &what).remedy("give the queue a lower limit or free some memory"));
+    }
+    Ok(Slab::new(config.slab_packets, most as usize))
 }
 
 /// CLOCK_REALTIME, ns since 1970 UTC.

@@ -1,127 +1,146 @@
-//! The bytes of packets in flight: a fixed number of slots, found by packet id.
+//! The bytes of packets in flight: slots, which an item names by `Item::body`.
 
-use streamgauge_base::{Ecn, PacketId, PacketInfo};
+use streamgauge_base::{Ecn, Fragment, PacketInfo};
 
 use crate::packet::FRAME_ROOM;
 
-/// Which slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slot(u32);
+/// Which slot: what [`Item::body`](streamgauge_base::Item::body) holds.
+pub type Slot = u32;
 
 /// What is kept beside a frame's bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Meta {
-    /// The packet.
-    pub id: PacketId,
     /// What the classifier found.
     pub info: PacketInfo,
     /// ECN bits on arrival.
     pub ecn: Ecn,
+    /// Which part of its datagram the frame is.
+    pub fragment: Fragment,
+    /// Its IP bytes.
+    pub ip_bytes: u32,
     /// The port it leaves by.
     pub egress: u8,
-    /// The frame's length in bytes.
-    pub length: u16,
 }
 
-/// Fixed storage. Nothing is allocated after `new`.
-pub struct Slab {
+/// Slots that are made together. Memory comes in pieces of so many, small enough that the kernel's work for one
+/// (128 KiB, locked) delays nothing by more than some ten microseconds.
+const CHUNK: usize = 64;
+
+struct Chunk {
     bytes: Box<[u8]>,
-    meta: Vec<Option<Meta>>,
-    free: Vec<u32>,
-    /// Open addressing with linear probing: `EMPTY`, or a slot. Twice as many entries as slots.
-    index: Box<[u32]>,
+    slots: Box<[Entry]>,
 }
 
-const EMPTY: u32 = u32::MAX;
+#[derive(Clone, Copy)]
+struct Entry {
+    meta: Option<Meta>,
+    length: u16,
+    /// Items that are of this frame: the packet, its copies and its fragments.
+    references: u32,
+}
+
+const EMPTY: Entry = Entry { meta: None, length: 0, references: 0 };
+
+/// Storage of so many slots, more of which are made when they are needed, up to a limit.
+pub struct Slab {
+    chunks: Vec<Chunk>,
+    free: Vec<Slot>,
+    most: usize,
+}
 
 impl Slab {
-    /// Room for `slots` packets.
-    pub fn new(slots: usize) -> Self {
-        let table = (slots * 2).next_power_of_two();
-        Slab {
-            bytes: vec![0; slots * FRAME_ROOM].into_boxed_slice(),
-            meta: vec![None; slots],
-            free: (0..slots as u32).rev().collect(),
-            index: vec![EMPTY; table].into_boxed_slice(),
+    /// Room for `ready` packets, and for `most` once they are needed, both rounded up to whole pieces.
+    pub fn new(ready: usize, most: usize) -> Self {
+        let most = most.max(ready).next_multiple_of(CHUNK);
+        let mut slab = Slab { chunks: Vec::new(), free: Vec::with_capacity(most), most };
+        while slab.room() < ready {
+            slab.grow();
         }
+        slab
     }
 
-    fn home(&self, id: PacketId) -> usize {
-        // Fibonacci hashing: ids are consecutive numbers.
-        (id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.index.len() - 1)
+    /// Bytes that a packet takes.
+    pub const fn bytes_a_packet() -> usize {
+        FRAME_ROOM + size_of::<Entry>()
     }
 
-    fn position(&self, id: PacketId) -> Option<usize> {
-        let mask = self.index.len() - 1;
-        let mut at = self.home(id);
-        while self.index[at] != EMPTY {
-            if self.meta[self.index[at] as usize].is_some_and(|meta| meta.id == id) {
-                return Some(at);
-            }
-            at = (at + 1) & mask;
-        }
-        None
+    fn room(&self) -> usize {
+        self.chunks.len() * CHUNK
     }
 
-    /// Keeps `frame`, at most [`FRAME_ROOM`] bytes; `None` if every slot is taken.
+    #[cold]
+    fn grow(&mut self) {
+        let first = self.room() as Slot;
+        // From last to first, so that the first is used first.
+        self.free.extend((first..first + CHUNK as Slot).rev());
+        let (bytes, slots) = (vec![0; CHUNK * FRAME_ROOM], vec![EMPTY; CHUNK]);
+        self.chunks.push(Chunk { bytes: bytes.into_boxed_slice(), slots: slots.into_boxed_slice() });
+    }
+
+    #[inline]
+    fn entry(&mut self, slot: Slot) -> &mut Entry {
+        &mut self.chunks[slot as usize / CHUNK].slots[slot as usize % CHUNK]
+    }
+
+    /// Keeps `frame`, at most [`FRAME_ROOM`] bytes, for one item; `None` if every slot that there may be is taken.
+    #[inline]
     pub fn insert(&mut self, meta: Meta, frame: &[u8]) -> Option<Slot> {
-        let slot = self.free.pop()?;
-        let start = slot as usize * FRAME_ROOM;
-        self.bytes[start..start + frame.len()].copy_from_slice(frame);
-        let mask = self.index.len() - 1;
-        let mut at = self.home(meta.id);
-        while self.index[at] != EMPTY {
-            at = (at + 1) & mask;
+        if self.free.is_empty() && self.room() < self.most {
+            self.grow();
         }
-        self.index[at] = slot;
-        self.meta[slot as usize] = Some(Meta { length: frame.len() as u16, ..meta });
-        Some(Slot(slot))
+        let slot = self.free.pop()?;
+        let start = slot as usize % CHUNK * FRAME_ROOM;
+        self.chunks[slot as usize / CHUNK].bytes[start..start + frame.len()].copy_from_slice(frame);
+        *self.entry(slot) = Entry { meta: Some(meta), length: frame.len() as u16, references: 1 };
+        Some(slot)
     }
 
-    /// Where the packet is, and what is known of it.
-    pub fn find(&self, id: PacketId) -> Option<(Slot, Meta)> {
-        let slot = self.index[self.position(id)?];
-        self.meta[slot as usize].map(|meta| (Slot(slot), meta))
+    /// What is known of the frame; `None` if the slot is empty.
+    #[inline]
+    pub fn meta(&self, slot: Slot) -> Option<Meta> {
+        self.chunks.get(slot as usize / CHUNK)?.slots[slot as usize % CHUNK].meta
     }
 
     /// The frame's bytes.
+    #[inline]
     pub fn frame(&self, slot: Slot) -> &[u8] {
-        let start = slot.0 as usize * FRAME_ROOM;
-        let length = self.meta[slot.0 as usize].map_or(0, |meta| usize::from(meta.length));
-        &self.bytes[start..start + length]
+        let (chunk, at) = (&self.chunks[slot as usize / CHUNK], slot as usize % CHUNK);
+        &chunk.bytes[at * FRAME_ROOM..][..usize::from(chunk.slots[at].length)]
     }
 
-    /// The frame's bytes, to be marked.
-    pub fn frame_mut(&mut self, slot: Slot) -> &mut [u8] {
-        let start = slot.0 as usize * FRAME_ROOM;
-        let length = self.meta[slot.0 as usize].map_or(0, |meta| usize::from(meta.length));
-        &mut self.bytes[start..start + length]
+    /// The frame's bytes to be changed, if there is only one item of it.
+    #[inline]
+    pub fn own_frame_mut(&mut self, slot: Slot) -> Option<&mut [u8]> {
+        let (chunk, at) = (&mut self.chunks[slot as usize / CHUNK], slot as usize % CHUNK);
+        let Entry { length, references, .. } = chunk.slots[at];
+        (references == 1).then(|| &mut chunk.bytes[at * FRAME_ROOM..][..usize::from(length)])
     }
 
-    /// Forgets the packet, if it is here.
-    pub fn remove(&mut self, id: PacketId) {
-        let Some(mut hole) = self.position(id) else { return };
-        let slot = self.index[hole];
-        self.meta[slot as usize] = None;
-        self.free.push(slot);
-        self.index[hole] = EMPTY;
-        // Close the gap: whoever was pushed past the hole by it moves back.
-        let mask = self.index.len() - 1;
-        let mut at = (hole + 1) & mask;
-        while self.index[at] != EMPTY {
-            let home = self.meta[self.index[at] as usize].map_or(at, |meta| self.home(meta.id));
-            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
-                self.index[hole] = self.index[at];
-                self.index[at] = EMPTY;
-                hole = at;
-            }
-            at = (at + 1) & mask;
+    /// One more item is of this frame.
+    #[inline]
+    pub fn hold(&mut self, slot: Slot) {
+        self.entry(slot).references += 1;
+    }
+
+    /// One item less is of this frame; the slot is free after the last.
+    #[inline]
+    pub fn release(&mut self, slot: Slot) {
+        let entry = self.entry(slot);
+        entry.references -= 1;
+        if entry.references == 0 {
+            entry.meta = None;
+            self.free.push(slot);
         }
     }
 
-    /// Packets in flight.
+    /// Memory taken.
+    pub fn bytes(&self) -> usize {
+        self.room() * Slab::bytes_a_packet()
+    }
+
+    /// Frames that are kept.
     pub fn len(&self) -> usize {
-        self.meta.len() - self.free.len()
+        self.room() - self.free.len()
     }
 }
 
@@ -129,43 +148,82 @@ impl Slab {
 mod tests {
     use std::collections::BTreeMap;
 
-    use streamgauge_base::{PacketKind, Stream};
+    use proptest::prelude::*;
+    use streamgauge_base::PacketKind;
 
     use super::*;
 
-    fn meta(id: u64) -> Meta {
-        let info = PacketInfo { kind: PacketKind::Other, flags: 0, payload_bytes: 0, seq: None };
-        Meta { id: PacketId(id), info, ecn: Ecn::NotEct, egress: 0, length: 0 }
+    fn meta() -> Meta {
+        let (kind, header_bytes) = (PacketKind::Other, 0);
+        let info = PacketInfo { kind, flags: 0, header_bytes, payload_bytes: 0, seq: None };
+        Meta { info, ecn: Ecn::NotEct, fragment: Fragment::WHOLE, ip_bytes: 20, egress: 0 }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(Vec<u8>),
+        Hold(prop::sample::Index),
+        Release(prop::sample::Index),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            3 => prop::collection::vec(any::<u8>(), 1..40).prop_map(Step::Insert),
+            1 => any::<prop::sample::Index>().prop_map(Step::Hold),
+            3 => any::<prop::sample::Index>().prop_map(Step::Release),
+        ];
+        prop::collection::vec(step, 0..600)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Slots of a limited number, each there until its last item has gone, from anywhere as drops and two
+        /// directions do.
+        #[test]
+        fn behaves_as_a_map_with_counts(steps in steps()) {
+            let mut slab = Slab::new(64, 128);
+            let mut model: BTreeMap<Slot, (Vec<u8>, u32)> = BTreeMap::new();
+            for step in steps {
+                match step {
+                    Step::Insert(frame) => {
+                        let slot = slab.insert(meta(), &frame);
+                        prop_assert_eq!(slot.is_some(), model.len() < 128);
+                        if let Some(slot) = slot {
+                            prop_assert!(model.insert(slot, (frame, 1)).is_none(), "a slot that is taken");
+                        }
+                    }
+                    Step::Hold(nth) if !model.is_empty() => {
+                        let slot = *model.keys().nth(nth.index(model.len())).unwrap();
+                        slab.hold(slot);
+                        model.get_mut(&slot).unwrap().1 += 1;
+                    }
+                    Step::Release(nth) if !model.is_empty() => {
+                        let slot = *model.keys().nth(nth.index(model.len())).unwrap();
+                        slab.release(slot);
+                        let count = &mut model.get_mut(&slot).unwrap().1;
+                        *count -= 1;
+                        if *count == 0 {
+                            model.remove(&slot);
+                            prop_assert!(slab.meta(slot).is_none());
+                        }
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(slab.len(), model.len());
+            }
+            for (&slot, (frame, references)) in &model {
+                prop_assert_eq!(slab.frame(slot), &frame[..]);
+                prop_assert_eq!(slab.own_frame_mut(slot).is_some(), *references == 1);
+            }
+        }
     }
 
     #[test]
-    fn behaves_as_a_map_of_limited_size() {
-        let mut slab = Slab::new(100);
-        let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
-        let mut random = Stream::named(1, "slab", "test");
-        for id in 0..20_000u64 {
-            if random.below(2) == 0 {
-                let frame = id.to_le_bytes()[..1 + random.below(8) as usize].to_vec();
-                let inserted = slab.insert(meta(id), &frame).is_some();
-                assert_eq!(inserted, model.len() < 100);
-                if inserted {
-                    model.insert(id, frame);
-                }
-            } else if !model.is_empty() {
-                // From anywhere, as two directions and drops do.
-                let nth = random.below(model.len() as u64) as usize;
-                let gone = *model.keys().nth(nth).unwrap();
-                model.remove(&gone);
-                slab.remove(PacketId(gone));
-                assert!(slab.find(PacketId(gone)).is_none());
-            }
-            assert_eq!(slab.len(), model.len());
-            if id % 100 == 0 {
-                for (&id, frame) in &model {
-                    let (slot, _) = slab.find(PacketId(id)).unwrap();
-                    assert_eq!(slab.frame(slot), frame);
-                }
-            }
-        }
+    fn memory_grows_with_need_and_not_beyond() {
+        let mut slab = Slab::new(1, 100);
+        assert_eq!(slab.room(), 64);
+        let taken: Vec<_> = std::iter::from_fn(|| slab.insert(meta(), &[1])).collect();
+        assert_eq!((taken.len(), slab.room()), (128, 128));
     }
 }

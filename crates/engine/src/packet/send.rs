@@ -8,9 +8,40 @@ use nix::libc;
 /// Frames of one system call.
 pub const MAX_BATCH: usize = 32;
 
+/// A frame in up to [`PARTS`] pieces, in order; most are in one.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a>([&'a [u8]; PARTS]);
+
+/// Header, payload before a changed byte, that byte, payload behind it.
+const PARTS: usize = 4;
+
+impl<'a> Parts<'a> {
+    /// A frame in one piece.
+    #[inline]
+    pub fn whole(frame: &'a [u8]) -> Self {
+        Parts([frame, &[], &[], &[]])
+    }
+
+    /// A frame in pieces, of which some may be empty.
+    pub fn of(parts: [&'a [u8]; PARTS]) -> Self {
+        Parts(parts)
+    }
+
+    /// The frame's length.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|part| part.len()).sum()
+    }
+
+    /// The frame in one piece, in memory of its own.
+    pub fn concat(&self) -> Vec<u8> {
+        self.0.concat()
+    }
+}
+
 /// Buffers of one system call, reused.
 pub struct Sender {
-    vectors: Box<[libc::iovec; MAX_BATCH]>,
+    vectors: Box<[libc::iovec; MAX_BATCH * PARTS]>,
     messages: Box<[libc::mmsghdr; MAX_BATCH]>,
 }
 
@@ -29,17 +60,21 @@ impl Sender {
     pub fn send<'a>(
         &mut self,
         socket: BorrowedFd<'_>,
-        frames: impl Iterator<Item = &'a [u8]>,
+        frames: impl Iterator<Item = Parts<'a>>,
         mut done: impl FnMut(usize, io::Result<()>),
     ) {
         let mut count = 0;
-        for (frame, vector) in frames.zip(self.vectors.iter_mut()) {
-            *vector = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
+        let vectors = self.vectors.chunks_exact_mut(PARTS);
+        for ((frame, message), vectors) in frames.zip(self.messages.iter_mut()).zip(vectors) {
+            let mut used = 0;
+            for part in frame.0.iter().filter(|part| !part.is_empty()) {
+                vectors[used] =
+                    libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() };
+                used += 1;
+            }
+            message.msg_hdr.msg_iov = vectors.as_mut_ptr();
+            message.msg_hdr.msg_iovlen = used;
             count += 1;
-        }
-        for (message, vector) in self.messages.iter_mut().zip(self.vectors.iter_mut()).take(count) {
-            message.msg_hdr.msg_iov = vector;
-            message.msg_hdr.msg_iovlen = 1;
         }
         let mut first = 0;
         let mut retries = 3;
