@@ -29,6 +29,7 @@ bench: setup ## rates of the hot paths
 	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-record -p streamgauge-sim
 	$(PY) benches/campaign.py
 	$(PY) benches/emulator.py --quick
+	$(PY) benches/link_peers.py --rounds 1
 
 lint: setup ## rustfmt, clippy, ruff, mypy --strict
 	$(CARGO) fmt --all --check

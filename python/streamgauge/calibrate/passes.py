@@ -6,7 +6,7 @@ server's end. The rows that come of them are in `streamgauge.calibrate.rows`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 FULL_FRAME = 1514
@@ -44,6 +44,8 @@ class Pass:
     stamp_sent: bool = True
     #: Over a veth of its own, without the emulator.
     bare: bool = False
+    #: Through the kernel's own disciplines in the emulator's place: lines of ``tc -batch``.
+    kernel: list[str] = field(default_factory=list)
 
     @property
     def packets(self) -> int:

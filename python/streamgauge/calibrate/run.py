@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -70,13 +70,84 @@ def calibrate(
         CannotRunError: if this machine cannot; the message says why and the remedy.
         TrialBrokenError: if a process of ours died meanwhile.
     """
+    todo = passes(quick=quick)
+    folder = Path(tempfile.mkdtemp(prefix="streamgauge-calibrate-"))
+    try:
+        done = run_passes(todo, folder=folder, way=way, sabotage=sabotage, say=say, told=told)
+        calibrated = rows(Measured(done.passes, done.results, folder, done.is_fifo))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    checks = [row.to_json() for row in calibrated.rows]
+    found: dict[str, Any] = {
+        "schema": SCHEMA,
+        "id": uuid.uuid4().hex,
+        "verdict": overall(checks),
+        "checks": checks,
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(done.unix_s)),
+        "unix_s": done.unix_s,
+        **identity(done.engine, done.way),
+        "class": done.class_["class"],
+        "mlock": done.class_["mlock"],
+        "quick": quick,
+        "duration_s": done.took_s,
+        "stolen_s": done.stolen_s,
+        "load_average": list(done.load_average),
+        "cpus": os.cpu_count(),
+        "system": platform.platform(),
+        "streamgauge": streamgauge.__version__,
+        **{key: value for key, value in collect().items() if key in ("cpu", "commit", "machine")},
+        "sabotage": list(sabotage),
+        "distributions": _distributions(calibrated),
+        "passes": {name: _kept(done.passes[name], result) for name, result in done.results.items()},
+    }
+    found = {key: _plain(value) for key, value in found.items()}
+    if store and not sabotage:
+        try:
+            found["kept"] = str(keep(found, done.engine, done.way))
+        except OSError as error:
+            say(f"cannot keep the certificate: {error.filename}: {error.strerror}; set STREAMGAUGE_CACHE")
+    return found
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was run, and under which conditions."""
+
+    passes: dict[str, Pass]
+    results: dict[str, dict[str, Any]]
+    way: str
+    engine: Path
+    class_: Mapping[str, Any]
+    unix_s: float
+    took_s: float
+    stolen_s: float
+    load_average: tuple[float, float]
+
+    @property
+    def is_fifo(self) -> bool:
+        """Whether the emulator had a real-time class."""
+        return str(self.class_["class"]).startswith("SCHED_FIFO")
+
+
+def run_passes(
+    todo: Sequence[Pass],
+    *,
+    folder: Path,
+    way: str | None = None,
+    sabotage: tuple[str, ...] = (),
+    say: Callable[[str], None] = lambda _: None,
+    told: Callable[[Progress], None] = lambda _: None,
+) -> Done:
+    """Runs passes one after the other in one sandbox, under the machine's lock; their stamps go to `folder`.
+
+    Raises as `calibrate` does.
+    """
     options = EmuOptions(way=way)
     chosen = options.chosen_way
     reason = why_not(chosen)
     if reason is not None:
         raise CannotRunError(f"this machine cannot run the emulator: {reason}")
     executable = engine()
-    todo = passes(quick=quick)
     total_s = sum(one.wall_s + STARTING_S for one in todo)
     names = {one.name: one for one in todo}
 
@@ -87,65 +158,39 @@ def calibrate(
             before = todo[: todo.index(names[words["at"]])]
             told(Progress(words["at"], sum(one.wall_s + STARTING_S for one in before), total_s))
 
-    folder = Path(tempfile.mkdtemp(prefix="streamgauge-calibrate-"))
-    try:
-        job = {
-            "engine": str(executable),
-            "way": chosen,
-            "fifo_priority": options.fifo_priority,
-            "out": str(folder),
-            "seed": time.time_ns() % 2**32,
-            "sabotage": list(sabotage),
-            "passes": [asdict(one) for one in todo],
-        }
-        with machine_lock(say) as lock:
-            load_before, stolen_before = os.getloadavg(), stolen_s()
-            began, date = time.monotonic(), time.time()
-            done = run_worker(
-                "streamgauge.calibrate.worker",
-                json.dumps(job),
-                engine=str(executable),
-                way=chosen,
-                lock=lock,
-                listen=listen,
-            )
-            took_s, stolen = time.monotonic() - began, stolen_s() - stolen_before
-        results = done["passes"]
-        class_ = next(one["class"] for one in results.values() if "class" in one)
-        is_fifo = str(class_["class"]).startswith("SCHED_FIFO")
-        calibrated = rows(Measured(names, results, folder, is_fifo))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    checks = [row.to_json() for row in calibrated.rows]
-    found: dict[str, Any] = {
-        "schema": SCHEMA,
-        "id": uuid.uuid4().hex,
-        "verdict": overall(checks),
-        "checks": checks,
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(date)),
-        "unix_s": date,
-        **identity(executable, chosen),
-        "class": class_["class"],
-        "mlock": class_["mlock"],
-        "quick": quick,
-        "duration_s": took_s,
-        "stolen_s": stolen,
-        "load_average": [load_before[0], os.getloadavg()[0]],
-        "cpus": os.cpu_count(),
-        "system": platform.platform(),
-        "streamgauge": streamgauge.__version__,
-        **{key: value for key, value in collect().items() if key in ("cpu", "commit", "machine")},
+    job = {
+        "engine": str(executable),
+        "way": chosen,
+        "fifo_priority": options.fifo_priority,
+        "out": str(folder),
+        "seed": time.time_ns() % 2**32,
         "sabotage": list(sabotage),
-        "distributions": _distributions(calibrated),
-        "passes": {name: _kept(names[name], result) for name, result in results.items()},
+        "passes": [asdict(one) for one in todo],
     }
-    found = {key: _plain(value) for key, value in found.items()}
-    if store and not sabotage:
-        try:
-            found["kept"] = str(keep(found, executable, chosen))
-        except OSError as error:
-            say(f"cannot keep the certificate: {error.filename}: {error.strerror}; set STREAMGAUGE_CACHE")
-    return found
+    with machine_lock(say) as lock:
+        load_before, stolen_before = os.getloadavg()[0], stolen_s()
+        began, date = time.monotonic(), time.time()
+        done = run_worker(
+            "streamgauge.calibrate.worker",
+            json.dumps(job),
+            engine=str(executable),
+            way=chosen,
+            lock=lock,
+            listen=listen,
+        )
+        took_s, stolen = time.monotonic() - began, stolen_s() - stolen_before
+    results = done["passes"]
+    return Done(
+        passes=names,
+        results=results,
+        way=chosen,
+        engine=executable,
+        class_=next(one["class"] for one in results.values() if "class" in one),
+        unix_s=date,
+        took_s=took_s,
+        stolen_s=stolen,
+        load_average=(load_before, os.getloadavg()[0]),
+    )
 
 
 def busy() -> str | None:

@@ -11,10 +11,11 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from streamgauge.calibrate.kernel import forwarding
 from streamgauge.calibrate.passes import Pass
 from streamgauge.emu import network as net
 from streamgauge.emu.errors import TrialBrokenError
@@ -94,9 +95,10 @@ def lay_bare_wire(engine: str) -> None:
 
 def run_pass(one: Pass, job: dict[str, Any], engine: str) -> dict[str, Any]:
     """One of them; its stamps go to ``NAME.csv`` in the job's folder."""
-    if one.bare:
-        t0_ns = time.monotonic_ns() + LEAD_NS
-        return {"t0_monotonic_ns": t0_ns, "gauge": run_gauge(one, job, engine, start_ns=t0_ns)}
+    if one.bare or one.kernel:
+        with forwarding(one.kernel, engine) if one.kernel else nullcontext():
+            t0_ns = time.monotonic_ns() + LEAD_NS
+            return {"t0_monotonic_ns": t0_ns, "gauge": run_gauge(one, job, engine, start_ns=t0_ns)}
     out = WORK / "out"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
