@@ -29,6 +29,13 @@ MUTATIONS = {
     "half_rate": ("preflight",),
     "ignore_limit": ("preflight",),
     "swap_flows": ("witness",),
+    "wrong_rate": ("preflight",),
+    "wrong_delay": ("preflight",),
+    # In force from the trial's start only, when the pre-flight is over.
+    "late_wrong_rate": ("record",),
+    "late_wrong_delay": ("record",),
+    "late_ignore_limit": ("record",),
+    "unsaid_delay": ("arrivals_p50_s",),
 }
 
 

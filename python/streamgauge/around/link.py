@@ -19,6 +19,7 @@ from streamgauge.around.names import files_to_show, name_servers
 from streamgauge.around.options import Request
 from streamgauge.around.record import finish, plan_of
 from streamgauge.around.running import Ended, Server, drain, drain_bound_s, preflight, run_command
+from streamgauge.emu.certificate import for_trial
 from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.lock import is_locked
@@ -225,6 +226,7 @@ def _provenance(request: Request, bed: Bed, measured: dict[str, Any]) -> dict[st
     return {
         "seed": request.seed,
         "sandbox": "user" if bed.rootless else "root",
+        "certificate": for_trial(Path(bed.engine), "user" if bed.rootless else "root"),
         "far_end": bed.far,
         "nested": bed.nested,
         "network": {"addresses": {"command": [bed.block.near, bed.block.client]}},

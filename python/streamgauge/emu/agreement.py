@@ -70,11 +70,11 @@ def _stage(found: dict[str, Any], name: str, kind: Mapping[str, Any], rows: pl.D
         spec = kind["bottleneck"]
         if spec.get("shaper", "serial") == "serial":
             rate = _rate(spec, rows)
+            limit = _limit(spec, rows)
             if rate is not None:
                 found["rates"][name] = rate
-        limit = _limit(spec, rows)
-        if limit is not None:
-            found["limits"][name] = limit
+            if limit is not None:
+                found["limits"][name] = limit
     elif "delay" in kind:
         delay = _delay(kind["delay"], rows)
         if delay is not None:
