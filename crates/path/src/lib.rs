@@ -77,6 +77,7 @@ mod schedule;
 pub mod spec;
 mod stage;
 mod ticks;
+pub mod trace;
 mod transmit;
 
 pub use block::Block;

@@ -51,12 +51,12 @@ fn dropped(held: u32) -> u32 {
 #[test]
 fn the_ramp_is_linear_from_nothing_to_95_percent() {
     for (held, probability) in
-        [(0, 0.0), (9, 0.0), (10, 0.0), (11, 0.0475), (15, 0.2375), (20, 0.475), (29, 0.9025)]
+        [(0, 0.0f64), (9, 0.0), (10, 0.0), (11, 0.0475), (15, 0.2375), (20, 0.475), (29, 0.9025)]
             .into_iter()
             .chain([(30, 0.95), (31, 0.95), (1000, 0.95)])
     {
         let (n, expected) = (40_000.0, 40_000.0 * probability);
-        let deviation = (n * probability * (1.0 - probability) as f64).sqrt();
+        let deviation = (n * probability * (1.0 - probability)).sqrt();
         let drops = f64::from(dropped(held));
         assert!(
             (drops - expected).abs() <= 5.0 * deviation,

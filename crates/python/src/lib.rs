@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use serde::Deserialize;
-use streamgauge_base::{Event, Instant};
+use streamgauge_base::{Duration, Event, Instant};
+use streamgauge_path::trace::Trace;
 use streamgauge_record::{EVENTS_FILE, Legend, RecordError};
 use streamgauge_systems::plan::TrialPlan;
 
@@ -138,6 +139,26 @@ fn canonical_json(py: Python<'_>, text: &str) -> PyResult<String> {
     streamgauge_record::canonical_json(text).map_err(|what| exception(py, "RecordError", what))
 }
 
+/// Reads a trace of a link; `format` is a name of it, or `None` to go by its first line. Returns `{"format", "samples",
+/// "duration_ns", "mean_bps", "rate"}` as JSON, where `rate` is a bottleneck's, its steps repeated until `lasts_ns`.
+#[pyfunction]
+#[pyo3(signature = (text, format=None, lasts_ns=None))]
+fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Option<u64>) -> PyResult<String> {
+    let parsed = format.map(str::parse).transpose().and_then(|format| {
+        let trace = Trace::parse(text, format)?;
+        let rate = trace.rate(lasts_ns.map(Duration::from_nanos))?;
+        Ok((trace, rate))
+    });
+    let (trace, rate) = parsed.map_err(|error| exception(py, "ScenarioError", error.to_string()))?;
+    to_json(&serde_json::json!({
+        "format": trace.format.name(),
+        "samples": trace.len(),
+        "duration_ns": trace.duration.as_nanos(),
+        "mean_bps": trace.mean().as_bps(),
+        "rate": rate,
+    }))
+}
+
 /// Sim and record in Rust.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -148,5 +169,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(verify, module)?)?;
     module.add_function(wrap_pyfunction!(footer, module)?)?;
     module.add_function(wrap_pyfunction!(canonical_json, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_trace, module)?)?;
     Ok(())
 }
