@@ -53,10 +53,10 @@ def canonical_json(text: str) -> str:
 def parse_trace(text: str, format: str | None = None, lasts_ns: int | None = None) -> str:
     """Reads a trace of a link (crates/path/src/trace lists the formats and their sources).
 
-    `format` is "mahimahi", "csv", "pensieve", "byte_log", "ucc" or "ucc_up"; by default it is told from the first
-    line. Returns `{"format", "samples", "duration_ns", "mean_bps", "rate"}` as JSON. `rate` is a bottleneck's rate in
-    the plan: opportunities, which repeat by themselves, or steps, written out again and again until `lasts_ns` (once
-    without it, and the last rate stays).
+    `format` is "mahimahi", "csv", "pensieve", "byte_log", "ucc" or "ucc_up"; by default it is told from the
+    first line. Returns `{"format", "samples", "duration_ns", "mean_bps", "rate"}` as JSON. `rate` is a
+    bottleneck's rate in the plan: opportunities, which repeat by themselves, or steps, written out again and
+    again until `lasts_ns` (once without it, and the last rate stays).
 
     Raises:
         ScenarioError: naming the line, what was expected, and the remedy.
