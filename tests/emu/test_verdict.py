@@ -48,6 +48,8 @@ def _row(stage: str, direction: str, flow: str, came: int, dropped: int = 0, hel
         "flow": flow,
         "in_packets": came,
         "in_bytes": came * 1000,
+        "made_packets": 0,
+        "made_bytes": 0,
         "out_packets": went,
         "out_bytes": went * 1000,
         "dropped_packets": causes,
@@ -118,11 +120,12 @@ def sound() -> Trial:
         "congestion_controls": {"video": ["cubic"]},
         "over_tcp": {"video": False, "cross": False},
         "media_delivered": {
-            "video": {"packets": 476, "bytes": 470_000},
-            "cross": {"packets": 80, "bytes": 80_000},
+            "video": {"packets": 476, "bytes": 470_000, "copies": 0},
+            "cross": {"packets": 80, "bytes": 80_000, "copies": 0},
         },
+        "corrupted": {"down": 0, "up": 0},
         "first_packets_s": {"video": 0.3, "cross": 2.02},
-        "link_changes": 1,
+        "conditions": {"faults": [], "changes": 1, "judged": {"path.down.bottleneck": 2}},
         "agreement": {
             "rates": {"down.bottleneck": {"asked_bps": 750_000.0, "measured_bps": 750_000.1, "packets": 550}},
             "delays": {"down.delay": {"off_s": 0.0, "packets": 556}},
@@ -200,7 +203,7 @@ FAULTS: dict[str, tuple[Callable[[Trial], None], str]] = {
         _set("congestion_controls", "video", to=["bbr"]),
         "used congestion control bbr, not cubic",
     ),
-    "no change": (_set("link_changes", to=0), "to change 1 times and changed 0"),
+    "no change": (_set("conditions", "faults", to=["path.down.loss: off"]), "path.down.loss: off"),
     "late action": (
         _set("actions", to=[{"flow": "video", "action": "stop", "late_s": 0.5}]),
         "stop came 0.500 s late",

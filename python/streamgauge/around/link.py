@@ -150,7 +150,7 @@ def _use(
         "link": stats,
         "preflight": found,
         "received_packets": after,
-        "link_changes": sum(1 for event in changes if event["t_ns"] > 0),
+        "changes": changes,
         "t0_realtime_ns": t0_realtime,
         "command_start_s": (began - t0) / 1e9,
     }
@@ -191,10 +191,13 @@ def _report(
 ) -> None:
     """The summary, the capture and the record."""
     from streamgauge.around.summary import SCHEMA, in_words, summarise
+    from streamgauge.emu.conditions import judge_record
     from streamgauge.emu.validity import link_verdict
 
     figures = summarise(record, plan)
-    validity = link_verdict(plan, measured)
+    duration_ns = round(measured["link"]["duration_s"] * 1e9)
+    conditions = judge_record(record, plan, measured["changes"], duration_ns)
+    validity = link_verdict(plan, {**measured, "conditions": conditions})
     if request.capture is not None:
         capture = record / "capture.pcapng"
         (shutil.copyfile if request.log is not None else shutil.move)(capture, request.capture)

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import streamgauge
 from streamgauge.emu.agreement import agreement
 from streamgauge.emu.certificate import for_trial
+from streamgauge.emu.conditions import judge_record
 from streamgauge.emu.doctor import available_congestion_controls
 from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.job import Job, flow_setups, to_job
 from streamgauge.emu.lock import machine_lock
 from streamgauge.emu.options import EmuOptions
 from streamgauge.emu.sandbox import run_worker
-from streamgauge.emu.taps import first_packets, media_delivered
+from streamgauge.emu.taps import corrupted_delivered, first_packets, media_delivered
 from streamgauge.emu.validity import verdict
 from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapters import check_actions, check_programs
@@ -79,8 +80,10 @@ def run_trial(
     measured["collected"] = collected
     # A system that is not ours has no machine in the plan to ask.
     measured["over_tcp"] = {setup.name: setup.parameters.get("transport") == "tcp" for setup in setups}
-    measured["link_changes"] = sum(1 for event in events if event["flow"] is None and event["t_ns"] > 0)
+    duration_ns = round(measured["link"]["duration_s"] * 1e9)
+    measured["conditions"] = judge_record(directory, plan, events, duration_ns)
     measured["media_delivered"] = media_delivered(directory, plan)
+    measured["corrupted"] = corrupted_delivered(directory, plan)
     measured["first_packets_s"] = first_packets(directory, plan)
     measured["agreement"] = agreement(directory, plan, measured["t0_realtime_ns"])
     for file in directory.glob("witness-*.stamps"):
