@@ -155,7 +155,7 @@ class Bed:
     def _bring_to_caller(self) -> None:
         """The far end's interface in our own namespace; it goes with the sandbox, where its other end is."""
         router = self.spaces["sandbox"].net
-        self.interface = f"sg{os.getpid()}"
+        self.interface = f"{commands.INTERFACE}{os.getpid()}"
         script = commands.caller_end(
             self.interface,
             self.block,

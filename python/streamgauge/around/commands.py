@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from streamgauge.around.addresses import PROTOCOL, Block
 
-__all__ = ["CLIENT_MAC", "NEAR_MAC", "caller_end", "inside"]
+__all__ = ["CLIENT_MAC", "INTERFACE", "NEAR_MAC", "caller_end", "inside"]
+
+INTERFACE = "sglink"
+"""How the names of far ends in a caller's own namespace begin."""
 
 CLIENT_MAC, NEAR_MAC = "02:53:47:00:00:02", "02:53:47:00:00:01"
 """Set, not drawn, so that neighbours are known beforehand and no udev rule changes them."""
@@ -46,7 +49,7 @@ def inside(engine: str, block: Block, *, ids: tuple[int, int] | None, fresh: boo
         "read -r go",
         "for f in server client; do",
         "  [ ! -e /proc/sys/net/ipv6/conf/$f ] || echo 1 > /proc/sys/net/ipv6/conf/$f/disable_ipv6",
-        f"  ethtool -K $f {_OFFLOADS}",
+        f"  ethtool -K $f {_OFFLOADS} >/dev/null",
         "  ip link set dev $f mtu 1500 up",
         "done >&2",
         f"exec {quoted} link --config {shlex.quote(config)}",
@@ -98,7 +101,7 @@ def _settle(interface: str, more: Sequence[str]) -> list[str]:
     ipv6 = f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"
     return [
         f"[ ! -e {ipv6} ] || echo 1 > {ipv6}",
-        f"ethtool -K {interface} {_OFFLOADS} >&2",
+        f"ethtool -K {interface} {_OFFLOADS} >/dev/null",
         *more,
         f"ip link set dev {interface} mtu 1500 up",
     ]

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streamgauge.around.addresses import Block
+from streamgauge.around.commands import INTERFACE
 from streamgauge.around.guard import Guard
 from streamgauge.emu.engine import search_path
 from streamgauge.errors import CannotRunError
@@ -60,15 +61,15 @@ def table(name: str, block: Block, interface: str, opened: Sequence[str]) -> str
     rules = [
         f"table ip {name} {{ flags owner;",
         "chain out { type nat hook postrouting priority srcnat; policy accept;",
-        f'ip saddr {block.network} oifname != "{interface}" masquerade; }}',
+        f'ip saddr {block.network} oifname != "{interface}" masquerade; }};',
         "chain through { type filter hook forward priority filter; policy accept;",
     ]
     for outward in opened:
         rules += [
-            f'iifname "{outward}" oifname != "{interface}" drop;',
+            f'iifname "{outward}" oifname != "{INTERFACE}*" drop;',
             f'iifname "{outward}" ct state != {{ established, related }} drop;',
         ]
-    return " ".join([*rules, "} }"])
+    return " ".join([*rules, "}; }"])
 
 
 class Internet:

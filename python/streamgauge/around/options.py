@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
+import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from streamgauge.errors import CannotRunError, ScenarioError, StreamGaugeError
@@ -64,6 +67,13 @@ class Request:
             raise CommandError(f"{program}: no such file; name the command by an existing path", 127)
         why = "is a folder" if Path(program).is_dir() else "is not executable"
         raise CommandError(f"{program}: {why}; name a program", 126)
+
+    @cached_property
+    def id(self) -> str:
+        """The scenario's id, another each time: no two links are repetitions of one experiment."""
+        slug = "_".join(re.findall(r"[a-z0-9]+", Path(self.command[0]).name.lower())) or "command"
+        now = time.time_ns() // 10**6
+        return f"link/{slug}-{time.strftime('%Y%m%dt%H%M%S', time.gmtime(now // 1000))}_{now % 1000:03}"
 
     @property
     def title(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import uuid
 from collections.abc import Mapping
@@ -20,16 +19,18 @@ __all__ = ["LONGEST_S", "finish", "plan_of", "scenario_of"]
 
 LONGEST_S = 30 * 24 * 3600
 """A link lasts at most so long; the emulator wants to know an end."""
+SHORTEST_NS = 1_000_000
 
 
 def scenario_of(request: Request, far: str, duration_s: float) -> Scenario:
     """The link as a scenario: its path, and one flow with the two commands."""
-    program = Path(request.command[0]).name.lower()
-    slug = "_".join(re.findall(r"[a-z0-9]+", program)) or "command"
     server = request.server or ("nothing" if far == "empty" else "the caller's own namespace")
+    duration_ns = max(SHORTEST_NS, round(duration_s * 1e9))
+    # Ten samples at least, two a second in the long run.
+    sample_ns = min(500_000_000, duration_ns // 10)
     return Scenario.model_validate(
         {
-            "id": f"link/{slug}",
+            "id": request.id,
             "title": f"{request.title} through a link",
             "path": request.path,
             "flows": {
@@ -39,7 +40,8 @@ def scenario_of(request: Request, far: str, duration_s: float) -> Scenario:
                     "start": "0 s",
                 }
             },
-            "until": {"time": str(Time.of(max(1, round(duration_s * 1e9))))},
+            "until": {"time": str(Time.of(duration_ns))},
+            "measure": {"sample": str(Time.of(sample_ns))},
             "start_phase": "0 s",
             "modes": ["emu"],
             "repetitions": {"emu": 1},
