@@ -18,10 +18,11 @@ from streamgauge.record.balance import balance
 from streamgauge.record.read import stage_labels
 
 COLUMNS = {
-    "pkt": pl.UInt64, "copy": pl.UInt8, "flow": pl.Enum, "dir": pl.Enum, "stage": pl.Enum, "kind": pl.Enum,
-    "t_in": pl.Int64, "t_out": pl.Int64, "fate": pl.Enum, "cause": pl.Enum, "wire_bytes": pl.UInt32,
-    "ip_bytes": pl.UInt32, "payload_bytes": pl.UInt32, "seq": pl.UInt32, "flags": pl.UInt8,
-    "queue_bytes": pl.UInt32, "queue_packets": pl.UInt32,
+    "pkt": pl.UInt64, "copy": pl.UInt8, "fragment_offset": pl.UInt16, "flow": pl.Enum, "dir": pl.Enum,
+    "stage": pl.Enum, "kind": pl.Enum, "t_in": pl.Int64, "t_out": pl.Int64, "t_drop": pl.Int64,
+    "fate": pl.Enum, "cause": pl.Enum, "wire_bytes": pl.UInt32, "ip_bytes": pl.UInt32,
+    "payload_bytes": pl.UInt32, "seq": pl.UInt32, "flags": pl.UInt8, "queue_bytes": pl.UInt32,
+    "queue_packets": pl.UInt32,
 }  # fmt: skip
 
 
@@ -37,6 +38,9 @@ def test_packets_have_their_columns_and_names(whole: Path) -> None:
     assert set(packets.filter(fate="dropped")["cause"]) == {"queue_full"}
     assert packets.filter(fate="dropped").height > 0
     assert (packets["t_out"].is_not_null() == (packets["fate"] == "delivered")).all()
+    assert (packets["t_drop"].is_not_null() == (packets["fate"] == "dropped")).all()
+    # A drop-tail queue refuses what comes, when it comes.
+    assert (packets.filter(fate="dropped")["t_drop"] == packets.filter(fate="dropped")["t_in"]).all()
     assert (packets["wire_bytes"] == packets["ip_bytes"] + 14).all()
     # 50 packets/s of 1000 B for 3 s, counted where they enter.
     video = packets.filter(flow="video", stage="bottleneck")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.metrics import delay, queueing, rates
+from streamgauge.metrics import delay, impairments, queueing, rates
 from streamgauge.metrics.fairness import jain, jain_series
 from streamgauge.metrics.frame import DOWN, DROPPED, UP, Layer, RecordLike, StageInfo, Trial, prepare
 from streamgauge.metrics.grid import SECOND_NS, Floats
@@ -91,6 +91,10 @@ def _counts(trial: Trial) -> dict[str, Floats]:
         "sent_packets": rates.sent_packets(trial),
         "received_packets": rates.received_packets(trial),
         "lost_packets": rates.lost_packets(trial),
+        "marked_packets": impairments.marked_packets(trial),
+        "duplicate_packets": impairments.duplicate_packets(trial),
+        "corrupted_packets": impairments.corrupted_packets(trial),
+        "fragment_packets": impairments.fragment_packets(trial),
     }
 
 
@@ -116,6 +120,11 @@ def _series(counts: Mapping[str, Floats], widths: Floats) -> dict[str, Series]:
         "sent_packets": Series(sent_packets),
         "received_packets": Series(received_packets),
         "lost_packets": Series(counts["lost_packets"]),
+        "mark_rate": Series(counts["marked_packets"], sent_packets),
+        "marked_packets": Series(counts["marked_packets"]),
+        "duplicate_packets": Series(counts["duplicate_packets"]),
+        "corrupted_packets": Series(counts["corrupted_packets"]),
+        "fragment_packets": Series(counts["fragment_packets"]),
         "up_throughput": Series(counts["up"], widths),
     }
 
@@ -147,6 +156,8 @@ def _stage(trial: Trial, stage: StageInfo, passed: Crossing) -> StageMetrics:
     series = _crossing_series(offered, achieved, passed.delay.together(), widths) | {
         "queue": Series(bits.mean * widths, widths, bits.low, bits.high),
         "queue_packets": Series(packets.mean * widths, widths, packets.low, packets.high),
+        "mark_rate": Series(passed.marked.sum(axis=0), passed.arrivals.total().sum(axis=0)),
+        "marked_packets": Series(passed.marked.sum(axis=0)),
     }
     runs = run_lengths(passed.arrivals["fate"][passed.arrivals.window] == DROPPED)
     scalars = {

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from streamgauge.errors import RecordError
+from streamgauge.metrics.datagrams import are_plain, datagrams
 from streamgauge.metrics.grid import Codes, Grid, Ints, Mask, grid_of
 from streamgauge.metrics.passage import HIDDEN, NEVER, Passage
 
@@ -67,11 +68,12 @@ class FlowInfo:
 class Trial:
     """A record made ready. Flows go by their place in `flows`.
 
-    Each pair is (down, up), without the copies that the path made:
+    Each pair is (down, up), without the copies that the path made; a datagram in fragments is one packet:
 
     - `offered`: each packet where it enters its direction; router-entry flows enter at the bottleneck.
-    - `delivered`: each packet where it leaves the last stage of its direction.
-    - `dropped`: each packet where a stage dropped it.
+    - `delivered`: each packet when it has left the last stage of its direction, whole and sound.
+    - `dropped`: each packet when a stage dropped it or a part of it, or when it arrived corrupted, unless a
+      copy of it is delivered.
     """
 
     grid: Grid
@@ -81,7 +83,9 @@ class Trial:
     stages: tuple[StageInfo, ...]
     table: Mapping[str, Codes]
     """Columns of `packets.parquet`, every row, codes as integers. `flow` is the place in `flows`, or their
-    number for what belongs to none; `t_out` may be `NEVER`, `seq` may be `HIDDEN`."""
+    number for what belongs to none; `t_out` and `t_drop` may be `NEVER`, `seq` may be `HIDDEN`."""
+    leaving: Mask
+    """The rows of `table` with which something leaves the path."""
     events: pl.DataFrame
     offered: tuple[Passage, Passage]
     delivered: tuple[Passage, Passage]
@@ -127,14 +131,23 @@ def prepare(
     flows, stages = _flows(trial), _stages(trial)
     table = _table(record.codes, flows)
 
+    entering = table["stage"] == _entry_stage(table, len(flows))
+    leaving = (table["stage"] == _last_stage(table, stages)) & (table["t_out"] != NEVER)
+    ours = table["flow"] < len(flows)
+    if are_plain(table):
+        packets: Mapping[str, Codes] = table
+        offered, delivered, dropped = ours & entering, ours & leaving, ours & (table["t_drop"] != NEVER)
+    else:
+        packets = datagrams(table, ours & entering, ours & leaving)
+        offered = np.ones(len(packets["pkt"]), dtype=np.bool_)
+        delivered, dropped = packets["t_out"] != NEVER, packets["t_drop"] != NEVER
+
     def both(rows: Mask, at: str) -> tuple[Passage, Passage]:
-        rows = rows & ours
         down, up = (
-            Passage(grid, len(flows), table, rows & (table["dir"] == way), at=at) for way in (DOWN, UP)
+            Passage(grid, len(flows), packets, rows & (packets["dir"] == way), at=at) for way in (DOWN, UP)
         )
         return down, up
 
-    ours = (table["copy"] == 0) & (table["flow"] < len(flows))
     return Trial(
         grid=grid,
         layer=chosen,
@@ -143,9 +156,10 @@ def prepare(
         stages=stages,
         table=table,
         events=record.events,
-        offered=both(table["stage"] == _entry_stage(table, len(flows)), "t_in"),
-        delivered=both((table["stage"] == _last_stage(table, stages)) & (table["t_out"] != NEVER), "t_out"),
-        dropped=both(table["fate"] == DROPPED, "t_in"),
+        leaving=leaving,
+        offered=both(offered, "t_in"),
+        delivered=both(delivered, "t_out"),
+        dropped=both(dropped, "t_drop"),
     )
 
 
@@ -170,14 +184,21 @@ _COLUMNS = (
     "pkt", "copy", "flow", "dir", "stage", "kind", "t_in", "t_out", "fate", "wire_bytes", "ip_bytes",
     "payload_bytes", "seq", "flags",
 )  # fmt: skip
-_ABSENT = {"t_out": NEVER, "seq": HIDDEN}
+_LATER_COLUMNS = ("fragment_offset", "t_drop")
+"""Those that packets/1 has not."""
+_ABSENT = {"t_out": NEVER, "t_drop": NEVER, "seq": HIDDEN}
 
 
 def _table(packets: pl.DataFrame, flows: tuple[FlowInfo, ...]) -> dict[str, Codes]:
     missing = [name for name in _COLUMNS if name not in packets.columns]
     if missing:
         raise RecordError(f"packets.parquet lacks {', '.join(missing)}; run the trial again.")
-    table = {name: _integers(packets[name], _ABSENT.get(name, 0)) for name in _COLUMNS}
+    names = [*_COLUMNS, *(name for name in _LATER_COLUMNS if name in packets.columns)]
+    table = {name: _integers(packets[name], _ABSENT.get(name, 0)) for name in names}
+    if "t_drop" not in table:
+        # Before packets/2 nothing was cut up, and all that was dropped was dropped when it came.
+        table["t_drop"] = np.where(table["fate"] == DROPPED, table["t_in"], NEVER)
+        table["fragment_offset"] = np.zeros(packets.height, dtype=np.uint16)
     # A flow's code has 16 bits.
     row = np.full(1 << 16, len(flows), dtype=np.uint16)
     row[[flow.id for flow in flows]] = np.arange(len(flows))

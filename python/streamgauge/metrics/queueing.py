@@ -10,6 +10,7 @@ import numpy as np
 
 from streamgauge.metrics.frame import DROPPED, StageInfo, Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints
+from streamgauge.metrics.impairments import CE_MARKED
 from streamgauge.metrics.passage import NEVER, Passage, Samples
 
 
@@ -22,6 +23,8 @@ class Crossing:
     """M23 offered load, as counts: bits that arrived (Chung et al. capture before and after the router)."""
     achieved_bits: Floats
     """M23 achieved rate, as counts: bits that left."""
+    marked: Floats
+    """Packets on which it set congestion experienced, when they arrived."""
     delay: Samples
     """M33 queueing delay, measured, in s: how long each packet stayed in the stage, its own transmission
     included, placed at its arrival. Packets that were dropped or held are left out."""
@@ -37,6 +40,7 @@ def crossing(trial: Trial, stage: StageInfo) -> Crossing:
         arrivals=arrivals,
         offered_bits=arrivals.total(8 * arrivals[trial.bytes_column]),
         achieved_bits=departures.total(8 * departures[trial.bytes_column]),
+        marked=arrivals.total(arrivals["flags"] & CE_MARKED != 0),
         delay=arrivals.observe((left - arrivals.times_ns) / SECOND_NS, left != NEVER),
     )
 
@@ -54,11 +58,13 @@ def queue_depth(grid: Grid, stage: StageInfo, arrivals: Passage) -> tuple[Depth,
     """M33 queue depth in bits and in packets, per sample, weighted by time.
 
     A packet is in the queue from its arrival until its transmission ends, as the stage itself counts it, in
-    Ethernet bytes (IP bytes where the stage's layer is ip). Packets that the stage dropped are not in it; a
-    packet held at the end is in it to the end.
+    Ethernet bytes (IP bytes where the stage's layer is ip). Packets that the stage dropped when they came are
+    not in it, those that it dropped later (a queue manager at dequeue) are until then; a packet held at the
+    end is in it to the end.
     """
-    accepted = arrivals["fate"] != DROPPED
-    arrived, left = arrivals.times_ns[accepted], arrivals["t_out"][accepted]
+    ended = np.maximum(arrivals["t_out"], arrivals["t_drop"])
+    accepted = (arrivals["fate"] != DROPPED) | (ended > arrivals.times_ns)
+    arrived, left = arrivals.times_ns[accepted], ended[accepted]
     left = np.where(left == NEVER, grid.edges_ns[-1], left)
     size = "ip_bytes" if stage.settings.get("layer") == "ip" else "wire_bytes"
     bits = 8.0 * arrivals[size][accepted]

@@ -31,7 +31,7 @@ def received_bits(trial: Trial, direction: int = DOWN) -> Floats:
 
 
 def lost_bits(trial: Trial, direction: int = DOWN) -> Floats:
-    """M3 loss rate, as counts: bits dropped by any stage, when they arrived there.
+    """M3 loss rate, as counts: bits of packets lost, when they were dropped, or arrived corrupted.
 
     LR = Δloss / ΔT, a bit rate (De Cicco et al., section V, Tables I and II). IP bytes by default. M4 is
     100 LR / TP over the same window.
@@ -50,7 +50,7 @@ def received_packets(trial: Trial, direction: int = DOWN) -> Floats:
 
 
 def lost_packets(trial: Trial, direction: int = DOWN) -> Floats:
-    """Packets dropped by any stage, as counts."""
+    """Packets lost, as counts; a datagram in fragments is one (RFC 7680 section 2.4)."""
     return trial.dropped[direction].total()
 
 

@@ -13,6 +13,9 @@ def balance(
 ) -> list[dict[str, Any]]:
     """What entered, left, was dropped (by cause) and stayed, per stage and flow that saw a packet.
 
+    For a record whose maker kept no account of its own. Rows do not say where a copy or fragment was made, so
+    all count as having entered.
+
     Args:
         packets: the rows of one trial, codes as names.
         stages: each stage's `{"name", "direction"}`, by code.
@@ -29,7 +32,8 @@ def balance(
         of = stages[labels.index(stage)]
         row = by_cell.setdefault((stage, flow), {
             "stage": of["name"], "direction": of["direction"], "flow": flow,
-            "in_packets": 0, "in_bytes": 0, "out_packets": 0, "out_bytes": 0,
+            "in_packets": 0, "in_bytes": 0, "made_packets": 0, "made_bytes": 0,
+            "out_packets": 0, "out_bytes": 0,
             "dropped_packets": {}, "dropped_bytes": {}, "held_packets": 0, "held_bytes": 0,
         })  # fmt: skip
         row["in_packets"] += number

@@ -82,11 +82,13 @@ class Record:
     def packets(self) -> pl.DataFrame:
         """One row per packet per stage, in the order in which fates were decided.
 
-        Columns: `pkt`, `copy` (0 the original), `flow`, `dir`, `stage`, `kind`, `t_in`, `t_out` (ns since the
-        trial's start; null if it did not leave), `fate`, `cause`, `wire_bytes` (IP + 14), `ip_bytes`,
-        `payload_bytes` (above the transport header), `seq` (RTP or TCP; null if hidden), `flags` (bits: 1
-        retransmit, 2 ECN-capable on arrival, 4 CE set here, 8 corrupted), `queue_bytes`, `queue_packets` (at
-        arrival, before itself). `flow`, `dir`, `stage`, `kind`, `fate` and `cause` are enumerations.
+        Columns: `pkt`, `copy` (0 the original), `fragment_offset` (units of 8 bytes), `flow`, `dir`, `stage`,
+        `kind`, `t_in`, `t_out`, `t_drop` (ns since the trial's start; null if it did not leave, was not
+        dropped), `fate`, `cause`, `wire_bytes` (IP + 14), `ip_bytes`, `payload_bytes` (above the transport
+        header), `seq` (RTP or TCP; null if hidden), `flags` (bits: 1 retransmit, 2 ECN-capable on arrival,
+        4 CE set here, 8 corrupted, 16 more fragments), `queue_bytes`, `queue_packets` (at arrival, before
+        itself). `flow`, `dir`, `stage`, `kind`, `fate` and `cause` are enumerations. Records of packets/1
+        have neither `fragment_offset` nor `t_drop`.
 
         Raises:
             RecordError: if the packets were not kept, or the file is damaged.

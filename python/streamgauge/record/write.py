@@ -84,8 +84,8 @@ def finish_trial(
         validity: `{"valid", "why", "bounds", "measured"}`.
         provenance: anything to add to what `collect_provenance` finds.
         resume_key: equal for trials that need not be run again.
-        summary: what the run says of itself; `duration_s`, `model_version` and `balance` are used if they are
-            there, the rest is kept under "summary".
+        summary: what the run says of itself; `duration_s`, `model_version`, `balance` and `host` are used if
+            they are there, the rest is kept under "summary".
         ours: for each flow, whether we wrote the programs at both ends; if None, whether the plan has a
             machine of ours for it.
 
@@ -125,7 +125,8 @@ def finish_trial(
         "stages": stages,
         "flows": [_flow(code, flow, scenario, ours) for code, flow in enumerate(plan["flows"])],
         "balance": rows or [],
-        "summary": {key: value for key, value in summary.items() if key != "balance"},
+        "host": summary.get("host") or {},
+        "summary": {key: value for key, value in summary.items() if key not in ("balance", "host")},
         "scenario": dict(scenario),
         "plan": dict(plan),
     }
