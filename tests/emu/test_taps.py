@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import polars as pl
@@ -11,14 +12,17 @@ from streamgauge.emu.taps import (
     DELIVERED,
     DOWN,
     MEDIA,
+    MORE_FRAGMENTS,
     RETRANSMIT,
-    corrupted_delivered,
+    harmed,
     media_delivered,
 )
 
+NUMBERS = count()
+
 DROPPED, BOTTLENECK, DELAY = 1, 0, 1
 PLAN = {
-    "path": {"down": [{"name": "bottleneck"}, {"name": "delay"}], "up": [{"name": "wire"}]},
+    "path": {"down": [{"name": "bottleneck"}, {"name": "delay"}], "up": [{"name": "delay"}]},
     "flows": [{"name": "a"}, {"name": "b"}],
 }
 
@@ -27,8 +31,8 @@ def _row(
     flow: int, seq: int | None, *, fate: int = DELIVERED, flags: int = 0, **other: int
 ) -> dict[str, object]:
     row: dict[str, object] = {"flow": flow, "seq": seq, "fate": fate, "flags": flags, "dir": DOWN}
-    whole = {"stage": DELAY, "kind": MEDIA, "payload_bytes": 1000, "copy": 0, "fragment_offset": 0}
-    return row | whole | other
+    row |= {"pkt": next(NUMBERS), "copy": 0, "fragment_offset": 0, "ip_bytes": 1028}
+    return row | {"stage": DELAY, "kind": MEDIA, "payload_bytes": 1000} | other
 
 
 def test_each_byte_that_arrives_counts_once(tmp_path: Path) -> None:
@@ -53,16 +57,51 @@ def test_a_flow_that_got_nothing_has_zeros(tmp_path: Path) -> None:
     assert media_delivered(tmp_path, PLAN)["b"] == {"packets": 0, "bytes": 0, "copies": 0}
 
 
-def test_copies_fragments_and_damage_are_told_apart(tmp_path: Path) -> None:
+def test_copies_and_damage_are_told_apart(tmp_path: Path) -> None:
     rows = [
-        _row(0, 0),
-        _row(0, 0, copy=1),
-        _row(0, 1000, payload_bytes=600),
-        _row(0, 1000, payload_bytes=400, fragment_offset=75),
+        _row(0, 0, pkt=5000),
+        _row(0, 0, pkt=5000, copy=1),
+        _row(0, 1000),
         _row(0, 2000, flags=CORRUPTED),
         _row(0, 2000, flags=CORRUPTED, stage=BOTTLENECK),
         _row(0, 3000, flags=CORRUPTED, stage=2, dir=1),
     ]
     pl.DataFrame(rows).write_parquet(tmp_path / "packets.parquet")
     assert media_delivered(tmp_path, PLAN)["a"] == {"packets": 2, "bytes": 2000, "copies": 1}
-    assert corrupted_delivered(tmp_path, PLAN) == {"down": 1, "up": 1}
+    found = harmed(tmp_path, PLAN)
+    assert [found[end]["checksum_errors"] for end in ("client", "server")] == [1, 1]
+
+
+def _fragments(pkt: int, offsets: tuple[int, ...] = (0, 125, 250), **other: int) -> list[dict[str, object]]:
+    """3,000 bytes of IP payload in three fragments, or some of them."""
+    flags = other.pop("flags", 0)
+    return [
+        _row(0, None, pkt=pkt, fragment_offset=at, ip_bytes=1020, payload_bytes=1000 - 8 * (at == 0),
+             flags=flags | (MORE_FRAGMENTS if at < 250 else 0), **other)
+        for at in offsets
+    ]  # fmt: skip
+
+
+def test_datagrams_count_that_arrive_whole_and_sound(tmp_path: Path) -> None:
+    spoilt = _fragments(1003)
+    spoilt[1]["flags"] = MORE_FRAGMENTS | CORRUPTED
+    rows = [
+        *_fragments(1000),
+        *_fragments(1001, (0, 250)),
+        *_fragments(1002),
+        *_fragments(1002, copy=1),
+        *spoilt,
+        _row(0, 0, flags=CORRUPTED),
+        _row(0, 0),
+    ]
+    pl.DataFrame(rows).write_parquet(tmp_path / "packets.parquet")
+    # 1000, 1002 and the last; a copy brings no new bytes.
+    found = media_delivered(tmp_path, PLAN)["a"]
+    assert found == {"packets": 3, "bytes": 2 * 2992 + 1000, "copies": 1}
+    # 1001 lacks a fragment; the copy of 1002 might come when that is complete.
+    none = {"checksum_errors": 0, "reassembly_failed": 0}
+    assert harmed(tmp_path, PLAN) == {
+        "client": {"checksum_errors": 2, "reassembly_failed": 2},
+        "server": none,
+        "cross": none,
+    }

@@ -101,9 +101,10 @@ def sound() -> Trial:
             },
             "cross": {**ports, "flows": [{"name": "cross", "rx_packets": 0, "tx_packets": 80}]},
         },
+        "harmed": {"client": {"checksum_errors": 5, "reassembly_failed": 2}},
         "counters": {
             "server": {"link.rx_packets": 40},
-            "client": {"link.rx_packets": 556},
+            "client": {"link.rx_packets": 556, "Udp.InCsumErrors": 5, "Ip.ReasmFails": 2},
             "cross": {},
         },
         "pressure_s": {"some": 0.1},
@@ -123,7 +124,6 @@ def sound() -> Trial:
             "video": {"packets": 476, "bytes": 470_000, "copies": 0},
             "cross": {"packets": 80, "bytes": 80_000, "copies": 0},
         },
-        "corrupted": {"down": 0, "up": 0},
         "first_packets_s": {"video": 0.3, "cross": 2.02},
         "conditions": {"faults": [], "changes": 1, "judged": {"path.down.bottleneck": 2}},
         "agreement": {
@@ -190,6 +190,12 @@ FAULTS: dict[str, tuple[Callable[[Trial], None], str]] = {
     "witness lost": (_set("witnesses", "client", "ring_drops", to=1), "itself lost 1"),
     "veth": (_set("counters", "client", "link.rx_packets", to=555), "veth counts 555"),
     "socket buffer": (_set("counters", "client", "Udp.RcvbufErrors", to=3), "lost in a host"),
+    "checksums beyond the path's": (
+        _set("counters", "client", "Udp.InCsumErrors", to=6),
+        "client: 6 checksum errors (Udp.InCsumErrors, Tcp.InErrs, Icmp.InCsumErrors), of which the path "
+        "caused at most 5",
+    ),
+    "reassembly without fragments": (_set("counters", "server", "Ip.ReasmFails", to=1), "caused at most 0"),
     "player killed": (
         _set("deaths", to=[{"flow": "video", "side": "player", "how": "was killed by SIGKILL", "at_s": 4.0}]),
         "player of flow video was killed by SIGKILL, 4.0 s",

@@ -17,7 +17,7 @@ from streamgauge.systems.registry import Mode
 __all__ = ["EMU_VERSION", "Job", "jobs_for", "resume_key", "with_dependencies"]
 
 #: Goes up when what emu does would leave another record; sim has a number of its own.
-EMU_VERSION = 1
+EMU_VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)

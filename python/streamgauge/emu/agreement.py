@@ -24,8 +24,8 @@ QUEUE_FULL = 1
 
 DIRECTIONS = ("down", "up")
 COLUMNS = (
-    "copy", "flow", "dir", "stage", "t_in", "t_out", "fate", "cause", "wire_bytes", "ip_bytes", "queue_bytes",
-    "queue_packets",
+    "pkt", "copy", "flow", "dir", "stage", "t_in", "t_out", "fate", "cause", "wire_bytes", "ip_bytes",
+    "queue_bytes", "queue_packets",
 )  # fmt: skip
 STAMP = np.dtype([("stamp_ns", "<i8"), ("bytes", "<u4"), ("flow", "<u2"), ("sent", "<u2")])
 """A packet in a witness's file; see crates/engine/PROTOCOL.md."""
@@ -215,5 +215,7 @@ def _times(
         entry = 0
         if at_router and way == "down":
             entry = next((n for n, stage in enumerate(stages) if "bottleneck" in stage["kind"]), 0)
-        times = mine.filter((pl.col("stage") == first + entry) & (pl.col("copy") == 0)).sort("t_in")["t_in"]
+        came = mine.filter((pl.col("stage") == first + entry) & (pl.col("copy") == 0))
+        # Fragments that the stage itself cut came as one packet.
+        times = came.unique(["pkt", "t_in"]).sort("t_in")["t_in"]
     return times.to_numpy()

@@ -32,6 +32,24 @@ def _ring(plan: Mapping[str, Any], rows: Any, flow: str | int, direction: str) -
 
 OTHER = 65535
 
+HARM = {
+    "checksum_errors": ("Udp.InCsumErrors", "Tcp.InErrs", "Icmp.InCsumErrors"),
+    "reassembly_failed": ("Ip.ReasmFails",),
+}
+"""What a host counts of packets that the path harmed: (counters of /proc/net/snmp)."""
+
+
+def host(counters: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """What the hosts at each end did beside delivering, by the kernel's counters; as sim has it."""
+    found = {}
+    for name, ends in (("server", ("server", "cross")), ("player", ("client",))):
+        values = [counters[end] for end in ends if end in counters]
+        found[name] = {
+            "reassembled": sum(one.get("Ip.ReasmOKs", 0) for one in values),
+            **{what: sum(one.get(key, 0) for one in values for key in keys) for what, keys in HARM.items()},
+        }
+    return found
+
 
 def ring_counts(plan: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
     """Disagreements between the rings' counts and the account of the stages, a sentence each.
@@ -111,6 +129,11 @@ def _seen(witness: Mapping[str, Any], flow: str, key: str) -> int:
     return sum(int(row[key]) for row in witness["flows"] if row["name"] == flow)
 
 
+UDP_HEADER_BYTES = 8
+FRAGMENT_BYTES = 1480
+"""IP payload of an Ethernet frame, which is a multiple of 8."""
+
+
 def first_cbr_s(flow: Mapping[str, Any]) -> float:
     """When a constant-bit-rate flow's first packet is due, s."""
     windows = flow["app"]["cbr"].get("windows") or [[flow["start"], None]]
@@ -123,7 +146,9 @@ def cbr_packets(plan: Mapping[str, Any], flow: Mapping[str, Any], duration_s: fl
     end = stopped_at(flow, round(duration_s * 1e9))
     windows = settings.get("windows") or [[flow["start"], end]]
     seconds = sum(max(0, min(off, end) - max(on, flow["start"])) for on, off in windows) / 1e9
-    return float(seconds * settings["packets_per_s"])
+    # What Ethernet does not carry whole the host sends in fragments.
+    fragments = -(-(settings["payload_bytes"] + UDP_HEADER_BYTES) // FRAGMENT_BYTES)
+    return float(seconds * settings["packets_per_s"] * fragments)
 
 
 def over_tcp(flow: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:

@@ -43,6 +43,8 @@ SYSCTLS: dict[str, str] = {
     "net.ipv4.tcp_slow_start_after_idle": "1",
     "net.ipv4.tcp_moderate_rcvbuf": "1",
     "net.ipv4.tcp_mtu_probing": "0",
+    # A router on the path may cut up what it cannot carry, as in sim; with discovery on it would drop it.
+    "net.ipv4.ip_no_pmtu_disc": "1",
     # RTSP has its port, 554, also where nobody has privileges.
     "net.ipv4.ip_unprivileged_port_start": "0",
     "net.ipv4.ip_local_port_range": "32768 60999",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamgauge
+from streamgauge.emu import expectation
 from streamgauge.emu.agreement import agreement
 from streamgauge.emu.certificate import for_trial
 from streamgauge.emu.conditions import judge_record
@@ -21,7 +22,7 @@ from streamgauge.emu.job import Job, flow_setups, to_job
 from streamgauge.emu.lock import machine_lock
 from streamgauge.emu.options import EmuOptions
 from streamgauge.emu.sandbox import run_worker
-from streamgauge.emu.taps import corrupted_delivered, first_packets, media_delivered
+from streamgauge.emu.taps import first_packets, harmed, media_delivered
 from streamgauge.emu.validity import verdict
 from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapters import check_actions, check_programs
@@ -83,7 +84,7 @@ def run_trial(
     duration_ns = round(measured["link"]["duration_s"] * 1e9)
     measured["conditions"] = judge_record(directory, plan, events, duration_ns)
     measured["media_delivered"] = media_delivered(directory, plan)
-    measured["corrupted"] = corrupted_delivered(directory, plan)
+    measured["harmed"] = harmed(directory, plan)
     measured["first_packets_s"] = first_packets(directory, plan)
     measured["agreement"] = agreement(directory, plan, measured["t0_realtime_ns"])
     for file in directory.glob("witness-*.stamps"):
@@ -98,6 +99,7 @@ def run_trial(
             "packets_digest": link["packets_digest"],
             "events_digest": events_digest,
             "balance": link["balance"],
+            "host": expectation.host(measured["counters"]),
         },
         "provenance": _provenance(job, measured, seed, wall_s, started_at),
     }

@@ -206,25 +206,20 @@ def _witnesses(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, A
     """The kernel's own counts at the ends against what the emulator says it delivered."""
     found.none_of("witness", expectation.witnesses(plan, measured))
     found.none_of("veths", expectation.veths(measured))
-    # What the path corrupted, a host is to throw away; what it threw away beyond that was lost there.
-    damaged = {
-        end: measured["corrupted"]["down" if end == "client" else "up"] for end in measured["counters"]
-    }
-    buffers = {
-        f"{end}.{name}": max(0, values.get(name, 0) - (damaged[end] if excused else 0))
-        for end, values in measured["counters"].items()
-        for name, excused in (
-            ("Udp.RcvbufErrors", False),
-            ("Udp.SndbufErrors", False),
-            ("Udp.InCsumErrors", True),
-            ("Tcp.InErrs", True),
-        )
-    }
-    faults = [
-        f"{where}: {count} packets lost in a host, not on the path"
-        for where, count in buffers.items()
-        if count
-    ]
+    faults = []
+    for end, values in measured["counters"].items():
+        for name in ("Udp.RcvbufErrors", "Udp.SndbufErrors"):
+            if values.get(name, 0):
+                faults.append(f"{end}.{name}: {values[name]} packets lost in a host, not on the path")
+        caused = measured["harmed"].get(end, {})
+        for what, names in expectation.HARM.items():
+            seen, by_path = sum(values.get(name, 0) for name in names), caused.get(what, 0)
+            found.measured[f"{what}.{end}"], found.bounds[f"{what}.{end}"] = seen, by_path
+            if seen > by_path:
+                faults.append(
+                    f"{end}: {seen} {what.replace('_', ' ')} ({', '.join(names)}), of which the path caused "
+                    f"at most {by_path}: packets lost in a host"
+                )
     found.none_of("host_losses", faults)
 
 

@@ -66,6 +66,17 @@ class Rows:
         return np.asarray((self.fate == DROPPED) & (self.cause == cause))
 
     @property
+    def cut_here(self) -> Mask:
+        """Fragments that came as one packet: several of one packet at one time."""
+        order = np.lexsort((self.t_in, self.copy, self.pkt))
+        same = np.ones(max(len(self) - 1, 0), dtype=np.bool_)
+        for column in (self.pkt, self.copy, self.t_in):
+            same &= column[order][1:] == column[order][:-1]
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[order[1:][same]] = found[order[:-1][same]] = True
+        return found
+
+    @property
     def protocol(self) -> NDArray[np.str_]:
         """What each is above IP, as its header bytes tell: UDP and ICMP echo have 28 with those of IP, TCP at
         least 40. "" for housekeeping and for parts of datagrams."""

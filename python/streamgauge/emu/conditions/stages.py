@@ -135,7 +135,7 @@ def reorder(settings: Settings, rows: Rows, duration: int) -> Judgement:
 
 
 def mtu(settings: Settings, rows: Rows, duration: int) -> Judgement:
-    """No packet longer than the MTU leaves, and none is dropped for its length while there is none."""
+    """No packet longer than the MTU leaves; none is cut up or dropped for its length while there is none."""
     faults, judged, most = [], 0, int(settings["bytes"])
     for span in spans(switches(settings), duration):
         here = rows.between(span.begin, span.end)
@@ -145,6 +145,8 @@ def mtu(settings: Settings, rows: Rows, duration: int) -> Judgement:
             faults.append(f"{long} packets longer than {most} B left {span}")
         if not span.value and (here & rows.dropped(TOO_BIG)).any():
             faults.append(f"packets were dropped for their length {span}, while no MTU was set")
+        if not span.value and (here & rows.cut_here).any():
+            faults.append(f"packets were cut up {span}, while no MTU was set")
     return faults, judged
 
 
