@@ -1,6 +1,6 @@
 //! One end of a flow: its machine, its transports, and what the machine may do to the world.
 
-use streamgauge_base::{Chunk, Direction, Duration, Event, Instant, Stream};
+use streamgauge_base::{Chunk, Direction, Duration, Ecn, Event, Instant, Stream};
 use streamgauge_record::flow_hash;
 use streamgauge_systems::plan::TcpSpec;
 use streamgauge_systems::{App, Carrier, Channel, ChannelId, CloseReason, Input, Io};
@@ -30,7 +30,8 @@ struct Port {
 }
 
 enum PortCarrier {
-    Udp,
+    /// With what it sets in the ECN field.
+    Udp(Ecn),
     Echo,
     Tcp(Box<Connection>),
 }
@@ -66,12 +67,12 @@ impl<R: Recorder> Io for HostIo<'_, R> {
     fn send(&mut self, channel: ChannelId, datagram: Chunk) {
         let Some(port) = self.ports.get(usize::from(channel.0)) else { return };
         self.counts.sent_bytes += datagram.len() as u64;
-        let body = match port.carrier {
-            PortCarrier::Udp => Body::Datagram(channel, datagram),
-            PortCarrier::Echo => Body::Echo(channel, datagram),
+        let (body, ecn) = match port.carrier {
+            PortCarrier::Udp(ecn) => (Body::Datagram(channel, datagram), ecn),
+            PortCarrier::Echo => (Body::Echo(channel, datagram), Ecn::NotEct),
             PortCarrier::Tcp(_) => return,
         };
-        self.network.send(self.now, self.line, port.hash, body);
+        self.network.send(self.now, Line { ecn, ..self.line }, port.hash, body);
     }
 
     fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
@@ -116,7 +117,7 @@ impl Endpoint {
         let serves = self.line.direction == Direction::Down;
         for (channel, index) in channels.iter().zip(0u16..) {
             let (protocol, ports, carrier) = match &channel.carrier {
-                Carrier::Udp { port } => (UDP, (*port, *port), PortCarrier::Udp),
+                Carrier::Udp { port, ecn } => (UDP, (*port, *port), PortCarrier::Udp(*ecn)),
                 Carrier::IcmpEcho => (ICMP, if serves { (8, 0) } else { (0, 0) }, PortCarrier::Echo),
                 Carrier::Tcp { port, settings } => {
                     let ephemeral = FIRST_EPHEMERAL_PORT + index;

@@ -26,6 +26,8 @@ pub struct Line {
     pub direction: Direction,
     /// They enter at the bottleneck.
     pub at_router: bool,
+    /// What their ECN field says where no TCP decides.
+    pub ecn: Ecn,
 }
 
 /// The path, with the packets inside it.
@@ -95,7 +97,7 @@ impl<R: Recorder> Network<R> {
     pub fn send(&mut self, now: Instant, line: Line, hash: u32, body: Body) {
         let ecn = match &body {
             Body::Segment(_, segment) => segment.ecn,
-            _ => Ecn::NotEct,
+            _ => line.ecn,
         };
         let info = if R::PACKETS {
             self.classifier.classify(line.flow, line.direction, hash, &body.headers())

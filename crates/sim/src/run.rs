@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use streamgauge_base::{Direction, Duration, FlowId, Instant, Stream};
+use streamgauge_base::{Direction, Duration, Ecn, FlowId, Instant, Stream};
 use streamgauge_systems::plan::{Action, Entry, Role, TrialPlan};
 use streamgauge_systems::{Channel, Input, MEDIA_END, machines};
 
@@ -89,8 +89,8 @@ impl<R: Recorder> Trial<R> {
             let flow = FlowId(index as u16);
             let mut jitter = Stream::named(plan.seed, &spec.name, "host_jitter");
             let at_router = spec.entry == Entry::Router;
-            let down = Line { flow, direction: Direction::Down, at_router };
-            let up = Line { flow, direction: Direction::Up, at_router: false };
+            let down = Line { flow, direction: Direction::Down, at_router, ecn: Ecn::NotEct };
+            let up = Line { flow, direction: Direction::Up, at_router: false, ecn: Ecn::NotEct };
             for (app, line) in [(made.server, down), (made.player, up)] {
                 let mut endpoint = Endpoint::new(app, line);
                 endpoint.timer_jitter = draw(&mut jitter, plan.host_jitter);

@@ -1,5 +1,7 @@
 //! From a flow of the plan to its machines and the channels between them.
 
+use streamgauge_base::Ecn;
+
 use crate::app::{App, ChannelId};
 use crate::plan::{AppSpec, FlowSpec, TcpSpec};
 use crate::{bulk, cbr, ping, rtp};
@@ -11,6 +13,8 @@ pub enum Carrier {
     Udp {
         /// Port at either end.
         port: u16,
+        /// What the sender's host sets in every packet's ECN field.
+        ecn: Ecn,
     },
     /// TCP. The server listens on this port and the player connects to it.
     Tcp {
@@ -81,7 +85,7 @@ mod tests {
     use streamgauge_base::Duration;
 
     use super::*;
-    use crate::plan::{BulkSpec, CbrSpec, ClipSpec, Entry, PingSpec, Role, RtpSpec};
+    use crate::plan::{BulkSpec, CbrSpec, ClipSpec, EcnField, Entry, PingSpec, Role, RtpSpec};
 
     fn flow(app: AppSpec) -> FlowSpec {
         let (start, role, entry) = (Duration::ZERO, Role::Subject, Entry::Server);
@@ -101,9 +105,15 @@ mod tests {
 
     #[test]
     fn every_flow_declares_its_channels_in_order_of_their_ids() {
-        let udp = |port| Carrier::Udp { port };
+        let udp = |port| Carrier::Udp { port, ecn: Ecn::NotEct };
         let stream = |port| Carrier::Tcp { port, settings: tcp() };
-        let cbr = CbrSpec { packets_per_s: 1.0, payload_bytes: 1, burst: 1, windows: Vec::new() };
+        let cbr = CbrSpec {
+            packets_per_s: 1.0,
+            payload_bytes: 1,
+            burst: 1,
+            windows: Vec::new(),
+            ecn: EcnField::No,
+        };
         let ping = PingSpec { interval: Duration::from_secs(1), payload_bytes: 56 };
         for (app, expected) in [
             (AppSpec::Bulk(BulkSpec { tcp: tcp(), bytes: None }), vec![stream(5201)]),

@@ -2,7 +2,7 @@
 //! start drawn. Sim runs it; the emulator and `node` read the same plan.
 
 use serde::{Deserialize, Serialize};
-use streamgauge_base::Duration;
+use streamgauge_base::{Duration, Ecn};
 use streamgauge_path::spec::PathSpec;
 
 /// One trial.
@@ -153,6 +153,32 @@ pub struct CbrSpec {
     /// Windows [on, off) in trial time, ascending; empty for always from the flow's start.
     #[serde(default)]
     pub windows: Vec<(Duration, Duration)>,
+    /// What its packets say of ECN.
+    #[serde(default)]
+    pub ecn: EcnField,
+}
+
+/// What a sender sets in the ECN field (RFC 3168 section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnField {
+    /// Not ECN-capable.
+    #[default]
+    No,
+    /// ECT(0).
+    Ect0,
+    /// ECT(1), which names L4S traffic (RFC 9331).
+    Ect1,
+}
+
+impl From<EcnField> for Ecn {
+    fn from(field: EcnField) -> Ecn {
+        match field {
+            EcnField::No => Ecn::NotEct,
+            EcnField::Ect0 => Ecn::Ect0,
+            EcnField::Ect1 => Ecn::Ect1,
+        }
+    }
 }
 
 /// ICMP echo from server to player and back.

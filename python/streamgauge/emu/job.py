@@ -84,6 +84,7 @@ def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
                 system=system,
                 parameters=parameters,
                 congestion_control=flow.congestion_control or _planned_control(planned) or DEFAULT_CONTROL,
+                ecn=bool(flow.ecn),
                 media=prepare(_clip(flow.clip, plan)) if flow.clip is not None and needs_file else None,
                 commands=commands,  # type: ignore[arg-type]
                 environment=environment,
@@ -130,6 +131,7 @@ def to_job(
                 "system": setup.system,
                 "parameters": dict(setup.parameters),
                 "congestion_control": setup.congestion_control,
+                "ecn": setup.ecn,
                 "media": None if setup.media is None else str(setup.media),
                 "commands": dict(setup.commands),
                 "environment": dict(setup.environment),

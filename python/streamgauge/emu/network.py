@@ -146,6 +146,9 @@ def _pair(own: str, peer: str, peer_mac: str, flow: FlowSetup | None = None) -> 
         if flow.congestion_control is not None:
             # Locked: a program may not choose another.
             route += f" congctl lock {flow.congestion_control}"
+        if flow.ecn:
+            # Asks for ECN; the other end agrees, as tcp_ecn is 2.
+            route += " features ecn"
         if tcp is not None and tcp["mss"] != FULL_PAYLOAD:
             route += f" advmss {tcp['mss'] + TIMESTAMPS_OPTION_BYTES}"
         if tcp is not None and tcp["receive_window"] < int(SYSCTLS["net.ipv4.tcp_rmem"].split()[2]) // 2:
@@ -214,13 +217,14 @@ def counters(namespaces: Iterable[str], engine: str) -> dict[str, dict[str, int]
 def congestion_controls(
     namespaces: Iterable[str], flows: Sequence[FlowSetup], engine: str
 ) -> dict[str, list[str]]:
-    """The congestion controls of the TCP connections that the flows' servers have now, by ``ss``."""
-    known = set(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split())
+    """The congestion controls of the TCP connections that the flows' servers have now, by ``ss``; and ``ecn``
+    among them if both ends of one agreed on ECN."""
+    known = set(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()) | {"ecn"}
     found: dict[str, list[str]] = {flow.name: [] for flow in flows}
     for namespace in namespaces:
         text = run([*inside(namespace, engine), "ss", "-tinHO"])
         for line in text.splitlines():
-            # State Recv-Q Send-Q Local:Port Peer:Port name wscale:7,7 rto:204 ...
+            # State Recv-Q Send-Q Local:Port Peer:Port name ecn wscale:7,7 rto:204 ...
             fields = line.split()
             for flow in flows:
                 if len(fields) > 5 and fields[3].rpartition(":")[0] == flow.server_ip:

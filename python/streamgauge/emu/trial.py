@@ -75,9 +75,9 @@ def run_trial(
     (directory / "link-events.json").unlink(missing_ok=True)
     for name in collected:
         collected[name].pop("events")
-        collected[name]["congestion_control_asked"] = next(
-            setup.congestion_control for setup in setups if setup.name == name
-        )
+        setup = next(setup for setup in setups if setup.name == name)
+        collected[name]["congestion_control_asked"] = setup.congestion_control
+        collected[name]["ecn_asked"] = setup.ecn
     measured["collected"] = collected
     # A system that is not ours has no machine in the plan to ask.
     measured["over_tcp"] = {setup.name: setup.parameters.get("transport") == "tcp" for setup in setups}

@@ -325,7 +325,11 @@ def _conditions(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, 
     faults = []
     for name, collected in measured["collected"].items():
         asked, said = collected["congestion_control_asked"], collected["congestion_control"]
-        used = set(measured["congestion_controls"].get(name, ())) | ({said} if said else set())
+        open_now = set(measured["congestion_controls"].get(name, ()))
+        if open_now and collected["ecn_asked"] != ("ecn" in open_now):
+            what = "asked for ECN, and did not get it" if collected["ecn_asked"] else "used ECN unasked"
+            faults.append(f"flow {name} {what}")
+        used = open_now - {"ecn"} | ({said} if said else set())
         if used - {asked}:
             faults.append(f"flow {name} used congestion control {', '.join(sorted(used))}, not {asked}")
     late = [action for action in measured["actions"] if action["late_s"] > ACTION_S]

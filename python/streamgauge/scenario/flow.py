@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_serializer, model_validator
 
-from streamgauge.scenario.values import Instant, Model, issue, nearest
+from streamgauge.scenario.values import Flag, Instant, Model, issue, nearest
 from streamgauge.systems.registry import (
     CONGESTION_CONTROLS,
     SYSTEMS,
@@ -190,6 +190,7 @@ class StandIn(Model):
     parameters: dict[str, Any] = Field(default_factory=dict)
     clip: ClipValue | None = None
     congestion_control: Congestion | None = None
+    ecn: Flag | None = None
 
     @field_serializer("parameters", when_used="json")
     def _parameters_as_text(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -211,6 +212,8 @@ class Flow(Model):
     """What a system plays: SOURCE-RATE such as ``carphone-550k``, or a mapping."""
     congestion_control: Congestion | None = None
     """The sender's TCP congestion control; cubic, Linux's default, if left out."""
+    ecn: Flag | None = None
+    """Whether its TCP asks for ECN (RFC 3168). Off if left out, as Linux's servers and clients are."""
     start: Instant = Field(default_factory=Instant)
     """When it starts."""
     stop: Instant | None = None
@@ -263,6 +266,9 @@ class Flow(Model):
                     f"'{entry.name}' does not run over TCP here, so it has no congestion control to choose",
                     "congestion_control",
                 )
+            if self.ecn is not None and not entry.over_tcp(self.parameters):
+                own = "write it among its parameters" if "ecn" in entry.parameters else None
+                raise issue(f"'{entry.name}' does not run over TCP here, so it negotiates no ECN", "ecn", own)
         for mode in ("sim", "emu"):
             try:
                 self.in_mode(mode)
@@ -298,6 +304,8 @@ class Flow(Model):
             changes["clip"] = stand_in.clip
         if stand_in.congestion_control is not None:
             changes["congestion_control"] = stand_in.congestion_control
+        if stand_in.ecn is not None:
+            changes["ecn"] = stand_in.ecn
         return self.changed(**changes)
 
     def parameter(self, name: str) -> ParameterValue | None:

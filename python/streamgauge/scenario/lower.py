@@ -151,6 +151,7 @@ def _app(flow: Flow, longest_ns: int, mode: Mode) -> Any:
                     "payload_bytes": _bytes(flow, "size"),
                     "burst": int(_amount(flow, "burst")),
                     "windows": [[on.ns, off.ns] for on, off in windows],
+                    "ecn": flow.parameter("ecn"),
                 }
             }
         case "ping":

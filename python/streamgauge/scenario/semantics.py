@@ -357,6 +357,8 @@ def unsupported(scenario: Scenario, mode: Mode) -> str | None:
             if chosen not in SIM_CONGESTION_CONTROLS:
                 has = " and ".join(SIM_CONGESTION_CONTROLS)
                 return f"flows.{name}.congestion_control: sim has {has}, not yet {chosen}"
+        if mode == "sim" and flow.ecn:
+            return f"flows.{name}.ecn: sim's TCP knows no ECN yet; leave it out, or run in emu"
         if mode == "sim" and isinstance(flow.clip, Clip) and flow.clip.file is not None:
             return f"flows.{name}.clip: sim knows the frame sizes of built-in content only"
     return None

@@ -8,7 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, core_schema
 
 from streamgauge.units import Quantity, Time, UnitError, parse
@@ -16,6 +24,7 @@ from streamgauge.units import Quantity, Time, UnitError, parse
 __all__ = [
     "FLOW_NAME",
     "TAG_MARK",
+    "Flag",
     "Instant",
     "Model",
     "Problem",
@@ -265,3 +274,15 @@ def a_quantity(*kinds: type[Quantity]) -> Any:
 
 # Tags begin with this, so that the loader can tell them from keys in an error's location.
 TAG_MARK = "~"
+
+
+def _flag(value: Any) -> Any:
+    words = {"on": True, "off": False, "true": True, "false": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise issue(f"{value!r} is neither on nor off; expected true or false")
+
+
+Flag = Annotated[bool, BeforeValidator(_flag, json_schema_input_type=bool | Literal["on", "off"])]

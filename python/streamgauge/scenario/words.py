@@ -23,6 +23,8 @@ def flow_in_words(flow: Flow) -> str:
     words += [f"{key} {_value(value)}" for key, value in flow.parameters.items()]
     if flow.congestion_control is not None:
         words.append(f"congestion control {flow.congestion_control}")
+    if flow.ecn is not None:
+        words.append("with ECN" if flow.ecn else "without ECN")
     if flow.entry == "router":
         words.append("entering at the bottleneck")
     words.append(f"from {flow.start}" + (f" to {flow.stop}" if flow.stop is not None else ""))

@@ -14,6 +14,8 @@ from streamgauge.systems.node import Node
 SMALLEST_MGEN_PAYLOAD = 28
 """mgen's own header, in bytes of UDP payload over IPv4."""
 
+#: The lower two bits of the TOS byte (RFC 3168 section 5), as mgen wants them.
+_ECN_BITS = {"no": "0x00", "ect1": "0x01", "ect0": "0x02"}
 _RECEIVED = re.compile(r" RECV .* seq>(\d+) .* size>(\d+)")
 
 
@@ -44,7 +46,8 @@ class Cbr:
                 continue
             pattern = f"PERIODIC [{settings['packets_per_s']:g} {settings['payload_bytes']}]"
             target = f"SRC {flow.port + 1} DST {flow.player_ip}/{flow.port}"
-            sender += ["event", f"{_since_start(on, flow)} ON {number} UDP {target} {pattern}"]
+            tos = f" TOS {_ECN_BITS[settings['ecn']]}" if settings.get("ecn", "no") != "no" else ""
+            sender += ["event", f"{_since_start(on, flow)} ON {number} UDP {target} {pattern}{tos}"]
             sender += ["event", f"{_since_start(off, flow)} OFF {number}"]
         sender += ["output", str(flow.out("server") / "mgen.log")]
         server = ProcessSpec(

@@ -279,6 +279,12 @@ TRAFFIC: dict[str, System] = {
                 default=None,
                 help="[on, off] times since the trial's start; always on if left out",
             ),
+            Parameter(
+                name="ecn",
+                kind=("no", "ect0", "ect1"),
+                default="no",
+                help="the ECN field of its packets (RFC 3168); ect1 names L4S traffic (RFC 9331)",
+            ),
         ),
         programs=("mgen",),
     ),

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use nix::libc;
 use nix::sys::socket::{MsgFlags, SockaddrIn, sendmsg};
-use streamgauge_base::Chunk;
+use streamgauge_base::{Chunk, Ecn};
 
 use super::Addresses;
 use crate::error::{EngineError, Result};
@@ -45,13 +45,16 @@ pub struct Udp {
 }
 
 impl Udp {
-    /// Bound to our address and `port`.
-    pub fn open(addresses: Addresses, port: u16) -> Result<Udp> {
+    /// Bound to our address and `port`. Every packet goes out with `ecn` in its ECN field.
+    pub fn open(addresses: Addresses, port: u16, ecn: Ecn) -> Result<Udp> {
         let Addresses { own, peer } = addresses;
         let failed = |e: std::io::Error| bound(&format!("open UDP port {port}"), own, &e);
         let socket = UdpSocket::bind((own, port)).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)
+            .map_err(failed)?;
+        // The ECN field is the lower two bits of the TOS byte (RFC 3168 section 5).
+        sys::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, &libc::c_int::from(ecn as u8))
             .map_err(failed)?;
         Ok(Udp { socket, peer, port, buffer: vec![0; MAX_DATAGRAM].into_boxed_slice() })
     }

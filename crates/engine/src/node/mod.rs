@@ -118,7 +118,7 @@ impl Node {
         let addresses = Addresses { own, peer };
         let list = made.channels.iter().map(|channel| {
             Ok(match &channel.carrier {
-                Carrier::Udp { port } => Channel::Udp(Udp::open(addresses, *port)?),
+                Carrier::Udp { port, ecn } => Channel::Udp(Udp::open(addresses, *port, *ecn)?),
                 Carrier::IcmpEcho if serves => Channel::Echo(Echo::open(addresses)?),
                 Carrier::IcmpEcho => Channel::Silent,
                 Carrier::Tcp { port, settings } if serves => {

@@ -8,7 +8,8 @@ use streamgauge_path::spec::{
 };
 use streamgauge_sim::{Recorder, Summary, run};
 use streamgauge_systems::plan::{
-    AppSpec, BulkSpec, CbrSpec, ClipSpec, Entry, FlowSpec, Keep, PingSpec, Role, RtpSpec, TcpSpec, TrialPlan,
+    AppSpec, BulkSpec, CbrSpec, ClipSpec, EcnField, Entry, FlowSpec, Keep, PingSpec, Role, RtpSpec, TcpSpec,
+    TrialPlan,
 };
 
 pub fn ms(ms: u64) -> Duration {
@@ -83,7 +84,7 @@ pub fn bulk(name: &str, congestion_control: &str, receive_window: u64) -> FlowSp
 
 pub fn cbr(name: &str, packets_per_s: f64, payload_bytes: u32, windows: &[(u64, u64)]) -> FlowSpec {
     let windows = windows.iter().map(|&(on, off)| (ms(on), ms(off))).collect();
-    flow(name, AppSpec::Cbr(CbrSpec { packets_per_s, payload_bytes, burst: 1, windows }))
+    flow(name, AppSpec::Cbr(CbrSpec { packets_per_s, payload_bytes, burst: 1, windows, ecn: EcnField::No }))
 }
 
 pub fn ping(name: &str, interval_ms: u64, payload_bytes: u32) -> FlowSpec {

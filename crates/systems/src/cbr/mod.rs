@@ -38,7 +38,7 @@ pub(crate) fn machines(spec: &CbrSpec) -> Result<Machines, Refusal> {
         return Err(("app.cbr.windows", what.into()));
     }
     Ok(Machines {
-        channels: vec![Channel { id: DATA, carrier: Carrier::Udp { port: PORT } }],
+        channels: vec![Channel { id: DATA, carrier: Carrier::Udp { port: PORT, ecn: spec.ecn.into() } }],
         server: Box::new(CbrServer::new(spec)),
         player: Box::new(CbrPlayer),
     })
@@ -51,12 +51,13 @@ mod tests {
 
     use super::*;
     use crate::app::Input;
+    use crate::plan::EcnField;
     use crate::testing::{Pair, Pipe};
 
     fn spec(packets_per_s: f64, burst: u32, windows: &[(u64, u64)]) -> CbrSpec {
         let windows =
             windows.iter().map(|&(on, off)| (Duration::from_millis(on), Duration::from_millis(off)));
-        CbrSpec { packets_per_s, payload_bytes: 1000, burst, windows: windows.collect() }
+        CbrSpec { packets_per_s, payload_bytes: 1000, burst, windows: windows.collect(), ecn: EcnField::No }
     }
 
     fn sent_times(spec: &CbrSpec, end_ms: u64) -> Vec<u64> {

@@ -16,6 +16,8 @@ mod session;
 pub use player::RtpPlayer;
 pub use server::RtpServer;
 
+use streamgauge_base::Ecn;
+
 use crate::app::ChannelId;
 use crate::machines::{Carrier, Channel, Machines, Refusal};
 use crate::plan::RtpSpec;
@@ -55,7 +57,7 @@ pub(crate) fn machines(spec: &RtpSpec, flow: &str, seed: u64) -> Result<Machines
         return Err(("app.rtp.rtcp_interval", "shorter than 10 ms; give 10 ms or more".into()));
     }
     let (carriers, lane): (Vec<Carrier>, fn() -> Lane) = match &spec.tcp {
-        None => (vec![Carrier::Udp { port: PORT }, Carrier::Udp { port: PORT + 1 }], Lane::udp),
+        None => ([PORT, PORT + 1].map(|port| Carrier::Udp { port, ecn: Ecn::NotEct }).to_vec(), Lane::udp),
         Some(settings) => (vec![Carrier::Tcp { port: TCP_PORT, settings: settings.clone() }], Lane::tcp),
     };
     let session = Session::new(spec, flow, seed);

@@ -6,11 +6,11 @@ import itertools
 import re
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 
-from streamgauge.scenario.values import TAG_MARK, Model, a_quantity, issue, nearest
+from streamgauge.scenario.values import TAG_MARK, Flag, Model, a_quantity, issue, nearest
 from streamgauge.units import Bdp, Packets, Percent, Quantity, Size, Time
 
 __all__ = [
@@ -95,18 +95,6 @@ def choose(value: Any, what: str, forms: Iterable[str], example: str, beside: tu
     if isinstance(value, Model):
         return value
     raise issue(f"{value!r} is not a {what}; expected such as '{example}'")
-
-
-def _flag(value: Any) -> Any:
-    words = {"on": True, "off": False, "true": True, "false": False}
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in words:
-        return words[value.lower()]
-    raise issue(f"{value!r} is neither on nor off; expected true or false")
-
-
-Flag = Annotated[bool, BeforeValidator(_flag, json_schema_input_type=bool | Literal["on", "off"])]
 
 
 # A number with its unit: no more words belong to it.
