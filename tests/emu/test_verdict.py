@@ -140,6 +140,7 @@ def _collected(*, packets: int, octets: int) -> Trial:
     return {
         "congestion_control": None,
         "congestion_control_asked": "cubic",
+        "ecn_asked": False,
         "received_packets": packets,
         "received_bytes": octets,
         "received_what": "packets that the player reports",
