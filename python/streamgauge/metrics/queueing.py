@@ -111,13 +111,25 @@ class _Steps:
         return Depth(area / self.grid.widths_s, low, high)
 
 
+def limit_of_queue(queue: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A queue's limit as the plan has it, ``{"bytes": n}``, ``{"packets": n}`` or ``{"time": ns}``; empty for
+    none."""
+    for name, settings in queue.items():
+        if name == "droptail":
+            return dict(settings)
+        if name == "nistnet":
+            return {"packets": settings["packets"]}
+        return dict(settings.get("limit") or {})
+    return {}
+
+
 def full_queue_delay_s(settings: Mapping[str, Any]) -> float | None:
     """M33 as a bound: queue limit · 8 / rate, in s (RealVideo study: 10 kB at 600 kbit/s hold 133 ms).
 
     None unless the rate is constant and the limit is in bytes or time.
     """
     rate = settings.get("rate", {}).get("constant")
-    limit = settings.get("queue", {}).get("droptail", {})
+    limit = limit_of_queue(settings.get("queue") or {})
     if "time" in limit:
         return float(limit["time"]) / SECOND_NS
     if rate and "bytes" in limit:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from html import escape
 
+from streamgauge.report.link import stage_words
 from streamgauge.report.model import Entry
-from streamgauge.report.words import stage_words, tie
+from streamgauge.report.words import tie
 
 BOX_W, GAP, LINE = 168, 46, 15
 END_W = 84
@@ -50,12 +51,14 @@ def path_drawing(entry: Entry) -> str:
         is_bottleneck = "bottleneck" in (stage.get("kind") or {})
         parts.append(_box(x, TOP, BOX_W, box_h, what, lines, "tight" if is_bottleneck else "stage"))
         if is_bottleneck and at_router:
+            # The first bottleneck alone, where there are several.
             label = escape(_short(", ".join(at_router)))
             parts.append(
                 f'<path class="line rival" d="M{x + BOX_W / 2} 18V{TOP - 2}" marker-end="url(#tip)"/>'
                 f'<text x="{x + BOX_W / 2}" y="13" text-anchor="middle" class="rival">'
                 f"{label} enters here</text>"
             )
+            at_router = []
         x += BOX_W
     parts.append(_arrow(x, middle, right))
     said = "; ".join(f"{what} {setting}" for what, setting in up) or "plain wire"

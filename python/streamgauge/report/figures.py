@@ -21,6 +21,7 @@ from streamgauge.metrics.dimension import (
     Dimension,
 )
 from streamgauge.metrics.frame import DOWN
+from streamgauge.metrics.queueing import limit_of_queue
 from streamgauge.metrics.result import Series
 from streamgauge.report.chart import BLUE, COLOURS, ORANGE, SKY, VERMILION, Figure, bars, lines, spec_of
 from streamgauge.report.model import Entry
@@ -128,6 +129,9 @@ def _capacity(trial: TrialMetrics) -> list[tuple[float, float]]:
         steps = [(0.0, float(rate["constant"]))]
     elif "steps" in rate:
         steps = [(float(at) / 1e9, float(bps)) for at, bps in rate["steps"]]
+    elif "opportunities" in rate:
+        trace = rate["opportunities"]
+        steps = [(0.0, 8e9 * len(trace["times"]) * trace.get("bytes", 1504) / float(trace["period"]))]
     elif "square" in rate:
         half = float(rate["square"]["period"]) / 2e9
         values = float(rate["square"]["first"]), float(rate["square"]["second"])
@@ -145,7 +149,7 @@ def _queue(shown: Shown, slug: str) -> Figure | None:
     labels = {label for _, trial in shown for label in trial.stages}
     main = "bottleneck" if "bottleneck" in labels else min(labels, default="")
     by_packets = any(
-        "packets" in (trial.stages[main].info.settings.get("queue") or {}).get("droptail", {})
+        "packets" in limit_of_queue(trial.stages[main].info.settings.get("queue") or {})
         for _, trial in shown
         if main in trial.stages
     )
@@ -156,7 +160,7 @@ def _queue(shown: Shown, slug: str) -> Figure | None:
         series = trial.stages[main].series[metric]
         rows += [(t, value, "mean in sample", "", mode) for t, value in points(trial, series, scale)]
         rows += [(t, value, "most in sample", "", mode) for t, value in peaks(trial, series, scale)]
-        limit = (trial.stages[main].info.settings.get("queue") or {}).get("droptail", {})
+        limit = limit_of_queue(trial.stages[main].info.settings.get("queue") or {})
         size = limit.get("packets") if by_packets else limit["bytes"] / 1e3 if "bytes" in limit else None
         if size is not None:
             end = _round(float(trial.grid.edges_ns[-1]) / 1e9)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from streamgauge.metrics.dimension import DATA, PERCENT, RATE, TIME, say, say_exactly
+from streamgauge.metrics.dimension import TIME, say_exactly
+from streamgauge.report.link import queue_words, rate_words, stage_words
 from streamgauge.report.model import Entry
 
 NS = 1e9
@@ -16,55 +17,6 @@ def tie(text: str) -> str:
     """Keeps numbers, their units and their ± on one line, by no-break spaces."""
     text = re.sub(r"(?<=\d) (?=(?:[kMG]?bit/s|[kMG]?B|ms|µs|s|%|packets)(?![A-Za-z]))", "\u00a0", text)
     return text.replace(" ± ", "\u00a0±\u00a0")
-
-
-def rate_words(rate: Mapping[str, Any]) -> str:
-    """A bottleneck's rate over time."""
-    if "constant" in rate:
-        return say_exactly(float(rate["constant"]), RATE)
-    if "square" in rate:
-        square = rate["square"]
-        first, second = say_exactly(float(square["first"]), RATE), say_exactly(float(square["second"]), RATE)
-        return f"{first} and {second} in turn, every {say_exactly(float(square['period']) / NS / 2, TIME)}"
-    steps = rate.get("steps") or []
-    return ", ".join(
-        f"{say_exactly(float(bps), RATE)} from {say_exactly(float(at) / NS, TIME)}" for at, bps in steps
-    )
-
-
-def limit_words(queue: Mapping[str, Any]) -> str:
-    """A queue's discipline and limit."""
-    limit = queue.get("droptail") or {}
-    if "bytes" in limit:
-        return f"drop-tail, {say_exactly(8.0 * limit['bytes'], DATA)}"
-    if "packets" in limit:
-        return f"drop-tail, {limit['packets']} packets"
-    if "time" in limit:
-        return f"drop-tail, {say_exactly(limit['time'] / NS, TIME)}"
-    return ", ".join(queue)
-
-
-def stage_words(stage: Mapping[str, Any]) -> tuple[str, str] | None:
-    """A stage as (what it is, its settings); None for a plain wire."""
-    kind = stage.get("kind") or {}
-    if "bottleneck" in kind:
-        setting = kind["bottleneck"]
-        return "bottleneck", f"{rate_words(setting['rate'])}; {limit_words(setting['queue'])}"
-    if "loss" in kind:
-        model = kind["loss"].get("model") or {}
-        if "gilbert" in model:
-            runs = model["gilbert"]
-            good, bad = runs["good_packets"], runs["bad_packets"]
-            share = say(bad / (good + bad), PERCENT)
-            return "loss", f"Gilbert, runs of {good:g} and {bad:g} packets ({share})"
-        return "loss", say_exactly(float(model.get("bernoulli", {}).get("probability", 0)), PERCENT)
-    if "delay" in kind:
-        delay, steps = float(kind["delay"].get("delay", 0)) / NS, kind["delay"].get("steps") or []
-        if not delay and not steps:
-            return None
-        later = "".join(f", {say_exactly(d / NS, TIME)} from {say_exactly(t / NS, TIME)}" for t, d in steps)
-        return "delay", say_exactly(delay, TIME) + later
-    return None
 
 
 def path_words(plan: Mapping[str, Any]) -> str:
@@ -94,7 +46,7 @@ def bottleneck_words(plan: Mapping[str, Any]) -> str:
             setting = kind["bottleneck"]
             rtt = base_rtt_s(plan)
             delay = f"{say_exactly(rtt, TIME)} base RTT" if rtt else "no delay added"
-            return f"{rate_words(setting['rate'])}, queue {limit_words(setting['queue'])}, {delay}"
+            return f"{rate_words(setting)}, queue {queue_words(setting['queue'])}, {delay}"
     return "no bottleneck"
 
 

@@ -28,6 +28,7 @@ from streamgauge.scenario.path.queue import (
     Pie,
     Red,
     RedSettings,
+    red_thresholds,
 )
 from streamgauge.scenario.path.rate import RateSteps, Square
 from streamgauge.scenario.path.shaper import Cbq, TokenBucket
@@ -179,6 +180,12 @@ def _limit(link: Link, limit: Quantity | None, base_rtt_ns: int) -> Json | None:
     raise AssertionError(f"no plan for {limit!r}")
 
 
+def fixed_delay_ns(behind: Sequence[AnyStage]) -> int:
+    """The delay right behind a queue, in which NIST Net's queues count packets too, ns."""
+    after = behind[0] if behind else None
+    return delay_ns(after.delay) if isinstance(after, Delay) else 0
+
+
 def _queue(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
     def limit(of: Quantity | None) -> Json | None:
         return _limit(link, of, base_rtt_ns)
@@ -188,9 +195,7 @@ def _queue(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
         case DropTail(droptail=held):
             return {"droptail": limit(held)}
         case NistNet(nistnet=held):
-            after = behind[0] if behind else None
-            fixed = delay_ns(after.delay) if isinstance(after, Delay) else 0
-            return {"nistnet": {"packets": int(held.amount), "delay": fixed}}
+            return {"nistnet": {"packets": int(held.amount), "delay": fixed_delay_ns(behind)}}
         case Drd(drd=drd):
             return {
                 "drd": {
@@ -198,6 +203,7 @@ def _queue(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
                     "max_packets": int(drd.max.amount),
                     "congested_packets": None if drd.congested is None else int(drd.congested.amount),
                     "limit": limit(drd.limit),
+                    "delay": fixed_delay_ns(behind),
                 }
             }
         case Red(red=red):
@@ -269,10 +275,10 @@ def _scheduler(dual: DualPi2Settings) -> Json:
 
 
 def _red(red: RedSettings, limit: Json) -> Json:
-    """The thresholds that are left out are tc-red's: `max` a quarter of the limit, `min` a third of that."""
     unit, held = next(iter(limit.items()))
-    most = int(red.max.amount) if red.max is not None else max(2, held // 4)
-    least = int(red.min.amount) if red.min is not None else max(1, most // 3)
+    if unit == "time":
+        unit, held = "bytes", 0  # both thresholds are given
+    least, most = red_thresholds(red, held)
     return {
         "min": {unit: least},
         "max": {unit: most},

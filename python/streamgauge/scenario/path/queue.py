@@ -41,6 +41,7 @@ __all__ = [
     "Red",
     "RedSettings",
     "limit_of",
+    "red_thresholds",
 ]
 
 Threshold = a_quantity(Size, Packets)
@@ -84,14 +85,15 @@ class NistNet(Model):
 
 
 class DrdSettings(Settings):
-    """Derivative random drop, NIST Net's own: drops more the more packets wait."""
+    """Derivative random drop, NIST Net's own: drops more the more packets are held, those in the delay behind
+    the link included."""
 
     min: Packets
-    """Nothing is dropped below."""
+    """Up to here nothing is dropped (drdmin)."""
     max: Packets
-    """From here on nearly everything (95 %) is dropped."""
+    """From here on 95 % are dropped (drdmax)."""
     congested: Packets | None = None
-    """From here on ECN-capable packets are marked."""
+    """From here on ECN-capable packets that are taken are marked (drdcongest); never if left out."""
     limit: Limit | None = None
     """None if left out."""
 
@@ -104,6 +106,8 @@ class DrdSettings(Settings):
         if not self.min < self.max:
             raise issue(f"a min of {self.min} is not below the max of {self.max}", "min")
         _limit_sound(self.limit, "limit")
+        if isinstance(self.limit, Packets) and self.limit < self.max:
+            raise issue(f"a max of {self.max} is above the limit of {self.limit}, which drops first", "max")
         return self
 
 
@@ -161,6 +165,13 @@ class RedSettings(Settings):
                 raise issue(f"a {key} of 0 never drops anything; expected more than 0 %", key)
         not_zero(self.mean_packet, "mean_packet", "a packet")
         return self
+
+
+def red_thresholds(red: RedSettings, held: int) -> tuple[int, int]:
+    """`min` and `max` as numbers in the unit of a limit that comes to ``held``. What is left out is tc-red's:
+    `max` a quarter of the limit, `min` a third of that."""
+    most = int(red.max.amount) if red.max is not None else max(2, held // 4)
+    return int(red.min.amount) if red.min is not None else max(1, most // 3), most
 
 
 class Red(Model):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamgauge.scenario.path.common import Switched
 from streamgauge.scenario.path.delay import DelaySettings
 from streamgauge.scenario.path.direction import Where
 from streamgauge.scenario.path.plan import bdp_bytes
-from streamgauge.scenario.path.queue import NistNet, Red, limit_of
+from streamgauge.scenario.path.queue import Drd, NistNet, Red, RedSettings, limit_of, red_thresholds
 from streamgauge.scenario.path.rate import RateSteps, Square
 from streamgauge.scenario.path.stages import AnyStage, Delay, Link
 from streamgauge.scenario.values import Problem, nearest
@@ -70,32 +70,47 @@ def _queue_problems(where: Where, link: Link, behind: AnyStage | None, rtt_ns: i
                 key, f"a queue of {limit}, {held} B, cannot hold one packet of {link.packet_bytes} B"
             )
             return
-    if isinstance(link.queue, Red) and not isinstance(limit, Packets):
-        red = link.queue.red
-        if held is None and (red.min is None or red.max is None):
-            yield Problem(
-                (*key, "red", "limit"),
-                f"{limit} of a rate that changes gives no thresholds; say 'min' and 'max' in bytes",
-            )
-        for name in ("min", "max"):
-            threshold = getattr(red, name)
-            if isinstance(threshold, Packets):
-                yield Problem(
-                    (*key, "red", name),
-                    f"a threshold of {threshold} beside a limit in bytes; say it in bytes",
-                )
-        if held is not None and isinstance(red.max, Size) and held < red.max.bytes:
-            yield Problem((*key, "red", "max"), f"a max of {red.max} is above the limit of {limit}, {held} B")
-    if isinstance(link.queue, NistNet) and isinstance(behind, Delay):
+    if isinstance(link.queue, Red):
+        yield from _red_problems((*key, "red"), link.queue.red, held)
+    if isinstance(link.queue, NistNet | Drd) and isinstance(behind, Delay):
         delay = behind.delay
         if isinstance(delay, DelaySettings) and (
             delay.steps is not None or delay.jitter is not None or delay.flows
         ):
             yield Problem(
-                (*key, "nistnet"),
-                f"the limit of {limit} counts packets in the delay behind it, which must be constant here",
-                "take droptail, or a delay without steps, jitter and flows",
+                key,
+                "NIST Net's queues count packets in the delay behind them, which must be constant here",
+                "take another queue, or a delay without steps, jitter and flows",
             )
+
+
+def _red_problems(key: Where, red: RedSettings, held_bytes: int | None) -> Iterator[Problem]:
+    limit: Any = red.limit
+    if isinstance(limit, Packets):
+        unit, held = "packets", int(limit.amount)
+    else:
+        unit, held = "B", held_bytes if held_bytes is not None else 0
+        for name in ("min", "max"):
+            threshold = getattr(red, name)
+            if isinstance(threshold, Packets):
+                yield Problem(
+                    (*key, name), f"a threshold of {threshold} beside a limit in bytes; say it in bytes"
+                )
+                return
+        if held_bytes is None:
+            if red.min is None or red.max is None:
+                yield Problem(
+                    (*key, "limit"),
+                    f"{limit} of a rate that changes gives no thresholds; say 'min' and 'max' in bytes",
+                )
+            return
+    least, most = red_thresholds(red, held)
+    if most > held:
+        yield Problem(
+            (*key, "max"), f"a max of {most} {unit} is above the limit of {held} {unit}, which drops first"
+        )
+    elif not least < most:
+        yield Problem((*key, "min"), f"a min of {least} {unit} is not below the max of {most} {unit}")
 
 
 def late_changes(scenario: Scenario, end_ns: int) -> Iterator[Problem]:
