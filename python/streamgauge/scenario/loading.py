@@ -225,6 +225,22 @@ def _mutants_stand(scenario: Scenario, document: _Document) -> None:
 
 def _anchor(document: _Document, folder: Path) -> None:
     """Makes the paths that a file names relative to where it lies absolute."""
+    from streamgauge.scenario.path.trace import shipped_traces
+
+    path = document.data.get("path")
+    for direction in path.values() if isinstance(path, dict) else ():
+        if not isinstance(direction, dict):
+            continue
+        stages = direction.get("stages")
+        for stage in (direction, *(stages if isinstance(stages, list) else ())):
+            rate = stage.get("rate") if isinstance(stage, dict) else None
+            if not isinstance(rate, dict):
+                continue
+            for key in ("trace", "csv"):
+                holder, at = (rate[key], "file") if isinstance(rate.get(key), dict) else (rate, key)
+                file = holder.get(at)
+                if isinstance(file, str) and file not in shipped_traces():
+                    holder[at] = str(folder / Path(file).expanduser())
     flows = document.data.get("flows")
     for flow in flows.values() if isinstance(flows, dict) else ():
         for place in (flow, flow.get("sim"), flow.get("emu")) if isinstance(flow, dict) else ():

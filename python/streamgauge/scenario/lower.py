@@ -86,7 +86,7 @@ def lower(scenario: Scenario, mode: Mode, seed: int, *, keep: Keep = "packets") 
         plan["until_media_end"] = scenario.until.media_end
     if scenario.until.idle is not None:
         plan["until_idle"] = scenario.until.idle.ns
-    plan["path"] = path_plan(scenario.path, list(scenario.flows))
+    plan["path"] = path_plan(scenario.path, list(scenario.flows), end)
     plan["flows"] = [_flow(name, flow, times, end, mode) for name, flow in scenario.flows.items()]
     plan["host_jitter"] = scenario.host_jitter.ns
     plan["keep"] = keep

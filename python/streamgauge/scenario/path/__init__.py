@@ -48,6 +48,7 @@ from streamgauge.scenario.path.rate import RateStep, RateSteps, Square, SquareWa
 from streamgauge.scenario.path.shaper import Cbq, CbqSettings, TokenBucket, TokenBucketSettings
 from streamgauge.scenario.path.stages import Block, Corrupt, Delay, Duplicate, Link, Loss, Mtu, Reorder
 from streamgauge.scenario.path.text import direction_of_text, text_of_direction
+from streamgauge.scenario.path.trace import Trace, TraceFile, shipped_traces
 from streamgauge.scenario.path.words import direction_in_words
 
 __all__ = [
@@ -106,11 +107,14 @@ __all__ = [
     "TableJitter",
     "TokenBucket",
     "TokenBucketSettings",
+    "Trace",
+    "TraceFile",
     "UniformJitter",
     "direction_in_words",
     "direction_of_text",
     "find_preset",
     "preset",
     "preset_names",
+    "shipped_traces",
     "text_of_direction",
 ]

@@ -23,6 +23,7 @@ from streamgauge.scenario.path.stages import (
     Link,
     Stage,
 )
+from streamgauge.scenario.path.trace import Trace
 from streamgauge.scenario.values import FLOW_NAME, Model, issue
 from streamgauge.units import Rate, Size, Time
 
@@ -133,6 +134,12 @@ def _link_sound(where: Where, link: Link) -> None:
             f"a queue of {limit}{meaning} cannot hold one packet of {most} B",
             (*where, "queue"),
             f"expected at least {most} B",
+        )
+    if isinstance(link.rate, Trace) and link.rate.trace.is_opportunities and link.shaper is not None:
+        raise issue(
+            "a trace of delivery opportunities says itself when packets leave; it takes no shaper",
+            (*where, "shaper"),
+            "leave the shaper out",
         )
     if isinstance(link.shaper, TokenBucket) and link.shaper.token_bucket.burst.bytes < most:
         raise issue(

@@ -43,6 +43,7 @@ from streamgauge.scenario.path.stages import (
     Mtu,
     Reorder,
 )
+from streamgauge.scenario.path.trace import Trace
 from streamgauge.units import Bdp, Packets, Quantity, Rate, Size, Time
 
 __all__ = ["bdp_bytes", "direction_plan", "path_plan"]
@@ -50,29 +51,33 @@ __all__ = ["bdp_bytes", "direction_plan", "path_plan"]
 Json = dict[str, Any]
 
 
-def path_plan(path: Path, flows: Sequence[str]) -> Json:
-    """Both directions; ``flows`` are the names of the flows in the order of the plan."""
+def path_plan(path: Path, flows: Sequence[str] = (), end_ns: int | None = None) -> Json:
+    """Both directions. ``flows`` are the names of the flows in the order of the plan; ``end_ns`` is when the
+    trial ends at the latest, until when traces are repeated (once if it is not given)."""
     rtt = path.base_rtt_ns()
     return {
-        "down": direction_plan(path.down, rtt, flows),
-        "up": direction_plan(path.up, rtt, flows),
+        "down": direction_plan(path.down, rtt, flows, end_ns),
+        "up": direction_plan(path.up, rtt, flows, end_ns),
     }
 
 
-def direction_plan(direction: Direction, base_rtt_ns: int, flows: Sequence[str]) -> list[Json]:
+def direction_plan(
+    direction: Direction, base_rtt_ns: int, flows: Sequence[str] = (), end_ns: int | None = None
+) -> list[Json]:
     """The stages of one direction; a delay of zero for a plain wire."""
     chain = direction.chain()
-    stages = [
-        {"name": stage.name, "kind": _kind(stage, chain[index + 1 :], base_rtt_ns, flows)}
-        for index, stage in enumerate(chain)
-    ]
+    stages = []
+    for index, stage in enumerate(chain):
+        if isinstance(stage, Link):
+            kind: Json = {"bottleneck": _bottleneck(stage, chain[index + 1 :], base_rtt_ns, end_ns)}
+        else:
+            kind = _kind(stage, flows)
+        stages.append({"name": stage.name, "kind": kind})
     return stages or [{"name": "wire", "kind": {"delay": {"delay": 0, "steps": []}}}]
 
 
-def _kind(stage: AnyStage, behind: Sequence[AnyStage], base_rtt_ns: int, flows: Sequence[str]) -> Json:
+def _kind(stage: AnyStage, flows: Sequence[str]) -> Json:
     match stage:
-        case Link():
-            return {"bottleneck": _bottleneck(stage, behind, base_rtt_ns)}
         case Loss():
             return {"loss": {"model": _loss(stage), "switches": _switches(stage.loss)}}
         case Delay():
@@ -87,6 +92,7 @@ def _kind(stage: AnyStage, behind: Sequence[AnyStage], base_rtt_ns: int, flows: 
             return {"mtu": {"bytes": stage.mtu.size.bytes, "switches": _switches(stage.mtu)}}
         case Reorder():
             return {"reorder": _reorder(stage.reorder)}
+    raise AssertionError(f"no plan for {stage!r}")
 
 
 def _switches(element: Any) -> list[list[Any]]:
@@ -125,8 +131,8 @@ def _loss(stage: Loss) -> Json:
     raise AssertionError(f"no plan for {stage.loss!r}")
 
 
-def _bottleneck(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
-    made = {"rate": _rate(link), "queue": _queue(link, behind, base_rtt_ns), "layer": link.layer}
+def _bottleneck(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int, end_ns: int | None) -> Json:
+    made = {"rate": _rate(link, end_ns), "queue": _queue(link, behind, base_rtt_ns), "layer": link.layer}
     match link.shaper:
         case TokenBucket(token_bucket=bucket):
             made["shaper"] = {"token_bucket": {"burst": bucket.burst.bytes}}
@@ -143,7 +149,7 @@ def _bottleneck(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Jso
     return made
 
 
-def _rate(link: Link) -> Json:
+def _rate(link: Link, end_ns: int | None) -> Json:
     match link.rate:
         case Rate():
             return {"constant": link.rate.bps}
@@ -151,6 +157,8 @@ def _rate(link: Link) -> Json:
             return {"steps": [[step.at.ns, step.rate.bps] for step in steps]}
         case Square(square=wave):
             return {"square": {"first": wave.first.bps, "second": wave.second.bps, "period": wave.period.ns}}
+        case Trace(trace=trace):
+            return trace.rate_plan(end_ns)
     raise AssertionError(f"no plan for {link.rate!r}")
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from streamgauge.scenario.path.common import choose, first_at_zero, form
+from streamgauge.scenario.path.trace import Trace
 from streamgauge.scenario.values import Model, issue
 from streamgauge.units import Rate, Time
 
@@ -58,28 +59,42 @@ class Square(Model):
     square: SquareWave
 
 
-FORMS: dict[str, type[Model]] = {"steps": RateSteps, "square": Square}
+class Csv(Model):
+    """A trace of comma-separated times and rates, with their units in its header."""
+
+    csv: str
+
+
+FORMS: dict[str, type[Model]] = {"steps": RateSteps, "square": Square, "trace": Trace}
 
 
 def _checked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return choose(value, "form of a rate", FORMS, "1 Mbit/s")
-    return value
+    """``{csv: FILE}`` is a trace whose format is said."""
+    if not isinstance(value, dict):
+        return value
+    chosen = choose(value, "form of a rate", (*FORMS, "csv"), "1 Mbit/s")
+    if "csv" not in chosen:
+        return chosen
+    file = chosen["csv"]
+    return {"trace": {**(file if isinstance(file, dict) else {"file": file}), "format": "csv"}}
 
 
 LinkRate = Annotated[
     Annotated[Rate, Tag("~constant")]
     | Annotated[RateSteps, Tag("~steps")]
-    | Annotated[Square, Tag("~square")],
+    | Annotated[Square, Tag("~square")]
+    | Annotated[Trace, Tag("~trace")],
     Discriminator(lambda value: form(value, "constant", **FORMS)),
-    BeforeValidator(_checked, json_schema_input_type=Rate | RateSteps | Square),
+    BeforeValidator(_checked, json_schema_input_type=Rate | RateSteps | Square | Trace | Csv),
 ]
 
 
-def rates_bps(rate: Rate | RateSteps | Square) -> list[int]:
+def rates_bps(rate: Rate | RateSteps | Square | Trace) -> list[int]:
     """Every rate that it takes, bit/s."""
     if isinstance(rate, Rate):
         return [rate.bps]
     if isinstance(rate, Square):
         return [rate.square.first.bps, rate.square.second.bps]
+    if isinstance(rate, Trace):
+        return rate.trace.rates_bps()
     return [step.rate.bps for step in rate.steps]

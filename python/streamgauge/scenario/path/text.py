@@ -97,7 +97,9 @@ def direction_of_text(text: str, *, source: str = "") -> Direction:
     except ValidationError as error:
         problem = problems_of(error)[0]
         names = {"constant": "delay"}
-        path = [str(part) for part in problem.path if part not in ("trace", "csv")] or ["path"]
+        path = [str(part) for part in problem.path] or ["path"]
+        if path[:2] == ["rate", "trace"]:
+            path = path[1:2]
         if path[0] == "delay" and len(path) > 1:
             path = path[1:]
         key = ".".join(names.get(part, part) for part in path)

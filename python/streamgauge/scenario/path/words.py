@@ -28,6 +28,7 @@ from streamgauge.scenario.path.stages import (
     Mtu,
     Reorder,
 )
+from streamgauge.scenario.path.trace import Trace
 from streamgauge.units import Rate, Time
 
 __all__ = ["DISCIPLINES", "direction_in_words"]
@@ -129,6 +130,10 @@ def _shaper(link: Link) -> str:
 def _rate(link: Link) -> str:
     if isinstance(link.rate, Rate):
         return str(link.rate)
+    if isinstance(link.rate, Trace):
+        trace = link.rate.trace
+        mean = f"{trace.mean_bps() / 1e6:.3g} Mbit/s"
+        return f"the trace {trace.name} ({mean} on the mean, {trace.duration_ns() / 1e9:.4g} s)"
     if isinstance(link.rate, RateSteps):
         return ", ".join(f"{step.rate} from {step.at}" for step in link.rate.steps)
     wave = link.rate.square

@@ -1,0 +1,124 @@
+"""Rates that a file tells: a trace of a link, one that ships by its name or one's own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache, lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario.path.common import Settings
+from streamgauge.scenario.values import Model, issue, nearest
+
+__all__ = ["Trace", "TraceFile", "shipped_traces"]
+
+Format = Literal["mahimahi", "csv", "pensieve", "byte_log", "ucc", "ucc_up"]
+
+
+@cache
+def shipped_traces() -> dict[str, Path]:
+    """Every trace that ships, by name."""
+    folder = Path(str(resources.files("streamgauge") / "traces"))
+    files = sorted(path for path in folder.glob("*") if path.suffix in (".csv", ".pps", ".txt"))
+    return {path.stem: path for path in files}
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str, format: str | None, lasts_ns: int | None) -> dict[str, Any]:
+    from streamgauge import _native
+
+    parsed: dict[str, Any] = json.loads(_native.parse_trace(text, format, lasts_ns))
+    return parsed
+
+
+def _digest(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+class TraceFile(Settings):
+    """A trace: a shipped one's name, or a file, from a scenario file relative to it."""
+
+    first: ClassVar[str | None] = "file"
+
+    file: str
+    format: Format | None = None
+    """How it is written; told from its first line if left out."""
+    digest: str | None = None
+    """Of its text. Filled in, so that a record says which trace was used; another text is refused."""
+
+    @classmethod
+    def from_words(cls, data: Any) -> Any:
+        data = super().from_words(data)
+        if not isinstance(data, dict) or not isinstance(data.get("file"), str):
+            return data
+        text = _read(data["file"])
+        try:
+            _parsed(text, data.get("format"), None)
+        except ScenarioError as error:
+            raise issue(f"the trace {data['file']}: {error.message}", "file") from None
+        found = _digest(text)
+        if data.get("digest", found) != found:
+            raise issue(
+                f"the trace {data['file']} is not the one that was used: its text is another",
+                "digest",
+                "take the digest out to use it as it is now",
+            )
+        return {**data, "digest": found}
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return Path(self.file).name
+
+    def _text(self) -> str:
+        text = _read(self.file)
+        if _digest(text) != self.digest:
+            raise ScenarioError(f"the trace {self.file} has changed since the scenario was loaded")
+        return text
+
+    def rate_plan(self, lasts_ns: int | None = None) -> dict[str, Any]:
+        """The rate as the plan has it: opportunities, or steps repeated until ``lasts_ns``."""
+        rate: dict[str, Any] = _parsed(self._text(), self.format, lasts_ns)["rate"]
+        return rate
+
+    def mean_bps(self) -> int:
+        """Bit/s on the mean."""
+        return int(_parsed(self._text(), self.format, None)["mean_bps"])
+
+    def duration_ns(self) -> int:
+        """How long it is before it begins again, ns."""
+        return int(_parsed(self._text(), self.format, None)["duration_ns"])
+
+    def rates_bps(self) -> list[int]:
+        """Every rate that it takes, bit/s; the mean of delivery opportunities."""
+        rate = self.rate_plan()
+        return [bps for _, bps in rate["steps"]] if "steps" in rate else [self.mean_bps()]
+
+    @property
+    def is_opportunities(self) -> bool:
+        """Whether it lists when packets may leave, instead of rates."""
+        return "opportunities" in self.rate_plan()
+
+
+def _read(file: str) -> str:
+    path = shipped_traces().get(file, Path(file))
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = "is not text" if isinstance(error, UnicodeDecodeError) else (error.strerror or str(error))
+        shipped = ", ".join(shipped_traces())
+        close = nearest(Path(file).stem, shipped_traces())
+        raise issue(
+            f"the trace {file} cannot be read: {why}; expected a file, or one that ships: {shipped}",
+            "file",
+            f"did you mean '{close}'?" if close else "paths are relative to the scenario's file",
+        ) from None
+
+
+class Trace(Model):
+    """A rate as a trace tells it, repeated until the trial's end."""
+
+    trace: TraceFile
