@@ -1,0 +1,114 @@
+"""Every YAML example of the documentation loads, and every example of the link's tables."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+from streamgauge.scenario import Scenario, from_text, lower
+from streamgauge.scenario.flow import Flow
+
+DOCS = Path(__file__).parents[2] / "docs"
+# Examples of what a reader would add to the code stand in docs/extending.md; they do not load yet.
+PAGES = sorted(page for page in DOCS.glob("*.md") if page.name != "extending.md")
+
+BASE: dict[str, Any] = {
+    "id": "docs/example",
+    "title": "What an example leaves out",
+    "path": {"down": {"rate": "1 Mbit/s", "queue": "droptail 100 packets", "delay": "10 ms"}},
+    "flows": {
+        "video": {"role": "subject", "system": "rtp", "clip": "carphone-550k"},
+        "download": {"role": "rival", "traffic": "bulk"},
+        "cross": {"role": "rival", "traffic": "cbr", "parameters": {"rate": "60 packets/s"}},
+        "far": {"role": "rival", "traffic": "ping"},
+        "ftp": {"role": "subject", "traffic": "bulk"},
+    },
+    "until": {"time": "200 s"},
+}
+
+
+def blocks() -> list[Any]:
+    found = []
+    for page in PAGES:
+        for number, text in enumerate(re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL), 1):
+            found.append(pytest.param(textwrap.dedent(text), id=f"{page.name}-{number}"))
+    return found
+
+
+def load(data: dict[str, Any], folder: Path) -> list[Scenario]:
+    return from_text(json.dumps(data), folder=folder)
+
+
+@pytest.mark.parametrize("text", blocks())
+def test_a_block_loads(text: str, tmp_path: Path) -> None:
+    part = YAML(typ="safe", pure=True).load(text)
+    if set(part) <= set(Flow.keys()):
+        part = {"flows": {**BASE["flows"], "video": {"role": "subject", **part}}}
+    assert set(part) <= {*Scenario.keys(), "variants"}, "an example is a part of a scenario"
+    for scenario in load({**BASE, **part}, tmp_path):
+        for mode in scenario.supported_modes():
+            assert lower(scenario, mode, 1)["path"]["down"]
+
+
+def rows() -> list[str]:
+    """The last cell of each row of docs/link.md whose table ends with examples."""
+    found, inside = [], False
+    for line in (DOCS / "link.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("|"):
+            inside = False
+        elif cells[-1] == "example":
+            inside = True
+        elif inside and set(line) - set("|-: "):
+            found.append(cells[-1])
+    return found
+
+
+def test_every_element_has_a_row() -> None:
+    from streamgauge.scenario.path.delay import JITTERS
+    from streamgauge.scenario.path.loss import LOSSES
+    from streamgauge.scenario.path.queue import QUEUES
+    from streamgauge.scenario.path.shaper import SHAPERS
+    from streamgauge.scenario.path.stages import STAGES
+
+    page = (DOCS / "link.md").read_text()
+    models = set(LOSSES) - {"bernoulli"}
+    elements = set(STAGES) - {"rate", "loss", "delay"}
+    for name in (*QUEUES, *SHAPERS, *models, *elements):
+        assert f"\n| `{name}`" in page, name
+    for name in JITTERS:
+        assert f"`{name}`" in page, name
+
+
+@pytest.mark.parametrize("cell", rows())
+def test_an_example_of_a_table_loads(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "my-line.csv").write_text("time_s,rate_kbps\n0,500\n10,800\n")
+    match = re.fullmatch(r"`(.*)`", cell)
+    assert match, cell
+    part = YAML(typ="safe", pure=True).load(match[1])
+    down = {**BASE["path"]["down"], **part} if set(part) & {"rate", "queue", "shaper"} else part
+    (scenario,) = load({**BASE, "path": {"down": down}}, tmp_path)
+    assert lower(scenario, "sim", 1)["path"]["down"]
+
+
+def test_defaults_of_the_queues_are_those_of_the_page() -> None:
+    from streamgauge.scenario.path.queue import QUEUES
+    from streamgauge.units import Quantity
+
+    page = (DOCS / "link.md").read_text()
+    for name in ("codel", "fq_codel", "pie", "dualpi2"):
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{name}`"))
+        settings: Any = QUEUES[name].model_fields[name].annotation
+        for key, field in settings.model_fields.items():
+            assert f"`{key}`" in row, f"{name}.{key}"
+            said = row.partition(f"`{key}` ")[2].split("|")[0]
+            if isinstance(field.default, Quantity):
+                number = re.match(r"[\d.]+ [^\s,]+", said)
+                assert number and type(field.default)(number[0]) == field.default, f"{name}.{key}"
+            elif isinstance(field.default, bool):
+                assert said.startswith("on" if field.default else "off"), f"{name}.{key}"
