@@ -38,20 +38,20 @@ impl<E: Effect> Passing<E> {
 impl<E: Effect> Stage for Passing<E> {
     #[inline]
     fn enqueue(&mut self, now: Instant, item: Item, fates: &mut impl FateSink) {
-        let place = self.passed.len();
-        self.passed.push_back(Departure { item, at: now });
         if !self.on {
+            self.passed.push_back(Departure { item, at: now });
             return;
         }
+        let place = self.passed.len();
         let (id, passed) = (self.id, &mut self.passed);
         let met = self.effect.meet(item, &mut |made| {
             fates.made(id, &item, &made);
             passed.push_back(Departure { item: made, at: now });
         });
         match met {
-            Ok(first) => self.passed[place].item = first,
+            Ok(first) => self.passed.insert(place, Departure { item: first, at: now }),
             Err(cause) => {
-                self.passed.truncate(place);
+                debug_assert_eq!(self.passed.len(), place, "nothing is made of what is dropped");
                 fates.fate(&self.arrival(now, item).dropped(now, cause));
             }
         }

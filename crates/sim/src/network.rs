@@ -2,7 +2,7 @@
 
 use streamgauge_base::{
     Direction, ETHERNET_HEADER_BYTES, Ecn, Event, Fate, FateSink, FlowId, Fragment, IPV4_HEADER_BYTES,
-    Instant, Item, Outcome, PacketId, PacketInfo, PacketKind, StageId,
+    Instant, Item, Outcome, PacketId, PacketInfo, PacketKind, Protocol, StageId,
 };
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
 use streamgauge_path::{Departure, Path};
@@ -106,7 +106,10 @@ impl<R: Recorder> Network<R> {
             PacketInfo { kind: PacketKind::Other, flags: 0, header_bytes, payload_bytes, seq: None }
         };
         let (protocol, ip_bytes) = (body.protocol(), body.ip_bytes());
-        let mut item = Item { hash, ecn, protocol, ..Item::new(PacketId(self.next_id), line.flow, ip_bytes) };
+        // As Linux sends TCP, whose path MTU discovery (RFC 1191 section 3) asks for it.
+        let fragment = if protocol == Protocol::Tcp { Fragment::WHOLE_DF } else { Fragment::WHOLE };
+        let number = PacketId(self.next_id);
+        let mut item = Item { hash, ecn, protocol, fragment, ..Item::new(number, line.flow, ip_bytes) };
         self.next_id += 1;
         if ip_bytes > HOST_MTU {
             let payload = ip_bytes - IPV4_HEADER_BYTES;

@@ -56,6 +56,10 @@ impl Udp {
         // The ECN field is the lower two bits of the TOS byte (RFC 3168 section 5).
         sys::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, &libc::c_int::from(ecn as u8))
             .map_err(failed)?;
+        // Linux would forbid routers to cut up what it sends by UDP, and wait for ICMP to learn the path's MTU. Our
+        // machines know nothing of MTUs, in sim neither, and leave it to the routers.
+        let dont = libc::IP_PMTUDISC_DONT;
+        sys::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &dont).map_err(failed)?;
         Ok(Udp { socket, peer, port, buffer: vec![0; MAX_DATAGRAM].into_boxed_slice() })
     }
 
