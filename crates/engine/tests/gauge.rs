@@ -41,32 +41,33 @@ fn stamps_what_crosses_the_link() {
     let plan = bed.plan(60.0, down, json!([{"name": "wire", "kind": {"delay": {"delay": 0}}}]), 1);
     let mut link = bed.link(&plan, json!({}));
     link.start_now();
-    // 1 ms each at 8 Mbit/s: of a burst of 50 the queue holds 20.
+    // 1 ms each at 8 Mbit/s: of a burst of 32 the queue holds 20, or more if the sender is interrupted.
     let (said, code) =
-        gauge(&bed, json!({"packets_per_s": 250.0, "frame_bytes": 1000, "burst": 50, "packets": 100}));
+        gauge(&bed, json!({"packets_per_s": 160.0, "frame_bytes": 1000, "burst": 32, "packets": 96}));
     assert_eq!(code, Some(0));
     println!("{said}");
     let stats = link.ask(json!({"cmd": "stop"}))["stats"].clone();
     println!("{stats}");
-    assert_eq!((&said["event"], &said["sent"], &said["again"]), (&json!("gauged"), &json!(100), &json!(0)));
+    assert_eq!((&said["event"], &said["sent"], &said["again"]), (&json!("gauged"), &json!(96), &json!(0)));
     assert_eq!((&said["others"], &said["ring_drops"]), (&json!(0), &json!(0)));
     assert_eq!(said["received"], stats["left"][0]["packets"]);
-    assert_eq!(said["received"], 40);
+    let received = said["received"].as_u64().unwrap();
+    assert!((60..96).contains(&received), "{received}");
     assert!(stats["cpu"]["us_per_packet"].as_f64().unwrap() > 0.0);
 
     let text = std::fs::read_to_string(bed.out.join("gauge.csv")).unwrap();
     let rows: Vec<Vec<Option<i64>>> =
         text.lines().skip(1).map(|line| line.split(',').map(|cell| cell.parse().ok()).collect()).collect();
-    assert_eq!(rows.len(), 100);
+    assert_eq!(rows.len(), 96);
     for (seq, row) in rows.iter().enumerate() {
         assert_eq!(row[0], Some(seq as i64));
         let sent = row[1].unwrap();
-        // The first 20 of each burst, one a millisecond, after 10 ms of delay.
-        let place = seq as i64 % 50;
-        assert_eq!(row[2].is_some(), place < 20, "{seq}");
+        // The first 20 of each burst at least, one a millisecond, after 10 ms of delay.
+        let place = seq as i64 % 32;
+        assert!(row[2].is_some() || place >= 20, "{seq}");
         if let Some(received) = row[2] {
-            let least = 10_000_000 + 1_000_000 * (place + 1);
-            // Read before the system call, so nothing is early; a batch goes out within a fraction of a millisecond.
+            let least = 10_000_000 + 1_000_000 * (place.min(19) + 1);
+            // The clock is read before the system call, so nothing is early.
             assert!(received - sent >= least, "{seq}: {} ns", received - sent);
         }
     }
