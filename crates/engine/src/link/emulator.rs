@@ -26,6 +26,9 @@ const CROSS: usize = 2;
 /// Arrivals taken before departures get their turn.
 const MAX_ARRIVALS: usize = 256;
 
+/// No packet is late by less than this, however short its transmission time: receivers' own interrupts are as far apart.
+const LATE_FLOOR_NS: u64 = 100_000;
+
 /// `MAX_ARRIVALS` times this is more than a ring holds.
 const RING_CHUNKS: usize = 64;
 
@@ -355,7 +358,7 @@ impl Emulator {
                 let late = (sent_at - outbound.due - sabotage.unsaid_delay_ns()).max(0) as u64;
                 lateness.add(late);
                 let service = running.trial.service_ns(outbound.direction, outbound.bytes);
-                let is_late = u64::from(service.is_some_and(|service| late > service));
+                let is_late = u64::from(service.is_some_and(|service| late > service.max(LATE_FLOOR_NS)));
                 *late_over_service += is_late;
                 stats.late += is_late;
                 if !refused {
