@@ -238,6 +238,9 @@ def timing(engine: str, options: argparse.Namespace) -> dict[str, Any]:
         "link_lateness_us": {k: v / 1e3 for k, v in stats["lateness_ns"].items() if k != "count"},
         "cpu_share": stats["cpu_s"] / stats["duration_s"],
         "clamped": stats["clamped"]["count"],
+        "stalls": stats.get("stalls"),
+        "preemptions": stats.get("preemptions"),
+        "late_over_service": stats["late_over_service"],
         "stolen_s": steal() - stolen,
     }
 
@@ -309,8 +312,11 @@ def lines(part: str, name: str, found: dict[str, Any]) -> list[str]:
 
     if part == "timing":
         cpu, stolen = found["cpu_share"] * 100, found["stolen_s"]
-        tail = f"(unshaped {found['unshaped_us']:.1f}; CPU {cpu:.1f} %, stolen {stolen:.2f} s)"
-        return [f"{name} departure error, us: {spread(found['error_us'])} {tail}"]
+        said = f"{name} departure error, us: {spread(found['error_us'])} (unshaped {found['unshaped_us']:.1f}; "
+        if stalls := found["stalls"]:
+            said += f"{stalls['count']} stalls, {stalls['total_ns'] / 1e6:.2f} of {stalls['watched_ns'] / 1e6:.0f} ms, "
+            said += f"longest {stalls['max_ns'] / 1e3:.0f} us; {found['preemptions']} preemptions; "
+        return [f"{said}CPU {cpu:.1f} %, stolen {stolen:.2f} s)"]
     if part == "rate":
         error = f"{found['error_percent']:+.4f} %"
         return [f"{name} rate: {found['bps'] / 1e6:.5f} Mbit/s over {found['s']:.1f} s, {error}"]

@@ -125,8 +125,9 @@ impl Cpu {
     }
 }
 
-/// CPU time of the calling thread. The sum is exact, its two parts are shares by ticks.
-pub fn thread_cpu() -> Cpu {
+/// CPU time of the calling thread, and how often another took its CPU. The sum is exact, its two parts are shares by
+/// ticks.
+pub fn thread_cpu() -> (Cpu, i64) {
     // SAFETY: `rusage` is plain C data, for which zero is a value, and a valid out-pointer.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -134,7 +135,7 @@ pub fn thread_cpu() -> Cpu {
         usage
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    Cpu { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }
+    (Cpu { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }, usage.ru_nivcsw)
 }
 
 /// Keeps the calling thread on one CPU.

@@ -145,7 +145,7 @@ impl Source {
             sender.send(self.socket.as_fd(), frames, |_, done| sent.at.push(done.is_ok().then_some(at)));
             seq += count;
         }
-        sent.cpu_s = sys::thread_cpu().total_s();
+        sent.cpu_s = sys::thread_cpu().0.total_s();
         sent
     }
 }

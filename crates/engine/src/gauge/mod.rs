@@ -177,7 +177,7 @@ fn receive(mut ring: Ring, outgoing: Outgoing, packets: u32, over: &AtomicBool) 
             ring.release();
         }
         if last {
-            let (ring_drops, cpu_s) = (ring.drops(), sys::thread_cpu().total_s());
+            let (ring_drops, cpu_s) = (ring.drops(), sys::thread_cpu().0.total_s());
             return Received { at, again, others, ring_drops, clock_steps: clock.steps(), cpu_s };
         }
         std::thread::sleep(LOOK);

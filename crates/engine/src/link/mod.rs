@@ -37,19 +37,20 @@ use emulator::{Emulator, REHEARSAL_IDS};
 use lane::{Lanes, Trial};
 use sabotage::Sabotage;
 use slab::Slab;
-use wait::Waiter;
+use wait::{Stalls, Waiter};
 
 /// Runs until told to stop; see PROTOCOL.md.
 pub fn run(config: Config) -> Result<()> {
     let mut link = Link::open(config)?;
     say(&json!({"event": "ready", "class": link.class.name(), "mlock": link.class.mlock}));
+    let mut commanded = true;
     loop {
-        while let Some(command) = link.commands.next()? {
+        while commanded && let Some(command) = link.commands.next()? {
             if link.obey(command)? {
                 return link.stop();
             }
         }
-        link.emulate();
+        commanded = link.emulate();
         if link.emulator.is_over(link.idle_ns()) {
             return link.stop();
         }
@@ -75,11 +76,14 @@ struct Spent {
     process_s: f64,
     /// Kept from this machine by its hypervisor, s.
     stolen_s: f64,
+    /// How often this thread had to make room for another.
+    preemptions: i64,
 }
 
 impl Spent {
     fn so_far() -> Self {
-        Spent { own: thread_cpu(), process_s: cpu_seconds(), stolen_s: stolen_seconds() }
+        let (own, preemptions) = thread_cpu();
+        Spent { own, process_s: cpu_seconds(), stolen_s: stolen_seconds(), preemptions }
     }
 
     /// In the protocol's words, since `before`, during which `packets` were sent.
@@ -92,6 +96,7 @@ impl Spent {
         json!({
             "cpu_s": cpu_s, "cpu": {"loop": own, "others_s": others_s, "us_per_packet": per_packet},
             "stolen_s": self.stolen_s - before.stolen_s,
+            "preemptions": self.preemptions - before.preemptions,
         })
     }
 }
@@ -111,21 +116,23 @@ impl Link {
         let emulator = Emulator::open(&config, rehearsal, sabotage.clone(), slab)?;
         let class = RealTime::enter(config.fifo_priority);
         let rings = emulator.ports.iter().map(|port| port.ring.fd().as_raw_fd());
-        let waiter = Waiter::new(rings.chain([commands.fd()]), class.fifo.is_some());
-        Ok(Link { config, commands, class, waiter, emulator, sabotage, spent_at_reset: Spent::so_far() })
+        let waiter = Waiter::new(rings, commands.fd(), class.fifo.is_some())?;
+        let spent_at_reset = Spent::so_far();
+        Ok(Link { config, commands, class, waiter, emulator, sabotage, spent_at_reset })
     }
 
     fn idle_ns(&self) -> Option<i64> {
         self.config.plan.until_idle.map(|idle| idle.as_nanos().min(i64::MAX as u64) as i64)
     }
 
-    /// Sends what is due, then waits for the next thing.
-    fn emulate(&mut self) {
+    /// Waits for the next thing, takes what has arrived and sends what is due; true if commands should be looked for.
+    fn emulate(&mut self) -> bool {
         let until = self.emulator.next_event(self.idle_ns());
         let emulator = &self.emulator;
-        self.waiter.wait(until, || emulator.patience(), || emulator.has_arrival());
+        let commanded = self.waiter.wait(until, || emulator.patience(), || emulator.has_arrival());
         let packets = self.emulator.step();
         self.waiter.passed(packets, monotonic_ns());
+        commanded
     }
 
     /// Does what a command says; true if that is to end.
@@ -142,6 +149,7 @@ impl Link {
             Command::Reset => {
                 self.emulator.rehearse(rehearsal(&self.config, &self.sabotage)?);
                 self.spent_at_reset = Spent::so_far();
+                self.waiter.stalls = Stalls::default();
                 say(&json!({"event": "reset"}));
             }
             Command::Start { t0_monotonic_ns } => {
@@ -196,7 +204,8 @@ impl Link {
             capture.finish(realtime_ns(), ports.collect())?;
         }
         let written = files::write(&self.config, finished)?;
-        let more = json!({"class": self.class.name(), "mlock": self.class.mlock});
+        let more =
+            json!({"class": self.class.name(), "mlock": self.class.mlock, "stalls": self.waiter.stalls});
         let sent = self.emulator.ports.iter().map(|port| port.stats.tx_packets).sum();
         for part in [written, more, spent.since(self.spent_at_reset, sent)] {
             if let (Value::Object(stats), Value::Object(part)) = (&mut stats, part) {
