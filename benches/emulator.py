@@ -312,10 +312,12 @@ def lines(part: str, name: str, found: dict[str, Any]) -> list[str]:
 
     if part == "timing":
         cpu, stolen = found["cpu_share"] * 100, found["stolen_s"]
-        said = f"{name} departure error, us: {spread(found['error_us'])} (unshaped {found['unshaped_us']:.1f}; "
+        base = found["unshaped_us"]
+        said = f"{name} departure error, us: {spread(found['error_us'])} (unshaped {base:.1f}; "
         if stalls := found["stalls"]:
-            said += f"{stalls['count']} stalls, {stalls['total_ns'] / 1e6:.2f} of {stalls['watched_ns'] / 1e6:.0f} ms, "
-            said += f"longest {stalls['max_ns'] / 1e3:.0f} us; {found['preemptions']} preemptions; "
+            stalled, watched = stalls["total_ns"] / 1e6, stalls["watched_ns"] / 1e6
+            said += f"{stalls['count']} stalls, {stalled:.2f} of {watched:.0f} ms; "
+            said += f"{found['preemptions']} preemptions; "
         return [f"{said}CPU {cpu:.1f} %, stolen {stolen:.2f} s)"]
     if part == "rate":
         error = f"{found['error_percent']:+.4f} %"
