@@ -9,7 +9,7 @@ use std::path::Path;
 use nix::libc;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
-use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal, sigprocmask};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
 
@@ -69,9 +69,18 @@ pub fn enter(args: &EnterArgs) -> Result<u8> {
     }
     // After the last change of credentials here, which would have cleared it.
     sys::die_with_parent(args.parent)?;
+    // What the terminal sends while there are two of us is the command's alone.
+    let mut held = SigSet::empty();
+    FROM_TERMINAL.iter().for_each(|&one| held.add(one));
+    let mut before = SigSet::empty();
+    let swap = |how, new: &SigSet, old: Option<&mut SigSet>| {
+        sigprocmask(how, Some(new), old).map_err(|e| EngineError::io("hold signals", &e.into()))
+    };
+    swap(SigmaskHow::SIG_BLOCK, &held, Some(&mut before))?;
     // SAFETY: this process has one thread.
     match unsafe { fork() }.map_err(|e| EngineError::io("fork", &e.into()))? {
         ForkResult::Child => {
+            swap(SigmaskHow::SIG_SETMASK, &before, None)?;
             let error = become_command(args);
             eprintln!("streamgauge: {error}");
             std::process::exit(error.code.into())
