@@ -19,11 +19,26 @@ _POLL_S = 0.1
 _SAY_EVERY_S = 10.0
 
 
-def lock_file() -> Path:
+def lock_file(name: str = "streamgauge-emu.lock") -> Path:
     """The file: under /run/lock where there is such a folder for everybody, else under /tmp."""
     folder = Path("/run/lock")
     shared = folder.is_dir() and os.access(folder, os.W_OK)
-    return (folder if shared else Path("/tmp")) / "streamgauge-emu.lock"
+    return (folder if shared else Path("/tmp")) / name
+
+
+def _links_file() -> Path:
+    return lock_file("streamgauge-link.lock")
+
+
+@contextmanager
+def link_lock() -> Iterator[None]:
+    """Shows a trial that a link is at work beside it. Links share it, and wait for nobody."""
+    descriptor = _open(_links_file())
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -45,6 +60,8 @@ def machine_lock(say: Callable[[str], None]) -> Iterator[int]:
                     )
                     told = waited
                 time.sleep(_POLL_S)
+        if _is_held(_links_file(), fcntl.LOCK_EX):
+            say("a streamgauge link is at work on this machine; the two disturb each other")
         yield descriptor
     finally:
         os.close(descriptor)
@@ -52,12 +69,17 @@ def machine_lock(say: Callable[[str], None]) -> Iterator[int]:
 
 def is_locked() -> bool:
     """Whether a trial has the lock now."""
+    return _is_held(lock_file(), fcntl.LOCK_SH)
+
+
+def _is_held(file: Path, against: int) -> bool:
+    """Whether somebody holds the file's lock so that `against` cannot be had."""
     try:
-        descriptor = os.open(lock_file(), os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, against | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:
