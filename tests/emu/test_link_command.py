@@ -323,7 +323,9 @@ def test_bad_input_is_one_clear_line(
     person: Person, arguments: list[str], status: int | None, words: list[str]
 ) -> None:
     done = link(person, *arguments)
-    said = [line for line in done.stderr.splitlines() if "the far side is empty" not in line]
+    # Remarks: that there is no way out, and that another test runs a trial just now.
+    remarks = ("the far side is empty", "disturb each other")
+    said = [line for line in done.stderr.splitlines() if not any(part in line for part in remarks)]
     assert len(said) == 1, done.stderr
     assert status is None or done.returncode == status
     assert done.returncode != 0

@@ -29,19 +29,21 @@ it."""
 FLOW = "command"
 """Name of the flow that is all of the command's traffic."""
 
-_NET_ADMIN = 12
+_NET_ADMIN, _SYS_ADMIN = 12, 21
 _NS_GET_USERNS = 0xB701
 """ioctl_ns(2): the user namespace that owns a namespace."""
 
 
+def _may(capability: int) -> bool:
+    """Whether we have a capability, over whatever it may be."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    effective = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
+    return bool(effective >> capability & 1)
+
+
 def may_use_own_network() -> bool:
     """Whether we may put an interface into the network namespace that we are in."""
-    effective = next(
-        int(line.split()[1], 16)
-        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-        if line.startswith("CapEff:")
-    )
-    if not effective >> _NET_ADMIN & 1:
+    if not _may(_NET_ADMIN):
         return False
     ours = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -74,7 +76,8 @@ class Bed:
         self.folder = folder
         self.far = far
         self.internet = internet
-        self.rootless = os.geteuid() != 0
+        # Root of a container may be no more than a name.
+        self.rootless = os.geteuid() != 0 or not _may(_SYS_ADMIN)
         self.block = fresh_block()
         self.interface: str | None = None
         self.nested = False

@@ -22,7 +22,7 @@ from streamgauge.around.running import Ended, Server, drain, drain_bound_s, pref
 from streamgauge.emu.certificate import for_trial
 from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.errors import TrialBrokenError
-from streamgauge.emu.lock import is_locked
+from streamgauge.emu.lock import is_locked, link_lock
 from streamgauge.errors import CannotRunError
 
 __all__ = ["run_link"]
@@ -60,6 +60,7 @@ def run_link(request: Request, *, as_json: bool = False, quiet: bool = False) ->
     if is_locked():
         remark("an emu trial is running on this machine; the two disturb each other")
     with ExitStack() as stack:
+        stack.enter_context(link_lock())
         folder, record = _folders(request, stack)
         bed = stack.enter_context(Bed(engine=executable, folder=folder, far=far, internet=request.internet))
         bed.start(
@@ -101,7 +102,8 @@ def _folders(request: Request, stack: ExitStack) -> tuple[Path, Path]:
     try:
         folder = Path(tempfile.mkdtemp(prefix=f".streamgauge-link-{os.getpid()}-", dir=parent))
     except OSError as error:
-        raise CannotRunError(f"cannot make a folder for the link: {error}; set TMPDIR.") from error
+        remedy = "name another folder with --log" if request.log is not None else "set TMPDIR"
+        raise CannotRunError(f"cannot make a folder for the link: {error}; {remedy}.") from error
     guard = Guard([removal(folder)])
     stack.callback(guard.close)
     record = folder / "record"
@@ -121,6 +123,10 @@ def _use(
     servers = name_servers() if request.internet or bed.nested else []
     environment = _environment(request, bed)
     show = files_to_show(bed.folder, servers=servers)
+    if request.internet and not servers:
+        remark(
+            "this machine asks a name server of its own, which the path does not reach: names stay unknown"
+        )
     before = bed.received_packets()
     t0 = time.monotonic_ns() + START_LEAD_NS
     t0_realtime = time.time_ns() + START_LEAD_NS

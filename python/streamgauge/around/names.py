@@ -7,6 +7,7 @@ where the link leads out of the machine, from name servers that are reached thro
 
 from __future__ import annotations
 
+from contextlib import suppress
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 
@@ -17,23 +18,27 @@ _UPSTREAM = Path("/run/systemd/resolve/resolv.conf")
 """Where systemd-resolved writes the servers behind its stub."""
 
 
-def name_servers() -> list[str]:
-    """IPv4 name servers of this machine that are not the machine itself, in order."""
-    found: list[str] = []
-    for file in (_RESOLV, _UPSTREAM):
-        if not file.is_file():
-            continue
+def name_servers(resolv: Path = _RESOLV, upstream: Path = _UPSTREAM) -> list[str]:
+    """IPv4 name servers of this machine that are not the machine itself, in order.
+
+    Args:
+        resolv: what the machine's programs read.
+        upstream: read instead if `resolv` names the machine itself, as systemd-resolved does.
+    """
+    said = _servers(resolv)
+    if any(server.is_loopback for server in said):
+        said += _servers(upstream)
+    return [str(server) for server in dict.fromkeys(said) if not server.is_loopback]
+
+
+def _servers(file: Path) -> list[IPv4Address]:
+    found: list[IPv4Address] = []
+    if file.is_file():
         for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
             words = line.split()
             if len(words) >= 2 and words[0] == "nameserver":
-                try:
-                    address = IPv4Address(words[1])
-                except AddressValueError:
-                    continue
-                if not address.is_loopback and str(address) not in found:
-                    found.append(str(address))
-        if found:
-            break
+                with suppress(AddressValueError):  # an IPv6 address
+                    found.append(IPv4Address(words[1]))
     return found
 
 

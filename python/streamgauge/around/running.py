@@ -160,7 +160,13 @@ def run_command(
     with _terminal():
         popen = bed.enter("client", command, tell=write, show=show, env=dict(environment))
         os.close(write)
-        with _passing_on(_told(read)):
+        pid = _told(read)
+        if pid == 0:
+            # It has said why on stderr, which is ours too.
+            raise TrialBrokenError(
+                f"the command could not enter the link (status {popen.wait()}); see above."
+            )
+        with _passing_on(pid):
             pidfd = os.pidfd_open(popen.pid)
             try:
                 with selectors.DefaultSelector() as selector:
@@ -172,7 +178,8 @@ def run_command(
                                 watch()
             finally:
                 os.close(pidfd)
-    return Ended(popen.returncode, time.monotonic() - began)
+    status = popen.returncode if popen.returncode >= 0 else 128 - popen.returncode
+    return Ended(status, time.monotonic() - began)
 
 
 @contextmanager
