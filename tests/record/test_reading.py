@@ -22,7 +22,7 @@ COLUMNS = {
     "stage": pl.Enum, "kind": pl.Enum, "t_in": pl.Int64, "t_out": pl.Int64, "t_drop": pl.Int64,
     "fate": pl.Enum, "cause": pl.Enum, "wire_bytes": pl.UInt32, "ip_bytes": pl.UInt32,
     "payload_bytes": pl.UInt32, "seq": pl.UInt32, "flags": pl.UInt8, "queue_bytes": pl.UInt32,
-    "queue_packets": pl.UInt32,
+    "queue_packets": pl.UInt32, "hash": pl.UInt32, "protocol": pl.UInt8,
 }  # fmt: skip
 
 

@@ -64,6 +64,8 @@ pub enum PacketKind {
 
 /// Bits of `PacketInfo::flags` and of the record's `flags` column.
 pub mod packet_flags {
+    use crate::item::Ecn;
+
     /// Carries bytes, or an RTP sequence number, that this flow sent before.
     pub const RETRANSMIT: u8 = 1;
     /// Arrived ECN-capable.
@@ -74,6 +76,32 @@ pub mod packet_flags {
     pub const CORRUPTED: u8 = 8;
     /// More fragments of its datagram are behind it.
     pub const MORE_FRAGMENTS: u8 = 16;
+    /// Arrived at the path with ECT(1).
+    pub const ECT1_ARRIVED: u8 = 32;
+    /// Arrived at the path with congestion experienced.
+    pub const CE_ARRIVED: u8 = 64;
+    /// No router may cut it up.
+    pub const DONT_FRAGMENT: u8 = 128;
+
+    /// What of the flags tells the ECN bits with which a packet arrived at the path.
+    pub const fn of_arrived(ecn: Ecn) -> u8 {
+        match ecn {
+            Ecn::NotEct => 0,
+            Ecn::Ect0 => ECN_IN,
+            Ecn::Ect1 => ECN_IN | ECT1_ARRIVED,
+            Ecn::Ce => ECN_IN | CE_ARRIVED,
+        }
+    }
+
+    /// The ECN bits with which a packet of these flags arrived at the path.
+    pub const fn arrived(flags: u8) -> Ecn {
+        match (flags & CE_ARRIVED != 0, flags & ECT1_ARRIVED != 0, flags & ECN_IN != 0) {
+            (true, _, _) => Ecn::Ce,
+            (_, true, _) => Ecn::Ect1,
+            (_, _, true) => Ecn::Ect0,
+            _ => Ecn::NotEct,
+        }
+    }
 }
 
 /// What the classifier found; joined with a `Fate` it is a row of the record.

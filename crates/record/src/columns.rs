@@ -11,7 +11,7 @@ pub const PACKETS_SCHEMA: &str = "streamgauge.packets/2";
 /// A version of the schema.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Version {
-    /// Without `fragment_offset` and `t_drop`.
+    /// Without `fragment_offset`, `t_drop`, `hash` and `protocol`.
     One,
     /// What is written now.
     Two,
@@ -78,6 +78,8 @@ message packets {
   required int32 flags (INTEGER(8, false));
   required int32 queue_bytes (INTEGER(32, false));
   required int32 queue_packets (INTEGER(32, false));
+  required int32 hash (INTEGER(32, false));
+  required int32 protocol (INTEGER(8, false));
 }";
 
 /// A column of one batch. Its length is fixed so that an index below [`BATCH_ROWS`] needs no check.
@@ -113,6 +115,8 @@ pub(crate) struct Columns {
     pub flags: Column<u8>,
     pub queue_bytes: Column<u32>,
     pub queue_packets: Column<u32>,
+    pub hash: Column<u32>,
+    pub protocol: Column<u8>,
 }
 
 impl Columns {
@@ -141,6 +145,8 @@ impl Columns {
             flags: column(),
             queue_bytes: column(),
             queue_packets: column(),
+            hash: column(),
+            protocol: column(),
         }
     }
 
@@ -188,9 +194,11 @@ impl Columns {
         self.payload_bytes[i] = info.payload_bytes_in(item);
         self.seq[i] = info.seq.unwrap_or(0);
         self.seq_known[i] = info.seq.is_some();
-        self.flags[i] = flags(fate, info);
+        self.flags[i] = flags(fate, info.flags);
         self.queue_bytes[i] = fate.queue.bytes;
         self.queue_packets[i] = fate.queue.packets;
+        self.hash[i] = item.hash;
+        self.protocol[i] = item.protocol as u8;
         self.rows = i + 1;
     }
 
@@ -225,6 +233,10 @@ impl Columns {
         hasher.update(&self.flags[..n]);
         put(hasher, scratch, &self.queue_bytes[..n], u32::to_le_bytes);
         put(hasher, scratch, &self.queue_packets[..n], u32::to_le_bytes);
+        if version == Version::Two {
+            put(hasher, scratch, &self.hash[..n], u32::to_le_bytes);
+            hasher.update(&self.protocol[..n]);
+        }
     }
 }
 
@@ -243,10 +255,11 @@ fn put<T: Copy, const WIDTH: usize>(
 }
 
 /// The classifier's flags with what only the stage knows.
-fn flags(fate: &Fate, info: &PacketInfo) -> u8 {
+pub(crate) fn flags(fate: &Fate, info_flags: u8) -> u8 {
     let ecn = if fate.item.ecn == Ecn::NotEct { 0 } else { packet_flags::ECN_IN };
     let marked = if fate.marked { packet_flags::CE_MARKED } else { 0 };
     let corrupted = if fate.item.corrupted { packet_flags::CORRUPTED } else { 0 };
     let more = if fate.item.fragment.more() { packet_flags::MORE_FRAGMENTS } else { 0 };
-    info.flags | ecn | marked | corrupted | more
+    let whole = if fate.item.fragment.dont_fragment() { packet_flags::DONT_FRAGMENT } else { 0 };
+    info_flags | ecn | marked | corrupted | more | whole
 }

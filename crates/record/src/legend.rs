@@ -46,11 +46,15 @@ pub(crate) const KINDS: [PacketKind; 7] = [
 pub(crate) const OUTCOMES: [Outcome; 3] = [Outcome::Delivered, Outcome::Dropped, Outcome::Held];
 pub(crate) const CAUSES: [Cause; 6] =
     [Cause::None, Cause::QueueFull, Cause::RandomLoss, Cause::Aqm, Cause::Blocked, Cause::TooBig];
-pub(crate) const FLAGS: [(&str, u8); 4] = [
+pub(crate) const FLAGS: [(&str, u8); 8] = [
     ("retransmit", packet_flags::RETRANSMIT),
     ("ecn_in", packet_flags::ECN_IN),
     ("ce_marked", packet_flags::CE_MARKED),
     ("corrupted", packet_flags::CORRUPTED),
+    ("more_fragments", packet_flags::MORE_FRAGMENTS),
+    ("ect1_arrived", packet_flags::ECT1_ARRIVED),
+    ("ce_arrived", packet_flags::CE_ARRIVED),
+    ("dont_fragment", packet_flags::DONT_FRAGMENT),
 ];
 
 /// "down" or "up".

@@ -15,6 +15,7 @@ mod frame;
 mod legend;
 mod packets;
 mod pcapng;
+mod rows;
 mod sender;
 mod verify;
 
@@ -29,8 +30,9 @@ pub use frame::{Frame, flow_hash, parse_frame};
 pub use legend::{FlowEntry, Legend, OTHER, StageEntry, cause_name, direction_name, kind_name, outcome_name};
 pub use packets::{Compression, PacketWriter, PacketsSummary};
 pub use pcapng::{InterfaceId, PacketDirection, PcapngWriter};
+pub use rows::PacketRow;
 pub use sender::PacketSender;
 pub use verify::{
-    FileFooter, TRIAL_SCHEMA, Verified, VerifiedTrial, footer, trial_digest, verify, verify_events,
-    verify_events_in, verify_packets, verify_packets_in,
+    FileFooter, TRIAL_SCHEMA, Verified, VerifiedTrial, footer, read_packets, trial_digest, verify,
+    verify_events, verify_events_in, verify_packets, verify_packets_in,
 };

@@ -179,6 +179,8 @@ impl<W: Write + Send> Encoder<W> {
         put.narrow(&batch.flags[..n], None)?;
         put.narrow(&batch.queue_bytes[..n], None)?;
         put.narrow(&batch.queue_packets[..n], None)?;
+        put.narrow(&batch.hash[..n], None)?;
+        put.narrow(&batch.protocol[..n], None)?;
         group.close()?;
         Ok(())
     }

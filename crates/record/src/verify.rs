@@ -17,10 +17,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::canonical::canonical_json;
-use crate::columns::{BATCH_ROWS, Columns, Version};
+use crate::columns::{BATCH_ROWS, Columns, PACKETS_SCHEMA, Version};
 use crate::error::RecordError;
 use crate::events::{self, EVENTS_SCHEMA, EventColumns};
 use crate::file::{EVENTS_FILE, PACKETS_FILE, TRIAL_FILE, digest_text, hash_text, keys};
+use crate::rows::PacketRow;
 
 /// The schema of `trial.json` that this version writes.
 pub const TRIAL_SCHEMA: &str = "streamgauge.trial/2";
@@ -173,6 +174,23 @@ pub fn verify_packets_in<R: ChunkReader + 'static>(file: R, name: &Path) -> Resu
             rows += batch.rows() as u64;
         }
         footer.compare(name, keys::PACKETS_DIGEST, Verified { rows, digest: digest_text(&hasher) })
+    })
+}
+
+/// Gives every row of a `packets.parquet` of the newest schema to `visit`, in the file's order.
+pub fn read_packets(path: &Path, mut visit: impl FnMut(&PacketRow)) -> Result<(), RecordError> {
+    let file = open(path)?;
+    guarded(path, || {
+        let reader = SerializedFileReader::new(file).map_err(|e| unreadable(path, e))?;
+        let known = [(PACKETS_SCHEMA, Version::Two.message())];
+        Footer::read(path, reader.metadata().file_metadata(), &known)?;
+        let mut batch = Columns::new();
+        for i in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(i).map_err(|e| unreadable(path, e))?;
+            read_batch(Version::Two, group.as_ref(), &mut batch).map_err(|e| unreadable(path, e))?;
+            (0..batch.rows()).for_each(|row| visit(&batch.row(row)));
+        }
+        Ok(())
     })
 }
 
@@ -428,7 +446,12 @@ fn read_batch(version: Version, group: &dyn RowGroupReader, batch: &mut Columns)
     })?;
     columns.narrow(&mut batch.flags[..n])?;
     columns.narrow(&mut batch.queue_bytes[..n])?;
-    columns.narrow(&mut batch.queue_packets[..n])
+    columns.narrow(&mut batch.queue_packets[..n])?;
+    if version == Version::Two {
+        columns.narrow(&mut batch.hash[..n])?;
+        columns.narrow(&mut batch.protocol[..n])?;
+    }
+    Ok(())
 }
 
 fn read_events(group: &dyn RowGroupReader, to: &mut EventColumns) -> ParquetResult<()> {

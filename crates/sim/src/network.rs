@@ -2,7 +2,7 @@
 
 use streamgauge_base::{
     Direction, ETHERNET_HEADER_BYTES, Ecn, Event, Fate, FateSink, FlowId, Fragment, IPV4_HEADER_BYTES,
-    Instant, Item, Outcome, PacketId, PacketInfo, PacketKind, Protocol, StageId,
+    Instant, Item, Outcome, PacketId, PacketInfo, PacketKind, Protocol, StageId, packet_flags,
 };
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
 use streamgauge_path::{Departure, Path};
@@ -100,7 +100,9 @@ impl<R: Recorder> Network<R> {
             _ => line.ecn,
         };
         let info = if R::PACKETS {
-            self.classifier.classify(line.flow, line.direction, hash, &body.headers())
+            let mut info = self.classifier.classify(line.flow, line.direction, hash, &body.headers());
+            info.flags |= packet_flags::of_arrived(ecn);
+            info
         } else {
             let (header_bytes, payload_bytes) = (body.header_bytes(), body.payload_bytes());
             PacketInfo { kind: PacketKind::Other, flags: 0, header_bytes, payload_bytes, seq: None }

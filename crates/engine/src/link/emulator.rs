@@ -1,7 +1,7 @@
 //! The loop between the rings, the paths and the wire.
 
 use serde_json::{Value, json};
-use streamgauge_base::{Direction, Item};
+use streamgauge_base::{Direction, Item, packet_flags};
 use streamgauge_record::{Classifier, PacketDirection, parse_frame};
 
 use super::capture::Capture;
@@ -250,7 +250,8 @@ impl Emulator {
             }
             _ => (&mut self.rehearsal, None),
         };
-        let info = self.classifier.classify(flow, direction, parsed.hash, &parsed.headers);
+        let mut info = self.classifier.classify(flow, direction, parsed.hash, &parsed.headers);
+        info.flags |= packet_flags::of_arrived(parsed.ecn);
         let Datagram { id, hash, info } = if parsed.fragment.is_whole() {
             Datagram { id: lanes.new_id(), hash: parsed.hash, info }
         } else {
