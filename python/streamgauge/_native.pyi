@@ -40,6 +40,18 @@ def verify(directory: str | PathLike[str]) -> str:
         RecordError: naming the first file that differs, and how.
     """
 
+def replay(plan_json: str, directory: str | PathLike[str]) -> str:
+    """Lets the arrivals of a record's packets enter a fresh path of its plan and compares every fate.
+
+    `plan_json` is the trial's plan, of which `path` and `seed` count. Returns `{"packets", "rows",
+    "different", "first"}` as JSON: packets that entered, rows of the record, rows that are in the record or
+    the replay alone or differ, and the first of them in words, or null. Other Python threads run meanwhile.
+
+    Raises:
+        RecordError: if `packets.parquet` is missing, damaged or of an older schema.
+        ScenarioError: if the path cannot be built.
+    """
+
 def footer(path: str | PathLike[str]) -> str:
     """What a Parquet file of a record says of itself: `{"schema", "legend", "rows", "digest"}` as JSON.
 

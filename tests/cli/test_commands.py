@@ -37,6 +37,22 @@ def test_json_alone_on_stdout(cli: Cli, scenario: Path) -> None:
     assert data["checks"][0]["verdict"] == "pass"
 
 
+def test_verify_recomputes_and_replays(cli: Cli, scenario: Path) -> None:
+    assert cli("run", str(scenario), "--seed", "7").status == 0
+    plain = cli("verify", "runs")
+    assert plain.status == 0
+    assert "seed=7: blake3:" in plain.out
+    assert "replay" not in plain.out
+    replayed = cli("verify", "runs", "--replay", "--json")
+    (found,) = json.loads(replayed.out)["records"]
+    assert replayed.status == 0
+    assert found["replay"]["different"] == 0
+    assert found["replay"]["rows"] > 0
+    nothing = cli("verify", str(Path(found["directory"]) / "logs"), "--replay")
+    assert nothing.status == 3
+    assert "no record is here" in nothing.err
+
+
 def test_the_same_digest_twice(cli: Cli, scenario: Path) -> None:
     digests = [
         json.loads(cli("run", str(scenario), "--json", "--seed", "3", "--out", out).out)["trials"][0][

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_path::trace::Trace;
-use streamgauge_record::{EVENTS_FILE, Legend, RecordError};
+use streamgauge_record::{EVENTS_FILE, Legend, PACKETS_FILE, RecordError};
 use streamgauge_systems::plan::TrialPlan;
 
 /// An exception of `streamgauge.errors`.
@@ -37,8 +37,8 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
-/// Runs a trial in virtual time. `plan_json` is a trial's plan; `packets.parquet` and `events.parquet` are written
-/// to `directory` as its `keep` says. Returns the summary as JSON. Other threads run meanwhile.
+/// Runs a trial in virtual time. `plan_json` is a trial's plan; `packets.parquet` and `events.parquet` are
+/// written to `directory` as its `keep` says. Returns the summary as JSON. Other threads run meanwhile.
 #[pyfunction]
 fn simulate(py: Python<'_>, plan_json: &str, directory: PathBuf) -> PyResult<String> {
     let plan: TrialPlan = serde_json::from_str(plan_json)
@@ -101,7 +101,8 @@ fn write_events(
     py.detach(write).map_err(|error| record_error(py, error))
 }
 
-/// The trial's digest from its normalised scenario (JSON) and the digests of packets and events, "" if not kept.
+/// The trial's digest from its normalised scenario (JSON) and the digests of packets and events, "" if not
+/// kept.
 #[pyfunction]
 fn trial_digest(
     py: Python<'_>,
@@ -113,8 +114,8 @@ fn trial_digest(
         .map_err(|error| record_error(py, error))
 }
 
-/// Recomputes every digest of a record and compares; returns `{"packets": {"rows", "digest"} or null, "events":
-/// likewise, "digest"}` as JSON.
+/// Recomputes every digest of a record and compares; returns `{"packets": {"rows", "digest"} or null,
+/// "events": likewise, "digest"}` as JSON.
 #[pyfunction]
 fn verify(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
     match py.detach(|| streamgauge_record::verify(&directory)) {
@@ -123,8 +124,22 @@ fn verify(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
     }
 }
 
-/// What a Parquet file of a record says of itself: `{"schema", "legend", "rows", "digest"}` as JSON. Reads the
-/// footer alone.
+/// Replays the packets of `directory` through a fresh path of the trial's plan; returns `{"packets", "rows",
+/// "different", "first"}` as JSON. Other threads run meanwhile.
+#[pyfunction]
+fn replay(py: Python<'_>, plan_json: &str, directory: PathBuf) -> PyResult<String> {
+    let plan: streamgauge_sim::PathPlan = serde_json::from_str(plan_json)
+        .map_err(|e| exception(py, "ScenarioError", format!("the trial's plan does not read: {e}")))?;
+    let packets = directory.join(PACKETS_FILE);
+    match py.detach(|| streamgauge_sim::replay(&plan, &packets)) {
+        Ok(found) => to_json(&found),
+        Err(streamgauge_sim::SimError::Record(error)) => Err(record_error(py, error)),
+        Err(error) => Err(exception(py, "ScenarioError", error.to_string())),
+    }
+}
+
+/// What a Parquet file of a record says of itself: `{"schema", "legend", "rows", "digest"}` as JSON. Reads
+/// the footer alone.
 #[pyfunction]
 fn footer(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     match streamgauge_record::footer(&path) {
@@ -139,8 +154,9 @@ fn canonical_json(py: Python<'_>, text: &str) -> PyResult<String> {
     streamgauge_record::canonical_json(text).map_err(|what| exception(py, "RecordError", what))
 }
 
-/// Reads a trace of a link; `format` is a name of it, or `None` to go by its first line. Returns `{"format", "samples",
-/// "duration_ns", "mean_bps", "rate"}` as JSON, where `rate` is a bottleneck's, its steps repeated until `lasts_ns`.
+/// Reads a trace of a link; `format` is a name of it, or `None` to go by its first line. Returns `{"format",
+/// "samples", "duration_ns", "mean_bps", "rate"}` as JSON, where `rate` is a bottleneck's, its steps repeated
+/// until `lasts_ns`.
 #[pyfunction]
 #[pyo3(signature = (text, format=None, lasts_ns=None))]
 fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Option<u64>) -> PyResult<String> {
@@ -167,6 +183,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write_events, module)?)?;
     module.add_function(wrap_pyfunction!(trial_digest, module)?)?;
     module.add_function(wrap_pyfunction!(verify, module)?)?;
+    module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(footer, module)?)?;
     module.add_function(wrap_pyfunction!(canonical_json, module)?)?;
     module.add_function(wrap_pyfunction!(parse_trace, module)?)?;

@@ -14,6 +14,7 @@ mod many;
 mod network;
 mod reassembly;
 mod recorder;
+mod replay;
 mod run;
 mod store;
 mod summary;
@@ -24,6 +25,7 @@ pub use files::{legend, simulate};
 pub use many::simulate_many;
 pub use reassembly::HostCounts;
 pub use recorder::Recorder;
+pub use replay::{PathPlan, Replay, replay};
 pub use run::run;
 pub use summary::{EndedBy, FlowSummary, Hosts, Summary, TcpSummary};
 

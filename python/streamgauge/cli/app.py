@@ -428,6 +428,30 @@ def schema() -> None:
     print()
 
 
+@app.command(rich_help_panel="Look")
+def verify(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Records, or folders with records below.")
+    ],
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Also let the packets enter the path again: each must fare the same."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Check that records hold what was written, and with --replay that the path did what its plan says.
+
+    Exit status 3 if a record is damaged, 1 if one does not replay.
+
+    [b]Example[/b]
+
+      streamgauge verify runs --replay
+    """
+    from streamgauge.cli.verifying import verify_command
+
+    return verify_command(directories, replay, as_json)
+
+
 @app.command(rich_help_panel="Run")
 def report(
     directory: Annotated[

@@ -86,9 +86,11 @@ class Record:
         `kind`, `t_in`, `t_out`, `t_drop` (ns since the trial's start; null if it did not leave, was not
         dropped), `fate`, `cause`, `wire_bytes` (IP + 14), `ip_bytes`, `payload_bytes` (above the transport
         header), `seq` (RTP or TCP; null if hidden), `flags` (bits: 1 retransmit, 2 ECN-capable on arrival,
-        4 CE set here, 8 corrupted, 16 more fragments), `queue_bytes`, `queue_packets` (at arrival, before
-        itself). `flow`, `dir`, `stage`, `kind`, `fate` and `cause` are enumerations. Records of packets/1
-        have neither `fragment_offset` nor `t_drop`.
+        4 CE set here, 8 corrupted, 16 more fragments, 32 came with ECT(1), 64 came with CE, 128 not to be
+        fragmented), `queue_bytes`, `queue_packets` (at arrival, before itself), `hash` (of addresses and
+        ports), `protocol` (0 TCP, 1 UDP, 2 ICMP, 3 other). `flow`, `dir`, `stage`, `kind`, `fate` and `cause`
+        are enumerations. Records of packets/1 have neither `fragment_offset`, `t_drop`, `hash` nor
+        `protocol`.
 
         Raises:
             RecordError: if the packets were not kept, or the file is damaged.
@@ -141,6 +143,24 @@ class Record:
             RecordError: naming the first file whose content is not what was written, and what differs.
         """
         return str(json.loads(_native.verify(self.directory))["digest"])
+
+    def replay(self) -> dict[str, Any]:
+        """Lets the arrivals of `packets` enter a fresh path of the trial's plan and compares every fate.
+
+        A path is deterministic, so every row must come out again, to the nanosecond.
+
+        Returns:
+            ``{"packets": those that entered, "rows": in the record, "different": rows that are in the record
+            or the replay alone or differ, "first": the first of these in words, or None}``
+
+        Raises:
+            RecordError: if the packets were not kept, are damaged or of a version before 2, which does not
+                say all that a path goes by.
+            ScenarioError: if this version cannot build the path.
+        """
+        self._kept(PACKETS)
+        found: dict[str, Any] = json.loads(_native.replay(json.dumps(self.trial["plan"]), self.directory))
+        return found
 
     def _kept(self, name: str) -> Path:
         if name not in self.trial["kept"]:

@@ -1,0 +1,242 @@
+//! A record checked against the path: what entered, entered again, must meet the same fates.
+//!
+//! A path is deterministic: its plan, its seed and its arrivals decide every departure, drop and mark to the
+//! nanosecond. A record of the emulator must therefore replay without a difference. One that does not was not
+//! made by the path that the plan describes, whatever the queue, the shaper or the loss model.
+
+use std::path::Path as FilePath;
+
+use serde::{Deserialize, Serialize};
+use streamgauge_base::{
+    Direction, Fate, FateSink, FlowId, Fragment, IPV4_HEADER_BYTES, Instant, Item, PacketId, Protocol,
+    StageId, packet_flags,
+};
+use streamgauge_path::Path;
+use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
+use streamgauge_record::{PacketRow, read_packets};
+
+use crate::error::SimError;
+
+/// What a replay needs of a trial's plan, whatever the rest of it says.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub struct PathPlan {
+    /// The path.
+    pub path: PathSpec,
+    /// The seed of its random streams.
+    pub seed: u64,
+}
+
+/// What a replay found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Replay {
+    /// Packets that entered the path, a datagram's fragments one by one.
+    pub packets: u64,
+    /// Rows of the record.
+    pub rows: u64,
+    /// Rows that the record or the replay has alone, or that differ.
+    pub different: u64,
+    /// The first of these in order of packets, and how it differs.
+    pub first: Option<String>,
+}
+
+/// Replays the rows of `packets` (a `packets.parquet`) through a fresh path of `plan`.
+///
+/// A row is what one stage decided about one packet: time of arrival and of departure or drop, outcome,
+/// cause, mark, corruption, what the stage held. What a packet was when it entered is told by its row at its
+/// first stage.
+///
+/// # Errors
+///
+/// If the file cannot be read or has an older schema, which lacks what a replay needs, or if the path cannot
+/// be built.
+pub fn replay(plan: &PathPlan, packets: &FilePath) -> Result<Replay, SimError> {
+    let PathPlan { path: spec, seed } = plan;
+    let seed = *seed;
+    let mut recorded = Vec::new();
+    read_packets(packets, |row| recorded.push(row.decided()))?;
+    recorded.sort_unstable_by_key(PacketRow::key);
+    let down_stages = spec.down.len() as u8;
+    let mut lanes = [
+        Lane::new(&spec.down, 0, seed, Direction::Down)?,
+        Lane::new(&spec.up, down_stages, seed, Direction::Up)?,
+    ];
+    let mut replayed = Rows { rows: Vec::with_capacity(recorded.len()), arrived: Vec::new() };
+    let mut entered = 0;
+    for rows in recorded.chunk_by(|a, b| a.pkt == b.pkt) {
+        // The rows of a packet at the stage where it entered come first, its original before the copies.
+        let first = rows.chunk_by(|a, b| (a.stage, a.copy) == (b.stage, b.copy)).next().unwrap_or(rows);
+        let lane = &mut lanes[usize::from(first[0].stage >= down_stages)];
+        replayed.saw(&first[0]);
+        for rows in lane.arrivals(first) {
+            lane.enter(rows, &mut replayed);
+            entered += 1;
+        }
+    }
+    let times = recorded.iter().map(|row| row.t_out.or(row.t_drop).unwrap_or(row.t_in));
+    let end = Instant::from_nanos(times.max().unwrap_or(0));
+    for lane in &mut lanes {
+        lane.path.finish(end, &mut replayed);
+        while lane.path.dequeue(end, &mut replayed).is_some() {}
+    }
+    let mut replayed = replayed.rows;
+    replayed.sort_unstable_by_key(PacketRow::key);
+    let names: Vec<_> =
+        spec.down.iter().map(|stage| ("down", stage)).chain(spec.up.iter().map(|s| ("up", s))).collect();
+    let (different, first) = compare(&recorded, &replayed, |row| match names.get(usize::from(row.stage)) {
+        Some((direction, stage)) => format!("packet {} at path.{direction}.{}", row.pkt, stage.name),
+        None => format!("packet {} at stage {}, which the plan has not", row.pkt, row.stage),
+    });
+    Ok(Replay { packets: entered, rows: recorded.len() as u64, different, first })
+}
+
+/// One direction.
+struct Lane {
+    path: Path,
+    first: u8,
+    bottleneck: u8,
+    /// Payload of the fragments that the first stage makes, if it makes any.
+    cut: Option<u32>,
+}
+
+impl Lane {
+    fn new(stages: &[StageSpec], first: u8, seed: u64, direction: Direction) -> Result<Self, SimError> {
+        let at = stages.iter().position(|stage| matches!(stage.kind, StageKind::Bottleneck(_))).unwrap_or(0);
+        let path = Path::new(stages, StageId(first), seed, direction)?;
+        let cut = match stages.first().map(|stage| &stage.kind) {
+            Some(StageKind::Mtu(mtu)) => Some((mtu.bytes - IPV4_HEADER_BYTES) & !7),
+            _ => None,
+        };
+        Ok(Lane { path, first, bottleneck: first + at as u8, cut })
+    }
+
+    /// What arrived, of a packet's `rows` at its first stage: a row each, since a host sends fragments one by
+    /// one, but those that the stage itself cut up belong together. Whether an arrival is cut up again or had
+    /// the stage's length already makes no difference to what leaves it.
+    fn arrivals<'a>(&self, rows: &'a [PacketRow]) -> impl Iterator<Item = &'a [PacketRow]> + use<'a> {
+        let cut = self.cut.filter(|_| rows[0].stage == self.first);
+        rows.chunk_by(move |row, _| {
+            cut.is_some_and(|payload| row.ip_bytes == payload + IPV4_HEADER_BYTES)
+                && row.flags & packet_flags::MORE_FRAGMENTS != 0
+        })
+    }
+
+    /// Lets in what has these `rows` at its first stage: one, or one for each fragment made there.
+    fn enter(&mut self, rows: &[PacketRow], fates: &mut Rows) {
+        let (row, last) = (&rows[0], &rows[rows.len() - 1]);
+        let header = row.wire_bytes - row.ip_bytes;
+        // All but the last fragment carry what lies between their offsets.
+        let ip_bytes = u32::from(last.fragment_offset - row.fragment_offset) * 8 + last.ip_bytes;
+        let whole = row.flags & packet_flags::DONT_FRAGMENT != 0;
+        let fragment = if whole {
+            Fragment::WHOLE_DF
+        } else {
+            Fragment::part(row.fragment_offset, last.flags & packet_flags::MORE_FRAGMENTS != 0)
+        };
+        let item = Item {
+            hash: row.hash,
+            ecn: packet_flags::arrived(row.flags),
+            protocol: protocol(row.protocol),
+            fragment,
+            bytes: ip_bytes + header,
+            ..Item::new(PacketId(row.pkt), FlowId(row.flow), ip_bytes)
+        };
+        let at = Instant::from_nanos(row.t_in);
+        while self.path.next_event().is_some_and(|next| next <= at) {
+            while self.path.dequeue(at, fates).is_some() {}
+        }
+        if row.stage == self.bottleneck && row.stage != self.first {
+            self.path.enqueue_at_bottleneck(at, item, fates);
+        } else {
+            self.path.enqueue(at, item, fates);
+        }
+    }
+}
+
+fn protocol(code: u8) -> Protocol {
+    match code {
+        0 => Protocol::Tcp,
+        1 => Protocol::Udp,
+        2 => Protocol::Icmp,
+        _ => Protocol::Other,
+    }
+}
+
+/// The rows of a replay.
+struct Rows {
+    rows: Vec<PacketRow>,
+    /// Of each packet the flags that tell its ECN bits on arrival, which the driver noted and not the path.
+    arrived: Vec<u8>,
+}
+
+impl Rows {
+    fn saw(&mut self, row: &PacketRow) {
+        let index = row.pkt as usize;
+        // Numbers count up from 0; one out of the way is a damaged row, which differs anyway.
+        if index < self.arrived.len() + MOST_LOST {
+            self.arrived.resize(self.arrived.len().max(index + 1), 0);
+            self.arrived[index] = packet_flags::of_arrived(packet_flags::arrived(row.flags));
+        }
+    }
+}
+
+/// Numbers in a row that may be missing from a record without being taken for damage.
+const MOST_LOST: usize = 1 << 24;
+
+impl FateSink for Rows {
+    fn fate(&mut self, fate: &Fate) {
+        let arrived = self.arrived.get(fate.item.id.0 as usize).copied().unwrap_or(0);
+        self.rows.push(PacketRow::of(fate, arrived));
+    }
+    fn made(&mut self, _: StageId, _: &Item, _: &Item) {}
+    fn changed(&mut self, _: StageId, _: Instant, _: &'static str, _: f64, _: &'static str) {}
+}
+
+/// How many rows of two sorted lists have no equal in the other, a pair of the same name counting once, and
+/// the first.
+fn compare(
+    recorded: &[PacketRow],
+    replayed: &[PacketRow],
+    name: impl Fn(&PacketRow) -> String,
+) -> (u64, Option<String>) {
+    let (mut left, mut right) = (recorded.iter().peekable(), replayed.iter().peekable());
+    let (mut different, mut first) = (0, None);
+    let mut differs = |what: &dyn Fn() -> String| {
+        different += 1;
+        first.get_or_insert_with(what);
+    };
+    loop {
+        match (left.peek(), right.peek()) {
+            (None, None) => break,
+            (Some(a), Some(b)) if a.key() == b.key() => {
+                if a != b {
+                    differs(&|| format!("{}: recorded {}, replayed {}", name(a), fate_of(a), fate_of(b)));
+                }
+                left.next();
+                right.next();
+            }
+            (Some(a), b) if b.is_none_or(|b| a.key() < b.key()) => {
+                differs(&|| format!("{}: recorded {}, not in the replay", name(a), fate_of(a)));
+                left.next();
+            }
+            (_, Some(b)) => {
+                differs(&|| format!("{}: replayed {}, not in the record", name(b), fate_of(b)));
+                right.next();
+            }
+            (Some(_), None) => unreachable!("the arm above took it"),
+        }
+    }
+    (different, first)
+}
+
+fn fate_of(row: &PacketRow) -> String {
+    let queue = format!("{} packets, {} bytes before it", row.queue_packets, row.queue_bytes);
+    let marked = if row.flags & packet_flags::CE_MARKED != 0 { ", marked" } else { "" };
+    let PacketRow { t_in, cause, flags, .. } = row;
+    match (row.t_out, row.t_drop) {
+        (Some(at), _) => format!("in at {t_in} ns, out at {at} ns{marked} ({queue}, flags {flags})"),
+        (_, Some(at)) => {
+            format!("in at {t_in} ns, dropped at {at} ns for cause {cause} ({queue}, flags {flags})")
+        }
+        _ => format!("in at {t_in} ns, held ({queue}, flags {flags})"),
+    }
+}

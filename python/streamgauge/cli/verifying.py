@@ -1,0 +1,59 @@
+"""``verify``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from streamgauge.errors import ScenarioError
+from streamgauge.record import Record
+from streamgauge.record.schema import TRIAL
+
+__all__ = ["verify_command"]
+
+
+def verify_command(directories: Sequence[Path], replay: bool, as_json: bool) -> int:
+    """One line a record; see `Record.verify` and `Record.replay`.
+
+    Returns 1 if a record does not replay. Raises RecordError at the first damaged one.
+    """
+    found = [_verified(place, replay) for directory in directories for place in _records(directory)]
+    if as_json:
+        json.dump({"schema": "streamgauge.verify/1", "records": found}, sys.stdout, indent=2)
+        print()
+    else:
+        for record in found:
+            print(_line(record))
+    return 1 if any(record["replay"] and record["replay"]["different"] for record in found) else 0
+
+
+def _records(directory: Path) -> list[Path]:
+    places = sorted(trial.parent for trial in directory.rglob(TRIAL))
+    if not places:
+        raise ScenarioError(
+            "no record is here", file=directory, hint="name a folder in which run left its records"
+        )
+    return places
+
+
+def _verified(directory: Path, replay: bool) -> dict[str, Any]:
+    record = Record.open(directory)
+    digest = record.verify()
+    return {
+        "directory": str(directory),
+        "digest": digest,
+        "replay": record.replay() if replay else None,
+    }
+
+
+def _line(record: dict[str, Any]) -> str:
+    line = f"{record['directory']}: {record['digest']}"
+    replay = record["replay"]
+    if replay is None:
+        return line
+    if not replay["different"]:
+        return f"{line}, {replay['rows']} rows replay"
+    return f"{line}, {replay['different']} of {replay['rows']} rows DO NOT replay: {replay['first']}"

@@ -1,0 +1,46 @@
+"""A record replays through the path of its plan, and one that is not that path's does not."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+from small import PLAN, make
+from streamgauge import _native
+from streamgauge.errors import RecordError
+from streamgauge.record import Record, prune
+
+OLD = Path(__file__).parent.parent / "report" / "records" / "1-model-4"
+
+
+def test_a_record_replays(whole: Path) -> None:
+    record = Record.open(whole)
+    found = record.replay()
+    assert (found["different"], found["first"]) == (0, None)
+    assert found["rows"] == record.packets.height
+    assert found["packets"] == record.packets["pkt"].n_unique()
+
+
+def test_another_discipline_is_told_by_its_drops(tmp_path: Path) -> None:
+    plan = copy.deepcopy(PLAN)
+    codel = {"codel": {"limit": {"packets": 100}, "target": 1_000_000, "interval": 20_000_000}}
+    plan["path"]["down"][0]["kind"]["bottleneck"]["queue"] = codel
+    record = Record.open(make(tmp_path / "codel", plan))
+    dropped = record.packets.filter(fate="dropped")
+    assert set(dropped["cause"]) == {"aqm"}
+    assert record.replay()["different"] == 0
+    codel["codel"]["interval"] = 20_000_001
+    found = json.loads(_native.replay(json.dumps(plan), record.directory))
+    assert found["different"] > 0
+    assert found["first"].startswith("packet ")
+
+
+def test_what_cannot_be_replayed_says_why(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="packets/1"):
+        Record.open(OLD).replay()
+    pruned = make(tmp_path / "pruned")
+    prune(pruned, "events")
+    with pytest.raises(RecordError, match="--keep packets"):
+        Record.open(pruned).replay()
