@@ -124,6 +124,7 @@ def sound() -> Trial:
             "video": {"packets": 476, "bytes": 470_000, "copies": 0},
             "cross": {"packets": 80, "bytes": 80_000, "copies": 0},
         },
+        "replay": {"packets": 620, "rows": 1174, "different": 0, "first": None},
         "first_packets_s": {"video": 0.3, "cross": 2.02},
         "conditions": {"faults": [], "changes": 1, "judged": {"path.down.bottleneck": 2}},
         "agreement": {
@@ -231,6 +232,10 @@ FAULTS: dict[str, tuple[Callable[[Trial], None], str]] = {
     "sent later than said": (_set("agreement", "arrivals", "p50_s", to=1e-3), "reached the ends 0.001 s"),
     "some sent later": (_set("agreement", "arrivals", "p99_s", to=2e-3), "up to 0.002 s after they left"),
     "stamped too late": (_set("agreement", "entries", "p50_s", to=-1e-3), "left the ends -0.001 s"),
+    "other queue": (
+        _set("replay", to={"rows": 1174, "different": 7, "first": "packet 3 at path.down.bottleneck"}),
+        "7 of 1174 rows are not what the path does with these arrivals (packet 3 at path.down.bottleneck)",
+    ),
     "counter off": (_set("collected", "video", "received_packets", to=440), "36 off the 476"),
 }
 

@@ -85,6 +85,7 @@ def run_trial(
     measured["conditions"] = judge_record(directory, plan, events, duration_ns)
     measured["media_delivered"] = media_delivered(directory, plan)
     measured["harmed"] = harmed(directory, plan)
+    measured["replay"] = json.loads(_native.replay(json.dumps(plan), str(directory)))
     measured["first_packets_s"] = first_packets(directory, plan)
     measured["agreement"] = agreement(directory, plan, measured["t0_realtime_ns"])
     for file in directory.glob("witness-*.stamps"):

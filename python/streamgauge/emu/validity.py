@@ -65,6 +65,7 @@ def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, A
     _lateness(found, plan, link)
     _clocks(found, link)
     _preflight(found, measured["preflight"])
+    _replay(found, measured["replay"])
     _witnesses(found, plan, measured)
     _agreement(found, plan, measured["agreement"])
     _processes(found, plan, measured)
@@ -131,6 +132,12 @@ def _conservation(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, An
                 faults.append(f"stage {stage}, flow {flow}: {missing} {unit} unaccounted for")
     faults += expectation.ring_counts(plan, link)
     found.none_of("conservation", faults)
+
+
+def _replay(found: Verdict, replay: Mapping[str, Any]) -> None:
+    """The path is deterministic: what the emulator recorded must be what a fresh path of the plan does."""
+    what = f"{{value}} of {replay['rows']} rows are not what the path does with these arrivals"
+    found.at_most("replay", replay["different"], 0, f"{what} ({replay['first']})")
 
 
 def _own_losses(found: Verdict, link: Mapping[str, Any]) -> None:
