@@ -36,7 +36,7 @@ pub(crate) struct Control {
 }
 
 impl Law {
-    /// The time of the next drop after one at `from`: interval / sqrt(count) later (RFC 8289 section 4.1).
+    /// The time of the next drop after one at `from`: interval / sqrt(count) later (RFC 8289 section 5.6).
     fn next(&self, from: Instant, count: u32) -> Instant {
         // Multiplication, division and square root are exact to the last bit on every machine (IEEE 754).
         let gap = self.interval.as_nanos() as f64 / f64::from(count).sqrt();
@@ -67,8 +67,8 @@ impl Control {
 
     /// The packet to send next, or `None` if all that waited has been dropped (RFC 8289 section 5.5).
     ///
-    /// Where the RFC leaves it open how to mark, as Linux: a mark stands for a drop, the marked packet is sent, and
-    /// there is one mark a dequeue at most.
+    /// Where the RFC leaves it open how to mark, as Linux: a mark stands for a drop, the marked packet is
+    /// sent, and there is one mark a dequeue at most.
     #[inline]
     pub fn pop(
         &mut self,
@@ -114,8 +114,8 @@ impl Control {
             self.take(now, fifo, law).map(|(next, _)| next)
         };
         self.dropping = true;
-        // The rate that controlled the queue the last time is where to start, if that was not long ago. `drop_next`
-        // may still be to come: then it was not.
+        // The rate that controlled the queue the last time is where to start, if that was not long ago.
+        // `drop_next` may still be to come: then it was not.
         let delta = self.count.saturating_sub(self.lastcount);
         let recent = now.saturating_since(self.drop_next) < law.interval * 16;
         self.count = if delta > 1 && recent { delta } else { 1 };

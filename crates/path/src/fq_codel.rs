@@ -67,8 +67,8 @@ impl FqCodel {
         ((u128::from(mixed) * self.queues.len() as u128) >> 64) as usize
     }
 
-    /// Makes room: the queue with the most bytes loses half of its packets from its head, at most a batch of them
-    /// (RFC 8290 section 4.1; by packets, where Linux takes half of the bytes).
+    /// Makes room: the queue with the most bytes loses half of its packets from its head, at most a batch of
+    /// them (RFC 8290 section 4.1; by packets, where Linux takes half of the bytes).
     fn give_up(&mut self, drop: &mut impl FnMut(QueuedPacket, Cause)) {
         let active = self.new.iter().chain(&self.old);
         let longest = active.max_by_key(|&&index| (self.queues[index as usize].fifo.bytes(), Reverse(index)));

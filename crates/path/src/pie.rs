@@ -1,8 +1,8 @@
 //! PIE: drops arrivals at random, with a probability that a proportional integral controller sets (RFC 8033).
 //!
-//! Of the RFC's optional parts: ECN (section 5.1), both ways of finding the delay (4.3 and 5.2), de-randomisation
-//! (5.4) and the cap on the adjustment (5.5). It is always on: the switch of section 5.3 saves a router work that a
-//! model need not save.
+//! Of the RFC's optional parts: ECN (section 5.1), both ways of finding the delay (4.3 and 5.2),
+//! de-randomisation (5.4) and the cap on the adjustment (5.5). It is always on: the switch of section 5.3
+//! saves a router work that a model need not save.
 
 use streamgauge_base::{Cause, Duration, Instant, QueueDepth, Stream};
 
@@ -46,8 +46,8 @@ struct Departures {
     avg_dq_time: Option<f64>,
 }
 
-/// How the adjustment is scaled down at a low probability: below the first, multiply by the second (section 4.2).
-/// Powers of two, so that scaling is exact.
+/// How the adjustment is scaled down at a low probability: below the first, multiply by the second (section
+/// 4.2). Powers of two, so that scaling is exact.
 const TUNING: [(f64, f64); 6] = [
     (0.000_001, 1.0 / 2048.0),
     (0.000_01, 1.0 / 512.0),

@@ -20,8 +20,8 @@ pub struct QueuedPacket {
 }
 
 impl QueuedPacket {
-    /// Sets CE and returns true, or returns false for a packet that is not ECN-capable (RFC 3168 section 5). One that
-    /// says CE already says all there is to say: it counts as signalled, but not as marked here.
+    /// Sets CE and returns true, or returns false for a packet that is not ECN-capable (RFC 3168 section 5).
+    /// One that says CE already says all there is to say: it counts as signalled, but not as marked here.
     #[inline]
     pub fn mark(&mut self) -> bool {
         match self.item.ecn {
@@ -70,8 +70,8 @@ pub trait Queue {
         link: &LinkState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket>;
-    /// The transmission of `packet` has ended at `at`; `pop` at the same time comes next. A manager that measures
-    /// how fast the link drains counts here.
+    /// The transmission of `packet` has ended at `at`; `pop` at the same time comes next. A manager that
+    /// measures how fast the link drains counts here.
     #[inline]
     fn sent(&mut self, _at: Instant, _packet: &QueuedPacket) {}
     /// Takes out any packet that waits, without a decision: the trial is over.

@@ -2,8 +2,8 @@
 
 use streamgauge_base::{Duration, Instant};
 
-/// The times `update`, `2 update`, `3 update` and so on, caught up with when something happens: between two events
-/// nothing that an update reads changes but time itself.
+/// The times `update`, `2 update`, `3 update` and so on, caught up with when something happens: between two
+/// events nothing that an update reads changes but time itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticks {
     every: Duration,

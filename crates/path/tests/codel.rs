@@ -176,7 +176,8 @@ fn drops_come_closer_by_the_inverse_of_the_square_root() {
     let spec = CodelSpec { limit: Limit::Packets(100_000), ..CodelSpec::default() };
     let arrivals: Vec<_> = steady(0, 10_000, 500_000, Ecn::NotEct).collect();
     let drops = drops(&lockstep(&mut real(&spec), NS_PER_BYTE, &arrivals));
-    // Packet n leaves the queue n ms on and has waited n / 2 ms: 5 ms are seen at 10 ms, an interval later it drops.
+    // Packet n leaves the queue n ms on and has waited n / 2 ms: 5 ms are seen at 10 ms, an interval later it
+    // drops.
     assert_eq!(drops[0], 110_000_000);
     // 100 ms, 100 / sqrt 2 = 70.7 ms, 57.7 ms, 50 ms ... after one another, each at the next departure.
     let mut expected = drops[0] as f64;

@@ -221,7 +221,8 @@ fn in_packets() -> Dualpi2Spec {
     Dualpi2Spec { limit: Limit::Packets(100_000), ..Dualpi2Spec::default() }
 }
 
-/// Packets of 100 bytes that arrive at `load` times the rate of a link that takes 1 us a byte, from `from` ns on.
+/// Packets of 100 bytes that arrive at `load` times the rate of a link that takes 1 us a byte, from `from` ns
+/// on.
 fn steady(load: f64, seconds: u64, ecn: Ecn) -> Vec<Arrival> {
     let gap = (100e3 / load) as u64;
     let mut random = Stream::named(7, "steady", "test");
@@ -257,8 +258,8 @@ fn classic_drops_are_the_square_of_half_the_coupled_marks() {
 
 #[test]
 fn l4s_that_answers_marks_waits_for_about_a_millisecond() {
-    // A scalable source (its rate falls by half of the share marked, and rises by a constant, once a round-trip time of
-    // 10 ms) alone on 80 Mbit/s: 100 ns a byte.
+    // A scalable source (its rate falls by half of the share marked, and rises by a constant, once a
+    // round-trip time of 10 ms) alone on 80 Mbit/s: 100 ns a byte.
     let ns_per_byte = 100;
     let mut queue = Dualpi2::new(&in_packets());
     let link = LinkState { rate: bps(80_000_000), sending_bytes: 0, sending_packets: 0 };

@@ -11,8 +11,8 @@ use streamgauge_base::{Cause, Ecn, Stream};
 use streamgauge_path::spec::{CodelSpec, FqCodelSpec, Limit, QueueSpec};
 use streamgauge_path::{Codel, FqCodel, LinkState, Queue, QueuedPacket};
 
-/// RFC 8290 sections 4.1 and 4.2 as they are written, over CoDel queues that have been tested by themselves. Limits
-/// must be out of reach of `give_up`, which `an_overload_takes_half_of_the_longest_queue` tests.
+/// RFC 8290 sections 4.1 and 4.2 as they are written, over CoDel queues that have been tested by themselves.
+/// Limits must be out of reach of `give_up`, which `an_overload_takes_half_of_the_longest_queue` tests.
 struct Reference {
     queues: Vec<(Codel, i64)>,
     new: VecDeque<usize>,

@@ -11,7 +11,8 @@ use streamgauge_base::{Cause, Ecn, Stream};
 use streamgauge_path::spec::{Limit, PieDelay, PieSpec, QueueSpec};
 use streamgauge_path::{LinkState, Pie, QueuedPacket};
 
-/// RFC 8033 sections 4 and 5 as they are written, with a clock that is asked at every update. Delays in seconds.
+/// RFC 8033 sections 4 and 5 as they are written, with a clock that is asked at every update. Delays in
+/// seconds.
 struct Reference {
     spec: PieSpec,
     limit: usize,
@@ -219,7 +220,8 @@ proptest! {
     }
 }
 
-/// Packets of 1 ms each that arrive at `load` times the link's rate for `seconds`, evenly but for a small jitter.
+/// Packets of 1 ms each that arrive at `load` times the link's rate for `seconds`, evenly but for a small
+/// jitter.
 fn overload(load: f64, seconds: u64, ecn: Ecn) -> Vec<Arrival> {
     let gap = (1e6 / load) as u64;
     let mut random = Stream::named(7, "overload", "test");

@@ -10,9 +10,9 @@ use crate::spec::{Layer, Limit};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CodelSpec {
-    /// The acceptable standing delay; 5 ms (RFC 8289 section 4.3).
+    /// The acceptable standing delay; 5 ms (RFC 8289 section 4.4).
     pub target: Duration,
-    /// A worst-case round-trip time; 100 ms (RFC 8289 section 4.2).
+    /// A worst-case round-trip time; 100 ms (RFC 8289 section 4.3).
     pub interval: Duration,
     /// What the buffer holds; an arrival beyond it is dropped. 1,000 packets, as Linux.
     pub limit: Limit,
@@ -42,13 +42,14 @@ pub struct FqCodelSpec {
     pub target: Duration,
     /// Each queue's CoDel interval; 100 ms.
     pub interval: Duration,
-    /// What all queues together hold; beyond it the longest loses its head. 10,240 packets (RFC 8290 section 5.2.3).
+    /// What all queues together hold; beyond it the longest loses its head. 10,240 packets (RFC 8290 section
+    /// 5.2.3).
     pub limit: Limit,
-    /// Queues that flows are hashed to; 1,024 (RFC 8290 section 5.2.4).
+    /// Queues that flows are hashed to; 1,024 (RFC 8290 section 5.2).
     pub flows: u32,
-    /// Bytes that a queue may send a round; 1,514 (RFC 8290 section 5.2.5).
+    /// Bytes that a queue may send a round; 1,514 (RFC 8290 section 5.2).
     pub quantum: u32,
-    /// Mark ECN-capable packets instead of dropping them; on (RFC 8290 section 5.2.6).
+    /// Mark ECN-capable packets instead of dropping them; on (RFC 8290 section 5.2).
     pub ecn: bool,
     /// Each queue's CoDel `mtu`.
     pub mtu: u32,
@@ -86,7 +87,8 @@ pub struct PieSpec {
     pub limit: Limit,
     /// Mark ECN-capable packets instead of dropping them, up to `mark_below`.
     pub ecn: bool,
-    /// mark_ecnth: at a higher drop probability ECN-capable packets are dropped too; 0.1 (RFC 8033 section 5.1).
+    /// mark_ecnth: at a higher drop probability ECN-capable packets are dropped too; 0.1 (RFC 8033 section
+    /// 5.1).
     pub mark_below: f64,
     /// MEAN_PKTSIZE: two of these may wait without a drop; 1,514, a full Ethernet frame.
     pub mean_packet: u32,
@@ -147,7 +149,8 @@ pub struct Dualpi2Spec {
     pub scheduler: DualScheduler,
     /// What both queues together hold; 250 ms at the rate in force.
     pub limit: Limit,
-    /// Mark ECN-capable classic packets, which are ECT(0), instead of dropping them. L4S packets are marked anyway.
+    /// Mark ECN-capable classic packets, which are ECT(0), instead of dropping them. L4S packets are marked
+    /// anyway.
     pub ecn: bool,
 }
 
@@ -251,7 +254,8 @@ impl FqCodelSpec {
         if self.flows == 0 || self.flows > 65_536 {
             return refuse("flows", self.flows, "between 1 and 65536 queues");
         }
-        // Less than the MTU is in use (300 on slow links, RFC 8290 section 5.2.5), and Linux takes no less than this.
+        // Less than the MTU is in use (300 on slow links, RFC 8290 section 5.2), and Linux takes no less
+        // than this.
         if self.quantum < 256 {
             return refuse("quantum", format!("{} bytes", self.quantum), "at least 256 bytes");
         }

@@ -1,5 +1,5 @@
-//! Queue managers in lockstep: the real one and a slow, literal reading of its RFC see the same arrivals and the
-//! same departures, and every decision of theirs is written down.
+//! Queue managers in lockstep: the real one and a slow, literal reading of its RFC see the same arrivals and
+//! the same departures, and every decision of theirs is written down.
 
 use proptest::prelude::*;
 use streamgauge_base::{Cause, Ecn, FlowId, Item, Outcome, PacketId, QueueDepth, StageId, Stream};
@@ -147,8 +147,8 @@ pub fn arrivals_of(stretches: &[(usize, u64)], flows: u64, seed: u64) -> Vec<Arr
     arrivals
 }
 
-/// Loads of a link that takes 1 us a byte (8 Mbit/s) and about 1.04 ms a packet: from a third of its rate to three
-/// times it, with rests.
+/// Loads of a link that takes 1 us a byte (8 Mbit/s) and about 1.04 ms a packet: from a third of its rate to
+/// three times it, with rests.
 pub fn loads() -> impl Strategy<Value = Vec<Arrival>> {
     let stretch = prop_oneof![
         4 => (20..400usize, 300_000..1_200_000u64),
@@ -189,8 +189,9 @@ pub fn through(queue: &QueueSpec, seed: u64, arrivals: &[Arrival]) -> (Vec<Item>
     (entered, log)
 }
 
-/// What any discipline of a bottleneck is trusted for: nothing is lost from the books, order is kept within a flow,
-/// the limit holds, the rate is never exceeded, the link never rests while a packet waits, marks only where they may be.
+/// What any discipline of a bottleneck is trusted for: nothing is lost from the books, order is kept within a
+/// flow, the limit holds, the rate is never exceeded, the link never rests while a packet waits, marks only
+/// where they may be.
 pub fn assert_sound(queue: &QueueSpec, seed: u64, arrivals: &[Arrival]) {
     let (entered, log) = through(queue, seed, arrivals);
     log.assert_conserved(&entered, 1);
