@@ -111,14 +111,48 @@ fn load(path: &mut Path, start: Instant, sink: &mut impl FateSink) -> u64 {
 
 /// A queue of each discipline; flows are hashed to 16 queues at most.
 fn disciplines() -> Vec<(&'static str, Vec<StageSpec>)> {
+    let delay = Duration::from_millis(20);
+    let drd = DrdSpec { min_packets: 20, max_packets: 80, congested_packets: None, limit: None, delay };
+    let red = RedSpec {
+        min: Limit::Packets(20),
+        max: Limit::Packets(60),
+        limit: Limit::Packets(200),
+        max_probability: 0.1,
+        weight: 0.002,
+        gentle: true,
+        ecn: false,
+        mean_packet: 1000,
+    };
     let queues = [
         ("droptail", QueueSpec::Droptail(Limit::Packets(1000))),
+        ("nistnet", QueueSpec::Nistnet(NistnetSpec { packets: 100, delay: Duration::from_millis(20) })),
+        ("drd", QueueSpec::Drd(drd)),
+        ("red", QueueSpec::Red(red)),
         ("codel", QueueSpec::Codel(CodelSpec::default())),
         ("fq_codel", QueueSpec::FqCodel(FqCodelSpec::default())),
         ("pie", QueueSpec::Pie(PieSpec::default())),
         ("dualpi2", QueueSpec::Dualpi2(Dualpi2Spec::default())),
     ];
     queues.into_iter().map(|(name, queue)| (name, vec![bottleneck_with(queue)])).collect()
+}
+
+/// A drop-tail queue behind each shaper, at or near the rate of the serial one.
+fn shapers() -> Vec<(&'static str, Vec<StageSpec>)> {
+    let of = |rate, shaper| {
+        let queue = QueueSpec::Droptail(Limit::Bytes(100_000));
+        let kind = StageKind::Bottleneck(BottleneckSpec { rate, shaper, queue, layer: Layer::Ethernet });
+        vec![StageSpec { name: "bottleneck".into(), kind }]
+    };
+    let constant = || RateSpec::Constant(BitRate::from_bps(10_000_000));
+    let period = Duration::from_secs(1);
+    let times = (1..=831).map(|index| Duration::from_micros(1200) * index).collect();
+    let trace = OpportunitiesSpec { times, bytes: 1514, period };
+    vec![
+        ("serial", of(constant(), ShaperSpec::Serial)),
+        ("token bucket", of(constant(), ShaperSpec::TokenBucket(TokenBucketSpec { burst: 3028 }))),
+        ("cbq", of(constant(), ShaperSpec::Cbq(CbqSpec::default()))),
+        ("opportunities", of(RateSpec::Opportunities(trace), ShaperSpec::Serial)),
+    ]
 }
 
 fn benches(criterion: &mut Criterion) {
@@ -131,6 +165,7 @@ fn benches(criterion: &mut Criterion) {
     ];
     paths.extend(impairments());
     paths.extend(disciplines());
+    paths.extend(shapers());
     let mut group = criterion.benchmark_group("path");
     group.throughput(Throughput::Elements(PACKETS));
     for (name, stages) in paths {
