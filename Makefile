@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup demo test test-sim bench lint format reproduce-emu clean
+.PHONY: help setup demo test test-sim fuzz bench lint format reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -19,11 +19,15 @@ demo: setup ## stream real video through the bottleneck, simulate beside it, wri
 test: setup ## everything that CI runs: Rust, Python, sim and emu
 	$(CARGO) test --quiet --workspace --exclude streamgauge-python
 	$(CARGO) test --quiet --release -p streamgauge-sim
+	@scripts/fuzz.sh 10 trace path_spec trial_plan
 	$(PY) -m pytest
 
 test-sim: setup ## the part of the tests that needs neither root nor Linux
 	$(CARGO) test --quiet
 	$(PY) -m pytest -m 'not emu'
+
+fuzz: setup ## fuzz the parsers, each for SECONDS=60, or TARGET=name alone
+	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGET)
 
 bench: setup ## rates of the hot paths
 	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-record -p streamgauge-sim

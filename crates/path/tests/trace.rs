@@ -163,6 +163,7 @@ fn each_refusal_says_where_what_and_what_to_do() {
             "Timestamp,DL_bitrate\n2019.13.01_00.00.00,1\n",
             "line 2: \"2019.13.01_00.00.00\" is no time; expected such as 2018.01",
         ),
+        (None, "Timestamp,DL_bitrate\n5319.01.01_00.00.00,1\n", "line 2: \"5319.01.01_00.00.00\" is no time"),
         (None, "Timestamp,DL_bitrate\n2019.01.01_00.00.00,-\n", "line 2: the bit rate in kbit/s is \"-\""),
         (
             None,

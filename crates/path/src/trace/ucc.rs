@@ -63,7 +63,7 @@ fn seconds(text: &str) -> Option<u64> {
         if digits { part.parse::<u64>().ok() } else { None }
     });
     let mut next = |range: std::ops::RangeInclusive<u64>| parts.next()?.filter(|part| range.contains(part));
-    let (year, month, day) = (next(1970..=9999)?, next(1..=12)?, next(1..=31)?);
+    let (year, month, day) = (next(1970..=2199)?, next(1..=12)?, next(1..=31)?);
     let (hour, minute, second) = (next(0..=23)?, next(0..=59)?, next(0..=60)?);
     if parts.next().is_some() {
         return None;

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Fuzzes the parsers: scripts/fuzz.sh [SECONDS [TARGET ...]], by default every target for 60 s.
+#
+# libFuzzer needs coverage counters in the code, which are a pass of LLVM that stable rustc has as well; what needs a
+# nightly compiler is the address sanitizer, and safe Rust has little for it to find. So the flags that cargo-fuzz would
+# pass are passed here, without a sanitizer.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-60}
+shift || true
+[ -f .venv/.rust-bin ] && PATH="$(cat .venv/.rust-bin):$PATH"
+mapfile -t targets < <([ $# -gt 0 ] && printf '%s\n' "$@" || ls fuzz/fuzz_targets | sed 's/\.rs$//')
+
+host=$(rustc -vV | sed -n 's/^host: //p')
+export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+-Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks"
+features=(--no-default-features)
+for target in "${targets[@]}"; do
+    grep -q streamgauge_record "fuzz/fuzz_targets/$target.rs" && features=()
+done
+# With a target named, build scripts and macros stay as they are.
+cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$host" "${features[@]}" \
+    $(printf -- '--bin %s ' "${targets[@]}")
+
+for target in "${targets[@]}"; do
+    mkdir -p "fuzz/found/$target" "fuzz/corpus/$target" "fuzz/artifacts/$target"
+    echo "fuzz: $target, $seconds s"
+    log=$(mktemp)
+    if ! "fuzz/target/$host/release/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -verbosity=1 \
+        -print_final_stats=1 -artifact_prefix="fuzz/artifacts/$target/" "fuzz/found/$target" "fuzz/corpus/$target" \
+        >"$log" 2>&1; then
+        tail -40 "$log"
+        echo "fuzz: $target breaks; run it again on the file above: fuzz/target/$host/release/$target FILE" >&2
+        exit 1
+    fi
+    grep -E 'stat::number_of_executed_units|^Done' "$log" | tail -2
+    rm -f "$log"
+done
