@@ -49,7 +49,9 @@ impl<E: Effect> Stage for Passing<E> {
             passed.push_back(Departure { item: made, at: now });
         });
         match met {
-            Ok(first) => self.passed.insert(place, Departure { item: first, at: now }),
+            // Nearly always nothing is made, and the end of the queue is the place.
+            Ok(item) if self.passed.len() == place => self.passed.push_back(Departure { item, at: now }),
+            Ok(item) => self.passed.insert(place, Departure { item, at: now }),
             Err(cause) => {
                 debug_assert_eq!(self.passed.len(), place, "nothing is made of what is dropped");
                 fates.fate(&self.arrival(now, item).dropped(now, cause));
