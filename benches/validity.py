@@ -13,7 +13,7 @@ but small size:
 
 A fault is caught if the trial is invalid; a false alarm is a clean trial that is. Each share stands with
 its 95 % interval (Wilson 1927), and with the tests of the verdict that spoke. A trial that ended without a
-record counts as caught, and is listed as "broken".
+record has no verdict: it is counted as "broken" and left out of the shares.
 
 Needs root and a quiet machine: whatever else runs steals the processor too, and a busy machine's clean
 trials are rightly invalid. The full run, `--trials 100`, takes about 25 minutes.
@@ -92,6 +92,7 @@ class Tally:
 
     trials: int = 0
     invalid: int = 0
+    broken: int = 0
     caught_by: Counter[str] = field(default_factory=Counter)
     variants: Counter[str] = field(default_factory=Counter)
     missed: Counter[str] = field(default_factory=Counter)
@@ -103,6 +104,7 @@ class Tally:
         return {
             "trials": self.trials,
             "invalid": self.invalid,
+            "broken": self.broken,
             "share": self.invalid / self.trials if self.trials else None,
             "interval_95": [low, high],
             "caught_by": dict(self.caught_by.most_common()),
@@ -169,6 +171,8 @@ def show(tallies: dict[str, Tally]) -> None:
         share = tally.invalid / tally.trials
         interval = f"{100 * low:5.1f} to {100 * high:5.1f} %"
         print(f"{kind:14}{tally.trials:7}{tally.invalid:9}{100 * share:7.1f}%  {interval}  {spoke}")
+        if tally.broken:
+            print(f"  broken, left out: {tally.broken}")
         for variant, count in tally.variants.items():
             if len(tally.variants) > 1 or tally.missed:
                 print(f"  {variant:24}{count - tally.missed[variant]:4} of {count} invalid")
@@ -197,16 +201,21 @@ def main() -> None:
                 place = Path(folder) / f"{kind}-{number}"
                 verdict = trial(options.seconds, sabotage, 1 + number, place)
                 tally = tallies[kind]
+                if verdict is None:
+                    tally.broken += 1
+                    if kind == "clean" and tally.broken > tally.trials:
+                        sys.exit("benches/validity.py: clean trials leave no record; see above.")
+                    continue
                 tally.seconds += time.monotonic() - started
                 tally.trials += 1
                 variant = "+".join(sabotage or ()) or kind
                 tally.variants[variant] += 1
-                if verdict is None or not verdict["valid"]:
-                    tally.invalid += 1
-                    tally.caught_by.update(["broken"] if verdict is None else red(verdict))
-                    tally.whys += [] if verdict is None else ["; ".join(verdict["why"])]
-                else:
+                if verdict["valid"]:
                     tally.missed[variant] += 1
+                else:
+                    tally.invalid += 1
+                    tally.caught_by.update(red(verdict))
+                    tally.whys.append("; ".join(verdict["why"]))
                 subprocess.run(["rm", "-rf", place], check=True)
             print(f"\r{number + 1} of {options.trials} rounds", end="", file=sys.stderr, flush=True)
     show(tallies)

@@ -35,13 +35,21 @@ def figure(calibration: Mapping[str, Any]) -> Figure:
         if used is not None:
             rows.append(("row", row["id"], max(used, _LEAST), 0.0, row["verdict"]))
     where = f"{calibration['host']}, way {calibration['way']}, {calibration['class']}"
+    spec = spec_of(_chart())
+    # A picture travels without its page.
+    spec["title"] = {
+        "text": "StreamGauge: calibration of the link emulator",
+        "subtitle": f"{where}; Linux {calibration['kernel']}, {calibration['date']}, load average "
+        f"{calibration['load_average'][0]:.1f}",
+        "anchor": "start",
+    }
     return Figure(
         "calibration",
         "Calibration of the link emulator",
         f"{calibration['date']}, {where}. Above: share of {drawn['departure_error']['n']} packets "
         "(10 Mbit/s, 20 ms, 1000 packets/s) that left later than so long after their logical departure, by "
         "the receiver's kernel stamp. Below: each check's error as a share of its bound; beyond 1 it fails.",
-        spec_of(_chart()),
+        spec,
         ("panel", "name", "x", "y", "verdict"),
         tuple(rows),
     )
@@ -62,8 +70,11 @@ def share_of_bound(row: Mapping[str, Any]) -> float | None:
     edge = high if error > 0 else low
     if edge is None or (error == 0 and not edge):
         return 0.0
-    # A bound of zero has no shares: within or without.
-    return abs(error / edge) if edge else 10.0
+    if edge:
+        return abs(error / edge)
+    # No more than what was asked for: that is the bound. Nothing at all, and something: drawn at the far end.
+    asked = row["asked"]
+    return float(row["measured"] / asked) if asked else 30.0
 
 
 def _chart() -> Any:

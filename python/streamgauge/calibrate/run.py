@@ -213,7 +213,8 @@ def stolen_s() -> float:
         return 0.0
 
 
-SHARES = (*(n / 200 for n in range(1, 200)), 0.999)
+SHARES = (*(n / 100 for n in range(1, 98)), *(1 - 10 ** (-n / 20) for n in range(31, 61)))
+"""Of the quantiles kept: every hundredth, then evenly in the logarithm of the tail to 0.999."""
 
 
 def _distributions(calibrated: Calibrated) -> dict[str, Any]:
