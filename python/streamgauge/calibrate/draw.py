@@ -71,7 +71,7 @@ def share_of_bound(row: Mapping[str, Any]) -> float | None:
     if edge is None or (error == 0 and not edge):
         return 0.0
     if edge:
-        return abs(error / edge)
+        return abs(float(error) / float(edge))
     # No more than what was asked for: that is the bound. Nothing at all, and something: drawn at the far end.
     asked = row["asked"]
     return float(row["measured"] / asked) if asked else 30.0
