@@ -91,6 +91,7 @@ def test_a_row_in_words() -> None:
     assert (cells["error"], cells["bound"]) == ("+0.0100 %", "± 0.0200 %")
     assert quantity(1500.0, "us", digits=3) == "1.50 ms"
     assert quantity(None, "ms", digits=3) == "–"
+    assert quantity(-2e-5, "%", digits=3, signed=True) == "< 0.0001 %"
     assert bound_words([-599.0, 0.0], "B") == "-599 to 0 B"
     assert bound_words([None, 0.0], "us") == "at most 0 µs"
     assert bound_words(0.0, "packets") == "exact"

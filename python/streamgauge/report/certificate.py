@@ -10,6 +10,8 @@ from streamgauge.report.model import Entry, Group
 
 MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "skipped": "–"}
 NOT_CALIBRATED = "not calibrated: run `streamgauge calibrate`"
+_LEAST_PERCENT = 1e-4
+"""Smaller percentages are said to be smaller: nobody reads powers of ten in a table."""
 _SCALED = {"bit/s": ((1e6, "Mbit/s"), (1e3, "kbit/s")), "us": ((1e3, "ms"),)}
 
 
@@ -32,6 +34,8 @@ def quantity(value: float | None, unit: str, *, digits: int, signed: bool = Fals
     """``10.0002 Mbit/s``, ``+0.0024 %``; a dash for what was not measured."""
     if value is None:
         return "–"
+    if unit == "%" and 0 < abs(value) < _LEAST_PERCENT:
+        return f"< {_LEAST_PERCENT:.4f} %"
     scale, shown = 1.0, unit
     for factor, name in _SCALED.get(unit, ()):
         if abs(value) >= factor:
@@ -95,7 +99,9 @@ def sentence(certificate: Mapping[str, Any] | None, ages_s: Sequence[float] = ()
         f"trial, way {way}, {scheduling}{busy}{', quick' if certificate.get('quick') else ''}: "
         f"{within} of {len(verdicts)} within their bounds"
     )
-    return text + (f"; not {', '.join(failed)}." if failed else ".")
+    skipped = [row["id"] for row in certificate["checks"] if row["verdict"] == "skipped"]
+    text += f"; not {', '.join(failed)}" if failed else ""
+    return text + (f"; not measured: {', '.join(skipped)}." if skipped else ".")
 
 
 def for_groups(groups: Iterable[Group]) -> dict[str, Any] | None:
