@@ -112,3 +112,17 @@ def test_defaults_of_the_queues_are_those_of_the_page() -> None:
                 assert number and type(field.default)(number[0]) == field.default, f"{name}.{key}"
             elif isinstance(field.default, bool):
                 assert said.startswith("on" if field.default else "off"), f"{name}.{key}"
+
+
+def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (source,) = re.findall(r"```python\n(.*?)```", (DOCS / "link.md").read_text(), re.DOTALL)
+    exec(compile(source, "docs/link.md", "exec"), {})
+    assert "CoDel queue of 100 packets (target 10 ms, interval 100 ms)" in capsys.readouterr().out
+
+
+def test_the_line_of_the_page_is_a_direction() -> None:
+    from streamgauge.scenario.path import direction_of_text, text_of_direction
+
+    (line,) = (line for line in (DOCS / "link.md").read_text().splitlines() if line.startswith("rate "))
+    direction = direction_of_text(line)
+    assert direction_of_text(text_of_direction(direction)) == direction

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from streamgauge.emu.options import EmuOptions
     from streamgauge.scenario import Scenario
 
-FIRST_PORT = 5000
+FIRST_PORT = 6000
+"""Of programs that are told one, above the ports that our own machines have."""
 DEFAULT_CONTROL = "cubic"
 """For every TCP connection whose flow does not choose: Linux's default, whatever this machine's is."""
 PORTS_PER_FLOW = 20

@@ -222,9 +222,9 @@ def congestion_controls(
     known = set(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()) | {"ecn"}
     found: dict[str, list[str]] = {flow.name: [] for flow in flows}
     for namespace in namespaces:
-        text = run([*inside(namespace, engine), "ss", "-tinHO"])
+        text = run([*inside(namespace, engine), "ss", "-tinoHO"])
         for line in text.splitlines():
-            # State Recv-Q Send-Q Local:Port Peer:Port name ecn wscale:7,7 rto:204 ...
+            # State Recv-Q Send-Q Local:Port Peer:Port timer:(...) ts sack ecn cubic wscale:7,7 rto:204 ...
             fields = line.split()
             for flow in flows:
                 if len(fields) > 5 and fields[3].rpartition(":")[0] == flow.server_ip:
