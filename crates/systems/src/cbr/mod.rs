@@ -16,8 +16,8 @@ pub const DATA: ChannelId = ChannelId(0);
 /// The port: mgen's.
 pub const PORT: u16 = 5000;
 
-/// Largest UDP payload that an Ethernet frame carries unfragmented (1500 - 20 - 8).
-pub const MAX_PAYLOAD_BYTES: u32 = 1472;
+/// Largest UDP payload of an IPv4 packet (65,535 - 20 - 8). The host sends what is more than 1,472 in fragments.
+pub const MAX_PAYLOAD_BYTES: u32 = 65_507;
 
 pub(crate) fn machines(spec: &CbrSpec) -> Result<Machines, Refusal> {
     // The negated comparison refuses NaN too.
@@ -29,7 +29,8 @@ pub(crate) fn machines(spec: &CbrSpec) -> Result<Machines, Refusal> {
         return Err(("app.cbr.burst", "0 packets at each tick; give 1 or more".into()));
     }
     if spec.payload_bytes > MAX_PAYLOAD_BYTES {
-        let what = format!("{} B do not fit a frame; give at most {MAX_PAYLOAD_BYTES} B", spec.payload_bytes);
+        let what =
+            format!("{} B do not fit a datagram; give at most {MAX_PAYLOAD_BYTES} B", spec.payload_bytes);
         return Err(("app.cbr.payload_bytes", what));
     }
     let ascending = spec.windows.windows(2).all(|w| w[0].1 <= w[1].0);
@@ -107,7 +108,7 @@ mod tests {
             (spec(0.0, 1, &[]), "packets_per_s"),
             (spec(f64::NAN, 1, &[]), "packets_per_s"),
             (spec(1.0, 0, &[]), "burst"),
-            (CbrSpec { payload_bytes: 1473, ..spec(1.0, 1, &[]) }, "payload_bytes"),
+            (CbrSpec { payload_bytes: 65_508, ..spec(1.0, 1, &[]) }, "payload_bytes"),
             (spec(1.0, 1, &[(5, 5)]), "windows"),
             (spec(1.0, 1, &[(5, 9), (8, 12)]), "windows"),
         ] {
