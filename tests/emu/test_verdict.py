@@ -83,7 +83,9 @@ def sound() -> Trial:
                 {"flow": 0, "dir": "up", "packets": 40},
                 {"flow": 1, "dir": "down", "packets": 80},
             ],
-            **dict.fromkeys(("ring_drops", "send_errors", "slab_drops", "truncated", "checksum_missing"), 0),
+            **dict.fromkeys(
+                ("ring_drops", "send_errors", "slab_drops", "slab_left", "truncated", "checksum_missing"), 0
+            ),
             "lateness_ns": {"p50": 1000, "p99": 100_000, "p999": 900_000, "max": 2_000_000, "count": 600},
             "late_over_service": 0,
             "clamped": {"count": 0, "max_ns": 0},

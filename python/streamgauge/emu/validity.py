@@ -145,6 +145,7 @@ def _own_losses(found: Verdict, link: Mapping[str, Any]) -> None:
         ("ring_drops", "the emulator's rings lost {value} packets"),
         ("send_errors", "the emulator could not send {value} packets"),
         ("slab_drops", "the emulator had no room for {value} packets"),
+        ("slab_left", "the emulator still had the bytes of {value} packets when all had gone"),
         ("truncated", "{value} packets were larger than a frame: offloads are on"),
         ("checksum_missing", "{value} packets had no checksum: offloads are on"),
     ):

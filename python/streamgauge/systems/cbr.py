@@ -13,6 +13,8 @@ from streamgauge.systems.node import Node
 
 SMALLEST_MGEN_PAYLOAD = 28
 """mgen's own header, in bytes of UDP payload over IPv4."""
+LARGEST_MGEN_PAYLOAD = 8192
+"""mgen's own limit (its MAX_SIZE)."""
 
 #: The lower two bits of the TOS byte (RFC 3168 section 5), as mgen wants them.
 _ECN_BITS = {"no": "0x00", "ect1": "0x01", "ect0": "0x02"}
@@ -90,9 +92,10 @@ def stopped_at(plan: Mapping[str, Any], duration_ns: int) -> int:
 
 
 def speaks_mgen(flow: FlowSetup) -> bool:
-    """True if mgen can send this flow: no bursts, and room for its header in every packet."""
+    """True if mgen can send this flow: no bursts, room for its header in every packet, and none too long."""
     settings = flow.app("cbr")
-    return bool(settings["burst"] == 1 and settings["payload_bytes"] >= SMALLEST_MGEN_PAYLOAD)
+    fits = SMALLEST_MGEN_PAYLOAD <= settings["payload_bytes"] <= LARGEST_MGEN_PAYLOAD
+    return bool(settings["burst"] == 1 and fits)
 
 
 def _since_start(at_ns: int, flow: FlowSetup) -> str:
