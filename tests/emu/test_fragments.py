@@ -46,7 +46,7 @@ def test_fragments_cross_and_hosts_agree(person: Person) -> None:
     assert set(map(tuple, offsets["fragment_offset"])) == {(0, 185, 370)}
     arrived = rows.filter(pl.col("stage") == last, pl.col("fate") == "delivered")
     assert arrived["ip_bytes"].max() <= 1000
-    assert arrived["fragment_offset"].n_unique() == 5
+    assert set(arrived["fragment_offset"]) == {0, 122, 185, 307, 370, 492}
 
     metrics = compute(record)
     large = metrics.flow_json("large")
@@ -59,4 +59,6 @@ def test_fragments_cross_and_hosts_agree(person: Person) -> None:
     counted = json.loads((folder / "provenance.json").read_text())["counters"]["client"]
     assert counted["Ip.ReasmOKs"] == host["reassembled"] > 0
     assert 0 < host["checksum_errors"] <= large["corrupted_packets"]
-    assert large["received_packets"] <= host["reassembled"] - host["checksum_errors"] + 1
+    # The counter of checksums is of all flows.
+    sound = large["received_packets"]
+    assert host["reassembled"] - host["checksum_errors"] <= sound <= host["reassembled"]

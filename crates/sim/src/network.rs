@@ -11,7 +11,7 @@ use streamgauge_record::{Classifier, direction_name};
 use crate::error::SimError;
 use crate::reassembly::{HostCounts, Reassembly};
 use crate::recorder::Recorder;
-use crate::store::{Body, Store};
+use crate::store::{Body, Handle, Store};
 
 /// The longest IP packet that a host sends: what Ethernet carries.
 const HOST_MTU: u32 = 1500;
@@ -104,8 +104,8 @@ impl<R: Recorder> Network<R> {
             info.flags |= packet_flags::of_arrived(ecn);
             info
         } else {
-            let (header_bytes, payload_bytes) = (body.header_bytes(), body.payload_bytes());
-            PacketInfo { kind: PacketKind::Other, flags: 0, header_bytes, payload_bytes, seq: None }
+            let (kind, payload_bytes) = (PacketKind::Other, body.payload_bytes());
+            PacketInfo { kind, flags: 0, header_bytes: 0, payload_bytes, seq: None }
         };
         let (protocol, ip_bytes) = (body.protocol(), body.ip_bytes());
         // As Linux sends TCP, whose path MTU discovery (RFC 1191 section 3) asks for it.
@@ -114,18 +114,22 @@ impl<R: Recorder> Network<R> {
         let mut item = Item { hash, ecn, protocol, fragment, ..Item::new(number, line.flow, ip_bytes) };
         self.next_id += 1;
         if ip_bytes > HOST_MTU {
-            let payload = ip_bytes - IPV4_HEADER_BYTES;
-            item.body = self.fates.store.insert(body, info, payload.div_ceil(FRAGMENT_PAYLOAD));
-            for offset in (0..payload).step_by(FRAGMENT_PAYLOAD as usize) {
-                let bytes = FRAGMENT_PAYLOAD.min(payload - offset);
-                let fragment = Fragment::part((offset / 8) as u16, offset + bytes < payload);
-                let ip_bytes = bytes + IPV4_HEADER_BYTES;
-                let bytes = ip_bytes + ETHERNET_HEADER_BYTES;
-                self.enter(now, line, Item { fragment, ip_bytes, bytes, ..item });
-            }
-        } else {
-            item.body = self.fates.store.insert(body, info, 1);
-            self.enter(now, line, item);
+            return self.send_in_fragments(now, line, item, body, info);
+        }
+        item.body = self.fates.store.insert(body, info, 1);
+        self.enter(now, line, item);
+    }
+
+    #[cold]
+    fn send_in_fragments(&mut self, now: Instant, line: Line, whole: Item, body: Body, info: PacketInfo) {
+        let payload = whole.ip_bytes - IPV4_HEADER_BYTES;
+        let body = self.fates.store.insert(body, info, payload.div_ceil(FRAGMENT_PAYLOAD));
+        for offset in (0..payload).step_by(FRAGMENT_PAYLOAD as usize) {
+            let bytes = FRAGMENT_PAYLOAD.min(payload - offset);
+            let fragment = Fragment::part((offset / 8) as u16, offset + bytes < payload);
+            let ip_bytes = bytes + IPV4_HEADER_BYTES;
+            let bytes = ip_bytes + ETHERNET_HEADER_BYTES;
+            self.enter(now, line, Item { body, fragment, ip_bytes, bytes, ..whole });
         }
     }
 
@@ -157,13 +161,18 @@ impl<R: Recorder> Network<R> {
         let handle = if item.fragment.is_whole() && !item.corrupted {
             item.body
         } else {
-            self.hosts[direction as usize].arrive(departure.at, &item, &mut self.fates.store)?
+            self.arrive_harmed(departure.at, direction, &item)?
         };
         let mut body = self.fates.store.take(handle);
         if let Body::Segment(_, segment) = &mut body {
             segment.ecn = item.ecn;
         }
         Some((item.flow, departure.at, body))
+    }
+
+    #[cold]
+    fn arrive_harmed(&mut self, at: Instant, direction: Direction, item: &Item) -> Option<Handle> {
+        self.hosts[direction as usize].arrive(at, item, &mut self.fates.store)
     }
 
     #[inline]
