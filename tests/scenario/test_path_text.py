@@ -123,6 +123,31 @@ def lines(draw: st.DrawFn) -> str:
     return ", ".join(f"{key} {said[key]}" for key in draw(st.permutations(list(said))))
 
 
+@pytest.mark.parametrize(
+    "line", ["trace lte-driving", "trace lte-driving format csv, queue codel", "csv hsdpa-bus"]
+)
+def test_traces_read_back_the_same(line: str) -> None:
+    direction = direction_of_text(line)
+    assert direction_of_text(text_of_direction(direction)) == direction
+
+
+NO_LINE = [
+    {"rate": {"steps": [{"at": "0 s", "rate": "1 Mbit/s"}]}, "queue": "codel"},
+    {"rate": {"square": {"first": "1 Mbit/s", "second": "2 Mbit/s", "period": "1 s"}}, "queue": "codel"},
+    {"loss": {"list": [1, 2]}},
+    {"loss": {"bernoulli": "1 %", "switch": [{"at": "1 s", "to": "off"}]}},
+    {"delay": {"steps": [{"at": "0 s", "delay": "1 ms"}]}},
+    {"delay": {"constant": "1 ms", "flows": {"a": "1 ms"}}},
+    {"stages": [{"name": "a", "loss": "1 %"}]},
+]
+
+
+@pytest.mark.parametrize("keys", NO_LINE, ids=str)
+def test_what_no_line_can_say_is_refused(keys: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="one-line form"):
+        text_of_direction(Direction(**keys))
+
+
 @given(lines())
 @settings(max_examples=200, deadline=None)
 def test_what_is_printed_reads_back_the_same(line: str) -> None:

@@ -14,7 +14,9 @@ from streamgauge.scenario.path.direction import Direction
 from streamgauge.scenario.path.elements import Corruption, Duplication, MtuLimit, Reordering
 from streamgauge.scenario.path.loss import LOSSES, loss_words
 from streamgauge.scenario.path.queue import QUEUES, queue_words
+from streamgauge.scenario.path.rate import RateSteps, Square
 from streamgauge.scenario.path.shaper import SHAPERS, shaper_words
+from streamgauge.scenario.path.trace import Trace
 from streamgauge.scenario.problems import problems_of
 from streamgauge.scenario.values import nearest
 from streamgauge.units import Quantity, Time
@@ -131,6 +133,11 @@ def text_of_direction(direction: Direction) -> str:
 def _said(key: str, value: Any) -> list[str]:
     if isinstance(value, Quantity):
         return [f"{key} {value}"]
+    if isinstance(value, Trace):
+        written = f" format {value.trace.format}" if value.trace.format is not None else ""
+        return [f"trace {value.trace.file}{written}"]
+    if isinstance(value, RateSteps | Square):
+        raise ValueError("a rate that changes has no one-line form, unless it is a trace")
     return [f"{key} {_settings(value)}".rstrip()]
 
 
