@@ -34,7 +34,7 @@ target 3 ms
 target 3 ms, interval 100 ms, ECN
 
 {rate: 1 Mbit/s, queue: fq_codel 200 packets}
-FQ-CoDel queue of 200 packets
+behind an FQ-CoDel queue of 200 packets
 FQ-CoDel, 200 packets
 
 {rate: 1 Mbit/s, queue: pie 300 ms}

@@ -11,6 +11,7 @@ from streamgauge.cli import main
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Path, Scenario, from_text, lower
 from streamgauge.scenario.path import direction_in_words, find_preset, preset, preset_names
+from streamgauge.scenario.words import in_words
 
 PATH = """\
 path:
@@ -72,6 +73,7 @@ def test_what_is_printed_loads_again_and_tells_the_preset() -> None:
     printed = scenario.normalised()
     assert printed["path"]["based_on"] == "lte"
     assert "delay" not in printed["path"]["down"]
+    assert "  path: from the preset lte" in in_words(scenario)
     assert Scenario.model_validate(printed) == scenario
 
 

@@ -46,6 +46,8 @@ def in_words(scenario: Scenario) -> list[str]:
     if scenario.source is not None:
         where = f", section {scenario.source.section}" if scenario.source.section else ""
         lines.append(f"  source: {scenario.source.paper}{where}")
+    if scenario.path.based_on is not None:
+        lines.append(f"  path: from the preset {scenario.path.based_on}")
     lines.append(f"  down: {direction_in_words(scenario.path.down)}")
     lines.append(f"  up: {direction_in_words(scenario.path.up)}")
     for name, flow in scenario.flows.items():

@@ -95,7 +95,8 @@ def _loss(loss: Any) -> str:
 
 
 def _link(link: Link) -> str:
-    return f"{_rate(link)}{_shaper(link)} behind a {_queue(link.queue)}"
+    queue = _queue(link.queue)
+    return f"{_rate(link)}{_shaper(link)} behind {'an' if queue.startswith('FQ') else 'a'} {queue}"
 
 
 def _queue(queue: AnyQueue) -> str:
