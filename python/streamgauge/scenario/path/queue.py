@@ -58,7 +58,7 @@ def _target_sound(target: Time, interval: Time) -> None:
         raise issue(
             f"a target of {target} is not below the interval of {interval}",
             "target",
-            "RFC 8289 section 4.3 sets it to 5 to 10 % of the interval",
+            "RFC 8289 section 4 sets it to 5 to 10 % of the interval",
         )
 
 
@@ -188,9 +188,9 @@ class CoDelSettings(Settings):
     limit: Limit = Field(default=Packets("1000 packets"))
     """Linux's by default."""
     target: Time = Field(default=Time("5 ms"))
-    """Acceptable standing delay (section 4.4)."""
+    """Acceptable standing delay (section 4)."""
     interval: Time = Field(default=Time("100 ms"))
-    """A worst-case round-trip time (section 4.3)."""
+    """A worst-case round-trip time (section 4)."""
     ecn: Flag = False
     """Marks ECN-capable packets instead of dropping them."""
     mtu: Size = Field(default=Size("1514 B"))
@@ -216,15 +216,15 @@ class FqCoDelSettings(Settings):
     first: ClassVar[str | None] = "limit"
 
     limit: Limit = Field(default=Packets("10240 packets"))
-    """Of all queues together (section 5.2.3)."""
+    """Of all queues together (section 5.2)."""
     target: Time = Field(default=Time("5 ms"))
     interval: Time = Field(default=Time("100 ms"))
     flows: Annotated[int, Field(ge=1, le=65536)] = 1024
-    """How many queues flows are hashed to (section 5.2.5)."""
+    """How many queues flows are hashed to (section 5.2)."""
     quantum: Size = Field(default=Size("1514 B"))
-    """Bytes that a queue may send in its turn (section 5.2.4)."""
+    """Bytes that a queue may send in its turn (section 5.2)."""
     ecn: Flag = True
-    """Marks ECN-capable packets instead of dropping them; on by default (section 5.2.6)."""
+    """Marks ECN-capable packets instead of dropping them; on by default (section 5.2)."""
     mtu: Size = Field(default=Size("1514 B"))
     """Each queue's CoDel ``mtu``."""
 
