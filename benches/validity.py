@@ -184,7 +184,7 @@ def main() -> None:
         "--trials", type=int, default=6, help="of each kind (default 6; the full run has 100)"
     )
     parser.add_argument("--fault", action="append", choices=list(KINDS), help="only these kinds")
-    parser.add_argument("--seconds", type=float, default=1.5, help="length of a trial")
+    parser.add_argument("--seconds", type=float, default=1.2, help="length of a trial, s")
     parser.add_argument("--json", type=Path, help="also write the figures there")
     options = parser.parse_args()
     if os.geteuid() != 0:

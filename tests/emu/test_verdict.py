@@ -178,7 +178,7 @@ FAULTS: dict[str, tuple[Callable[[Trial], None], str]] = {
     "offloads": (_set("link", "truncated", to=1), "offloads are on"),
     "late": (_set("link", "lateness_ns", "p99", to=1_100_000), "late by up to 0.0011 s (bound 0.001 s)"),
     "late over service": (_set("link", "late_over_service", to=1), "own transmission time"),
-    "clamped": (_set("link", "clamped", to={"count": 5, "max_ns": 10}), "read too late"),
+    "clamped": (_set("link", "clamped", to={"count": 5, "max_ns": 60_000}), "read too late"),
     "clock skewed": (_set("link", "clock", "min_age_ns", to=-5_000_000), "clock disagree"),
     "clock set": (_set("link", "clock", "steps", to=1), "set 1 times"),
     "clock drift": (_set("link", "clock", "drift_ns", to=2_000_000), "drifted"),
@@ -250,6 +250,13 @@ def test_each_fault_is_named(fault: str) -> None:
     found = verdict(PLAN, trial)
     assert not found["valid"]
     assert any(words in why for why in found["why"]), found["why"]
+
+
+def test_arrivals_read_microseconds_late_are_counted_and_kept() -> None:
+    trial = sound()
+    trial["link"]["clamped"] = {"count": 5, "max_ns": 20_000}
+    found = verdict(PLAN, trial)
+    assert found["valid"] and found["measured"]["clamped_count"] == 5
 
 
 def test_cross_traffic_that_is_not_as_asked() -> None:

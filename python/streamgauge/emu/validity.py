@@ -14,6 +14,8 @@ from streamgauge.emu.agreement import FEWEST
 
 SMALLEST_LATENESS_S, LATENESS_OF_RTT = 0.0005, 0.05
 LATE_OVER_SERVICE = 0.001
+CLAMP_HARMLESS_S = 50e-6
+"""What departures themselves may be off by: no arrival read later than that, and none counts."""
 START_S = 0.2
 CLOCK_DRIFT_S = 0.001
 STAMP_AGE_S = 0.001
@@ -171,9 +173,12 @@ def _lateness(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, Any]) 
         "a share of {value} of the packets left later than their own transmission time (bound {bound})",
     )
     clamped = link["clamped"]
+    found.measured["clamped_count"] = clamped["count"]
+    # In a short trial one packet is more than the share, and a few us harm nobody.
+    material = clamped["max_ns"] / 1e9 > CLAMP_HARMLESS_S
     found.at_most(
         "clamped_share",
-        clamped["count"] / max(late["count"], 1),
+        clamped["count"] / max(late["count"], 1) if material else 0.0,
         LATE_OVER_SERVICE,
         "a share of {value} of the arrivals was read too late (bound {bound})",
     )
