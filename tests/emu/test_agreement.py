@@ -44,7 +44,7 @@ def _trial(
         inside = [out for out in inside if out > now]
         held = len(inside) * SIZE
         row = {
-            "copy": 0, "flow": 0, "dir": 0, "wire_bytes": SIZE, "ip_bytes": SIZE - 14,
+            "pkt": number, "copy": 0, "flow": 0, "dir": 0, "wire_bytes": SIZE, "ip_bytes": SIZE - 14,
             "queue_bytes": held, "queue_packets": len(inside),
         }  # fmt: skip
         if held + SIZE > limit:
