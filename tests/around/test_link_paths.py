@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamgauge.around.paths import label_of, path_of
@@ -13,7 +14,6 @@ from streamgauge.scenario.path import preset, preset_names
 def test_nothing_said_is_a_plain_wire() -> None:
     path = path_of(down=None, up=None, preset_name=None, trace=None)
     assert path.down.chain() == path.up.chain() == ()
-    assert label_of(path, None) == "plain wire"
 
 
 def test_a_text_over_a_preset_changes_what_it_says_and_no_more() -> None:
@@ -34,7 +34,6 @@ def test_the_preset_itself() -> None:
     for name in preset_names():
         path = path_of(down=None, up=None, preset_name=name, trace=None)
         assert path == preset(name)
-        assert label_of(path, name) == name
 
 
 @pytest.mark.parametrize(
@@ -51,8 +50,16 @@ def test_mistakes(down: str | None, trace: Path | None, words: str) -> None:
         path_of(down=down, up=None, preset_name=None, trace=trace)
 
 
-def test_a_label_says_both_directions_where_they_differ() -> None:
-    path = path_of(down="rate 1 Mbit/s, queue 10 kB", up="delay 20 ms", preset_name=None, trace=None)
-    assert label_of(path, None) == "down rate 1 Mbit/s, queue droptail 10 kB; up delay 20 ms"
-    both = path_of(down="delay 20 ms", up="delay 20 ms", preset_name=None, trace=None)
-    assert label_of(both, None) == "delay 20 ms"
+@pytest.mark.parametrize(
+    ("said", "label"),
+    [
+        ({}, "plain wire"),
+        ({"down": "rate 1 Mbit/s,  mtu 1 kB", "up": "loss 1 %"}, "down rate 1 Mbit/s, mtu 1 kB; up loss 1 %"),
+        ({"down": "delay 20 ms", "up": "delay 20 ms"}, "delay 20 ms"),
+        ({"preset_name": "lte", "up": "loss 1 %"}, "lte; up loss 1 %"),
+        ({"trace": Path("/some/where/walk.pps")}, "down trace walk.pps"),
+        ({"trace": Path("walk.pps"), "down": "delay 5 ms"}, "down delay 5 ms, trace walk.pps"),
+    ],
+)  # fmt: skip
+def test_a_label_is_in_the_callers_own_words(said: dict[str, Any], label: str) -> None:
+    assert label_of(**{"down": None, "up": None, "preset_name": None, "trace": None} | said) == label

@@ -255,6 +255,13 @@ def test_the_pre_flight_measures_the_path(person: Person) -> None:
     assert measured["preflight_down_delay_s"] == pytest.approx(0.005, abs=0.003)
 
 
+def test_the_shortest_command_leaves_a_record(person: Person) -> None:
+    log = person.home / "log"
+    done = link(person, "--quiet", "--no-drain", "--log", str(log), "--", "true")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((log / "trial.json").read_text())["duration_s"] >= 0.01
+
+
 def test_what_is_in_flight_drains(person: Person) -> None:
     """A datagram that was on its way when the command ended still arrives."""
     listen = (
@@ -311,6 +318,8 @@ def test_chromium_shows_a_page(person: Person) -> None:
         (["--up", "rate 0 bit/s", "--", "true"], 3, ["--up", "rate"]),
         (["--down", "rate 1 Mbit/s, queue 100 B", "--", "true"], 3, ["cannot hold one packet"]),
         (["--preset", "hesler", "--", "true"], 3, ["hesler", "did you mean 'hessler'"]),
+        (["--trace", "nowhere.trace", "--", "true"], 3, ["--trace", "nowhere.trace"]),
+        (["--trace", "/etc/hostname", "--", "true"], 3, ["--trace", "/etc/hostname", "line 1"]),
         (["--down", "rate 1 Mbit/s", "--trace", "x", "--", "true"], 3, ["exclude each other"]),
         (["--server", " ", "--", "true"], 3, ["--server", "empty"]),
         (["--server", "exit 5", "--", "true"], 2, ["--server ended with status 5"]),
@@ -330,6 +339,22 @@ def test_bad_input_is_one_clear_line(
     assert status is None or done.returncode == status
     assert done.returncode != 0
     assert all(word in said[0] for word in words), said
+
+
+def test_a_trace_gives_the_rate(person: Person) -> None:
+    """An opportunity of 1504 bytes each 20 ms is 601.6 kbit/s, whatever the packets' size."""
+    trace = person.home / "even.trace"
+    trace.write_text("".join(f"{at}\n" for at in range(20, 1001, 20)))
+    (person.home / "file").write_bytes(bytes(30_000))
+    done = link(
+        person, "--trace", str(trace), "--json", "--server", SERVER,
+        "--", "sh", "-c", "curl -sS -o /dev/null http://$STREAMGAUGE_SERVER:8000/file",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    down = summary(done)["down"]
+    assert down["delivered_bytes"] > 30_000
+    # One opportunity more may lie in the span than fills it.
+    assert down["throughput_bps"] <= 601_600 + 8 * 1504 / down["active_s"]
 
 
 def test_a_preset_and_a_change_of_it(person: Person) -> None:

@@ -17,7 +17,7 @@ from streamgauge.around.guard import Guard, removal
 from streamgauge.around.internet import Internet, check_internet
 from streamgauge.around.names import files_to_show, name_servers
 from streamgauge.around.options import Request
-from streamgauge.around.record import finish, plan_of
+from streamgauge.around.record import SHORTEST_NS, finish, plan_of
 from streamgauge.around.running import Ended, Server, drain, drain_bound_s, preflight, run_command
 from streamgauge.emu.certificate import for_trial
 from streamgauge.emu.engine import engine, search_path
@@ -136,7 +136,7 @@ def _use(
         server = Server(bed, request.server, environment, record / "logs" / "server.log")
         if problem := server.wait_until_listening(bed):
             remark(problem)
-    time.sleep(max(0, t0 - time.monotonic_ns()) / 1e9)
+    _sleep_until(t0)
 
     def watch() -> None:
         while (answer := bed.emulator.poll()) is not None:
@@ -147,6 +147,7 @@ def _use(
     ended = run_command(bed, request.command, environment, show, watch)
     if request.drain:
         drain(bed, drain_bound_s(plan))
+    _sleep_until(t0 + SHORTEST_NS)
     stats = bed.emulator.ask("stopped", cmd="stop")["stats"]
     after = bed.received_packets_since(before)
     if server is not None:
@@ -161,6 +162,10 @@ def _use(
         "command_start_s": (began - t0) / 1e9,
     }
     return ended, measured
+
+
+def _sleep_until(at_ns: int) -> None:
+    time.sleep(max(0, at_ns - time.monotonic_ns()) / 1e9)
 
 
 def _environment(request: Request, bed: Bed) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path as File
 
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario.path import Direction, Path, direction_of_text, preset, text_of_direction
+from streamgauge.scenario.path import Direction, Path, direction_of_text, preset
 
 __all__ = ["label_of", "path_of"]
 
@@ -56,14 +56,10 @@ def _over(base: Direction, text: str | None, source: str) -> Direction:
     )
 
 
-def label_of(path: Path, preset_name: str | None) -> str:
-    """The path in a few words, as prompts show it."""
-    if preset_name is not None:
-        return preset_name
-    try:
-        down, up = text_of_direction(path.down), text_of_direction(path.up)
-    except ValueError:
-        return "link"
-    if down == up:
-        return down or "plain wire"
-    return "; ".join(f"{name} {text}" for name, text in (("down", down), ("up", up)) if text)
+def label_of(*, down: str | None, up: str | None, preset_name: str | None, trace: File | None) -> str:
+    """The path in the caller's own few words, as prompts show it."""
+    if trace is not None:
+        down = f"{down}, trace {trace.name}" if down and down.strip() else f"trace {trace.name}"
+    same = [down] if down == up else [f"{name} {text}" for name, text in (("down", down), ("up", up)) if text]
+    parts = [part for part in (preset_name, *same) if part]
+    return "; ".join(" ".join(part.split()) for part in parts) or "plain wire"

@@ -15,11 +15,12 @@ from streamgauge.around.running import Ended
 from streamgauge.scenario import Scenario, lower
 from streamgauge.units import Time
 
-__all__ = ["LONGEST_S", "finish", "plan_of", "scenario_of"]
+__all__ = ["LONGEST_S", "SHORTEST_NS", "finish", "plan_of", "scenario_of"]
 
 LONGEST_S = 30 * 24 * 3600
 """A link lasts at most so long; the emulator wants to know an end."""
-SHORTEST_NS = 1_000_000
+SHORTEST_NS = 10_000_000
+"""And at least so long: metrics have samples of 1 ms and more."""
 
 
 def scenario_of(request: Request, far: str, duration_s: float) -> Scenario:

@@ -34,7 +34,7 @@ def link_command(
     request = Request(
         command=tuple(command),
         path=path,
-        label=label_of(path, preset),
+        label=label_of(down=down, up=up, preset_name=preset, trace=trace),
         server=server,
         internet=internet,
         seed=seed,
