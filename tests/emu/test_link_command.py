@@ -182,6 +182,24 @@ def test_links_chain(person: Person) -> None:
     assert summary(done)["up"]["delivered_packets"] > 0, "it went through the outer link"
 
 
+def test_links_beside_each_other(person: Person) -> None:
+    """Begun at the same moment, each has addresses of its own and its own delay."""
+    delays = (10, 60, 110)
+    script = "echo $STREAMGAUGE_CLIENT; ping -c 1 $STREAMGAUGE_SERVER | grep -o 'time=[0-9.]*'"
+    together = [
+        person.popen(*FAST, "--down", f"delay {delay} ms", "--", "sh", "-c", script) for delay in delays
+    ]
+    clients = set()
+    for delay, popen in zip(delays, together, strict=True):
+        said, error = popen.communicate(timeout=60)
+        assert popen.returncode == 0, error
+        client, took = said.split()
+        clients.add(client)
+        assert float(took.removeprefix("time=")) >= delay
+    if person.way == "root":  # in one namespace, so none may be another's
+        assert len(clients) == len(delays)
+
+
 def test_root_reaches_this_machine_through_the_path(person: Person) -> None:
     """Without --server: as root this machine is the far end, for anybody else there is none."""
     serving = subprocess.Popen(

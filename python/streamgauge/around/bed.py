@@ -18,6 +18,7 @@ from streamgauge.around.addresses import Routes, fresh_block
 from streamgauge.emu.engine import search_path
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.link import Helper
+from streamgauge.emu.lock import address_lock
 from streamgauge.errors import CannotRunError
 
 __all__ = ["FLOW", "Bed", "Far", "may_use_own_network"]
@@ -96,19 +97,19 @@ class Bed:
 
         Raises CannotRunError if this machine does not let us.
         """
-        blocks, routes = iter([self.block]), []
-        if self.far == "caller":
-            own = Routes.read()
-            self.nested = own.inside() is not None
-            blocks = own.free()
-            routes = ["default"] if self.internet or self.nested else own.local()
-        self.block = next(blocks)
         file = self.folder / "link.json"
         config["flows"], config["rest"] = [], FLOW
         file.write_text(json.dumps(config), encoding="utf-8")
-        self._launch(file, routes)
         if self.far == "caller":
-            self._bring_to_caller()
+            # From the look at what is free until it is taken.
+            with address_lock():
+                own = Routes.read()
+                self.nested = own.inside() is not None
+                self.block = next(own.free())
+                self._launch(file, ["default"] if self.internet or self.nested else own.local())
+                self._bring_to_caller()
+        else:
+            self._launch(file, [])
         self.emulator.send(cmd="go")
         return self.emulator.expect("ready")
 

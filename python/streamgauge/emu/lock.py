@@ -42,6 +42,17 @@ def link_lock() -> Iterator[None]:
 
 
 @contextmanager
+def address_lock() -> Iterator[None]:
+    """Held while a link looks for free addresses and takes them: a moment. Waits for it."""
+    descriptor = _open(lock_file("streamgauge-addresses.lock"))
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def machine_lock(say: Callable[[str], None]) -> Iterator[int]:
     """Holds the lock; gives the descriptor. While another trial has it, `say` tells so and since when."""
     descriptor = _open(lock_file())
