@@ -299,6 +299,8 @@ def _randomize(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _checks(scenario: Scenario) -> Iterator[Problem]:
+    if not scenario.checks and not scenario.assumed:
+        return  # what follows loads the metrics, and polars with them
     from streamgauge.checks.expression import parse
     from streamgauge.metrics.names import METRICS
     from streamgauge.scenario.overrides import OverrideError, check_address

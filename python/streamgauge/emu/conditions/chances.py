@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 ACCIDENT = 1e-9
 """Probability of calling the count of a sound trial wrong."""
@@ -20,6 +19,8 @@ STAYS = 50
 
 def by_chance(hits: int, of: int, probability: float) -> bool:
     """Whether `hits` out of `of` independent draws may come of `probability`."""
+    from scipy import stats  # 0.3 s, which only who needs it should wait
+
     return float(stats.binomtest(hits, of, probability).pvalue) >= ACCIDENT
 
 
@@ -46,6 +47,8 @@ def by_chain(lost: int, of: int, model: Mapping[str, Any]) -> bool | None:
 
 def drawn_from(draws: NDArray[np.int64], distribution: Mapping[str, Any]) -> bool:
     """Whether jitter, ns, may come of a distribution of the plan (Kolmogorov and Smirnov)."""
+    from scipy import stats
+
     ((name, settings),) = distribution.items()
     match name:
         case "uniform":
