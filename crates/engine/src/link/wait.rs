@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::error::{EngineError, Result};
 use crate::sys::{check, monotonic_ns};
 
-/// Under SCHED_FIFO so long before a departure waiting becomes spinning: longer than a timer is late but once in a
-/// thousand times.
+/// Under SCHED_FIFO so long before a departure waiting becomes spinning: twice as long as a timer is late at
+/// p99.
 const SPIN_NS: i64 = 50_000;
 
 /// From this rate on nothing is spun away: it would starve senders on few cores. Rates are in packets touched per
@@ -26,7 +26,7 @@ const SPIN_BELOW_RATE: u64 = 5_000;
 const LOOK_NS: i64 = 1_000_000;
 
 /// From this rate on the loop does not wake for each packet, but at most once in `HOLD_NS`.
-const HOLD_FROM_RATE: u64 = 40_000;
+const HOLD_FROM_RATE: u64 = 60_000;
 
 /// The longest that a packet is held back for the sake of those that come after it.
 const HOLD_NS: i64 = 40_000;
