@@ -159,6 +159,26 @@ def test_a_sound_trial_is_valid() -> None:
     assert set(found["bounds"]) <= set(found["measured"])
 
 
+def test_what_the_emulator_used_is_shown_without_a_bound() -> None:
+    trial = sound()
+    trial["link"] |= {
+        "cpu": {"us_per_packet": 4.5},
+        "stalls": {"count": 2, "total_ns": 1_000_000, "max_ns": 800_000, "watched_ns": 500_000_000},
+        "preemptions": 3,
+        "ports": {"server": {"late": 0}, "client": {"late": 7}},
+    }
+    found = verdict(PLAN, trial)
+    assert found["valid"], found["why"]
+    measured = found["measured"]
+    assert measured["emulator_cpu_us_per_packet"] == 4.5
+    assert measured["emulator_stalled_share"] == pytest.approx(0.002)
+    assert measured["emulator_stall_max_s"] == pytest.approx(0.0008)
+    assert (measured["emulator_preemptions"], measured["late_packets.client"]) == (3, 7)
+    # Where nothing was spun away there is nothing to say of stalls.
+    trial["link"]["stalls"]["watched_ns"] = 0
+    assert verdict(PLAN, trial)["measured"]["emulator_stalled_share"] is None
+
+
 def _set(*path: str | int, to: Any) -> Callable[[Trial], None]:
     def change(trial: Trial) -> None:
         place: Any = trial

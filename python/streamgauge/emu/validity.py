@@ -76,9 +76,7 @@ def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, A
     _players(found, plan, measured)
     found.measured |= {
         "cpu_pressure_s": measured["pressure_s"].get("some"),
-        "cpu_stolen_s": link.get("stolen_s"),
-        "emulator_class": link.get("class"),
-        "emulator_cpu_s": link.get("cpu_s"),
+        **_cost(link),
     }
     return {
         "valid": not found.why,
@@ -110,11 +108,27 @@ def link_verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[s
     found.none_of("conditions", _path_conditions(found, measured))
     found.measured |= {
         "packets_before_start": early,
+        **_cost(link),
+    }
+    return {"valid": not found.why, "why": found.why, "bounds": found.bounds, "measured": found.measured}
+
+
+def _cost(link: Mapping[str, Any]) -> dict[str, Any]:
+    """What the emulator was given and what it used: no bound, but they explain lateness."""
+    cost = {
         "cpu_stolen_s": link.get("stolen_s"),
         "emulator_class": link.get("class"),
         "emulator_cpu_s": link.get("cpu_s"),
+        "emulator_cpu_us_per_packet": link.get("cpu", {}).get("us_per_packet"),
+        "emulator_preemptions": link.get("preemptions"),
     }
-    return {"valid": not found.why, "why": found.why, "bounds": found.bounds, "measured": found.measured}
+    if stalls := link.get("stalls"):
+        watched = stalls["watched_ns"]
+        cost["emulator_stall_max_s"] = stalls["max_ns"] / 1e9
+        cost["emulator_stalled_share"] = stalls["total_ns"] / watched if watched else None
+    for name, port in link.get("ports", {}).items():
+        cost[f"late_packets.{name}"] = port.get("late")
+    return cost
 
 
 def _conservation(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, Any]) -> None:
