@@ -11,8 +11,7 @@ record.
   sender's
   system call to that stamp on a veth without the emulator (the unshaped pass).
 - rate error: from the receiver's stamps of a saturated link alone.
-- probe delay: from the sender's clock before its system call to the receiver's kernel stamp, on an empty
-  link.
+- probe delay: from the kernel's stamp at the router's interface to that at the receiver's, on an empty link.
 - packets: what each rate costs, by thread, and what was lost where. The loop's system time includes what
   the kernel
   does on the other side of the veth, because it does that on the sender's account; the split of user from
@@ -39,6 +38,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from streamgauge.emu.lock import machine_lock
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ROOT / "python/streamgauge/_bin/streamgauge-engine"
@@ -260,7 +260,7 @@ def probe(engine: str, options: argparse.Namespace) -> dict[str, Any]:
     seconds = options.seconds or (3 if options.quick else 10)
     load = {"packets_per_s": 97, "frame_bytes": 200, "packets": int(97 * seconds)}
     _, _, table = shaped(engine, bottleneck(10e6, 60_000, 20), load, options)
-    took = (table["received_monotonic_ns"] - table["sent_monotonic_ns"]).drop_nulls().to_numpy()
+    took = (table["received_monotonic_ns"] - table["arrived"]).drop_nulls().to_numpy()
     return {"over_ideal_us": quantiles(took - 20_160_000.0)}
 
 
@@ -413,7 +413,9 @@ def main() -> int:
         str(read),
     ]
     command = [*sandbox, "--", sys.executable, __file__, *sys.argv[1:], "--inside"]
-    return subprocess.run(command, pass_fds=[read], check=False).returncode
+    # Two trials at once would measure each other.
+    with machine_lock(lambda words: print(words, file=sys.stderr)):
+        return subprocess.run(command, pass_fds=[read], check=False).returncode
 
 
 if __name__ == "__main__":
