@@ -16,7 +16,8 @@ its 95 % interval (Wilson 1927), and with the tests of the verdict that spoke. A
 record has no verdict: it is counted as "broken" and left out of the shares.
 
 Needs root and a quiet machine: whatever else runs steals the processor too, and a busy machine's clean
-trials are rightly invalid. The full run, `--trials 100`, takes about 25 minutes.
+trials are rightly invalid. The full run, `--trials 100`, takes about half an hour;
+Ctrl-C shows what there is so far.
 """
 
 from __future__ import annotations
@@ -192,32 +193,37 @@ def main() -> None:
     kinds = options.fault or list(KINDS)
     tallies = {kind: Tally() for kind in kinds}
     began, load_before = time.monotonic(), os.getloadavg()
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(options.trials):
-            # In turn, so that a machine that grows busier does so for all alike.
-            for kind in kinds:
-                sabotage = KINDS[kind][number % len(KINDS[kind])]
-                started = time.monotonic()
-                place = Path(folder) / f"{kind}-{number}"
-                verdict = trial(options.seconds, sabotage, 1 + number, place)
-                tally = tallies[kind]
-                if verdict is None:
-                    tally.broken += 1
-                    if kind == "clean" and tally.broken > tally.trials:
-                        sys.exit("benches/validity.py: clean trials leave no record; see above.")
-                    continue
-                tally.seconds += time.monotonic() - started
-                tally.trials += 1
-                variant = "+".join(sabotage or ()) or kind
-                tally.variants[variant] += 1
-                if verdict["valid"]:
-                    tally.missed[variant] += 1
-                else:
-                    tally.invalid += 1
-                    tally.caught_by.update(red(verdict))
-                    tally.whys.append("; ".join(verdict["why"]))
-                subprocess.run(["rm", "-rf", place], check=True)
-            print(f"\r{number + 1} of {options.trials} rounds", end="", file=sys.stderr, flush=True)
+    # Ended early, it still tells what it has seen.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(options.trials):
+                # In turn, so that a machine that grows busier does so for all alike.
+                for kind in kinds:
+                    sabotage = KINDS[kind][number % len(KINDS[kind])]
+                    started = time.monotonic()
+                    place = Path(folder) / f"{kind}-{number}"
+                    verdict = trial(options.seconds, sabotage, 1 + number, place)
+                    tally = tallies[kind]
+                    if verdict is None:
+                        tally.broken += 1
+                        if kind == "clean" and tally.broken > tally.trials:
+                            sys.exit("benches/validity.py: clean trials leave no record; see above.")
+                        continue
+                    tally.seconds += time.monotonic() - started
+                    tally.trials += 1
+                    variant = "+".join(sabotage or ()) or kind
+                    tally.variants[variant] += 1
+                    if verdict["valid"]:
+                        tally.missed[variant] += 1
+                    else:
+                        tally.invalid += 1
+                        tally.caught_by.update(red(verdict))
+                        tally.whys.append("; ".join(verdict["why"]))
+                    subprocess.run(["rm", "-rf", place], check=True)
+                print(f"\r{number + 1} of {options.trials} rounds", end="", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("\nended early", file=sys.stderr)
     show(tallies)
     took_s = time.monotonic() - began
     print(f"\n{took_s:.0f} s; load average {load_before[0]:.1f} before, {os.getloadavg()[0]:.1f} after")
