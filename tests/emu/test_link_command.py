@@ -254,6 +254,8 @@ def test_a_record_like_any_trials(person: Person) -> None:
     frames = capture.read_bytes()
     assert frames.startswith(b"\x0a\x0d\x0d\x0a"), "a section header of pcapng"
     assert frames.count(b"GET / HTTP/1.1") == 2, "where it came in and where it went out"
+    replayed = person.run("verify", str(log), "--replay")
+    assert replayed.returncode == 0, replayed.stderr
     report = person.run("report", str(log))
     assert report.returncode == 0, report.stderr
     assert "link/sh" in (log / "report.html").read_text()
