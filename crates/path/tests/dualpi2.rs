@@ -74,7 +74,7 @@ impl Reference {
     }
 
     fn laqm(&self, sojourn: u64) -> f64 {
-        if self.lq.len() + 1 <= self.spec.l4s_packets as usize {
+        if self.lq.len() < self.spec.l4s_packets as usize {
             return 0.0;
         }
         match self.spec.l4s {
