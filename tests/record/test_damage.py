@@ -52,11 +52,25 @@ def test_cut_short(spoilt: Path, file: str, share: float) -> None:
 
 
 @pytest.mark.parametrize("file", FILES[1:])
-def test_a_flipped_byte(spoilt: Path, file: str) -> None:
-    data = bytearray((spoilt / file).read_bytes())
-    data[len(data) // 3] ^= 0x10
-    (spoilt / file).write_bytes(data)
-    fails(spoilt, file, "damaged")
+def test_a_flipped_byte_is_found_or_says_nothing(spoilt: Path, file: str) -> None:
+    # The digests are of the values. Parquet pads the last block of a column's differences, and page headers
+    # hold fields that no reader asks for: a byte may change there, and every value reads as it was written.
+    path = spoilt / file
+    data, written = path.read_bytes(), pl.read_parquet(path)
+    places = range(0, len(data), max(1, len(data) // 150))
+    found = 0
+    for at in places:
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :])
+        try:
+            record = Record.open(spoilt)
+            record.verify()
+            read = record.codes if file == "packets.parquet" else record.events
+        except RecordError as error:
+            assert str(error).startswith(f"{path}: ")
+            found += 1
+        else:
+            assert read.equals(written), f"byte {at}"
+    assert found > len(places) / 2, f"{found} of {len(places)}"
 
 
 def test_a_row_dropped(spoilt: Path) -> None:
