@@ -5,11 +5,12 @@ mod common;
 use common::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use streamgauge_base::{Direction, Duration, Outcome, PacketId};
+use streamgauge_base::{Cause, Direction, Duration, Outcome, PacketId};
 use streamgauge_path::spec::{
     CorruptSpec, DuplicateSpec, Limit, MtuSpec, PathSpec, ReorderSpec, StageKind, StageSpec,
 };
-use streamgauge_systems::plan::TrialPlan;
+use streamgauge_sim::Summary;
+use streamgauge_systems::plan::{AppSpec, BulkSpec, TcpSpec, TrialPlan};
 
 fn stage(name: &str, kind: StageKind) -> StageSpec {
     StageSpec { name: name.into(), kind }
@@ -76,8 +77,8 @@ fn a_duplicate_reaches_the_machine_twice_and_a_corrupted_packet_never() {
     assert_eq!((summary.flows[0].player_received_bytes, summary.host.player.checksum_errors), (0, arrived));
 }
 
-#[test]
-fn tcp_crosses_a_path_that_cuts_copies_reorders_and_corrupts() {
+/// A bulk transfer in segments of `mss` bytes, through a path of MTU 576 that also does all the rest.
+fn over_a_narrow_mtu(mss: u32) -> (Summary, Rows) {
     let reorder = ReorderSpec { probability: Some(0.02), every: None, extra: ms(3), switches: Vec::new() };
     let path = PathSpec {
         down: vec![
@@ -90,10 +91,32 @@ fn tcp_crosses_a_path_that_cuts_copies_reorders_and_corrupts() {
         ],
         up: vec![stage("duplicate", duplicate(0.02)), delay(10)],
     };
-    let (summary, _) = Rows::of(&plan(path, vec![bulk("ftp", "cubic", 1 << 20)], 20, 1));
+    let tcp = TcpSpec { mss, ..tcp("cubic", 1 << 20) };
+    let bulk = flow("ftp", AppSpec::Bulk(BulkSpec { tcp, bytes: None }));
+    Rows::of(&plan(path, vec![bulk, cbr("udp", 100.0, 1_400, &[])], 20, 1))
+}
+
+#[test]
+fn tcp_crosses_a_path_that_cuts_copies_reorders_and_corrupts() {
+    // 524 bytes, 20 of TCP's header, 12 of its timestamps and 20 of IP's are the MTU.
+    let (summary, _) = over_a_narrow_mtu(524);
     let received = summary.flows[0].player_received_bytes;
-    assert!(received > 3_000_000, "{received} B of 20 s");
+    assert!(received > 2_000_000, "{received} B of 20 s");
+    // The datagrams beside it are cut up, and put together again.
+    assert!(summary.flows[1].player_received_bytes > 2_000_000);
     assert!(summary.host.player.checksum_errors > 20 && summary.host.player.reassembled > 1_000);
+}
+
+/// TCP forbids fragmentation, as Linux's does, and no stage sends the ICMP that would tell it of an MTU: a black hole
+/// (RFC 2923 section 2.1).
+#[test]
+fn tcp_in_longer_segments_falls_into_a_black_hole() {
+    let (summary, record) = over_a_narrow_mtu(525);
+    assert_eq!(summary.flows[0].player_received_bytes, 0);
+    assert!(summary.flows[1].player_received_bytes > 2_000_000);
+    let too_big: Vec<_> = record.at(0, 3).filter(|(fate, ..)| fate.cause == Cause::TooBig).collect();
+    assert!(!too_big.is_empty());
+    assert!(too_big.iter().all(|(fate, ..)| fate.item.ip_bytes == 577 && fate.item.fragment.dont_fragment()));
 }
 
 fn any_element() -> impl Strategy<Value = StageKind> {
