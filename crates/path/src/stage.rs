@@ -4,8 +4,9 @@ use streamgauge_base::{
     BitRate, Cause, Duration, Fate, FateSink, Instant, Item, Outcome, QueueDepth, StageId,
 };
 
-/// An item that has left a stage.
+/// An item that has left a stage. The item stands first, so that it is copied in the same pieces as it was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Departure {
     /// The item, with the ECN bits it left with.
     pub item: Item,
