@@ -156,14 +156,16 @@ impl Endpoint {
         self.settle(now, network);
     }
 
-    /// A packet arrives.
-    pub fn receive<R: Recorder>(&mut self, now: Instant, body: Body, network: &mut Network<R>) {
+    /// A packet arrives, with these ECN bits.
+    pub fn receive<R: Recorder>(&mut self, now: Instant, mut body: Body, ecn: Ecn, network: &mut Network<R>) {
+        if let Body::Segment(channel, segment) = &mut body {
+            segment.ecn = ecn;
+            let Some(connection) = connection(&mut self.ports, *channel) else { return };
+            connection.handle(now, segment);
+            return self.settle(now, network);
+        }
         match body {
-            Body::Segment(channel, segment) => {
-                let Some(connection) = connection(&mut self.ports, channel) else { return };
-                connection.handle(now, &segment);
-                self.settle(now, network);
-            }
+            Body::Segment(..) => {}
             Body::Datagram(channel, datagram) => {
                 self.counts.received_bytes += datagram.len() as u64;
                 self.handle(now, Input::Datagram(channel, &datagram), network);

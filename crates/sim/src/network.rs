@@ -30,6 +30,17 @@ pub struct Line {
     pub ecn: Ecn,
 }
 
+/// A packet that the receiving host passes on. What it carries stays in the store until somebody looks at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// When it left the path.
+    pub at: Instant,
+    pub flow: FlowId,
+    /// As the path left them.
+    pub ecn: Ecn,
+    pub body: Handle,
+}
+
 /// The path, with the packets inside it.
 pub struct Network<R> {
     paths: [Path; 2],
@@ -152,22 +163,17 @@ impl<R: Recorder> Network<R> {
         self.paths[direction as usize].next_event().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// The next packet that the receiving host passes on of those that have left the path: whose, when it left,
-    /// and what it carries. `None` too where a packet left and went no further.
+    /// The next packet that the receiving host passes on of those that have left the path. `None` too where a packet
+    /// left and went no further.
     #[inline]
-    pub fn receive(&mut self, now: Instant, direction: Direction) -> Option<(FlowId, Instant, Body)> {
-        let departure = self.leave(now, direction)?;
-        let item = departure.item;
-        let handle = if item.fragment.is_whole() && !item.corrupted {
+    pub fn receive(&mut self, now: Instant, direction: Direction) -> Option<Arrived> {
+        let Departure { item, at } = self.leave(now, direction)?;
+        let body = if item.fragment.is_whole() && !item.corrupted {
             item.body
         } else {
-            self.arrive_harmed(departure.at, direction, &item)?
+            self.arrive_harmed(at, direction, &item)?
         };
-        let mut body = self.fates.store.take(handle);
-        if let Body::Segment(_, segment) = &mut body {
-            segment.ecn = item.ecn;
-        }
-        Some((item.flow, departure.at, body))
+        Some(Arrived { at, flow: item.flow, ecn: item.ecn, body })
     }
 
     #[cold]

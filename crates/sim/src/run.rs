@@ -9,9 +9,8 @@ use streamgauge_systems::{Channel, Input, MEDIA_END, machines};
 use crate::MODEL_VERSION;
 use crate::error::SimError;
 use crate::host::Endpoint;
-use crate::network::{Line, Network};
+use crate::network::{Arrived, Line, Network};
 use crate::recorder::Recorder;
-use crate::store::Body;
 use crate::summary::{EndedBy, FlowSummary, Hosts, Summary};
 use crate::timers::Timers;
 
@@ -22,6 +21,9 @@ use crate::timers::Timers;
 pub fn run<R: Recorder>(plan: &TrialPlan, recorder: R) -> Result<(Summary, R), SimError> {
     let mut trial = Trial::new(plan, recorder)?;
     let (end, ended_by) = trial.run()?;
+    for (_, unseen) in trial.inboxes.iter_mut().flat_map(|inbox| inbox.drain(..)) {
+        trial.network.fates.store.release(unseen.body);
+    }
     trial.network.finish(end);
     Ok(trial.into_summary(plan, end, ended_by))
 }
@@ -51,7 +53,7 @@ struct Trial<R> {
     agenda: Vec<(Instant, usize, Deed)>,
     next_deed: usize,
     /// Packets that have left the path of a direction and that the host has yet to look at.
-    inboxes: [VecDeque<(Instant, FlowId, Body)>; 2],
+    inboxes: [VecDeque<(Instant, Arrived)>; 2],
     /// When the host looked, or will look, at the last packet of a direction.
     last_look: [Instant; 2],
     host_jitter: Duration,
@@ -137,9 +139,8 @@ impl<R: Recorder> Trial<R> {
             match next {
                 Next::Path(direction) => self.path(now, direction),
                 Next::Inbox(direction) => {
-                    let (_, flow, body) =
-                        self.inboxes[direction as usize].pop_front().expect("it shows a time");
-                    self.deliver(now, direction, flow, body);
+                    let (_, arrived) = self.inboxes[direction as usize].pop_front().expect("it shows a time");
+                    self.deliver(now, direction, arrived);
                 }
                 Next::Timer => {
                     if let Some(index) = self.timers.pop() {
@@ -181,27 +182,28 @@ impl<R: Recorder> Trial<R> {
     /// A path has something to do at `now`, perhaps to give a packet out.
     #[inline]
     fn path(&mut self, now: Instant, direction: Direction) {
-        let Some((flow, at, body)) = self.network.receive(now, direction) else { return };
+        let Some(arrived) = self.network.receive(now, direction) else { return };
         if self.host_jitter == Duration::ZERO {
-            return self.deliver(now, direction, flow, body);
+            return self.deliver(now, direction, arrived);
         }
         // The host looks late, at packets in their order.
-        let delay = draw(&mut self.flows[usize::from(flow.0)].jitter, self.host_jitter);
+        let delay = draw(&mut self.flows[usize::from(arrived.flow.0)].jitter, self.host_jitter);
         let look = &mut self.last_look[direction as usize];
-        *look = (at + delay).max(*look).max(now);
+        *look = (arrived.at + delay).max(*look).max(now);
         let look = *look;
         // Mostly nothing else happens before it does: that saves a turn of the loop.
         if look < self.next().0 && look < self.end {
-            self.deliver(look, direction, flow, body);
+            self.deliver(look, direction, arrived);
         } else {
-            self.inboxes[direction as usize].push_back((look, flow, body));
+            self.inboxes[direction as usize].push_back((look, arrived));
         }
     }
 
     #[inline]
-    fn deliver(&mut self, now: Instant, direction: Direction, flow: FlowId, body: Body) {
-        let index = 2 * usize::from(flow.0) + usize::from(direction == Direction::Down);
-        self.endpoints[index].receive(now, body, &mut self.network);
+    fn deliver(&mut self, now: Instant, direction: Direction, arrived: Arrived) {
+        let index = 2 * usize::from(arrived.flow.0) + usize::from(direction == Direction::Down);
+        let body = self.network.fates.store.take(arrived.body);
+        self.endpoints[index].receive(now, body, arrived.ecn, &mut self.network);
         self.after(now, index);
     }
 

@@ -22,6 +22,11 @@ const IP_AND_8_BYTES: u32 = 20 + 8;
 const ECHO_SEQUENCE_BYTES: u32 = 2;
 
 impl Body {
+    /// What stands in the place of a body that has gone.
+    fn empty() -> Self {
+        Body::Datagram(ChannelId(0), Chunk::default())
+    }
+
     pub fn ip_bytes(&self) -> u32 {
         match self {
             Body::Datagram(_, datagram) => IP_AND_8_BYTES + datagram.len() as u32,
@@ -71,77 +76,87 @@ impl Body {
     }
 }
 
+/// Where a packet's body is: what [`Item::body`](streamgauge_base::Item::body) holds.
+pub type Handle = u32;
+
+/// Places are reused, so nothing is allocated per packet.
+#[derive(Debug, Default)]
+pub struct Store {
+    /// Those of free places are empty.
+    bodies: Vec<Body>,
+    /// Of the body in the same place.
+    notes: Vec<Note>,
+    free: Vec<Handle>,
+}
+
 #[derive(Debug)]
-struct Slot {
-    body: Body,
+struct Note {
     info: PacketInfo,
     /// Items inside the path, and datagrams being put together, that are of this body.
     references: u32,
 }
 
-/// Where a packet's body is: what [`Item::body`](streamgauge_base::Item::body) holds.
-pub type Handle = u32;
-
-/// Slots are reused, so nothing is allocated per packet.
-#[derive(Debug, Default)]
-pub struct Store {
-    slots: Vec<Option<Slot>>,
-    free: Vec<Handle>,
-}
-
 impl Store {
     /// Keeps the body of `references` items, at least one.
+    #[inline]
     pub fn insert(&mut self, body: Body, info: PacketInfo, references: u32) -> Handle {
-        let slot = Some(Slot { body, info, references });
+        let note = Note { info, references };
         match self.free.pop() {
             Some(handle) => {
-                self.slots[handle as usize] = slot;
+                self.bodies[handle as usize] = body;
+                self.notes[handle as usize] = note;
                 handle
             }
             None => {
-                self.slots.push(slot);
-                self.slots.len() as Handle - 1
+                self.bodies.push(body);
+                self.notes.push(note);
+                self.notes.len() as Handle - 1
             }
         }
     }
 
-    fn slot(&mut self, handle: Handle) -> &mut Slot {
-        self.slots[handle as usize].as_mut().expect("whoever has the handle has a reference")
-    }
-
+    #[inline]
     pub fn info(&self, handle: Handle) -> &PacketInfo {
-        &self.slots[handle as usize].as_ref().expect("whoever has the handle has a reference").info
+        &self.notes[handle as usize].info
     }
 
     /// One more item is of this body.
     pub fn hold(&mut self, handle: Handle) {
-        self.slot(handle).references += 1;
+        self.notes[handle as usize].references += 1;
     }
 
     /// One item less is of this body; it goes with the last.
     pub fn release(&mut self, handle: Handle) {
-        let slot = self.slot(handle);
-        slot.references -= 1;
-        if slot.references == 0 {
-            self.slots[handle as usize] = None;
-            self.free.push(handle);
+        if self.let_go(handle) {
+            self.bodies[handle as usize] = Body::empty();
         }
     }
 
     /// As [`Store::release`], and gives the body out: itself, or a copy where other items are of it.
+    #[inline]
     pub fn take(&mut self, handle: Handle) -> Body {
-        let slot = self.slot(handle);
-        if slot.references > 1 {
-            slot.references -= 1;
-            return slot.body.clone();
+        if self.let_go(handle) {
+            std::mem::replace(&mut self.bodies[handle as usize], Body::empty())
+        } else {
+            self.bodies[handle as usize].clone()
         }
-        self.free.push(handle);
-        self.slots[handle as usize].take().expect("it was there above").body
+    }
+
+    /// Lets go of one reference, and of the place with the last one.
+    #[inline]
+    fn let_go(&mut self, handle: Handle) -> bool {
+        let references = &mut self.notes[handle as usize].references;
+        *references -= 1;
+        let last = *references == 0;
+        if last {
+            self.free.push(handle);
+        }
+        last
     }
 
     /// Bodies that are kept.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.bodies.len() - self.free.len()
     }
 }
 
@@ -170,7 +185,7 @@ mod tests {
                 assert_eq!(store.take(handles[n]).payload_bytes(), n as u32);
             }
         }
-        assert_eq!((store.slots.len(), store.len()), (3, 0));
+        assert_eq!((store.bodies.len(), store.len()), (3, 0));
     }
 
     #[test]
