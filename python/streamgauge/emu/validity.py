@@ -58,6 +58,14 @@ def _plain(value: float) -> str:
     return f"{value:.6g}"
 
 
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.3g} %"
+
+
 def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
     """``{"valid", "why", "bounds", "measured"}`` from a plan and what `worker` and `taps` measured."""
     found = Verdict()
@@ -177,27 +185,33 @@ def _lateness(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, Any]) 
         "lateness_p99_s",
         late["p99"] / 1e9,
         bound,
-        "99 % of departures were late by up to {value} s (bound {bound} s)",
+        f"1 % of departures left {_ms(late['p99'] / 1e9)} late or more (bound {_ms(bound)})",
     )
     share = link["late_over_service"] / max(late["count"], 1)
     found.at_most(
         "late_over_service",
         share,
         LATE_OVER_SERVICE,
-        "a share of {value} of the packets left later than their own transmission time (bound {bound})",
+        f"{_percent(share)} of departures were late by more than the packet's own transmission time "
+        f"(bound {_percent(LATE_OVER_SERVICE)})",
     )
     clamped = link["clamped"]
     found.measured["clamped_count"] = clamped["count"]
     # In a short trial one packet is more than the share, and a few us harm nobody.
-    material = clamped["max_ns"] / 1e9 > CLAMP_HARMLESS_S
+    longest_s = clamped["max_ns"] / 1e9
+    clamped_share = clamped["count"] / max(late["count"], 1) if longest_s > CLAMP_HARMLESS_S else 0.0
     found.at_most(
         "clamped_share",
-        clamped["count"] / max(late["count"], 1) if material else 0.0,
+        clamped_share,
         LATE_OVER_SERVICE,
-        "a share of {value} of the arrivals was read too late (bound {bound})",
+        f"{_percent(clamped_share)} of arrivals were read too late to leave on time "
+        f"(bound {_percent(LATE_OVER_SERVICE)})",
     )
     found.at_most(
-        "clamped_max_s", clamped["max_ns"] / 1e9, bound, "an arrival was read {value} s too late ({bound} s)"
+        "clamped_max_s",
+        longest_s,
+        bound,
+        f"an arrival was read {_ms(longest_s)} too late to leave on time (bound {_ms(bound)})",
     )
 
 
@@ -208,7 +222,10 @@ def _lateness_bound(plan: Mapping[str, Any]) -> float:
 def _clocks(found: Verdict, link: Mapping[str, Any]) -> None:
     clock = link["clock"]
     found.at_most(
-        "clock_drift_s", abs(clock["drift_ns"]) / 1e9, CLOCK_DRIFT_S, "the clocks drifted by {value} s"
+        "clock_drift_s",
+        abs(clock["drift_ns"]) / 1e9,
+        CLOCK_DRIFT_S,
+        "the clocks drifted by {value} s (bound {bound} s)",
     )
     found.at_most("clock_steps", clock["steps"], 0, "the machine's clock was set {value} times")
     age = clock.get("min_age_ns")
@@ -271,8 +288,8 @@ def _agreement(found: Verdict, plan: Mapping[str, Any], agreement: Mapping[str, 
             faults.append(f"{stage}: {limit['refused_early']} packets were refused by a queue with room")
     found.none_of("record", faults)
     for name, what in (
-        ("arrivals", "packets reached the ends {value} s (median) after they left by the record"),
-        ("entries", "packets left the ends {value} s (median) after they entered by the record"),
+        ("arrivals", "packets reached the ends {value} (median) after they left by the record"),
+        ("entries", "packets left the ends {value} (median) after they entered by the record"),
     ):
         late = agreement[name]
         if not late["packets"]:
@@ -281,14 +298,15 @@ def _agreement(found: Verdict, plan: Mapping[str, Any], agreement: Mapping[str, 
         key = f"{name}_p50_s"
         found.measured[key], found.bounds[key] = late["p50_s"], [-STAMP_OFF_S, STAMP_OFF_S]
         if not abs(late["p50_s"]) <= STAMP_OFF_S:
-            found.why.append(f"{what.format(value=_plain(late['p50_s']))} (bound {STAMP_OFF_S} s)")
+            found.why.append(f"{what.format(value=_ms(late['p50_s']))} (bound {_ms(STAMP_OFF_S)})")
     if agreement["arrivals"]["packets"] >= FEWEST:
+        p99_s, bound = agreement["arrivals"]["p99_s"], _lateness_bound(plan) + ARRIVAL_S
         found.at_most(
             "arrivals_p99_s",
-            agreement["arrivals"]["p99_s"],
-            _lateness_bound(plan) + ARRIVAL_S,
-            "99 % of the packets reached the ends by up to {value} s after they left by the record "
-            "(bound {bound} s)",
+            p99_s,
+            bound,
+            f"1 % of packets reached the ends {_ms(p99_s)} or more after they left by the record "
+            f"(bound {_ms(bound)})",
         )
 
 
@@ -317,8 +335,8 @@ def _processes(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, A
         "cpu_wait_share",
         share,
         CPU_WAIT,
-        f"the processor was short: the {who} spent a share of {{value}} of the trial waiting for it "
-        "(bound {bound})",
+        f"the processor was short: the {who} waited for it {_percent(share)} of the trial "
+        f"(bound {_percent(CPU_WAIT)})",
     )
 
 
