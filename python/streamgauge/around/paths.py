@@ -9,8 +9,6 @@ from streamgauge.scenario.path import Direction, Path, direction_of_text, preset
 
 __all__ = ["label_of", "path_of"]
 
-_FIELDS = {"trace": "rate", "csv": "rate", "jitter": "delay"}
-"""Words of the text whose field has another name."""
 _OF_A_RATE = ("rate", "trace", "csv")
 
 
@@ -27,6 +25,7 @@ def path_of(*, down: str | None, up: str | None, preset_name: str | None, trace:
         down = f"{down}, trace {trace}" if down and down.strip() else f"trace {trace}"
     base = preset(preset_name) if preset_name is not None else Path(down=Direction(), up=Direction())
     return Path(
+        based_on=base.based_on,
         down=_over(base.down, down, "--down" if trace is None else "--trace"),
         up=_over(base.up, up, "--up"),
     )
@@ -40,20 +39,12 @@ def _over(base: Direction, text: str | None, source: str) -> Direction:
     """`base` with what `text` says in its place."""
     if text is None:
         return base
-    said = direction_of_text(text, source=source)
-    if base.stages is not None:
-        if not base.stages:
-            return said
+    if base.stages:
         raise ScenarioError(
             f"{source}: the preset's direction is a chain of named stages, which a line cannot change; "
             "give the whole direction without --preset, or write a scenario"
         )
-    fields = {_FIELDS.get(key, key) for key in _keys(text)}
-    if "rate" in fields and base.queue is None:
-        fields.add("queue")  # the text's own default
-    return Direction.model_validate(
-        {name: getattr(said if name in fields else base, name) for name in Direction.model_fields}
-    )
+    return direction_of_text(text, source=source, base=None if base.stages is not None else base)
 
 
 def label_of(*, down: str | None, up: str | None, preset_name: str | None, trace: File | None) -> str:

@@ -43,7 +43,7 @@ KEYS = (
 EXAMPLE = "rate 1 Mbit/s, queue droptail 10 kB, delay 20 ms"
 
 
-def direction_of_text(text: str, *, source: str = "") -> Direction:
+def direction_of_text(text: str, *, source: str = "", base: Direction | None = None) -> Direction:
     """The direction that a line describes.
 
     ``text`` is ``KEY VALUE`` pairs in any order, joined by commas, with the values of the shorthand:
@@ -54,7 +54,8 @@ def direction_of_text(text: str, *, source: str = "") -> Direction:
     ``queue codel 100 packets target 10 ms ecn on``. A rate without a queue gets drop-tail of 100 packets, as
     deep as a Linux interface's queue was for decades.
 
-    ``source`` is where the text stands, such as ``--down``; errors begin with it.
+    ``source`` is where the text stands, such as ``--down``; errors begin with it. ``base``, a direction
+    without stages, has what the text does not say; ``jitter`` without ``delay`` varies the delay there.
 
     Raises ScenarioError naming the key, what was expected and the nearest spelling, as for a scenario file.
     """
@@ -86,13 +87,22 @@ def direction_of_text(text: str, *, source: str = "") -> Direction:
         if key in said:
             said["rate"] = {key: said.pop(key)}
     if "jitter" in said:
-        if "delay" not in said:
+        below = base.delay if base is not None else None
+        if "delay" in said:
+            said["delay"] = {"constant": said["delay"]}
+        elif below is None:
             raise refuse("jitter varies a delay, and none is said", "jitter", "add such as 'delay 20 ms'")
-        said["delay"] = {"constant": said.pop("delay"), "jitter": said.pop("jitter")}
+        elif isinstance(below, DelaySettings):
+            said["delay"] = {name: getattr(below, name) for name in DelaySettings.model_fields}
+        else:
+            said["delay"] = {"constant": below}
+        said["delay"]["jitter"] = said.pop("jitter")
     queue = said.get("queue", "")
     if queue[:1].isdigit() or queue[:1] == ".":
         said["queue"] = f"droptail {queue}"
-    if "rate" in said and "queue" not in said:
+    if base is not None:
+        said = {name: getattr(base, name) for name in Direction.model_fields} | said
+    if said.get("rate") is not None and said.get("queue") is None:
         said["queue"] = "droptail 100 packets"
     try:
         return Direction.model_validate(said)
