@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamgauge.around.options import Request
 from streamgauge.around.paths import label_of, path_of
+from streamgauge.around.record import LONGEST_S, MOST_STEPS, longest_s, plan_of
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario.path import preset, preset_names
+from streamgauge.scenario import Path as NetworkPath
+from streamgauge.scenario.path import DelaySettings, Direction, preset, preset_names, shipped_traces
 
 
 def test_nothing_said_is_a_plain_wire() -> None:
@@ -63,3 +66,40 @@ def test_mistakes(down: str | None, trace: Path | None, words: str) -> None:
 )  # fmt: skip
 def test_a_label_is_in_the_callers_own_words(said: dict[str, Any], label: str) -> None:
     assert label_of(**{"down": None, "up": None, "preset_name": None, "trace": None} | said) == label
+
+
+def test_a_preset_may_be_changed_in_parts() -> None:
+    base = preset("lte")
+
+    def down(text: str) -> Direction:
+        return path_of(down=text, up=None, preset_name="lte", trace=None).down
+
+    assert down("queue codel") == base.down.changed(queue="codel")
+    assert down("shaper token_bucket 3 kB") == base.down.changed(shaper="token_bucket 3 kB")
+    varied = down("jitter normal 1 ms")
+    assert isinstance(varied.delay, DelaySettings)
+    assert isinstance(base.down.delay, DelaySettings)
+    assert varied.delay.constant == base.down.delay.constant
+    assert varied.delay.jitter != base.down.delay.jitter
+    assert varied.changed(delay=base.down.delay) == base.down
+
+
+def request(path: NetworkPath) -> Request:
+    return Request(command=("true",), path=path)
+
+
+@pytest.mark.parametrize("name", list(shipped_traces()))
+def test_a_link_runs_behind_every_trace_that_ships(name: str) -> None:
+    path = path_of(down=None, up=None, preset_name=None, trace=Path(name))
+    plan = plan_of(request(path), "empty")
+    [stage] = plan["path"]["down"]
+    steps = stage["kind"]["bottleneck"]["rate"].get("steps", [])
+    assert len(steps) <= MOST_STEPS
+    # Steps repeat until the link's end, which is hours away at least; opportunities repeat by themselves.
+    assert plan["duration"] / 1e9 == longest_s(path) >= (3600 if steps else LONGEST_S)
+
+
+def test_what_only_a_whole_path_shows_to_be_wrong() -> None:
+    path = path_of(down=None, up="rate 1 Mbit/s, queue 1 BDP", preset_name=None, trace=None)
+    with pytest.raises(ScenarioError, match="--up: queue: 1 BDP of a path without delay"):
+        plan_of(request(path), "empty")

@@ -6,19 +6,26 @@ import json
 import shlex
 import uuid
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path as File
 from typing import Any
+
+from pydantic import ValidationError
 
 from streamgauge.around.bed import FLOW, Bed
 from streamgauge.around.options import Request
 from streamgauge.around.running import Ended
+from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, lower
+from streamgauge.scenario.path import Path, Trace
+from streamgauge.scenario.problems import problems_of
 from streamgauge.units import Time
 
-__all__ = ["LONGEST_S", "SHORTEST_NS", "finish", "plan_of", "scenario_of"]
+__all__ = ["LONGEST_S", "SHORTEST_NS", "finish", "longest_s", "plan_of", "scenario_of"]
 
 LONGEST_S = 30 * 24 * 3600
 """A link lasts at most so long; the emulator wants to know an end."""
+MOST_STEPS = 36_000
+"""Of a rate that a trace tells, which the plan repeats until its end."""
 SHORTEST_NS = 10_000_000
 """And at least so long: metrics have samples of 1 ms and more."""
 
@@ -29,34 +36,58 @@ def scenario_of(request: Request, far: str, duration_s: float) -> Scenario:
     duration_ns = max(SHORTEST_NS, round(duration_s * 1e9))
     # Ten samples at least, two a second in the long run.
     sample_ns = min(500_000_000, duration_ns // 10)
-    return Scenario.model_validate(
-        {
-            "id": request.id,
-            "title": f"{request.title} through a link",
-            "path": request.path,
-            "flows": {
-                FLOW: {
-                    "role": "subject",
-                    "system": {"server": server, "player": shlex.join(request.command), "name": "command"},
-                    "start": "0 s",
-                }
-            },
-            "until": {"time": str(Time.of(duration_ns))},
-            "measure": {"sample": str(Time.of(sample_ns))},
-            "start_phase": "0 s",
-            "modes": ["emu"],
-            "repetitions": {"emu": 1},
-        }
+    said = {
+        "id": request.id,
+        "title": f"{request.title} through a link",
+        "path": request.path,
+        "flows": {
+            FLOW: {
+                "role": "subject",
+                "system": {"server": server, "player": shlex.join(request.command), "name": "command"},
+                "start": "0 s",
+            }
+        },
+        "until": {"time": str(Time.of(duration_ns))},
+        "measure": {"sample": str(Time.of(sample_ns))},
+        "start_phase": "0 s",
+        "modes": ["emu"],
+        "repetitions": {"emu": 1},
+    }
+    try:
+        return Scenario.model_validate(said)
+    except ValidationError as error:
+        raise _refused(error) from None
+
+
+def _refused(error: ValidationError) -> ScenarioError:
+    """What only a whole scenario shows to be wrong, such as a limit in BDP of a path without delay."""
+    problem = problems_of(error)[0]
+    key = [str(part) for part in problem.path]
+    option = f"--{key[1]}" if key[:1] == ["path"] and len(key) > 1 else None
+    return ScenarioError(
+        problem.why, file=option, key=".".join(key[2:] if option else key) or None, hint=problem.hint
     )
 
 
-def plan_of(request: Request, far: str, duration_s: float = LONGEST_S) -> dict[str, Any]:
+def longest_s(path: Path) -> float:
+    """How long a link may last, s: `LONGEST_S`, or as long as `MOST_STEPS` of a trace of rates take."""
+    longest = float(LONGEST_S)
+    for direction in (path.down, path.up):
+        for _, link in direction.links():
+            if isinstance(link.rate, Trace) and not link.rate.trace.is_opportunities:
+                trace = link.rate.trace
+                times = max(1, MOST_STEPS // len(trace.rate_plan()["steps"]))
+                longest = min(longest, times * trace.duration_ns() / 1e9)
+    return longest
+
+
+def plan_of(request: Request, far: str) -> dict[str, Any]:
     """The plan that the emulator runs."""
-    return lower(scenario_of(request, far, duration_s), "emu", request.seed)
+    return lower(scenario_of(request, far, longest_s(request.path)), "emu", request.seed)
 
 
 def finish(
-    directory: Path,
+    directory: File,
     request: Request,
     bed: Bed,
     measured: Mapping[str, Any],
