@@ -33,6 +33,7 @@ fn csv_by_the_units_of_its_header() {
     for (text, expected) in [
         ("time_s,rate_mbps\n0,1.5\n0.25,0\n1,3\n", vec![(0, 1_500_000), (250, 0), (1000, 3_000_000)]),
         ("t (ms),place,Throughput [kbit/s]\n100,x,64\n600,y,128\n", vec![(0, 64_000), (500, 128_000)]),
+        ("time_s,rate_kbit_s\n0,5\n2,7\n", vec![(0, 5_000), (2000, 7_000)]),
         ("rate_bps,seconds\n9,3\n10,5\n", vec![(0, 9), (2000, 10)]),
         ("0,1000\n10,2000\n", vec![(0, 1000), (10_000, 2000)]),
     ] {

@@ -58,7 +58,9 @@ pub fn parse(mut lines: Lines<'_>) -> Result<(Samples, Duration), TraceError> {
 }
 
 fn header(line: usize, text: &str) -> Result<Layout, TraceError> {
-    let names: Vec<String> = text.split(',').map(str::to_lowercase).collect();
+    // A column's name often cannot have a slash: kbit_s.
+    let spelt = |name: &str| name.to_lowercase().replace("bit_s", "bit/s").replace("bits_s", "bits/s");
+    let names: Vec<String> = text.split(',').map(spelt).collect();
     let find = |what: &str, units: &[(&[&str], f64)], example: &str| {
         let of = |name: &String| {
             let mut words = name.split(|c: char| !(c.is_alphanumeric() || c == '/'));
