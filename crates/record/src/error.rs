@@ -55,9 +55,7 @@ pub enum RecordError {
 
 fn remedy(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free some space, or keep less (--keep)"
-        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space on that disk",
         io::ErrorKind::PermissionDenied => "; choose a directory that you may write to",
         _ => "",
     }

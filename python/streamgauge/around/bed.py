@@ -151,7 +151,9 @@ class Bed:
         """The sandbox ended before it was one."""
         code = self.emulator.popen.wait()
         said = (self.folder / "link.log").read_text(errors="replace").strip().splitlines()
-        last = said[-1] if said else f"status {code}"
+        # A usage error of the engine's own says what is wrong first, and a hint last.
+        first = next((line for line in said if line.startswith("error:")), None)
+        last = (first or said[-1]) if said else f"status {code}"
         if code == CannotRunError.exit_status:
             raise CannotRunError(last)
         raise TrialBrokenError(f"the link's network cannot be set up: {last}.")

@@ -30,8 +30,8 @@ __all__ = ["run_link"]
 TOOLS = {"ip": "iproute2", "ethtool": "ethtool"}
 START_LEAD_NS = 5_000_000
 NO_WAY_OUT = (
-    "the far side is empty: an ordinary user has no right to the machine's own network there; "
-    "--server 'CMD' runs a server on it"
+    "the far side is empty, and only ping is answered there: an ordinary user's link leads neither to this "
+    "machine nor to the internet; --server 'CMD' runs a server on it"
 )
 
 

@@ -83,6 +83,15 @@ class Request:
 
 
 def _check_writable(option: str, file: Path) -> None:
+    try:
+        _check_place(option, file)
+    except PermissionError as error:
+        raise CannotRunError(
+            f"{option} {file}: you may not look into {file.absolute().parent}; name another place."
+        ) from error
+
+
+def _check_place(option: str, file: Path) -> None:
     parent = file.absolute().parent
     if option == "--log" and file.exists() and (not file.is_dir() or any(file.iterdir())):
         raise ScenarioError(f"--log {file}: it is there already and not empty", hint="name a new folder")

@@ -41,9 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         said = getattr(error, "format_message", None)
         if callable(said):  # a usage error of the command line's own
-            return _fail(
-                f"{_one_line(str(said())).replace('Value error, ', '')} (see 'streamgauge --help')", 3
-            )
+            message = _one_line(str(said())).replace("Value error, ", "")
+            # Without any argument the help has been printed, and there is nothing to add.
+            return _fail(f"{message} (see 'streamgauge --help')" if message else "", 3)
         if type(error).__name__ == "Abort":
             return _fail("interrupted", _INTERRUPTED)
         if os.environ.get("STREAMGAUGE_TRACEBACK"):

@@ -243,12 +243,16 @@ def link(
     preset: Annotated[
         str | None,
         typer.Option(
-            "--preset", metavar="NAME", help="A path that ships; --down and --up change parts of it."
+            "--preset",
+            metavar="NAME",
+            help="A path of 'streamgauge presets'; --down and --up change parts of it.",
         ),
     ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option("--trace", metavar="FILE", help="The down rate: a trace of delivery opportunities."),
+        typer.Option(
+            "--trace", metavar="FILE|NAME", help="The down rate by a trace: a file, or one that ships."
+        ),
     ] = None,
     server: Annotated[
         str | None,

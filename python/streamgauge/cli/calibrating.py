@@ -17,7 +17,7 @@ from rich.table import Table
 from streamgauge.calibrate import Progress as Told
 from streamgauge.calibrate import busy, calibrate
 from streamgauge.cli.progress import clock
-from streamgauge.errors import CannotRunError
+from streamgauge.errors import ScenarioError
 from streamgauge.report.certificate import row_cells
 
 __all__ = ["calibrate_command"]
@@ -33,9 +33,13 @@ def calibrate_command(way: str | None, quick: bool, out: list[Path], as_json: bo
     for file in out:
         # Said before a minute is spent.
         if file.suffix not in _WRITABLE:
-            raise CannotRunError(f"{file}: name it {', '.join(_WRITABLE[:-1])} or {_WRITABLE[-1]}.")
+            raise ScenarioError(
+                f"--out {file}: its name must end in {', '.join(_WRITABLE[:-1])} or {_WRITABLE[-1]}"
+            )
         if not file.absolute().parent.is_dir():
-            raise CannotRunError(f"{file}: there is no folder {file.absolute().parent}.")
+            raise ScenarioError(
+                f"--out {file}: there is no folder {file.absolute().parent}", hint="make it first"
+            )
     noise = busy()
     if noise:
         print(f"streamgauge: {noise}", file=sys.stderr, flush=True)

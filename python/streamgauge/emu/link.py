@@ -115,9 +115,13 @@ class Helper:
 
 
 def _failure(name: str, answer: dict[str, Any]) -> Exception:
-    words = [answer.get("message") or "", answer.get("path") or ""]
-    text = f"{name}: cannot {answer.get('what')}: " + " ".join(word for word in words if word)
-    remedy = answer.get("remedy")
+    message, path, remedy = (answer.get(key) or "" for key in ("message", "path", "remedy"))
+    # A message of a library's own may name the file and the remedy already.
+    if path and path not in message:
+        message = f"{message} {path}".strip()
+    if ";" in message:
+        remedy = ""
+    text = f"{name}: cannot {answer.get('what')}: {message}"
     text += f"; {remedy}." if remedy else "."
     if answer.get("what") == "write" or answer.get("errno") in (1, 13, 28, 30):
         return CannotRunError(text)

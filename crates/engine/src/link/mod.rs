@@ -246,7 +246,8 @@ fn slab(config: &Config, sabotage: &Sabotage) -> Result<Slab> {
             needed / 1_000_000,
             available.unwrap_or(0) / 1_000_000
         );
-        return Err(bad_field(&key, &what).remedy("give the queue a lower limit or free some memory"));
+        return Err(bad_field(&key, &what)
+            .remedy("shorten the delay, give its queue a lower limit, or free some memory"));
     }
     Ok(Slab::new(config.slab_packets, most as usize))
 }

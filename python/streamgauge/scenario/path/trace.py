@@ -114,7 +114,7 @@ def _read(file: str) -> str:
         raise issue(
             f"the trace {file} cannot be read: {why}; expected a file, or one that ships: {shipped}",
             "file",
-            f"did you mean '{close}'?" if close else "paths are relative to the scenario's file",
+            f"did you mean '{close}'?" if close else f"looked in {path.absolute().parent}",
         ) from None
 
 
