@@ -209,7 +209,7 @@ the other side. Packets leave the machine only with --internet, as root.
 
   streamgauge link --down 'rate 1 Mbit/s, queue 10 kB, delay 20 ms' |
     --server 'python3 -m http.server' |
-    -- sh -c 'curl -O http://$STREAMGAUGE_SERVER:8000/file'
+    -- sh -c 'curl -so /dev/null http://$STREAMGAUGE_SERVER:8000/file'
 
   streamgauge link --down 'delay 40 ms' -- |
     streamgauge link --down 'loss 1 %' -- bash
