@@ -119,7 +119,7 @@ def _failure(name: str, answer: dict[str, Any]) -> Exception:
     # A message of a library's own may name the file and the remedy already.
     if path and path not in message:
         message = f"{message} {path}".strip()
-    if ";" in message:
+    if remedy in message:
         remedy = ""
     text = f"{name}: cannot {answer.get('what')}: {message}"
     text += f"; {remedy}." if remedy else "."
