@@ -14,7 +14,9 @@ mapfile -t targets < <([ $# -gt 0 ] && printf '%s\n' "$@" || ls fuzz/fuzz_target
 host=$(rustc -vV | sed -n 's/^host: //p')
 export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
--Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks"
+-Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Coverflow-checks"
+# What a short run of the tests gains from a full optimisation is less than what that takes.
+[ "$seconds" -ge 60 ] || export CARGO_PROFILE_RELEASE_OPT_LEVEL=1
 features=(--no-default-features)
 for target in "${targets[@]}"; do
     grep -q streamgauge_record "fuzz/fuzz_targets/$target.rs" && features=()
@@ -23,17 +25,31 @@ done
 cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$host" "${features[@]}" \
     $(printf -- '--bin %s ' "${targets[@]}")
 
-for target in "${targets[@]}"; do
+fuzz() { # target
+    local target=$1 log
     mkdir -p "fuzz/found/$target" "fuzz/corpus/$target" "fuzz/artifacts/$target"
-    echo "fuzz: $target, $seconds s"
     log=$(mktemp)
     if ! "fuzz/target/$host/release/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -verbosity=1 \
         -print_final_stats=1 -artifact_prefix="fuzz/artifacts/$target/" "fuzz/found/$target" "fuzz/corpus/$target" \
         >"$log" 2>&1; then
         tail -40 "$log"
         echo "fuzz: $target breaks; run it again on the file above: fuzz/target/$host/release/$target FILE" >&2
-        exit 1
+        rm -f "$log"
+        return 1
     fi
-    grep -E 'stat::number_of_executed_units|^Done' "$log" | tail -2
+    echo "fuzz: $target: $(grep '^Done' "$log")"
     rm -f "$log"
+}
+
+# At once: a target keeps one core busy.
+echo "fuzz: ${targets[*]}, $seconds s"
+pids=()
+for target in "${targets[@]}"; do
+    fuzz "$target" &
+    pids+=($!)
 done
+status=0
+for pid in "${pids[@]}"; do
+    wait "$pid" || status=1
+done
+exit "$status"
