@@ -17,8 +17,8 @@ INBOUND, OUTBOUND = 1, 2
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
-def test_a_capture_holds_what_entered_and_left(person: Person) -> None:
-    trial = mostly_valid(person.trials(scenario(FTP, until="4 s", queue="8 packets"), "--capture"))
+def test_a_capture_holds_what_entered_and_left(anyone: Person) -> None:
+    trial = mostly_valid(anyone.trials(scenario(FTP, until="4 s", queue="8 packets"), "--capture"))
     folder = Path(trial["directory"])
     fields = ["-T", "fields", "-e", "frame.interface_name", "-e", "frame.packet_flags_direction"]
     read = subprocess.run(

@@ -26,9 +26,9 @@ modes: [emu]
 """
 
 
-def test_each_says_what_it_was_told_to(person: Person) -> None:
+def test_each_says_what_it_was_told_to(anyone: Person) -> None:
     # A trial in which the kernel did not agree on ECN, or agreed unasked, would be invalid.
-    trial = mostly_valid(person.trials(SCENARIO))
+    trial = mostly_valid(anyone.trials(SCENARIO))
     rows = pl.read_parquet(Path(trial["directory"]) / "packets.parquet").filter(pl.col("dir") == 0)
     said = rows.with_columns(capable=pl.col("flags") & 2 > 0, marked=pl.col("flags") & 4 > 0)
     by_flow = {
