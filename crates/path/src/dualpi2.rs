@@ -81,8 +81,8 @@ impl Dualpi2 {
     #[inline]
     fn catch_up(&mut self, now: Instant) {
         while let Some(at) = self.ticks.due(now) {
-            // The longer of the two delays, as the RFC's authors' Linux code: an L4S queue that does not
-            // answer to marks must drive the probability up to the overload too.
+            // The longer of the two delays, as in appendix A.2 and in Linux: an L4S queue that does not answer
+            // to marks must drive the probability up to the overload too.
             let curq = self.classic.delay(at).max(self.l4s.delay(at));
             let idle = curq == 0.0 && self.prevq == 0.0 && self.base == 0.0;
             if idle && self.packets() == 0 {

@@ -88,7 +88,7 @@ impl Distribution {
             // 1 - Phi(4.76) = 1e-6.
             Distribution::Normal { deviation } => times(*deviation, 4.76),
             // P(X > x) = (1 + x / scale)^-shape.
-            Distribution::Pareto { scale, shape } => times(*scale, 1e6f64.powf(1.0 / shape) - 1.0),
+            Distribution::Pareto { scale, shape } => times(*scale, libm::pow(1e6, 1.0 / shape) - 1.0),
             // Mean and deviation are shape and its root, in scales; ten deviations are beyond it for any shape
             // above 0.3, and 14 scales for the others.
             Distribution::Gamma { shape, scale } => times(*scale, shape + 10.0 * shape.sqrt() + 14.0),

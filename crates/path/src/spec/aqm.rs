@@ -229,6 +229,13 @@ fn positive_time(setting: &'static str, time: Duration) -> Result<(), Problem> {
     if time == Duration::ZERO { refuse(setting, ms(time), "longer than 0 ms") } else { Ok(()) }
 }
 
+/// An update is worked through for each of these while packets wait, however far apart the packets are.
+const SHORTEST_UPDATE: Duration = Duration::from_micros(10);
+
+fn update_time(update: Duration) -> Result<(), Problem> {
+    if update < SHORTEST_UPDATE { refuse("update", ms(update), "at least 0.01 ms") } else { Ok(()) }
+}
+
 fn positive_gain(setting: &'static str, gain: f64) -> Result<(), Problem> {
     if gain > 0.0 && gain.is_finite() { Ok(()) } else { refuse(setting, gain, "a positive number of hertz") }
 }
@@ -266,7 +273,7 @@ impl FqCodelSpec {
 impl PieSpec {
     pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
         positive_time("target", self.target)?;
-        positive_time("update", self.update)?;
+        update_time(self.update)?;
         positive_gain("alpha", self.alpha)?;
         positive_gain("beta", self.beta)?;
         if !(0.0..=1.0).contains(&self.mark_below) {
@@ -289,7 +296,7 @@ impl PieSpec {
 impl Dualpi2Spec {
     pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
         positive_time("target", self.target)?;
-        positive_time("update", self.update)?;
+        update_time(self.update)?;
         positive_gain("alpha", self.alpha)?;
         positive_gain("beta", self.beta)?;
         if !(self.coupling > 0.0 && self.coupling.is_finite()) {
