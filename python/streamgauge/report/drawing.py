@@ -13,6 +13,8 @@ BOX_W, GAP, LINE = 168, 46, 15
 END_W = 84
 TOP, LEFT = 40, 8
 CHARS = 24
+CHAR_W = 6.6
+"""Of the small type, on the mean and a little more."""
 
 
 def path_drawing(entry: Entry) -> str:
@@ -31,7 +33,11 @@ def path_drawing(entry: Entry) -> str:
     boxes = [_wrap(setting.split("; "), CHARS) for _, (_, setting) in down]
     box_h = max([74, *((len(lines) + 1) * LINE + 16 for lines in boxes)])
     width = 2 * LEFT + 2 * END_W + columns * BOX_W + (columns + 1) * GAP
-    height = TOP + box_h + 66
+    said = "; ".join(f"{what} {setting}" for what, setting in up) or "plain wire"
+    inside = columns * BOX_W + (columns + 1) * GAP
+    way_back = _wrap([f"back: {said}"], int(inside / CHAR_W))
+    more = (len(way_back) - 1) * LINE
+    height = TOP + box_h + 66 + more
     middle, back = TOP + box_h / 2, TOP + box_h + 32
     right = width - LEFT - END_W
     title = f"Path of {entry.id}"
@@ -40,8 +46,8 @@ def path_drawing(entry: Entry) -> str:
         f'aria-label="{escape(title)}">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>',
-        _box(LEFT, TOP, END_W, box_h + 50, "server", _wrap(at_server, 11)[:6], "end"),
-        _box(right, TOP, END_W, box_h + 50, "player", [], "end"),
+        _box(LEFT, TOP, END_W, box_h + 50 + more, "server", _wrap(at_server, 11)[:6], "end"),
+        _box(right, TOP, END_W, box_h + 50 + more, "player", [], "end"),
     ]
     x = float(LEFT + END_W)
     spread = (right - x - len(down) * BOX_W) / (len(down) + 1)
@@ -61,12 +67,12 @@ def path_drawing(entry: Entry) -> str:
             at_router = []
         x += BOX_W
     parts.append(_arrow(x, middle, right))
-    said = "; ".join(f"{what} {setting}" for what, setting in up) or "plain wire"
     parts.append(_arrow(right, back, LEFT + END_W))
-    parts.append(
-        f'<text x="{width / 2}" y="{back + 17}" text-anchor="middle" class="small">'
-        f"back: {escape(said)}</text>"
-    )
+    for index, line in enumerate(way_back):
+        parts.append(
+            f'<text x="{width / 2}" y="{back + 17 + index * LINE}" text-anchor="middle" class="small">'
+            f"{escape(line)}</text>"
+        )
     return "".join([*parts, "</svg>"])
 
 
