@@ -17,7 +17,7 @@ from streamgauge.around.guard import Guard, removal
 from streamgauge.around.internet import Internet, check_internet
 from streamgauge.around.names import files_to_show, name_servers
 from streamgauge.around.options import Request
-from streamgauge.around.record import SHORTEST_NS, finish, plan_of
+from streamgauge.around.record import SHORTEST_NS, finish, longest_s, plan_of
 from streamgauge.around.running import Ended, Server, drain, drain_bound_s, preflight, run_command
 from streamgauge.emu.certificate import for_trial
 from streamgauge.emu.engine import engine, search_path
@@ -141,7 +141,10 @@ def _use(
     def watch() -> None:
         while (answer := bed.emulator.poll()) is not None:
             if answer.get("event") == "stopped":
-                raise TrialBrokenError("the link ended before the command did; run it again.")
+                raise TrialBrokenError(
+                    "the link ended before the command did "
+                    f"(it lasts {longest_s(request.path):.0f} s at most); run it again."
+                )
 
     began = time.monotonic_ns()
     ended = run_command(bed, request.command, environment, show, watch)
