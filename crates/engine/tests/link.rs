@@ -262,11 +262,13 @@ fn enters_at_the_router() {
     let (events, _) = cross.events();
     drop(server.events());
     assert_eq!(stats["conservation"], json!([]));
-    let rtts: Vec<f64> =
+    let mut rtts: Vec<f64> =
         events.iter().filter(|e| e["name"] == "rtt").map(|e| e["value"].as_f64().unwrap()).collect();
     assert!(rtts.len() >= 13, "{events:?}");
-    // 98 bytes at 1 Mbit/s and 10 ms; the way back costs nothing.
-    assert!(rtts.iter().all(|rtt| (0.0107..0.014).contains(rtt)), "{rtts:?}");
+    rtts.sort_by(f64::total_cmp);
+    // 98 bytes at 1 Mbit/s and 10 ms; the way back costs nothing. Never less, and more only where a busy machine
+    // wakes one of the programs late.
+    assert!(rtts[0] >= 0.0107 && rtts[rtts.len() / 2] < 0.014, "{rtts:?}");
     let passed =
         |flow: u64| stats["left"].as_array().unwrap().iter().any(|r| r["flow"] == flow && r["dir"] == "down");
     assert!(passed(1) && !passed(0), "{}", stats["left"]);
