@@ -3,20 +3,16 @@
     python benches/emulator.py [--quick] [--engine FILE ...] [--part timing,rate,probe,packets] [--load N]
 
 Needs root (SCHED_FIFO, namespaces) and two processors. A packet socket in the namespace `server` offers the
-load, the
-kernel stamps it in `client`, and the stamps are joined with the logical departures in the emulator's own
-record.
+load, the kernel stamps it in `client`, and the stamps are joined with the logical departures in the
+emulator's own record.
 
 - departure error: the receiver's kernel stamp less the logical departure, less the median time from a
-  sender's
-  system call to that stamp on a veth without the emulator (the unshaped pass).
+  sender's system call to that stamp on a veth without the emulator (the unshaped pass).
 - rate error: from the receiver's stamps of a saturated link alone.
 - probe delay: from the kernel's stamp at the router's interface to that at the receiver's, on an empty link.
 - packets: what each rate costs, by thread, and what was lost where. The loop's system time includes what
-  the kernel
-  does on the other side of the veth, because it does that on the sender's account; the split of user from
-  system
-  time is by ticks, and rough.
+  the kernel does on the other side of the veth, because it does that on the sender's account. The split of
+  user from system time is by ticks, and rough.
 
 Several engines are measured in turn, round by round, so that they can be compared on a machine that is not
 quiet.
