@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import signal
 from collections.abc import Mapping
@@ -50,7 +51,8 @@ class Cbr:
             target = f"SRC {flow.port + 1} DST {flow.player_ip}/{flow.port}"
             tos = f" TOS {_ECN_BITS[settings['ecn']]}" if settings.get("ecn", "no") != "no" else ""
             sender += ["event", f"{_since_start(on, flow)} ON {number} UDP {target} {pattern}{tos}"]
-            sender += ["event", f"{_since_start(off, flow)} OFF {number}"]
+            stop = on + _until_last_sent(off - on, settings["packets_per_s"])
+            sender += ["event", f"{_since_start(stop, flow)} OFF {number}"]
         sender += ["output", str(flow.out("server") / "mgen.log")]
         server = ProcessSpec(
             side="server",
@@ -96,6 +98,15 @@ def speaks_mgen(flow: FlowSetup) -> bool:
     settings = flow.app("cbr")
     fits = SMALLEST_MGEN_PAYLOAD <= settings["payload_bytes"] <= LARGEST_MGEN_PAYLOAD
     return bool(settings["burst"] == 1 and fits)
+
+
+def _until_last_sent(length_ns: int, packets_per_s: float) -> int:
+    """When mgen is to stop, in ns after it began: half an interval behind the last packet of such a window.
+
+    It sends what is due at the very moment of OFF; a window does not hold its end, in sim and in ours.
+    """
+    packets = math.ceil(length_ns * packets_per_s / 1e9)
+    return round((packets - 0.5) / packets_per_s * 1e9)
 
 
 def _since_start(at_ns: int, flow: FlowSetup) -> str:
