@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup demo test test-sim fuzz bench lint format reproduce-emu clean
+.PHONY: help setup demo test test-sim test-long fuzz bench lint format reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -24,7 +24,10 @@ test: setup ## everything that CI runs: Rust, Python, sim and emu
 
 test-sim: setup ## the part of the tests that needs neither root nor Linux
 	$(CARGO) test --quiet
-	$(PY) -m pytest -m 'not emu'
+	$(PY) -m pytest -m 'not emu and not long'
+
+test-long: setup ## whole entries of the catalogue in emu (minutes each)
+	$(PY) -m pytest -m long
 
 fuzz: setup ## fuzz the parsers, each for SECONDS=60, or TARGET=name alone
 	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGET)

@@ -9,6 +9,7 @@ import pytest
 from driving import Person
 
 
+@pytest.mark.long
 def test_an_ftp_download_alone_on_its_link(person: Person) -> None:
     if person.way == "user" and os.geteuid() == 0:
         pytest.skip("two minutes a trial: once is enough, in the way with the better clock")
