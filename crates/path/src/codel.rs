@@ -149,11 +149,7 @@ impl Queue for Codel {
         link: &LinkState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        if self.fifo.has_room(self.limit, packet.bytes, link) {
-            self.fifo.push(packet);
-        } else {
-            drop(packet, Cause::QueueFull);
-        }
+        self.fifo.push_within(self.limit, packet, link, drop);
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 //! 0.95 at drdmax. drdcongest is a threshold of its own: an ECN-capable packet that finds at least so many and is
 //! not dropped leaves with CE set; marking does not stand in for a drop.
 
-use streamgauge_base::{Cause, Ecn, Instant, QueueDepth, Stream};
+use streamgauge_base::{Cause, Instant, QueueDepth, Stream};
 
 use crate::fifo::Fifo;
 use crate::nistnet::Behind;
@@ -46,7 +46,7 @@ impl Queue for Drd {
         link: &LinkState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        let held = self.fifo.packets() + u64::from(link.sending_packets) + self.behind.packets(now);
+        let held = self.behind.held(now, &self.fifo, link);
         if held > self.spec.min_packets.into()
             && self.random.chance(Stream::threshold(self.probability(held)))
         {
@@ -55,10 +55,8 @@ impl Queue for Drd {
         if self.spec.limit.is_some_and(|limit| !self.fifo.has_room(limit, packet.bytes, link)) {
             return drop(packet, Cause::QueueFull);
         }
-        let congested = self.spec.congested_packets.is_some_and(|congested| held >= congested.into());
-        if congested && matches!(packet.item.ecn, Ecn::Ect0 | Ecn::Ect1) {
-            packet.item.ecn = Ecn::Ce;
-            packet.marked = true;
+        if self.spec.congested_packets.is_some_and(|congested| held >= congested.into()) {
+            packet.mark();
         }
         self.fifo.push(packet);
     }

@@ -30,11 +30,7 @@ impl Queue for Droptail {
         link: &LinkState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        if self.fifo.has_room(self.limit, packet.bytes, link) {
-            self.fifo.push(packet);
-        } else {
-            drop(packet, Cause::QueueFull);
-        }
+        self.fifo.push_within(self.limit, packet, link, drop);
     }
 
     #[inline]

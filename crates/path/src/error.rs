@@ -152,6 +152,15 @@ pub enum Problem {
     },
 }
 
+/// One setting of a queue manager that cannot be.
+pub(crate) fn refuse<T>(
+    setting: &'static str,
+    given: impl ToString,
+    expected: &'static str,
+) -> Result<T, Problem> {
+    Err(Problem::Setting { setting, given: given.to_string(), expected })
+}
+
 impl Problem {
     pub(crate) fn value(key: &'static str, expected: &str, given: String) -> Self {
         Problem::Value { key, expected: expected.to_owned(), given }

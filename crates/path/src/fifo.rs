@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use streamgauge_base::QueueDepth;
+use streamgauge_base::{Cause, QueueDepth};
 
 use crate::queue::{LinkState, QueuedPacket};
 use crate::spec::Limit;
@@ -46,6 +46,21 @@ impl Fifo {
     #[inline]
     pub fn has_room(&self, limit: Limit, bytes: u32, link: &LinkState) -> bool {
         limit.holds(self.packets() + 1, self.bytes + u64::from(bytes), link)
+    }
+    /// Takes `packet` if it is within `limit`, else gives it to `drop`.
+    #[inline]
+    pub fn push_within(
+        &mut self,
+        limit: Limit,
+        packet: QueuedPacket,
+        link: &LinkState,
+        drop: &mut impl FnMut(QueuedPacket, Cause),
+    ) {
+        if self.has_room(limit, packet.bytes, link) {
+            self.push(packet);
+        } else {
+            drop(packet, Cause::QueueFull);
+        }
     }
     #[inline]
     pub fn depth(&self) -> QueueDepth {

@@ -35,7 +35,7 @@ impl Queue for Nistnet {
         link: &LinkState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        if self.fifo.packets() + u64::from(link.sending_packets) + self.behind.packets(now) < self.packets {
+        if self.behind.held(now, &self.fifo, link) < self.packets {
             self.fifo.push(packet);
         } else {
             drop(packet, Cause::QueueFull);
@@ -83,11 +83,12 @@ impl Behind {
         }
     }
 
-    /// How many are in it at `now`; one that leaves just then has left.
-    pub fn packets(&mut self, now: Instant) -> u64 {
+    /// How many wait in `fifo`, are being sent by `link` or are in the delay at `now`; one that leaves it just then
+    /// has left.
+    pub fn held(&mut self, now: Instant, fifo: &Fifo, link: &LinkState) -> u64 {
         while self.leave.front().is_some_and(|&leaves| leaves <= now) {
             self.leave.pop_front();
         }
-        self.leave.len() as u64
+        fifo.packets() + u64::from(link.sending_packets) + self.leave.len() as u64
     }
 }

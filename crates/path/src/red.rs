@@ -2,7 +2,7 @@
 //! Transactions on Networking 1(4), 1993; gentle: Floyd, "Recommendation on using the gentle variant of RED", 2000;
 //! ECN: RFC 3168 section 7.
 
-use streamgauge_base::{Cause, Ecn, Instant, QueueDepth, Stream};
+use streamgauge_base::{Cause, Instant, QueueDepth, Stream};
 
 use crate::fifo::Fifo;
 use crate::queue::{LinkState, Queue, QueuedPacket};
@@ -114,12 +114,10 @@ impl Queue for Red {
     ) {
         self.update(now, link);
         if self.hits(packet.bytes) {
-            let markable = matches!(packet.item.ecn, Ecn::Ect0 | Ecn::Ect1);
-            if !(self.spec.ecn && markable) || self.probability() >= 1.0 {
+            let certain = self.probability() >= 1.0;
+            if !(self.spec.ecn && !certain && packet.mark()) {
                 return drop(packet, Cause::Aqm);
             }
-            packet.item.ecn = Ecn::Ce;
-            packet.marked = true;
         }
         if !self.fifo.has_room(self.spec.limit, packet.bytes, link) {
             self.count = 0.0;

@@ -279,6 +279,22 @@ fn ecn_marks_where_a_drop_is_a_chance_and_drops_where_it_is_certain() {
 }
 
 #[test]
+fn what_says_ce_already_is_not_dropped_in_place_of_a_mark() {
+    let spec = RedSpec { weight: 1.0, ecn: true, gentle: false, ..spec(2, 10, 40) };
+    let mut path = Path::new(&[link(spec, RATE)], StageId(0), 1, Direction::Down).unwrap();
+    let mut log = Log::default();
+    for id in 0..2000 {
+        follow(&mut path, at(id * 900_000), &mut log);
+        path.enqueue(at(id * 900_000), Item { ecn: Ecn::Ce, ..item(id, 1000) }, &mut log);
+    }
+    path.finish(at(1 << 60), &mut log);
+    for fate in &log.fates {
+        assert!(!fate.marked, "it was marked before it came");
+        assert_eq!(fate.outcome == Outcome::Dropped, fate.queue.packets >= 10, "{fate:?}");
+    }
+}
+
+#[test]
 fn what_red_cannot_be_is_refused() {
     let says = |spec: RedSpec| {
         Path::new(&[link(spec, RATE)], StageId(0), 1, Direction::Down).err().map(|error| error.to_string())

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{BitRate, Duration};
 
-use crate::error::Problem;
+use crate::error::{Problem, refuse};
 use crate::spec::{Layer, Limit};
 
 /// CoDel (RFC 8289).
@@ -216,10 +216,6 @@ impl Default for DualScheduler {
 
 /// Bytes of a full Ethernet frame as counted here, without FCS.
 const FULL_FRAME: u32 = 1514;
-
-fn refuse<T>(setting: &'static str, given: impl ToString, expected: &'static str) -> Result<T, Problem> {
-    Err(Problem::Setting { setting, given: given.to_string(), expected })
-}
 
 fn ms(time: Duration) -> String {
     format!("{} ms", time.as_nanos() as f64 / 1e6)

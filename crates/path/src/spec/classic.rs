@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{BitRate, Duration};
 
-use crate::error::Problem;
+use crate::error::{Problem, refuse};
 use crate::spec::{Layer, Limit};
 
 /// Random early detection (Floyd and Jacobson 1993).
@@ -74,10 +74,6 @@ fn yes() -> bool {
 }
 fn thousand() -> u32 {
     1000
-}
-
-fn refuse<T>(setting: &'static str, given: impl ToString, expected: &'static str) -> Result<T, Problem> {
-    Err(Problem::Setting { setting, given: given.to_string(), expected })
 }
 
 fn share(setting: &'static str, value: f64) -> Result<(), Problem> {
