@@ -19,11 +19,9 @@ from streamgauge.calibrate.kernel import forwarding
 from streamgauge.calibrate.passes import Pass
 from streamgauge.emu import network as net
 from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.emu.inside import WORK, answer, tell
 from streamgauge.emu.link import Helper
-from streamgauge.errors import CannotRunError, StreamGaugeError
 
-WORK = Path("/run/streamgauge")
-"""On the sandbox's own tmpfs: gone with it."""
 BARE = "bare0"
 LEAD_NS = 60_000_000
 """From the decision to start until t = 0."""
@@ -35,25 +33,10 @@ class UnknownPathError(TrialBrokenError):
     """This engine does not know what a pass asks for."""
 
 
-def tell(**words: Any) -> None:
-    """One line to the launcher."""
-    sys.stdout.write(json.dumps(words) + "\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
     """Runs the job on stdin: ``{"engine", "way", "fifo_priority", "out", "sabotage", "passes"}``."""
     job = json.loads(sys.stdin.readline())
-    try:
-        tell(done=run(job))
-    except StreamGaugeError as error:
-        tell(failed={"kind": type(error).__name__, "message": str(error)})
-        return 1
-    except OSError as error:
-        message = f"cannot write {error.filename or job['out']}: {error.strerror}; free some space."
-        tell(failed={"kind": CannotRunError.__name__, "message": message})
-        return 1
-    return 0
+    return answer(lambda: run(job), job["out"])
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:

@@ -31,15 +31,13 @@ def run_worker(
     """Runs ``python -m module`` in a sandbox, with `job` as the one line on its stdin.
 
     Args:
-        module: a module that answers in lines of JSON: ``{"done": {...}}`` last, ``{"failed": {"kind",
-        "message"}}``
-            if it cannot, anything else for `listen`.
+        module: a module that answers by `inside`, in lines of JSON: ``{"done": {...}}`` last, ``{"failed":
+            {"kind", "message"}}`` if it cannot, anything else for `listen`.
         job: one line.
         engine: the executable that makes the sandbox.
         way: "root" or "user".
         lock: descriptor of the machine's lock; it goes along, so that it is held until the sandbox's last
-        process
-            is gone.
+            process is gone.
         listen: takes what the worker says on its way.
 
     Returns:

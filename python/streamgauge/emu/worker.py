@@ -19,40 +19,19 @@ from typing import Any
 from streamgauge.emu import network as net
 from streamgauge.emu.conduct import Conductor
 from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.emu.inside import WORK, answer, tell
 from streamgauge.emu.job import FIRST_PORT, PORTS_PER_FLOW, Job
 from streamgauge.emu.link import Helper
-from streamgauge.errors import CannotRunError, StreamGaugeError
 from streamgauge.systems.adapter import FlowSetup, Side
-
-WORK = Path("/run/streamgauge")
-"""On the sandbox's own tmpfs: gone with it."""
 
 KEPT_LOG_BYTES = 20_000_000
 """A larger file that a process leaves is cut in the trial's logs."""
 
 
-def tell(**words: Any) -> None:
-    """One line to the launcher."""
-    sys.stdout.write(json.dumps(words) + "\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
     """Runs the job on stdin."""
     job = Job.from_json(sys.stdin.readline())
-    try:
-        tell(done=run(job))
-    except StreamGaugeError as error:
-        tell(failed={"kind": type(error).__name__, "message": str(error)})
-        return 1
-    except OSError as error:
-        where = error.filename or job.directory
-        message = (
-            f"cannot write {where}: {error.strerror}; free some space or choose another folder with --out."
-        )
-        tell(failed={"kind": CannotRunError.__name__, "message": message})
-        return 1
-    return 0
+    return answer(lambda: run(job), job.directory)
 
 
 def run(job: Job) -> dict[str, Any]:
