@@ -107,6 +107,10 @@ SOUND: dict[str, tuple[str, Plan]] = {
     "corrupt": ("corrupt", {"probability": 0.05, "switches": ON_OFF}),
     "block": ("block", {"protocol": "udp", "switches": [[0, False], [3 * S, True], [6 * S, False]]}),
     "block icmp": ("block", {"protocol": "icmp", "switches": ON_OFF}),
+    "limit in bytes": (
+        "bottleneck",
+        {"rate": {"constant": 2_000_000}, "queue": {"droptail": {"bytes": 9_000}}},
+    ),
     "rate steps": (
         "bottleneck",
         {
@@ -208,6 +212,10 @@ WRONG: dict[str, tuple[str, Callable[[Plan], None], str]] = {
     "damage elsewhen": ("corrupt", _at("switches", to=[[5 * S, False]]), "did not"),
     "another protocol": ("block", _at("protocol", to="tcp"), "blocked"),
     "blocked earlier": ("block", _at("switches", to=[[0, False], [2 * S, True]]), "of UDP passed"),
+    "a shorter queue": ("rate steps", _at("queue", "droptail", "packets", to=39), "that was full"),
+    "a longer queue": ("rate steps", _at("queue", "droptail", "packets", to=41), "with room"),
+    "fewer bytes": ("limit in bytes", _at("queue", "droptail", "bytes", to=8_400), "that was full"),
+    "more bytes": ("limit in bytes", _at("queue", "droptail", "bytes", to=9_600), "with room"),
     "another rate": ("rate steps", _at("rate", "steps", 1, 1, to=1_010_000), "were not sent at 1010000"),
     "no standstill": ("square", _at("rate", "square", "second", to=0), "at a rate of 0"),
     "a smaller bucket": ("token bucket", _at("shaper", "token_bucket", "burst", to=3000), "token bucket"),

@@ -32,9 +32,9 @@ MUTATIONS = {
     "wrong_rate": ("preflight",),
     "wrong_delay": ("preflight",),
     # In force from the trial's start only, when the pre-flight is over.
-    "late_wrong_rate": ("record", "replay"),
-    "late_wrong_delay": ("record", "replay"),
-    "late_ignore_limit": ("record", "replay"),
+    "late_wrong_rate": ("conditions", "replay"),
+    "late_wrong_delay": ("conditions", "replay"),
+    "late_ignore_limit": ("conditions", "replay"),
     "unsaid_delay": ("arrivals_p50_s",),
 }
 

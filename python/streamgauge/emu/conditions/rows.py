@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 DELIVERED, DROPPED = 0, 1
-RANDOM_LOSS, BLOCKED, TOO_BIG = 2, 4, 5
+QUEUE_FULL, RANDOM_LOSS, BLOCKED, TOO_BIG = 1, 2, 4, 5
 PROBE, OTHER = 4, 6
 CORRUPTED, MORE_FRAGMENTS = 8, 16
 """Codes of crates/record's legend."""
@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 
 _COLUMNS = (
     *("pkt", "copy", "flow", "kind", "t_in", "t_out", "fate", "cause"),
-    *("wire_bytes", "ip_bytes", "payload_bytes", "flags", "fragment_offset"),
+    *("wire_bytes", "ip_bytes", "payload_bytes", "flags", "fragment_offset", "queue_bytes", "queue_packets"),
 )
 
 
@@ -40,6 +40,8 @@ class Rows:
     payload_bytes: Numbers
     flags: Numbers
     fragment_offset: Numbers
+    queue_bytes: Numbers
+    queue_packets: Numbers
 
     def __len__(self) -> int:
         return len(self.pkt)

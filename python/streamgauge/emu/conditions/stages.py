@@ -13,7 +13,16 @@ import numpy as np
 
 from streamgauge.emu.conditions import timeline
 from streamgauge.emu.conditions.chances import by_chain, by_chance
-from streamgauge.emu.conditions.rows import BLOCKED, CORRUPTED, RANDOM_LOSS, TOO_BIG, Mask, Rows
+from streamgauge.emu.conditions.rows import (
+    BLOCKED,
+    CORRUPTED,
+    QUEUE_FULL,
+    RANDOM_LOSS,
+    TOO_BIG,
+    Mask,
+    Numbers,
+    Rows,
+)
 from streamgauge.emu.conditions.timeline import Span, spans, switches
 
 Settings = Mapping[str, Any]
@@ -169,18 +178,20 @@ def block(settings: Settings, rows: Rows, duration: int) -> Judgement:
 
 
 def bottleneck(settings: Settings, rows: Rows, duration: int) -> Judgement:
-    """Each transmission takes the time that the rate in force gives it; a token bucket lets through no more
-    than it may. CBQ and traces of opportunities set no such rule packet by packet and are not judged here."""
+    """A drop-tail queue takes what fits; each transmission takes the time that the rate in force gives it; a
+    token bucket lets through no more than it may. CBQ and traces of opportunities set no such rule packet by
+    packet and are not judged by it."""
+    size = rows.ip_bytes if settings.get("layer", "ethernet") == "ip" else rows.wire_bytes
+    faults = _droptail(settings["queue"].get("droptail", {}), rows, size)
     steps = timeline.rates(settings, duration)
     shaper = settings.get("shaper", "serial")
     if steps is None or (shaper != "serial" and "token_bucket" not in shaper):
-        return [], 0
+        return faults, 0
     order = np.argsort(rows.t_out[rows.delivered], kind="stable")
-    size = rows.ip_bytes if settings.get("layer", "ethernet") == "ip" else rows.wire_bytes
     t_in, t_out, octets = (column[rows.delivered][order] for column in (rows.t_in, rows.t_out, size))
     before = np.concatenate([[0], t_out[:-1]])
     begins = np.maximum(t_in, before)
-    faults, judged = [], 0
+    judged = 0
     for span in spans(steps, duration):
         if span.value == 0:
             judged += 1
@@ -202,6 +213,21 @@ def bottleneck(settings: Settings, rows: Rows, duration: int) -> Judgement:
         if _over_bucket(t_out[here], octets[here], span, int(shaper["token_bucket"]["burst"])):
             faults.append(f"more left {span} than a token bucket at {span.value} bit/s lets through")
     return faults, judged
+
+
+def _droptail(limit: Mapping[str, int], rows: Rows, size: Numbers) -> list[str]:
+    """What a queue holds when a packet comes, the packet being sent included, decides: see `spec::Limit`. A
+    limit in time hangs on the rate of the moment and is not judged."""
+    if "bytes" in limit:
+        fits = rows.queue_bytes + size <= limit["bytes"]
+    elif "packets" in limit:
+        fits = rows.queue_packets < limit["packets"]
+    else:
+        return []
+    refused = rows.dropped(QUEUE_FULL)
+    over, early = int((~fits & ~refused).sum()), int((fits & refused).sum())
+    faults = [f"{over} packets entered a queue that was full by the plan"] if over else []
+    return faults + ([f"{early} packets were refused by a queue with room"] if early else [])
 
 
 def _over_bucket(t_out: Any, octets: Any, span: Span, burst: int) -> bool:

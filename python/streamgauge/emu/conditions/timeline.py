@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -134,8 +133,3 @@ def jitter_size(distribution: Mapping[str, Any]) -> int:
     if name == "table":
         return int(settings["quantiles"][-1] - settings["quantiles"][0])
     return int(settings[{"uniform": "spread", "normal": "deviation"}.get(name, "scale")])
-
-
-def setting_at(settings: Sequence[tuple[int, Any]], at: int) -> Any:
-    """The setting in force at `at`."""
-    return settings[bisect_right([begin for begin, _ in settings], at) - 1][1]
