@@ -253,15 +253,13 @@ fn translate(channel: ChannelId, event: ConnectionEvent) -> Input<'static> {
 
 /// The settings of a connection; refuses what no connection can work with.
 pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
-    let congestion = match spec.congestion_control.as_str() {
-        "reno" => CongestionControl::Reno,
-        "cubic" => CongestionControl::Cubic,
-        other => {
-            let what =
-                format!("{other:?} is not simulated; give \"reno\" or \"cubic\", or run with --mode emu");
-            return Err(SimError::plan("tcp.congestion_control", what));
-        }
-    };
+    let name = spec.congestion_control.as_str();
+    let congestion = CongestionControl::named(name).ok_or_else(|| {
+        let known: Vec<_> = CongestionControl::NAMED.iter().map(|(name, _)| *name).collect();
+        let what =
+            format!("{name:?} is not simulated; give one of {}, or run with --mode emu", known.join(", "));
+        SimError::plan("tcp.congestion_control", what)
+    })?;
     if !(MIN_MSS..=MAX_MSS).contains(&spec.mss) {
         let what = format!("{} B; give {MIN_MSS} to {MAX_MSS} B", spec.mss);
         return Err(SimError::plan("tcp.mss", what));

@@ -12,6 +12,17 @@ pub enum CongestionControl {
     Cubic,
 }
 
+impl CongestionControl {
+    /// Every controller by the name that scenarios give it, which is Linux's where Linux has it.
+    pub const NAMED: &[(&str, CongestionControl)] =
+        &[("reno", CongestionControl::Reno), ("cubic", CongestionControl::Cubic)];
+
+    /// The controller of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(known, _)| *known == name).map(|&(_, control)| control)
+    }
+}
+
 /// Settings of one end. The defaults are Linux's, except that buffers do not autotune.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {

@@ -88,6 +88,8 @@ pub struct Scoreboard {
     transmissions: u64,
     sacked: u64,
     lost: u64,
+    /// Bytes judged lost since the start, again and again.
+    lost_ever: u64,
     resent: u64,
     sacked_segments: u32,
     /// Everything before it has been SACKed or judged lost.
@@ -114,6 +116,10 @@ impl Scoreboard {
     /// Bytes judged lost and not yet known to have arrived.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+    /// Bytes judged lost since the connection began; a copy judged lost too counts again.
+    pub fn lost_ever(&self) -> u64 {
+        self.lost_ever
     }
     /// True if nothing is outstanding.
     pub fn is_empty(&self) -> bool {
@@ -252,6 +258,7 @@ impl Scoreboard {
                 }
                 sent.state |= LOST;
                 self.lost += u64::from(sent.len);
+                self.lost_ever += u64::from(sent.len);
                 new = true;
             }
             self.judged += 1;
@@ -284,6 +291,7 @@ impl Scoreboard {
                 Some(sent) => {
                     sent.state &= !RESENT;
                     self.resent -= u64::from(sent.len);
+                    self.lost_ever += u64::from(sent.len);
                     self.resend = self.resend.min(index);
                     new = true;
                 }
@@ -306,6 +314,9 @@ impl Scoreboard {
         self.lost = 0;
         self.resent = 0;
         for sent in self.ring.iter_mut().filter(|sent| !sent.is(SACKED)) {
+            if !sent.is(LOST) || sent.is(RESENT) {
+                self.lost_ever += u64::from(sent.len);
+            }
             sent.state = (sent.state & !RESENT) | LOST;
             self.lost += u64::from(sent.len);
         }

@@ -3,7 +3,7 @@
 use streamgauge_base::{Chunk, Duration, Instant};
 
 use super::config::Config;
-use super::congestion::{Ack, AnyController, Controller};
+use super::congestion::{Ack, AnyController, Controller, Repair};
 use super::rto::Rto;
 use super::scoreboard::{Learned, Scoreboard};
 use super::send_buffer::SendBuffer;
@@ -190,10 +190,18 @@ impl Sender {
     pub fn pipe(&self) -> u64 {
         self.board.pipe()
     }
+    /// What is being repaired.
+    pub fn repair(&self) -> Repair {
+        match self.phase {
+            Phase::Open => Repair::None,
+            Phase::Recovery(_) => Repair::Recovery,
+            Phase::Loss => Repair::Timeout,
+        }
+    }
     /// The congestion window in force.
     pub fn window(&self) -> u64 {
         match &self.phase {
-            Phase::Recovery(reduction) => reduction.window,
+            Phase::Recovery(reduction) if !self.controller.governs_recovery() => reduction.window,
             _ => self.controller.window(),
         }
     }
@@ -212,6 +220,7 @@ impl Sender {
             return false;
         }
         self.offer(ack, edge);
+        let (prior_in_flight, prior_lost) = (self.pipe(), self.board.lost_ever());
         if self.board.is_empty() {
             self.unanswered = 0;
             let left = self.buffer.end().saturating_sub(self.next);
@@ -239,16 +248,30 @@ impl Sender {
         let new_loss = self.judge(now);
         let rtt = self.measure(now, &learned, advanced, echo);
         self.recover(now, &learned, advanced && !new_loss);
+        let lost = self.board.lost_ever() - prior_lost;
+        let tells = if self.controller.governs_recovery() {
+            learned.delivered > 0 || lost > 0
+        } else {
+            advanced && !matches!(self.phase, Phase::Recovery(_))
+        };
+        if tells {
+            self.controller.on_ack(&Ack {
+                now,
+                delivered: learned.delivered,
+                lost,
+                una: self.una,
+                next: self.next,
+                prior_in_flight,
+                in_flight: self.pipe(),
+                rtt,
+                srtt: self.rto.srtt().unwrap_or(Duration::ZERO),
+                min_rtt: self.rto.min_rtt(),
+                window_limited: self.window_limited(),
+                repair: self.repair(),
+                rate: None,
+            });
+        }
         if advanced {
-            if !matches!(self.phase, Phase::Recovery(_)) {
-                self.controller.on_ack(&Ack {
-                    now,
-                    delivered: learned.delivered,
-                    rtt,
-                    srtt: self.rto.srtt().unwrap_or(Duration::ZERO),
-                    window_limited: self.window_limited(),
-                });
-            }
             let idle = self.board.is_empty();
             self.timer = if idle { Instant::FAR_FUTURE } else { now + self.rto.timeout() };
         }

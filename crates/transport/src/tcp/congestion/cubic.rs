@@ -165,6 +165,7 @@ impl Controller for Cubic {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_ack;
     use super::*;
 
     const MSS: u64 = 1000;
@@ -175,13 +176,7 @@ mod tests {
             let acks = (cubic.window() / MSS).max(1);
             for _ in 0..acks {
                 *now += Duration::from_nanos(rtt_ms * 1_000_000 / acks);
-                cubic.on_ack(&Ack {
-                    now: *now,
-                    delivered: MSS,
-                    rtt: None,
-                    srtt: Duration::from_millis(rtt_ms),
-                    window_limited: true,
-                });
+                cubic.on_ack(&test_ack(*now, MSS, Duration::from_millis(rtt_ms)));
             }
         }
     }

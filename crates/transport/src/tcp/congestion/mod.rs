@@ -13,30 +13,60 @@ pub use cubic::Cubic;
 pub use reno::Reno;
 
 use super::config::{Config, CongestionControl};
+use super::rate_sample::RateSample;
 
 /// Least window, and least slow start threshold, after a loss, in segments (RFC 5681 section 3.1).
 const MIN_SEGMENTS: u64 = 2;
 /// Most segments by which one acknowledgement opens the window in slow start (RFC 3465 section 2.3).
 const SLOW_START_LIMIT_SEGMENTS: u64 = 2;
 
-/// An acknowledgement as a controller sees it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What the connection is repairing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Repair {
+    /// Nothing.
+    #[default]
+    None,
+    /// Losses that acknowledgements told of: fast recovery.
+    Recovery,
+    /// Whatever was outstanding when the retransmission timer expired.
+    Timeout,
+}
+
+/// An acknowledgement as a controller sees it. Sequence numbers are 64 bits wide; bytes count payload and FIN.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ack {
     /// When it arrived.
     pub now: Instant,
     /// Bytes newly known to have arrived, by acknowledgement number or by SACK.
     pub delivered: u64,
+    /// Bytes newly judged lost.
+    pub lost: u64,
+    /// First byte not acknowledged.
+    pub una: u64,
+    /// First byte not sent.
+    pub next: u64,
+    /// Bytes thought to be in the network before it arrived (RFC 6675's pipe).
+    pub prior_in_flight: u64,
+    /// And now.
+    pub in_flight: u64,
     /// Round trip of the last segment it covers, if that was sent only once.
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub srtt: Duration,
+    /// Least round trip of the connection.
+    pub min_rtt: Duration,
     /// The window, not the writer or the peer's window, held the sender back of late (RFC 7661's reason).
     pub window_limited: bool,
+    /// What is being repaired now that it has been taken.
+    pub repair: Repair,
+    /// The delivery rate that it tells; `None` where nothing was delivered.
+    pub rate: Option<RateSample>,
 }
 
 /// A congestion controller. Windows are in bytes.
 pub trait Controller {
-    /// New data was acknowledged outside fast recovery.
+    /// New data was acknowledged: outside fast recovery, or, if it [governs recovery](Self::governs_recovery), on
+    /// every acknowledgement that teaches anything.
     fn on_ack(&mut self, ack: &Ack);
     /// Fast recovery begins: at most once per window of data.
     fn on_congestion_event(&mut self, now: Instant);
@@ -50,6 +80,16 @@ pub trait Controller {
     fn window(&self) -> u64;
     /// The slow start threshold; `u64::MAX` before the first loss.
     fn ssthresh(&self) -> u64;
+    /// The last reduction was for nothing: what it was for has arrived after all. Default: nothing is undone.
+    fn on_undo(&mut self, _now: Instant) {}
+    /// Bytes per second at which to send; `None`: as fast as the window allows, in bursts.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+    /// Its window holds in fast recovery too, in place of proportional rate reduction (RFC 6937).
+    fn governs_recovery(&self) -> bool {
+        false
+    }
 }
 
 /// A controller chosen by configuration, called without indirection.
@@ -98,6 +138,35 @@ impl Controller for AnyController {
     }
     fn ssthresh(&self) -> u64 {
         forward!(self, c => c.ssthresh())
+    }
+    fn on_undo(&mut self, now: Instant) {
+        forward!(self, c => c.on_undo(now));
+    }
+    fn pacing_rate(&self) -> Option<u64> {
+        forward!(self, c => c.pacing_rate())
+    }
+    fn governs_recovery(&self) -> bool {
+        forward!(self, c => c.governs_recovery())
+    }
+}
+
+/// An acknowledgement for tests, of `delivered` bytes in a round trip of `rtt`: nothing lost, the window full.
+#[cfg(test)]
+pub(crate) fn test_ack(now: Instant, delivered: u64, rtt: Duration) -> Ack {
+    Ack {
+        now,
+        delivered,
+        lost: 0,
+        una: 0,
+        next: 0,
+        prior_in_flight: 0,
+        in_flight: 0,
+        rtt: Some(rtt),
+        srtt: rtt,
+        min_rtt: rtt,
+        window_limited: true,
+        repair: Repair::None,
+        rate: None,
     }
 }
 

@@ -83,18 +83,13 @@ impl Controller for Reno {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_ack;
     use super::*;
 
     const MSS: u64 = 1000;
 
     fn ack(delivered: u64) -> Ack {
-        Ack {
-            now: Instant::ZERO,
-            delivered,
-            rtt: None,
-            srtt: Duration::from_millis(100),
-            window_limited: true,
-        }
+        test_ack(Instant::ZERO, delivered, Duration::from_millis(20))
     }
 
     /// One round trip: a window's worth of acknowledgements, one for every second segment.
