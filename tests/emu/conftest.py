@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driving import CHECKOUT, Person
+from driving import CHECKOUT, STARVED, Person
 
 NOBODY = 65534
 # Need neither Linux nor a lock.
@@ -21,6 +21,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent and item.path.stem not in PURE:
             item.add_marker(pytest.mark.emu)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if STARVED:
+        terminalreporter.section(f"{len(STARVED)} trials were starved, and others run in their place")
+        for line in STARVED:
+            terminalreporter.line(line)
 
 
 def _can_reach(uid: int, path: Path) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Person, mostly_valid
+from driving import Person, the_valid_one
 from scenarios import FTP, PING, rtsp, scenario
 from streamgauge.record import Record
 
@@ -45,7 +45,7 @@ def test_rtsp_to_gstreamer(person: Person, transport: str) -> None:
         "  cross: {role: rival, traffic: cbr, from: router, parameters: {rate: 20 packets/s, size: 1000 B}, "
     )
     flows = rtsp("gstreamer", transport) + "\n" + cross + "start: 2 s, stop: cross.start + 2 s}"
-    trial = mostly_valid(person.trials(scenario(flows, until="7 s")))
+    trial = the_valid_one(person.trials(scenario(flows, until="7 s")))
     video = trial["flows"]["video"]
     assert video["received_packets"] > 60
     verdict = _verdict(trial)
@@ -62,7 +62,7 @@ def test_rtsp_to_gstreamer(person: Person, transport: str) -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_rtsp_to_ffmpeg(person: Person, transport: str) -> None:
     _once_for_a_user(person, transport)
-    trial = mostly_valid(person.trials(scenario(rtsp("ffmpeg", transport))))
+    trial = the_valid_one(person.trials(scenario(rtsp("ffmpeg", transport))))
     assert trial["flows"]["video"]["received_packets"] > 50
     assert _events(trial, "frames_decoded")[-1] > 10
 
@@ -72,7 +72,7 @@ def test_bulk_uses_the_congestion_control_asked_for(person: Person, control: str
     if control != "reno" and person.way == "user":
         pytest.skip("the route's choice is tried once in the ordinary user's way")
     flows = FTP.replace("reno", control) + "\n" + PING
-    trial = mostly_valid(person.trials(scenario(flows, until="5 s")))
+    trial = the_valid_one(person.trials(scenario(flows, until="5 s")))
     assert _provenance(trial)["systems"]["ftp"]["congestion_control_used"] == [control]
     assert trial["flows"]["ftp"]["received_bytes"] > 60_000
     # 16 KiB of window: never more than that on its way, so the queue holds no more either.
@@ -83,7 +83,7 @@ def test_bulk_uses_the_congestion_control_asked_for(person: Person, control: str
 def test_cbr_in_bursts_is_sent_by_our_own_sender(person: Person) -> None:
     settings = "{rate: 40 packets/s, size: 500 B, burst: 4 packets}"
     flows = f"  cross: {{role: subject, traffic: cbr, parameters: {settings}}}"
-    trial = mostly_valid(person.trials(scenario(flows, until="4 s")))
+    trial = the_valid_one(person.trials(scenario(flows, until="4 s")))
     assert trial["flows"]["cross"]["sent_packets"] == pytest.approx(160, abs=6)
 
 
@@ -92,7 +92,7 @@ def test_our_own_rtp(person: Person, transport: str) -> None:
     _once_for_a_user(person, transport)
     settings = f"{{transport: {transport}}}"
     flows = f"  video: {{role: subject, system: rtp, parameters: {settings}, clip: carphone-200k}}"
-    trial = mostly_valid(person.trials(scenario(flows, until="5 s")))
+    trial = the_valid_one(person.trials(scenario(flows, until="5 s")))
     assert trial["flows"]["video"]["received_bytes"] > 60_000
 
 
@@ -111,7 +111,7 @@ COMMANDS = """
 
 
 def test_any_command(person: Person) -> None:
-    trial = mostly_valid(person.trials(scenario(COMMANDS, until="5 s")))
+    trial = the_valid_one(person.trials(scenario(COMMANDS, until="5 s")))
     assert trial["flows"]["http"]["received_bytes"] > 35_000
     assert _events(trial, "fetched")
     assert (Path(trial["directory"]) / "logs" / "http-player-page").is_file()

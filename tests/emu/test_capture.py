@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from driving import Person, mostly_valid
+from driving import Person, the_valid_one
 from scenarios import FTP, scenario
 
 INBOUND, OUTBOUND = 1, 2
@@ -18,7 +18,7 @@ INBOUND, OUTBOUND = 1, 2
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_a_capture_holds_what_entered_and_left(anyone: Person) -> None:
-    trial = mostly_valid(anyone.trials(scenario(FTP, until="4 s", queue="8 packets"), "--capture"))
+    trial = the_valid_one(anyone.trials(scenario(FTP, until="4 s", queue="8 packets"), "--capture"))
     folder = Path(trial["directory"])
     fields = ["-T", "fields", "-e", "frame.interface_name", "-e", "frame.packet_flags_direction"]
     read = subprocess.run(

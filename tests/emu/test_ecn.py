@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
-from driving import Person, mostly_valid
+from driving import Person, the_valid_one
 
 SCENARIO = """
 id: test/ecn
@@ -28,7 +28,7 @@ modes: [emu]
 
 def test_each_says_what_it_was_told_to(anyone: Person) -> None:
     # A trial in which the kernel did not agree on ECN, or agreed unasked, would be invalid.
-    trial = mostly_valid(anyone.trials(SCENARIO))
+    trial = the_valid_one(anyone.trials(SCENARIO))
     rows = pl.read_parquet(Path(trial["directory"]) / "packets.parquet").filter(pl.col("dir") == 0)
     said = rows.with_columns(capable=pl.col("flags") & 2 > 0, marked=pl.col("flags") & 4 > 0)
     by_flow = {

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import polars as pl
-from driving import Person, mostly_valid
+from driving import Person, the_valid_one
 from streamgauge.metrics import compute
 from streamgauge.record import Record
 
@@ -33,7 +33,7 @@ modes: [emu]
 
 
 def test_fragments_cross_and_hosts_agree(anyone: Person) -> None:
-    trial = mostly_valid(anyone.trials(SCENARIO))
+    trial = the_valid_one(anyone.trials(SCENARIO))
     folder = Path(trial["directory"])
     record = Record.open(folder)
     rows = record.packets.filter(flow="large")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from driving import Person
+from driving import MOST_TRIALS, Person
 from scipy import stats
 from streamgauge.report import load
 from streamgauge.report.model import LoadedTrial
@@ -28,7 +28,6 @@ SIMULATED = 40
 CONFIDENCE = 0.999
 # ... and what senders on a real clock may add: seconds, and shares of packets.
 ALLOWED = {"queue_delay": 0.002, "loss": 0.01, "mark_rate": 0.01}
-MOST_TRIALS = 3
 
 Behaviour = dict[tuple[str, str], float]
 """By flow and metric."""
