@@ -5,7 +5,7 @@ mod common;
 use common::{MSS, Pair, Seen, Side::*, Verdict, at, drop_data, ms};
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_transport::tcp::{
-    CloseReason, Config, CongestionControl, Connection, ConnectionEvent, flags,
+    CloseReason, Config, CongestionControl, Connection, ConnectionEvent, Mechanisms, flags,
 };
 
 fn reno() -> Config {
@@ -516,7 +516,8 @@ fn an_abort_resets_the_peer() {
 #[test]
 fn an_idle_sender_restarts_from_a_smaller_window() {
     for (on, expected) in [(true, 10), (false, 40)] {
-        let config = Config { slow_start_after_idle: on, delayed_ack: Duration::ZERO, ..reno() };
+        let mechanisms = Mechanisms { idle_restart: on, ..Mechanisms::default() };
+        let config = Config { mechanisms, delayed_ack: Duration::ZERO, ..reno() };
         let mut pair = pair(config);
         pair.serve(30 * MSS);
         pair.run_until(at(10_000));

@@ -2,6 +2,8 @@
 
 use streamgauge_base::Duration;
 
+use super::mechanisms::Mechanisms;
+
 /// Which congestion controller governs the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CongestionControl {
@@ -51,9 +53,8 @@ pub struct Config {
     pub quick_acks: u32,
     /// Sends a short segment while another short one is unacknowledged (TCP_NODELAY). Default off.
     pub no_delay: bool,
-    /// Shrinks the congestion window after a pause of more than one RTO (Linux's `tcp_slow_start_after_idle`;
-    /// RFC 5681 section 4.1). Default on.
-    pub slow_start_after_idle: bool,
+    /// What is switched on. Default: everything.
+    pub mechanisms: Mechanisms,
     /// Consecutive timeouts after which the connection gives up. Default 15 (Linux's `tcp_retries2`).
     pub max_retries: u32,
     /// Unanswered SYNs after which the connection gives up. Default 6 (Linux's `tcp_syn_retries`).
@@ -75,7 +76,7 @@ impl Default for Config {
             delayed_ack: Duration::from_millis(40),
             quick_acks: 16,
             no_delay: false,
-            slow_start_after_idle: true,
+            mechanisms: Mechanisms::default(),
             max_retries: 15,
             max_syn_retries: 6,
             initial_sequence: 0,

@@ -38,6 +38,7 @@ mod byte_queue;
 mod config;
 pub mod congestion;
 mod connection;
+mod mechanisms;
 mod rate_sample;
 mod receiver;
 mod rto;
@@ -49,5 +50,6 @@ mod seq;
 
 pub use config::{Config, CongestionControl};
 pub use connection::{CloseReason, Connection, ConnectionEvent, Stats};
+pub use mechanisms::Mechanisms;
 pub use rate_sample::RateSample;
 pub use segment::{SackBlocks, Segment, Timestamps, flags};

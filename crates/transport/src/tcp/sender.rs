@@ -117,7 +117,7 @@ impl Sender {
             max_window: 0,
             mss: u64::from(config.mss),
             no_delay: config.no_delay,
-            idle_restart: config.slow_start_after_idle,
+            idle_restart: config.mechanisms.idle_restart,
             max_retries: config.max_retries,
             small_end: start,
             closing: false,

@@ -1,0 +1,78 @@
+//! Mechanisms that can be switched off one by one, to see what each is good for.
+
+/// Which mechanisms a connection uses. Default: all of them, as Linux does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mechanisms {
+    /// Tail loss probes (RFC 8985 section 7).
+    pub tlp: bool,
+    /// Finding out that a timeout was spurious by what its first answers acknowledge (RFC 5682).
+    pub frto: bool,
+    /// Undoing a reduction that was for nothing (RFC 4015), told by timestamps (RFC 3522) or by duplicates that the
+    /// receiver reports (RFC 3708).
+    pub undo: bool,
+    /// Proportional rate reduction (RFC 6937); without it the window is the threshold from the start of a recovery
+    /// (RFC 6675 section 5).
+    pub prr: bool,
+    /// A reordering window of RACK that adapts to the reordering seen (RFC 8985 section 6.2). Without it the window
+    /// stays as it is where none was seen.
+    pub rack_reordering: bool,
+    /// A smaller window after a pause of more than one RTO (RFC 5681 section 4.1; Linux's
+    /// `tcp_slow_start_after_idle`).
+    pub idle_restart: bool,
+    /// Sending at the controller's rate, if it has one. Without it segments leave in bursts.
+    pub pacing: bool,
+}
+
+impl Default for Mechanisms {
+    fn default() -> Self {
+        Mechanisms {
+            tlp: true,
+            frto: true,
+            undo: true,
+            prr: true,
+            rack_reordering: true,
+            idle_restart: true,
+            pacing: true,
+        }
+    }
+}
+
+impl Mechanisms {
+    /// Every mechanism by name.
+    pub const NAMED: &[(&str, fn(&mut Mechanisms) -> &mut bool)] = &[
+        ("tlp", |m| &mut m.tlp),
+        ("frto", |m| &mut m.frto),
+        ("undo", |m| &mut m.undo),
+        ("prr", |m| &mut m.prr),
+        ("rack_reordering", |m| &mut m.rack_reordering),
+        ("idle_restart", |m| &mut m.idle_restart),
+        ("pacing", |m| &mut m.pacing),
+    ];
+
+    /// Switches the mechanism `name` off; false if there is none of that name.
+    #[must_use]
+    pub fn switch_off(&mut self, name: &str) -> bool {
+        let known = Self::NAMED.iter().find(|(known, _)| *known == name);
+        known.map(|(_, switch)| *switch(self) = false).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_switches_off_one_mechanism_of_its_own() {
+        let mut all = Mechanisms::default();
+        let mut alone = Vec::new();
+        for (name, _) in Mechanisms::NAMED {
+            let mut one = Mechanisms::default();
+            assert!(one.switch_off(name) && all.switch_off(name));
+            assert!(one != Mechanisms::default() && !alone.contains(&one), "{name}");
+            alone.push(one);
+        }
+        let off = format!("{all:?}");
+        assert!(!off.contains("true"), "a mechanism without a name: {off}");
+        assert!(!all.switch_off("hope"));
+    }
+}
