@@ -25,6 +25,29 @@ impl CongestionControl {
     }
 }
 
+/// How CUBIC leaves slow start before a loss makes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Hystart {
+    /// HyStart as Linux has it: by the length of an ACK train, and by rising delay.
+    #[default]
+    Linux,
+    /// HyStart++ (RFC 9406).
+    PlusPlus,
+    /// Not at all: slow start ends with a loss.
+    Off,
+}
+
+impl Hystart {
+    /// Every kind by the name that scenarios give it.
+    pub const NAMED: &[(&str, Hystart)] =
+        &[("linux", Hystart::Linux), ("plus_plus", Hystart::PlusPlus), ("off", Hystart::Off)];
+
+    /// The kind of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind)
+    }
+}
+
 /// Settings of one end. The defaults are Linux's, except that buffers do not autotune.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -38,6 +61,11 @@ pub struct Config {
     pub send_buffer: u64,
     /// The controller. Default CUBIC.
     pub congestion: CongestionControl,
+    /// How CUBIC leaves slow start; other controllers ignore it. Default Linux's.
+    pub hystart: Hystart,
+    /// The window in bytes of the controller that keeps it fixed; other controllers ignore it. Default none, which
+    /// stands for the initial window.
+    pub fixed_window: Option<u64>,
     /// Initial congestion window in segments. Default 10 (RFC 6928).
     pub initial_window: u32,
     /// Least value of the variance term 4 * RTTVAR of the retransmission timeout, as Linux applies its floor:
@@ -70,6 +98,8 @@ impl Default for Config {
             receive_window: 6 << 20,
             send_buffer: 4 << 20,
             congestion: CongestionControl::default(),
+            hystart: Hystart::default(),
+            fixed_window: None,
             initial_window: 10,
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_secs(120),

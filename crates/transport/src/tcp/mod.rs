@@ -48,7 +48,7 @@ mod send_buffer;
 mod sender;
 mod seq;
 
-pub use config::{Config, CongestionControl};
+pub use config::{Config, CongestionControl, Hystart};
 pub use connection::{CloseReason, Connection, ConnectionEvent, Stats};
 pub use mechanisms::Mechanisms;
 pub use rate_sample::RateSample;
