@@ -124,12 +124,7 @@ fn plan(flows: u64, keep: Keep) -> TrialPlan {
             layer: Layer::Ethernet,
         }),
     };
-    let tcp = TcpSpec {
-        congestion_control: "reno".into(),
-        receive_window: 4 << 20,
-        send_buffer: 4 << 20,
-        mss: 1448,
-    };
+    let tcp = TcpSpec { congestion_control: "reno".into(), receive_window: 4 << 20, ..TcpSpec::default() };
     let flow = |index: u64| FlowSpec {
         name: format!("tcp{index}"),
         role: Role::Subject,
@@ -148,6 +143,7 @@ fn plan(flows: u64, keep: Keep) -> TrialPlan {
         flows: (0..flows).map(flow).collect(),
         host_jitter: Duration::from_micros(100),
         keep,
+        tcp_sample: None,
     }
 }
 

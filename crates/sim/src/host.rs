@@ -2,7 +2,7 @@
 
 use streamgauge_base::{Chunk, Direction, Duration, Ecn, Event, Instant, Stream};
 use streamgauge_record::flow_hash;
-use streamgauge_systems::plan::TcpSpec;
+use streamgauge_systems::plan::{HystartSpec, TcpSpec};
 use streamgauge_systems::{App, Carrier, Channel, ChannelId, CloseReason, Input, Io};
 use streamgauge_transport::tcp::{self, Config, CongestionControl, Connection, ConnectionEvent};
 
@@ -15,6 +15,11 @@ use crate::store::Body;
 const MAX_MSS: u32 = 1448;
 /// Segments below this are mostly header.
 const MIN_MSS: u32 = 64;
+
+/// Segments beyond this are a line's rate of bursts, not a start.
+const MAX_INITIAL_WINDOW: u32 = 1000;
+/// RFC 9293, section 3.8.6.3: an acknowledgement must not wait longer.
+const MAX_DELAYED_ACK: Duration = Duration::from_millis(500);
 
 const UDP: u8 = 17;
 const TCP: u8 = 6;
@@ -272,6 +277,30 @@ pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
             ));
         }
     }
-    let (receive_window, send_buffer) = (spec.receive_window, spec.send_buffer);
-    Ok(Config { mss: spec.mss, receive_window, send_buffer, congestion, ..Config::default() })
+    if !(1..=MAX_INITIAL_WINDOW).contains(&spec.initial_window) {
+        let what = format!("{} segments; give 1 to {MAX_INITIAL_WINDOW}", spec.initial_window);
+        return Err(SimError::plan("tcp.initial_window", what));
+    }
+    if spec.delayed_ack > MAX_DELAYED_ACK {
+        let ms = spec.delayed_ack.as_nanos() as f64 / 1e6;
+        return Err(SimError::plan("tcp.delayed_ack", format!("{ms} ms; give 0 to 500 ms (RFC 9293)")));
+    }
+    if spec.ecn {
+        return Err(SimError::plan("tcp.ecn", "the simulated TCP asks for no ECN; run with --mode emu"));
+    }
+    if spec.hystart != HystartSpec::default() {
+        return Err(SimError::plan("tcp.hystart", "the simulated CUBIC knows linux alone; leave it out"));
+    }
+    if let Some(name) = spec.without.first() {
+        return Err(SimError::plan("tcp.without", format!("{name:?} cannot be switched off; leave it out")));
+    }
+    Ok(Config {
+        mss: spec.mss,
+        receive_window: spec.receive_window,
+        send_buffer: spec.send_buffer,
+        congestion,
+        initial_window: spec.initial_window,
+        delayed_ack: spec.delayed_ack,
+        ..Config::default()
+    })
 }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn tcp() -> TcpSpec {
-        TcpSpec { congestion_control: "reno".into(), receive_window: 65_536, send_buffer: 65_536, mss: 1448 }
+        TcpSpec { receive_window: 65_536, send_buffer: 65_536, ..TcpSpec::default() }
     }
 
     fn rtp(tcp: Option<TcpSpec>) -> AppSpec {

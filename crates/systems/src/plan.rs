@@ -31,6 +31,9 @@ pub struct TrialPlan {
     /// How much is kept.
     #[serde(default)]
     pub keep: Keep,
+    /// Time between samples of the state of each flow's TCP; `None` takes none.
+    #[serde(default)]
+    pub tcp_sample: Option<Duration>,
 }
 
 /// How much of the record is written.
@@ -115,11 +118,11 @@ pub enum AppSpec {
     External,
 }
 
-/// TCP settings that a flow may choose.
+/// TCP settings that a flow may choose. What a plan leaves out has the value of `default`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpSpec {
-    /// "reno" or "cubic".
+    /// A congestion controller by its scenario name.
     pub congestion_control: String,
     /// Receive window limit in bytes.
     pub receive_window: u64,
@@ -127,6 +130,63 @@ pub struct TcpSpec {
     pub send_buffer: u64,
     /// Largest payload of a segment in bytes.
     pub mss: u32,
+    /// Initial congestion window in segments (RFC 6928).
+    #[serde(default = "default_initial_window")]
+    pub initial_window: u32,
+    /// How long an acknowledgement may wait for a second full segment; 0 acknowledges every segment at once.
+    #[serde(default = "default_delayed_ack")]
+    pub delayed_ack: Duration,
+    /// How slow start ends before a loss.
+    #[serde(default)]
+    pub hystart: HystartSpec,
+    /// The window in bytes of the controller `fixed`, which needs it; no other looks at it.
+    #[serde(default)]
+    pub fixed_window: Option<u64>,
+    /// Asks for ECN (RFC 3168).
+    #[serde(default)]
+    pub ecn: bool,
+    /// Mechanisms that are switched off, by name, to learn what each one does.
+    #[serde(default)]
+    pub without: Vec<String>,
+}
+
+/// CUBIC's way out of slow start, before a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HystartSpec {
+    /// HyStart as in Linux.
+    #[default]
+    Linux,
+    /// HyStart++ (RFC 9406).
+    PlusPlus,
+    /// None: slow start lasts until a loss.
+    Off,
+}
+
+fn default_initial_window() -> u32 {
+    10
+}
+
+fn default_delayed_ack() -> Duration {
+    Duration::from_millis(40)
+}
+
+impl Default for TcpSpec {
+    /// CUBIC with Linux's settings, and the windows that Linux grows to.
+    fn default() -> Self {
+        TcpSpec {
+            congestion_control: "cubic".into(),
+            receive_window: 3 << 20,
+            send_buffer: 4 << 20,
+            mss: 1448,
+            initial_window: default_initial_window(),
+            delayed_ack: default_delayed_ack(),
+            hystart: HystartSpec::default(),
+            fixed_window: None,
+            ecn: false,
+            without: Vec::new(),
+        }
+    }
 }
 
 /// Greedy TCP, server to player.

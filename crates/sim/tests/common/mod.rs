@@ -53,6 +53,7 @@ pub fn plan(path: PathSpec, flows: Vec<FlowSpec>, seconds: u64, seed: u64) -> Tr
         flows,
         host_jitter: Duration::ZERO,
         keep: Keep::Packets,
+        tcp_sample: None,
     }
 }
 
@@ -75,7 +76,7 @@ pub fn starting(mut flow: FlowSpec, at: Duration) -> FlowSpec {
 
 pub fn tcp(congestion_control: &str, receive_window: u64) -> TcpSpec {
     let congestion_control = congestion_control.into();
-    TcpSpec { congestion_control, receive_window, send_buffer: 4 << 20, mss: 1448 }
+    TcpSpec { congestion_control, receive_window, ..TcpSpec::default() }
 }
 
 pub fn bulk(name: &str, congestion_control: &str, receive_window: u64) -> FlowSpec {

@@ -6,8 +6,7 @@ use crate::plan::{ClipSpec, TcpSpec};
 use crate::testing::{Pair, Pipe};
 
 fn spec(tcp: bool) -> RtpSpec {
-    let settings =
-        TcpSpec { congestion_control: "reno".into(), receive_window: 65_536, send_buffer: 65_536, mss: 1448 };
+    let settings = TcpSpec { receive_window: 65_536, send_buffer: 65_536, ..TcpSpec::default() };
     RtpSpec {
         // Every tenth frame takes four packets, the rest one: 13 packets in 10 frames.
         clip: ClipSpec {
