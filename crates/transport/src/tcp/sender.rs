@@ -449,6 +449,7 @@ impl Sender {
         if !self.admits(u64::from(len)) {
             return Err(Blocked);
         }
+        self.note_start(now);
         self.board.resent(now);
         self.counts.retransmits += 1;
         self.counts.retransmitted_bytes += u64::from(len);
@@ -503,6 +504,7 @@ impl Sender {
         if self.board.is_empty() {
             self.timer = now + self.rto.timeout();
         }
+        self.note_start(now);
         self.board.push(seq, len as u32 + u32::from(fin), fin, now);
         self.next += len + u64::from(fin);
         if fin {
@@ -519,6 +521,13 @@ impl Sender {
             fin,
             push: len == left && len > 0,
         }))
+    }
+
+    /// A segment is about to go out: into an empty network, the controller should know.
+    fn note_start(&mut self, now: Instant) {
+        if self.pipe() == 0 {
+            self.controller.on_start(now, now.saturating_since(self.last_sent), self.next);
+        }
     }
 
     fn account(&mut self, now: Instant, len: u32) {

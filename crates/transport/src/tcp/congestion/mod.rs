@@ -76,6 +76,9 @@ pub trait Controller {
     /// Sending resumes after nothing was outstanding for `idle`; `rto` is the timeout now. Called only if
     /// idle restart is on and `idle` exceeds `rto`.
     fn on_idle(&mut self, now: Instant, idle: Duration, rto: Duration);
+    /// A segment goes out with nothing in flight, `since` after the one before it; `next` is the first byte that
+    /// has never been sent. After `on_idle`, if that was due too. Default: nothing.
+    fn on_start(&mut self, _now: Instant, _since: Duration, _next: u64) {}
     /// The congestion window.
     fn window(&self) -> u64;
     /// The slow start threshold; `u64::MAX` before the first loss.
@@ -132,6 +135,9 @@ impl Controller for AnyController {
     }
     fn on_idle(&mut self, now: Instant, idle: Duration, rto: Duration) {
         forward!(self, c => c.on_idle(now, idle, rto));
+    }
+    fn on_start(&mut self, now: Instant, since: Duration, next: u64) {
+        forward!(self, c => c.on_start(now, since, next));
     }
     fn window(&self) -> u64 {
         forward!(self, c => c.window())
