@@ -87,8 +87,13 @@ pub struct Config {
     pub max_retries: u32,
     /// Unanswered SYNs after which the connection gives up. Default 6 (Linux's `tcp_syn_retries`).
     pub max_syn_retries: u32,
+    /// How much of the pacing rate a paced sender sends back to back: what leaves in this time, as Linux builds
+    /// super-segments. Default 2^-10 s.
+    pub pacing_burst: Duration,
     /// Initial sequence number on the wire. Default 0.
     pub initial_sequence: u32,
+    /// Where the controller's own random stream begins, if it draws any. Default 0.
+    pub seed: u64,
 }
 
 impl Default for Config {
@@ -109,7 +114,9 @@ impl Default for Config {
             mechanisms: Mechanisms::default(),
             max_retries: 15,
             max_syn_retries: 6,
+            pacing_burst: Duration::from_nanos(1_000_000_000 >> 10),
             initial_sequence: 0,
+            seed: 0,
         }
     }
 }

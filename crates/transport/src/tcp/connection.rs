@@ -56,6 +56,8 @@ pub struct Stats {
     pub min_rtt: Option<Duration>,
     /// The retransmission timeout, backed off.
     pub rto: Duration,
+    /// Bytes per second at which the sender paces; `None` if it does not.
+    pub pacing_rate: Option<u64>,
     /// Segments with payload or FIN, retransmissions included.
     pub segments: u64,
     /// Payload bytes, retransmissions included.
@@ -296,7 +298,7 @@ impl Connection {
         // More than one lost SYN: start from one segment (RFC 5681 section 3.1, as Linux reads it).
         let cautious = (self.syn_tries > 2).then(|| AnyController::new(&self.config, 1));
         let edge = self.syn + 1 + u64::from(segment.window);
-        self.sender.open(now, edge, rtt, cautious);
+        self.sender.open(now, edge, rtt, cautious, &self.config);
     }
 
     fn demand_ack(&mut self) {
@@ -428,6 +430,7 @@ impl Connection {
             rttvar: rto.rttvar(),
             min_rtt: rto.srtt().map(|_| rto.min_rtt()),
             rto: rto.timeout(),
+            pacing_rate: self.sender.pacing_rate(),
             segments: counts.segments,
             bytes: counts.bytes,
             retransmits: counts.retransmits,

@@ -39,6 +39,7 @@ mod config;
 pub mod congestion;
 mod connection;
 mod mechanisms;
+mod pacing;
 mod rate_sample;
 mod receiver;
 mod rto;

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Duration, Instant};
 
+use super::rate_sample::{RateSample, Sampler};
+
 /// The receiver holds it (SACK).
 const SACKED: u8 = 1;
 /// Judged lost.
@@ -102,6 +104,8 @@ pub struct Scoreboard {
     again: VecDeque<(u64, Transmission)>,
     /// The last sent of all segments known to have arrived, and how long ago that was when it was learned.
     newest: Option<(Transmission, Duration)>,
+    /// Measures the delivery rate, for a controller that asks for it.
+    sampler: Option<Box<Sampler>>,
 }
 
 impl Scoreboard {
@@ -117,6 +121,10 @@ impl Scoreboard {
     pub fn lost(&self) -> u64 {
         self.lost
     }
+    /// Something judged lost has not been sent again.
+    pub fn waits_to_resend(&self) -> bool {
+        self.lost > self.resent
+    }
     /// Bytes judged lost since the connection began; a copy judged lost too counts again.
     pub fn lost_ever(&self) -> u64 {
         self.lost_ever
@@ -126,8 +134,30 @@ impl Scoreboard {
         self.ring.is_empty()
     }
 
+    /// From now on delivery rates are measured. Nothing may be outstanding.
+    pub fn sample_rates(&mut self) {
+        debug_assert!(self.is_empty());
+        self.sampler = Some(Box::new(Sampler::new()));
+    }
+    /// The delivery rate that the acknowledgement just taken tells; `min_rtt` is the least round trip so far.
+    pub fn rate_sample(&mut self, now: Instant, min_rtt: Duration) -> Option<RateSample> {
+        self.sampler.as_mut()?.finish(now, min_rtt, self.lost_ever)
+    }
+    /// The writer has less to send than a segment while the window has room.
+    pub fn starve(&mut self) {
+        let in_flight = self.pipe();
+        if let Some(sampler) = &mut self.sampler {
+            sampler.starve(in_flight);
+        }
+    }
+    /// The writer held back what goes out now; only known while rates are measured.
+    pub fn is_app_limited(&self) -> bool {
+        self.sampler.as_ref().is_some_and(|sampler| sampler.is_app_limited())
+    }
+
     /// A segment goes out for the first time.
     pub fn push(&mut self, start: u64, len: u32, fin: bool, at: Instant) {
+        let alone = self.ring.is_empty();
         self.ring.push_back(Sent {
             start,
             len,
@@ -136,6 +166,10 @@ impl Scoreboard {
         });
         self.transmissions += 1;
         self.outstanding += u64::from(len);
+        let (lost, in_flight) = (self.lost_ever, self.pipe());
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sent(at, alone, lost, in_flight);
+        }
     }
 
     /// Takes the cumulative acknowledgement `ack`.
@@ -156,6 +190,9 @@ impl Scoreboard {
             self.ring.pop_front();
             self.base += 1;
             self.forget(&front, learned);
+            if let Some(sampler) = &mut self.sampler {
+                sampler.left();
+            }
         }
         if learned.ambiguous {
             // Segments behind a hole that was filled waited for it; their time since sending is no round
@@ -176,6 +213,9 @@ impl Scoreboard {
             return;
         }
         learned.arrived(sent);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.arrived(0, len, sent.sent.0, sent.sent.1);
+        }
         if sent.is(LOST) {
             self.lost -= len;
         }
@@ -208,6 +248,9 @@ impl Scoreboard {
             if !sent.is(SACKED) {
                 let len = u64::from(sent.len);
                 learned.arrived(sent);
+                if let Some(sampler) = &mut self.sampler {
+                    sampler.arrived(i, len, sent.sent.0, sent.sent.1);
+                }
                 self.sacked += len;
                 if sent.is(LOST) {
                     self.lost -= len;
@@ -344,7 +387,12 @@ impl Scoreboard {
         self.transmissions += 1;
         self.again.push_back((self.resend, sent.sent));
         self.resent += u64::from(sent.len);
+        let at = (self.resend - self.base) as usize;
         self.resend += 1;
+        let (lost, in_flight) = (self.lost_ever, self.pipe());
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sent_again(at, lost, in_flight);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use streamgauge_base::{Chunk, Duration, Instant};
 
 use super::config::Config;
 use super::congestion::{Ack, AnyController, Controller, Repair};
+use super::pacing::Pacer;
 use super::rto::Rto;
 use super::scoreboard::{Learned, Scoreboard};
 use super::send_buffer::SendBuffer;
@@ -98,6 +99,8 @@ pub struct Sender {
     /// Most bytes outstanding in the round trip that ends at `usage_end`.
     usage: u64,
     usage_end: u64,
+    /// If the controller asks for it.
+    pacer: Option<Box<Pacer>>,
     counts: Counts,
 }
 
@@ -131,6 +134,7 @@ impl Sender {
             limited: false,
             usage: 0,
             usage_end: start,
+            pacer: None,
             counts: Counts::default(),
         }
     }
@@ -144,6 +148,7 @@ impl Sender {
         edge: u64,
         rtt: Option<Duration>,
         controller: Option<AnyController>,
+        config: &Config,
     ) {
         self.offer(self.una, edge);
         self.last_sent = now;
@@ -153,10 +158,24 @@ impl Sender {
         if let Some(controller) = controller {
             self.controller = controller;
         }
+        if self.controller.samples_rates() {
+            self.board.sample_rates();
+        }
+        self.controller.on_open(now, rtt);
+        if config.mechanisms.pacing && self.controller.pacing_rate().is_some() {
+            self.pacer = Some(Box::new(Pacer::new(config.pacing_burst)));
+        }
     }
 
     pub fn write(&mut self, chunk: Chunk) -> usize {
-        if self.closing { 0 } else { self.buffer.write(chunk) }
+        if self.closing {
+            return 0;
+        }
+        let unsent = self.buffer.end().saturating_sub(self.next);
+        if unsent < self.mss && self.pipe() < self.window() && !self.board.waits_to_resend() {
+            self.board.starve();
+        }
+        self.buffer.write(chunk)
     }
     pub fn writable(&self) -> u64 {
         if self.closing { 0 } else { self.buffer.room() }
@@ -175,7 +194,8 @@ impl Sender {
         self.una
     }
     pub fn timer(&self) -> Instant {
-        self.timer.min(self.judgement)
+        let wake = self.pacer.as_ref().map_or(Instant::FAR_FUTURE, |pacer| pacer.wake);
+        self.timer.min(self.judgement).min(wake)
     }
     pub fn rto(&self) -> &Rto {
         &self.rto
@@ -249,6 +269,7 @@ impl Sender {
         let rtt = self.measure(now, &learned, advanced, echo);
         self.recover(now, &learned, advanced && !new_loss);
         let lost = self.board.lost_ever() - prior_lost;
+        let rate = self.board.rate_sample(now, self.rto.min_rtt());
         let tells = if self.controller.governs_recovery() {
             learned.delivered > 0 || lost > 0
         } else {
@@ -268,7 +289,7 @@ impl Sender {
                 min_rtt: self.rto.min_rtt(),
                 window_limited: self.window_limited(),
                 repair: self.repair(),
-                rate: None,
+                rate,
             });
         }
         if advanced {
@@ -423,14 +444,52 @@ impl Sender {
 
     /// The next segment to send at `now`.
     pub fn poll(&mut self, now: Instant) -> Option<Outgoing> {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.wake = Instant::FAR_FUTURE;
+        }
         let outgoing = match self.resend(now) {
             Ok(None) => self.send_new(now),
             other => other,
         };
-        if !matches!(outgoing, Ok(Some(_))) {
-            self.note_usage(outgoing.is_err());
+        match outgoing {
+            Ok(Some(outgoing)) => return Some(outgoing),
+            Ok(None) => self.note_usage(false),
+            Err(Blocked::Window) => self.note_usage(true),
+            Err(Blocked::Until(at)) => {
+                if let Some(pacer) = &mut self.pacer {
+                    pacer.wake = at;
+                }
+                self.note_usage(false);
+            }
         }
-        outgoing.unwrap_or(None)
+        None
+    }
+
+    /// Bytes per second at which segments leave, if they are paced.
+    pub fn pacing_rate(&self) -> Option<u64> {
+        self.pacer.as_ref().and_then(|_| self.controller.pacing_rate())
+    }
+
+    /// May the segment of `len` bytes at `seq` leave `now`? If so it does.
+    fn pace(&mut self, now: Instant, seq: u64, len: u64) -> Result<(), Blocked> {
+        if let Some(pacer) = &self.pacer {
+            let at = pacer.may_leave(now, seq);
+            if at > now {
+                return Err(Blocked::Until(at));
+            }
+        }
+        if self.pipe() == 0 {
+            let since = now.saturating_since(self.last_sent);
+            self.controller.on_start(now, since, self.next, self.board.is_app_limited());
+        }
+        // As in Linux, no super-segment takes more than half of the window.
+        let most = self.window() / 2 / self.mss;
+        if let (Some(pacer), Some(rate)) = (&mut self.pacer, self.controller.pacing_rate()) {
+            let bytes = pacer.burst_bytes(rate, self.rto.min_rtt());
+            let burst = (bytes / self.mss).max(self.controller.least_burst()).min(most);
+            pacer.leave(now, seq, len, rate, burst);
+        }
+        Ok(())
     }
 
     /// True if the congestion window has room for `len` bytes; a lone segment always goes.
@@ -447,9 +506,9 @@ impl Sender {
         let fin = sent.has_fin();
         let len = sent.len - u32::from(fin);
         if !self.admits(u64::from(len)) {
-            return Err(Blocked);
+            return Err(Blocked::Window);
         }
-        self.note_start(now);
+        self.pace(now, sent.start, u64::from(sent.len))?;
         self.board.resent(now);
         self.counts.retransmits += 1;
         self.counts.retransmitted_bytes += u64::from(len);
@@ -497,14 +556,14 @@ impl Sender {
             }
         }
         if len > 0 && !self.admits(len) {
-            return Err(Blocked);
+            return Err(Blocked::Window);
         }
         let fin = self.closing && len == left;
         let seq = self.next;
+        self.pace(now, seq, len)?;
         if self.board.is_empty() {
             self.timer = now + self.rto.timeout();
         }
-        self.note_start(now);
         self.board.push(seq, len as u32 + u32::from(fin), fin, now);
         self.next += len + u64::from(fin);
         if fin {
@@ -523,13 +582,6 @@ impl Sender {
         }))
     }
 
-    /// A segment is about to go out: into an empty network, the controller should know.
-    fn note_start(&mut self, now: Instant) {
-        if self.pipe() == 0 {
-            self.controller.on_start(now, now.saturating_since(self.last_sent), self.next);
-        }
-    }
-
     fn account(&mut self, now: Instant, len: u32) {
         self.counts.segments += 1;
         self.counts.bytes += u64::from(len);
@@ -541,5 +593,10 @@ impl Sender {
     }
 }
 
-/// The congestion window is full.
-struct Blocked;
+/// Why what could be sent is not.
+enum Blocked {
+    /// The congestion window is full.
+    Window,
+    /// Its time has not come.
+    Until(Instant),
+}

@@ -59,7 +59,8 @@ pub struct Ack {
     pub window_limited: bool,
     /// What is being repaired now that it has been taken.
     pub repair: Repair,
-    /// The delivery rate that it tells; `None` where nothing was delivered.
+    /// The delivery rate that it tells; `None` where nothing was delivered, or in too short a time, or if the
+    /// controller does not ask for rates.
     pub rate: Option<RateSample>,
 }
 
@@ -77,17 +78,28 @@ pub trait Controller {
     /// idle restart is on and `idle` exceeds `rto`.
     fn on_idle(&mut self, now: Instant, idle: Duration, rto: Duration);
     /// A segment goes out with nothing in flight, `since` after the one before it; `next` is the first byte that
-    /// has never been sent. After `on_idle`, if that was due too. Default: nothing.
-    fn on_start(&mut self, _now: Instant, _since: Duration, _next: u64) {}
+    /// has never been sent; `app_limited`: the writer had nothing to send, as far as rates are sampled. After
+    /// `on_idle`, if that was due too. Default: nothing.
+    fn on_start(&mut self, _now: Instant, _since: Duration, _next: u64, _app_limited: bool) {}
     /// The congestion window.
     fn window(&self) -> u64;
     /// The slow start threshold; `u64::MAX` before the first loss.
     fn ssthresh(&self) -> u64;
     /// The last reduction was for nothing: what it was for has arrived after all. Default: nothing is undone.
     fn on_undo(&mut self, _now: Instant) {}
-    /// Bytes per second at which to send; `None`: as fast as the window allows, in bursts.
+    /// The handshake is done; `rtt` is the round trip that it measured. Comes before everything else.
+    fn on_open(&mut self, _now: Instant, _rtt: Option<Duration>) {}
+    /// It needs [`Ack::rate`].
+    fn samples_rates(&self) -> bool {
+        false
+    }
+    /// Bytes per second at which to send; `None`, from [`Self::on_open`] on: as fast as the window allows, in bursts.
     fn pacing_rate(&self) -> Option<u64> {
         None
+    }
+    /// Segments that a paced sender sends back to back at the least (Linux's `tcp_min_tso_segs`).
+    fn least_burst(&self) -> u64 {
+        2
     }
     /// Its window holds in fast recovery too, in place of proportional rate reduction (RFC 6937).
     fn governs_recovery(&self) -> bool {
@@ -136,8 +148,8 @@ impl Controller for AnyController {
     fn on_idle(&mut self, now: Instant, idle: Duration, rto: Duration) {
         forward!(self, c => c.on_idle(now, idle, rto));
     }
-    fn on_start(&mut self, now: Instant, since: Duration, next: u64) {
-        forward!(self, c => c.on_start(now, since, next));
+    fn on_start(&mut self, now: Instant, since: Duration, next: u64, app_limited: bool) {
+        forward!(self, c => c.on_start(now, since, next, app_limited));
     }
     fn window(&self) -> u64 {
         forward!(self, c => c.window())
@@ -148,8 +160,17 @@ impl Controller for AnyController {
     fn on_undo(&mut self, now: Instant) {
         forward!(self, c => c.on_undo(now));
     }
+    fn on_open(&mut self, now: Instant, rtt: Option<Duration>) {
+        forward!(self, c => c.on_open(now, rtt));
+    }
+    fn samples_rates(&self) -> bool {
+        forward!(self, c => c.samples_rates())
+    }
     fn pacing_rate(&self) -> Option<u64> {
         forward!(self, c => c.pacing_rate())
+    }
+    fn least_burst(&self) -> u64 {
+        forward!(self, c => c.least_burst())
     }
     fn governs_recovery(&self) -> bool {
         forward!(self, c => c.governs_recovery())
