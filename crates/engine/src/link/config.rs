@@ -24,6 +24,10 @@ pub struct Config {
     /// SCHED_FIFO at this priority, where allowed.
     #[serde(default)]
     pub fifo_priority: Option<i32>,
+    /// Under SCHED_FIFO, spin the last stretch before a departure away. Emulators that share processors had better
+    /// sleep.
+    #[serde(default = "default_spin")]
+    pub spin: bool,
     /// Write `capture.pcapng`.
     #[serde(default)]
     pub capture: bool,
@@ -44,6 +48,10 @@ pub struct Config {
     /// many as the plan's path can hold.
     #[serde(default = "default_slab_packets")]
     pub slab_packets: usize,
+}
+
+fn default_spin() -> bool {
+    true
 }
 
 /// 0.2 s at 40,000 packets/s.

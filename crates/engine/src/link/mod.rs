@@ -116,7 +116,7 @@ impl Link {
         let emulator = Emulator::open(&config, rehearsal, sabotage.clone(), slab)?;
         let class = RealTime::enter(config.fifo_priority);
         let rings = emulator.ports.iter().map(|port| port.ring.fd().as_raw_fd());
-        let waiter = Waiter::new(rings, commands.fd(), class.fifo.is_some())?;
+        let waiter = Waiter::new(rings, commands.fd(), class.fifo.is_some() && config.spin)?;
         let spent_at_reset = Spent::so_far();
         Ok(Link { config, commands, class, waiter, emulator, sabotage, spent_at_reset })
     }
