@@ -34,6 +34,7 @@ class Job:
     engine: str
     way: str
     fifo_priority: int | None
+    spin: bool
     capture: bool
     sabotage: list[str]
     #: One per flow of the plan: the fields of FlowSetup that a scenario decides.
@@ -123,6 +124,7 @@ def to_job(
         engine=str(engine),
         way=options.chosen_way,
         fifo_priority=options.fifo_priority,
+        spin=options.spins,
         capture=options.capture,
         sabotage=list(options.sabotage),
         flows=[

@@ -1,4 +1,4 @@
-"""One emu trial at a time per machine: two would steal each other's processor time.
+"""One run of emu trials at a time per machine: two would steal each other's processor time.
 
 An advisory lock on a file that all users share. The kernel frees it when the last descriptor goes: the
 launcher's, and that of the sandbox's first process, so that the next trial begins after the sandbox is gone.

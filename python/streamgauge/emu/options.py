@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from streamgauge.emu.together import Together
 from streamgauge.errors import CannotRunError
 
 Way = Literal["root", "user"]
@@ -28,8 +29,17 @@ class EmuOptions:
     say: Callable[[str], None] = _silent
     #: SCHED_FIFO priority of the emulator where the kernel allows it; None for the normal class.
     fifo_priority: int | None = 50
+    #: The trials that this one runs among; None: it takes the machine's lock and runs alone.
+    together: Together | None = None
+    #: Whether the emulator spins the last stretch before a departure; None: if it runs alone.
+    spin: bool | None = None
     #: Faults for our own mutation tests, by the names of `streamgauge-engine link`.
     sabotage: tuple[str, ...] = ()
+
+    @property
+    def spins(self) -> bool:
+        """Whether the emulator spins, decided."""
+        return self.spin if self.spin is not None else self.together is None
 
     @property
     def chosen_way(self) -> Way:

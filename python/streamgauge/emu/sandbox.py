@@ -16,6 +16,7 @@ import streamgauge
 from streamgauge import errors as public_errors
 from streamgauge.emu.engine import search_path
 from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.emu.together import Lifelines
 from streamgauge.errors import CannotRunError, StreamGaugeError
 
 
@@ -26,6 +27,7 @@ def run_worker(
     engine: str,
     way: str,
     lock: int,
+    lifelines: Lifelines | None = None,
     listen: Callable[[Mapping[str, Any]], None],
 ) -> dict[str, Any]:
     """Runs ``python -m module`` in a sandbox, with `job` as the one line on its stdin.
@@ -38,6 +40,7 @@ def run_worker(
         way: "root" or "user".
         lock: descriptor of the machine's lock; it goes along, so that it is held until the sandbox's last
             process is gone.
+        lifelines: keeps the sandbox's lifeline, so that another thread may end it.
         listen: takes what the worker says on its way.
 
     Returns:
@@ -48,7 +51,8 @@ def run_worker(
         TrialBrokenError: if it ended without a last word.
         StreamGaugeError: what the worker itself failed with.
     """
-    lifeline, ours = os.pipe()
+    lifelines = lifelines or Lifelines()
+    lifeline, ours = lifelines.open()
     command = [engine, "sandbox", "--way", way, "--parent", str(os.getpid())]
     command += ["--lifeline", str(lifeline), "--", sys.executable, "-m", module]
     environment = {**os.environ, "PATH": search_path(), "PYTHONPATH": _python_path()}
@@ -69,12 +73,10 @@ def run_worker(
                 return _converse(sandbox, job, listen)
             finally:
                 # Whatever the reason, nothing inside outlives this line.
-                os.close(ours)
-                ours = -1
+                lifelines.close(ours)
                 sandbox.wait()
     finally:
-        if ours >= 0:
-            os.close(ours)
+        lifelines.close(ours)
 
 
 def _converse(

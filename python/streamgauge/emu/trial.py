@@ -7,7 +7,8 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from streamgauge.emu.lock import machine_lock
 from streamgauge.emu.options import EmuOptions
 from streamgauge.emu.sandbox import run_worker
 from streamgauge.emu.taps import first_packets, harmed, media_delivered
+from streamgauge.emu.together import Member, Together
 from streamgauge.emu.validity import verdict
 from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapters import check_actions, check_programs
@@ -62,9 +64,9 @@ def run_trial(
         _check_control(setup.name, setup.congestion_control)
     directory.mkdir(parents=True, exist_ok=True)
     job = to_job(setups, plan, directory, executable, options)
-    with machine_lock(options.say) as lock:
+    with _turn(options) as turn:
         began, started_at = time.monotonic(), time.time()
-        measured = _in_sandbox(job, options, lock)
+        measured = _in_sandbox(job, options, turn)
         wall_s = time.monotonic() - began
     collected = measured.pop("collected")
     events = _events(measured, collected, directory)
@@ -102,7 +104,7 @@ def run_trial(
             "balance": link["balance"],
             "host": expectation.host(measured["counters"]),
         },
-        "provenance": _provenance(job, measured, seed, wall_s, started_at),
+        "provenance": _provenance(job, measured, seed, wall_s, started_at, turn),
     }
 
 
@@ -115,7 +117,18 @@ def _check_control(flow: str, control: str | None) -> None:
         )
 
 
-def _in_sandbox(job: Job, options: EmuOptions, lock: int) -> dict[str, Any]:
+@contextmanager
+def _turn(options: EmuOptions) -> Iterator[Member]:
+    """The trial's place: alone on this machine, or among those that it is to run with."""
+    if options.together is not None:
+        with options.together.member() as mine:
+            yield mine
+    else:
+        with machine_lock(options.say) as lock, Together(lock).member() as mine:
+            yield mine
+
+
+def _in_sandbox(job: Job, options: EmuOptions, turn: Member) -> dict[str, Any]:
     """Runs the worker in a sandbox; what it measured."""
 
     def listen(words: Mapping[str, Any]) -> None:
@@ -125,7 +138,13 @@ def _in_sandbox(job: Job, options: EmuOptions, lock: int) -> dict[str, Any]:
             options.say(f"{words['at_s']:.0f} of {job.plan['duration'] / 1e9:.0f} s")
 
     return run_worker(
-        "streamgauge.emu.worker", job.to_json(), engine=job.engine, way=job.way, lock=lock, listen=listen
+        "streamgauge.emu.worker",
+        job.to_json(),
+        engine=job.engine,
+        way=job.way,
+        lock=turn.lock,
+        lifelines=turn.lifelines,
+        listen=listen,
     )
 
 
@@ -161,7 +180,7 @@ def _legend(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _provenance(
-    job: Job, measured: Mapping[str, Any], seed: int, wall_s: float, started_at: float
+    job: Job, measured: Mapping[str, Any], seed: int, wall_s: float, started_at: float, turn: Member
 ) -> dict[str, Any]:
     return {
         "streamgauge": streamgauge.__version__,
@@ -174,6 +193,8 @@ def _provenance(
         "wall_s": wall_s,
         "seed": seed,
         "sandbox": job.way,
+        # Emu trials of this run that were at work at once, this one among them.
+        "concurrent_trials": {"allowed": turn.allowed, "most": turn.most},
         "certificate": for_trial(Path(job.engine), job.way, started_at),
         "emulator": measured["link_class"],
         "network": measured["network"],

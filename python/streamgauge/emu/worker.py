@@ -120,6 +120,7 @@ def start_link(job: Job, flows: list[FlowSetup], engine: str, logs: Path) -> Hel
         "plan": job.plan,
         "out": job.directory,
         "fifo_priority": job.fifo_priority,
+        "spin": job.spin,
         "capture": job.capture,
         "interfaces": {
             "server": "server",

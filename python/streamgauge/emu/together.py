@@ -1,0 +1,112 @@
+"""Trials that run at the same time, under one hold of the machine's lock.
+
+One trial at a time is the rule, because two disturb each other. Who runs several all the same (`--jobs`)
+holds the lock for his whole run, so that others' trials wait for him, and gives each trial a place among his:
+
+    with machine_lock(say) as lock:
+        together = Together(lock, allowed=4)
+        # in up to four threads
+        run_trial(scenario, plan, seed, folder, EmuOptions(together=together))
+
+Nothing is shared between them but the processors: each has a sandbox with namespaces, addresses and a /run
+of its own. Whether the processors were enough, each trial's own validity verdict says. The campaign layer
+does all this if `EmuSettings.jobs` is more than 1.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from streamgauge.emu.errors import TrialBrokenError
+
+__all__ = ["Lifelines", "Member", "Together"]
+
+
+class Lifelines:
+    """The write ends of sandboxes' lifelines: a sandbox lives until its own is closed.
+
+    Any thread may end them all.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._open: set[int] = set()
+        self.stopped = False
+
+    def open(self) -> tuple[int, int]:
+        """A new pipe, its reading and its writing end. Raises TrialBrokenError after `stop`."""
+        with self._guard:
+            if self.stopped:
+                raise TrialBrokenError("the run was ended before this trial began; run it again.")
+            reading, writing = os.pipe()
+            self._open.add(writing)
+            return reading, writing
+
+    def close(self, writing: int) -> None:
+        """Ends a sandbox; nothing if it was ended already."""
+        with self._guard:
+            # The number may be somebody else's by now if it is not among ours.
+            if writing in self._open:
+                self._open.remove(writing)
+                os.close(writing)
+
+    def stop(self) -> None:
+        """Ends all of them, and lets no other begin."""
+        with self._guard:
+            self.stopped = True
+            while self._open:
+                os.close(self._open.pop())
+
+
+@dataclass(eq=False)
+class Member:
+    """A trial among others."""
+
+    #: Descriptor of the machine's lock, for its sandbox.
+    lock: int
+    lifelines: Lifelines
+    #: How many may run at once.
+    allowed: int
+    #: How many did, itself among them, at most.
+    most: int = 0
+
+
+class Together:
+    """Trials that run at the same time, at most `allowed`. Threads may share it."""
+
+    def __init__(self, lock: int, allowed: int = 1) -> None:
+        """`lock` is the descriptor of the machine's lock, held for as long as this is used."""
+        self.allowed = allowed
+        self._lock = lock
+        self._lifelines = Lifelines()
+        self._guard = threading.Lock()
+        self._members: set[Member] = set()
+        self._places = threading.Semaphore(allowed)
+
+    @contextmanager
+    def member(self) -> Iterator[Member]:
+        """A trial's place; waits while `allowed` others have theirs."""
+        mine = Member(lock=self._lock, lifelines=self._lifelines, allowed=self.allowed)
+        with self._places:
+            with self._guard:
+                self._members.add(mine)
+                for one in self._members:
+                    one.most = max(one.most, len(self._members))
+            try:
+                yield mine
+            finally:
+                with self._guard:
+                    self._members.remove(mine)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._lifelines.stopped
+
+    def stop(self) -> None:
+        """Ends the sandboxes of all trials under way, in any thread; those trials raise TrialBrokenError."""
+        self._lifelines.stop()
