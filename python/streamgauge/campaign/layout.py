@@ -36,10 +36,10 @@ def place(directory: Path) -> Iterator[Path]:
 
     A trial that lies there already is replaced only by a whole one.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
     token = uuid.uuid4().hex[:8]
     partial = directory.parent / f".{directory.name}.{os.getpid()}-{token}.partial"
-    partial.mkdir()
+    # With its parents: a trial that fails beside this one removes those that it leaves empty.
+    partial.mkdir(parents=True)
     try:
         yield partial
         if directory.exists():

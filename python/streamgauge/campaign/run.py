@@ -1,25 +1,27 @@
-"""Running many trials: sim on all cores, emu one at a time, what finished kept whatever happens."""
+"""Running many trials: sim on all cores, emu one at a time or as many as asked, what finished kept whatever
+happens."""
 
 from __future__ import annotations
 
-import collections
 import os
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from streamgauge.campaign.layout import remove_leftovers
 from streamgauge.campaign.plan import Job, jobs_for, with_dependencies
 from streamgauge.campaign.trial import EmuSettings, Outcome, reuse, run_job
+from streamgauge.campaign.workers import Watcher, run_all
 from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
 from streamgauge.errors import StreamGaugeError
 from streamgauge.scenario import Scenario
 from streamgauge.scenario.lower import Keep
 from streamgauge.systems.registry import Mode
+
+if TYPE_CHECKING:
+    from streamgauge.emu.together import Together
 
 __all__ = ["CampaignResult", "Progress", "Verdict", "run", "run_jobs"]
 
@@ -38,6 +40,8 @@ class Progress:
     total: int
     left_s: float | None
     now: str
+    running: tuple[str, ...] = ()
+    """The trials under way, a line each."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ def run(
         repeat: how many repetitions; each scenario's own number if ``None``.
         settings: ``ADDRESS=VALUE``, applied to scenarios that only a check asks for where they fit.
         keep: how much of each record is stored.
-        emu: how emu runs.
+        emu: how emu runs; `EmuSettings.jobs` says how many of its trials at once.
         progress: called after each trial and when there is something to say, from this thread.
 
     Raises StreamGaugeError if a trial cannot run; Ctrl-C ends it early and is told by ``interrupted``.
@@ -182,76 +186,68 @@ def run_jobs(
     interrupted = False
     try:
         _simulate_all([job for job in pending if job.mode == "sim"], keep, emu, board, done)
-        for job in pending:
-            if job.mode == "emu":
-                board.started(job)
-                done[job] = _emulate(job, keep, emu, board)
-                board.finished(job)
+        _emulate_all([job for job in pending if job.mode == "emu"], keep, emu, board, done)
     except KeyboardInterrupt:
         interrupted = True
     return [done[job] for job in jobs if job in done], interrupted
 
 
-def _emulate(job: Job, keep: Keep, emu: EmuSettings, board: _Board) -> Outcome:
+def _simulate_all(
+    jobs: list[Job], keep: Keep, emu: EmuSettings, board: _Board, done: dict[Job, Outcome]
+) -> None:
+    """Sim trials on all cores: the simulator runs without Python's lock."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+    def simulate(job: Job, _say: Callable[[str], None]) -> Outcome:
+        return run_job(job, keep=keep, emu=emu, say=lambda _: None)
+
+    run_all(jobs, cores, simulate, _watcher(board, done, quiet=True))
+
+
+def _emulate_all(
+    jobs: list[Job], keep: Keep, emu: EmuSettings, board: _Board, done: dict[Job, Outcome]
+) -> None:
+    """Emu trials: one at a time, each under the machine's lock, or `emu.jobs` at once under one hold of it.
+
+    Ctrl-C, and a trial that cannot run at all, end those under way; nothing of them stays.
+    """
+    if emu.jobs == 1 or not jobs:
+        for job in jobs:
+            board.started(job)
+            done[job] = _emulate(job, keep, emu, lambda words, job=job: board.said(job, words))  # type: ignore[misc]
+            board.finished(job)
+        return
+    from streamgauge.emu.lock import machine_lock  # Linux alone has it
+    from streamgauge.emu.together import Together
+
+    board.at_once = emu.jobs
+    with machine_lock(board.say) as lock:
+        together = Together(lock, emu.jobs)
+
+        def emulate(job: Job, say: Callable[[str], None]) -> Outcome:
+            return _emulate(job, keep, emu, say, together)
+
+        run_all(jobs, emu.jobs, emulate, _watcher(board, done), cancel=together.stop)
+
+
+def _emulate(
+    job: Job, keep: Keep, emu: EmuSettings, say: Callable[[str], None], together: Together | None = None
+) -> Outcome:
     """An emu trial. One that broke on the way counts as invalid and leaves the others to run."""
     try:
-        return run_job(job, keep=keep, emu=emu, say=board.say)
+        return run_job(job, keep=keep, emu=emu, say=say, together=together)
     except StreamGaugeError as error:
-        if error.exit_status != _BROKEN:
+        if error.exit_status != _BROKEN or (together is not None and together.stopped):
             raise
         return Outcome(job=job, valid=False, why=(str(error),), digest=None, metrics=None, wall_s=0.0)
 
 
-def _simulate_all(
-    jobs: list[Job], keep: Keep, emu: EmuSettings, board: _Board, done: dict[Job, Outcome]
-) -> None:
-    """Sim trials on all cores: the simulator runs without Python's lock.
+def _watcher(board: _Board, done: dict[Job, Outcome], *, quiet: bool = False) -> Watcher:
+    def finished(job: Job, outcome: Outcome) -> None:
+        done[job] = outcome
+        board.finished(job)
 
-    Not by concurrent.futures: Ctrl-C within its `wait` leaves futures locked and the workers stuck for ever.
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    waiting = collections.deque(jobs)
-    results: queue.SimpleQueue[tuple[Job, Outcome | BaseException] | None] = queue.SimpleQueue()
-    stop = threading.Event()
-
-    def work() -> None:
-        try:
-            while not stop.is_set():
-                try:
-                    job = waiting.popleft()
-                except IndexError:
-                    return
-                try:
-                    results.put((job, run_job(job, keep=keep, emu=emu, say=lambda _: None)))
-                except BaseException as error:
-                    results.put((job, error))
-        finally:
-            results.put(None)
-
-    workers = [threading.Thread(target=work, name=f"trial-{n}") for n in range(min(cores, len(jobs)))]
-    for worker in workers:
-        worker.start()
-    running = len(workers)
-    try:
-        while running:
-            result = results.get()
-            if result is None:
-                running -= 1
-            elif isinstance(result[1], Outcome):
-                done[result[0]] = result[1]
-                board.finished(result[0])
-            else:
-                raise result[1]
-    except BaseException:
-        # Trials under way end by themselves and are kept; the rest never start.
-        stop.set()
-        for worker in workers:
-            worker.join()
-        while not results.empty():
-            result = results.get()
-            if result is not None and isinstance(result[1], Outcome):
-                done[result[0]] = result[1]
-        raise
+    return Watcher(started=(lambda _: None) if quiet else board.started, said=board.said, finished=finished)
 
 
 class _Board:
@@ -264,36 +260,62 @@ class _Board:
         self.left = {job: self._cost(job) for job in jobs}
         self.began = time.monotonic()
         self.timed_cost = 0.0
-        self.pace = 1.0
-        self.running: tuple[Job, float] | None = None
+        #: How many emu trials may run at once.
+        self.at_once = 1
+        #: Wall time for a unit of cost, s: a guess until something has finished.
+        self.pace: float | None = None
+        #: Trials under way: since when, and what each said last.
+        self.running: dict[Job, tuple[float, str]] = {}
 
     @staticmethod
     def _cost(job: Job) -> float:
         return _SIM_S if job.mode == "sim" else job.seconds + _EMU_EXTRA_S
 
+    @staticmethod
+    def _name(job: Job) -> str:
+        return f"{job.scenario.id} {job.mode} seed {job.seed}"
+
     def started(self, job: Job) -> None:
-        self.running = (job, time.monotonic())
-        self.say(f"{job.scenario.id} {job.mode} seed {job.seed}")
+        self.running[job] = (time.monotonic(), "")
+        self.say(self._name(job))
+
+    def said(self, job: Job, words: str) -> None:
+        self.running[job] = (self.running[job][0], words)
+        self.say(words)
 
     def finished(self, job: Job, *, timed: bool = True) -> None:
         self.done += 1
-        self.running = None
+        self.running.pop(job, None)
         cost = self.left.pop(job)
         if timed:
-            # Costs are guesses; how they have held so far corrects them.
+            # Costs are guesses; how they have held so far, and how far others have come, corrects them.
             self.timed_cost += cost
-            self.pace = (time.monotonic() - self.began) / self.timed_cost
-        self.say(f"{job.scenario.id} {job.mode} seed {job.seed}")
+            now = time.monotonic()
+            under_way = sum(min(now - since, self._cost(one)) for one, (since, _) in self.running.items())
+            self.pace = (now - self.began) / (self.timed_cost + under_way)
+        self.say(self._name(job))
 
     def say(self, now: str) -> None:
         if self.tell is None:
             return
-        left: float | None = None
-        if self.timed_cost:
-            left = self.pace * sum(self.left.values())
-        elif any(job.mode == "emu" for job in self.left):
-            left = sum(self.left.values())
-        if left is not None and self.running is not None:
-            job, since = self.running
-            left -= min(time.monotonic() - since, self.pace * self.left[job])
-        self.tell(Progress(done=self.done, total=self.total, left_s=left, now=now))
+        self.tell(
+            Progress(
+                done=self.done,
+                total=self.total,
+                left_s=self._left_s(),
+                now=now,
+                running=tuple(
+                    f"{self._name(job)}: {words}" if words else self._name(job)
+                    for job, (_, words) in self.running.items()
+                ),
+            )
+        )
+
+    def _left_s(self) -> float | None:
+        if self.pace is None and not any(job.mode == "emu" for job in self.left):
+            return None
+        pace = self.pace if self.pace is not None else 1.0 / self.at_once
+        left = pace * sum(self.left.values())
+        for job, (since, _) in self.running.items():
+            left -= min((time.monotonic() - since) / self.at_once, pace * self.left[job])
+        return left

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamgauge.campaign.layout import place
 from streamgauge.campaign.plan import Job
@@ -20,6 +20,9 @@ from streamgauge.record import Record, finish_trial, prune
 from streamgauge.record.write import write_json
 from streamgauge.scenario import lower
 from streamgauge.scenario.lower import Keep
+
+if TYPE_CHECKING:
+    from streamgauge.emu.together import Together
 
 __all__ = ["EmuSettings", "Outcome", "reuse", "run_job"]
 
@@ -32,6 +35,20 @@ class EmuSettings:
     """``root`` or ``user``; by who we are if ``None``."""
     capture: bool = False
     """Keep ``capture.pcapng``."""
+    jobs: int = 1
+    """How many emu trials run at the same time on this machine.
+
+    1 is the rule: two trials disturb each other. With more, the run holds the machine's lock from its first
+    emu trial to its last, and each trial's own validity verdict says whether the processors were enough for
+    it: a machine that cannot carry so many shows it in invalid trials, told as ever and never averaged in.
+    `provenance.json` has ``concurrent_trials``: ``{"allowed", "most"}``.
+    """
+    spin: bool | None = None
+    """Whether emulators spin away the last 50 us before a departure; only one that runs alone if ``None``."""
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1:
+            raise ValueError(f"jobs is {self.jobs}; at least one trial runs at a time.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,10 +109,18 @@ def _disk_errors(directory: Path) -> Iterator[None]:
         raise CannotRunError(f"cannot write {directory}: {error.strerror}; {remedy}.") from error
 
 
-def run_job(job: Job, *, keep: Keep, emu: EmuSettings, say: Callable[[str], None]) -> Outcome:
+def run_job(
+    job: Job,
+    *,
+    keep: Keep,
+    emu: EmuSettings,
+    say: Callable[[str], None],
+    together: Together | None = None,
+) -> Outcome:
     """Runs one trial and leaves its record in ``job.directory``, or leaves nothing.
 
-    ``say`` takes a line about what is being waited for. Raises StreamGaugeError.
+    ``say`` takes a line about what is being waited for. ``together`` are the emu trials that it runs among;
+    without, it takes the machine's lock and runs alone. Raises StreamGaugeError.
     """
     began = time.monotonic()
     with _disk_errors(job.directory), place(job.directory) as partial:
@@ -106,7 +131,7 @@ def run_job(job: Job, *, keep: Keep, emu: EmuSettings, say: Callable[[str], None
         else:
             from streamgauge.emu import run_trial  # Linux alone has it
 
-            found = run_trial(job.scenario, plan, job.seed, partial, _emu_options(emu, say))
+            found = run_trial(job.scenario, plan, job.seed, partial, _emu_options(emu, say, together))
             validity, summary, provenance = found["validity"], found["summary"], found["provenance"]
         as_run = job.scenario.in_mode(job.mode).normalised()
         trial = finish_trial(
@@ -143,10 +168,10 @@ def _ours(job: Job) -> dict[str, bool]:
     }
 
 
-def _emu_options(emu: EmuSettings, say: Callable[[str], None]) -> Any:
+def _emu_options(emu: EmuSettings, say: Callable[[str], None], together: Together | None) -> Any:
     from streamgauge.emu import EmuOptions
 
-    return EmuOptions(way=emu.way, capture=emu.capture, say=say)
+    return EmuOptions(way=emu.way, capture=emu.capture, say=say, together=together, spin=emu.spin)
 
 
 def _simulate(plan: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any], Any, dict[str, Any]]:

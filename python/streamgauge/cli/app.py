@@ -85,6 +85,16 @@ WayOption = Annotated[
 CaptureOption = Annotated[
     bool, typer.Option("--capture", help="emu: keep capture.pcapng, which Wireshark opens.")
 ]
+JobsOption = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        min=1,
+        help="emu: run N trials at the same time. They disturb each other: see how many are invalid. "
+        "Sim uses all cores by itself.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
 
 
@@ -114,6 +124,7 @@ def run(
     keep: KeepOption = "packets",
     way: WayOption = None,
     capture: CaptureOption = False,
+    jobs: JobsOption = 1,
     as_json: JsonOption = False,
 ) -> int:
     """Run scenarios and judge their checks.
@@ -139,6 +150,7 @@ def run(
             keep=keep,
             way=way,
             capture=capture,
+            jobs=jobs,
             as_json=as_json,
         )
     )
@@ -160,6 +172,7 @@ def reproduce(
     out: OutOption = Path("runs"),
     keep: KeepOption = "packets",
     way: WayOption = None,
+    jobs: JobsOption = 1,
     as_json: JsonOption = False,
 ) -> int:
     """Run catalogue scenarios in full and compare with what was published.
@@ -183,6 +196,7 @@ def reproduce(
             keep=keep,
             way=way,
             capture=False,
+            jobs=jobs,
             as_json=as_json,
             mutants=mutants,
             robust=robust,

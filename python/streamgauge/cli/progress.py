@@ -72,6 +72,8 @@ class Bar:
             self._bar.start()
             self._task = self._bar.add_task("", total=told.total, left="")
         assert self._task is not None
+        # Of several at once, a line each.
+        words = "\n".join(told.running) if len(told.running) > 1 else told.now
         self._bar.update(
-            self._task, completed=told.done, total=told.total, description=told.now, left=clock(told.left_s)
+            self._task, completed=told.done, total=told.total, description=words, left=clock(told.left_s)
         )

@@ -45,6 +45,7 @@ class Request:
     keep: Keep
     way: str | None
     capture: bool
+    jobs: int
     as_json: bool
     mutants: bool = False
     robust: bool = False
@@ -60,7 +61,7 @@ def run_command(request: Request) -> int:
     repeat = 1 if request.seed is not None and request.repeat is None else request.repeat
     _all_lower(scenarios, modes, first_seed)
     out = _out(request)
-    emu = EmuSettings(way=request.way, capture=request.capture)
+    emu = EmuSettings(way=request.way, capture=request.capture, jobs=request.jobs)
     with Bar() as bar:
         result = run(
             scenarios,

@@ -1,0 +1,101 @@
+"""Trials in threads: what several at once have in common, in sim and in emu."""
+
+from __future__ import annotations
+
+import collections
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from streamgauge.campaign.plan import Job
+from streamgauge.campaign.trial import Outcome
+
+__all__ = ["Watcher", "run_all"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watcher:
+    """Told what becomes of the jobs, always from the thread that called `run_all`."""
+
+    started: Callable[[Job], None]
+    said: Callable[[Job, str], None]
+    finished: Callable[[Job, Outcome], None]
+
+
+class _End:
+    """A thread has nothing left to do."""
+
+
+def run_all(
+    jobs: Sequence[Job],
+    count: int,
+    do: Callable[[Job, Callable[[str], None]], Outcome],
+    watcher: Watcher,
+    *,
+    cancel: Callable[[], None] = lambda: None,
+) -> None:
+    """Does all jobs, at most `count` at the same time, each in a thread that outlives it.
+
+    Args:
+        jobs: in the order in which they are begun.
+        count: how many threads.
+        do: does a job; the second argument takes a line about what it is waiting for.
+        watcher: told of each.
+        cancel: ends jobs under way; they may raise what they like. Without it they end by themselves.
+
+    Raises what a job raised, or KeyboardInterrupt, after every thread has ended; what finished meanwhile has
+    been told.
+
+    Not by concurrent.futures: Ctrl-C within its `wait` leaves futures locked and the workers stuck for ever.
+    """
+    waiting = collections.deque(jobs)
+    news: queue.SimpleQueue[tuple[Job, str | Outcome | BaseException | None] | _End] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def work() -> None:
+        try:
+            while not stop.is_set():
+                try:
+                    job = waiting.popleft()
+                except IndexError:
+                    return
+                news.put((job, None))
+                try:
+                    news.put((job, do(job, lambda words, job=job: news.put((job, words)))))  # type: ignore[misc]
+                except BaseException as error:
+                    stop.set()
+                    news.put((job, error))
+        finally:
+            news.put(_End())
+
+    threads = [threading.Thread(target=work, name=f"trial-{n}") for n in range(min(count, len(jobs)))]
+    for thread in threads:
+        thread.start()
+    running = len(threads)
+    try:
+        while running:
+            told = news.get()
+            if isinstance(told, _End):
+                running -= 1
+                continue
+            job, what = told
+            if what is None:
+                watcher.started(job)
+            elif isinstance(what, str):
+                watcher.said(job, what)
+            elif isinstance(what, Outcome):
+                watcher.finished(job, what)
+            else:
+                raise what
+    except BaseException:
+        # What is under way ends and is kept if it ends well; the rest never start.
+        stop.set()
+        cancel()
+        for thread in threads:
+            thread.join()
+        while not news.empty():
+            told = news.get()
+            if not isinstance(told, _End) and isinstance(told[1], Outcome):
+                watcher.finished(told[0], told[1])
+        raise

@@ -1,0 +1,107 @@
+"""Several trials at the same time: each whole and judged for itself, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import PARTS, STARVED, Person, Watched, end, starved
+from scenarios import FTP, scenario
+from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.emu.together import Lifelines, Together
+
+TEXT = scenario(FTP, until="3 s")
+LONG = scenario(FTP, until="30 s")
+
+
+def _provenance(trial: dict[str, Any]) -> dict[str, Any]:
+    return json.loads((Path(trial["directory"]) / "provenance.json").read_text())
+
+
+def test_each_is_whole_and_says_how_many_there_were(person: Person) -> None:
+    file = person.scenario(TEXT)
+    arguments = ["run", file, "--mode", "emu", "--seed", "1", "--repeat", "3", "--jobs", "2", "--json"]
+    done = person.run(*arguments, "--out", str(person.out))
+    assert done.stdout, done.stderr
+    trials = json.loads(done.stdout)["trials"]
+    assert [trial["seed"] for trial in trials] == [1, 2, 3]
+    for trial in trials:
+        # What a busy machine does is told, and anything else fails.
+        if starved(trial):
+            STARVED.append(f"{trial['scenario']} as {person.way}, two at once: {'; '.join(trial['why'])}")
+        else:
+            assert trial["valid"], trial["why"]
+        provenance = _provenance(trial)
+        assert provenance["concurrent_trials"]["allowed"] == 2
+        # The path is its own: its flow had more than half of the 300 kbit/s.
+        assert 155e3 < trial["flows"]["ftp"]["throughput_bps"] <= 300e3
+    assert [_provenance(trial)["concurrent_trials"]["most"] for trial in trials[:2]] == [2, 2]
+    # The same command does only what was invalid again.
+    before = {trial["seed"]: trial["digest"] for trial in trials if trial["valid"]}
+    again = json.loads(person.run(*arguments, "--out", str(person.out)).stdout)["trials"]
+    assert {trial["seed"]: trial["digest"] for trial in again if trial["seed"] in before} == before
+
+
+def test_ctrl_c_ends_all_of_them(person: Person) -> None:
+    file = person.scenario(LONG)
+    arguments = ["run", file, "--mode", "emu", "--seed", "1", "--repeat", "4", "--jobs", "2"]
+    watched = Watched(person.popen(*arguments, "--out", str(person.out)))
+    try:
+        until = time.monotonic() + 300
+        while _players(watched) < 2:
+            assert time.monotonic() < until and watched.popen.poll() is None, watched.seen
+            time.sleep(0.05)
+        time.sleep(0.5)
+        began = time.monotonic()
+        watched.popen.send_signal(signal.SIGINT)
+        _, said = watched.popen.communicate(timeout=20)
+    finally:
+        end(watched.popen)
+    watched.assert_gone()
+    assert time.monotonic() - began < 5
+    assert watched.popen.returncode == 130, said
+    assert "Traceback" not in said and "0 of 4 trials are kept" in said
+    assert not list(person.out.rglob(".seed=*.partial"))
+
+
+def _players(watched: Watched) -> int:
+    watched.look()
+    return sum(
+        PARTS["player"](pid, line) and Path(f"/proc/{pid}").exists() for pid, line in watched.seen.items()
+    )
+
+
+def test_lifelines_end_together_and_once() -> None:
+    lifelines = Lifelines()
+    ends = [lifelines.open() for _ in range(3)]
+    lifelines.close(ends[0][1])
+    assert os.read(ends[0][0], 1) == b"", "closed"
+    lifelines.stop()
+    assert [os.read(reading, 1) for reading, _ in ends[1:]] == [b"", b""]
+    # The numbers may be others' by now.
+    reading, writing = os.pipe()
+    for _, ours in ends:
+        lifelines.close(ours)
+    os.write(writing, b"x")
+    assert os.read(reading, 1) == b"x"
+    with pytest.raises(TrialBrokenError, match="again"):
+        lifelines.open()
+    for descriptor in (reading, writing, *(reading for reading, _ in ends)):
+        os.close(descriptor)
+
+
+def test_a_trial_knows_how_many_ran_beside_it() -> None:
+    together = Together(lock=0, allowed=3)
+    with together.member() as first:
+        with together.member() as second, together.member() as third:
+            assert (first.most, second.most, third.most) == (3, 3, 3)
+        with together.member() as fourth:
+            pass
+    assert (first.most, fourth.most, fourth.allowed) == (3, 2, 3)
+    with Together(lock=0).member() as alone:
+        assert (alone.most, alone.allowed) == (1, 1)
