@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from streamgauge.campaign.layout import trial_directory
 from streamgauge.checks.expression import parse
@@ -14,10 +15,22 @@ from streamgauge.scenario import Scenario, catalogue_ids, load
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.systems.registry import Mode
 
-__all__ = ["EMU_VERSION", "Job", "jobs_for", "resume_key", "with_dependencies"]
+__all__ = ["EMU_VERSION", "Extra", "Job", "jobs_for", "resume_key", "with_dependencies"]
 
 #: Goes up when what emu does would leave another record; sim has a number of its own.
 EMU_VERSION = 2
+
+
+class Extra(Protocol):
+    """What else is taken from a record, while its packets are there, and kept beside it."""
+
+    def take(self, directory: Path) -> None:
+        """Reads the record in `directory`, with packets and events, and leaves a file of its own there."""
+        ...
+
+    def has(self, directory: Path) -> bool:
+        """Whether that file is there and is what `take` would leave."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +42,8 @@ class Job:
     seed: int
     directory: Path
     key: str
+    extra: Extra | None = None
+    """What else is taken from its record."""
 
     @property
     def seconds(self) -> float:

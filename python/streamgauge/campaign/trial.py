@@ -148,6 +148,8 @@ def run_job(
         )
         metrics = compute(Record.open(partial), job.scenario)
         save_metrics(partial, metrics, as_run.get("measure", {}))
+        if job.extra is not None:
+            job.extra.take(partial)
         if keep != "packets":
             prune(partial, keep)
     return Outcome(
@@ -228,6 +230,8 @@ def reuse(job: Job, keep: Keep) -> Outcome | None:
         return None
     wanted = {"metrics": (), "events": ("events.parquet",), "packets": ("packets.parquet", "events.parquet")}
     if not all((job.directory / name).exists() for name in wanted[keep]):
+        return None
+    if job.extra is not None and not job.extra.has(job.directory):
         return None
     try:
         Record.open(job.directory).verify()

@@ -490,3 +490,60 @@ def report(
     if not directory.is_dir():
         raise ScenarioError("there is no such folder", file=directory)
     report_command(directory, out)
+
+
+@app.command(rich_help_panel="Look")
+def crosscheck(
+    what: Annotated[Literal["tcp"], typer.Argument(metavar="tcp", help="What is compared.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="15 s a trial and fewer of them: for looking, never for docs.")
+    ] = False,
+    case: Annotated[
+        list[str] | None,
+        typer.Option("--case", metavar="GLOB", help="Only cases whose ids match, 'reno/*'; repeatable."),
+    ] = None,
+    with_: Annotated[
+        Literal["ns3"] | None, typer.Option("--with", help="ns3: ns-3 as a third column.")
+    ] = None,
+    against: Annotated[
+        Literal["emu", "sim"],
+        typer.Option(
+            "--against",
+            help="sim: the simulator against itself with other seeds, which tests the comparison.",
+        ),
+    ] = "emu",
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where records go; a rerun resumes there.")
+    ] = Path("runs/crosscheck"),
+    way: WayOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Hold the simulated TCP against the kernel's, on what tells congestion controls apart.
+
+    The same scenarios run in both modes. Loss, intervals between losses, RTT, the window's sawtooth, shares
+    and completion times are compared by an equivalence test against emu's own run-to-run spread; simulated
+    TCPs that are wrong on purpose must be rejected (docs/fidelity.md). Exit status 1 if one is not, or if
+    more than two rows differ unexplained; 2 if something cannot be told.
+
+    [b]Examples[/b]
+
+      streamgauge crosscheck tcp --quick --case 'reno/*'
+
+      streamgauge crosscheck tcp --against sim --case 'cubic/*'
+
+      streamgauge crosscheck tcp --json > crosscheck-tcp.json
+    """
+    del what
+    from streamgauge.campaign import EmuSettings
+    from streamgauge.cli.crosschecking import crosscheck_command
+    from streamgauge.crosscheck import Request
+
+    request = Request(
+        out=out,
+        patterns=case or [],
+        quick=quick,
+        ns3=with_ == "ns3",
+        reference=against,
+        emu=EmuSettings(way=way),
+    )
+    return crosscheck_command(request, as_json)

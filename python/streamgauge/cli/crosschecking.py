@@ -1,0 +1,129 @@
+"""``crosscheck``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from streamgauge.cli.progress import Bar
+from streamgauge.crosscheck import Request, crosscheck
+
+__all__ = ["crosscheck_command"]
+
+_STYLE = {
+    "equivalent": "green",
+    "explained": "cyan",
+    "inconclusive": "yellow",
+    "unexplained": "red",
+    "different": "red",
+}
+_STATUS = {"pass": 0, "fail": 1, "inconclusive": 2}
+_INTERRUPTED = 130
+_WIDTH = 130
+"""Of the table where it does not go to a terminal."""
+_DIGITS = 4
+
+
+def crosscheck_command(request: Request, as_json: bool) -> int:
+    """Runs, shows, writes. The exit status is the verdict's; 130 if Ctrl-C cut it short."""
+    with Bar() as bar:
+        found = crosscheck(Request(**{**vars(request), "progress": bar.update}))
+    if as_json:
+        json.dump(found, sys.stdout, indent=1, allow_nan=False)
+        print()
+    else:
+        _show(found)
+    request.out.mkdir(parents=True, exist_ok=True)
+    (request.out / "crosscheck.json").write_text(json.dumps(found, allow_nan=False), encoding="utf-8")
+    if found["interrupted"]:
+        print(
+            f"streamgauge: interrupted; what finished is kept in {request.out}; the same command goes on "
+            "from there",
+            file=sys.stderr,
+        )
+        return _INTERRUPTED
+    return _STATUS[found["verdict"]]
+
+
+def _show(found: Mapping[str, Any]) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    third = any("ns3" in row for row in found["rows"])
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("case", no_wrap=True)
+    table.add_column("metric", no_wrap=True)
+    columns = ("sim", found["reference"], "spread", "margin", "90 % interval of the difference")
+    for column in (*columns, *(("ns-3",) if third else ())):
+        table.add_column(column, justify="right")
+    table.add_column("verdict", no_wrap=True)
+    last = ""
+    for row in found["rows"]:
+        style = _STYLE[row["verdict"]]
+        word = row["verdict"] + (" (coarse)" if row["coarse"] and row["verdict"] == "equivalent" else "")
+        cells = [_number(row[key], row) for key in ("sim", "emu", "spread", "margin")]
+        span = "" if row["low"] is None else f"{_number(row['low'], row)} to {_number(row['high'], row)}"
+        unit = f" {row['unit']}" if row["unit"] else ""
+        more = [_number(row["ns3"]["mean"], row) if "ns3" in row else ""] if third else []
+        case = "" if row["case"] == last else escape(row["case"])
+        table.add_row(
+            case,
+            escape(row["metric"]),
+            cells[0],
+            cells[1] + unit,
+            *cells[2:],
+            span,
+            *more,
+            f"[{style}]{word}[/]",
+        )
+        last = row["case"]
+    console.print(table)
+    for row in found["rows"]:
+        if row["verdict"] == "explained":
+            told = row["explained"]
+            moved = f"{_number(told['before'], row)} becomes {_number(told['after'], row)} {row['unit']}"
+            _line(console, f"{row['case']} {row['metric']}: explained by '{told['switch']}': {moved}")
+        elif row["why"] and row["verdict"] != "equivalent":
+            _line(console, f"{row['case']} {row['metric']}: {row['verdict']}: {row['why']}")
+    for one in found["skipped"]:
+        _line(console, f"[yellow]not run: {escape(one['case'])}[/]: {escape(one['why'])}")
+    for case in found["cases"]:
+        if case["invalid"]:
+            seeds = ", ".join(str(one["seed"]) for one in case["invalid"])
+            why = escape(case["invalid"][0]["why"])
+            _line(console, f"{case['id']}: invalid trials left out, seeds {seeds} (the first: {why})")
+    for mutant in found["mutants"]:
+        _line(console, _mutant(mutant))
+    words = [row["verdict"] for row in found["rows"]]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in _STYLE if word in words)
+    _line(
+        console,
+        f"{len(words)} rows: {counts or 'none'}; {found['duration_s']:.0f} s; [bold]{found['verdict']}[/]",
+    )
+
+
+def _mutant(mutant: Mapping[str, Any]) -> str:
+    if mutant["rejected"] is None:
+        return f"[yellow]mutant {mutant['name']} was not run[/]: {escape(mutant['why'])}"
+    by = [
+        f"{case} by {', '.join(row['metric'] for row in rows)}"
+        for case, rows in mutant["cases"].items()
+        if rows
+    ]
+    if mutant["rejected"]:
+        return f"[green]mutant {mutant['name']} rejected[/]: {escape('; '.join(by))}"
+    return f"[red]mutant {mutant['name']} survives[/]: {escape(mutant['words'])}, and no row sees it"
+
+
+def _number(value: float | None, row: Mapping[str, Any]) -> str:
+    return "none" if value is None else f"{value * row['factor']:.{_DIGITS}g}"
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)

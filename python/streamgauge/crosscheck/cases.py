@@ -1,0 +1,194 @@
+"""What is run: flows on links, as ordinary scenarios.
+
+=================  =========================  =====================================================
+link               path                       note
+=================  =========================  =====================================================
+``480k-10kb``      480 kbit/s, 10 kB          8 packets of queue
+``1m-75kb``        1 Mbit/s, 75 kB            a queue of 0.6 s
+``10m-25kb``       10 Mbit/s, 25 kB           one bandwidth-delay product at 20 ms
+``100m-Npct``      100 Mbit/s, 62.5 kB, N %   one bandwidth-delay product at 5 ms, random loss
+=================  =========================  =====================================================
+
+RTT 20 ms and 60 s, of which the first 10 s are left out, on the first three; on the last 5 ms and 20 s, less
+5 s: as many round trips. Flows start within half a second of each other, at a time that the seed draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario import Scenario
+from streamgauge.scenario.semantics import end_ns
+from streamgauge.scenario.values import nearest
+
+__all__ = ["MARK", "Case", "cases", "select"]
+
+Kind = Literal["single", "pair", "cbr", "short"]
+Json = dict[str, Any]
+
+SINGLES: Final = ("reno", "cubic", "vegas", "bbr")
+PAIRS: Final = (("reno", "cubic"), ("reno", "vegas"), ("cubic", "bbr"), ("reno", "reno"))
+BESIDE_CBR: Final = ("reno", "cubic")
+SHORT: Final = ("reno", "cubic", "bbr")
+SIZES: Final[Mapping[str, int]] = {"14kb": 14_000, "100kb": 100_000, "1mb": 1_000_000}
+"""Payload of the short flows, bytes: an initial window of ten packets holds 14,480."""
+MARK: Final = "crosscheck/"
+"""With which the ids of these scenarios begin."""
+_CBR_BYTES: Final = 1000
+_CBR_HEADERS: Final = 42
+"""IPv4, UDP and the 14 bytes of Ethernet that the link counts."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A path, and how long a trial on it lasts."""
+
+    name: str
+    down: Mapping[str, str]
+    up: Mapping[str, str]
+    rate_bps: int
+    length_s: float
+    omit_s: float
+    short_at_s: tuple[float, float, float]
+    """When the short flows start ..."""
+    short_end_s: float
+    """... and when their trial ends."""
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether it loses packets at random."""
+        return "loss" in self.down
+
+
+def _slow(name: str, rate: str, bps: int, queue: str, at: tuple[float, float, float], end: float) -> Link:
+    down = {"rate": rate, "queue": f"droptail {queue}", "delay": "10 ms"}
+    return Link(name, down, {"delay": "10 ms"}, bps, 60, 10, at, end)
+
+
+def _lossy(percent: str) -> Link:
+    down = {"rate": "100 Mbit/s", "queue": "droptail 62500 B", "delay": "2500 us", "loss": f"{percent} %"}
+    return Link(f"100m-{percent}pct", down, {"delay": "2500 us"}, 100_000_000, 20, 5, (0, 1, 3), 8)
+
+
+LINKS: Final = (
+    _slow("480k-10kb", "480 kbit/s", 480_000, "10 kB", (0, 3, 8), 35),
+    _slow("1m-75kb", "1 Mbit/s", 1_000_000, "75 kB", (0, 3, 8), 25),
+    _slow("10m-25kb", "10 Mbit/s", 10_000_000, "25 kB", (0, 2, 4), 8),
+)
+LOSSY: Final = (_lossy("0.1"), _lossy("1"), _lossy("5"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One comparison: a scenario that runs in both modes, and how often."""
+
+    id: str
+    """``reno/10m-25kb``: who, and on which link."""
+    kind: Kind
+    scenario: Scenario
+    emu: int
+    """Valid real trials asked for."""
+    sim: int
+    """Simulated trials."""
+    is_mix: bool
+    """Its outcome varies from run to run: distributions are compared."""
+    quick: bool
+
+    @cached_property
+    def window_ns(self) -> tuple[int, int]:
+        """What is measured, ns since the trial's start."""
+        window = self.scenario.measure.window
+        return (window[0].ns, window[1].ns) if window is not None else (0, end_ns(self.scenario))
+
+    @property
+    def has_start(self) -> bool:
+        """Whether how it begins is compared: alone, and where no loss at random decides it."""
+        return self.kind == "single" and "pct" not in self.id
+
+
+def cases(*, quick: bool = False) -> list[Case]:
+    """Every case. `quick`: 15 s, of which 5 s are left out, and fewer runs; for looking, never for docs."""
+    found = [
+        _case(control, "single", link, {control: _bulk(control)}, quick)
+        for control in SINGLES
+        for link in (*LINKS, *LOSSY)
+    ]
+    for first, second in PAIRS:
+        names = (first, second) if first != second else (f"{first}_a", f"{second}_b")
+        flows = {name: _bulk(control) for name, control in zip(names, (first, second), strict=True)}
+        found += [_case(f"{first}-{second}", "pair", link, flows, quick) for link in LINKS]
+    for control in BESIDE_CBR:
+        found += [
+            _case(f"{control}-cbr", "cbr", link, {control: _bulk(control), "cbr": _half(link)}, quick)
+            for link in LINKS
+        ]
+    for control in SHORT:
+        for link in LINKS:
+            flows = {
+                f"{control}_{name}": {**_bulk(control, size), "start": f"{at:g} s"}
+                for (name, size), at in zip(SIZES.items(), link.short_at_s, strict=True)
+            }
+            found.append(_case(f"{control}-short", "short", link, flows, quick))
+    return found
+
+
+def select(patterns: Sequence[str], *, quick: bool = False) -> list[Case]:
+    """The cases whose ids match one of the globs; all without any.
+
+    Raises:
+        ScenarioError: if a glob matches none.
+    """
+    everything = cases(quick=quick)
+    chosen: set[str] = set()
+    for pattern in patterns:
+        matching = {case.id for case in everything if fnmatchcase(case.id, pattern)}
+        if not matching:
+            close = nearest(pattern, [case.id for case in everything])
+            hint = f"did you mean '{close}'?" if close else "such as 'reno/*' or '*/10m-25kb'"
+            raise ScenarioError(f"--case {pattern}: no case has such an id", hint=hint)
+        chosen |= matching
+    return [case for case in everything if not patterns or case.id in chosen]
+
+
+def _bulk(control: str, size: int | None = None) -> Json:
+    flow: Json = {"role": "subject", "traffic": "bulk", "congestion_control": control}
+    if size is not None:
+        flow["parameters"] = {"bytes": f"{size} B"}
+    return flow
+
+
+def _half(link: Link) -> Json:
+    packets = link.rate_bps / 2 / (8 * (_CBR_BYTES + _CBR_HEADERS))
+    parameters = {"rate": f"{packets:.3f} packets/s", "size": f"{_CBR_BYTES} B"}
+    return {"role": "rival", "traffic": "cbr", "parameters": parameters}
+
+
+def _case(who: str, kind: Kind, link: Link, flows: Mapping[str, Json], quick: bool) -> Case:
+    name = f"{who}/{link.name}"
+    is_mix = kind == "pair" and "bbr" in who
+    if kind == "short":
+        length, omit = link.short_end_s, 0.0
+    else:
+        length, omit = (15.0, 5.0) if quick else (link.length_s, link.omit_s)
+        length, omit = min(length, link.length_s), min(omit, link.omit_s)
+    emu, sim = (20, 40) if is_mix else (5, 10)
+    if quick:
+        emu, sim = (5, 20) if is_mix else (3, 6)
+    scenario = Scenario.model_validate(
+        {
+            # A shorter trial is another scenario: records of both may lie side by side.
+            "id": f"{MARK}{'quick/' if quick and kind != 'short' else ''}{name}",
+            "title": f"{' and '.join(flows)} on {link.down['rate']}",
+            "path": {"down": dict(link.down), "up": dict(link.up)},
+            "flows": dict(flows),
+            "until": {"time": f"{length:g} s"},
+            "measure": {"window": [f"{omit:g} s", f"{length:g} s"]},
+            "start_phase": "20 ms" if kind == "short" else "500 ms",
+        }
+    )
+    return Case(name, kind, scenario, emu, sim, is_mix, quick)

@@ -1,0 +1,87 @@
+"""Why a row differs: which mechanism of the simulated TCP, turned off, moves it inside the margin.
+
+A difference counts as explained only by a switch that does so; an argument alone explains nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from streamgauge.crosscheck.cases import Case
+from streamgauge.crosscheck.rows import Row, compare_as
+from streamgauge.crosscheck.trials import Bench, Runs, Variant, varied
+from streamgauge.errors import ScenarioError
+
+__all__ = ["SWITCHES", "explain"]
+
+SWITCHES: Final[Mapping[str, Variant]] = {
+    **{
+        f"without {name}": {"parameters.without": [name]}
+        for name in ("tlp", "frto", "undo", "prr", "rack_reordering", "pacing", "idle_restart")
+    },
+    "hystart off": {"parameters.hystart": "off"},
+    "hystart plus_plus": {"parameters.hystart": "plus_plus"},
+    "delayed_ack 0 ms": {"parameters.delayed_ack": "0 ms"},
+    "delayed_ack 200 ms": {"parameters.delayed_ack": "200 ms"},
+    "initial_window 4": {"parameters.initial_window": "4 packets"},
+    "receive_window 64 KiB": {"parameters.receive_window": "64 KiB"},
+}
+"""One mechanism each."""
+
+
+def explain(
+    bench: Bench, wanted: Sequence[Case], found: Mapping[str, tuple[Runs, Runs]], rows: Sequence[Row]
+) -> list[Row]:
+    """Tries each switch on the cases that have a row that is `different`.
+
+    Returns:
+        All rows; those that differ read `explained`, by the switch that explains most rows of their case, or
+        `unexplained`.
+    """
+    cases = {case.id: case for case in wanted}
+    open_ = [row for row in rows if row.verdict == "different"]
+    moved: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for switch, variant in SWITCHES.items():
+        if bench.interrupted:
+            break
+        changed = []
+        for name in dict.fromkeys(row.case for row in open_):
+            try:
+                changed.append(varied(cases[name], variant))
+            except ScenarioError:
+                continue  # a switch that this TCP has not
+        runs = bench.simulate(switch.replace(" ", "-"), changed)
+        for row in open_:
+            after = _after(cases[row.case], row, runs, found)
+            if after is not None:
+                moved.setdefault((row.case, row.metric), {})[switch] = after
+    return [_judged(row, moved) for row in rows]
+
+
+def _after(
+    case: Case, row: Row, runs: Mapping[str, Runs], found: Mapping[str, tuple[Runs, Runs]]
+) -> dict[str, Any] | None:
+    if case.id not in runs:
+        return None
+    again = compare_as(
+        case, row.metric, runs[case.id].values(row.metric), found[case.id][1].values(row.metric)
+    )
+    if again.finding != "equivalent":
+        return None
+    return {"before": row.comparison.sim, "after": again.sim}
+
+
+def _judged(row: Row, moved: Mapping[tuple[str, str], Mapping[str, dict[str, Any]]]) -> Row:
+    if row.verdict != "different":
+        return row
+    mine = moved.get((row.case, row.metric), {})
+    if not mine:
+        return row.with_verdict("unexplained")
+    # One mechanism that explains much is likelier than many that explain a row each.
+    reach = {
+        switch: sum(switch in others for (case, _), others in moved.items() if case == row.case)
+        for switch in mine
+    }
+    switch = max(mine, key=lambda name: reach[name])
+    return row.with_verdict("explained", {"switch": switch, **mine[switch]})

@@ -1,0 +1,121 @@
+"""The quantities of one trial, taken from its packets while they are there and kept beside its record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from streamgauge.crosscheck.cases import Case, Kind
+from streamgauge.crosscheck.quantities import Found, completion_s, of_flow, of_pair, of_start, window
+from streamgauge.crosscheck.trace import FlowTrace, traces
+from streamgauge.record import Record
+
+__all__ = ["FILE", "SCHEMA", "Taken", "keep_quantities", "of_traces", "read"]
+
+FILE: Final = "crosscheck.json"
+SCHEMA: Final = "streamgauge.crosscheck-trial/1"
+"""Goes up when a quantity is computed otherwise: older files are then made again."""
+_POINTS: Final = 600
+"""Of the window over time that is kept for figures."""
+_PAIR = ("loss_percent", "retransmitted_percent", "rtt_p50_s")
+_BESIDE = (
+    "loss_percent",
+    "loss_interval_mean_s",
+    "rtt_p50_s",
+    "rtt_p95_s",
+    "retransmitted_percent",
+    "goodput_bps",
+)
+
+Taken = dict[str, Any]
+"""``{"schema", "key", "quantities": {metric: value or None}, "windows": {flow: {"t_s": [...], "packets":
+[...]}}}``, a window being the most packets in flight in each of some hundred steps of the trial."""
+
+
+def of_traces(case: Case, flows: Mapping[str, FlowTrace]) -> Found:
+    """Every quantity of a case from the connections of one run, by name as rows have it.
+
+    `flows` has one entry a TCP flow of the case's scenario, by its name.
+    """
+    return _of(case.kind, case.has_start, case.window_ns, flows)
+
+
+def _of(kind: Kind, start: bool, span: tuple[int, int], flows: Mapping[str, FlowTrace]) -> Found:
+    begin, end = span
+    names = list(flows)
+    match kind:
+        case "short":
+            found: Found = {f"{name}.completion_s": completion_s(trace) for name, trace in flows.items()}
+            return found | {
+                f"{name}.retransmitted_percent": _repeated(trace) for name, trace in flows.items()
+            }
+        case "single":
+            (trace,) = flows.values()
+            return of_flow(trace, begin, end) | (of_start(trace, begin) if start else {})
+        case "cbr":
+            (trace,) = flows.values()
+            every = of_flow(trace, begin, end)
+            return {name: every[name] for name in _BESIDE}
+        case "pair":
+            shares = of_pair(flows[names[0]], flows[names[1]], begin, end)
+            found = {f"{names[0]}.{name}": value for name, value in shares.items()}
+            for flow, trace in flows.items():
+                every = of_flow(trace, begin, end)
+                found |= {f"{flow}.{name}": every[name] for name in _PAIR}
+            return found
+
+
+def _repeated(trace: FlowTrace) -> float:
+    return 100 * float(trace.repeat.sum()) / len(trace.sent)
+
+
+class Keeper:
+    """Takes a case's quantities from a record before its packets go; see `campaign.plan.Extra`."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+    @property
+    def key(self) -> str:
+        """What the result depends on besides the record."""
+        begin, end = self.case.window_ns
+        return f"{SCHEMA} {self.case.kind} {self.case.has_start} {begin} {end}"
+
+    def take(self, directory: Path) -> None:
+        """Computes and writes `FILE`."""
+        record = Record.open(directory)
+        tcp = [name for name, flow in self.case.scenario.flows.items() if flow.traffic == "bulk"]
+        found = {name: trace for name, trace in traces(record).items() if name in tcp}
+        data: Taken = {"schema": SCHEMA, "key": self.key, "quantities": {}, "windows": {}}
+        # A flow of an invalid trial may never have sent.
+        if len(found) == len(tcp):
+            data["quantities"] = of_traces(self.case, {name: found[name] for name in tcp})
+            data["windows"] = {name: _drawn(trace, self.case.window_ns[1]) for name, trace in found.items()}
+        (directory / FILE).write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
+
+    def has(self, directory: Path) -> bool:
+        """Whether it was taken, and by the same rule."""
+        try:
+            return bool(read(directory)["key"] == self.key)
+        except (OSError, ValueError, KeyError):
+            return False
+
+
+def keep_quantities(case: Case) -> Keeper:
+    """What a trial of the case leaves besides its metrics."""
+    return Keeper(case)
+
+
+def read(directory: Path) -> Taken:
+    """What `Keeper.take` wrote. Raises OSError or ValueError."""
+    data: Taken = json.loads((directory / FILE).read_text(encoding="utf-8"))
+    return data
+
+
+def _drawn(trace: FlowTrace, end_ns: int) -> dict[str, list[float]]:
+    times, packets = window(trace, 0, end_ns, -(-end_ns // _POINTS))
+    return {"t_s": np.round(times, 4).tolist(), "packets": packets.tolist()}

@@ -1,0 +1,91 @@
+"""Rows: one quantity of one case, with a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from streamgauge.crosscheck.cases import Case
+from streamgauge.crosscheck.equivalence import Comparison, compare
+from streamgauge.crosscheck.quantities import quantity
+from streamgauge.crosscheck.trials import Runs
+
+__all__ = ["Row", "Verdict", "rows_of"]
+
+Verdict = Literal["equivalent", "different", "inconclusive", "explained", "unexplained"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one quantity of one case compares. Numbers in SI units, as the quantity's name says."""
+
+    case: str
+    metric: str
+    comparison: Comparison
+    verdict: Verdict
+    explained: dict[str, Any] | None = None
+    """``{"switch": what was changed in sim, "before": sim's mean, "after": with it}``."""
+    ns3: Comparison | None = None
+
+    @property
+    def is_coarse(self) -> bool:
+        """The margin is more than half of the reference's mean: equivalence says little."""
+        margin, emu = self.comparison.margin, self.comparison.emu
+        return margin is not None and bool(emu) and margin > 0.5 * abs(emu or 0.0)
+
+    def with_verdict(self, verdict: Verdict, explained: dict[str, Any] | None = None) -> Row:
+        """The row, judged further."""
+        return replace(self, verdict=verdict, explained=explained)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its place in the document."""
+        asked = quantity(self.metric)
+        found = {
+            "case": self.case,
+            "metric": self.metric,
+            "words": asked.words,
+            "unit": asked.unit,
+            "factor": asked.factor,
+            **{key: value for key, value in asdict(self.comparison).items() if key != "finding"},
+            "verdict": self.verdict,
+            "coarse": self.is_coarse,
+        }
+        if self.explained is not None:
+            found["explained"] = self.explained
+        if self.ns3 is not None:
+            found["ns3"] = {"mean": self.ns3.sim, "n": self.ns3.n_sim, "verdict": self.ns3.finding}
+        return found
+
+
+def rows_of(
+    case: Case, sim: Runs, emu: Runs, ns3: Sequence[dict[str, float | None]] | None = None
+) -> list[Row]:
+    """A row for each quantity that a case leaves in either."""
+    rows = []
+    for metric in dict.fromkeys([*emu.metrics, *sim.metrics]):
+        simulated, real = sim.values(metric), emu.values(metric)
+        if metric.startswith("cwnd_") and all(value is None for value in (*simulated, *real)):
+            continue  # records without the sender's samples
+        compared = compare_as(case, metric, simulated, real)
+        judged: Verdict = compared.finding
+        row = Row(case.id, metric, compared, judged)
+        if ns3 is not None:
+            row = replace(row, ns3=compare_as(case, metric, [run.get(metric) for run in ns3], real))
+        rows.append(row)
+    return rows
+
+
+def compare_as(
+    case: Case, metric: str, simulated: Sequence[float | None], real: Sequence[float | None]
+) -> Comparison:
+    """Compares by the quantity's floors, and as means or distributions as the case asks."""
+    asked = quantity(metric)
+    return compare(
+        simulated,
+        real,
+        relative=asked.relative,
+        absolute=asked.absolute,
+        fixed=asked.fixed,
+        distribution=case.is_mix,
+    )

@@ -1,0 +1,182 @@
+"""The crosscheck: cases in sim and in emu, rows, mutants, explanations, one document."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import streamgauge
+from streamgauge.campaign import EmuSettings, Progress
+from streamgauge.campaign.machine import why_not
+from streamgauge.crosscheck.cases import Case, select
+from streamgauge.crosscheck.explain import explain
+from streamgauge.crosscheck.mutants import try_mutants
+from streamgauge.crosscheck.quantities import Found
+from streamgauge.crosscheck.rows import rows_of
+from streamgauge.crosscheck.trials import Bench, Runs
+from streamgauge.errors import CannotRunError, ScenarioError
+from streamgauge.record.provenance import collect
+from streamgauge.scenario import lower
+from streamgauge.systems.registry import Mode
+
+__all__ = ["MAY_BE_UNEXPLAINED", "SCHEMA", "Request", "crosscheck", "overall"]
+
+SCHEMA: Final = "streamgauge.crosscheck/1"
+MAY_BE_UNEXPLAINED: Final = 2
+"""Rows that may be unexplained before the whole fails."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked for."""
+
+    out: Path
+    """Where records go; a rerun resumes there."""
+    patterns: Sequence[str] = ()
+    """Globs of cases' ids; all without any."""
+    quick: bool = False
+    ns3: bool = False
+    """With ns-3 as a third column."""
+    reference: Mode = "emu"
+    """``sim`` compares the simulator with itself under other seeds, which tests the comparison."""
+    emu: EmuSettings = field(default_factory=EmuSettings)
+    progress: Callable[[Progress], None] | None = None
+
+
+def crosscheck(request: Request) -> dict[str, Any]:
+    """Runs everything and returns the document, schema `streamgauge.crosscheck/1` (docs/fidelity.md).
+
+    Raises:
+        ScenarioError: for a glob that matches no case.
+        CannotRunError: if this machine cannot run a mode that is needed.
+    """
+    wanted = select(request.patterns, quick=request.quick)
+    for mode in dict.fromkeys(("sim", request.reference)):
+        lacking = why_not(mode, way=request.emu.way)
+        if lacking is not None:
+            raise CannotRunError(f"this machine cannot run {mode}: {lacking}")
+    began, load = time.monotonic(), os.getloadavg()[0]
+    able, skipped = _able(wanted, request)
+    bench = Bench(request.out, request.emu, request.progress, request.reference)
+    found = bench.run(able)
+    third = _ns3(able, request) if request.ns3 and not bench.interrupted else {}
+    rows = [
+        row
+        for case in able
+        if found[case.id][0].taken and found[case.id][1].taken
+        for row in rows_of(case, *found[case.id], third.get(case.id))
+    ]
+    mutants: list[dict[str, Any]] = []
+    if not bench.interrupted:
+        mutants = try_mutants(bench, able, found, rows)
+    if not bench.interrupted:
+        rows = explain(bench, able, found, rows)
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "verdict": "",
+        "rows": [row.to_json() for row in rows],
+        "mutants": mutants,
+        "cases": [_about(case, found[case.id]) for case in able],
+        "skipped": skipped,
+        "quick": request.quick,
+        "reference": request.reference,
+        "interrupted": bench.interrupted,
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "duration_s": time.monotonic() - began,
+        "load_average": [load, os.getloadavg()[0]],
+        "cpus": os.cpu_count(),
+        "kernel": platform.release(),
+        "streamgauge": streamgauge.__version__,
+        **{key: value for key, value in collect().items() if key in ("cpu", "commit", "machine", "host")},
+    }
+    document["verdict"] = overall(document)
+    return document
+
+
+def overall(document: dict[str, Any]) -> str:
+    """``fail`` if a mutant survives or more rows than may be are unexplained; ``inconclusive`` if a row is,
+    or a case or mutant could not be run, or it was cut short; else ``pass``."""
+    verdicts = [row["verdict"] for row in document["rows"]]
+    rejected = [mutant["rejected"] for mutant in document["mutants"]]
+    if verdicts.count("unexplained") > MAY_BE_UNEXPLAINED or False in rejected:
+        return "fail"
+    unsure = "inconclusive" in verdicts or None in rejected or document["skipped"] or not verdicts
+    return "inconclusive" if unsure or document["interrupted"] else "pass"
+
+
+def _able(wanted: Sequence[Case], request: Request) -> tuple[list[Case], list[dict[str, str]]]:
+    """The cases that both modes can run here, and the others with the reason."""
+    able: list[Case] = []
+    skipped: list[dict[str, str]] = []
+    for case in wanted:
+        why: str | None = None
+        for mode in dict.fromkeys(("sim", request.reference)):
+            try:
+                lower(case.scenario, mode, 1)
+            except ScenarioError as error:
+                why = str(error)
+        if why is None and request.reference == "emu":
+            why = _kernel_lacks(case)
+        if why is None:
+            able.append(case)
+        else:
+            skipped.append({"case": case.id, "why": why})
+    return able, skipped
+
+
+def _kernel_lacks(case: Case) -> str | None:
+    """Why this machine's kernel cannot run the case's congestion controls; None if it can."""
+    from streamgauge.emu.doctor import available_congestion_controls
+
+    available = available_congestion_controls()
+    flows = case.scenario.flows.values()
+    asked = {flow.congestion_control or "cubic" for flow in flows if flow.traffic == "bulk"}
+    lacking = sorted(asked - set(available)) if available else []
+    return f"this kernel has no congestion control {', '.join(lacking)}" if lacking else None
+
+
+def _about(case: Case, runs: tuple[Runs, Runs]) -> dict[str, Any]:
+    """A case in the document: how many runs, which were invalid, and one run's windows in each mode."""
+    sim, emu = runs
+    return {
+        "id": case.id,
+        "kind": case.kind,
+        "title": case.scenario.title,
+        "wanted": {"sim": case.sim, "emu": case.emu},
+        "valid": {"sim": len(sim.taken), "emu": len(emu.taken)},
+        "invalid": [{"seed": seed, "why": why} for seed, why in emu.invalid],
+        "quantities": {"sim": sim.quantities, "emu": emu.quantities},
+        "windows": {
+            mode: some.taken[0]["windows"] for mode, some in (("sim", sim), ("emu", emu)) if some.taken
+        },
+    }
+
+
+def _ns3(wanted: Sequence[Case], request: Request) -> dict[str, list[Found]]:
+    """ns-3's quantities of each case that it can run, kept in ``OUT/ns3``."""
+    try:
+        third = importlib.import_module("streamgauge.crosscheck.ns3")
+    except ImportError as error:
+        raise CannotRunError(f"--with ns3: {error}") from None
+    found: dict[str, list[Found]] = {}
+    for case in wanted:
+        if third.why_not(case) is not None:
+            continue
+        runs: list[Found] = []
+        for seed in range(1, case.emu + 1):
+            file = request.out / "ns3" / case.scenario.id / f"{seed}.json"
+            if file.is_file():
+                runs.append(json.loads(file.read_text(encoding="utf-8")))
+                continue
+            runs.append(third.run(case, seed))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(runs[-1]), encoding="utf-8")
+        found[case.id] = runs
+    return found

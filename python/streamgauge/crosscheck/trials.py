@@ -1,0 +1,160 @@
+"""The trials of a crosscheck: ordinary trials of the campaign layer, reused if they are there."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from streamgauge.campaign import EmuSettings, Job, Progress, jobs_for, run_jobs
+from streamgauge.crosscheck.cases import Case
+from streamgauge.crosscheck.measure import Taken, keep_quantities, read
+from streamgauge.crosscheck.quantities import Found
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario import override
+from streamgauge.systems.registry import Mode
+
+__all__ = ["REFERENCE_SEED", "Bench", "Runs", "Variant", "varied"]
+
+REFERENCE_SEED: Final = 1001
+"""First seed where sim stands in for emu: another seed is another run."""
+MOST_TRIALS: Final = 2
+"""For one valid trial that is asked for, before a case has to do with fewer."""
+
+Variant = Mapping[str, Any]
+"""Changes of every TCP flow of a case: ``congestion_control``, or ``parameters.NAME``."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What a case left in one mode."""
+
+    taken: tuple[Taken, ...]
+    """Of valid trials, by seed."""
+    invalid: tuple[tuple[int, str], ...] = ()
+    """Seeds of invalid trials, and why."""
+
+    def values(self, metric: str) -> list[float | None]:
+        """A quantity's value in each valid trial."""
+        return [taken["quantities"].get(metric) for taken in self.taken]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The quantities, in the order in which they were taken."""
+        return list(dict.fromkeys(name for taken in self.taken for name in taken["quantities"]))
+
+    @property
+    def quantities(self) -> list[Found]:
+        """Every valid trial's."""
+        return [taken["quantities"] for taken in self.taken]
+
+
+def varied(case: Case, variant: Variant) -> Case:
+    """The case with something about its TCP changed.
+
+    Raises:
+        ScenarioError: if sim's TCP does not know what is to be changed.
+    """
+    changes = {}
+    for name, flow in case.scenario.flows.items():
+        if flow.traffic != "bulk":
+            continue
+        for key, value in variant.items():
+            changes[f"flows.{name}.{key}"] = value
+    try:
+        return replace(case, scenario=override(case.scenario, changes, drop_checks=True))
+    except (ValidationError, ValueError) as error:
+        said = " ".join(str(error).split())
+        if isinstance(error, ValidationError):
+            said = "; ".join(str(detail["msg"]) for detail in error.errors(include_url=False))
+        raise ScenarioError(f"{case.id}: {said}") from None
+
+
+@dataclass
+class Bench:
+    """Runs trials for a crosscheck, and remembers whether Ctrl-C cut them short."""
+
+    out: Path
+    emu: EmuSettings
+    progress: Callable[[Progress], None] | None = None
+    reference: Mode = "emu"
+    interrupted: bool = False
+
+    def run(self, wanted: Sequence[Case]) -> dict[str, tuple[Runs, Runs]]:
+        """Every case in sim and in the reference; invalid trials are replaced by further seeds.
+
+        Returns:
+            By the case's id, what it left in sim and in the reference.
+        """
+        jobs = {
+            case.id: (self._jobs(case, "sim", case.sim), self._reference(case, case.emu)) for case in wanted
+        }
+        left = self._go(job for pair in jobs.values() for some in pair for job in some)
+        found = {case.id: tuple(_runs(some, left) for some in jobs[case.id]) for case in wanted}
+        while not self.interrupted:
+            more: dict[str, list[Job]] = {}
+            for case in wanted:
+                valid, invalid = (len(part) for part in (found[case.id][1].taken, found[case.id][1].invalid))
+                lacking = min(case.emu - valid, MOST_TRIALS * case.emu - valid - invalid)
+                if lacking > 0:
+                    jobs[case.id][1].extend(extra := self._reference(case, lacking, after=valid + invalid))
+                    more[case.id] = extra
+            if not more:
+                break
+            left |= self._go(job for some in more.values() for job in some)
+            found |= {name: tuple(_runs(some, left) for some in jobs[name]) for name in more}
+        return {name: (pair[0], pair[1]) for name, pair in found.items()}
+
+    def simulate(self, label: str, wanted: Iterable[Case]) -> dict[str, Runs]:
+        """Cases in sim alone, in a folder of their own: variants keep their scenario's id."""
+        jobs = {case.id: self._jobs(case, "sim", case.sim, folder=f"variants/{label}") for case in wanted}
+        left = self._go(job for some in jobs.values() for job in some)
+        return {name: _runs(some, left) for name, some in jobs.items()}
+
+    def _reference(self, case: Case, count: int, *, after: int = 0) -> list[Job]:
+        first = 1 if self.reference == "emu" else REFERENCE_SEED
+        return self._jobs(case, self.reference, count, first=first + after)
+
+    def _jobs(self, case: Case, mode: Mode, count: int, *, first: int = 1, folder: str = "") -> list[Job]:
+        jobs = jobs_for(case.scenario, mode, self.out / folder, first_seed=first, repeat=count)
+        build = _build() if mode == "sim" else ""
+        return [replace(job, key=_key(job.key, build), extra=keep_quantities(case)) for job in jobs]
+
+    def _go(self, jobs: Iterable[Job]) -> dict[Path, tuple[bool, str]]:
+        todo = list(jobs)
+        if self.interrupted or not todo:
+            return {}
+        outcomes, self.interrupted = run_jobs(todo, keep="events", emu=self.emu, progress=self.progress)
+        return {one.job.directory: (one.valid, "; ".join(one.why)) for one in outcomes}
+
+
+def _runs(jobs: Iterable[Job], outcomes: Mapping[Path, tuple[bool, str]]) -> Runs:
+    taken: list[Taken] = []
+    invalid: list[tuple[int, str]] = []
+    for job in jobs:
+        if job.directory not in outcomes:
+            continue
+        valid, why = outcomes[job.directory]
+        if valid:
+            taken.append(read(job.directory))
+        else:
+            invalid.append((job.seed, why))
+    return Runs(tuple(taken), tuple(invalid))
+
+
+def _key(key: str, build: str) -> str:
+    """A simulator that was built anew may be another one, and its trials cost nothing."""
+    return hashlib.blake2b(f"{key} {build}".encode(), digest_size=16).hexdigest() if build else key
+
+
+@functools.cache
+def _build() -> str:
+    from streamgauge import _native
+
+    status = Path(str(_native.__file__)).stat()
+    return f"{status.st_size} {status.st_mtime_ns}"

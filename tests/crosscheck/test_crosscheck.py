@@ -1,0 +1,116 @@
+"""The whole of it, sim against sim: the same controller is equivalent, another one is not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamgauge.crosscheck import Request, crosscheck
+from streamgauge.crosscheck.cases import cases, select
+from streamgauge.crosscheck.run import overall
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario import lower
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "streamgauge", "crosscheck", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("crosscheck")
+    return crosscheck(Request(out=out, patterns=["reno/1m-75kb"], quick=True, reference="sim"))
+
+
+def test_the_simulator_is_equivalent_to_itself(document: dict[str, Any]) -> None:
+    assert {row["verdict"] for row in document["rows"]} == {"equivalent"}
+    assert len(document["rows"]) > 15
+    assert document["cases"][0]["valid"] == {"sim": 6, "emu": 3}
+
+
+def test_reno_swapped_for_cubic_is_rejected(document: dict[str, Any]) -> None:
+    (mutant,) = [one for one in document["mutants"] if one["name"] == "reno-is-cubic"]
+    assert mutant["rejected"] is True
+    assert {row["metric"] for row in mutant["cases"]["reno/1m-75kb"]} >= {"rtt_p50_s", "window_p50_packets"}
+
+
+def test_rows_say_what_they_compare(document: dict[str, Any]) -> None:
+    for row in document["rows"]:
+        assert {"case", "metric", "sim", "emu", "spread", "verdict", "margin", "n_sim", "n_emu"} <= set(row)
+    json.dumps(document, allow_nan=False)
+
+
+def test_json_and_resuming(tmp_path: Path) -> None:
+    arguments = ("tcp", "--quick", "--case", "reno-short/10m*", "--against", "sim", "--json", "--out", "here")
+    first = run(*arguments, cwd=tmp_path)
+    data = json.loads(first.stdout)
+    assert data["schema"] == "streamgauge.crosscheck/1"
+    metrics = {row["metric"] for row in data["rows"]}
+    assert {f"reno_{size}.completion_s" for size in ("14kb", "100kb", "1mb")} <= metrics
+    assert data["mutants"] == []
+    assert json.loads((tmp_path / "here" / "crosscheck.json").read_text()) == data
+    times = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("trial.json")}
+    assert times
+    again = json.loads(run(*arguments, cwd=tmp_path).stdout)
+    assert again["rows"] == data["rows"]
+    assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("trial.json")} == times
+    assert not list(tmp_path.rglob("packets.parquet")), "packets go when their quantities are taken"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("udp",), "udp"),
+        (("tcp", "--case", "renno/10m-25kb"), "did you mean 'reno/10m-25kb'?"),
+        (("tcp", "--with", "ns2"), "ns3"),
+    ],
+)
+def test_bad_input(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 3
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_case_can_be_planned_and_has_its_own_id() -> None:
+    for quick in (False, True):
+        everything = cases(quick=quick)
+        assert len({case.id for case in everything}) == len(everything)
+        for case in everything:
+            plan = None if case.scenario.unsupported("sim") else lower(case.scenario, "sim", 1)
+            assert plan is None or plan["duration"] >= case.window_ns[1]
+    with pytest.raises(ScenarioError, match="no case"):
+        select(["nothing*"])
+
+
+def test_short_trials_never_pass_for_long_ones() -> None:
+    long = {case.id: case.scenario.id for case in cases() if case.kind != "short"}
+    short = {case.id: case.scenario.id for case in cases(quick=True)}
+    assert not set(long.values()) & set(short.values())
+
+
+def verdict(rows: list[str], rejected: list[bool | None] = [True], **more: Any) -> str:  # noqa: B006
+    document = {
+        "rows": [{"verdict": word} for word in rows],
+        "mutants": [{"rejected": one} for one in rejected],
+        "skipped": [],
+        "interrupted": False,
+    }
+    return overall(document | more)
+
+
+def test_the_verdict() -> None:
+    assert verdict(["equivalent", "explained"]) == "pass"
+    assert verdict(["equivalent", "unexplained", "unexplained"]) == "pass"
+    assert verdict(["unexplained"] * 3) == "fail"
+    assert verdict(["equivalent"], [True, False]) == "fail"
+    assert verdict(["equivalent"], [None]) == "inconclusive"
+    assert verdict(["equivalent", "inconclusive"]) == "inconclusive"
+    assert verdict(["equivalent"], skipped=[{"case": "bbr/10m-25kb"}]) == "inconclusive"
+    assert verdict([]) == "inconclusive"
