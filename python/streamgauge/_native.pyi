@@ -5,6 +5,12 @@ from os import PathLike
 
 MODEL_VERSION: int
 """Goes up whenever the same plan and seed would give another record."""
+CONGESTION_CONTROLS: tuple[str, ...]
+"""Congestion controllers of the simulated TCP, by name."""
+HYSTARTS: tuple[str, ...]
+"""Ways in which its CUBIC leaves slow start, by name; the first is Linux's."""
+TCP_MECHANISMS: tuple[str, ...]
+"""Mechanisms of it that can be switched off, by name."""
 
 def simulate(plan_json: str, directory: str | PathLike[str]) -> str:
     """Runs a trial in virtual time and returns its summary as JSON.

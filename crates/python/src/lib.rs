@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use serde::Deserialize;
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_path::trace::Trace;
 use streamgauge_record::{EVENTS_FILE, Legend, PACKETS_FILE, RecordError};
 use streamgauge_systems::plan::TrialPlan;
+use streamgauge_transport::tcp::{CongestionControl, Hystart, Mechanisms};
 
 /// An exception of `streamgauge.errors`.
 fn exception(py: Python<'_>, class: &str, message: String) -> PyErr {
@@ -175,10 +177,19 @@ fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Optio
     }))
 }
 
+/// What the simulated TCP knows by name, in the order that people read.
+fn names<T>(py: Python<'_>, named: &[(&'static str, T)]) -> PyResult<Py<PyTuple>> {
+    Ok(PyTuple::new(py, named.iter().map(|(name, _)| *name))?.unbind())
+}
+
 /// Sim and record in Rust.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MODEL_VERSION", streamgauge_sim::MODEL_VERSION)?;
+    let py = module.py();
+    module.add("CONGESTION_CONTROLS", names(py, CongestionControl::NAMED)?)?;
+    module.add("HYSTARTS", names(py, Hystart::NAMED)?)?;
+    module.add("TCP_MECHANISMS", names(py, Mechanisms::NAMED)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(write_events, module)?)?;
     module.add_function(wrap_pyfunction!(trial_digest, module)?)?;

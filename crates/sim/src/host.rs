@@ -2,9 +2,11 @@
 
 use streamgauge_base::{Chunk, Direction, Duration, Ecn, Event, Instant, Stream};
 use streamgauge_record::flow_hash;
-use streamgauge_systems::plan::{HystartSpec, TcpSpec};
+use streamgauge_systems::plan::TcpSpec;
 use streamgauge_systems::{App, Carrier, Channel, ChannelId, CloseReason, Input, Io};
-use streamgauge_transport::tcp::{self, Config, CongestionControl, Connection, ConnectionEvent};
+use streamgauge_transport::tcp::{
+    self, Config, CongestionControl, Connection, ConnectionEvent, Hystart, Mechanisms,
+};
 
 use crate::error::SimError;
 use crate::network::{Line, Network};
@@ -237,10 +239,19 @@ impl Endpoint {
         connections.chain(self.app.poll_timeout()).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
+    /// The figures of its first stream while that is open.
+    pub fn open_tcp(&self) -> Option<tcp::Stats> {
+        self.first_stream().filter(|connection| connection.is_open()).map(Connection::stats)
+    }
+
     /// The figures of its first stream.
     pub fn tcp_stats(&self) -> Option<tcp::Stats> {
+        self.first_stream().map(Connection::stats)
+    }
+
+    fn first_stream(&self) -> Option<&Connection> {
         self.ports.iter().find_map(|port| match &port.carrier {
-            PortCarrier::Tcp(connection) => Some(connection.stats()),
+            PortCarrier::Tcp(connection) => Some(&**connection),
             _ => None,
         })
     }
@@ -258,49 +269,61 @@ fn translate(channel: ChannelId, event: ConnectionEvent) -> Input<'static> {
 
 /// The settings of a connection; refuses what no connection can work with.
 pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
+    let refused = |key: &str, what: String| Err(SimError::plan(format!("tcp.{key}"), what));
     let name = spec.congestion_control.as_str();
-    let congestion = CongestionControl::named(name).ok_or_else(|| {
-        let known: Vec<_> = CongestionControl::NAMED.iter().map(|(name, _)| *name).collect();
-        let what =
-            format!("{name:?} is not simulated; give one of {}, or run with --mode emu", known.join(", "));
-        SimError::plan("tcp.congestion_control", what)
-    })?;
-    if !(MIN_MSS..=MAX_MSS).contains(&spec.mss) {
-        let what = format!("{} B; give {MIN_MSS} to {MAX_MSS} B", spec.mss);
-        return Err(SimError::plan("tcp.mss", what));
+    let Some(congestion) = CongestionControl::named(name) else {
+        let known = names(CongestionControl::NAMED);
+        let what = format!("{name:?} is not simulated; give one of {known}, or run with --mode emu");
+        return refused("congestion_control", what);
+    };
+    let Some(hystart) = Hystart::named(&spec.hystart) else {
+        return refused("hystart", format!("{:?}; give one of {}", spec.hystart, names(Hystart::NAMED)));
+    };
+    let mut mechanisms = Mechanisms::default();
+    for name in &spec.without {
+        if !mechanisms.switch_off(name) {
+            let known = names(Mechanisms::NAMED);
+            return refused("without", format!("{name:?} is no mechanism; give some of {known}"));
+        }
     }
-    for (key, bytes) in [("tcp.receive_window", spec.receive_window), ("tcp.send_buffer", spec.send_buffer)] {
-        if bytes < u64::from(spec.mss) || bytes > 1 << 30 {
-            return Err(SimError::plan(
-                key,
-                format!("{bytes} B; give one segment ({} B) to 1 GiB", spec.mss),
-            ));
+    let mss = u64::from(spec.mss);
+    if !(MIN_MSS..=MAX_MSS).contains(&spec.mss) {
+        return refused("mss", format!("{mss} B; give {MIN_MSS} to {MAX_MSS} B"));
+    }
+    for (key, bytes) in [
+        ("receive_window", Some(spec.receive_window)),
+        ("send_buffer", Some(spec.send_buffer)),
+        ("fixed_window", spec.fixed_window),
+    ] {
+        if let Some(bytes) = bytes.filter(|bytes| !(mss..=1 << 30).contains(bytes)) {
+            return refused(key, format!("{bytes} B; give one segment ({mss} B) to 1 GiB"));
         }
     }
     if !(1..=MAX_INITIAL_WINDOW).contains(&spec.initial_window) {
         let what = format!("{} segments; give 1 to {MAX_INITIAL_WINDOW}", spec.initial_window);
-        return Err(SimError::plan("tcp.initial_window", what));
+        return refused("initial_window", what);
     }
     if spec.delayed_ack > MAX_DELAYED_ACK {
         let ms = spec.delayed_ack.as_nanos() as f64 / 1e6;
-        return Err(SimError::plan("tcp.delayed_ack", format!("{ms} ms; give 0 to 500 ms (RFC 9293)")));
+        return refused("delayed_ack", format!("{ms} ms; give 0 to 500 ms (RFC 9293)"));
     }
     if spec.ecn {
-        return Err(SimError::plan("tcp.ecn", "the simulated TCP asks for no ECN; run with --mode emu"));
-    }
-    if spec.hystart != HystartSpec::default() {
-        return Err(SimError::plan("tcp.hystart", "the simulated CUBIC knows linux alone; leave it out"));
-    }
-    if let Some(name) = spec.without.first() {
-        return Err(SimError::plan("tcp.without", format!("{name:?} cannot be switched off; leave it out")));
+        return refused("ecn", "the simulated TCP asks for no ECN; run with --mode emu".into());
     }
     Ok(Config {
         mss: spec.mss,
         receive_window: spec.receive_window,
         send_buffer: spec.send_buffer,
         congestion,
+        hystart,
+        fixed_window: spec.fixed_window,
         initial_window: spec.initial_window,
         delayed_ack: spec.delayed_ack,
+        mechanisms,
         ..Config::default()
     })
+}
+
+fn names<T>(named: &[(&str, T)]) -> String {
+    named.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }

@@ -16,6 +16,7 @@ mod reassembly;
 mod recorder;
 mod replay;
 mod run;
+mod sampler;
 mod store;
 mod summary;
 mod timers;

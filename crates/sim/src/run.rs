@@ -11,6 +11,7 @@ use crate::error::SimError;
 use crate::host::Endpoint;
 use crate::network::{Arrived, Line, Network};
 use crate::recorder::Recorder;
+use crate::sampler::{self, Sampler};
 use crate::summary::{EndedBy, FlowSummary, Hosts, Summary};
 use crate::timers::Timers;
 
@@ -21,6 +22,7 @@ use crate::timers::Timers;
 pub fn run<R: Recorder>(plan: &TrialPlan, recorder: R) -> Result<(Summary, R), SimError> {
     let mut trial = Trial::new(plan, recorder)?;
     let (end, ended_by) = trial.run()?;
+    trial.sample(end);
     for (_, unseen) in trial.inboxes.iter_mut().flat_map(|inbox| inbox.drain(..)) {
         trial.network.fates.store.release(unseen.body);
     }
@@ -57,6 +59,7 @@ struct Trial<R> {
     /// When the host looked, or will look, at the last packet of a direction.
     last_look: [Instant; 2],
     host_jitter: Duration,
+    sampler: Sampler,
     end: Instant,
     idle: Option<Duration>,
     media_flow: Option<FlowId>,
@@ -115,6 +118,7 @@ impl<R: Recorder> Trial<R> {
             inboxes: Default::default(),
             last_look: [Instant::ZERO; 2],
             host_jitter: plan.host_jitter,
+            sampler: Sampler::new(plan),
             end: at(plan.duration),
             idle: plan.until_idle,
             media_flow: flow_of(plan, plan.until_media_end.as_deref()),
@@ -136,6 +140,7 @@ impl<R: Recorder> Trial<R> {
             if now >= self.end {
                 return Ok((self.end, EndedBy::Duration));
             }
+            self.sample(now);
             match next {
                 Next::Path(direction) => self.path(now, direction),
                 Next::Inbox(direction) => {
@@ -193,9 +198,22 @@ impl<R: Recorder> Trial<R> {
         let look = *look;
         // Mostly nothing else happens before it does: that saves a turn of the loop.
         if look < self.next().0 && look < self.end {
+            self.sample(look);
             self.deliver(look, direction, arrived);
         } else {
             self.inboxes[direction as usize].push_back((look, arrived));
+        }
+    }
+
+    /// Takes the samples of TCP that lie before `now`.
+    #[inline]
+    fn sample(&mut self, now: Instant) {
+        while let Some(at) = self.sampler.due(now) {
+            for &(flow, controller) in self.sampler.flows() {
+                let Some(stats) = self.endpoints[2 * flow].open_tcp() else { continue };
+                let recorder = &mut self.network.fates.recorder;
+                sampler::events(at, flow, controller, &stats).for_each(|event| recorder.event(event));
+            }
         }
     }
 
@@ -302,6 +320,9 @@ const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
 fn check(plan: &TrialPlan) -> Result<(), SimError> {
     if plan.duration == Duration::ZERO || plan.duration > MAX_DURATION {
         return Err(SimError::plan("duration", "give more than 0 and at most 100 years"));
+    }
+    if plan.tcp_sample == Some(Duration::ZERO) {
+        return Err(SimError::plan("tcp_sample", "give more than 0, or leave it out"));
     }
     if plan.flows.len() >= usize::from(u16::MAX) {
         let what = format!("{} flows; give fewer than {}", plan.flows.len(), u16::MAX);

@@ -136,9 +136,9 @@ pub struct TcpSpec {
     /// How long an acknowledgement may wait for a second full segment; 0 acknowledges every segment at once.
     #[serde(default = "default_delayed_ack")]
     pub delayed_ack: Duration,
-    /// How slow start ends before a loss.
-    #[serde(default)]
-    pub hystart: HystartSpec,
+    /// How CUBIC leaves slow start before a loss makes it, by name.
+    #[serde(default = "default_hystart")]
+    pub hystart: String,
     /// The window in bytes of the controller `fixed`, which needs it; no other looks at it.
     #[serde(default)]
     pub fixed_window: Option<u64>,
@@ -150,25 +150,16 @@ pub struct TcpSpec {
     pub without: Vec<String>,
 }
 
-/// CUBIC's way out of slow start, before a loss.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HystartSpec {
-    /// HyStart as in Linux.
-    #[default]
-    Linux,
-    /// HyStart++ (RFC 9406).
-    PlusPlus,
-    /// None: slow start lasts until a loss.
-    Off,
-}
-
 fn default_initial_window() -> u32 {
     10
 }
 
 fn default_delayed_ack() -> Duration {
     Duration::from_millis(40)
+}
+
+fn default_hystart() -> String {
+    "linux".into()
 }
 
 impl Default for TcpSpec {
@@ -181,7 +172,7 @@ impl Default for TcpSpec {
             mss: 1448,
             initial_window: default_initial_window(),
             delayed_ack: default_delayed_ack(),
-            hystart: HystartSpec::default(),
+            hystart: default_hystart(),
             fixed_window: None,
             ecn: false,
             without: Vec::new(),
