@@ -46,7 +46,7 @@ fn weather() -> impl Strategy<Value = Weather> {
 
 fn config() -> impl Strategy<Value = Config> {
     (
-        prop_oneof![Just(CongestionControl::Reno), Just(CongestionControl::Cubic)],
+        prop::sample::select(CongestionControl::NAMED).prop_map(|(_, control)| control),
         prop_oneof![Just(536u32), Just(MSS)],
         prop_oneof![700u64..5_000, 5_000u64..200_000],
         prop_oneof![1u64..5_000, 5_000u64..200_000],

@@ -6,6 +6,7 @@
 
 mod cubic;
 mod reno;
+mod window;
 
 use streamgauge_base::{Duration, Instant};
 
@@ -14,11 +15,6 @@ pub use reno::Reno;
 
 use super::config::{Config, CongestionControl};
 use super::rate_sample::RateSample;
-
-/// Least window, and least slow start threshold, after a loss, in segments (RFC 5681 section 3.1).
-const MIN_SEGMENTS: u64 = 2;
-/// Most segments by which one acknowledgement opens the window in slow start (RFC 3465 section 2.3).
-const SLOW_START_LIMIT_SEGMENTS: u64 = 2;
 
 /// What the connection is repairing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -119,9 +115,10 @@ pub enum AnyController {
 impl AnyController {
     /// The controller that `config` asks for, with an initial window of `segments`.
     pub fn new(config: &Config, segments: u32) -> Self {
+        let mss = config.mss;
         match config.congestion {
-            CongestionControl::Reno => AnyController::Reno(Reno::new(config.mss, segments)),
-            CongestionControl::Cubic => AnyController::Cubic(Cubic::new(config.mss, segments)),
+            CongestionControl::Reno => AnyController::Reno(Reno::new(mss, segments)),
+            CongestionControl::Cubic => AnyController::Cubic(Cubic::new(mss, segments, config.hystart)),
         }
     }
 }
@@ -194,29 +191,5 @@ pub(crate) fn test_ack(now: Instant, delivered: u64, rtt: Duration) -> Ack {
         window_limited: true,
         repair: Repair::None,
         rate: None,
-    }
-}
-
-/// The window after `idle`. RFC 5681 section 4.1 goes to the restart window at once; Linux halves the window
-/// for every RTO that has passed (RFC 2861 section 3.1) and stops there, which is what this does.
-fn window_after_idle(window: u64, restart: u64, idle: Duration, rto: Duration) -> u64 {
-    let restart = restart.min(window);
-    let halvings = (idle.as_nanos().saturating_sub(1) / rto.as_nanos().max(1)).min(63);
-    (window >> halvings).max(restart)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn idling_halves_per_timeout_down_to_the_restart_window() {
-        let rto = Duration::from_millis(200);
-        for (idle_ms, window) in
-            [(201, 50_000), (399, 50_000), (401, 25_000), (601, 14_480), (90_000, 14_480)]
-        {
-            assert_eq!(window_after_idle(100_000, 14_480, Duration::from_millis(idle_ms), rto), window);
-        }
-        assert_eq!(window_after_idle(3_000, 14_480, Duration::from_secs(9), rto), 3_000);
     }
 }

@@ -1,83 +1,57 @@
-//! Reno (RFC 5681) with appropriate byte counting (RFC 3465).
+//! Reno (RFC 5681) with appropriate byte counting (RFC 3465), as Linux has it (tcp_reno_cong_avoid in
+//! net/ipv4/tcp_cong.c).
 //!
-//! The threshold after a loss is half the *window*, as in Linux, where RFC 5681 equation 4 takes half of the
-//! bytes in flight. The two differ only while something other than the window holds the sender back.
+//! The threshold after a loss is half the *window*, where RFC 5681 equation 4 takes half of the bytes in flight. The two
+//! differ only while something other than the window holds the sender back.
 
 use streamgauge_base::{Duration, Instant};
 
-use super::{Ack, Controller, MIN_SEGMENTS, SLOW_START_LIMIT_SEGMENTS, window_after_idle};
+use super::window::Window;
+use super::{Ack, Controller};
 
 /// Additive increase of one segment per round trip, multiplicative decrease to one half.
 #[derive(Clone, Debug)]
 pub struct Reno {
-    mss: u64,
-    initial: u64,
-    window: u64,
-    ssthresh: u64,
-    /// Bytes delivered towards the next segment of additive increase.
-    counted: u64,
+    window: Window,
 }
 
 impl Reno {
     /// For segments of `mss` bytes, starting with `initial` of them.
     pub fn new(mss: u32, initial: u32) -> Self {
-        let mss = u64::from(mss);
-        let window = mss * u64::from(initial);
-        Reno { mss, initial: window, window, ssthresh: u64::MAX, counted: 0 }
-    }
-
-    fn reduced(&self) -> u64 {
-        (self.window / 2).max(MIN_SEGMENTS * self.mss)
+        Reno { window: Window::new(mss, initial) }
     }
 }
 
 impl Controller for Reno {
     fn on_ack(&mut self, ack: &Ack) {
-        if !ack.window_limited {
-            return;
-        }
-        let mut delivered = ack.delivered;
-        if self.window < self.ssthresh {
-            let growth = delivered.min(SLOW_START_LIMIT_SEGMENTS * self.mss).min(self.ssthresh - self.window);
-            self.window += growth;
-            if self.window < self.ssthresh {
-                return;
-            }
-            delivered -= growth;
-        }
-        self.counted += delivered;
-        if self.counted >= self.window {
-            self.counted -= self.window;
-            self.window += self.mss;
+        let acked = self.window.acked(ack.delivered);
+        if ack.window_limited {
+            self.window.grow_as_reno(acked);
         }
     }
 
     fn on_congestion_event(&mut self, _now: Instant) {
-        self.ssthresh = self.reduced();
-        self.window = self.ssthresh;
-        self.counted = 0;
+        self.window.reduce(self.window.segments() / 2);
     }
 
     fn on_timeout(&mut self, _now: Instant, repeated: bool) {
         if !repeated {
-            self.ssthresh = self.reduced();
+            self.window.lower(self.window.segments() / 2);
         }
-        self.window = self.mss;
-        self.counted = 0;
+        self.window.collapse();
     }
 
     fn on_idle(&mut self, _now: Instant, idle: Duration, rto: Duration) {
-        // Three quarters of what the path carried last (RFC 2861 section 3.1).
-        self.ssthresh = self.ssthresh.max(self.window / 4 * 3);
-        self.window = window_after_idle(self.window, self.initial, idle, rto);
-        self.counted = 0;
+        self.window.idle(idle, rto);
     }
-
+    fn on_undo(&mut self, _now: Instant) {
+        self.window.undo();
+    }
     fn window(&self) -> u64 {
-        self.window
+        self.window.bytes()
     }
     fn ssthresh(&self) -> u64 {
-        self.ssthresh
+        self.window.threshold_bytes()
     }
 }
 
@@ -109,10 +83,10 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_ack_counts_for_two_segments_in_slow_start() {
+    fn a_stretch_ack_counts_in_full_in_slow_start() {
         let mut reno = Reno::new(MSS as u32, 10);
         reno.on_ack(&ack(9 * MSS));
-        assert_eq!(reno.window(), 12 * MSS);
+        assert_eq!(reno.window(), 19 * MSS);
     }
 
     #[test]
@@ -147,10 +121,29 @@ mod tests {
     }
 
     #[test]
+    fn what_exceeds_the_threshold_counts_towards_avoidance() {
+        let mut reno = Reno::new(MSS as u32, 40);
+        reno.on_timeout(Instant::ZERO, false);
+        reno.on_ack(&ack(19 * MSS + 15 * MSS));
+        assert_eq!(reno.window(), 20 * MSS);
+        reno.on_ack(&ack(5 * MSS));
+        assert_eq!(reno.window(), 21 * MSS);
+    }
+
+    #[test]
     fn never_falls_below_two_segments_on_fast_recovery() {
         let mut reno = Reno::new(MSS as u32, 2);
         reno.on_congestion_event(Instant::ZERO);
         assert_eq!(reno.window(), 2 * MSS);
+    }
+
+    #[test]
+    fn an_undone_timeout_restores_the_window() {
+        let mut reno = Reno::new(MSS as u32, 40);
+        reno.on_timeout(Instant::ZERO, false);
+        reno.on_timeout(Instant::ZERO, true);
+        reno.on_undo(Instant::ZERO);
+        assert_eq!((reno.window(), reno.ssthresh()), (40 * MSS, u64::MAX));
     }
 
     #[test]
