@@ -9,15 +9,26 @@ use super::mechanisms::Mechanisms;
 pub enum CongestionControl {
     /// RFC 5681.
     Reno,
+    /// BIC-TCP, Linux's default from 2.6.8 to 2.6.18.
+    Bic,
     /// RFC 9438, Linux's default since 2.6.19.
     #[default]
     Cubic,
+    /// Brakmo, O'Malley and Peterson (1994).
+    Vegas,
+    /// A window that never changes.
+    Fixed,
 }
 
 impl CongestionControl {
     /// Every controller by the name that scenarios give it, which is Linux's where Linux has it.
-    pub const NAMED: &[(&str, CongestionControl)] =
-        &[("reno", CongestionControl::Reno), ("cubic", CongestionControl::Cubic)];
+    pub const NAMED: &[(&str, CongestionControl)] = &[
+        ("reno", CongestionControl::Reno),
+        ("bic", CongestionControl::Bic),
+        ("cubic", CongestionControl::Cubic),
+        ("vegas", CongestionControl::Vegas),
+        ("fixed", CongestionControl::Fixed),
+    ];
 
     /// The controller of a name.
     pub fn named(name: &str) -> Option<Self> {

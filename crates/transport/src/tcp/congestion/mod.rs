@@ -4,14 +4,20 @@
 //! the window should be. A new one is a file here, a variant of [`AnyController`] and one of
 //! [`CongestionControl`].
 
+mod bic;
 mod cubic;
+mod fixed;
 mod reno;
+mod vegas;
 mod window;
 
 use streamgauge_base::{Duration, Instant};
 
+pub use bic::Bic;
 pub use cubic::Cubic;
+pub use fixed::Fixed;
 pub use reno::Reno;
+pub use vegas::Vegas;
 
 use super::config::{Config, CongestionControl};
 use super::rate_sample::RateSample;
@@ -108,8 +114,14 @@ pub trait Controller {
 pub enum AnyController {
     /// See [`Reno`].
     Reno(Reno),
+    /// See [`Bic`].
+    Bic(Bic),
     /// See [`Cubic`].
     Cubic(Cubic),
+    /// See [`Vegas`].
+    Vegas(Vegas),
+    /// See [`Fixed`].
+    Fixed(Fixed),
 }
 
 impl AnyController {
@@ -118,7 +130,13 @@ impl AnyController {
         let mss = config.mss;
         match config.congestion {
             CongestionControl::Reno => AnyController::Reno(Reno::new(mss, segments)),
+            CongestionControl::Bic => AnyController::Bic(Bic::new(mss, segments)),
             CongestionControl::Cubic => AnyController::Cubic(Cubic::new(mss, segments, config.hystart)),
+            CongestionControl::Vegas => AnyController::Vegas(Vegas::new(mss, segments)),
+            CongestionControl::Fixed => {
+                let initial = u64::from(config.initial_window) * u64::from(mss);
+                AnyController::Fixed(Fixed::new(mss, config.fixed_window.unwrap_or(initial)))
+            }
         }
     }
 }
@@ -127,7 +145,10 @@ macro_rules! forward {
     ($self:ident, $controller:ident => $call:expr) => {
         match $self {
             AnyController::Reno($controller) => $call,
+            AnyController::Bic($controller) => $call,
             AnyController::Cubic($controller) => $call,
+            AnyController::Vegas($controller) => $call,
+            AnyController::Fixed($controller) => $call,
         }
     };
 }

@@ -1,0 +1,218 @@
+//! BIC-TCP: binary increase congestion control (Xu, Harfoush, Rhee, INFOCOM 2004), Linux's default from 2.6.8 to 2.6.18.
+//!
+//! After a loss the window is searched for between where it is and where the loss was: by `MAX_INCREMENT` segments per
+//! round trip while that is far, by a quarter of the distance when it is near (the paper halves it), then by less and less;
+//! past the old maximum the same way outwards (max probing). Parameters are those of Linux (net/ipv4/tcp_bic.c).
+//!
+//! Increments are per round trip, as in the paper: segments acknowledged are counted, not acknowledgements. Linux in 2004
+//! to 2007 counted acknowledgements and divided by a running mean of segments per acknowledgement, which comes to the same.
+//! Today's module counts segments and divides too, so it grows about twice as fast.
+
+use streamgauge_base::{Duration, Instant};
+
+use super::window::{HZ, Window, jiffies};
+use super::{Ack, Controller};
+
+/// Most segments per round trip (S_max).
+const MAX_INCREMENT: u32 = 16;
+/// Up to this window it is Reno.
+const LOW_WINDOW: u32 = 14;
+/// Of the window after a loss, in 1/1024.
+const BETA: u64 = 819;
+/// Divisor of the distance to the old maximum.
+const SEARCH: u32 = 4;
+/// Round trips in which it creeps through the last `SEARCH` segments.
+const SMOOTH: u32 = 20;
+/// Most segments acknowledged per segment of growth while no loss has told of a maximum: 5 % per round trip.
+const UNKNOWN: u32 = 20;
+/// Jiffies for which an increment stands while the window does not change.
+const STANDS: u32 = HZ / 32;
+
+/// BIC.
+#[derive(Clone, Debug)]
+pub struct Bic {
+    window: Window,
+    /// The window before the last reduction, after fast convergence, in segments; 0 if unknown.
+    max: u32,
+    /// Segments acknowledged per segment of growth, for which window, and since when.
+    per: u32,
+    per_window: u32,
+    per_since: u32,
+}
+
+impl Bic {
+    /// For segments of `mss` bytes, starting with `initial` of them.
+    pub fn new(mss: u32, initial: u32) -> Self {
+        Bic { window: Window::new(mss, initial), max: 0, per: 0, per_window: 0, per_since: 0 }
+    }
+
+    fn threshold(&mut self) -> u32 {
+        let window = self.window.segments();
+        // Fast convergence: a flow whose maximum fell gives way to newer ones.
+        self.max = if window < self.max { scaled(window, 1024 + BETA) / 2 } else { window };
+        if window <= LOW_WINDOW { window / 2 } else { scaled(window, BETA) }
+    }
+
+    fn update(&mut self, now: Instant) {
+        let (window, now) = (self.window.segments(), jiffies(now));
+        if self.per_window == window && now - self.per_since <= STANDS {
+            return;
+        }
+        (self.per_window, self.per_since) = (window, now);
+        self.per = increment(window, self.max).max(1);
+    }
+}
+
+/// `segments` times `factor` / 1024.
+fn scaled(segments: u32, factor: u64) -> u32 {
+    (u64::from(segments) * factor / 1024) as u32
+}
+
+/// Segments acknowledged per segment of growth at `window`, where the last loss was at `max` segments.
+fn increment(window: u32, max: u32) -> u32 {
+    let creep = window * SMOOTH / SEARCH;
+    if window <= LOW_WINDOW {
+        return window;
+    }
+    let per = if window < max {
+        match (max - window) / SEARCH {
+            far if far > MAX_INCREMENT => window / MAX_INCREMENT,
+            0 | 1 => creep,
+            step => window / step,
+        }
+    } else {
+        match window - max {
+            0..SEARCH => creep,
+            past if past < MAX_INCREMENT * (SEARCH - 1) => window * (SEARCH - 1) / past,
+            _ => window / MAX_INCREMENT,
+        }
+    };
+    if max == 0 { per.min(UNKNOWN) } else { per }
+}
+
+impl Controller for Bic {
+    fn on_ack(&mut self, ack: &Ack) {
+        let mut acked = self.window.acked(ack.delivered);
+        if !ack.window_limited {
+            return;
+        }
+        if self.window.in_slow_start() {
+            acked = self.window.slow_start(acked);
+        }
+        if acked > 0 {
+            self.update(ack.now);
+            self.window.avoid(self.per, acked);
+        }
+    }
+
+    fn on_congestion_event(&mut self, _now: Instant) {
+        let threshold = self.threshold();
+        self.window.reduce(threshold);
+    }
+
+    fn on_timeout(&mut self, _now: Instant, repeated: bool) {
+        if !repeated {
+            let threshold = self.threshold();
+            self.window.lower(threshold);
+        }
+        self.window.collapse();
+        // What was known of the path is forgotten.
+        (self.max, self.per, self.per_window, self.per_since) = (0, 0, 0, 0);
+    }
+
+    fn on_idle(&mut self, _now: Instant, idle: Duration, rto: Duration) {
+        self.window.idle(idle, rto);
+    }
+    fn on_undo(&mut self, _now: Instant) {
+        self.window.undo();
+    }
+    fn window(&self) -> u64 {
+        self.window.bytes()
+    }
+    fn ssthresh(&self) -> u64 {
+        self.window.threshold_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_ack;
+    use super::*;
+
+    const MSS: u64 = 1000;
+    const RTT: Duration = Duration::from_millis(100);
+
+    /// Growth in segments of each of `rounds` round trips.
+    fn run(bic: &mut Bic, now: &mut Instant, rounds: u32) -> Vec<u32> {
+        let mut growth = Vec::new();
+        for _ in 0..rounds {
+            let before = bic.window.segments();
+            for _ in 0..before {
+                *now += RTT.div(before.into());
+                bic.on_ack(&test_ack(*now, MSS, RTT));
+            }
+            growth.push(bic.window.segments() - before);
+        }
+        growth
+    }
+
+    fn after_loss_at(segments: u32) -> (Bic, Instant) {
+        let mut bic = Bic::new(MSS as u32, segments);
+        bic.on_congestion_event(Instant::ZERO);
+        (bic, Instant::ZERO)
+    }
+
+    #[test]
+    fn a_loss_reduces_to_four_fifths_and_a_small_window_to_one_half() {
+        assert_eq!(after_loss_at(1000).0.window(), 799 * MSS);
+        assert_eq!(after_loss_at(14).0.window(), 7 * MSS);
+    }
+
+    #[test]
+    fn it_rises_linearly_then_searches_then_creeps() {
+        let (mut bic, mut now) = after_loss_at(1000);
+        let growth = run(&mut bic, &mut now, 60);
+        // 201 segments to go: by 16 per round trip, or one more where the division rounds, until 64 are left.
+        assert!(growth[..8].iter().all(|&grown| (16..=17).contains(&grown)), "{growth:?}");
+        // Then by a quarter of what is left (less from window to window within a round trip).
+        assert!((10..=14).contains(&growth[9]) && growth[10] < growth[9], "{growth:?}");
+        assert!(growth[12] <= 7 && growth[16] <= 2, "{growth:?}");
+        // The last segments take SMOOTH / SEARCH = 5 round trips each.
+        assert!((8..=9).contains(&growth[18..].iter().sum::<u32>()), "{growth:?}");
+    }
+
+    #[test]
+    fn past_the_maximum_it_probes_faster_and_faster_up_to_the_limit() {
+        let (mut bic, mut now) = after_loss_at(1000);
+        run(&mut bic, &mut now, 10);
+        bic.window.set(1010);
+        let growth = run(&mut bic, &mut now, 12);
+        assert!(growth.windows(2).all(|pair| pair[0] <= pair[1] + 1), "{growth:?}");
+        assert!(growth[0] < 6 && growth[11] == 16, "{growth:?}");
+    }
+
+    #[test]
+    fn fast_convergence_lowers_the_maximum_of_a_shrinking_flow() {
+        let (mut bic, _) = after_loss_at(1000);
+        bic.on_congestion_event(Instant::ZERO);
+        // 799 * (1 + 0.8) / 2.
+        assert_eq!((bic.max, bic.window.segments()), (719, 639));
+    }
+
+    #[test]
+    fn a_small_window_grows_as_reno() {
+        let (mut bic, mut now) = after_loss_at(10);
+        assert_eq!(run(&mut bic, &mut now, 6), [1; 6]);
+    }
+
+    #[test]
+    fn without_a_maximum_it_grows_by_a_twentieth_at_least() {
+        let mut bic = Bic::new(MSS as u32, 800);
+        bic.on_timeout(Instant::ZERO, false);
+        assert_eq!((bic.window(), bic.ssthresh()), (MSS, 639 * MSS));
+        bic.window.set(640);
+        let mut now = Instant::ZERO;
+        // Where the linear increase would be 16.
+        assert_eq!(run(&mut bic, &mut now, 1), [32]);
+    }
+}
