@@ -2,13 +2,16 @@
 //! bottleneck, with the record as shipped and with it off.
 //!
 //! N NewReno flows over 10 Mbit/s (N x 0.5 Mbit/s above 20 flows), a queue of 1 BDP, 20 ms round trip, host
-//! jitter on. Then how many trials a second one thread does and all cores do, side by side in this run.
+//! jitter on, starts spread over the first second. Then how many trials a second one thread does and all cores do,
+//! side by side in this run.
 //!
-//! Run it by `cargo bench -p streamgauge-sim`. Options: `--json`; numbers of flows instead of 2, 20 and 200; `--off`
-//! or `--on` for one half alone, which leaves the threads out.
+//! Run it by `cargo bench -p streamgauge-sim --bench sim`. Options: `--json`; numbers of flows instead of 2, 20, 200
+//! and 2,000; `--off` or `--on` for one half alone, which leaves the threads out; `--rounds=R` of which the least
+//! counts, 3 by default. `benches/simulators.py` runs it beside ns-3.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use streamgauge_base::{BitRate, Duration};
@@ -20,30 +23,72 @@ use streamgauge_systems::plan::{AppSpec, BulkSpec, Entry, FlowSpec, Keep, Role, 
 const ROUND_TRIP: Duration = Duration::from_millis(20);
 /// Each measurement is of about so many data packets.
 const PACKETS: u64 = 1_000_000;
-/// The least of so many measurements is reported.
+/// The least of so many measurements is reported, unless asked otherwise.
 const ROUNDS: usize = 3;
+/// Flows are numbered by 16 bits.
+const MOST_FLOWS: u64 = 60_000;
 
-fn main() {
-    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let flag = |name: &str| args.iter().any(|a| a == name);
-    let mut counts: Vec<u64> = args.iter().filter_map(|a| a.parse().ok()).collect();
-    if counts.is_empty() {
-        counts = vec![2, 20, 200];
+/// What the command line asks for.
+struct Options {
+    flows: Vec<u64>,
+    json: bool,
+    off: bool,
+    on: bool,
+    rounds: usize,
+}
+
+impl Options {
+    fn parse(args: impl Iterator<Item = String>) -> Result<Options, String> {
+        let mut options = Options { flows: Vec::new(), json: false, off: true, on: true, rounds: ROUNDS };
+        for arg in args {
+            match arg.as_str() {
+                // What cargo adds.
+                "--bench" => {}
+                "--json" => options.json = true,
+                "--off" => options.on = false,
+                "--on" => options.off = false,
+                text => match (text.strip_prefix("--rounds=").map(str::parse), text.parse()) {
+                    (Some(Ok(rounds)), _) if rounds > 0 => options.rounds = rounds,
+                    (None, Ok(flows)) if (1..=MOST_FLOWS).contains(&flows) => options.flows.push(flows),
+                    _ => {
+                        let known = "--json, --off, --on, --rounds=R or numbers of flows";
+                        return Err(format!("{text}: give {known}, 1 to {MOST_FLOWS}"));
+                    }
+                },
+            }
+        }
+        if !options.on && !options.off {
+            return Err("--off and --on: give one of them, or neither for both".into());
+        }
+        if options.flows.is_empty() {
+            options.flows = vec![2, 20, 200, 2000];
+        }
+        Ok(options)
     }
+}
+
+fn main() -> ExitCode {
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("sim bench: {error}");
+            return ExitCode::from(2);
+        }
+    };
     let directory = std::env::temp_dir().join(format!("streamgauge-bench-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("the temporary folder takes a folder");
     let mut lines = Vec::new();
-    for flows in counts {
-        let off = (!flag("--on")).then(|| measure(flows, Keep::Metrics, &directory));
-        let on = (!flag("--off")).then(|| measure(flows, Keep::Packets, &directory));
+    for &flows in &options.flows {
+        let off = options.off.then(|| measure(flows, Keep::Metrics, options.rounds, &directory));
+        let on = options.on.then(|| measure(flows, Keep::Packets, options.rounds, &directory));
         lines.push((flows, off, on));
-        if !flag("--json") {
+        if !options.json {
             print_line(&lines[lines.len() - 1]);
         }
     }
-    let parallel = (!flag("--on") && !flag("--off")).then(|| parallel(&directory));
+    let parallel = (options.on && options.off).then(|| parallel(&directory));
     std::fs::remove_dir_all(&directory).expect("it was made above");
-    if flag("--json") {
+    if options.json {
         print_json(&lines, parallel.as_ref());
     } else if let Some(p) = parallel {
         let (speed_up, memory) = (p.all_cores / p.one_thread, peak_memory_mb());
@@ -53,6 +98,7 @@ fn main() {
         );
         println!("peak memory {memory:.0} MB");
     }
+    ExitCode::SUCCESS
 }
 
 /// One measurement.
@@ -63,20 +109,29 @@ struct Cost {
     packets: u64,
     /// Rows per data packet; 0 with the record off.
     rows: f64,
+    /// Bytes that arrived, as a share of what the bottleneck could carry of full segments.
+    goodput: f64,
+    /// Segments sent again, per data packet.
+    again: f64,
 }
 
 type Line = (u64, Option<Cost>, Option<Cost>);
 
-fn measure(flows: u64, keep: Keep, directory: &Path) -> Cost {
+fn measure(flows: u64, keep: Keep, rounds: usize, directory: &Path) -> Cost {
     let plan = plan(flows, keep);
+    let full = rate_bps(flows) as f64 / 8.0 * plan.duration.as_secs_f64() * 1448.0 / 1514.0;
     let mut best: Option<Cost> = None;
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let before = cpu_us();
         let summary = streamgauge_sim::simulate(&plan, directory).expect("the plan is sound");
         let us = cpu_us() - before;
         let packets = summary.bottleneck_packets;
         let rows = summary.rows.unwrap_or(0) as f64 / packets as f64;
-        let cost = Cost { us: us / packets as f64, packets, rows };
+        let received: u64 = summary.flows.iter().map(|flow| flow.player_received_bytes).sum();
+        let again: u64 =
+            summary.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|t| t.retransmits).sum();
+        let (goodput, again) = (received as f64 / full, again as f64 / packets as f64);
+        let cost = Cost { us: us / packets as f64, packets, rows, goodput, again };
         best = Some(best.filter(|b| b.us <= cost.us).unwrap_or(cost));
     }
     best.expect("there is at least one round")
@@ -109,8 +164,12 @@ fn parallel(directory: &Path) -> Parallel {
     Parallel { threads, one_thread: rate(1), all_cores: rate(threads) }
 }
 
+fn rate_bps(flows: u64) -> u64 {
+    if flows > 20 { flows * 500_000 } else { 10_000_000 }
+}
+
 fn plan(flows: u64, keep: Keep) -> TrialPlan {
-    let rate_bps = if flows > 20 { flows * 500_000 } else { 10_000_000 };
+    let rate_bps = rate_bps(flows);
     let bdp_bytes = rate_bps / 8 * ROUND_TRIP.as_nanos() / 1_000_000_000;
     let one_way = ROUND_TRIP.div(2);
     let delay =
@@ -129,7 +188,7 @@ fn plan(flows: u64, keep: Keep) -> TrialPlan {
         name: format!("tcp{index}"),
         role: Role::Subject,
         entry: Entry::Server,
-        start: Duration::from_millis(index * 10),
+        start: Duration::from_micros(index * 1_000_000 / flows),
         actions: Vec::new(),
         app: AppSpec::Bulk(BulkSpec { tcp: tcp.clone(), bytes: None }),
     };
@@ -150,11 +209,14 @@ fn plan(flows: u64, keep: Keep) -> TrialPlan {
 fn print_line((flows, off, on): &Line) {
     let text = |cost: &Option<Cost>| cost.map_or("      -".into(), |c| format!("{:7.3}", c.us));
     let rows = on.map_or(String::new(), |c| format!(", {:.2} rows a packet", c.rows));
-    let packets = off.or(*on).map_or(0, |c| c.packets);
+    let Some(any) = off.or(*on) else { return };
     println!(
-        "N = {flows:4}: record off {} us, on {} us a packet ({packets} packets{rows})",
+        "N = {flows:4}: record off {} us, on {} us a packet ({} packets{rows}, goodput {:.1} %, {:.1} % sent again)",
         text(off),
-        text(on)
+        text(on),
+        any.packets,
+        100.0 * any.goodput,
+        100.0 * any.again
     );
 }
 
@@ -163,7 +225,11 @@ fn print_json(lines: &[Line], parallel: Option<&Parallel>) {
     let lines: Vec<_> = lines
         .iter()
         .map(|(flows, off, on)| {
-            serde_json::json!({"flows": flows, "record_off_us": value(off), "record_on_us": value(on)})
+            let any = off.or(*on).expect("one half at least was measured");
+            serde_json::json!({
+                "flows": flows, "record_off_us": value(off), "record_on_us": value(on), "packets": any.packets,
+                "goodput": any.goodput, "retransmitted": any.again, "rows_per_packet": on.map(|c| c.rows),
+            })
         })
         .collect();
     let parallel = parallel.map(|p| {
@@ -171,7 +237,7 @@ fn print_json(lines: &[Line], parallel: Option<&Parallel>) {
         serde_json::json!({"threads": p.threads, "one_thread_per_s": one, "all_cores_per_s": all})
     });
     let report = serde_json::json!({
-        "schema": "streamgauge.bench.sim/1", "per_packet": lines, "trials": parallel, "peak_memory_mb": peak_memory_mb(),
+        "schema": "streamgauge.bench.sim/2", "per_packet": lines, "trials": parallel, "peak_memory_mb": peak_memory_mb(),
     });
     println!("{report}");
 }
