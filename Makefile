@@ -32,8 +32,10 @@ test-long: setup ## whole entries of the catalogue in emu (minutes each)
 fuzz: setup ## fuzz the parsers, each for SECONDS=60, or TARGET=name alone
 	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGET)
 
-bench: setup ## rates of the hot paths
-	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-record -p streamgauge-sim
+bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-dev is installed
+	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-record
+	$(CARGO) bench --quiet -p streamgauge-sim --bench sim -- 2
+	$(PY) benches/simulators.py
 	$(PY) benches/campaign.py
 	$(PY) benches/emulator.py --quick
 	$(PY) benches/link_peers.py --rounds 1
