@@ -173,7 +173,8 @@ def fairness(line: dict[str, Any]) -> str:
         text += (
             f"; ns-3 {told['packets']:,} packets in {told['simulated_s']:g} s, "
             f"{100 * told['goodput_bps'] / most:.1f} %, "
-            f"{100 * told['drops'] / told['packets']:.1f} % dropped, {told['events'] / told['packets']:.1f} events a packet, {told['peak_memory_mb']:.0f} MB"
+            f"{100 * told['drops'] / told['packets']:.1f} % dropped, "
+            f"{told['events'] / told['packets']:.1f} events a packet, {told['peak_memory_mb']:.0f} MB"
         )
     return text
 
