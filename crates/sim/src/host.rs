@@ -120,6 +120,7 @@ impl Endpoint {
         now: Instant,
         channels: &[Channel],
         sequences: &mut Stream,
+        control_seed: u64,
     ) -> Result<(), SimError> {
         let serves = self.line.direction == Direction::Down;
         for (channel, index) in channels.iter().zip(0u16..) {
@@ -129,7 +130,9 @@ impl Endpoint {
                 Carrier::Tcp { port, settings } => {
                     let ephemeral = FIRST_EPHEMERAL_PORT + index;
                     let initial_sequence = sequences.bits() as u32;
-                    let config = Config { initial_sequence, ..config(settings)? };
+                    // Each end of each channel draws its own.
+                    let seed = control_seed.wrapping_add(2 * u64::from(index) + u64::from(serves));
+                    let config = Config { initial_sequence, seed, ..config(settings)? };
                     if serves {
                         (TCP, (*port, ephemeral), PortCarrier::Tcp(Box::new(Connection::listen(config))))
                     } else {

@@ -43,6 +43,8 @@ struct Flow {
     /// Delays of this flow's hosts.
     jitter: Stream,
     sequences: Stream,
+    /// Begins the random streams of its congestion controllers.
+    control_seed: u64,
 }
 
 struct Trial<R> {
@@ -102,7 +104,8 @@ impl<R: Recorder> Trial<R> {
                 endpoints.push(endpoint);
             }
             let sequences = Stream::named(plan.seed, &spec.name, "tcp_initial_sequence");
-            flows.push(Flow { channels: made.channels, started: false, jitter, sequences });
+            let control_seed = Stream::named(plan.seed, &spec.name, "tcp_congestion_control").bits();
+            flows.push(Flow { channels: made.channels, started: false, jitter, sequences, control_seed });
             agenda.push((at(spec.start), index, Deed::Start));
             agenda.extend(spec.actions.iter().map(|&(time, action)| (at(time), index, Deed::Act(action))));
         }
@@ -248,7 +251,7 @@ impl<R: Recorder> Trial<R> {
             Deed::Start => {
                 flow.started = true;
                 for endpoint in &mut self.endpoints[2 * index..2 * index + 2] {
-                    endpoint.open(now, &flow.channels, &mut flow.sequences)?;
+                    endpoint.open(now, &flow.channels, &mut flow.sequences, flow.control_seed)?;
                 }
                 Input::Start
             }

@@ -18,6 +18,8 @@ pub enum CongestionControl {
     Vegas,
     /// A window that never changes.
     Fixed,
+    /// Version 1, as Linux has it.
+    Bbr,
 }
 
 impl CongestionControl {
@@ -28,6 +30,7 @@ impl CongestionControl {
         ("cubic", CongestionControl::Cubic),
         ("vegas", CongestionControl::Vegas),
         ("fixed", CongestionControl::Fixed),
+        ("bbr", CongestionControl::Bbr),
     ];
 
     /// The controller of a name.

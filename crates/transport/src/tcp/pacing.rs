@@ -62,6 +62,11 @@ impl Pacer {
         self.left > 0 && self.leaving == now && self.follows == seq
     }
 
+    /// When the next super-segment may leave.
+    pub fn next(&self) -> Instant {
+        self.next
+    }
+
     /// When the segment at `seq` may leave: `now`, or later.
     pub fn may_leave(&self, now: Instant, seq: u64) -> Instant {
         if self.goes_on(now, seq) { now } else { self.next.max(now) }

@@ -290,7 +290,11 @@ impl Sender {
                 window_limited: self.window_limited(),
                 repair: self.repair(),
                 rate,
+                departs: self.pacer.as_ref().map_or(now, |pacer| pacer.next()),
             });
+            if self.controller.limits_itself() {
+                self.board.starve();
+            }
         }
         if advanced {
             let idle = self.board.is_empty();

@@ -4,15 +4,18 @@
 //! the window should be. A new one is a file here, a variant of [`AnyController`] and one of
 //! [`CongestionControl`].
 
+mod bbr;
 mod bic;
 mod cubic;
 mod fixed;
 mod reno;
 mod vegas;
 mod window;
+mod windowed_max;
 
 use streamgauge_base::{Duration, Instant};
 
+pub use bbr::Bbr;
 pub use bic::Bic;
 pub use cubic::Cubic;
 pub use fixed::Fixed;
@@ -64,6 +67,8 @@ pub struct Ack {
     /// The delivery rate that it tells; `None` where nothing was delivered, or in too short a time, or if the
     /// controller does not ask for rates.
     pub rate: Option<RateSample>,
+    /// When pacing lets the next segment leave; `now` or before if at once.
+    pub departs: Instant,
 }
 
 /// A congestion controller. Windows are in bytes.
@@ -95,6 +100,10 @@ pub trait Controller {
     fn samples_rates(&self) -> bool {
         false
     }
+    /// Its own window, not the path, sets the rate now: samples of what is on the way count as the writer's.
+    fn limits_itself(&self) -> bool {
+        false
+    }
     /// Bytes per second at which to send; `None`, from [`Self::on_open`] on: as fast as the window allows, in bursts.
     fn pacing_rate(&self) -> Option<u64> {
         None
@@ -122,6 +131,8 @@ pub enum AnyController {
     Vegas(Vegas),
     /// See [`Fixed`].
     Fixed(Fixed),
+    /// See [`Bbr`].
+    Bbr(Box<Bbr>),
 }
 
 impl AnyController {
@@ -133,6 +144,7 @@ impl AnyController {
             CongestionControl::Bic => AnyController::Bic(Bic::new(mss, segments)),
             CongestionControl::Cubic => AnyController::Cubic(Cubic::new(mss, segments, config.hystart)),
             CongestionControl::Vegas => AnyController::Vegas(Vegas::new(mss, segments)),
+            CongestionControl::Bbr => AnyController::Bbr(Box::new(Bbr::new(mss, segments, config.seed))),
             CongestionControl::Fixed => {
                 let initial = u64::from(config.initial_window) * u64::from(mss);
                 AnyController::Fixed(Fixed::new(mss, config.fixed_window.unwrap_or(initial)))
@@ -149,6 +161,7 @@ macro_rules! forward {
             AnyController::Cubic($controller) => $call,
             AnyController::Vegas($controller) => $call,
             AnyController::Fixed($controller) => $call,
+            AnyController::Bbr($controller) => $call,
         }
     };
 }
@@ -184,6 +197,9 @@ impl Controller for AnyController {
     fn samples_rates(&self) -> bool {
         forward!(self, c => c.samples_rates())
     }
+    fn limits_itself(&self) -> bool {
+        forward!(self, c => c.limits_itself())
+    }
     fn pacing_rate(&self) -> Option<u64> {
         forward!(self, c => c.pacing_rate())
     }
@@ -212,5 +228,6 @@ pub(crate) fn test_ack(now: Instant, delivered: u64, rtt: Duration) -> Ack {
         window_limited: true,
         repair: Repair::None,
         rate: None,
+        departs: now,
     }
 }
