@@ -515,6 +515,11 @@ def crosscheck(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where records go; a rerun resumes there.")
     ] = Path("runs/crosscheck"),
+    docs: Annotated[
+        Path | None,
+        typer.Option("--docs", metavar="FILE", help="Fill the page's measured parts and figures (full run)."),
+    ] = None,
+    jobs: JobsOption = 1,
     way: WayOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -531,7 +536,7 @@ def crosscheck(
 
       streamgauge crosscheck tcp --against sim --case 'cubic/*'
 
-      streamgauge crosscheck tcp --json > crosscheck-tcp.json
+      streamgauge crosscheck tcp --jobs 4 --docs docs/fidelity.md
     """
     del what
     from streamgauge.campaign import EmuSettings
@@ -544,6 +549,6 @@ def crosscheck(
         quick=quick,
         ns3=with_ == "ns3",
         reference=against,
-        emu=EmuSettings(way=way),
+        emu=EmuSettings(way=way, jobs=jobs),
     )
-    return crosscheck_command(request, as_json)
+    return crosscheck_command(request, docs, as_json)

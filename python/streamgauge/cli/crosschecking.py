@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -13,6 +14,8 @@ from rich.table import Table
 
 from streamgauge.cli.progress import Bar
 from streamgauge.crosscheck import Request, crosscheck
+from streamgauge.crosscheck.page import check, write
+from streamgauge.errors import ScenarioError
 
 __all__ = ["crosscheck_command"]
 
@@ -30,8 +33,14 @@ _WIDTH = 130
 _DIGITS = 4
 
 
-def crosscheck_command(request: Request, as_json: bool) -> int:
+def crosscheck_command(request: Request, docs: Path | None, as_json: bool) -> int:
     """Runs, shows, writes. The exit status is the verdict's; 130 if Ctrl-C cut it short."""
+    if docs is not None:
+        if request.quick or request.patterns or request.reference != "emu":
+            raise ScenarioError(
+                "--docs: only a full run against emu fills it; leave --quick, --case, --against out"
+            )
+        check(docs)
     with Bar() as bar:
         found = crosscheck(Request(**{**vars(request), "progress": bar.update}))
     if as_json:
@@ -48,6 +57,9 @@ def crosscheck_command(request: Request, as_json: bool) -> int:
             file=sys.stderr,
         )
         return _INTERRUPTED
+    if docs is not None:
+        for file in write(found, docs):
+            print(f"streamgauge: written: {file}", file=sys.stderr)
     return _STATUS[found["verdict"]]
 
 

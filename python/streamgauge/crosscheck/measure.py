@@ -63,6 +63,10 @@ def _of(kind: Kind, start: bool, span: tuple[int, int], flows: Mapping[str, Flow
         case "pair":
             shares = of_pair(flows[names[0]], flows[names[1]], begin, end)
             found = {f"{names[0]}.{name}": value for name, value in shares.items()}
+            if names[0].endswith("_a"):
+                # Which of two alike gets more is chance.
+                share = found.pop(f"{names[0]}.share")
+                found |= {"larger.share": None if share is None else max(share, 1 - share)}
             for flow, trace in flows.items():
                 every = of_flow(trace, begin, end)
                 found |= {f"{flow}.{name}": every[name] for name in _PAIR}

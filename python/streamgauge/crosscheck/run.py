@@ -121,7 +121,7 @@ def _able(wanted: Sequence[Case], request: Request) -> tuple[list[Case], list[di
             try:
                 lower(case.scenario, mode, 1)
             except ScenarioError as error:
-                why = str(error)
+                why = str(error).removeprefix(f"{case.scenario.id} ")
         if why is None and request.reference == "emu":
             why = _kernel_lacks(case)
         if why is None:
@@ -153,8 +153,11 @@ def _about(case: Case, runs: tuple[Runs, Runs]) -> dict[str, Any]:
         "valid": {"sim": len(sim.taken), "emu": len(emu.taken)},
         "invalid": [{"seed": seed, "why": why} for seed, why in emu.invalid],
         "quantities": {"sim": sim.quantities, "emu": emu.quantities},
+        "window_s": [time / 1e9 for time in case.window_ns],
         "windows": {
-            mode: some.taken[0]["windows"] for mode, some in (("sim", sim), ("emu", emu)) if some.taken
+            mode: some.taken[0]["windows"]
+            for mode, some in (("sim", sim), ("emu", emu))
+            if some.taken and case.kind == "single"
         },
     }
 

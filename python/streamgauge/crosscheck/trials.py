@@ -23,6 +23,8 @@ __all__ = ["REFERENCE_SEED", "Bench", "Runs", "Variant", "varied"]
 
 REFERENCE_SEED: Final = 1001
 """First seed where sim stands in for emu: another seed is another run."""
+FAST: Final = "/100m-"
+"""In the ids of scenarios whose real trials need the machine for themselves."""
 MOST_TRIALS: Final = 2
 """For one valid trial that is asked for, before a case has to do with fewer."""
 
@@ -127,10 +129,14 @@ class Bench:
 
     def _go(self, jobs: Iterable[Job]) -> dict[Path, tuple[bool, str]]:
         todo = list(jobs)
-        if self.interrupted or not todo:
-            return {}
-        outcomes, self.interrupted = run_jobs(todo, keep="events", emu=self.emu, progress=self.progress)
-        return {one.job.directory: (one.valid, "; ".join(one.why)) for one in outcomes}
+        found: dict[Path, tuple[bool, str]] = {}
+        alone = replace(self.emu, jobs=1)
+        for heavy, emu in ((False, self.emu), (True, alone)):
+            some = [job for job in todo if (job.scenario.id.partition(FAST)[1] != "") == heavy]
+            if some and not self.interrupted:
+                outcomes, self.interrupted = run_jobs(some, keep="events", emu=emu, progress=self.progress)
+                found |= {one.job.directory: (one.valid, "; ".join(one.why)) for one in outcomes}
+        return found
 
 
 def _runs(jobs: Iterable[Job], outcomes: Mapping[Path, tuple[bool, str]]) -> Runs:

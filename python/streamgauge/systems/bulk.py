@@ -10,6 +10,9 @@ from typing import Any
 from streamgauge.systems.adapter import Clock, Collected, FlowSetup, ProcessSpec
 from streamgauge.systems.events import event
 
+BLOCK = 128 * 1024
+"""What iperf3 writes at once over TCP unless told otherwise. It stops after the block that reaches the bytes
+asked for, so that 14 kB would be 128 KiB."""
 LARGEST_SOCKET_BUFFER = 212_992
 """Linux's default net.core.rmem_max: the largest window that iperf3 may set. Above it the route limits it."""
 
@@ -30,7 +33,7 @@ class Bulk:
         if tcp["receive_window"] <= LARGEST_SOCKET_BUFFER:
             player += ["--window", str(tcp["receive_window"])]
         if settings.get("bytes") is not None:
-            player += ["--bytes", str(settings["bytes"])]
+            player += ["--bytes", str(settings["bytes"]), "--length", str(_block(settings["bytes"]))]
         else:
             # Never ends by itself within the trial: it is told to.
             left_s = (flow.duration_ns - flow.start_ns) / 1e9
@@ -88,6 +91,12 @@ _STREAM = (
     ("rtt", "rtt", "s", 1e-6),
     ("retransmits", "retransmissions", "1", 1.0),
 )
+
+
+def _block(total: int) -> int:
+    """The largest block of which a whole number makes `total` bytes, but for less than a byte each."""
+    blocks = -(-total // BLOCK)
+    return -(-total // blocks)
 
 
 def _result(flow: FlowSetup, side: str, found: Collected) -> dict[str, Any] | None:

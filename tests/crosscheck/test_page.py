@@ -1,0 +1,136 @@
+"""The page and its figures, from a document that we made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamgauge.crosscheck.draw import figures
+from streamgauge.crosscheck.page import BLOCKS, check, write
+from streamgauge.errors import ScenarioError
+
+DOCS = Path(__file__).parent.parent.parent / "docs" / "fidelity.md"
+
+
+def row(case: str, metric: str, verdict: str = "equivalent", **more: Any) -> dict[str, Any]:
+    found = {
+        "case": case,
+        "metric": metric,
+        "words": "RTT, median",
+        "unit": "ms",
+        "factor": 1e3,
+        "sim": 0.0321,
+        "emu": 0.0312,
+        "spread": 0.001,
+        "margin": 0.0032,
+        "low": 0.0005,
+        "high": 0.0013,
+        "verdict": verdict,
+        "why": "",
+        "coarse": False,
+    }
+    return found | more
+
+
+def case(name: str, kind: str, **quantities: float) -> dict[str, Any]:
+    window = {"reno": {"t_s": [10.0, 10.1, 10.2], "packets": [20, 30, 15]}}
+    return {
+        "id": name,
+        "kind": kind,
+        "title": name,
+        "wanted": {"sim": 10, "emu": 5},
+        "valid": {"sim": 10, "emu": 5},
+        "invalid": [{"seed": 3, "why": "late departures"}] if kind == "single" else [],
+        "window_s": [10, 60],
+        "windows": {"sim": window, "emu": window} if kind == "single" else {},
+        "quantities": {"sim": [quantities], "emu": [quantities, quantities]},
+    }
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    explained = {"switch": "without prr", "before": 0.04, "after": 0.0311}
+    return {
+        "date": "2026-01-02T03:04:05Z",
+        "cpus": 8,
+        "cpu": "a processor",
+        "kernel": "6.18",
+        "streamgauge": "0.1.0",
+        "rows": [
+            row("reno/10m-25kb", "rtt_p50_s"),
+            row("reno/10m-25kb", "rtt_p95_s", "explained", explained=explained),
+            row("cubic/10m-25kb", "rtt_p50_s", "unexplained", sim=0.1),
+            row("reno-cubic/10m-25kb", "reno.share", "inconclusive", unit="", factor=1, coarse=True),
+            row("reno-cubic/10m-25kb", "reno.share_sd", unit="", factor=1, coarse=True),
+        ],
+        "mutants": [
+            {
+                "name": "reno-is-cubic",
+                "words": "CUBIC instead",
+                "rejected": True,
+                "cases": {"reno/10m-25kb": [row("reno/10m-25kb", "rtt_p50_s", "different", sim=0.05)]},
+            }
+        ],
+        "cases": [
+            case("reno/10m-25kb", "single"),
+            case("cubic/10m-25kb", "single"),
+            case("reno-cubic/10m-25kb", "pair", **{"reno.share": 0.3}),
+        ],
+        "skipped": [
+            {"case": "vegas/10m-25kb", "why": "this kernel has no vegas"},
+            {"case": "vegas/1m-75kb", "why": "this kernel has no vegas"},
+        ],
+    }
+
+
+def test_blocks_are_filled_and_the_prose_is_left_alone(document: dict[str, Any], tmp_path: Path) -> None:
+    page = tmp_path / "fidelity.md"
+    blocks = "".join(f"\nprose {name}\n<!-- measured: {name} -->\nold\n<!-- end -->\n" for name in BLOCKS)
+    page.write_text(blocks)
+    written = write(document, page)
+    text = page.read_text()
+    assert "old" not in text
+    assert all(f"prose {name}\n" in text for name in BLOCKS)
+    assert "5 rows: 2 equivalent, 1 explained, 1 inconclusive, 1 unexplained." in text
+    assert "Not run: `vegas/10m-25kb`, `vegas/1m-75kb`: this kernel has no vegas." in text
+    assert "2 real trials were invalid" in text
+    assert "| `reno-is-cubic` | CUBIC instead | yes | `reno/10m-25kb`: rtt_p50_s 50 for 31.2 ms |" in text
+    assert "| RTT, median, ms | 32.1 / 31.2 | 100 / 31.2 **(!)** |" in text
+    assert "*explained* by `without prr`, with which sim has 31.1." in text
+    assert "Rows" not in text and "`reno-cubic/10m-25kb` reno.share_sd." in text
+    assert {file.name for file in written} == {
+        "fidelity.md",
+        "fidelity-windows-10m-25kb.png",
+        "fidelity-margins.png",
+        "fidelity-shares.png",
+    }
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in written[1:])
+    write(document, page)
+    assert page.read_text() == text
+
+
+def test_figures_draw_what_the_document_has(document: dict[str, Any]) -> None:
+    windows, margins, shares = figures(document)
+    assert {found[3] for found in windows.rows} == {"reno", "cubic"}
+    assert [found[3] for found in margins.rows] == pytest.approx([0.28125, 0.28125, 21.5])
+    assert [found[2:] for found in shares.rows] == [("sim", 0.3), ("emu", 0.3), ("emu", 0.3)]
+    assert figures(document | {"cases": [], "rows": []}) == []
+
+
+def test_the_page_that_ships_has_every_block() -> None:
+    check(DOCS)
+    text = DOCS.read_text(encoding="utf-8")
+    assert all(f"<!-- measured: {name} -->" in text for name in BLOCKS)
+
+
+def test_a_page_that_cannot_be_filled(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="fills a page that is there"):
+        check(tmp_path / "none.md")
+    page = tmp_path / "page.md"
+    page.write_text("nothing")
+    with pytest.raises(ScenarioError, match="finds no"):
+        check(page)
+    page.write_text("<!-- measured: dreams -->\n<!-- end -->")
+    with pytest.raises(ScenarioError, match="knows no block 'dreams'"):
+        check(page)
