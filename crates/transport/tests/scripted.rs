@@ -157,8 +157,8 @@ fn fast_recovery_repairs_one_loss_in_one_round_trip() {
     let stats = pair.tcp(Server).stats();
     assert_eq!((stats.retransmits, stats.recoveries, stats.timeouts), (1, 1, 0));
     assert_eq!(pair.ends[0].received, u64::from(60 * MSS));
-    // Window 13 at the loss; half of it, in bytes.
-    assert_eq!(stats.ssthresh, u64::from(13 * MSS) / 2);
+    // Window 13 at the loss; half of it, in whole segments.
+    assert_eq!(stats.ssthresh, u64::from(6 * MSS));
 }
 
 #[test]
