@@ -52,9 +52,9 @@ def run_worker(
         StreamGaugeError: what the worker itself failed with.
     """
     lifelines = lifelines or Lifelines()
-    lifeline, ours = lifelines.open()
+    lifeline = lifelines.open()
     command = [engine, "sandbox", "--way", way, "--parent", str(os.getpid())]
-    command += ["--lifeline", str(lifeline), "--", sys.executable, "-m", module]
+    command += ["--lifeline", str(lifeline.reading), "--", sys.executable, "-m", module]
     environment = {**os.environ, "PATH": search_path(), "PYTHONPATH": _python_path()}
     try:
         with subprocess.Popen(
@@ -63,20 +63,20 @@ def run_worker(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            pass_fds=(lifeline, lock),
+            pass_fds=(lifeline.reading, lock),
             # Ctrl-C is for the launcher alone: it ends the sandbox by closing the lifeline.
             start_new_session=True,
             env=environment,
         ) as sandbox:
-            os.close(lifeline)
+            os.close(lifeline.reading)
             try:
                 return _converse(sandbox, job, listen)
             finally:
                 # Whatever the reason, nothing inside outlives this line.
-                lifelines.close(ours)
+                lifelines.close(lifeline)
                 sandbox.wait()
     finally:
-        lifelines.close(ours)
+        lifelines.close(lifeline)
 
 
 def _converse(

@@ -26,40 +26,45 @@ from streamgauge.emu.errors import TrialBrokenError
 __all__ = ["Lifelines", "Member", "Together"]
 
 
-class Lifelines:
-    """The write ends of sandboxes' lifelines: a sandbox lives until its own is closed.
+@dataclass(eq=False)
+class Lifeline:
+    """A pipe; the sandbox that has its reading end lives until the writing end is closed."""
 
-    Any thread may end them all.
-    """
+    reading: int
+    writing: int
+
+
+class Lifelines:
+    """The lifelines of sandboxes. Any thread may end them all."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._open: set[int] = set()
+        self._open: set[Lifeline] = set()
         self.stopped = False
 
-    def open(self) -> tuple[int, int]:
-        """A new pipe, its reading and its writing end. Raises TrialBrokenError after `stop`."""
+    def open(self) -> Lifeline:
+        """A new one. Raises TrialBrokenError after `stop`."""
         with self._guard:
             if self.stopped:
                 raise TrialBrokenError("the run was ended before this trial began; run it again.")
-            reading, writing = os.pipe()
-            self._open.add(writing)
-            return reading, writing
+            lifeline = Lifeline(*os.pipe())
+            self._open.add(lifeline)
+            return lifeline
 
-    def close(self, writing: int) -> None:
+    def close(self, lifeline: Lifeline) -> None:
         """Ends a sandbox; nothing if it was ended already."""
         with self._guard:
-            # The number may be somebody else's by now if it is not among ours.
-            if writing in self._open:
-                self._open.remove(writing)
-                os.close(writing)
+            # Known by itself, not by its number, which another one may have by now.
+            if lifeline in self._open:
+                self._open.remove(lifeline)
+                os.close(lifeline.writing)
 
     def stop(self) -> None:
         """Ends all of them, and lets no other begin."""
         with self._guard:
             self.stopped = True
             while self._open:
-                os.close(self._open.pop())
+                os.close(self._open.pop().writing)
 
 
 @dataclass(eq=False)
