@@ -81,7 +81,7 @@ def test_lifelines_end_together_and_once() -> None:
     first, *others = (lifelines.open() for _ in range(3))
     lifelines.close(first)
     assert os.read(first.reading, 1) == b"", "closed"
-    # Another trial's has the number now: to end the first again, as the end of its own trial does, harms nobody.
+    # Another trial's has the number now: to end the first again, as its own trial does, harms nobody.
     os.close(first.reading)
     again = lifelines.open()
     assert again.writing in (first.reading, first.writing)
