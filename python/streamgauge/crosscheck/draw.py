@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ FAR: Final = 3.0
 _VERDICTS: Final = ("equivalent", "explained", "inconclusive", "unexplained")
 _COLOURS: Final = (BLUE, SKY, ORANGE, VERMILION)
 _SHAPES: Final = ("circle", "diamond", "triangle-up", "cross")
+_UNIT: Final = re.compile(r"_(per_s|bps|s|packets|percent)$")
 _SOURCE = alt.NamedData(name="source")
 
 
@@ -150,13 +152,7 @@ def _distance_rows(document: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
         if row["case"] not in singles or not row["margin"] or row["low"] is None:
             continue
         who, _, link = row["case"].partition("/")
-        name = (
-            row["metric"]
-            .removesuffix("_packets")
-            .removesuffix("_s")
-            .removesuffix("_percent")
-            .replace("_", " ")
-        )
+        name = _UNIT.sub("", row["metric"]).replace("_", " ")
         distance = (row["sim"] - row["emu"]) / row["margin"]
         low, high = row["low"] / row["margin"], row["high"] / row["margin"]
         yield who, name, link, distance, low, high, row["verdict"]
