@@ -16,7 +16,7 @@ from streamgauge.crosscheck.cases import Case
 from streamgauge.crosscheck.measure import Taken, keep_quantities, read
 from streamgauge.crosscheck.quantities import Found
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario import override
+from streamgauge.scenario import lower, override
 from streamgauge.systems.registry import Mode
 
 __all__ = ["REFERENCE_SEED", "Bench", "Runs", "Variant", "varied"]
@@ -69,12 +69,14 @@ def varied(case: Case, variant: Variant) -> Case:
         for key, value in variant.items():
             changes[f"flows.{name}.{key}"] = value
     try:
-        return replace(case, scenario=override(case.scenario, changes, drop_checks=True))
+        scenario = override(case.scenario, changes, drop_checks=True)
+        lower(scenario, "sim", 1)
     except (ValidationError, ValueError) as error:
         said = " ".join(str(error).split())
         if isinstance(error, ValidationError):
             said = "; ".join(str(detail["msg"]) for detail in error.errors(include_url=False))
         raise ScenarioError(f"{case.id}: {said}") from None
+    return replace(case, scenario=scenario)
 
 
 @dataclass
