@@ -277,10 +277,10 @@ ADDITIONS = [
     ),
     (
         "an assumption about nothing",
-        "assumed:\n  flows.ftp.parameters.window: {try: [1 kB]}\n",
+        "assumed:\n  flows.ftp.parameters.wind: {try: [1 kB]}\n",
         19,
-        "assumed.flows.ftp.parameters.window",
-        ["there is no 'window'"],
+        "assumed.flows.ftp.parameters.wind",
+        ["there is no 'wind'"],
     ),
     (
         "an alternative that cannot run",
@@ -374,7 +374,7 @@ SETTINGS = [
     ("path.down.rate=300kbps", "path.down.rate", "did you mean 300 kbit/s?"),
     ("path.down.rat=300kbit/s", "path.down.rat", "did you mean 'path.down.rate'?"),
     ("flows.fpt.start=1s", "flows.fpt.start", "did you mean 'flows.ftp'?"),
-    ("flows.ftp.parameters.window=1kB", "flows.ftp.parameters.window", "there is no 'window'"),
+    ("flows.ftp.parameters.wind=1kB", "flows.ftp.parameters.wind", "there is no 'wind'"),
 ]
 
 
@@ -397,7 +397,6 @@ NOT_YET = [
         "flows.ftp.arrivals: arrivals of short flows do not run yet",
     ),
     ("population={size: 79, rtt: uniform 20 ms to 200 ms}", "populations of clips do not run yet"),
-    ("flows.ftp.congestion_control=bbr", "sim has reno and cubic, not yet bbr"),
 ]
 
 

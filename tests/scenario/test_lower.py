@@ -59,6 +59,12 @@ def test_the_whole_plan_of_a_small_scenario(base: str) -> None:
                             "receive_window": 16_384,
                             "send_buffer": 4 * 2**20,
                             "mss": 1448,
+                            "initial_window": 10,
+                            "delayed_ack": 40_000_000,
+                            "hystart": "linux",
+                            "fixed_window": None,
+                            "ecn": False,
+                            "without": [],
                         },
                         "bytes": None,
                     }
@@ -75,6 +81,7 @@ def test_the_whole_plan_of_a_small_scenario(base: str) -> None:
         ],
         "host_jitter": 100_000,
         "keep": "packets",
+        "tcp_sample": 100_000_000,
     }
 
 

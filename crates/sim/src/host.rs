@@ -289,6 +289,7 @@ pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
             return refused("without", format!("{name:?} is no mechanism; give some of {known}"));
         }
     }
+    let fixed = spec.fixed_window.filter(|_| congestion == CongestionControl::Fixed);
     let mss = u64::from(spec.mss);
     if !(MIN_MSS..=MAX_MSS).contains(&spec.mss) {
         return refused("mss", format!("{mss} B; give {MIN_MSS} to {MAX_MSS} B"));
@@ -296,7 +297,7 @@ pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
     for (key, bytes) in [
         ("receive_window", Some(spec.receive_window)),
         ("send_buffer", Some(spec.send_buffer)),
-        ("fixed_window", spec.fixed_window),
+        ("fixed_window", fixed),
     ] {
         if let Some(bytes) = bytes.filter(|bytes| !(mss..=1 << 30).contains(bytes)) {
             return refused(key, format!("{bytes} B; give one segment ({mss} B) to 1 GiB"));
@@ -319,7 +320,7 @@ pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
         send_buffer: spec.send_buffer,
         congestion,
         hystart,
-        fixed_window: spec.fixed_window,
+        fixed_window: fixed,
         initial_window: spec.initial_window,
         delayed_ack: spec.delayed_ack,
         mechanisms,

@@ -17,8 +17,8 @@ from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.options import EmuOptions, Way
 from streamgauge.errors import CannotRunError
 from streamgauge.media.sources import cache_folder
-from streamgauge.systems.registry import CONGESTION_CONTROLS
 from streamgauge.systems.rtsp import SYSTEM_PYTHON
+from streamgauge.systems.tcp import CONGESTION_CONTROLS
 
 FREE_BYTES = 2_000_000_000
 CORES = 2

@@ -30,6 +30,8 @@ TIMESTAMPS_OPTION_BYTES = 12
 """RFC 7323's option in every segment: what lies between the MSS of a route and the payload of a packet."""
 FULL_PAYLOAD = 1448
 """Payload of a TCP packet of 1500 IP bytes with timestamps."""
+INITIAL_WINDOW = 10
+"""Linux's (TCP_INIT_CWND), in segments."""
 
 # Linux's defaults, written down so that a machine tuned otherwise gives the same trial.
 SYSCTLS: dict[str, str] = {
@@ -151,6 +153,10 @@ def _pair(own: str, peer: str, peer_mac: str, flow: FlowSetup | None = None) -> 
             route += " features ecn"
         if tcp is not None and tcp["mss"] != FULL_PAYLOAD:
             route += f" advmss {tcp['mss'] + TIMESTAMPS_OPTION_BYTES}"
+        if tcp is not None and tcp["initial_window"] != INITIAL_WINDOW:
+            route += f" initcwnd {tcp['initial_window']}"
+        if tcp is not None and tcp["delayed_ack"] == 0:
+            route += " quickack 1"
         if tcp is not None and tcp["receive_window"] < int(SYSCTLS["net.ipv4.tcp_rmem"].split()[2]) // 2:
             # Beside SO_RCVBUF, which a program may or may not set.
             route += f" window {tcp['receive_window']}"

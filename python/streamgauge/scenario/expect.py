@@ -56,6 +56,23 @@ class Until(Model):
         return self
 
 
+def _off_or_time(value: Any) -> Any:
+    if value is False or (isinstance(value, str) and value.strip().lower() == "off"):
+        return "off"
+    try:
+        return Time(value)
+    except UnitError as error:
+        raise issue(f"{error}; or 'off'") from None
+
+
+SampleTime = Annotated[
+    Time | Literal["off"],
+    PlainValidator(_off_or_time),
+    PlainSerializer(str, return_type=str, when_used="json"),
+    WithJsonSchema({"anyOf": [Time.__get_pydantic_json_schema__(None, None), {"const": "off"}]}),
+]
+
+
 class Measure(Model):
     """What metrics look at."""
 
@@ -65,9 +82,13 @@ class Measure(Model):
     """Length of a sample of a time series."""
     layer: Literal["ethernet", "ip", "payload"] = "ip"
     """Which bytes throughput and loss count."""
+    tcp_sample: SampleTime = Field(default=Time("100 ms"))
+    """Time between samples of the state of each flow's TCP (window, round-trip time, ...), or ``off``."""
 
     @model_validator(mode="after")
     def _sound(self) -> Measure:
+        if self.tcp_sample != "off" and self.tcp_sample.ns < 1_000_000:
+            raise issue(f"a sample every {self.tcp_sample} is more than 1,000 a second", "tcp_sample")
         if self.sample.ns < 1_000_000:
             raise issue(f"a sample of {self.sample} is shorter than 1 ms", "sample")
         if self.window is not None:

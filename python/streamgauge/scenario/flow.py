@@ -6,15 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_serializer, model_validator
 
+from streamgauge.scenario.tcp import FIXED, tcp_problem
 from streamgauge.scenario.values import Flag, Instant, Model, issue, nearest
-from streamgauge.systems.registry import (
-    CONGESTION_CONTROLS,
-    SYSTEMS,
-    TRAFFIC,
-    Mode,
-    ParameterValue,
-    System,
-)
+from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, ParameterValue, System
+from streamgauge.systems.tcp import CONGESTION_CONTROLS
 from streamgauge.units import Frequency, Quantity, Rate, Size, Time, UnitError
 
 __all__ = ["Arrivals", "Clip", "Command", "Flow", "FlowEvent", "StandIn"]
@@ -166,7 +161,12 @@ def _typed_parameters(given: dict[str, Any], system: System | None) -> dict[str,
         try:
             typed[key] = parameter.parse(value)
         except UnitError as error:
-            raise issue(str(error), ("parameters", key)) from None
+            given_words = value if isinstance(value, list | tuple) else [value]
+            unknown = [str(word) for word in given_words if word not in parameter.words]
+            close = nearest(unknown[0], parameter.words) if parameter.words and unknown else None
+            raise issue(
+                str(error), ("parameters", key), f"did you mean '{close}'?" if close else None
+            ) from None
     for name, parameter in system.parameters.items():
         if parameter.required and name not in given:
             raise issue(f"'{system.name}' needs the parameter '{name}' ({parameter.help})", ("parameters",))
@@ -269,6 +269,8 @@ class Flow(Model):
             if self.ecn is not None and not entry.over_tcp(self.parameters):
                 own = "write it among its parameters" if "ecn" in entry.parameters else None
                 raise issue(f"'{entry.name}' does not run over TCP here, so it negotiates no ECN", "ecn", own)
+        if (problem := tcp_problem(self)) is not None:
+            raise issue(problem.why, problem.path, problem.hint)
         for mode in ("sim", "emu"):
             try:
                 self.in_mode(mode)
@@ -299,6 +301,8 @@ class Flow(Model):
                 kept = {key: value for key, value in kept.items() if key in table[name].parameters}
                 if not table[name].plays:
                     changes["clip"] = None
+        if (stand_in.congestion_control or FIXED) != FIXED:
+            kept.pop("window", None)  # which no other controller knows
         changes["parameters"] = {**kept, **stand_in.parameters}
         if stand_in.clip is not None:
             changes["clip"] = stand_in.clip

@@ -90,6 +90,8 @@ def lower(scenario: Scenario, mode: Mode, seed: int, *, keep: Keep = "packets") 
     plan["flows"] = [_flow(name, flow, times, end, mode) for name, flow in scenario.flows.items()]
     plan["host_jitter"] = scenario.host_jitter.ns
     plan["keep"] = keep
+    if (sample := scenario.measure.tcp_sample) != "off":
+        plan["tcp_sample"] = sample.ns
     return plan
 
 
@@ -127,11 +129,18 @@ def _amount(flow: Flow, name: str) -> float:
 
 
 def _tcp(flow: Flow) -> Json:
+    window = flow.parameter("window")
     return {
         "congestion_control": flow.congestion_control or "cubic",
         "receive_window": _bytes(flow, "receive_window"),
         "send_buffer": _bytes(flow, "send_buffer"),
         "mss": _bytes(flow, "mss"),
+        "initial_window": int(_amount(flow, "initial_window")),
+        "delayed_ack": _ns(flow, "delayed_ack"),
+        "hystart": flow.parameter("hystart"),
+        "fixed_window": window.bytes if isinstance(window, Size) else None,
+        "ecn": bool(flow.ecn),
+        "without": list(flow.parameter("without") or ()),  # type: ignore[arg-type]
     }
 
 

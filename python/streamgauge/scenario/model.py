@@ -102,8 +102,10 @@ class Scenario(Model):
     def essence(self, mode: Mode) -> str:
         """Canonical JSON of what decides a trial's packets and events in ``mode``: the resume key's base."""
         data = self.in_mode(mode).normalised()
+        sampled = data["measure"]["tcp_sample"]
         for key in _NOT_RUN:
             data.pop(key, None)
+        data["tcp_sample"] = sampled
         return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     def unsupported(self, mode: Mode) -> str | None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from streamgauge.errors import MediaError
 from streamgauge.scenario.flow import Clip, Command
 from streamgauge.scenario.path.semantics import late_changes, path_problems
+from streamgauge.scenario.tcp import tcp_unsupported
 from streamgauge.scenario.values import FLOW_NAME, Instant, Problem, nearest
-from streamgauge.systems.registry import SIM_CONGESTION_CONTROLS, Mode
+from streamgauge.systems.registry import Mode
 from streamgauge.units import Time
 
 if TYPE_CHECKING:
@@ -354,13 +355,8 @@ def unsupported(scenario: Scenario, mode: Mode) -> str | None:
         elif mode not in entry.modes:
             remedy = f"name a stand-in with '{mode}: {{system: rtp}}'"
             return f"flows.{name}: '{entry.name}' does not run in {mode}; {remedy}"
-        elif mode == "sim" and entry.over_tcp(flow.parameters):
-            chosen = flow.congestion_control or "cubic"
-            if chosen not in SIM_CONGESTION_CONTROLS:
-                has = " and ".join(SIM_CONGESTION_CONTROLS)
-                return f"flows.{name}.congestion_control: sim has {has}, not yet {chosen}"
-        if mode == "sim" and flow.ecn:
-            return f"flows.{name}.ecn: sim's TCP knows no ECN yet; leave it out, or run in emu"
+        if (why := tcp_unsupported(flow, mode)) is not None:
+            return f"flows.{name}.{why}"
         if mode == "sim" and isinstance(flow.clip, Clip) and flow.clip.file is not None:
             return f"flows.{name}.clip: sim knows the frame sizes of built-in content only"
     return None

@@ -34,7 +34,8 @@ def flow_in_words(flow: Flow) -> str:
 
 def _value(value: object) -> str:
     if isinstance(value, tuple):
-        return " and ".join(f"{on} to {off}" for on, off in value)
+        parts = (part if isinstance(part, str) else f"{part[0]} to {part[1]}" for part in value)
+        return " and ".join(parts)
     return str(value)
 
 

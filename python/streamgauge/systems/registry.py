@@ -8,44 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from streamgauge.systems.tcp import HYSTARTS, LINUX_DELAYED_ACK, MECHANISMS
 from streamgauge.units import Frequency, Packets, Quantity, Size, Time, UnitError
 
 __all__ = [
-    "CONGESTION_CONTROLS",
-    "SIM_CONGESTION_CONTROLS",
     "SYSTEMS",
     "TRAFFIC",
     "Mode",
     "Parameter",
+    "ParameterValue",
+    "Several",
     "System",
     "Windows",
 ]
 
 Mode = Literal["sim", "emu"]
-ParameterValue = Quantity | str | tuple[tuple[Time, Time], ...]
-
-#: Congestion controls by their Linux names.
-CONGESTION_CONTROLS = (
-    "reno",
-    "cubic",
-    "bbr",
-    "bic",
-    "cdg",
-    "dctcp",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "nv",
-    "scalable",
-    "vegas",
-    "veno",
-    "westwood",
-    "yeah",
-)
-#: Those that the simulated TCP has.
-SIM_CONGESTION_CONTROLS = ("reno", "cubic")
+ParameterValue = Quantity | str | tuple[str, ...] | tuple[tuple[Time, Time], ...]
 
 
 class Windows:
@@ -55,13 +33,28 @@ class Windows:
     example = "[[30 s, 90 s]]"
 
 
+@dataclass(frozen=True)
+class Several:
+    """The kind of a parameter that lists words of these, each once."""
+
+    words: tuple[str, ...]
+
+    @property
+    def noun(self) -> str:
+        return f"list of {', '.join(self.words)}"
+
+    @property
+    def example(self) -> str:
+        return f"[{', '.join(self.words[:2])}]"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
     """One setting of a system."""
 
     name: str
-    #: A quantity class, `Windows`, or the words that it may be.
-    kind: type[Quantity] | type[Windows] | tuple[str, ...]
+    #: A quantity class, `Windows`, the words that it may be, or `Several` of them.
+    kind: type[Quantity] | type[Windows] | tuple[str, ...] | Several
     #: As a person would write it; ``None`` if it may be left out and then has no value.
     default: str | None
     help: str
@@ -69,19 +62,34 @@ class Parameter:
     required: bool = False
     #: Smallest value, as a person would write it.
     least: str | None = None
+    #: Largest value.
+    most: str | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that may stand in its value; empty if it is not made of words."""
+        if isinstance(self.kind, Several):
+            return self.kind.words
+        return self.kind if isinstance(self.kind, tuple) else ()
 
     def parse(self, value: object) -> ParameterValue:
         """The typed value. Raises `UnitError` (its text says what was expected)."""
         if isinstance(self.kind, tuple):
+            if value is False and "off" in self.kind:  # as YAML 1.1 reads it
+                return "off"
             if value in self.kind:
                 return str(value)
             raise UnitError(f"{value!r} is not one of {', '.join(self.kind)}")
         if self.kind is Windows:
             return _windows(value)
+        if isinstance(self.kind, Several):
+            return _several(value, self.kind)
         assert issubclass(self.kind, Quantity)
         parsed = self.kind(value)  # type: ignore[arg-type]
         if self.least is not None and parsed < self.kind(self.least):
             raise UnitError(f"{parsed} is less than {self.least}, the least that makes sense here")
+        if self.most is not None and parsed > self.kind(self.most):
+            raise UnitError(f"{parsed} is more than {self.most}, the most that makes sense here")
         if self.kind is Packets and parsed.amount != int(parsed.amount):
             raise UnitError(f"{parsed} is not a whole number of packets")
         return parsed
@@ -101,6 +109,19 @@ def _windows(value: object) -> tuple[tuple[Time, Time], ...]:
             raise UnitError(f"the window [{on}, {off}] begins before the one before it ends")
         windows.append((on, off))
     return tuple(windows)
+
+
+def _several(value: object, kind: Several) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple):
+        raise UnitError(f"{value!r} is not a {kind.noun}")
+    for index, word in enumerate(listed):
+        if word not in kind.words:
+            raise UnitError(f"{word!r} is not one of {', '.join(kind.words)}")
+        if word in listed[:index]:
+            raise UnitError(f"{word!r} stands there twice")
+    # In one order, so that two scenarios that say the same are the same.
+    return tuple(word for word in kind.words if word in listed)
 
 
 _SMALLEST_MGEN_PACKET = 28
@@ -179,6 +200,39 @@ _TCP = (
         default="1448 B",
         least="88 B",
         help="largest TCP payload of a segment; the default fills 1500 B with timestamps on",
+    ),
+    Parameter(
+        name="initial_window",
+        kind=Packets,
+        default="10 packets",
+        least="1 packet",
+        most="1000 packets",
+        help="initial congestion window in segments (RFC 6928)",
+    ),
+    Parameter(
+        name="delayed_ack",
+        kind=Time,
+        default=LINUX_DELAYED_ACK,
+        most="500 ms",
+        help="how long an acknowledgement may wait for a second segment; emu: Linux's, or 0 s for not at all",
+    ),
+    Parameter(
+        name="hystart",
+        kind=HYSTARTS,
+        default=HYSTARTS[0],
+        help="how cubic leaves slow start before a loss: as Linux, by RFC 9406, or not; emu: as Linux",
+    ),
+    Parameter(
+        name="window",
+        kind=Size,
+        default=None,
+        help="the window that congestion control fixed keeps; sim only",
+    ),
+    Parameter(
+        name="without",
+        kind=Several(MECHANISMS),
+        default=None,
+        help="mechanisms of TCP that are switched off, to see what they do; sim only",
     ),
 )
 
