@@ -145,3 +145,40 @@ fn its_start_does_not_lose_where_the_queue_holds_what_it_makes() {
     assert_eq!(pair.tcp(Server).stats().retransmits, 0);
     assert!(pair.tcp(Server).stats().ssthresh < 40 * 1448, "start-up is over");
 }
+
+#[test]
+fn version_3_fills_the_link_and_probes_the_round_trip_at_half_the_product() {
+    let mut pair = flow(CongestionControl::Bbr3, 250_000, 1);
+    let (mut queued, mut times) = (Duration::ZERO, 0);
+    let rate = goodput(&mut pair, 2_000, 3_000);
+    assert!(rate > 0.9 * RATE as f64 * 1448.0 / 1500.0, "{rate}");
+    for t in 3_000..4_900 {
+        pair.run_until(at(t));
+        queued += pair.tcp(Server).stats().srtt.unwrap().saturating_sub(ms(21));
+        times += 1;
+    }
+    assert!(queued < ms(10) * times, "{queued:?} in {times} samples");
+    assert_eq!(pair.tcp(Server).stats().retransmits, 0);
+    let mut small = 0;
+    for t in 4_900..9_500 {
+        pair.run_until(at(t));
+        let cwnd = pair.tcp(Server).stats().cwnd;
+        small += u32::from((8 * 1448..=12 * 1448).contains(&cwnd));
+    }
+    assert!((200..=260).contains(&small), "{small} ms at about half of 17 to 20 segments");
+}
+
+#[test]
+fn version_3_loses_less_than_version_1_where_the_queue_is_short() {
+    // Half a product.
+    let lost = |congestion| {
+        let mut pair = flow(congestion, 12_500, 1);
+        pair.run_until(at(3_000));
+        let before = pair.tcp(Server).stats().retransmits;
+        let rate = goodput(&mut pair, 3_000, 13_000);
+        assert!(rate > 0.8 * RATE as f64, "{congestion:?}: {rate}");
+        pair.tcp(Server).stats().retransmits - before
+    };
+    let (first, third) = (lost(CongestionControl::Bbr), lost(CongestionControl::Bbr3));
+    assert!(4 * third < 3 * first, "{third} of version 3, {first} of version 1");
+}

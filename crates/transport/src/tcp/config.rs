@@ -20,6 +20,8 @@ pub enum CongestionControl {
     Fixed,
     /// Version 1, as Linux has it.
     Bbr,
+    /// Version 3, draft-ietf-ccwg-bbr.
+    Bbr3,
 }
 
 impl CongestionControl {
@@ -31,6 +33,7 @@ impl CongestionControl {
         ("vegas", CongestionControl::Vegas),
         ("fixed", CongestionControl::Fixed),
         ("bbr", CongestionControl::Bbr),
+        ("bbr3", CongestionControl::Bbr3),
     ];
 
     /// The controller of a name.

@@ -4,7 +4,9 @@
 //! the window should be. A new one is a file here, a variant of [`AnyController`] and one of
 //! [`CongestionControl`].
 
+mod bandwidth;
 mod bbr;
+mod bbr3;
 mod bic;
 mod cubic;
 mod fixed;
@@ -16,6 +18,7 @@ mod windowed_max;
 use streamgauge_base::{Duration, Instant};
 
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use bic::Bic;
 pub use cubic::Cubic;
 pub use fixed::Fixed;
@@ -133,6 +136,8 @@ pub enum AnyController {
     Fixed(Fixed),
     /// See [`Bbr`].
     Bbr(Box<Bbr>),
+    /// See [`Bbr3`].
+    Bbr3(Box<Bbr3>),
 }
 
 impl AnyController {
@@ -145,6 +150,7 @@ impl AnyController {
             CongestionControl::Cubic => AnyController::Cubic(Cubic::new(mss, segments, config.hystart)),
             CongestionControl::Vegas => AnyController::Vegas(Vegas::new(mss, segments)),
             CongestionControl::Bbr => AnyController::Bbr(Box::new(Bbr::new(mss, segments, config.seed))),
+            CongestionControl::Bbr3 => AnyController::Bbr3(Box::new(Bbr3::new(mss, segments, config.seed))),
             CongestionControl::Fixed => {
                 let initial = u64::from(config.initial_window) * u64::from(mss);
                 AnyController::Fixed(Fixed::new(mss, config.fixed_window.unwrap_or(initial)))
@@ -162,6 +168,7 @@ macro_rules! forward {
             AnyController::Vegas($controller) => $call,
             AnyController::Fixed($controller) => $call,
             AnyController::Bbr($controller) => $call,
+            AnyController::Bbr3($controller) => $call,
         }
     };
 }

@@ -3,6 +3,8 @@
 
 use streamgauge_base::{Duration, Instant};
 
+use super::rate;
+
 /// Least round trips of a stretch; one of four times as many ends without a verdict.
 const LEAST_ROUNDS: u32 = 4;
 /// A stretch is lossy if the bytes lost are so many 256ths of those delivered: about 20 %.
@@ -112,7 +114,7 @@ impl LongTerm {
         if !losses || delivered == 0 || lost * 256 < LOSSY * delivered || time < Duration::from_millis(1) {
             return Verdict::Unchanged;
         }
-        self.end_stretch(now, super::rate(delivered, time))
+        self.end_stretch(now, rate(delivered, time))
     }
 
     fn end_stretch(&mut self, now: &Now, bw: u64) -> Verdict {

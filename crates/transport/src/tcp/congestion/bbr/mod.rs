@@ -10,11 +10,10 @@ mod long_term;
 use streamgauge_base::{Duration, Instant, Stream};
 
 use self::long_term::LongTerm;
+use super::bandwidth::{UNIT, carried, paced, rate};
 use super::windowed_max::WindowedMax;
 use super::{Ack, Controller, Repair};
 
-/// Gains count in 256ths, as Linux counts them.
-const UNIT: u64 = 256;
 /// 2 / ln 2, rounded up: the least that doubles the rate per round trip.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 /// Its inverse, which empties in one round trip the queue that `HIGH_GAIN` made in one.
@@ -36,8 +35,6 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Least window, in segments: enough to keep acknowledgements coming.
 const MIN_SEGMENTS: u64 = 4;
-/// Pacing stays so far below the bandwidth that a queue empties of itself, in per cent.
-const PACING_MARGIN_PERCENT: u64 = 1;
 /// The round trip taken for the first rate where the handshake measured none.
 const FIRST_RTT: Duration = Duration::from_millis(1);
 /// The window of a connection whose path is unknown, in segments (Linux's `TCP_INIT_CWND`).
@@ -411,22 +408,6 @@ impl Bbr {
             self.window = self.window.min(MIN_SEGMENTS * self.mss);
         }
     }
-}
-
-/// Bytes/s of `bytes` in `time`.
-fn rate(bytes: u64, time: Duration) -> u64 {
-    (u128::from(bytes) * 1_000_000_000 / u128::from(time.as_nanos().max(1))).min(u128::from(u64::MAX)) as u64
-}
-
-/// Bytes that `bw` bytes/s carry in `time`.
-fn carried(bw: u64, time: Duration) -> u64 {
-    (u128::from(bw) * u128::from(time.as_nanos()) / 1_000_000_000).min(u128::from(u64::MAX / UNIT)) as u64
-}
-
-/// The rate of pacing for `bw` times `gain`.
-fn paced(bw: u64, gain: u64) -> u64 {
-    let rate = u128::from(bw) * u128::from(gain) / u128::from(UNIT);
-    (rate * u128::from(100 - PACING_MARGIN_PERCENT) / 100).clamp(1, u128::from(u64::MAX)) as u64
 }
 
 impl Controller for Bbr {
