@@ -18,6 +18,8 @@ pub enum CongestionControl {
     Vegas,
     /// A window that never changes.
     Fixed,
+    /// RFC 5348: a rate that TCP would have on average.
+    Tfrc,
     /// Version 1, as Linux has it.
     Bbr,
     /// Version 3, draft-ietf-ccwg-bbr.
@@ -32,6 +34,7 @@ impl CongestionControl {
         ("cubic", CongestionControl::Cubic),
         ("vegas", CongestionControl::Vegas),
         ("fixed", CongestionControl::Fixed),
+        ("tfrc", CongestionControl::Tfrc),
         ("bbr", CongestionControl::Bbr),
         ("bbr3", CongestionControl::Bbr3),
     ];

@@ -9,8 +9,10 @@ mod bbr;
 mod bbr3;
 mod bic;
 mod cubic;
+pub mod equation;
 mod fixed;
 mod reno;
+mod tfrc;
 mod vegas;
 mod window;
 mod windowed_max;
@@ -23,6 +25,7 @@ pub use bic::Bic;
 pub use cubic::Cubic;
 pub use fixed::Fixed;
 pub use reno::Reno;
+pub use tfrc::Tfrc;
 pub use vegas::Vegas;
 
 use super::config::{Config, CongestionControl};
@@ -134,6 +137,8 @@ pub enum AnyController {
     Vegas(Vegas),
     /// See [`Fixed`].
     Fixed(Fixed),
+    /// See [`Tfrc`].
+    Tfrc(Box<Tfrc>),
     /// See [`Bbr`].
     Bbr(Box<Bbr>),
     /// See [`Bbr3`].
@@ -151,6 +156,7 @@ impl AnyController {
             CongestionControl::Vegas => AnyController::Vegas(Vegas::new(mss, segments)),
             CongestionControl::Bbr => AnyController::Bbr(Box::new(Bbr::new(mss, segments, config.seed))),
             CongestionControl::Bbr3 => AnyController::Bbr3(Box::new(Bbr3::new(mss, segments, config.seed))),
+            CongestionControl::Tfrc => AnyController::Tfrc(Box::new(Tfrc::new(mss))),
             CongestionControl::Fixed => {
                 let initial = u64::from(config.initial_window) * u64::from(mss);
                 AnyController::Fixed(Fixed::new(mss, config.fixed_window.unwrap_or(initial)))
@@ -167,6 +173,7 @@ macro_rules! forward {
             AnyController::Cubic($controller) => $call,
             AnyController::Vegas($controller) => $call,
             AnyController::Fixed($controller) => $call,
+            AnyController::Tfrc($controller) => $call,
             AnyController::Bbr($controller) => $call,
             AnyController::Bbr3($controller) => $call,
         }
