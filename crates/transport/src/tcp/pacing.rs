@@ -67,6 +67,12 @@ impl Pacer {
         self.next
     }
 
+    /// A timeout: what it sends again leaves at `now`, as in Linux, however low the rate. Else a timeout could follow before
+    /// anything has left.
+    pub fn expire(&mut self, now: Instant) {
+        self.next = self.next.min(now);
+    }
+
     /// When the segment at `seq` may leave: `now`, or later.
     pub fn may_leave(&self, now: Instant, seq: u64) -> Instant {
         if self.goes_on(now, seq) { now } else { self.next.max(now) }
@@ -133,6 +139,18 @@ mod tests {
         assert_eq!(times[109] - times[10], 99_000);
         let times = run(&mut Pacer::new(BURST), 0..110, 1, 700);
         assert!(times[109] - times[10] > 99_000 + 99 * 150, "{}", times[109] - times[10]);
+    }
+
+    #[test]
+    fn a_timeout_lets_one_super_segment_out_at_once() {
+        let mut pacer = Pacer::new(BURST);
+        run(&mut pacer, 0..12, 1, 0);
+        let now = at(2_001);
+        assert!(pacer.may_leave(now, 0) > now);
+        pacer.expire(now);
+        assert_eq!(pacer.may_leave(now, 0), now);
+        pacer.leave(now, 0, MSS, RATE, 1);
+        assert_eq!(pacer.may_leave(now, MSS), now + Duration::from_millis(1));
     }
 
     #[test]

@@ -430,6 +430,9 @@ impl Sender {
         }
         let repeated = matches!(self.phase, Phase::Loss) && self.unanswered > 1;
         self.controller.on_timeout(now, repeated);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.expire(now);
+        }
         self.board.lose_all();
         self.judgement = Instant::FAR_FUTURE;
         self.phase = Phase::Loss;

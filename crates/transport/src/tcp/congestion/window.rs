@@ -27,14 +27,14 @@ pub(super) struct Window {
     /// Segments acknowledged towards the next one of additive increase (`snd_cwnd_cnt`).
     counted: u32,
     /// Bytes acknowledged that make no full segment yet.
-    bytes: u32,
+    rest: u32,
     prior: Option<Prior>,
 }
 
 impl Window {
     /// Of `initial` segments of `mss` bytes.
     pub fn new(mss: u32, initial: u32) -> Self {
-        Window { mss, initial, segments: initial, threshold: INFINITE, counted: 0, bytes: 0, prior: None }
+        Window { mss, initial, segments: initial, threshold: INFINITE, counted: 0, rest: 0, prior: None }
     }
 
     /// Its size in segments.
@@ -64,8 +64,8 @@ impl Window {
 
     /// Full segments in `delivered` bytes and what was left before.
     pub fn acked(&mut self, delivered: u64) -> u32 {
-        let bytes = u64::from(self.bytes) + delivered;
-        self.bytes = (bytes % u64::from(self.mss)) as u32;
+        let bytes = u64::from(self.rest) + delivered;
+        self.rest = (bytes % u64::from(self.mss)) as u32;
         (bytes / u64::from(self.mss)) as u32
     }
 
