@@ -23,6 +23,9 @@ pub struct Mechanisms {
     pub pacing: bool,
 }
 
+/// Finds one mechanism's switch.
+type Switch = fn(&mut Mechanisms) -> &mut bool;
+
 impl Default for Mechanisms {
     fn default() -> Self {
         Mechanisms {
@@ -39,7 +42,7 @@ impl Default for Mechanisms {
 
 impl Mechanisms {
     /// Every mechanism by name.
-    pub const NAMED: &[(&str, fn(&mut Mechanisms) -> &mut bool)] = &[
+    pub const NAMED: &[(&str, Switch)] = &[
         ("tlp", |m| &mut m.tlp),
         ("frto", |m| &mut m.frto),
         ("undo", |m| &mut m.undo),

@@ -78,7 +78,7 @@ impl Path {
     }
 
     /// To the first phase of PROBE_BW.
-    fn to_probe_bw(mut self) -> Self {
+    fn into_probe_bw(mut self) -> Self {
         for _ in 0..20 {
             if self.bbr.mode == Mode::ProbeBw {
                 return self;
@@ -147,12 +147,12 @@ fn drain_ends_once_what_is_in_flight_is_the_product() {
 fn a_cycle_has_eight_phases_of_a_round_trip_and_begins_anywhere_but_in_the_second() {
     let mut first = std::collections::BTreeSet::new();
     for seed in 0..100 {
-        let path = Path::new(seed).to_probe_bw();
+        let path = Path::new(seed).into_probe_bw();
         first.insert(path.bbr.phase);
     }
     assert_eq!(first.into_iter().collect::<Vec<_>>(), [0, 2, 3, 4, 5, 6, 7]);
 
-    let mut path = Path::new(3).to_probe_bw();
+    let mut path = Path::new(3).into_probe_bw();
     let mut gains = Vec::new();
     for _ in 0..40 {
         path.ack(RTT + Duration::from_micros(100), 10, 20 * MSS, 40 * MSS);
@@ -166,7 +166,7 @@ fn a_cycle_has_eight_phases_of_a_round_trip_and_begins_anywhere_but_in_the_secon
 
 #[test]
 fn the_window_is_twice_the_product_and_room_for_bursts() {
-    let mut path = Path::new(3).to_probe_bw();
+    let mut path = Path::new(3).into_probe_bw();
     for _ in 0..40 {
         path.round(10);
     }
@@ -177,7 +177,7 @@ fn the_window_is_twice_the_product_and_room_for_bursts() {
 
 #[test]
 fn the_round_trip_is_probed_every_ten_seconds_for_200_ms_with_four_segments() {
-    let mut path = Path::new(3).to_probe_bw();
+    let mut path = Path::new(3).into_probe_bw();
     // A queue stands from now on: the least round trip is not seen again.
     path.rtt = RTT + Duration::from_millis(1);
     let began = path.bbr.min_rtt_at;
@@ -202,7 +202,7 @@ fn the_round_trip_is_probed_every_ten_seconds_for_200_ms_with_four_segments() {
 
 #[test]
 fn the_first_round_of_a_recovery_conserves_packets_and_its_end_restores_the_window() {
-    let mut path = Path::new(3).to_probe_bw();
+    let mut path = Path::new(3).into_probe_bw();
     path.round(10);
     let before = path.bbr.window();
     path.bbr.on_congestion_event(path.now);
@@ -224,7 +224,7 @@ fn the_first_round_of_a_recovery_conserves_packets_and_its_end_restores_the_wind
 
 #[test]
 fn after_a_timeout_it_starts_from_one_segment_and_comes_back() {
-    let mut path = Path::new(3).to_probe_bw();
+    let mut path = Path::new(3).into_probe_bw();
     path.round(10);
     let before = path.bbr.window();
     path.bbr.on_timeout(path.now, false);
@@ -239,7 +239,7 @@ fn after_a_timeout_it_starts_from_one_segment_and_comes_back() {
 
 #[test]
 fn sending_after_a_pause_of_the_writer_begins_at_the_bandwidth() {
-    let mut path = Path::new(3).to_probe_bw();
+    let mut path = Path::new(3).into_probe_bw();
     path.bbr.on_start(path.now, Duration::from_secs(20), 0, true);
     assert_eq!(path.bbr.pacing_rate(), Some(paced(RATE, UNIT)));
     // The pause was no time in which the round trip could be seen: no PROBE_RTT for it.
@@ -250,7 +250,7 @@ fn sending_after_a_pause_of_the_writer_begins_at_the_bandwidth() {
 
 #[test]
 fn a_policer_is_found_by_two_lossy_stretches_of_one_rate_and_forgotten_after_48_rounds() {
-    let mut path = Path::new(3).to_probe_bw();
+    let mut path = Path::new(3).into_probe_bw();
     path.rate = 600_000;
     path.lost = MSS;
     let mut rounds = 0;
@@ -276,7 +276,7 @@ fn a_policer_is_found_by_two_lossy_stretches_of_one_rate_and_forgotten_after_48_
 #[test]
 fn bursts_of_acknowledgements_make_the_window_larger() {
     let steady = |steps: u64| {
-        let mut path = Path::new(3).to_probe_bw();
+        let mut path = Path::new(3).into_probe_bw();
         for _ in 0..30 {
             path.round(steps);
         }
