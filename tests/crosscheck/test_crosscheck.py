@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,20 @@ def test_reno_swapped_for_cubic_is_rejected(document: dict[str, Any]) -> None:
     assert {row["metric"] for row in mutant["cases"]["reno/1m-75kb"]} >= {"rtt_p50_s", "window_p50_packets"}
 
 
+def test_every_mutant_is_rejected(tmp_path: Path) -> None:
+    wanted = ["reno/10m-25kb", "cubic/1m-75kb"]
+    found = crosscheck(Request(out=tmp_path, patterns=wanted, quick=True, reference="sim"))
+    assert {one["name"]: one["rejected"] for one in found["mutants"]} == {
+        "reno-is-cubic": True,
+        "no-delayed-ack": True,
+        "no-hystart": True,
+    }
+    (delayed,) = [one for one in found["mutants"] if one["name"] == "no-delayed-ack"]
+    assert "acks_per_packet" in {row["metric"] for row in delayed["cases"]["reno/10m-25kb"]}
+    (hystart,) = [one for one in found["mutants"] if one["name"] == "no-hystart"]
+    assert "start_losses" in {row["metric"] for row in hystart["cases"]["cubic/1m-75kb"]}
+
+
 def test_rows_say_what_they_compare(document: dict[str, Any]) -> None:
     for row in document["rows"]:
         assert {"case", "metric", "sim", "emu", "spread", "verdict", "margin", "n_sim", "n_emu"} <= set(row)
@@ -63,6 +79,31 @@ def test_json_and_resuming(tmp_path: Path) -> None:
     assert again["rows"] == data["rows"]
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("trial.json")} == times
     assert not list(tmp_path.rglob("packets.parquet")), "packets go when their quantities are taken"
+
+
+def test_ctrl_c_keeps_what_finished(tmp_path: Path) -> None:
+    arguments = ["tcp", "--quick", "--case", "*/100m-*", "--against", "sim", "--json", "--out", "here"]
+    command = [sys.executable, "-m", "streamgauge", "crosscheck", *arguments]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.rglob("crosscheck.json")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "interrupted" in err and "the same command goes on from there" in err
+    document = json.loads(out)
+    assert document["interrupted"] is True and document["verdict"] != "pass"
+    kept = list(tmp_path.rglob("trial.json"))
+    assert kept
+    assert not list(tmp_path.rglob("*.partial"))
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,12 @@ from streamgauge.crosscheck.cases import Case
 from streamgauge.crosscheck.rows import Row, compare_as
 from streamgauge.crosscheck.trials import Bench, Runs, Variant, varied
 from streamgauge.errors import ScenarioError
+from streamgauge.systems.tcp import MECHANISMS
 
 __all__ = ["SWITCHES", "explain"]
 
 SWITCHES: Final[Mapping[str, Variant]] = {
-    **{
-        f"without {name}": {"parameters.without": [name]}
-        for name in ("tlp", "frto", "undo", "prr", "rack_reordering", "pacing", "idle_restart")
-    },
+    **{f"without {name}": {"parameters.without": [name]} for name in MECHANISMS},
     "hystart off": {"parameters.hystart": "off"},
     "hystart plus_plus": {"parameters.hystart": "plus_plus"},
     "delayed_ack 0 ms": {"parameters.delayed_ack": "0 ms"},

@@ -65,8 +65,10 @@ def rows_of(
     rows = []
     for metric in dict.fromkeys([*emu.metrics, *sim.metrics]):
         simulated, real = sim.values(metric), emu.values(metric)
-        if metric.startswith("cwnd_") and all(value is None for value in (*simulated, *real)):
-            continue  # records without the sender's samples
+        if metric.startswith("cwnd_") and not all(
+            any(v is not None for v in some) for some in (simulated, real)
+        ):
+            continue  # one of them left no samples of the sender's
         compared = compare_as(case, metric, simulated, real)
         judged: Verdict = compared.finding
         row = Row(case.id, metric, compared, judged)

@@ -1,0 +1,55 @@
+"""A difference is explained only by a switch that takes it away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamgauge.campaign import EmuSettings
+from streamgauge.crosscheck.cases import Case, select
+from streamgauge.crosscheck.explain import SWITCHES, explain
+from streamgauge.crosscheck.rows import Row, rows_of
+from streamgauge.crosscheck.trials import Bench, varied
+from streamgauge.errors import ScenarioError
+
+
+@pytest.fixture
+def case() -> Case:
+    (found,) = select(["reno/10m-25kb"], quick=True)
+    return found
+
+
+def against(case: Case, reference: Case, out: Path) -> list[Row]:
+    """Rows of `case` in sim against `reference` in sim, judged further."""
+    bench = Bench(out, EmuSettings(), reference="sim")
+    (sim,) = bench.simulate("sim", [case]).values()
+    (real,) = bench.simulate("reference", [reference]).values()
+    rows = rows_of(case, sim, real)
+    assert [row for row in rows if row.verdict == "different"], "a reference that differs"
+    return explain(bench, [case], {case.id: (sim, real)}, rows)
+
+
+def test_the_mechanism_that_the_reference_lacks_is_named(case: Case, tmp_path: Path) -> None:
+    rows = against(case, varied(case, {"parameters.delayed_ack": "0 ms"}), tmp_path)
+    (row,) = [row for row in rows if row.metric == "acks_per_packet"]
+    assert row.verdict == "explained"
+    assert row.explained is not None
+    assert row.explained["switch"] == "delayed_ack 0 ms"
+    assert row.explained["before"] == row.comparison.sim
+    assert row.explained["after"] == pytest.approx(1.0, abs=0.05)
+
+
+def test_what_no_switch_takes_away_is_unexplained(case: Case, tmp_path: Path) -> None:
+    other = varied(case, {"congestion_control": "cubic"})
+    rows = against(case, other, tmp_path)
+    (row,) = [row for row in rows if row.metric == "window_drop_percent"]
+    assert row.verdict == "unexplained" and row.explained is None
+
+
+def test_every_switch_is_known_to_the_simulator(case: Case) -> None:
+    (cubic,) = select(["cubic/10m-25kb"], quick=True)
+    for switch, variant in SWITCHES.items():
+        changed = varied(cubic, variant)
+        assert changed.scenario != cubic.scenario, switch
+    with pytest.raises(ScenarioError, match="no_such"):
+        varied(case, {"parameters.no_such": "1 s"})
