@@ -3,16 +3,17 @@
 ns-3 has one simulator a process and ends the process on an error, so a child process holds it: it loads and
 compiles once, which takes some seconds, and forks for each trial.
 
-What ns-3 is told: the plan that sim runs, with ``reno`` as TcpLinuxReno (its TcpNewReno counts acknowledgements
-of lost segments otherwise and falls behind Linux under random loss), TcpCubic with its HyStart, TcpVegas, TcpBbr
-(version 1); SACK, timestamps, a least RTO of 200 ms, and the plan's segment, windows, buffers and delayed
-acknowledgement. It has no RACK, no tail loss probe, no quick acknowledgements at the start of a stream, and no
-host jitter.
+What ns-3 is told: the plan that sim runs, with ``reno`` as TcpLinuxReno, TcpCubic with its HyStart,
+TcpVegas, TcpBbr (version 1); SACK, timestamps, a least RTO of 200 ms, and the plan's segment, windows,
+buffers and delayed acknowledgement. It has no RACK, no tail loss probe, no quick acknowledgements at the
+start of a stream, and no host jitter. Its TcpNewReno is another thing: at 1 % random loss on 100 Mbit/s and
+5 ms it gets 14.8 Mbit/s where TcpLinuxReno gets 32.2.
 """
 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import importlib.util
 import json
 import os
@@ -20,22 +21,22 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from streamgauge.crosscheck.cases import Case
-from streamgauge.crosscheck.measure import of_traces
+from streamgauge.crosscheck.measure import keep_quantities, of_traces
 from streamgauge.crosscheck.quantities import Found
 from streamgauge.crosscheck.trace import FlowTrace
 from streamgauge.errors import CannotRunError
 from streamgauge.scenario import lower
 
-__all__ = ["TCP", "require", "run", "trial", "why_not"]
+__all__ = ["TCP", "column", "require", "run", "trial", "why_not"]
 
 TCP: Final[Mapping[str, str]] = {
     "reno": "TcpLinuxReno",
@@ -80,6 +81,37 @@ def run(case: Case, seed: int) -> Found:
         CannotRunError: if ns-3 is not installed, cannot run the case, or fails.
     """
     return of_traces(case, trial(lower(case.scenario, "sim", seed)))
+
+
+def column(wanted: Sequence[Case], folder: Path) -> dict[str, list[Found]]:
+    """Every quantity of as many runs as emu has, of each case that ns-3 can run, by the case's id.
+
+    They are kept in `folder`; a run that is there and was made from the same is not made again.
+
+    Raises:
+        CannotRunError: as `run`.
+    """
+    found: dict[str, list[Found]] = {}
+    for case in wanted:
+        if why_not(case) is not None:
+            continue
+        found[case.id] = []
+        for seed in range(1, case.emu + 1):
+            file, key = folder / case.scenario.id / f"{seed}.json", _key(case, seed)
+            kept = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+            if kept.get("key") != key:
+                kept = {"key": key, "quantities": run(case, seed)}
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(json.dumps(kept), encoding="utf-8")
+            found[case.id].append(kept["quantities"])
+    return found
+
+
+def _key(case: Case, seed: int) -> str:
+    """What a run depends on."""
+    plan = json.dumps(lower(case.scenario, "sim", seed), sort_keys=True)
+    parts = (require(), _SOURCE.read_text(encoding="utf-8"), plan, keep_quantities(case).key)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def trial(plan: Json) -> dict[str, FlowTrace]:
@@ -181,7 +213,9 @@ class _Child:
         process.stdin.close()
         said = (process.stderr.read().strip() or "nothing").splitlines()[-1]
         process.wait()
-        raise CannotRunError(f"--with ns3: ns-3 failed on {what['plan']['scenario']}; the last that it said: {said}")
+        raise CannotRunError(
+            f"--with ns3: ns-3 failed on {what['plan']['scenario']}; the last that it said: {said}"
+        )
 
     def close(self) -> None:
         """Ends it: it reads to the end of its input."""
@@ -201,13 +235,12 @@ def _load() -> Any:
     """Compiles `ns3_link.cc`; its namespace."""
     import cppyy
 
-    found = importlib.util.find_spec("ns3")
-    root = Path(next(iter(found.submodule_search_locations or ()))) if found else Path()
+    root = Path(str(distribution("ns3").locate_file("ns3")))
     libraries = [sorted(root.glob(f"lib*/libns3*-{module}.so")) for module in _MODULES]
     if not all(libraries):
         raise CannotRunError(f"the package ns3 in {root} lacks a library of {', '.join(_MODULES)}")
     cppyy.add_include_path(str(root / "include"))
-    for (library, *_) in libraries:
+    for library, *_ in libraries:
         cppyy.load_library(str(library))
     cppyy.cppdef(_SOURCE.read_text(encoding="utf-8"))
     return cppyy.gbl.streamgauge

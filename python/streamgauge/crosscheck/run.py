@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 import os
 import platform
 import time
@@ -15,10 +13,10 @@ from typing import Any, Final
 import streamgauge
 from streamgauge.campaign import EmuSettings, Progress
 from streamgauge.campaign.machine import why_not
+from streamgauge.crosscheck import ns3
 from streamgauge.crosscheck.cases import Case, select
 from streamgauge.crosscheck.explain import explain
 from streamgauge.crosscheck.mutants import try_mutants
-from streamgauge.crosscheck.quantities import Found
 from streamgauge.crosscheck.rows import rows_of
 from streamgauge.crosscheck.trials import Bench, Runs
 from streamgauge.errors import CannotRunError, ScenarioError
@@ -55,9 +53,11 @@ def crosscheck(request: Request) -> dict[str, Any]:
 
     Raises:
         ScenarioError: for a glob that matches no case.
-        CannotRunError: if this machine cannot run a mode that is needed.
+        CannotRunError: if this machine cannot run a mode that is needed, or has not the ns-3 asked for.
     """
     wanted = select(request.patterns, quick=request.quick)
+    if request.ns3:
+        ns3.require()
     for mode in dict.fromkeys(("sim", request.reference)):
         lacking = why_not(mode, way=request.emu.way)
         if lacking is not None:
@@ -66,7 +66,7 @@ def crosscheck(request: Request) -> dict[str, Any]:
     able, skipped = _able(wanted, request)
     bench = Bench(request.out, request.emu, request.progress, request.reference)
     found = bench.run(able)
-    third = _ns3(able, request) if request.ns3 and not bench.interrupted else {}
+    third = ns3.column(able, request.out / "ns3") if request.ns3 and not bench.interrupted else {}
     rows = [
         row
         for case in able
@@ -160,26 +160,3 @@ def _about(case: Case, runs: tuple[Runs, Runs]) -> dict[str, Any]:
             if some.taken and case.kind == "single"
         },
     }
-
-
-def _ns3(wanted: Sequence[Case], request: Request) -> dict[str, list[Found]]:
-    """ns-3's quantities of each case that it can run, kept in ``OUT/ns3``."""
-    try:
-        third = importlib.import_module("streamgauge.crosscheck.ns3")
-    except ImportError as error:
-        raise CannotRunError(f"--with ns3: {error}") from None
-    found: dict[str, list[Found]] = {}
-    for case in wanted:
-        if third.why_not(case) is not None:
-            continue
-        runs: list[Found] = []
-        for seed in range(1, case.emu + 1):
-            file = request.out / "ns3" / case.scenario.id / f"{seed}.json"
-            if file.is_file():
-                runs.append(json.loads(file.read_text(encoding="utf-8")))
-                continue
-            runs.append(third.run(case, seed))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(runs[-1]), encoding="utf-8")
-        found[case.id] = runs
-    return found
