@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use serde::de::DeserializeOwned;
 
 use crate::error::{EngineError, Result};
-use crate::{gauge, link, node, preflight, sandbox, witness};
+use crate::{bpf_cc, gauge, link, node, preflight, sandbox, witness};
 
 /// StreamGauge's helper on Linux: link emulator, real-socket machines, sandbox. See PROTOCOL.md.
 #[derive(Parser)]
@@ -39,6 +39,8 @@ enum Command {
     Node(ConfigArgs),
     /// Counts a flow's packets at an end, independently of the link.
     Witness(ConfigArgs),
+    /// Gives the kernel a congestion control that it lacks, until stdin closes or this process dies.
+    BpfCc(bpf_cc::BpfCcArgs),
 }
 
 /// Where the configuration is.
@@ -74,12 +76,13 @@ pub fn main() -> ExitCode {
         Command::Gauge(args) => ("gauge", done(args.read().and_then(gauge::run))),
         Command::Node(args) => ("node", done(args.read().and_then(node::run))),
         Command::Witness(args) => ("witness", done(args.read().and_then(witness::run))),
+        Command::BpfCc(args) => ("bpf-cc", done(bpf_cc::run(&args))),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("streamgauge-engine {name}: {error}");
-            if matches!(name, "gauge" | "link" | "node" | "preflight" | "witness") {
+            if matches!(name, "bpf-cc" | "gauge" | "link" | "node" | "preflight" | "witness") {
                 crate::lines::say_error(&error);
             }
             ExitCode::from(error.code)

@@ -3,6 +3,8 @@
 //! Its callers rely on `PROTOCOL.md` beside this crate's `Cargo.toml`, and on nothing else.
 
 #[cfg(target_os = "linux")]
+mod bpf_cc;
+#[cfg(target_os = "linux")]
 mod cli;
 #[cfg(target_os = "linux")]
 mod error;

@@ -1,0 +1,159 @@
+//! Congestion controls that the kernel lacks, given to it as BPF programs (struct_ops).
+//!
+//! Registered by a link, which the kernel takes back when its last descriptor closes: at our end, or at our death.
+
+use crate::error::{EngineError, Result};
+
+/// What `bpf-cc` is asked.
+#[derive(clap::Args)]
+pub struct BpfCcArgs {
+    /// The congestion control.
+    #[arg(value_parser = ["vegas"])]
+    control: String,
+    /// The name to register it under, unique on the machine.
+    #[arg(long, value_parser = kernel_name)]
+    name: String,
+}
+
+/// TCP_CA_NAME_MAX (include/net/tcp.h) is 16, with the closing zero.
+const NAME_MOST: usize = 15;
+
+fn kernel_name(text: &str) -> std::result::Result<String, String> {
+    let fits = (1..=NAME_MOST).contains(&text.len());
+    if fits && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_') {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("a name of 1 to {NAME_MOST} lower-case letters, digits and underscores is needed"))
+    }
+}
+
+/// Registers the control, says so, and holds it until stdin closes.
+#[cfg(not(feature = "bpf"))]
+pub fn run(args: &BpfCcArgs) -> Result<()> {
+    Err(EngineError::new(
+        format!("give the kernel {} as {}", args.control, args.name),
+        "this streamgauge-engine was built without BPF programs",
+    )
+    .remedy("run `make setup` as root, which installs clang and libelf's headers, or install them and run it again")
+    .code(4))
+}
+
+#[cfg(feature = "bpf")]
+pub use with_bpf::run;
+
+#[cfg(feature = "bpf")]
+mod with_bpf {
+    use std::io::{Read, stdin};
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    use libbpf_rs::{ErrorKind, Link, MapCore, ObjectBuilder, PrintLevel, set_print};
+    use serde_json::json;
+
+    use super::{BpfCcArgs, EngineError, Result};
+
+    static VEGAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vegas.bpf.o"));
+    /// Of `struct tcp_congestion_ops` in the program, and of its first member, `name`.
+    const TABLE: &str = "vegas";
+    const NAME_BYTES: usize = 16;
+    const BTF: &str = "/sys/kernel/btf/vmlinux";
+    /// First kernel whose struct_ops can be held by a link.
+    const LEAST_KERNEL: (u32, u32) = (6, 4);
+
+    /// What libbpf and the kernel's verifier said.
+    static SAID: Mutex<String> = Mutex::new(String::new());
+
+    /// Registers the control, says so, and holds it until stdin closes.
+    pub fn run(args: &BpfCcArgs) -> Result<()> {
+        let what = format!("give the kernel {} as {}", args.control, args.name);
+        examine_kernel(&what)?;
+        set_print(Some((PrintLevel::Warn, |_, text| {
+            SAID.lock().expect("no panic holds it").push_str(&text)
+        })));
+        let link = register(&args.name).map_err(|error| explain(&what, &error))?;
+        crate::lines::say(&json!({"event": "ready", "control": args.control, "name": args.name}));
+        let _ = std::io::copy(&mut stdin().lock().by_ref(), &mut std::io::sink());
+        drop(link);
+        Ok(())
+    }
+
+    fn register(name: &str) -> libbpf_rs::Result<Link> {
+        let mut program = ObjectBuilder::default().open_memory(VEGAS)?;
+        for mut map in program.maps_mut().filter(|map| map.name() == TABLE) {
+            let table = map.initial_value_mut().expect("a table has members");
+            table[..NAME_BYTES].fill(0);
+            table[..name.len()].copy_from_slice(name.as_bytes());
+        }
+        let mut program = program.load()?;
+        let mut table = program.maps_mut().find(|map| map.name() == TABLE).expect("the program has a table");
+        // The link keeps table and programs in the kernel when the object goes.
+        table.attach_struct_ops()
+    }
+
+    fn examine_kernel(what: &str) -> Result<()> {
+        let lacking = |why: String, remedy: &str| EngineError::new(what, why).remedy(remedy).code(4);
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let release = release.trim();
+        if version(release).is_some_and(|found| found < LEAST_KERNEL) {
+            let (major, minor) = LEAST_KERNEL;
+            return Err(lacking(
+                format!("this kernel ({release}) is older than {major}.{minor}, whose links hold BPF tables"),
+                &format!("boot {major}.{minor} or newer, or load the kernel's own module if it has one"),
+            ));
+        }
+        if !Path::new(BTF).exists() {
+            return Err(lacking(
+                format!("this kernel has no type information ({BTF})"),
+                "boot one with CONFIG_DEBUG_INFO_BTF, or load the kernel's own module if it has one",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Major and minor number of a kernel release.
+    pub(super) fn version(release: &str) -> Option<(u32, u32)> {
+        let mut parts = release.split(|c: char| !c.is_ascii_digit());
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    }
+
+    fn explain(what: &str, error: &libbpf_rs::Error) -> EngineError {
+        if error.kind() == ErrorKind::PermissionDenied {
+            return EngineError {
+                errno: Some(nix::libc::EPERM),
+                ..EngineError::new(what, "the kernel refused")
+            }
+            .remedy("run as root, in a container with --privileged (CAP_BPF, CAP_NET_ADMIN)")
+            .code(4);
+        }
+        if error.kind() == ErrorKind::AlreadyExists {
+            return EngineError::new(what, "the name is taken").remedy("choose another").code(2);
+        }
+        let said = SAID.lock().expect("no panic holds it");
+        eprint!("{said}");
+        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        EngineError::new(what, format!("{error} ({last})")).remedy("stderr has what the kernel said").code(4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_such_as_the_kernel_takes() {
+        assert_eq!(kernel_name("sg_vegas_0123ab").unwrap(), "sg_vegas_0123ab");
+        for bad in ["", "sixteen_chars_ab", "Vegas", "a b", "a/b", "größe"] {
+            assert!(kernel_name(bad).unwrap_err().contains("15"), "{bad}");
+        }
+    }
+
+    #[cfg(feature = "bpf")]
+    #[test]
+    fn releases_are_read_as_distributions_write_them() {
+        use super::with_bpf::version;
+        assert_eq!(version("6.18.44-fc-v595"), Some((6, 18)));
+        assert_eq!(version("6.1.0-56-amd64"), Some((6, 1)));
+        assert_eq!(version("5.15+"), Some((5, 15)));
+        assert_eq!(version("odd"), None);
+    }
+}
