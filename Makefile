@@ -6,6 +6,8 @@ SG := .venv/bin/streamgauge
 PY := .venv/bin/python
 # The cargo that set-up chose, which need not be the first on PATH.
 CARGO = PATH="$$(cat .venv/.rust-bin):$$PATH" cargo
+# What set-up found that this machine can build beyond the plain workspace.
+FEATURES = --features "$$(cat .venv/.cargo-features)"
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -17,7 +19,7 @@ demo: setup ## stream real video through the bottleneck, simulate beside it, wri
 	@scripts/demo.sh
 
 test: setup ## everything that CI runs: Rust, Python, sim and emu
-	$(CARGO) test --quiet --workspace --exclude streamgauge-python
+	$(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
 	$(CARGO) test --quiet --release -p streamgauge-sim --test digests
 	@scripts/fuzz.sh 5 trace path_spec trial_plan
 	$(PY) -m pytest
@@ -42,7 +44,7 @@ bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-d
 
 lint: setup ## rustfmt, clippy, ruff, mypy --strict
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --quiet --workspace --all-targets $(FEATURES) -- -D warnings
 	$(PY) -m ruff check python tests scripts benches
 	$(PY) -m ruff format --check python tests scripts benches
 	$(PY) -m mypy

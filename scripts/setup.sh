@@ -106,9 +106,20 @@ PY
 }
 
 # --- build -----------------------------------------------------------------------------------------------
+# Features of streamgauge-engine that this machine can build: BPF programs need clang, libelf and zlib.
+engine_features() {
+    local probe=$'#include <gelf.h>\n#include <zlib.h>\nint main(void) { return elf_version(EV_CURRENT) == 0 || !zlibVersion(); }'
+    if command -v "${CLANG:-clang}" >/dev/null && cc -x c -o /dev/null - -lelf -lz <<<"$probe" 2>/dev/null; then
+        printf 'bpf'
+    fi
+}
+
 build() {
-    local stamp=.venv/.streamgauge-build
-    if [ -e "$stamp" ] && [ -z "$(find Cargo.toml Cargo.lock pyproject.toml crates -newer "$stamp" \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' \) -print -quit)" ]; then
+    local stamp=.venv/.streamgauge-build features=""
+    [ "$(uname -s)" != Linux ] || features=$(engine_features)
+    # For the Makefile's own calls of cargo.
+    printf '%s\n' "${features:+streamgauge-engine/$features}" >.venv/.cargo-features
+    if [ "$(cat "$stamp" 2>/dev/null)" = "features: $features" ] && [ -z "$(find Cargo.toml Cargo.lock pyproject.toml crates -newer "$stamp" \( -name '*.rs' -o -name '*.c' -o -name '*.toml' -o -name '*.lock' \) -print -quit)" ]; then
         say "engine and native module: up to date"
         return
     fi
@@ -118,13 +129,14 @@ build() {
         { cat .venv/build.log >&2; fail "the native module did not build"; }
     if [ "$(uname -s)" = Linux ]; then
         say "building streamgauge-engine"
-        cargo build --release --quiet -p streamgauge-engine
+        [ -n "$features" ] || say "without BPF programs (vegas in emu): they need clang, libelf-dev and zlib1g-dev"
+        cargo build --release --quiet -p streamgauge-engine --features "$features"
         mkdir -p python/streamgauge/_bin
         install -m 755 "${CARGO_TARGET_DIR:-target}/release/streamgauge-engine" python/streamgauge/_bin/
     else
         say "emu needs Linux: streamgauge-engine is not built here, sim is complete"
     fi
-    touch "$stamp"
+    printf 'features: %s\n' "$features" >"$stamp"
 }
 
 link_package() {
