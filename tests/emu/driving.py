@@ -239,6 +239,7 @@ class Watched:
 PARTS: dict[str, Callable[[int, str], bool]] = {
     "worker": lambda pid, line: "-m streamgauge.emu.worker" in line and " sandbox --way " not in line,
     "emulator": lambda pid, line: " link --config " in line and " run-as " not in line,
+    "loader": lambda pid, line: " bpf-cc vegas " in line and " sandbox " not in line,
     "sandbox": lambda pid, line: " sandbox --way " in line and inner_pid(pid) == pid,
     "init": lambda pid, line: inner_pid(pid) == 1,
     "player": lambda pid, line: line.startswith("iperf3 --client"),

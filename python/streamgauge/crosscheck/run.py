@@ -133,13 +133,13 @@ def _able(wanted: Sequence[Case], request: Request) -> tuple[list[Case], list[di
 
 def _kernel_lacks(case: Case) -> str | None:
     """Why this machine's kernel cannot run the case's congestion controls; None if it can."""
-    from streamgauge.emu.doctor import available_congestion_controls
+    from streamgauge.emu import controls
+    from streamgauge.emu.options import EmuOptions
 
-    available = available_congestion_controls()
     flows = case.scenario.flows.values()
     asked = {flow.congestion_control or "cubic" for flow in flows if flow.traffic == "bulk"}
-    lacking = sorted(asked - set(available)) if available else []
-    return f"this kernel has no congestion control {', '.join(lacking)}" if lacking else None
+    way = EmuOptions().chosen_way
+    return next((why for name in sorted(asked) if (why := controls.lacking(name, way)) is not None), None)
 
 
 def _about(case: Case, runs: tuple[Runs, Runs]) -> dict[str, Any]:

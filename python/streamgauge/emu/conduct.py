@@ -13,6 +13,7 @@ from typing import Any
 
 from streamgauge.emu import network as net
 from streamgauge.emu.agreement import stamps_file
+from streamgauge.emu.controls import by_linux_name
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.job import Job
 from streamgauge.emu.link import Helper
@@ -65,7 +66,10 @@ class Conductor:
         for helper in witnesses.values():
             helper.end()
         controls = net.congestion_controls(
-            [end for end in self._ends() if end != "client"], self.flows, self.engine
+            [end for end in self._ends() if end != "client"],
+            self.flows,
+            self.engine,
+            self.job.own_controls,
         )
         self._end_processes()
         return {
@@ -292,7 +296,7 @@ class Conductor:
                 collected = ADAPTERS[flow.system].collect(flow, clock)
             found[flow.name] = {
                 "events": collected.events,
-                "congestion_control": collected.congestion_control,
+                "congestion_control": by_linux_name(collected.congestion_control, self.job.own_controls),
                 "received_packets": collected.received_packets,
                 "received_bytes": collected.received_bytes,
                 "received_what": collected.received_what,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import streamgauge
+from streamgauge.emu import controls
 from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.options import EmuOptions, Way
 from streamgauge.errors import CannotRunError
@@ -66,7 +67,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Looks at everything that emu depends on. Takes a second or two; changes nothing."""
+    """Looks at everything that emu depends on. Takes a second or two; leaves nothing changed."""
     return list(_all())
 
 
@@ -103,6 +104,7 @@ def _all() -> Iterator[Finding]:
         yield _program(name)
     yield _gstreamer()
     yield _congestion_controls()
+    yield _vegas()
     yield _btf()
     yield _pressure()
     yield _cores()
@@ -281,10 +283,16 @@ def _congestion_controls() -> Finding:
     )
 
 
-def available_congestion_controls() -> list[str]:
-    """The controls that the kernel has now; empty if it does not say."""
-    file = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-    return file.read_text().split() if file.exists() else []
+def _vegas() -> Finding:
+    """Registers our program for a moment, if the kernel has no Vegas and we may."""
+    what = "congestion control vegas"
+    if "vegas" in controls.available():
+        return Finding(id="vegas", ok=True, what=f"{what}: the kernel's own, both ways")
+    why = controls.why_not("vegas", "root" if os.geteuid() == 0 else "user")
+    if why is None:
+        return Finding(id="vegas", ok=True, what=f"{what}: our BPF program, way 'root' alone")
+    reason, _, remedy = why.rpartition("; ")
+    return Finding(id="vegas", ok=False, what=what, why=reason or remedy, remedy=remedy if reason else "")
 
 
 def _btf() -> Finding:
@@ -293,7 +301,7 @@ def _btf() -> Finding:
         id="btf",
         ok=ok,
         what="kernel type information (BTF) for congestion controls as BPF programs",
-        why="" if ok else "this kernel was built without it; nothing of this version needs it",
+        why="" if ok else "this kernel was built without it: vegas needs it unless the kernel has its own",
         remedy="" if ok else "a kernel with CONFIG_DEBUG_INFO_BTF",
     )
 

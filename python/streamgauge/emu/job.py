@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamgauge.emu import controls
 from streamgauge.media import Clip, prepare
 from streamgauge.scenario.semantics import media_clip
 from streamgauge.systems.adapter import FlowSetup
@@ -41,6 +42,8 @@ class Job:
     flows: list[dict[str, Any]] = field(default_factory=list)
     #: User id that players run as in root's way.
     player_uid: int = 65534
+    #: Congestion controls to register for this trial: Linux name to the name of the trial's own.
+    own_controls: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """One line."""
@@ -127,6 +130,7 @@ def to_job(
         spin=options.spins,
         capture=options.capture,
         sabotage=list(options.sabotage),
+        own_controls=controls.names(setup.congestion_control for setup in setups),
         flows=[
             {
                 "name": setup.name,

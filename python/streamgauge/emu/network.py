@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from streamgauge.emu.errors import TrialBrokenError
@@ -85,8 +86,14 @@ def run(command: Sequence[str], *, stdin: str | None = None) -> str:
     return done.stdout
 
 
-def build(flows: Sequence[FlowSetup], *, engine: str) -> Network:
-    """Makes the namespaces and everything in them. `flows` have their addresses."""
+def build(
+    flows: Sequence[FlowSetup], *, engine: str, own_controls: Mapping[str, str] | None = None
+) -> Network:
+    """Makes the namespaces and everything in them.
+
+    `flows` have their addresses; `own_controls` names what was registered for this trial.
+    """
+    registered = own_controls or {}
     if len(flows) > MOST_FLOWS:
         raise CannotRunError(f"{len(flows)} flows: emu has addresses for {MOST_FLOWS}; use mode sim.")
     ends: list[Namespace] = ["server", "client"]
@@ -130,15 +137,21 @@ def build(flows: Sequence[FlowSetup], *, engine: str) -> Network:
         for server_ip, player_ip, flow in pairs:
             sender = flow.sending_namespace
             if end == sender:
-                lines += _pair(server_ip, player_ip, network.mac["client"], flow)
+                lines += _pair(server_ip, player_ip, network.mac["client"], flow, registered)
             elif end == "client":
-                lines += _pair(player_ip, server_ip, network.mac[sender], flow)
+                lines += _pair(player_ip, server_ip, network.mac[sender], flow, registered)
         run(["ip", "-n", end, "-batch", "-"], stdin="\n".join(lines) + "\n")
         network.qdiscs[end] = _link(end)["qdisc"]
     return network
 
 
-def _pair(own: str, peer: str, peer_mac: str, flow: FlowSetup | None = None) -> Iterable[str]:
+def _pair(
+    own: str,
+    peer: str,
+    peer_mac: str,
+    flow: FlowSetup | None = None,
+    registered: Mapping[str, str] = MappingProxyType({}),
+) -> Iterable[str]:
     """Lines of ``ip -batch`` for one address pair at one end."""
     yield f"address add {own}/32 dev {END_INTERFACE}"
     yield f"neighbour replace {peer} lladdr {peer_mac} dev {END_INTERFACE} nud permanent"
@@ -147,7 +160,7 @@ def _pair(own: str, peer: str, peer_mac: str, flow: FlowSetup | None = None) -> 
         tcp = tcp_settings(flow)
         if flow.congestion_control is not None:
             # Locked: a program may not choose another.
-            route += f" congctl lock {flow.congestion_control}"
+            route += f" congctl lock {registered.get(flow.congestion_control, flow.congestion_control)}"
         if flow.ecn:
             # Asks for ECN; the other end agrees, as tcp_ecn is 2.
             route += " features ecn"
@@ -221,10 +234,14 @@ def counters(namespaces: Iterable[str], engine: str) -> dict[str, dict[str, int]
 
 
 def congestion_controls(
-    namespaces: Iterable[str], flows: Sequence[FlowSetup], engine: str
+    namespaces: Iterable[str],
+    flows: Sequence[FlowSetup],
+    engine: str,
+    own_controls: Mapping[str, str] | None = None,
 ) -> dict[str, list[str]]:
-    """The congestion controls of the TCP connections that the flows' servers have now, by ``ss``; and ``ecn``
-    among them if both ends of one agreed on ECN."""
+    """The congestion controls of the TCP connections that the flows' servers have now, by ``ss``, with their
+    Linux names; and ``ecn`` among them if both ends of one agreed on ECN."""
+    linux = {name: control for control, name in (own_controls or {}).items()}
     known = set(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()) | {"ecn"}
     found: dict[str, list[str]] = {flow.name: [] for flow in flows}
     for namespace in namespaces:
@@ -234,7 +251,7 @@ def congestion_controls(
             fields = line.split()
             for flow in flows:
                 if len(fields) > 5 and fields[3].rpartition(":")[0] == flow.server_ip:
-                    found[flow.name] += [word for word in fields[5:] if word in known]
+                    found[flow.name] += [linux.get(word, word) for word in fields[5:] if word in known]
     return {name: sorted(set(names)) for name, names in found.items() if names}
 
 

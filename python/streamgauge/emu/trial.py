@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamgauge
-from streamgauge.emu import expectation
+from streamgauge.emu import controls, expectation
 from streamgauge.emu.agreement import agreement
 from streamgauge.emu.certificate import for_trial
 from streamgauge.emu.conditions import judge_record
-from streamgauge.emu.doctor import available_congestion_controls
 from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.job import Job, flow_setups, to_job
 from streamgauge.emu.lock import machine_lock
@@ -61,7 +60,7 @@ def run_trial(
     for setup in setups:
         check_programs(setup)
         check_actions(setup)
-        _check_control(setup.name, setup.congestion_control)
+        controls.check(setup.name, setup.congestion_control, options.chosen_way)
     directory.mkdir(parents=True, exist_ok=True)
     job = to_job(setups, plan, directory, executable, options)
     with _turn(options) as turn:
@@ -106,15 +105,6 @@ def run_trial(
         },
         "provenance": _provenance(job, measured, seed, wall_s, started_at, turn),
     }
-
-
-def _check_control(flow: str, control: str | None) -> None:
-    available = available_congestion_controls()
-    if control is not None and available and control not in available:
-        raise CannotRunError(
-            f"flow {flow}: this kernel has no congestion control {control} (it has {', '.join(available)}); "
-            f"try `modprobe tcp_{control}` as root, or choose another."
-        )
 
 
 @contextmanager
@@ -207,6 +197,7 @@ def _provenance(
                 "congestion_control_asked": flow["congestion_control"],
                 "congestion_control_used": measured["congestion_controls"].get(flow["name"])
                 or measured["collected"][flow["name"]]["congestion_control"],
+                "congestion_control_origin": controls.origin(flow["congestion_control"], job.own_controls),
                 "player_counter": measured["collected"][flow["name"]]["received_what"] or None,
             }
             for flow in job.flows

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from streamgauge.emu import controls
 from streamgauge.emu import network as net
 from streamgauge.emu.conduct import Conductor
 from streamgauge.emu.errors import TrialBrokenError
@@ -42,7 +43,8 @@ def run(job: Job) -> dict[str, Any]:
     flows = lay_out(job)
     engine = str(WORK / "bin" / "streamgauge-engine")
     tell(say="setting up namespaces")
-    network = net.build(flows, engine=engine)
+    loaders = controls.register(job.own_controls, engine=engine, logs=logs)
+    network = net.build(flows, engine=engine, own_controls=job.own_controls)
     link = start_link(job, flows, engine, logs)
     try:
         class_ = link.expect("ready")
@@ -51,6 +53,8 @@ def run(job: Job) -> dict[str, Any]:
         conductor = Conductor(job=job, flows=flows, link=link, network=network, engine=engine, tell=tell)
         try:
             measured = conductor.run()
+            for loader in loaders:
+                loader.poll()  # raises if it died, and with it the control for new connections
         finally:
             conductor.kill_all()
             keep_logs(flows, logs)
@@ -58,6 +62,8 @@ def run(job: Job) -> dict[str, Any]:
         if link.popen.poll() is None:
             link.popen.kill()
         link.popen.wait()
+        for loader in loaders:
+            loader.end()
     measured |= {
         "preflight": preflight,
         "link_class": {key: class_.get(key) for key in ("class", "mlock")},
