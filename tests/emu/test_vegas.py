@@ -29,7 +29,7 @@ flows:
 until: {time: 6 s}
 modes: [emu]
 """
-# At 4 Mbit/s a packet takes 3 ms and the queue holds 120 ms. Vegas keeps up to 5 packets there; Reno fills it.
+# A packet takes 3 ms and the queue holds 120 ms: Vegas keeps up to 5 packets there, Reno fills it.
 MOST_RTT_S = 0.020 + 6.5 * 0.003
 
 

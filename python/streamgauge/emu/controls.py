@@ -70,7 +70,7 @@ def why_not(control: str, way: str) -> str | None:
 
 
 def lacking(control: str, way: str) -> str | None:
-    """Why a trial that way cannot have `control`, with the remedy; None if it can, or the kernel does not say."""
+    """Why a trial that way cannot have `control`, with the remedy; None if it can or nothing says."""
     has = available()
     if not has or control in has:
         return None
