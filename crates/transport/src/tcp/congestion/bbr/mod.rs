@@ -176,6 +176,11 @@ impl Bbr {
         (bytes as u64).div_ceil(self.mss) * self.mss
     }
 
+    /// Bytes that `bw` carries in `time`, in whole segments: Linux counts those, and drops the rest.
+    fn carried(&self, bw: u64, time: Duration) -> u64 {
+        carried(bw, time) / self.mss * self.mss
+    }
+
     /// Segments of one burst.
     fn burst(&self) -> u64 {
         ((self.pacing_rate >> 10) / self.mss).max(self.least_burst()).min(MAX_BURST_SEGMENTS)
@@ -195,7 +200,7 @@ impl Bbr {
     /// Of `in_flight`, what will be left in the network when the next segment may leave.
     fn left_at_departure(&self, in_flight: u64, ack: &Ack) -> u64 {
         let going = if self.pacing_gain > UNIT { self.burst() * self.mss } else { 0 };
-        let gone = carried(self.bandwidth(), ack.departs.saturating_since(ack.now));
+        let gone = self.carried(self.bandwidth(), ack.departs.saturating_since(ack.now));
         (in_flight + going).saturating_sub(gone)
     }
 
@@ -257,7 +262,8 @@ impl Bbr {
                 self.extra = [0, self.extra[0]];
             }
         }
-        let mut expected = carried(self.bandwidth(), self.delivered_at.saturating_since(self.epoch_began));
+        let mut expected =
+            self.carried(self.bandwidth(), self.delivered_at.saturating_since(self.epoch_began));
         if self.epoch_acked <= expected || self.epoch_acked + ack.delivered >= AGGREGATION_SEGMENTS * self.mss
         {
             self.epoch_acked = 0;
@@ -393,13 +399,14 @@ impl Bbr {
             let bw = self.bandwidth();
             let mut target = self.product(bw, self.cwnd_gain);
             if self.full_bw_reached {
-                let most = carried(bw, AGGREGATION_TIME);
+                let most = self.carried(bw, AGGREGATION_TIME);
                 target += self.extra[0].max(self.extra[1]).min(most);
             }
             let target = self.with_bursts(target);
             if self.full_bw_reached {
                 self.window = (self.window + ack.delivered).min(target);
-            } else if self.window < target || self.delivered < INITIAL_SEGMENTS * self.mss {
+            } else if self.window < target || self.delivered + self.mss < INITIAL_SEGMENTS * self.mss {
+                // In Linux the SYN counts as a segment delivered.
                 self.window += ack.delivered;
             }
             self.window = self.window.max(MIN_SEGMENTS * self.mss);
