@@ -98,6 +98,7 @@ def test_blocks_are_filled_and_the_prose_is_left_alone(document: dict[str, Any],
     assert "| `reno-is-cubic` | CUBIC instead | yes | `reno/10m-25kb`: rtt_p50_s 50 for 31.2 ms |" in text
     assert "| RTT, median, ms | 32.1 / 31.2 | 100 / 31.2 **(!)** |" in text
     assert "*explained* by `without prr`, with which sim has 31.1." in text
+    assert "![Shares of pairs](images/fidelity-shares.png)" in text
     assert "Rows" not in text and "`reno-cubic/10m-25kb` reno.share_sd." in text
     assert {file.name for file in written} == {
         "fidelity.md",

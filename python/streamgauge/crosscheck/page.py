@@ -106,6 +106,11 @@ def _moved(row: Mapping[str, Any]) -> str:
     return f"{row['metric']} {_number(row['sim'], row)} for {_value(row['emu'], row)}"
 
 
+def _figures(document: Document) -> str:
+    drawn = [f"![{one.title}](images/{one.id}.png)\n\n*{one.caption}*" for one in figures(document)]
+    return "\n\n".join(drawn) or "Nothing to draw."
+
+
 def _singles(document: Document) -> str:
     rows = _of_kind(document, ("single",))
     links = list(dict.fromkeys(row["case"].partition("/")[2] for row in rows))
@@ -202,6 +207,7 @@ def _value(value: float | None, row: Mapping[str, Any]) -> str:
 BLOCKS: Final[Mapping[str, Callable[[Document], str]]] = {
     "summary": _summary,
     "mutants": _mutants,
+    "figures": _figures,
     "singles": _singles,
     "others": _others,
     "differences": _differences,
