@@ -176,7 +176,7 @@ def _case(who: str, kind: Kind, link: Link, flows: Mapping[str, Json], quick: bo
     else:
         length, omit = (15.0, 5.0) if quick else (link.length_s, link.omit_s)
         length, omit = min(length, link.length_s), min(omit, link.omit_s)
-    emu, sim = (20, 40) if is_mix else (5, 10)
+    emu, sim = (20, 40) if is_mix else (5, 20)
     if quick:
         emu, sim = (5, 20) if is_mix else (3, 6)
     scenario = Scenario.model_validate(
