@@ -93,6 +93,9 @@ pub struct Config {
     pub min_rto: Duration,
     /// Largest retransmission timeout, backed off. Default 120 s.
     pub max_rto: Duration,
+    /// Timers expire as Linux's do with HZ = 250: on a tick of 4 ms, up to one late, and on coarser steps if they are
+    /// far off. Without it they are exact. Default on.
+    pub coarse_timers: bool,
     /// How long an acknowledgement may wait for a second full segment; zero acknowledges every segment at
     /// once. Default 40 ms.
     pub delayed_ack: Duration,
@@ -128,6 +131,7 @@ impl Default for Config {
             initial_window: 10,
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_secs(120),
+            coarse_timers: true,
             delayed_ack: Duration::from_millis(40),
             quick_acks: 16,
             no_delay: false,

@@ -2,9 +2,11 @@
 
 use streamgauge_base::{Chunk, Duration, Ecn, Instant};
 
+use super::clock::stamp;
 use super::config::Config;
 use super::congestion::{AnyController, Controller};
 use super::receiver::Receiver;
+use super::recovery::Arrival;
 use super::segment::{SackBlocks, Segment, Timestamps, flags};
 use super::sender::Sender;
 use super::seq;
@@ -72,6 +74,10 @@ pub struct Stats {
     pub recoveries: u64,
     /// Zero-window probes.
     pub probes: u64,
+    /// Tail loss probes (RFC 8985 section 7), those with new data too.
+    pub loss_probes: u64,
+    /// Reductions of the window that were undone.
+    pub undos: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -319,10 +325,13 @@ impl Connection {
             let ack = seq::extend(self.sender.una(), segment.ack);
             let blocks = segment.sack.as_slice().iter();
             let blocks = blocks.map(|&(left, right)| (seq::extend(ack, left), seq::extend(ack, right)));
-            let echo = milliseconds(now).wrapping_sub(segment.timestamps.echo);
-            let echo = Duration::from_millis(u64::from(echo));
-            self.pending.writable |=
-                self.sender.on_ack(now, ack, ack + u64::from(segment.window), blocks, echo);
+            let arrival = Arrival {
+                ack,
+                edge: ack + u64::from(segment.window),
+                echo: segment.timestamps.echo,
+                data: !segment.payload.is_empty(),
+            };
+            self.pending.writable |= self.sender.on_ack(now, arrival, blocks);
         }
         let fin = segment.has(flags::FIN);
         if segment.payload.is_empty() && !fin {
@@ -334,7 +343,7 @@ impl Connection {
             return;
         }
         let finished = receiver.finished();
-        if receiver.receive(now, at, &segment.payload, fin, self.sender.rto().timeout()) {
+        if receiver.receive(now, at, &segment.payload, fin, self.sender.timeout()) {
             self.pending.readable |= receiver.readable() > 0;
             if receiver.finished() && !finished {
                 self.pending.closed = Some(CloseReason::Finished);
@@ -415,7 +424,7 @@ impl Connection {
         sack: SackBlocks,
     ) -> Segment {
         let ack = self.receiver.as_ref().map_or(0, |receiver| receiver.next() as u32);
-        let timestamps = Timestamps { value: milliseconds(now), echo: self.peer_clock };
+        let timestamps = Timestamps { value: stamp(now), echo: self.peer_clock };
         Segment { seq: seq as u32, ack, flags, window, sack, timestamps, payload, ecn: Ecn::NotEct }
     }
 
@@ -429,7 +438,7 @@ impl Connection {
             srtt: rto.srtt(),
             rttvar: rto.rttvar(),
             min_rtt: rto.srtt().map(|_| rto.min_rtt()),
-            rto: rto.timeout(),
+            rto: self.sender.timeout(),
             pacing_rate: self.sender.pacing_rate(),
             segments: counts.segments,
             bytes: counts.bytes,
@@ -438,11 +447,8 @@ impl Connection {
             timeouts: counts.timeouts,
             recoveries: counts.recoveries,
             probes: counts.probes,
+            loss_probes: counts.loss_probes,
+            undos: counts.undos,
         }
     }
-}
-
-/// The timestamp clock: milliseconds, wrapping.
-fn milliseconds(now: Instant) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32
 }

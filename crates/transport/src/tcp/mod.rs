@@ -35,19 +35,25 @@
 //! ```
 
 mod byte_queue;
+mod clock;
 mod config;
 pub mod congestion;
 mod connection;
 mod mechanisms;
 mod pacing;
+mod prr;
+mod rack;
 mod rate_sample;
 mod receiver;
+mod recovery;
 mod rto;
 mod scoreboard;
 mod segment;
 mod send_buffer;
 mod sender;
 mod seq;
+mod timers;
+mod undo;
 
 pub use config::{Config, CongestionControl, Hystart};
 pub use connection::{CloseReason, Connection, ConnectionEvent, Stats};

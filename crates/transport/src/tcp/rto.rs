@@ -1,15 +1,21 @@
-//! The retransmission timeout (RFC 6298).
+//! The retransmission timeout (RFC 6298), with Linux's estimator of the variation.
 
 use streamgauge_base::Duration;
 
 /// Before the first sample (RFC 6298 section 2.1).
 const INITIAL: Duration = Duration::from_secs(1);
 
-/// Smoothed round-trip time and the timeout that follows from it.
+/// Smoothed round-trip time and the timeout that follows from it. Times are in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Rto {
     srtt: Option<u64>,
-    rttvar: u64,
+    /// Four times the smoothed deviation.
+    deviation: u64,
+    /// The largest value of `deviation` in the round trip that ends when `window_end` is acknowledged.
+    largest: u64,
+    window_end: u64,
+    /// What is added to SRTT: it follows `largest` up at once, and down by a quarter per round trip.
+    variation: u64,
     min_rtt: Duration,
     floor: u64,
     ceiling: u64,
@@ -22,7 +28,10 @@ impl Rto {
     pub fn new(floor: Duration, ceiling: Duration) -> Self {
         Rto {
             srtt: None,
-            rttvar: 0,
+            deviation: 0,
+            largest: 0,
+            window_end: 0,
+            variation: 0,
             min_rtt: Duration::MAX,
             floor: floor.as_nanos(),
             ceiling: ceiling.as_nanos(),
@@ -31,26 +40,47 @@ impl Rto {
         }
     }
 
-    /// A measured round trip of a segment sent once (Karn), or one told by its timestamp. Ends any backoff.
-    pub fn sample(&mut self, rtt: Duration) {
-        self.min_rtt = self.min_rtt.min(rtt);
+    /// A measured round trip of a segment sent once (Karn), or one told by its timestamp; the bytes outstanding are
+    /// `una..next`. Ends any backoff.
+    pub fn sample(&mut self, rtt: Duration, una: u64, next: u64) {
         let r = rtt.as_nanos();
         let srtt = match self.srtt {
             None => {
-                self.rttvar = r / 2;
+                self.deviation = 2 * r;
+                self.variation = self.deviation.max(self.floor);
+                self.largest = self.variation;
+                self.window_end = next;
                 r
             }
             Some(srtt) => {
-                self.rttvar = self.rttvar - self.rttvar / 4 + srtt.abs_diff(r) / 4;
+                let error = srtt.abs_diff(r);
+                let excess = error as i64 - (self.deviation / 4) as i64;
+                // A round trip that is shorter by more than the deviation makes the estimate less sure by an eighth of
+                // what another would: it is no reason for a longer timeout.
+                let step = if r < srtt && excess > 0 { excess / 8 } else { excess };
+                self.deviation = self.deviation.saturating_add_signed(step);
+                if self.deviation > self.largest {
+                    self.largest = self.deviation;
+                    self.variation = self.variation.max(self.largest);
+                }
+                if una > self.window_end {
+                    self.variation -= self.variation.saturating_sub(self.largest) / 4;
+                    self.window_end = next;
+                    self.largest = self.floor;
+                }
                 srtt - srtt / 8 + r / 8
             }
         };
+        let srtt = srtt.max(1);
         self.srtt = Some(srtt);
-        // The timer's granularity G of section 2.3 is a nanosecond here, far below the floor.
-        self.base = srtt.saturating_add((4 * self.rttvar).max(self.floor)).min(self.ceiling);
+        self.base = srtt.saturating_add(self.variation).min(self.ceiling);
         self.backoff = 0;
     }
 
+    /// The least round trip seen is at most `rtt`.
+    pub fn note_least(&mut self, rtt: Duration) {
+        self.min_rtt = self.min_rtt.min(rtt);
+    }
     /// The timer expired: the next timeout is twice as long (section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(32);
@@ -67,9 +97,9 @@ impl Rto {
     pub fn srtt(&self) -> Option<Duration> {
         self.srtt.map(Duration::from_nanos)
     }
-    /// RTTVAR.
+    /// A quarter of what the timeout adds to SRTT, RFC 6298's RTTVAR.
     pub fn rttvar(&self) -> Duration {
-        Duration::from_nanos(self.rttvar)
+        Duration::from_nanos(self.variation / 4)
     }
     /// Least sample; `Duration::MAX` before the first.
     pub fn min_rtt(&self) -> Duration {
@@ -87,38 +117,73 @@ mod tests {
         Rto::new(Duration::from_millis(200), Duration::from_secs(120))
     }
 
+    /// A sample of its own round trip.
+    fn sample(rto: &mut Rto, at: &mut u64, ms: u64) {
+        *at += 1;
+        rto.sample(Duration::from_millis(ms), *at, *at);
+    }
+
     #[test]
     fn first_samples_follow_rfc_6298_section_2() {
-        let mut rto = rto();
+        let (mut rto, mut at) = (rto(), 0);
         assert_eq!(rto.timeout(), Duration::from_secs(1));
-        rto.sample(Duration::from_millis(400));
+        sample(&mut rto, &mut at, 400);
         assert_eq!(rto.timeout(), Duration::from_millis(400 + 4 * 200));
-        rto.sample(Duration::from_millis(200));
-        // RTTVAR = 3/4 * 200 + 1/4 * 200 = 200, SRTT = 7/8 * 400 + 1/8 * 200 = 375.
-        assert_eq!(rto.timeout(), Duration::from_millis(375 + 800));
+        sample(&mut rto, &mut at, 600);
+        // RTTVAR = 3/4 * 200 + 1/4 * 200 = 200, SRTT = 7/8 * 400 + 1/8 * 600 = 425.
+        assert_eq!(rto.timeout(), Duration::from_millis(425 + 800));
     }
 
     #[test]
     fn the_floor_bounds_the_variance_term() {
-        let mut rto = rto();
+        let (mut rto, mut at) = (rto(), 0);
         for _ in 0..200 {
-            rto.sample(Duration::from_millis(20));
+            sample(&mut rto, &mut at, 20);
         }
         let timeout = rto.timeout().as_nanos();
         assert!((219 * MS..=220 * MS).contains(&timeout), "{timeout}");
     }
 
     #[test]
+    fn the_variation_rises_at_once_and_falls_once_per_round_trip() {
+        let (mut rto, mut at) = (rto(), 0);
+        (0..50).for_each(|_| sample(&mut rto, &mut at, 20));
+        sample(&mut rto, &mut at, 520);
+        let high = rto.timeout();
+        assert!(high > Duration::from_millis(550), "{high:?}");
+        // Many samples within one round trip leave it where it is, apart from SRTT's own way.
+        let variation = rto.rttvar();
+        for _ in 0..100 {
+            rto.sample(Duration::from_millis(20), at, at + 1000);
+        }
+        assert_eq!(rto.rttvar(), variation);
+        (0..50).for_each(|_| sample(&mut rto, &mut at, 20));
+        assert!(rto.timeout() < Duration::from_millis(225));
+    }
+
+    #[test]
+    fn a_shorter_round_trip_alarms_less_than_a_longer_one() {
+        let (mut up, mut down, mut at) = (rto(), rto(), 0);
+        for _ in 0..100 {
+            sample(&mut up, &mut at, 1000);
+            sample(&mut down, &mut at, 1000);
+        }
+        sample(&mut up, &mut at, 1800);
+        sample(&mut down, &mut at, 200);
+        assert!(up.rttvar() > down.rttvar(), "{:?} {:?}", up.rttvar(), down.rttvar());
+    }
+
+    #[test]
     fn backs_off_by_doubling_up_to_the_ceiling_and_a_sample_ends_it() {
-        let mut rto = rto();
-        rto.sample(Duration::from_millis(100));
+        let (mut rto, mut at) = (rto(), 0);
+        sample(&mut rto, &mut at, 100);
         let first = rto.timeout().as_nanos();
         for n in 1..=40u32 {
             rto.back_off();
             let expected = (u128::from(first) << n.min(32)).min(u128::from(120_000 * MS));
             assert_eq!(u128::from(rto.timeout().as_nanos()), expected);
         }
-        rto.sample(Duration::from_millis(100));
+        sample(&mut rto, &mut at, 100);
         assert!(rto.timeout().as_nanos() <= first);
     }
 }

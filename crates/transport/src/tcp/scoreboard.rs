@@ -1,4 +1,8 @@
-//! What is outstanding: which segments arrived, which are lost (RFC 8985), which went out again (RFC 6675).
+//! What is outstanding: which segments arrived, which are lost, which went out again (RFC 6675). Judging them lost
+//! is in `rack`.
+//!
+//! Counts are of segments, as Linux counts, and are told in bytes as if each were full: a short segment takes as much
+//! of the congestion window as a full one.
 //!
 //! Every operation is O(1) amortised over the life of a segment. An acknowledgement pops from the front; a
 //! SACK block is walked only where it differs from a block of the previous acknowledgement; a cursor passes
@@ -8,22 +12,20 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Duration, Instant};
 
+use super::clock::stamp;
+use super::rack::Rack;
 use super::rate_sample::{RateSample, Sampler};
 
 /// The receiver holds it (SACK).
-const SACKED: u8 = 1;
+pub(super) const SACKED: u8 = 1;
 /// Judged lost.
-const LOST: u8 = 2;
+pub(super) const LOST: u8 = 2;
 /// Sent again since it was judged lost, and that copy is in flight.
-const RESENT: u8 = 4;
+pub(super) const RESENT: u8 = 4;
 /// Sent more than once, so that its round trip says nothing (Karn).
-const AMBIGUOUS: u8 = 8;
+pub(super) const AMBIGUOUS: u8 = 8;
 /// Ends with a FIN, which takes one sequence number.
 const FIN: u8 = 16;
-
-/// Segments that must be SACKed above one before it is lost without further delay (RFC 8985 section 6.2,
-/// step 4).
-const DUP_THRESH: u32 = 3;
 
 /// One segment outstanding.
 #[derive(Clone, Copy, Debug)]
@@ -32,9 +34,9 @@ pub struct Sent {
     pub start: u64,
     /// Sequence numbers taken, a FIN included.
     pub len: u32,
-    state: u8,
+    pub(super) state: u8,
     /// Which of all transmissions it was last sent by, and when.
-    sent: Transmission,
+    pub(super) sent: Transmission,
 }
 
 impl Sent {
@@ -46,80 +48,149 @@ impl Sent {
     pub fn has_fin(&self) -> bool {
         self.state & FIN != 0
     }
-    fn is(&self, bit: u8) -> bool {
+    /// It went out more than once.
+    pub fn was_resent(&self) -> bool {
+        self.is(AMBIGUOUS)
+    }
+    /// The receiver has reported it.
+    pub fn is_sacked(&self) -> bool {
+        self.is(SACKED)
+    }
+    /// When it went out last.
+    pub fn sent_at(&self) -> Instant {
+        self.sent.1
+    }
+    pub(super) fn is(&self, bit: u8) -> bool {
         self.state & bit != 0
     }
 }
 
+/// The number and the time of a transmission. Numbers count up: they put those of one burst in order.
+pub(super) type Transmission = (u64, Instant);
+
 /// What an acknowledgement taught.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Learned {
-    /// Bytes newly known to have arrived.
-    pub delivered: u64,
+    /// Segments newly known to have arrived.
+    pub delivered: u32,
     /// The cumulative acknowledgement covers a segment that was sent more than once.
     pub ambiguous: bool,
+    /// A SACK block covers a segment that none covered before.
+    pub sacked: bool,
+    /// A segment below `high` that was sent only once has arrived.
+    pub original: bool,
     /// When the first and the last of the newly arrived segments that were sent once had been sent.
     pub sent: Option<(Instant, Instant)>,
+    /// The lowest segment that was sent only once and arrived after something behind it.
+    pub reordered: Option<u64>,
     /// The last sent of the newly arrived segments: of those sent once, and of those sent again.
-    newest: [Option<Transmission>; 2],
+    pub(super) newest: [Option<Transmission>; 2],
+    high: u64,
+    echo: Option<u32>,
+    fack: u64,
 }
-
-/// The number and the time of a transmission. Numbers count up: they put those of one burst in order.
-type Transmission = (u64, Instant);
 
 impl Learned {
     fn arrived(&mut self, sent: &Sent) {
-        self.delivered += u64::from(sent.len);
-        let newest = &mut self.newest[usize::from(sent.is(AMBIGUOUS))];
+        self.delivered += 1;
+        let again = sent.is(AMBIGUOUS);
+        let newest = &mut self.newest[usize::from(again)];
         *newest = (*newest).max(Some(sent.sent));
-        if !sent.is(AMBIGUOUS) {
+        if !again {
             let (_, at) = sent.sent;
             let first = self.sent.map_or(at, |(first, _)| first);
             self.sent = Some((first, at));
+            self.original |= sent.end() <= self.high;
+            if sent.start < self.fack {
+                self.note_reordered(sent.start);
+            }
         }
+    }
+
+    fn note_reordered(&mut self, start: u64) {
+        self.reordered = Some(self.reordered.map_or(start, |known| known.min(start)));
     }
 }
 
-/// The segments outstanding, oldest first, and sums over them.
-#[derive(Clone, Debug, Default)]
+/// The segments outstanding, oldest first, and counts of them.
+#[derive(Clone, Debug)]
 pub struct Scoreboard {
-    ring: VecDeque<Sent>,
+    pub(super) ring: VecDeque<Sent>,
     /// Index of the ring's front, counted from the connection's start; cursors count alike.
-    base: u64,
-    outstanding: u64,
-    transmissions: u64,
-    sacked: u64,
-    lost: u64,
-    /// Bytes judged lost since the start, again and again.
-    lost_ever: u64,
-    resent: u64,
-    sacked_segments: u32,
+    pub(super) base: u64,
+    /// Bytes that a segment counts for.
+    unit: u32,
+    pub(super) sacked: u32,
+    pub(super) lost: u32,
+    pub(super) resent: u32,
+    /// Segments judged lost since the start, again and again.
+    pub(super) lost_ever: u64,
+    pub(super) transmissions: u64,
     /// Everything before it has been SACKed or judged lost.
-    judged: u64,
-    /// No lost segment before it waits to be sent again.
-    resend: u64,
+    pub(super) judged: u64,
+    /// No lost segment before it, and none from `lost_end` on, waits to be sent again.
+    pub(super) resend: u64,
+    pub(super) lost_end: u64,
+    /// One past the highest sequence number SACKed.
+    fack: u64,
     /// The blocks of the last acknowledgement that had any.
-    known: [(u64, u64); 4],
+    pub(super) known: [(u64, u64); 4],
     /// What was sent again, in that order: its number and that transmission. Stale entries are skipped.
-    again: VecDeque<(u64, Transmission)>,
-    /// The last sent of all segments known to have arrived, and how long ago that was when it was learned.
-    newest: Option<(Transmission, Duration)>,
+    pub(super) again: VecDeque<(u64, Transmission)>,
+    pub(super) rack: Rack,
     /// Measures the delivery rate, for a controller that asks for it.
     sampler: Option<Box<Sampler>>,
 }
 
 impl Scoreboard {
-    /// Bytes sent and not cumulatively acknowledged.
-    pub fn outstanding(&self) -> u64 {
-        self.outstanding
+    /// Empty; a segment counts for `unit` bytes.
+    pub fn new(unit: u32) -> Self {
+        Scoreboard {
+            ring: VecDeque::new(),
+            base: 0,
+            unit,
+            sacked: 0,
+            lost: 0,
+            resent: 0,
+            lost_ever: 0,
+            transmissions: 0,
+            judged: 0,
+            resend: 0,
+            lost_end: 0,
+            fack: 0,
+            known: Default::default(),
+            again: VecDeque::new(),
+            rack: Rack::default(),
+            sampler: None,
+        }
+    }
+
+    fn bytes(&self, segments: u64) -> u64 {
+        segments * u64::from(self.unit)
+    }
+    /// Segments sent and not cumulatively acknowledged.
+    pub fn outstanding(&self) -> u32 {
+        self.ring.len() as u32
+    }
+    /// Segments thought to be in the network.
+    pub fn in_flight(&self) -> u32 {
+        self.outstanding() + self.resent - self.sacked - self.lost
     }
     /// RFC 6675's pipe: bytes thought to be in the network.
     pub fn pipe(&self) -> u64 {
-        self.outstanding + self.resent - self.sacked - self.lost
+        self.bytes(u64::from(self.in_flight()))
     }
-    /// Bytes judged lost and not yet known to have arrived.
-    pub fn lost(&self) -> u64 {
+    /// Segments judged lost and not yet known to have arrived.
+    pub fn lost(&self) -> u32 {
         self.lost
+    }
+    /// Segments that the receiver has reported beyond a gap.
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+    /// Copies in flight.
+    pub fn resent_in_flight(&self) -> u32 {
+        self.resent
     }
     /// Something judged lost has not been sent again.
     pub fn waits_to_resend(&self) -> bool {
@@ -127,11 +198,23 @@ impl Scoreboard {
     }
     /// Bytes judged lost since the connection began; a copy judged lost too counts again.
     pub fn lost_ever(&self) -> u64 {
-        self.lost_ever
+        self.bytes(self.lost_ever)
     }
     /// True if nothing is outstanding.
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
+    }
+    /// The oldest segment outstanding.
+    pub fn oldest(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+    /// The one sent first last.
+    pub fn last(&self) -> Option<&Sent> {
+        self.ring.back()
+    }
+    /// Copies are in flight, or the oldest segment has been sent more than once.
+    pub fn any_resent(&self) -> bool {
+        self.resent > 0 || self.oldest().is_some_and(Sent::was_resent)
     }
 
     /// From now on delivery rates are measured. Nothing may be outstanding.
@@ -141,7 +224,8 @@ impl Scoreboard {
     }
     /// The delivery rate that the acknowledgement just taken tells; `min_rtt` is the least round trip so far.
     pub fn rate_sample(&mut self, now: Instant, min_rtt: Duration) -> Option<RateSample> {
-        self.sampler.as_mut()?.finish(now, min_rtt, self.lost_ever)
+        let lost = self.lost_ever();
+        self.sampler.as_mut()?.finish(now, min_rtt, lost)
     }
     /// The writer has less to send than a segment while the window has room.
     pub fn starve(&mut self) {
@@ -158,17 +242,31 @@ impl Scoreboard {
     /// A segment goes out for the first time.
     pub fn push(&mut self, start: u64, len: u32, fin: bool, at: Instant) {
         let alone = self.ring.is_empty();
-        self.ring.push_back(Sent {
-            start,
-            len,
-            state: if fin { FIN } else { 0 },
-            sent: (self.transmissions, at),
-        });
+        let state = if fin { FIN } else { 0 };
+        self.ring.push_back(Sent { start, len, state, sent: (self.transmissions, at) });
         self.transmissions += 1;
-        self.outstanding += u64::from(len);
-        let (lost, in_flight) = (self.lost_ever, self.pipe());
-        if let Some(sampler) = &mut self.sampler {
-            sampler.sent(at, alone, lost, in_flight);
+        if self.sampler.is_some() {
+            let (lost, in_flight) = (self.lost_ever(), self.pipe());
+            if let Some(sampler) = &mut self.sampler {
+                sampler.sent(at, alone, lost, in_flight);
+            }
+        }
+    }
+
+    /// Begins an acknowledgement, whose timestamp echoes `echo`; `high` is the end of what is being repaired.
+    pub fn learn(&self, high: u64, echo: Option<u32>) -> Learned {
+        let fack = if self.sacked > 0 { self.fack } else { 0 };
+        Learned {
+            delivered: 0,
+            ambiguous: false,
+            sacked: false,
+            original: false,
+            sent: None,
+            reordered: None,
+            newest: [None; 2],
+            high,
+            echo,
+            fack,
         }
     }
 
@@ -178,11 +276,8 @@ impl Scoreboard {
             if front.end() > ack {
                 if front.start < ack {
                     // Part of a segment, after a receiver trimmed it: what is left stays as it is.
-                    let cut = (ack - front.start) as u32;
-                    let part = Sent { len: cut, ..*front };
+                    front.len = (front.end() - ack) as u32;
                     front.start = ack;
-                    front.len -= cut;
-                    self.forget(&part, learned);
                 }
                 break;
             }
@@ -204,23 +299,25 @@ impl Scoreboard {
     }
 
     fn forget(&mut self, sent: &Sent, learned: &mut Learned) {
-        let len = u64::from(sent.len);
-        self.outstanding -= len;
         learned.ambiguous |= sent.is(AMBIGUOUS);
         if sent.is(SACKED) {
-            self.sacked -= len;
-            self.sacked_segments -= 1;
+            self.sacked -= 1;
             return;
         }
+        let newest = learned.newest;
         learned.arrived(sent);
+        if sent.is(AMBIGUOUS) && learned.echo.is_some_and(|echo| before(echo, stamp(sent.sent.1))) {
+            // Its first copy arrived: of the last nothing is known.
+            learned.newest = newest;
+        }
         if let Some(sampler) = &mut self.sampler {
-            sampler.arrived(0, len, sent.sent.0, sent.sent.1);
+            sampler.arrived(0, u64::from(self.unit), sent.sent.0, sent.sent.1);
         }
         if sent.is(LOST) {
-            self.lost -= len;
+            self.lost -= 1;
         }
         if sent.is(RESENT) {
-            self.resent -= len;
+            self.resent -= 1;
         }
     }
 
@@ -246,20 +343,16 @@ impl Scoreboard {
                 break;
             }
             if !sent.is(SACKED) {
-                let len = u64::from(sent.len);
                 learned.arrived(sent);
+                learned.sacked = true;
                 if let Some(sampler) = &mut self.sampler {
-                    sampler.arrived(i, len, sent.sent.0, sent.sent.1);
+                    sampler.arrived(i, u64::from(self.unit), sent.sent.0, sent.sent.1);
                 }
-                self.sacked += len;
-                if sent.is(LOST) {
-                    self.lost -= len;
-                }
-                if sent.is(RESENT) {
-                    self.resent -= len;
-                }
+                self.sacked += 1;
+                self.lost -= u32::from(sent.is(LOST));
+                self.resent -= u32::from(sent.is(RESENT));
                 sent.state = (sent.state & !(LOST | RESENT)) | SACKED;
-                self.sacked_segments += 1;
+                self.fack = if self.sacked == 1 { sent.end() } else { self.fack.max(sent.end()) };
             }
             i += 1;
         }
@@ -273,103 +366,34 @@ impl Scoreboard {
         }
     }
 
-    /// Notes which transmission has arrived. What answers a copy sent again sooner than any round trip (`least`)
-    /// answers the one before it, and says nothing.
-    pub fn note_newest(&mut self, now: Instant, least: Duration, learned: &Learned) {
-        let [once, again] = learned.newest;
-        let again = again.filter(|&(_, at)| now - at >= least);
-        if let Some(newest) = once.max(again)
-            && self.newest.is_none_or(|(known, _)| newest > known)
-        {
-            self.newest = Some((newest, now - newest.1));
-        }
-    }
-
-    /// Judges segments lost; true if there are new ones (RFC 8985 section 6.2, as Linux does it where it has seen
-    /// no reordering).
-    ///
-    /// What was sent before a segment that has arrived is lost `window` after it would have been acknowledged had
-    /// it taken as long; or at once if `DUP_THRESH` segments are SACKed, or if it had been sent again.
-    pub fn judge(&mut self, now: Instant, window: Duration) -> bool {
-        let Some((newest, rtt)) = self.newest else { return false };
-        let mut new = self.lose_overtaken(newest);
-        let window = self.window(window);
-        while let Some(sent) = self.ring.get_mut((self.judged - self.base) as usize) {
-            if !sent.is(SACKED) {
-                if sent.sent >= newest || sent.sent.1 + rtt + window > now {
-                    break;
+    /// The receiver has `[left, right)` twice (RFC 2883): what of it is still outstanding needs no copy. Returns how
+    /// many segments that end above `above` had been sent again.
+    pub fn duplicated(&mut self, left: u64, right: u64, above: u64, learned: &mut Learned) -> u32 {
+        let mut resent = 0;
+        let mut i = self.ring.partition_point(|sent| sent.start < left);
+        while let Some(sent) = self.ring.get_mut(i) {
+            if sent.end() > right {
+                break;
+            }
+            if sent.is(AMBIGUOUS) {
+                resent += u32::from(sent.end() > above);
+                if sent.is(SACKED) && sent.start < self.fack {
+                    learned.note_reordered(sent.start);
                 }
-                sent.state |= LOST;
-                self.lost += u64::from(sent.len);
-                self.lost_ever += u64::from(sent.len);
-                new = true;
             }
-            self.judged += 1;
+            i += 1;
         }
-        new
+        resent
     }
 
-    /// When `judge`, which has just been asked, will find the next segment lost; `FAR_FUTURE` if nothing sent after
-    /// it has arrived.
-    pub fn next_judgement(&self, window: Duration) -> Instant {
-        match (self.newest, self.ring.get((self.judged - self.base) as usize)) {
-            (Some((newest, rtt)), Some(sent)) if sent.sent < newest => {
-                sent.sent.1 + rtt + self.window(window)
-            }
-            _ => Instant::FAR_FUTURE,
-        }
-    }
-
-    fn window(&self, asked: Duration) -> Duration {
-        if self.sacked_segments >= DUP_THRESH { Duration::ZERO } else { asked }
-    }
-
-    /// Copies that were sent before something that has arrived are lost too.
-    fn lose_overtaken(&mut self, newest: Transmission) -> bool {
-        let mut new = false;
-        while let Some(&(index, transmission)) = self.again.front() {
-            let sent = index.checked_sub(self.base).and_then(|at| self.ring.get_mut(at as usize));
-            match sent.filter(|sent| sent.is(RESENT) && sent.sent == transmission) {
-                Some(_) if transmission >= newest => break,
-                Some(sent) => {
-                    sent.state &= !RESENT;
-                    self.resent -= u64::from(sent.len);
-                    self.lost_ever += u64::from(sent.len);
-                    self.resend = self.resend.min(index);
-                    new = true;
-                }
-                None => {}
-            }
-            self.again.pop_front();
-        }
-        new
-    }
-
-    /// The timer expired: whatever is not SACKed is lost. If even the oldest is SACKed the receiver has
-    /// reneged (RFC 2018 section 8), and what it reported is forgotten.
-    pub fn lose_all(&mut self) {
-        if self.ring.front().is_some_and(|sent| sent.is(SACKED)) {
-            (self.sacked, self.sacked_segments) = (0, 0);
-            self.ring.iter_mut().for_each(|sent| sent.state &= !SACKED);
-        }
-        self.known = Default::default();
-        self.again.clear();
-        self.lost = 0;
-        self.resent = 0;
-        for sent in self.ring.iter_mut().filter(|sent| !sent.is(SACKED)) {
-            if !sent.is(LOST) || sent.is(RESENT) {
-                self.lost_ever += u64::from(sent.len);
-            }
-            sent.state = (sent.state & !RESENT) | LOST;
-            self.lost += u64::from(sent.len);
-        }
-        self.resend = self.base;
-        self.judged = self.base + self.ring.len() as u64;
+    /// How far ahead of the segment at `start` something has arrived, in segments.
+    pub fn overtaken_by(&self, start: u64) -> u32 {
+        (self.fack.saturating_sub(start)).div_ceil(u64::from(self.unit)).min(u64::from(u32::MAX)) as u32
     }
 
     /// The oldest lost segment that waits to be sent again, and whether it is the oldest outstanding.
     pub fn next_lost(&mut self) -> Option<(Sent, bool)> {
-        while self.resend < self.judged {
+        while self.resend < self.lost_end {
             let sent = self.ring.get((self.resend - self.base) as usize)?;
             if sent.is(LOST) && !sent.is(RESENT) {
                 return Some((*sent, self.resend == self.base));
@@ -381,178 +405,40 @@ impl Scoreboard {
 
     /// What `next_lost` returned goes out again at `now`.
     pub fn resent(&mut self, now: Instant) {
-        let sent = &mut self.ring[(self.resend - self.base) as usize];
-        sent.state |= RESENT | AMBIGUOUS;
+        let at = (self.resend - self.base) as usize;
+        self.stamp(at, now);
+        let sent = &mut self.ring[at];
+        sent.state |= RESENT;
+        let transmission = sent.sent;
+        self.again.push_back((self.resend, transmission));
+        self.resent += 1;
+        self.resend += 1;
+    }
+
+    /// The last segment goes out again at `now` as a probe. It stays one in flight, as in Linux.
+    pub fn probed(&mut self, now: Instant) {
+        if let Some(at) = self.ring.len().checked_sub(1) {
+            self.stamp(at, now);
+        }
+    }
+
+    fn stamp(&mut self, at: usize, now: Instant) {
+        let sent = &mut self.ring[at];
+        sent.state |= AMBIGUOUS;
         sent.sent = (self.transmissions, now);
         self.transmissions += 1;
-        self.again.push_back((self.resend, sent.sent));
-        self.resent += u64::from(sent.len);
-        let at = (self.resend - self.base) as usize;
-        self.resend += 1;
-        let (lost, in_flight) = (self.lost_ever, self.pipe());
+        let (lost, in_flight) = (self.lost_ever(), self.pipe());
         if let Some(sampler) = &mut self.sampler {
             sampler.sent_again(at, lost, in_flight);
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS: u32 = 1000;
-
-    fn board(segments: u64) -> Scoreboard {
-        let mut board = Scoreboard::default();
-        for i in 0..segments {
-            board.push(1 + i * u64::from(MSS), MSS, false, Instant::from_nanos(i));
-        }
-        board
-    }
-
-    fn edge(segment: u64) -> u64 {
-        1 + segment * u64::from(MSS)
-    }
-
-    /// As after an acknowledgement at 1 us, whose window never passes.
-    fn judge(board: &mut Scoreboard, learned: &Learned) -> bool {
-        let now = Instant::from_nanos(1_000);
-        board.note_newest(now, Duration::ZERO, learned);
-        board.judge(now, Duration::from_secs(1))
-    }
-
-    /// Whatever happened, the sums are those of the ring.
-    fn audit(board: &Scoreboard) {
-        let sum = |bit: u8| board.ring.iter().filter(|s| s.is(bit)).map(|s| u64::from(s.len)).sum::<u64>();
-        assert_eq!((board.sacked, board.lost, board.resent), (sum(SACKED), sum(LOST), sum(RESENT)));
-        assert_eq!(board.sacked_segments as usize, board.ring.iter().filter(|s| s.is(SACKED)).count());
-        assert_eq!(board.outstanding, board.ring.iter().map(|s| u64::from(s.len)).sum::<u64>());
-    }
-
-    #[test]
-    fn the_third_segment_sacked_above_makes_one_lost() {
-        let mut board = board(10);
-        for (n, lost) in [(2, 0), (3, 0), (4, 1000)] {
-            let mut learned = Learned::default();
-            board.sack(edge(1), edge(n), &mut learned);
-            board.remember([(edge(1), edge(n))].into_iter());
-            assert_eq!(learned.delivered, 1000);
-            assert_eq!(judge(&mut board, &learned), lost > 0);
-            assert_eq!(board.lost(), lost);
-            audit(&board);
-        }
-        assert_eq!(board.pipe(), 10_000 - 3_000 - 1_000);
-        let (sent, oldest) = board.next_lost().unwrap();
-        assert_eq!((sent.start, oldest), (1, true));
-        board.resent(Instant::from_nanos(99));
-        assert!(board.next_lost().is_none());
-        assert_eq!(board.pipe(), 7_000);
-        let mut learned = Learned::default();
-        board.acknowledge(edge(4), &mut learned);
-        assert_eq!((learned.delivered, learned.ambiguous, learned.sent), (1000, true, None));
-        assert_eq!(board.pipe(), 6_000);
-        audit(&board);
-    }
-
-    #[test]
-    fn several_holes_are_found_and_resent_in_order() {
-        let mut board = board(12);
-        let mut learned = Learned::default();
-        for (left, right) in [(9, 12), (5, 6), (2, 3)] {
-            board.sack(edge(left), edge(right), &mut learned);
-        }
-        assert_eq!(learned.delivered, 5_000);
-        judge(&mut board, &learned);
-        let mut starts = Vec::new();
-        while let Some((sent, _)) = board.next_lost() {
-            starts.push(sent.start);
-            board.resent(Instant::from_nanos(50));
-        }
-        assert_eq!(starts, [0, 1, 3, 4, 6, 7, 8].map(edge));
-        audit(&board);
-    }
-
-    #[test]
-    fn a_copy_is_lost_when_something_sent_after_it_has_arrived() {
-        let mut board = board(6);
-        let mut learned = Learned::default();
-        board.sack(edge(1), edge(4), &mut learned);
-        assert!(judge(&mut board, &learned));
-        board.next_lost();
-        board.resent(Instant::from_nanos(99));
-        // Segment 5 was sent before the copy and says nothing of it; a new one says that it is lost.
-        board.push(edge(6), MSS, false, Instant::from_nanos(99));
-        for (n, lost) in [(5, false), (6, true)] {
-            let mut learned = Learned::default();
-            board.sack(edge(n), edge(n + 1), &mut learned);
-            judge(&mut board, &learned);
-            assert_eq!(board.next_lost().is_some_and(|(sent, _)| sent.start == edge(0)), lost);
-            audit(&board);
-        }
-    }
-
-    #[test]
-    fn an_answer_sooner_than_any_round_trip_is_to_the_first_copy() {
-        let mut board = board(3);
-        board.lose_all();
-        for at in [99, 100] {
-            board.next_lost();
-            board.resent(Instant::from_nanos(at));
-        }
-        let mut learned = Learned::default();
-        board.sack(edge(1), edge(2), &mut learned);
-        board.note_newest(Instant::from_nanos(120), Duration::from_nanos(50), &learned);
-        assert!(!board.judge(Instant::from_nanos(120), Duration::ZERO));
-        board.note_newest(Instant::from_nanos(150), Duration::from_nanos(50), &learned);
-        assert!(board.judge(Instant::from_nanos(150), Duration::ZERO));
-    }
-
-    #[test]
-    fn a_timeout_loses_all_but_what_is_sacked_and_forgets_reneged_blocks() {
-        let mut board = board(6);
-        let mut learned = Learned::default();
-        board.sack(edge(2), edge(4), &mut learned);
-        board.lose_all();
-        assert_eq!((board.lost(), board.pipe()), (4_000, 0));
-        audit(&board);
-        board.acknowledge(edge(2), &mut learned);
-        board.lose_all();
-        assert_eq!((board.lost(), board.sacked), (4_000, 0));
-        audit(&board);
-        // The same block counts anew.
-        let mut again = Learned::default();
-        board.sack(edge(2), edge(4), &mut again);
-        assert_eq!(again.delivered, 2_000);
-    }
-
-    #[test]
-    fn a_partial_acknowledgement_trims_the_oldest() {
-        let mut board = board(3);
-        let mut learned = Learned::default();
-        board.acknowledge(edge(0) + 300, &mut learned);
-        assert_eq!((learned.delivered, board.outstanding()), (300, 2_700));
-        audit(&board);
-    }
-
-    #[test]
-    fn a_hole_that_was_filled_gives_no_round_trip_to_what_waited_behind_it() {
-        let mut board = board(5);
-        board.lose_all();
-        board.next_lost();
-        board.resent(Instant::from_nanos(99));
-        let mut learned = Learned::default();
-        board.acknowledge(edge(5), &mut learned);
-        assert_eq!((learned.delivered, learned.ambiguous, learned.sent), (5_000, true, None));
-    }
-
-    #[test]
-    fn old_and_duplicate_blocks_teach_nothing() {
-        let mut board = board(8);
-        let mut learned = Learned::default();
-        board.acknowledge(edge(4), &mut learned);
-        let mut nothing = Learned::default();
-        board.sack(edge(1), edge(3), &mut nothing);
-        assert_eq!((nothing.delivered, board.pipe()), (0, 4_000));
-        audit(&board);
-    }
+/// `a` is an earlier reading of the timestamp clock than `b`, which wraps.
+pub(super) fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
 }
+
+#[cfg(test)]
+#[path = "scoreboard_tests.rs"]
+mod tests;

@@ -1,13 +1,19 @@
-//! The sending half: what may go out when, loss recovery and the retransmission timer.
+//! The sending half: what may go out when. What acknowledgements and timers mean for it is in `recovery` and `timers`.
 
 use streamgauge_base::{Chunk, Duration, Instant};
 
+use super::clock::stamp;
 use super::config::Config;
-use super::congestion::{Ack, AnyController, Controller, Repair};
+use super::congestion::{AnyController, Controller, Repair};
+use super::mechanisms::Mechanisms;
 use super::pacing::Pacer;
+use super::prr::Reduction;
+use super::recovery::Resend;
 use super::rto::Rto;
-use super::scoreboard::{Learned, Scoreboard};
+use super::scoreboard::Scoreboard;
 use super::send_buffer::SendBuffer;
+use super::timers::{LossProbe, Purpose, Timer};
+use super::undo::Undo;
 
 /// A peer whose window never exceeds this gets segments as large as its window (RFC 1122's default MSS).
 const SMALL_WINDOW: u64 = 536;
@@ -26,24 +32,16 @@ pub struct Outgoing {
 #[derive(Debug)]
 pub struct GaveUp;
 
-/// Proportional rate reduction (RFC 6937): meters one recovery so that the window reaches the threshold by
-/// its end.
-#[derive(Clone, Copy, Debug)]
-struct Reduction {
-    /// Bytes outstanding when it began (RecoverFS).
-    start: u64,
-    /// Bytes that arrived since.
-    delivered: u64,
-    /// Bytes sent since.
-    out: u64,
-    window: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Phase {
+/// What the sender is doing about losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Nothing.
     Open,
+    /// Its window is being reduced although nothing was lost (Linux's state "CWR"), until something sent after the
+    /// start is acknowledged.
+    Reduced,
     /// Fast recovery, until everything outstanding at its start is acknowledged.
-    Recovery(Reduction),
+    Recovery,
     /// After a timeout, likewise.
     Loss,
 }
@@ -58,50 +56,62 @@ pub struct Counts {
     pub timeouts: u64,
     pub recoveries: u64,
     pub probes: u64,
+    pub loss_probes: u64,
+    pub undos: u64,
 }
 
 /// Sending state. Sequence numbers are 64 bits wide.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    buffer: SendBuffer,
-    board: Scoreboard,
-    controller: AnyController,
-    rto: Rto,
-    phase: Phase,
+    pub(super) buffer: SendBuffer,
+    pub(super) board: Scoreboard,
+    pub(super) controller: AnyController,
+    pub(super) rto: Rto,
+    pub(super) phase: Phase,
     /// The phase ends when `una` reaches it.
-    phase_end: u64,
-    una: u64,
-    next: u64,
+    pub(super) phase_end: u64,
+    /// Of fast recovery, or of a reduction without losses.
+    pub(super) reduction: Reduction,
+    pub(super) undo: Undo,
+    /// A timeout may yet prove spurious by what its first answers acknowledge.
+    pub(super) frto: bool,
+    pub(super) resend_mode: Resend,
+    /// What goes out next does not ask the congestion window.
+    pub(super) forced: bool,
+    pub(super) loss_probe: Option<LossProbe>,
+    pub(super) loss_probe_due: bool,
+    /// Segments that the peer has reported as duplicates.
+    pub(super) duplicates: u64,
+    pub(super) una: u64,
+    pub(super) next: u64,
     /// Right edge of the peer's window.
-    edge: u64,
+    pub(super) edge: u64,
     /// Largest window the peer has offered.
-    max_window: u64,
-    mss: u64,
+    pub(super) max_window: u64,
+    pub(super) mss: u64,
+    pub(super) mechanisms: Mechanisms,
     no_delay: bool,
-    idle_restart: bool,
-    max_retries: u32,
+    pub(super) min_rto: Duration,
+    pub(super) max_retries: u32,
     /// End of the last segment shorter than `mss` (Minshall's test).
     small_end: u64,
     closing: bool,
     fin: Option<u64>,
-    /// Retransmission timer, or persist timer while nothing is outstanding.
-    timer: Instant,
-    probe_due: bool,
-    /// When something not acknowledged must be judged lost rather than reordered.
-    judgement: Instant,
+    pub(super) timer: Timer,
+    pub(super) probe_due: bool,
     /// Timeouts in a row without an answer.
-    unanswered: u32,
+    pub(super) unanswered: u32,
     last_sent: Instant,
-    /// Something went out since the sender last fell silent.
+    /// New data went out since the sender last fell silent.
     burst: bool,
     /// The congestion window ended the last burst.
     limited: bool,
-    /// Most bytes outstanding in the round trip that ends at `usage_end`.
-    usage: u64,
+    /// Most segments outstanding in the round trip that ends at `usage_end`.
+    usage: u32,
     usage_end: u64,
     /// If the controller asks for it.
     pacer: Option<Box<Pacer>>,
-    counts: Counts,
+    pub(super) counts: Counts,
 }
 
 impl Sender {
@@ -109,25 +119,33 @@ impl Sender {
     pub fn new(start: u64, config: &Config, now: Instant) -> Self {
         Sender {
             buffer: SendBuffer::new(start, config.send_buffer),
-            board: Scoreboard::default(),
+            board: Scoreboard::new(config.mss),
             controller: AnyController::new(config, config.initial_window),
             rto: Rto::new(config.min_rto, config.max_rto),
             phase: Phase::Open,
             phase_end: start,
+            reduction: Reduction::default(),
+            undo: Undo::default(),
+            frto: false,
+            resend_mode: Resend::Lost,
+            forced: false,
+            loss_probe: None,
+            loss_probe_due: false,
+            duplicates: 0,
             una: start,
             next: start,
             edge: start,
             max_window: 0,
             mss: u64::from(config.mss),
+            mechanisms: config.mechanisms,
             no_delay: config.no_delay,
-            idle_restart: config.mechanisms.idle_restart,
+            min_rto: config.min_rto,
             max_retries: config.max_retries,
             small_end: start,
             closing: false,
             fin: None,
-            timer: Instant::FAR_FUTURE,
+            timer: Timer::new(config.coarse_timers),
             probe_due: false,
-            judgement: Instant::FAR_FUTURE,
             unanswered: 0,
             last_sent: now,
             burst: false,
@@ -153,7 +171,8 @@ impl Sender {
         self.offer(self.una, edge);
         self.last_sent = now;
         if let Some(rtt) = rtt {
-            self.rto.sample(rtt);
+            self.rto.note_least(rtt);
+            self.rto.sample(rtt, self.una, self.next);
         }
         if let Some(controller) = controller {
             self.controller = controller;
@@ -195,7 +214,7 @@ impl Sender {
     }
     pub fn timer(&self) -> Instant {
         let wake = self.pacer.as_ref().map_or(Instant::FAR_FUTURE, |pacer| pacer.wake);
-        self.timer.min(self.judgement).min(wake)
+        self.timer.at.min(wake)
     }
     pub fn rto(&self) -> &Rto {
         &self.rto
@@ -213,190 +232,45 @@ impl Sender {
     /// What is being repaired.
     pub fn repair(&self) -> Repair {
         match self.phase {
-            Phase::Open => Repair::None,
-            Phase::Recovery(_) => Repair::Recovery,
+            Phase::Open | Phase::Reduced => Repair::None,
+            Phase::Recovery => Repair::Recovery,
             Phase::Loss => Repair::Timeout,
         }
     }
     /// The congestion window in force.
     pub fn window(&self) -> u64 {
-        match &self.phase {
-            Phase::Recovery(reduction) if !self.controller.governs_recovery() => reduction.window,
-            _ => self.controller.window(),
-        }
+        let metered = matches!(self.phase, Phase::Recovery | Phase::Reduced)
+            && self.mechanisms.prr
+            && !self.controller.governs_recovery();
+        if metered { u64::from(self.reduction.window()) * self.mss } else { self.controller.window() }
     }
 
-    /// Takes an acknowledgement: `edge` is the peer's right edge, `blocks` its SACK blocks, `echo` the round
-    /// trip that its timestamp tells. True if a starved writer should be told of room.
-    pub fn on_ack(
-        &mut self,
-        now: Instant,
-        ack: u64,
-        edge: u64,
-        blocks: impl Iterator<Item = (u64, u64)> + Clone,
-        echo: Duration,
-    ) -> bool {
-        if ack < self.una || ack > self.next {
-            return false;
-        }
-        self.offer(ack, edge);
-        let (prior_in_flight, prior_lost) = (self.pipe(), self.board.lost_ever());
-        if self.board.is_empty() {
-            self.unanswered = 0;
-            let left = self.buffer.end().saturating_sub(self.next);
-            if self.edge.saturating_sub(self.next) >= self.full().min(left) {
-                // The window lets a segment out: what waits for it starts with a fresh timeout, as in Linux.
-                self.rto.end_backoff();
-            }
-            return false;
-        }
-        let mut learned = Learned::default();
-        let advanced = ack > self.una;
-        let mut wake = false;
-        if advanced {
-            self.una = ack;
-            self.unanswered = 0;
-            self.board.acknowledge(ack, &mut learned);
-            wake = self.buffer.release(ack);
-        }
-        let fresh = blocks.filter(|&(left, right)| left < right && right > ack && right <= self.next);
-        if fresh.clone().next().is_some() {
-            fresh.clone().for_each(|(left, right)| self.board.sack(left.max(ack), right, &mut learned));
-            self.board.remember(fresh);
-        }
-        self.board.note_newest(now, self.rto.min_rtt(), &learned);
-        let new_loss = self.judge(now);
-        let rtt = self.measure(now, &learned, advanced, echo);
-        self.recover(now, &learned, advanced && !new_loss);
-        let lost = self.board.lost_ever() - prior_lost;
-        let rate = self.board.rate_sample(now, self.rto.min_rtt());
-        let tells = if self.controller.governs_recovery() {
-            learned.delivered > 0 || lost > 0
-        } else {
-            advanced && !matches!(self.phase, Phase::Recovery(_))
-        };
-        if tells {
-            self.controller.on_ack(&Ack {
-                now,
-                delivered: learned.delivered,
-                lost,
-                una: self.una,
-                next: self.next,
-                prior_in_flight,
-                in_flight: self.pipe(),
-                rtt,
-                srtt: self.rto.srtt().unwrap_or(Duration::ZERO),
-                min_rtt: self.rto.min_rtt(),
-                window_limited: self.window_limited(),
-                repair: self.repair(),
-                rate,
-                departs: self.pacer.as_ref().map_or(now, |pacer| pacer.next()),
-            });
-            if self.controller.limits_itself() {
-                self.board.starve();
-            }
-        }
-        if advanced {
-            let idle = self.board.is_empty();
-            self.timer = if idle { Instant::FAR_FUTURE } else { now + self.rto.timeout() };
-        }
-        wake
-    }
-
-    fn offer(&mut self, ack: u64, edge: u64) {
+    /// The peer takes bytes up to `edge`; true if that is more than before.
+    pub(super) fn offer(&mut self, ack: u64, edge: u64) -> bool {
+        let more = edge > self.edge;
         self.edge = self.edge.max(edge);
         self.max_window = self.max_window.max(edge.saturating_sub(ack));
+        more
     }
 
     /// Payload of a full segment. Against a small window that is half of it, as in Linux, so that two can be
     /// on the way.
-    fn full(&self) -> u64 {
+    pub(super) fn full(&self) -> u64 {
         let bound = if self.max_window > SMALL_WINDOW { self.max_window / 2 } else { self.max_window };
         self.mss.min(bound.max(1))
     }
 
-    /// Feeds the timeout; returns the round trip of the newest segment covered.
-    fn measure(
-        &mut self,
-        now: Instant,
-        learned: &Learned,
-        advanced: bool,
-        echo: Duration,
-    ) -> Option<Duration> {
-        match learned.sent {
-            Some((first, last)) => {
-                self.rto.sample(now - first);
-                Some(now - last)
-            }
-            None => {
-                // Karn: only the timestamp tells which copy was acknowledged.
-                if advanced && learned.ambiguous {
-                    self.rto.sample(echo);
-                }
-                None
-            }
-        }
-    }
-
-    /// Looks for losses; true if there are new ones. A recovery leaves no room for reordering (RFC 8985 section 6.2,
-    /// step 4); before it, that is Linux's least: a quarter of the least round trip.
-    fn judge(&mut self, now: Instant) -> bool {
-        let window = match (&self.phase, self.rto.srtt()) {
-            (Phase::Open, Some(srtt)) => self.rto.min_rtt().div(4).min(srtt.div(8)),
-            _ => Duration::ZERO,
-        };
-        let new = self.board.judge(now, window);
-        self.judgement = self.board.next_judgement(window);
-        new
-    }
-
-    /// Moves between the phases and meters a recovery. `safe`: the cumulative acknowledgement moved and no
-    /// new loss was seen, so that PRR may catch up (the slow start reduction bound).
-    fn recover(&mut self, now: Instant, learned: &Learned, safe: bool) {
-        if !matches!(self.phase, Phase::Open) && self.una >= self.phase_end {
-            self.phase = Phase::Open;
-        }
-        if matches!(self.phase, Phase::Open) && self.board.lost() > 0 {
-            self.controller.on_congestion_event(now);
-            self.counts.recoveries += 1;
-            self.phase_end = self.next;
-            let start = self.board.outstanding().max(1);
-            // The fast retransmit itself does not wait.
-            let window = self.pipe() + self.mss;
-            self.phase = Phase::Recovery(Reduction { start, delivered: 0, out: 0, window });
-        }
-        if learned.delivered == 0 {
-            return;
-        }
-        let (pipe, ssthresh) = (self.pipe(), self.controller.ssthresh());
-        if let Phase::Recovery(reduction) = &mut self.phase {
-            reduction.delivered += learned.delivered;
-            let mut send = if pipe > ssthresh {
-                let target = u128::from(reduction.delivered) * u128::from(ssthresh);
-                (target.div_ceil(u128::from(reduction.start)) as u64).saturating_sub(reduction.out)
-            } else {
-                // As Linux, and unlike the RFC's conservative bound: what has arrived may be replaced even where more
-                // was sent before.
-                let owed = reduction.delivered.saturating_sub(reduction.out).max(learned.delivered);
-                let limit = if safe { owed + self.mss } else { owed };
-                limit.min(ssthresh - pipe)
-            };
-            if reduction.out == 0 {
-                send = send.max(self.mss);
-            }
-            reduction.window = pipe + send;
-        }
-    }
-
     /// The window, rather than the writer or the peer, holds the sender back (as Linux judges it: in slow
     /// start it may run to twice what was used).
-    fn window_limited(&self) -> bool {
+    pub(super) fn window_limited(&self) -> bool {
         let window = self.controller.window();
-        self.limited || (window < self.controller.ssthresh() && window < 2 * self.usage)
+        self.limited || (window < self.controller.ssthresh() && window < 2 * self.mss * u64::from(self.usage))
     }
 
-    fn note_usage(&mut self, blocked: bool) {
-        if !std::mem::take(&mut self.burst) {
+    /// The sender falls silent; `blocked`: by its congestion window.
+    fn end_burst(&mut self, now: Instant, blocked: bool) {
+        let sent = std::mem::take(&mut self.burst);
+        if !sent && !blocked {
             return;
         }
         let outstanding = self.board.outstanding();
@@ -406,40 +280,19 @@ impl Sender {
             self.usage = outstanding;
             self.usage_end = self.next;
         }
+        if sent {
+            self.schedule_loss_probe(now, false);
+        }
     }
 
-    /// The timers, those that have expired.
-    pub fn handle_timeout(&mut self, now: Instant) -> Result<(), GaveUp> {
-        if now >= self.judgement {
-            self.judge(now);
-            self.recover(now, &Learned::default(), false);
-        }
-        if now < self.timer {
-            return Ok(());
-        }
-        self.timer = Instant::FAR_FUTURE;
-        if self.unanswered >= self.max_retries {
-            return Err(GaveUp);
-        }
-        self.unanswered += 1;
-        self.rto.back_off();
-        if self.board.is_empty() {
-            // The window may have opened without the peer having a reason to ask for more.
-            self.probe_due = self.next < self.buffer.end();
-            return Ok(());
-        }
-        let repeated = matches!(self.phase, Phase::Loss) && self.unanswered > 1;
-        self.controller.on_timeout(now, repeated);
-        if let Some(pacer) = &mut self.pacer {
-            pacer.expire(now);
-        }
-        self.board.lose_all();
-        self.judgement = Instant::FAR_FUTURE;
-        self.phase = Phase::Loss;
-        self.phase_end = self.next;
-        self.counts.timeouts += 1;
-        self.timer = now + self.rto.timeout();
-        Ok(())
+    /// The FIN has not been sent.
+    pub(super) fn fin_waits(&self) -> bool {
+        self.closing && self.fin.is_none()
+    }
+
+    /// There is something new to send, and the peer would take it.
+    pub(super) fn has_new(&self) -> bool {
+        self.next < self.buffer.end() && self.next < self.edge
     }
 
     /// True once after a persist timeout: send an empty segment below the window, which the peer must answer.
@@ -454,19 +307,34 @@ impl Sender {
         if let Some(pacer) = &mut self.pacer {
             pacer.wake = Instant::FAR_FUTURE;
         }
-        let outgoing = match self.resend(now) {
-            Ok(None) => self.send_new(now),
-            other => other,
+        if std::mem::take(&mut self.loss_probe_due)
+            && let Some(outgoing) = self.send_loss_probe(now)
+        {
+            return Some(outgoing);
+        }
+        let outgoing = match self.resend_mode {
+            Resend::Lost => match self.resend(now) {
+                Ok(None) => self.send_new(now),
+                other => other,
+            },
+            Resend::Nothing => self.send_new(now),
+            Resend::NewFirst => match self.send_new(now) {
+                Ok(None) | Err(Blocked::Window) if self.next <= self.phase_end => {
+                    (self.resend_mode, self.frto) = (Resend::Lost, false);
+                    self.resend(now)
+                }
+                other => other,
+            },
         };
         match outgoing {
             Ok(Some(outgoing)) => return Some(outgoing),
-            Ok(None) => self.note_usage(false),
-            Err(Blocked::Window) => self.note_usage(true),
+            Ok(None) => self.end_burst(now, false),
+            Err(Blocked::Window) => self.end_burst(now, true),
             Err(Blocked::Until(at)) => {
                 if let Some(pacer) = &mut self.pacer {
                     pacer.wake = at;
                 }
-                self.note_usage(false);
+                self.end_burst(now, false);
             }
         }
         None
@@ -475,6 +343,18 @@ impl Sender {
     /// Bytes per second at which segments leave, if they are paced.
     pub fn pacing_rate(&self) -> Option<u64> {
         self.pacer.as_ref().and_then(|_| self.controller.pacing_rate())
+    }
+
+    /// When pacing lets the next segment leave.
+    pub(super) fn next_departure(&self, now: Instant) -> Instant {
+        self.pacer.as_ref().map_or(now, |pacer| pacer.next())
+    }
+
+    /// What a timer sends does not wait for its time.
+    pub(super) fn expire_pacing(&mut self, now: Instant) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.expire(now);
+        }
     }
 
     /// May the segment of `len` bytes at `seq` leave `now`? If so it does.
@@ -499,10 +379,37 @@ impl Sender {
         Ok(())
     }
 
-    /// True if the congestion window has room for `len` bytes; a lone segment always goes.
-    fn admits(&self, len: u64) -> bool {
+    /// True if the congestion window has room for a segment; a lone one always goes.
+    fn admits(&self) -> bool {
         let pipe = self.pipe();
-        pipe == 0 || pipe + len <= self.window()
+        pipe == 0 || pipe + self.mss <= self.window() || self.forced
+    }
+
+    /// A segment that may tell of a lost tail: new data if there is any and the peer takes it, else the last segment
+    /// again (RFC 8985 section 7.3).
+    fn send_loss_probe(&mut self, now: Instant) -> Option<Outgoing> {
+        self.forced = true;
+        let new = self.send_new(now);
+        self.forced = false;
+        if let Ok(Some(outgoing)) = new {
+            self.loss_probe_sent(now, false);
+            return Some(outgoing);
+        }
+        let last = *self.board.last()?;
+        self.board.probed(now);
+        let outgoing = self.repeat(now, last.start, last.len, last.has_fin());
+        self.loss_probe_sent(now, true);
+        Some(outgoing)
+    }
+
+    /// What went out before goes out again.
+    fn repeat(&mut self, now: Instant, start: u64, len: u32, fin: bool) -> Outgoing {
+        let len = len - u32::from(fin);
+        self.counts.retransmits += 1;
+        self.counts.retransmitted_bytes += u64::from(len);
+        self.account(now, len);
+        let push = start + u64::from(len) == self.buffer.end();
+        Outgoing { seq: start, payload: self.buffer.slice(start, len), fin, push }
     }
 
     fn resend(&mut self, now: Instant) -> Result<Option<Outgoing>, Blocked> {
@@ -510,21 +417,25 @@ impl Sender {
             return Ok(None);
         }
         let Some((sent, oldest)) = self.board.next_lost() else { return Ok(None) };
-        let fin = sent.has_fin();
-        let len = sent.len - u32::from(fin);
-        if !self.admits(u64::from(len)) {
+        if !self.admits() {
             return Err(Blocked::Window);
         }
         self.pace(now, sent.start, u64::from(sent.len))?;
+        self.forced = false;
         self.board.resent(now);
-        self.counts.retransmits += 1;
-        self.counts.retransmitted_bytes += u64::from(len);
-        if oldest {
-            self.timer = now + self.rto.timeout();
+        self.undo.resent(stamp(now));
+        self.meter();
+        if oldest && self.timer.purpose != Purpose::Reordering {
+            self.timer.set(now, self.timeout(), Purpose::Timeout);
         }
-        self.account(now, len);
-        let push = sent.start + u64::from(len) == self.buffer.end();
-        Ok(Some(Outgoing { seq: sent.start, payload: self.buffer.slice(sent.start, len), fin, push }))
+        Ok(Some(self.repeat(now, sent.start, sent.len, sent.has_fin())))
+    }
+
+    /// A segment goes out that counts for the reduction.
+    fn meter(&mut self) {
+        if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
+            self.reduction.sent();
+        }
     }
 
     fn send_new(&mut self, now: Instant) -> Result<Option<Outgoing>, Blocked> {
@@ -539,8 +450,8 @@ impl Sender {
             // The peer's window would cut the segment short. Against silly windows that waits for
             // acknowledgements, or for the persist timer (RFC 9293 section 3.8.6.2.1).
             let probe = len > 0 && self.probe_due;
-            if self.board.is_empty() && !probe && self.timer == Instant::FAR_FUTURE {
-                self.timer = now + self.rto.timeout();
+            if self.board.is_empty() && !probe && self.timer.purpose == Purpose::Nothing {
+                self.await_window(now);
             }
             if !probe {
                 return Ok(None);
@@ -550,28 +461,30 @@ impl Sender {
             && len < full
             && len > 0
             && !self.no_delay
+            && !self.forced
             && !self.closing
             && self.small_end > self.una
         {
             // Nagle's test in Minshall's form: one short segment at a time.
             return Ok(None);
         }
-        if self.board.is_empty() && self.idle_restart {
-            let (idle, rto) = (now.saturating_since(self.last_sent), self.rto.timeout());
+        if self.board.is_empty() && self.mechanisms.idle_restart {
+            let (idle, rto) = (now.saturating_since(self.last_sent), self.timeout());
             if idle > rto {
                 self.controller.on_idle(now, idle, rto);
             }
         }
-        if len > 0 && !self.admits(len) {
+        if len > 0 && !self.admits() {
             return Err(Blocked::Window);
         }
         let fin = self.closing && len == left;
         let seq = self.next;
         self.pace(now, seq, len)?;
-        if self.board.is_empty() {
-            self.timer = now + self.rto.timeout();
-        }
+        let alone = self.board.is_empty();
         self.board.push(seq, len as u32 + u32::from(fin), fin, now);
+        if alone || self.timer.purpose == Purpose::LossProbe {
+            self.rearm_timeout(now);
+        }
         self.next += len + u64::from(fin);
         if fin {
             self.fin = Some(seq + len);
@@ -580,6 +493,8 @@ impl Sender {
             self.small_end = self.next;
         }
         self.probe_due = false;
+        self.burst = true;
+        self.meter();
         self.account(now, len as u32);
         Ok(Some(Outgoing {
             seq,
@@ -593,10 +508,6 @@ impl Sender {
         self.counts.segments += 1;
         self.counts.bytes += u64::from(len);
         self.last_sent = now;
-        self.burst = true;
-        if let Phase::Recovery(reduction) = &mut self.phase {
-            reduction.out += u64::from(len);
-        }
     }
 }
 

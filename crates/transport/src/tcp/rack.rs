@@ -1,0 +1,241 @@
+//! Losses told by time: RACK (RFC 8985 section 6.2), as Linux does it.
+
+use streamgauge_base::{Duration, Instant};
+
+use super::scoreboard::{AMBIGUOUS, LOST, Learned, RESENT, SACKED, Scoreboard, Transmission};
+
+/// Segments that must be SACKed before what they overtook is lost without further delay, while no reordering has been
+/// seen (RFC 8985 section 6.2, step 4).
+const DUP_THRESH: u32 = 3;
+/// Most reordering that is believed, in segments (Linux's `tcp_max_reordering`).
+const MAX_REORDERING: u32 = 300;
+/// Recoveries without duplicates after which a widened window is given up (RFC 8985 section 6.2, step 4).
+const PERSIST: u8 = 16;
+
+/// What RACK remembers of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Rack {
+    /// The last sent of all segments known to have arrived, and how long ago that was when it was learned.
+    newest: Option<(Transmission, Duration)>,
+    /// Something has arrived since losses were last looked for.
+    advanced: bool,
+    /// Segments were seen to overtake others.
+    reordering_seen: bool,
+    /// The reordering window in quarters of the least round trip.
+    steps: u8,
+    persist: u8,
+    /// The receiver has reported duplicates since the last widening.
+    duplicates: bool,
+    /// Duplicates count again once this transmission, or a later one, has arrived: a round trip.
+    round: u64,
+    /// How far segments were seen to overtake others, in segments.
+    reordering: u32,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Rack {
+            newest: None,
+            advanced: false,
+            reordering_seen: false,
+            steps: 1,
+            persist: 0,
+            duplicates: false,
+            round: 0,
+            reordering: DUP_THRESH,
+        }
+    }
+}
+
+impl Rack {
+    /// The reordering window while `sacked` segments are SACKed; `repairing`: in fast recovery or after a timeout.
+    pub fn window(&self, repairing: bool, sacked: u32, min_rtt: Duration, srtt: Duration) -> Duration {
+        if !self.reordering_seen && (repairing || sacked >= DUP_THRESH) {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos((min_rtt.as_nanos() / 4).saturating_mul(u64::from(self.steps))).min(srtt)
+    }
+    /// Reordering by more than three segments was seen.
+    pub fn reorders_much(&self) -> bool {
+        self.reordering > DUP_THRESH
+    }
+    /// Segments were seen to overtake others.
+    pub fn note_reordering(&mut self, segments: u32) {
+        self.reordering_seen = true;
+        self.reordering = self.reordering.max(segments.min(MAX_REORDERING));
+    }
+    /// A timeout although duplicates came: reordering was believed to be more than it is.
+    pub fn doubt_reordering(&mut self) {
+        self.reordering = DUP_THRESH;
+    }
+    /// The receiver reported duplicates, not those of a loss probe.
+    pub fn note_duplicates(&mut self) {
+        self.duplicates |= self.reordering_seen;
+    }
+    /// Widens the window if duplicates told that it is too narrow, at most once per round trip. `next` is the number
+    /// of the next transmission.
+    pub fn adapt(&mut self, next: u64) {
+        let Some(((newest, _), _)) = self.newest else { return };
+        if newest < self.round {
+            self.duplicates = false;
+        }
+        if std::mem::take(&mut self.duplicates) {
+            self.steps = self.steps.saturating_add(1);
+            self.round = next;
+            self.persist = PERSIST;
+        } else if self.persist == 0 {
+            self.steps = 1;
+        }
+    }
+    /// A recovery ended in which nothing was found to be for nothing.
+    pub fn calm_recovery(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+    }
+    /// Duplicates told that a recovery was for nothing.
+    pub fn spurious_recovery(&mut self) {
+        self.persist = (self.persist + 1).min(PERSIST);
+    }
+    /// Losses are looked for at the next opportunity whatever arrives.
+    pub fn look_again(&mut self) {
+        self.advanced = true;
+    }
+}
+
+impl Scoreboard {
+    /// See [`Rack::adapt`].
+    pub fn adapt_reordering(&mut self) {
+        self.rack.adapt(self.transmissions);
+    }
+
+    /// Notes which transmission has arrived. What answers a copy sent again sooner than any round trip (`least`)
+    /// answers the one before it, and says nothing.
+    pub fn note_newest(&mut self, now: Instant, least: Duration, learned: &Learned) {
+        let [once, again] = learned.newest;
+        let again = again.filter(|&(_, at)| now - at >= least);
+        let Some(newest) = once.max(again) else { return };
+        self.rack.advanced = true;
+        if self.rack.newest.is_none_or(|(known, _)| newest > known) {
+            self.rack.newest = Some((newest, now - newest.1));
+        }
+    }
+
+    /// Judges segments lost if anything has arrived since the last time, and says when the next one will be: what was
+    /// sent before a segment that has arrived is lost `window` after it would have been acknowledged had it taken as
+    /// long.
+    pub fn judge(&mut self, now: Instant, window: Duration) -> Option<Instant> {
+        if !std::mem::take(&mut self.rack.advanced) {
+            return None;
+        }
+        self.judge_by_time(now, window)
+    }
+
+    /// The same, whether anything has arrived or not.
+    pub fn judge_by_time(&mut self, now: Instant, window: Duration) -> Option<Instant> {
+        let (newest, rtt) = self.rack.newest?;
+        let copies = self.judge_copies(newest, now, rtt + window);
+        let originals = self.judge_originals(newest, now, rtt + window);
+        copies.max(originals)
+    }
+
+    /// Segments that have not been judged lost. The answer is when the last of those that something has overtaken
+    /// will be.
+    fn judge_originals(&mut self, newest: Transmission, now: Instant, span: Duration) -> Option<Instant> {
+        let mut at = (self.judged - self.base) as usize;
+        let mut firm = true;
+        let mut due = None;
+        while let Some(sent) = self.ring.get_mut(at) {
+            if sent.state & (SACKED | LOST) == 0 {
+                let overtaken = sent.sent < newest;
+                if overtaken && sent.sent.1 + span <= now {
+                    sent.state |= LOST;
+                    self.lost += 1;
+                    self.lost_ever += 1;
+                    if sent.is(RESENT) {
+                        sent.state &= !RESENT;
+                        self.resent -= 1;
+                    }
+                    let index = self.base + at as u64;
+                    self.resend = self.resend.min(index);
+                    self.lost_end = self.lost_end.max(index + 1);
+                } else {
+                    firm = false;
+                    if overtaken {
+                        due = due.max(Some(sent.sent.1 + span));
+                    } else if !sent.is(AMBIGUOUS) {
+                        // Those behind it were sent later still.
+                        break;
+                    }
+                }
+            }
+            at += 1;
+            if firm {
+                self.judged = self.base + at as u64;
+            }
+        }
+        due
+    }
+
+    /// Copies of segments that were judged lost.
+    fn judge_copies(&mut self, newest: Transmission, now: Instant, span: Duration) -> Option<Instant> {
+        let mut due = None;
+        while let Some(&(index, transmission)) = self.again.front() {
+            let sent = index.checked_sub(self.base).and_then(|at| self.ring.get_mut(at as usize));
+            let sent = sent.filter(|sent| sent.is(RESENT) && sent.is(LOST) && sent.sent == transmission);
+            if let Some(sent) = sent {
+                if transmission >= newest {
+                    break;
+                }
+                if transmission.1 + span > now {
+                    due = Some(transmission.1 + span);
+                    break;
+                }
+                sent.state &= !RESENT;
+                self.resent -= 1;
+                self.lost_ever += 1;
+                self.resend = self.resend.min(index);
+            }
+            self.again.pop_front();
+        }
+        due
+    }
+
+    /// The retransmission timer expired (RFC 8985 section 6.3): the oldest segment is lost, and of the others those
+    /// sent at least a round trip ago. If the oldest is SACKed the receiver has reneged (RFC 2018 section 8): what it
+    /// reported is forgotten, and all is lost.
+    pub fn time_out(&mut self, now: Instant) {
+        let reneged = self.ring.front().is_some_and(|sent| sent.is(SACKED));
+        self.known = Default::default();
+        let span = self.rack.newest.map_or(Duration::ZERO, |(_, rtt)| rtt);
+        for (at, sent) in self.ring.iter_mut().enumerate() {
+            if reneged {
+                sent.state &= !SACKED;
+            } else if sent.is(SACKED) || (at > 0 && sent.sent.1 + span > now) {
+                continue;
+            }
+            let copy = sent.is(RESENT);
+            self.resent -= u32::from(copy);
+            if !sent.is(LOST) {
+                self.lost += 1;
+            }
+            if !sent.is(LOST) || copy {
+                self.lost_ever += 1;
+            }
+            sent.state = (sent.state & !RESENT) | LOST;
+        }
+        if reneged {
+            self.sacked = 0;
+        }
+        self.resend = self.base;
+        self.lost_end = self.base + self.ring.len() as u64;
+        let not_lost = self.ring.iter().position(|sent| sent.state & (SACKED | LOST) == 0);
+        self.judged = self.base + not_lost.unwrap_or(self.ring.len()) as u64;
+    }
+
+    /// Nothing was lost after all.
+    pub fn unmark_losses(&mut self) {
+        self.ring.iter_mut().for_each(|sent| sent.state &= !LOST);
+        self.lost = 0;
+        self.judged = self.base;
+        self.lost_end = 0;
+    }
+}

@@ -1,0 +1,91 @@
+//! Finding out that a reduction was for nothing (RFC 4015): by the timestamp that an acknowledgement echoes, which
+//! tells the first copy from the second (RFC 3522), or by duplicates that the receiver reports for every segment sent
+//! again (RFC 3708).
+
+use super::scoreboard::before;
+
+/// What is known of one reduction and the segments sent again since.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Undo {
+    /// The first byte outstanding when the window was reduced; `None` if there is nothing to undo.
+    marker: Option<u64>,
+    /// Segments sent again that the receiver has not reported as duplicates; `None` while none has been sent again.
+    unreported: Option<u32>,
+    /// The timestamp clock when the first of them went out.
+    stamp: Option<u32>,
+}
+
+impl Undo {
+    /// A reduction begins with the first byte `una` outstanding and `resent` copies in flight.
+    pub fn begin(&mut self, una: u64, resent: u32) {
+        self.marker = Some(una);
+        self.unreported = (resent > 0).then_some(resent);
+    }
+    /// Nothing can be undone any more.
+    pub fn end(&mut self) {
+        self.marker = None;
+    }
+    /// Where the reduction began.
+    pub fn marker(&self) -> Option<u64> {
+        self.marker
+    }
+    /// A segment goes out again when the timestamp clock shows `stamp`.
+    pub fn resent(&mut self, stamp: u32) {
+        self.unreported = Some(self.unreported.unwrap_or(0) + 1);
+        self.stamp.get_or_insert(stamp);
+    }
+    /// No copy is outstanding: what is sent again next is the first.
+    pub fn forget_copies(&mut self) {
+        self.stamp = None;
+    }
+    /// The receiver has reported `segments` duplicates.
+    pub fn reported(&mut self, segments: u32) {
+        if self.marker.is_some()
+            && let Some(unreported) = &mut self.unreported
+        {
+            *unreported = unreported.saturating_sub(segments);
+        }
+    }
+    /// Every segment sent again was a duplicate.
+    pub fn all_reported(&self) -> bool {
+        self.marker.is_some() && self.unreported == Some(0)
+    }
+    /// An acknowledgement that echoes `echo` was caused before anything was sent again, or nothing was.
+    pub fn first_copy(&self, echo: u32) -> bool {
+        self.marker.is_some() && self.stamp.is_none_or(|stamp| before(echo, stamp))
+    }
+    /// The reduction may be undone at the end of a recovery.
+    pub fn may_undo(&self, echo: u32) -> bool {
+        self.all_reported() || self.first_copy(echo)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_of_every_copy_undo_and_one_missing_does_not() {
+        let mut undo = Undo::default();
+        assert!(!undo.may_undo(0));
+        undo.begin(1, 1);
+        undo.resent(50);
+        undo.reported(1);
+        assert!(!undo.may_undo(50));
+        undo.reported(1);
+        assert!(undo.may_undo(50));
+        undo.end();
+        assert!(!undo.may_undo(0));
+    }
+
+    #[test]
+    fn an_echo_from_before_the_first_copy_undoes_even_when_the_clock_wraps() {
+        let mut undo = Undo::default();
+        undo.begin(1, 0);
+        undo.resent(3);
+        undo.resent(9);
+        assert!(!undo.may_undo(3) && undo.may_undo(2) && undo.may_undo(u32::MAX));
+        undo.forget_copies();
+        assert!(undo.may_undo(7), "nothing was sent again");
+    }
+}
