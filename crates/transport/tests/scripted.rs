@@ -112,6 +112,8 @@ fn acknowledgements_come_for_every_segment_then_every_second_one() {
 #[test]
 fn a_delayed_acknowledgement_echoes_the_first_clock_it_answers() {
     let mut pair = pair(Config { quick_acks: 0, ..reno() });
+    // A reader that drained the queue would acknowledge the end of what was written.
+    pair.end(Client).reads = false;
     pair.open();
     for millis in [30, 35] {
         pair.run_until(at(millis));
@@ -126,6 +128,7 @@ fn a_delayed_acknowledgement_echoes_the_first_clock_it_answers() {
 #[test]
 fn a_lone_segment_is_acknowledged_after_40_ms_once_quick_acks_are_spent() {
     let mut pair = pair(Config { quick_acks: 1, ..reno() });
+    pair.end(Client).reads = false;
     pair.open();
     pair.serve(MSS);
     pair.run_until(at(100));
@@ -139,6 +142,7 @@ fn a_lone_segment_is_acknowledged_after_40_ms_once_quick_acks_are_spent() {
 #[test]
 fn a_pause_of_more_than_a_timeout_brings_quick_acks_back() {
     let mut pair = pair(Config { quick_acks: 1, ..reno() });
+    pair.end(Client).reads = false;
     pair.open();
     for start in [30, 100, 1000] {
         pair.run_until(at(start));

@@ -2,6 +2,7 @@
 
 use streamgauge_base::{Chunk, Duration, Ecn, Instant};
 
+use super::ack_policy::Moment;
 use super::clock::stamp;
 use super::config::Config;
 use super::congestion::{AnyController, Controller};
@@ -238,7 +239,7 @@ impl Connection {
             }
             State::Established => {
                 if let Some(receiver) = &mut self.receiver {
-                    receiver.handle_timeout(now);
+                    receiver.handle_timeout(now, self.sender.timeout());
                 }
                 if self.sender.handle_timeout(now).is_err() {
                     self.fail(CloseReason::TimedOut);
@@ -343,7 +344,13 @@ impl Connection {
             return;
         }
         let finished = receiver.finished();
-        if receiver.receive(now, at, &segment.payload, fin, self.sender.timeout()) {
+        let moment = Moment {
+            now,
+            rto: self.sender.timeout(),
+            srtt: self.sender.rto().srtt(),
+            push: segment.has(flags::PSH),
+        };
+        if receiver.receive(moment, at, &segment.payload, fin) {
             self.pending.readable |= receiver.readable() > 0;
             if receiver.finished() && !finished {
                 self.pending.closed = Some(CloseReason::Finished);
@@ -407,6 +414,9 @@ impl Connection {
         let room = payload.is_empty() || payload.len() + SackBlocks::MAX_BYTES <= self.config.mss as usize;
         let owed = !room && receiver.has_sack() && receiver.ack_due();
         let sack = if room { receiver.take_sack() } else { SackBlocks::default() };
+        if !payload.is_empty() {
+            receiver.data_sent(now);
+        }
         let window = receiver.acknowledge();
         if owed {
             receiver.demand_ack();

@@ -34,6 +34,7 @@
 //! assert_eq!(server.write(Chunk::filler(100_000)), 100_000);
 //! ```
 
+mod ack_policy;
 mod byte_queue;
 mod clock;
 mod config;

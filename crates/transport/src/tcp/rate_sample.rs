@@ -115,6 +115,11 @@ impl Sampler {
         }
     }
 
+    /// `bytes` arrived a second time. As in Linux they count as delivered: the path did carry them.
+    pub fn repeated(&mut self, bytes: u64) {
+        self.delivered += bytes;
+    }
+
     /// The oldest segment outstanding is acknowledged and leaves.
     pub fn left(&mut self) {
         self.stamps.pop_front();

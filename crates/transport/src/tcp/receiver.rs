@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Chunk, Duration, Instant};
 
+use super::ack_policy::{AckPolicy, Moment};
 use super::byte_queue::ByteQueue;
 use super::config::Config;
 use super::segment::SackBlocks;
@@ -12,9 +13,6 @@ use super::segment::SackBlocks;
 type Range = (u64, u64);
 /// How many ranges are remembered by recency; what is older is reported from the lowest up.
 const RECENT: usize = 4;
-
-/// What counts as a full segment before one was seen (RFC 1122's default MSS, as in Linux).
-const FULL_AT_FIRST: u64 = 536;
 
 /// Receiving state. Sequence numbers are 64 bits wide.
 #[derive(Clone, Debug)]
@@ -27,8 +25,6 @@ pub struct Receiver {
     edge: u64,
     limit: u64,
     mss: u64,
-    /// The peer's full segment as far as seen, in bytes of payload.
-    full: u64,
     /// Ahead of a gap, ascending and apart.
     ranges: VecDeque<Range>,
     /// Those segments ahead of a gap that hold real bytes, ascending by sequence number.
@@ -40,37 +36,25 @@ pub struct Receiver {
     fin: Option<u64>,
     /// `next` when an acknowledgement last went out.
     acknowledged: u64,
-    due: bool,
-    deadline: Instant,
-    delay: Duration,
-    quick: u32,
-    quick_limit: u32,
-    last_arrival: Option<Instant>,
+    policy: AckPolicy,
 }
 
 impl Receiver {
     /// For a stream whose first byte has sequence number `start`.
     pub fn new(start: u64, config: &Config) -> Self {
-        let fit = config.receive_window / (2 * u64::from(config.mss));
         Receiver {
             queue: ByteQueue::new(start),
             next: start,
             edge: start + config.receive_window,
             limit: config.receive_window,
             mss: u64::from(config.mss),
-            full: u64::from(config.mss).min(config.receive_window / 2).min(FULL_AT_FIRST),
             ranges: VecDeque::new(),
             held: Vec::new(),
             recent: [0; RECENT],
             duplicate: None,
             fin: None,
             acknowledged: start,
-            due: false,
-            deadline: Instant::FAR_FUTURE,
-            delay: config.delayed_ack,
-            quick: 0,
-            quick_limit: config.quick_acks.min(fit.clamp(2, u64::from(u32::MAX)) as u32),
-            last_arrival: None,
+            policy: AckPolicy::new(config),
         }
     }
 
@@ -92,56 +76,51 @@ impl Receiver {
     }
     /// An acknowledgement must go out now.
     pub fn ack_due(&self) -> bool {
-        self.due
+        self.policy.is_due()
     }
     /// When a delayed acknowledgement falls due.
     pub fn deadline(&self) -> Instant {
-        self.deadline
+        self.policy.deadline()
     }
     /// Asks for an acknowledgement.
     pub fn demand_ack(&mut self) {
-        self.due = true;
+        self.policy.demand();
     }
-    /// The delayed-acknowledgement timer, if it has expired.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        if now >= self.deadline {
-            self.deadline = Instant::FAR_FUTURE;
-            self.due = true;
-        }
+    /// Data goes out, which the next acknowledgement goes with.
+    pub fn data_sent(&mut self, now: Instant) {
+        self.policy.data_sent(now);
+    }
+    /// The timers of acknowledgements, those that have expired. `rto` is this end's own timeout.
+    pub fn handle_timeout(&mut self, now: Instant, rto: Duration) {
+        self.policy.handle_timeout(now, rto);
     }
 
-    /// Takes a segment with payload or FIN; true if in-order data or the FIN became available. `rto` is this
-    /// end's own timeout: after a longer pause the peer has probably restarted from a small window.
-    pub fn receive(&mut self, now: Instant, seq: u64, payload: &Chunk, fin: bool, rto: Duration) -> bool {
+    /// Takes a segment with payload or FIN; true if in-order data or the FIN became available.
+    pub fn receive(&mut self, at: Moment, seq: u64, payload: &Chunk, fin: bool) -> bool {
         let data_end = seq + payload.len() as u64;
         let end = data_end + u64::from(fin);
         if end <= self.next {
             self.duplicate = Some((seq, end));
-            self.due = true;
+            self.policy.hurry();
             return false;
         }
         if data_end > self.edge {
             // Not ours to hold; the acknowledgement tells the peer where the window ends.
-            self.due = true;
+            self.policy.hurry();
             return false;
         }
         if fin {
             self.fin = Some(data_end);
         }
-        let paused = self.last_arrival.is_none_or(|last| now.saturating_since(last) > rto);
-        if paused {
-            self.quick = self.quick_limit;
-        }
-        self.last_arrival = Some(now);
-        self.full = self.full.max(payload.len() as u64).min(self.mss);
+        self.policy.arrived(at, payload.len() as u64, seq <= self.next);
         if seq > self.next {
             self.hold(seq, end, payload);
-            self.due = true;
+            self.decide(at);
             return false;
         }
         if seq < self.next {
             self.duplicate = Some((seq, self.next));
-            self.due = true;
+            self.policy.demand();
         }
         let mut data = payload.clone();
         let fresh = if seq < self.next { data.split_off((self.next - seq) as usize) } else { data };
@@ -149,24 +128,19 @@ impl Receiver {
         self.next = end;
         if !self.ranges.is_empty() {
             self.close_gap();
-            self.due = true;
+            if self.ranges.is_empty() {
+                self.policy.demand();
+            }
         }
-        self.schedule(now);
+        if self.finished() {
+            self.policy.demand();
+        }
+        self.decide(at);
         true
     }
 
-    /// When in-order data is acknowledged (RFC 9293 section 3.8.6.3): at once in quick mode, on a FIN and for
-    /// more than one full segment; else after the delay.
-    fn schedule(&mut self, now: Instant) {
-        if self.quick > 0
-            || self.next - self.acknowledged > self.full
-            || self.finished()
-            || self.delay == Duration::ZERO
-        {
-            self.due = true;
-        } else if self.deadline == Instant::FAR_FUTURE {
-            self.deadline = now + self.delay;
-        }
+    fn decide(&mut self, at: Moment) {
+        self.policy.decide(at, self.next - self.acknowledged, self.next, !self.ranges.is_empty());
     }
 
     /// Keeps a segment that is ahead of a gap.
@@ -256,11 +230,15 @@ impl Receiver {
     /// Reads up to `max` bytes.
     pub fn read(&mut self, max: usize) -> Option<Chunk> {
         let chunk = self.queue.take(max)?;
+        let drained = self.queue.len() == 0 && self.ranges.is_empty();
+        self.policy.read(self.next - self.acknowledged, drained);
         // A window update is worth a segment once the window doubles by it, as in Linux.
         let open = self.edge - self.next.min(self.edge);
         if 2 * open <= self.limit && !self.finished() {
             let edge = self.next_edge();
-            self.due |= edge > self.edge && edge - self.next >= 2 * open;
+            if edge > self.edge && edge - self.next >= 2 * open {
+                self.policy.demand();
+            }
         }
         Some(chunk)
     }
@@ -276,9 +254,7 @@ impl Receiver {
     pub fn acknowledge(&mut self) -> u32 {
         self.edge = self.next_edge();
         self.acknowledged = self.next;
-        self.due = false;
-        self.deadline = Instant::FAR_FUTURE;
-        self.quick = self.quick.saturating_sub(1);
+        self.policy.sent();
         self.edge.saturating_sub(self.next).min(u64::from(u32::MAX)) as u32
     }
 

@@ -3,9 +3,12 @@
 use streamgauge_base::{Chunk, Duration, Instant};
 
 use super::super::config::Config;
-use super::Receiver;
+use super::{Moment, Receiver};
 
-const RTO: Duration = Duration::from_millis(200);
+fn moment(at: Instant) -> Moment {
+    let (rto, srtt) = (Duration::from_millis(200), Some(Duration::from_millis(20)));
+    Moment { now: at, rto, srtt, push: false }
+}
 
 fn receiver() -> Receiver {
     Receiver::new(1, &Config { mss: 100, quick_acks: 0, receive_window: 10_000, ..Config::default() })
@@ -13,7 +16,7 @@ fn receiver() -> Receiver {
 
 /// Segment number `n` of 100 bytes arrives at time zero.
 fn arrive(receiver: &mut Receiver, n: u64) -> bool {
-    receiver.receive(Instant::ZERO, 1 + 100 * n, &Chunk::filler(100), false, RTO)
+    receiver.receive(moment(Instant::ZERO), 1 + 100 * n, &Chunk::filler(100), false)
 }
 
 /// The blocks sent, in segment numbers.
@@ -94,11 +97,11 @@ fn data_ahead_of_a_gap_is_acknowledged_at_once_and_so_is_its_filling() {
 fn real_bytes_ahead_of_a_gap_keep_their_place() {
     let mut r = receiver();
     let at = Instant::ZERO;
-    r.receive(at, 21, &Chunk::with_filler([3, 4], 8), false, RTO);
-    r.receive(at, 11, &Chunk::with_filler([2], 9), false, RTO);
-    r.receive(at, 31, &Chunk::filler(5), true, RTO);
+    r.receive(moment(at), 21, &Chunk::with_filler([3, 4], 8), false);
+    r.receive(moment(at), 11, &Chunk::with_filler([2], 9), false);
+    r.receive(moment(at), 31, &Chunk::filler(5), true);
     assert_eq!(r.readable(), 0);
-    assert!(r.receive(at, 1, &Chunk::bytes([1; 10]), false, RTO));
+    assert!(r.receive(moment(at), 1, &Chunk::bytes([1; 10]), false));
     let mut flat = Vec::new();
     while let Some(chunk) = r.read(usize::MAX) {
         let end = flat.len() + chunk.len();
@@ -125,11 +128,11 @@ fn nothing_past_the_window_is_taken() {
 fn overlapping_segments_count_each_byte_once() {
     let mut r = receiver();
     let at = Instant::ZERO;
-    r.receive(at, 51, &Chunk::filler(100), false, RTO);
-    r.receive(at, 101, &Chunk::filler(120), false, RTO);
-    r.receive(at, 1, &Chunk::filler(80), false, RTO);
+    r.receive(moment(at), 51, &Chunk::filler(100), false);
+    r.receive(moment(at), 101, &Chunk::filler(120), false);
+    r.receive(moment(at), 1, &Chunk::filler(80), false);
     assert_eq!((r.next(), r.readable()), (221, 220));
-    assert!(r.receive(at, 200, &Chunk::filler(50), false, RTO));
+    assert!(r.receive(moment(at), 200, &Chunk::filler(50), false));
     assert_eq!((r.next(), r.readable()), (250, 249));
 }
 
@@ -153,7 +156,7 @@ fn a_full_segment_is_what_the_peer_sends_as_one() {
     let mut r = Receiver::new(1, &Config { quick_acks: 0, ..Config::default() });
     for n in 0..2 {
         assert!(!r.ack_due());
-        r.receive(Instant::ZERO, 1 + 500 * n, &Chunk::filler(500), false, RTO);
+        r.receive(moment(Instant::ZERO), 1 + 500 * n, &Chunk::filler(500), false);
     }
     assert!(r.ack_due(), "two segments of a peer whose segments are small");
 }

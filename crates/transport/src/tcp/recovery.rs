@@ -148,7 +148,7 @@ impl Sender {
             return;
         }
         facts.dsack = true;
-        learned.delivered += segments;
+        self.board.repeated(segments, learned);
         if !facts.dsack_of_probe {
             self.board.rack.note_duplicates();
         }

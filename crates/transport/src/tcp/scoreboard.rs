@@ -366,6 +366,15 @@ impl Scoreboard {
         }
     }
 
+    /// The receiver reports `segments` that it has twice.
+    pub fn repeated(&mut self, segments: u32, learned: &mut Learned) {
+        learned.delivered += segments;
+        let bytes = self.bytes(u64::from(segments));
+        if let Some(sampler) = &mut self.sampler {
+            sampler.repeated(bytes);
+        }
+    }
+
     /// The receiver has `[left, right)` twice (RFC 2883): what of it is still outstanding needs no copy. Returns how
     /// many segments that end above `above` had been sent again.
     pub fn duplicated(&mut self, left: u64, right: u64, above: u64, learned: &mut Learned) -> u32 {

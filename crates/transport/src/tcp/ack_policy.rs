@@ -1,0 +1,248 @@
+//! When a receiver acknowledges: at once, after a second full segment, or late, as Linux decides it
+//! (net/ipv4/tcp_input.c, tcp_output.c; RFC 9293 section 3.8.6.3).
+
+use streamgauge_base::{Duration, Instant};
+
+use super::clock::expiry;
+use super::config::Config;
+
+/// Linux's `TCP_DELACK_MAX`.
+const LONGEST_DELAY: Duration = Duration::from_millis(200);
+/// Acknowledgements of one gap that go out at once, before they are thinned.
+const PROMPT_DUPLICATES: u8 = 3;
+/// Longest wait of a thinned acknowledgement (`tcp_comp_sack_delay_ns`), and the share of the round trip that it is, as
+/// a divisor.
+const LONGEST_THINNING: Duration = Duration::from_millis(1);
+const THINNING_SHARE: u64 = 20;
+/// Most arrivals that one of them stands for (`tcp_comp_sack_nr`).
+const MOST_THINNED: u8 = 44;
+/// A segment that is not full tells the size of full ones if a second one is as long, and it has so much payload; or so
+/// much, and does not end what was written.
+const TELLING: u64 = 524;
+const TELLING_UNPUSHED: u64 = 76;
+/// What counts as a full segment before one was seen (RFC 1122's default MSS).
+const FULL_AT_FIRST: u64 = 536;
+
+/// What the policy asks of the other half and of the segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    pub now: Instant,
+    /// This end's own retransmission timeout and smoothed round trip.
+    pub rto: Duration,
+    pub srtt: Option<Duration>,
+    /// The segment has the PSH flag.
+    pub push: bool,
+}
+
+/// The acknowledgements of one receiver.
+#[derive(Clone, Debug)]
+pub struct AckPolicy {
+    mss: u64,
+    /// The peer's full segment as far as seen, in bytes of payload.
+    full: u64,
+    /// Payload of the last segment that was shorter and could tell.
+    short: u64,
+    /// An acknowledgement must go out now.
+    due: bool,
+    /// There is something to acknowledge.
+    scheduled: bool,
+    /// The end of something written has arrived; and that of a second.
+    pushed: [bool; 2],
+    deadline: Instant,
+    /// The least delay; zero acknowledges everything at once.
+    least: Duration,
+    /// The delay as adapted to the intervals at which segments come; `None` before the first.
+    delay: Option<Duration>,
+    coarse: bool,
+    quick: u8,
+    quick_limit: u8,
+    /// This end answers what it gets: its data carries acknowledgements.
+    converses: bool,
+    last_arrival: Instant,
+    /// Acknowledgements sent at once for the gap at `gap`, and arrivals since that wait for `thinned_until`.
+    prompt: u8,
+    thinned: u8,
+    gap: u64,
+    thinned_until: Instant,
+}
+
+impl AckPolicy {
+    pub fn new(config: &Config) -> Self {
+        let mss = u64::from(config.mss);
+        let fit = (config.receive_window / (2 * mss)).max(2);
+        AckPolicy {
+            mss,
+            full: mss.min(config.receive_window / 2).min(FULL_AT_FIRST),
+            short: 0,
+            due: false,
+            scheduled: false,
+            pushed: [false; 2],
+            deadline: Instant::FAR_FUTURE,
+            least: config.delayed_ack,
+            delay: None,
+            coarse: config.coarse_timers,
+            quick: 0,
+            quick_limit: u64::from(config.quick_acks).min(fit).min(255) as u8,
+            converses: false,
+            last_arrival: Instant::ZERO,
+            prompt: 0,
+            thinned: 0,
+            gap: 0,
+            thinned_until: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// An acknowledgement must go out now.
+    pub fn is_due(&self) -> bool {
+        self.due
+    }
+    /// Asks for an acknowledgement.
+    pub fn demand(&mut self) {
+        self.due = true;
+    }
+    /// When an acknowledgement falls due.
+    pub fn deadline(&self) -> Instant {
+        self.deadline.min(self.thinned_until)
+    }
+
+    /// The timers, those that have expired.
+    pub fn handle_timeout(&mut self, now: Instant, rto: Duration) {
+        if now >= self.thinned_until {
+            self.thinned_until = Instant::FAR_FUTURE;
+            self.due = true;
+        }
+        if now >= self.deadline {
+            self.deadline = Instant::FAR_FUTURE;
+            if self.scheduled {
+                // The delay was for nothing: wait longer next time, or, if data was to carry it, no longer.
+                self.delay = match self.delay {
+                    Some(delay) if !self.converses => Some((delay * 2).min(rto)),
+                    _ => Some(self.least),
+                };
+                self.converses = false;
+                self.due = true;
+            }
+        }
+    }
+
+    /// Data went out, and an acknowledgement with it.
+    pub fn data_sent(&mut self, now: Instant) {
+        self.converses |= self.delay.is_some_and(|delay| now.saturating_since(self.last_arrival) < delay);
+    }
+
+    /// An acknowledgement went out.
+    pub fn sent(&mut self) {
+        if self.scheduled && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.delay = Some(self.least);
+            }
+        }
+        self.due = false;
+        self.scheduled = false;
+        self.pushed = [false; 2];
+        self.deadline = Instant::FAR_FUTURE;
+        self.thinned = 0;
+        self.thinned_until = Instant::FAR_FUTURE;
+    }
+
+    /// The next acknowledgements go out at once: the peer has sent something again, or past the window.
+    pub fn hurry(&mut self) {
+        self.quick = self.quick.max(self.quick_limit);
+        self.converses = false;
+        self.delay = Some(self.least);
+        self.scheduled = true;
+        self.due = true;
+    }
+
+    /// A segment of `len` bytes brought new data; `in_order`: at the place expected.
+    pub fn arrived(&mut self, at: Moment, len: u64, in_order: bool) {
+        self.scheduled = true;
+        self.measure(len, at.push);
+        if !in_order {
+            return;
+        }
+        let since = at.now.saturating_since(self.last_arrival);
+        self.last_arrival = at.now;
+        match self.delay {
+            None => {
+                self.quick = self.quick.max(self.quick_limit);
+                self.delay = Some(self.least);
+            }
+            Some(delay) if since <= self.least.div(2) => self.delay = Some(delay.div(2) + self.least.div(2)),
+            Some(delay) if since < delay => self.delay = Some((delay.div(2) + since).min(at.rto)),
+            // After a longer pause the peer has probably restarted from a small window.
+            Some(_) if since > at.rto => self.quick = self.quick.max(self.quick_limit),
+            Some(_) => {}
+        }
+    }
+
+    /// How long the peer's full segments are.
+    fn measure(&mut self, len: u64, push: bool) {
+        if len >= self.full {
+            self.full = len.min(self.mss);
+            self.pushed[0] |= push;
+            return;
+        }
+        let tells = len >= TELLING || (len >= TELLING_UNPUSHED && !push);
+        if tells && len == std::mem::replace(&mut self.short, len) {
+            self.full = len;
+            return;
+        }
+        self.pushed[1] |= self.pushed[0];
+        self.pushed[0] = true;
+    }
+
+    /// Decides after an arrival: `waiting` bytes in order are not acknowledged; `next` is expected; `gap`: something
+    /// has arrived beyond it.
+    pub fn decide(&mut self, at: Moment, waiting: u64, next: u64, gap: bool) {
+        if waiting > self.full || (self.quick > 0 && !self.converses) || self.least == Duration::ZERO {
+            self.due = true;
+        } else if gap {
+            self.thin(at, next);
+        } else {
+            self.wait(at);
+        }
+    }
+
+    /// Many arrivals beyond one gap share acknowledgements (Linux's compressed SACK).
+    fn thin(&mut self, at: Moment, next: u64) {
+        if self.gap != next {
+            (self.gap, self.prompt) = (next, 0);
+        }
+        if self.prompt < PROMPT_DUPLICATES || self.thinned >= MOST_THINNED {
+            self.prompt = (self.prompt + 1).min(PROMPT_DUPLICATES);
+            self.due = true;
+            return;
+        }
+        self.thinned += 1;
+        if self.thinned_until == Instant::FAR_FUTURE {
+            let share = at.srtt.unwrap_or(Duration::ZERO).div(THINNING_SHARE);
+            self.thinned_until = at.now + share.min(LONGEST_THINNING);
+        }
+    }
+
+    fn wait(&mut self, at: Moment) {
+        let mut delay = self.delay.unwrap_or(self.least);
+        if delay > self.least {
+            let longest =
+                if self.converses || self.pushed[0] { LONGEST_DELAY } else { Duration::from_millis(500) };
+            let round_trip = at.srtt.map_or(longest, |srtt| srtt.max(self.least));
+            delay = delay.min(longest).min(round_trip);
+        }
+        delay = delay.min(LONGEST_DELAY.max(self.least));
+        let deadline = if self.coarse { expiry(at.now, delay) } else { at.now + delay };
+        if self.deadline <= at.now + delay.div(4) {
+            // It would go out almost now anyway.
+            self.due = true;
+        } else {
+            self.deadline = self.deadline.min(deadline);
+        }
+    }
+
+    /// The reader took bytes, which leaves `waiting` not acknowledged; `drained`: nothing is left to read.
+    pub fn read(&mut self, waiting: u64, drained: bool) {
+        let pushed = self.pushed[1] || (self.pushed[0] && !self.converses);
+        self.due |= self.scheduled && (waiting > self.full || (pushed && drained));
+    }
+}
