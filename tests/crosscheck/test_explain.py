@@ -46,6 +46,17 @@ def test_what_no_switch_takes_away_is_unexplained(case: Case, tmp_path: Path) ->
     assert row.verdict == "unexplained" and row.explained is None
 
 
+def test_what_describes_losses_has_a_row_where_there_are_any(case: Case, tmp_path: Path) -> None:
+    bench = Bench(tmp_path, EmuSettings(), reference="sim")
+    limited = varied(case, {"parameters.receive_window": "16 KiB"})
+    (sim,) = bench.simulate("sim", [case]).values()
+    (lossless,) = bench.simulate("lossless", [limited]).values()
+    rows = {row.metric: row for row in rows_of(case, sim, lossless)}
+    assert rows["loss_percent"].verdict == "different"
+    assert not {"losses_per_event", "loss_interval_mean_s", "repeats_per_loss"} & set(rows)
+    assert "losses_per_event" in {row.metric for row in rows_of(case, sim, sim)}
+
+
 def test_every_switch_is_known_to_the_simulator(case: Case) -> None:
     (cubic,) = select(["cubic/10m-25kb"], quick=True)
     for switch, variant in SWITCHES.items():

@@ -28,7 +28,7 @@ _STYLE = {
 }
 _STATUS = {"pass": 0, "fail": 1, "inconclusive": 2}
 _INTERRUPTED = 130
-_WIDTH = 130
+_WIDTH = 150
 """Of the table where it does not go to a terminal."""
 _DIGITS = 4
 
@@ -71,7 +71,7 @@ def _show(found: Mapping[str, Any]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("case", no_wrap=True)
     table.add_column("metric", no_wrap=True)
-    columns = ("sim", found["reference"], "spread", "margin", "90 % interval of the difference")
+    columns = ("sim", found["reference"], "spread", "margin", "90 % interval")
     for column in (*columns, *(("ns-3",) if third else ())):
         table.add_column(column, justify="right")
     table.add_column("verdict", no_wrap=True)

@@ -65,10 +65,8 @@ def rows_of(
     rows = []
     for metric in dict.fromkeys([*emu.metrics, *sim.metrics]):
         simulated, real = sim.values(metric), emu.values(metric)
-        if metric.startswith("cwnd_") and not all(
-            any(v is not None for v in some) for some in (simulated, real)
-        ):
-            continue  # one of them left no samples of the sender's
+        if quantity(metric).if_any and (_is_rare(simulated) or _is_rare(real)):
+            continue
         compared = compare_as(case, metric, simulated, real)
         judged: Verdict = compared.finding
         row = Row(case.id, metric, compared, judged)
@@ -76,6 +74,10 @@ def rows_of(
             row = replace(row, ns3=compare_as(case, metric, [run.get(metric) for run in ns3], real))
         rows.append(row)
     return rows
+
+
+def _is_rare(values: Sequence[float | None]) -> bool:
+    return 2 * sum(value is not None for value in values) < len(values)
 
 
 def compare_as(

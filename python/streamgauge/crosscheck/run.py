@@ -123,7 +123,7 @@ def _able(wanted: Sequence[Case], request: Request) -> tuple[list[Case], list[di
             except ScenarioError as error:
                 why = str(error).removeprefix(f"{case.scenario.id} ")
         if why is None and request.reference == "emu":
-            why = _kernel_lacks(case)
+            why = _kernel_lacks(case, request.emu.way)
         if why is None:
             able.append(case)
         else:
@@ -131,15 +131,15 @@ def _able(wanted: Sequence[Case], request: Request) -> tuple[list[Case], list[di
     return able, skipped
 
 
-def _kernel_lacks(case: Case) -> str | None:
+def _kernel_lacks(case: Case, way: str | None) -> str | None:
     """Why this machine's kernel cannot run the case's congestion controls; None if it can."""
     from streamgauge.emu import controls
     from streamgauge.emu.options import EmuOptions
 
     flows = case.scenario.flows.values()
     asked = {flow.congestion_control or "cubic" for flow in flows if flow.traffic == "bulk"}
-    way = EmuOptions().chosen_way
-    return next((why for name in sorted(asked) if (why := controls.lacking(name, way)) is not None), None)
+    chosen = EmuOptions(way=way).chosen_way
+    return next((why for name in sorted(asked) if (why := controls.lacking(name, chosen)) is not None), None)
 
 
 def _about(case: Case, runs: tuple[Runs, Runs]) -> dict[str, Any]:
