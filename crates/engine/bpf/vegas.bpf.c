@@ -101,14 +101,18 @@ static __attribute__((always_inline)) void begin_round(struct vegas *vegas, stru
 	vegas->samples = 0;
 }
 
+static __attribute__((always_inline)) void start_afresh(struct vegas *vegas, struct tcp_sock *tp)
+{
+	vegas->base_rtt = NEVER;
+	vegas->judging = 1;
+	begin_round(vegas, tp);
+}
+
 SECTION("struct_ops/sg_init") int sg_init(__u64 *arguments)
 {
 	void *sk = (void *)arguments[0];
-	struct vegas *vegas = state(sk);
 
-	vegas->base_rtt = NEVER;
-	vegas->judging = 1;
-	begin_round(vegas, sk);
+	start_afresh(state(sk), sk);
 	return 0;
 }
 
@@ -143,18 +147,15 @@ SECTION("struct_ops/sg_set_state") int sg_set_state(__u64 *arguments)
 	return 0;
 }
 
-// After a silence nothing of the past round trip counts.
+// After a silence nothing that was measured counts, the base RTT neither: so Linux's. A connection that begins with a
+// few short segments would else take their RTT, without a long one's transmission time, for its base.
 SECTION("struct_ops/sg_cwnd_event") int sg_cwnd_event(__u64 *arguments)
 {
 	void *sk = (void *)arguments[0];
 	__u32 event = (__u32)arguments[1];
 
-	if (event == EVENT_RESTART || event == EVENT_TX_START) {
-		struct vegas *vegas = state(sk);
-
-		vegas->judging = 1;
-		begin_round(vegas, sk);
-	}
+	if (event == EVENT_RESTART || event == EVENT_TX_START)
+		start_afresh(state(sk), sk);
 	return 0;
 }
 
