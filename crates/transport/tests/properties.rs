@@ -4,7 +4,7 @@ mod common;
 
 use common::{MSS, Pair, Seen, Side, Side::*, Verdict, ms};
 use proptest::prelude::*;
-use streamgauge_base::{Chunk, Duration, Stream};
+use streamgauge_base::{Chunk, Duration, Instant, Stream};
 use streamgauge_transport::tcp::{CloseReason, Config, CongestionControl, ConnectionEvent};
 
 /// A network's habits, in per mille.
@@ -189,5 +189,54 @@ proptest! {
         pair.end(Client).reads = true;
         pair.run();
         prop_assert!(pair.ends[0].inbox == expected);
+    }
+
+    /// Segments that overtake others cost few copies, and no rate: what was reduced for nothing is given back.
+    #[test]
+    fn reordering_alone_costs_few_copies_and_they_are_undone(
+        congestion in prop::sample::select(CongestionControl::NAMED).prop_map(|(_, control)| control),
+        late in 1u64..100, by_us in 1u64..9_000, seed in any::<u64>(),
+    ) {
+        let mut random = Stream::named(seed, "link", "late");
+        let config = Config { congestion, receive_window: 200_000, ..Config::default() };
+        let mut pair = Pair::new(config.clone(), config, ms(10)).with_script(move |seen| {
+            let is_late = seen.len() > 0 && random.below(1000) < late;
+            if is_late { Verdict::Late(Duration::from_micros(by_us)) } else { Verdict::Deliver }
+        });
+        pair.serve(1_000 * MSS);
+        pair.run();
+        let stats = pair.tcp(Server).stats();
+        prop_assert_eq!(pair.ends[0].received, u64::from(1_000 * MSS));
+        prop_assert_eq!(stats.timeouts, 0);
+        prop_assert!(stats.retransmits <= 100, "{} copies", stats.retransmits);
+        // The last may have come too late for anything to tell of it.
+        prop_assert!(stats.recoveries <= stats.undos + 1, "{} of {}", stats.undos, stats.recoveries);
+    }
+
+    /// When nobody answers, the timeout doubles, and nothing goes out in between.
+    #[test]
+    fn timeouts_double_while_nobody_answers(
+        congestion in prop::sample::select(CongestionControl::NAMED).prop_map(|(_, control)| control),
+        segments in 1u32..30, probes in any::<bool>(), coarse in any::<bool>(),
+    ) {
+        let mut config = Config { congestion, coarse_timers: coarse, max_retries: 6, ..Config::default() };
+        (config.mechanisms.tlp, config.mechanisms.pacing) = (probes, false);
+        let silence = Instant::ZERO + ms(100);
+        let mut pair = Pair::new(config.clone(), config, ms(10))
+            .with_script(move |seen| if seen.at >= silence { Verdict::Drop } else { Verdict::Deliver });
+        pair.run_until(silence);
+        pair.serve(segments * MSS);
+        pair.run();
+        let mut times: Vec<_> = pair.data(Server).iter().map(|seen| seen.at).filter(|&at| at > silence).collect();
+        times.dedup();
+        let stats = pair.tcp(Server).stats();
+        prop_assert_eq!(stats.timeouts, 6);
+        prop_assert_eq!(times.len() as u64, stats.timeouts + stats.loss_probes);
+        let backoffs: Vec<_> = times.windows(2).map(|w| (w[1] - w[0]).as_nanos() / 1_000_000).collect();
+        for pair in backoffs[usize::from(stats.loss_probes > 0)..].windows(2) {
+            // Timers on ticks are up to an eighth late.
+            let slack = if coarse { pair[1] / 7 + 8 } else { 1 };
+            prop_assert!(pair[1].abs_diff(2 * pair[0]) <= 2 * slack, "{backoffs:?}");
+        }
     }
 }

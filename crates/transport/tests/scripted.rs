@@ -1,89 +1,11 @@
-//! Segment by segment: what one end says at what time, on a link of 10 ms each way unless said otherwise.
+//! Slow start, fast recovery, timeouts and idle restart, segment by segment: what one end says at what time, on a link
+//! of 10 ms each way unless said otherwise.
 
 mod common;
 
-use common::{MSS, Pair, Seen, Side::*, Verdict, at, drop_data, ms};
-use streamgauge_base::{Chunk, Duration, Instant};
-use streamgauge_transport::tcp::{
-    CloseReason, Config, CongestionControl, Connection, ConnectionEvent, Mechanisms, flags,
-};
-
-fn reno() -> Config {
-    Config { congestion: CongestionControl::Reno, coarse_timers: false, ..Config::default() }
-}
-
-fn without(names: &[&str]) -> Config {
-    let mut config = reno();
-    assert!(names.iter().all(|name| config.mechanisms.switch_off(name)));
-    config
-}
-
-fn pair(config: Config) -> Pair {
-    Pair::new(config.clone(), config, ms(10))
-}
-
-/// Segments' numbers within the stream, counted in MSS.
-fn numbers<'a>(seen: impl IntoIterator<Item = &'a &'a Seen>) -> Vec<u32> {
-    seen.into_iter().map(|seen| (seen.segment.seq - 1) / MSS).collect()
-}
-
-/// Data the server sent at `millis`, by number.
-fn sent_at(pair: &Pair, millis: u64) -> Vec<u32> {
-    numbers(pair.data(Server).iter().filter(|seen| seen.at == at(millis)))
-}
-
-#[test]
-fn handshake() {
-    let mut pair = pair(Config { initial_sequence: 700, ..Config::default() });
-    pair.run();
-    let said: Vec<_> =
-        pair.log.iter().map(|s| (s.at, s.from, s.segment.flags, s.segment.seq, s.segment.ack)).collect();
-    assert_eq!(
-        said,
-        [
-            (at(0), Client, flags::SYN, 700, 0),
-            (at(10), Server, flags::SYN | flags::ACK, 700, 701),
-            (at(20), Client, flags::ACK, 701, 701),
-        ]
-    );
-    assert_eq!(pair.ends[0].events, [(at(20), ConnectionEvent::Opened)]);
-    assert_eq!(pair.ends[1].events, [(at(30), ConnectionEvent::Opened)]);
-    assert_eq!(pair.tcp(Server).stats().srtt, Some(ms(20)));
-    assert_eq!(pair.next_wakeup(), None);
-}
-
-#[test]
-fn a_lost_syn_is_sent_again_after_1_s_then_2_s() {
-    let mut pair = pair(Config::default()).with_script(|seen| match seen.at {
-        now if now < at(3000) => Verdict::Drop,
-        _ => Verdict::Deliver,
-    });
-    pair.run();
-    let syns: Vec<_> = pair.log.iter().filter(|s| s.segment.flags == flags::SYN).map(|s| s.at).collect();
-    assert_eq!(syns, [at(0), at(1000), at(3000)]);
-    assert!(pair.tcp(Client).is_open());
-    // Two lost SYNs: a cautious start.
-    assert_eq!(pair.tcp(Client).stats().cwnd, u64::from(MSS));
-}
-
-#[test]
-fn an_unanswered_syn_gives_up() {
-    let mut pair = pair(Config { max_syn_retries: 3, ..Config::default() }).with_script(|_| Verdict::Drop);
-    pair.run();
-    assert_eq!(pair.log.len(), 4);
-    assert_eq!(pair.ends[0].events, [(at(15_000), ConnectionEvent::Closed(CloseReason::TimedOut))]);
-}
-
-#[test]
-fn a_lost_last_ack_of_the_handshake_is_made_up_by_data() {
-    let mut pair = pair(Config::default()).with_script(|seen| match seen.at {
-        now if seen.from == Client && now == at(20) && seen.segment.payload.is_empty() => Verdict::Drop,
-        _ => Verdict::Deliver,
-    });
-    pair.end(Client).outbox.push_back(Chunk::bytes(*b"GET"));
-    pair.run();
-    assert_eq!(pair.ends[1].received, 3);
-}
+use common::{MSS, Seen, Side::*, Verdict, at, drop_data, ms, pair, reno, sent_at, without};
+use streamgauge_base::Duration;
+use streamgauge_transport::tcp::{CloseReason, Config, ConnectionEvent, Mechanisms};
 
 #[test]
 fn slow_start_doubles_from_ten_segments() {
@@ -95,63 +17,6 @@ fn slow_start_doubles_from_ten_segments() {
         assert_eq!(sent_at(&pair, millis).len(), count, "at {millis} ms");
     }
     assert_eq!(pair.tcp(Server).stats().retransmits, 0);
-}
-
-#[test]
-fn acknowledgements_come_for_every_segment_then_every_second_one() {
-    let mut pair = pair(reno());
-    pair.serve(100 * MSS);
-    pair.run();
-    let acks: Vec<_> = pair.acks(Client).iter().skip(1).map(|s| (s.segment.ack - 1) / MSS).collect();
-    let steps: Vec<_> = std::iter::once(acks[0]).chain(acks.windows(2).map(|w| w[1] - w[0])).collect();
-    // Sixteen quick ones, of which the handshake used none; then every second.
-    assert_eq!(steps[..16], [1; 16]);
-    assert!(steps[16..].iter().all(|&step| step == 2), "{steps:?}");
-}
-
-#[test]
-fn a_delayed_acknowledgement_echoes_the_first_clock_it_answers() {
-    let mut pair = pair(Config { quick_acks: 0, ..reno() });
-    // A reader that drained the queue would acknowledge the end of what was written.
-    pair.end(Client).reads = false;
-    pair.open();
-    for millis in [30, 35] {
-        pair.run_until(at(millis));
-        pair.serve(MSS);
-        pair.settle();
-    }
-    pair.run();
-    let ack = *pair.acks(Client).last().unwrap();
-    assert_eq!((ack.at, ack.segment.timestamps.echo), (at(45), 30));
-}
-
-#[test]
-fn a_lone_segment_is_acknowledged_after_40_ms_once_quick_acks_are_spent() {
-    let mut pair = pair(Config { quick_acks: 1, ..reno() });
-    pair.end(Client).reads = false;
-    pair.open();
-    pair.serve(MSS);
-    pair.run_until(at(100));
-    pair.serve(MSS);
-    pair.run();
-    let acks: Vec<_> = pair.acks(Client).iter().skip(1).map(|s| s.at).collect();
-    // Sent at 30 ms and acknowledged at once; sent at 100 ms, arrived at 110 ms, acknowledged at 150 ms.
-    assert_eq!(acks, [at(40), at(150)]);
-}
-
-#[test]
-fn a_pause_of_more_than_a_timeout_brings_quick_acks_back() {
-    let mut pair = pair(Config { quick_acks: 1, ..reno() });
-    pair.end(Client).reads = false;
-    pair.open();
-    for start in [30, 100, 1000] {
-        pair.run_until(at(start));
-        pair.serve(MSS);
-        pair.settle();
-    }
-    pair.run();
-    let acks: Vec<_> = pair.acks(Client).iter().skip(1).map(|s| s.at).collect();
-    assert_eq!(acks, [at(40), at(150), at(1010)]);
 }
 
 #[test]
@@ -188,19 +53,6 @@ fn the_fast_retransmit_leaves_with_the_third_duplicate() {
         pair.data(Server).iter().filter(|s| s.segment.seq == 1 + 3 * MSS).map(|s| s.at).collect();
     assert_eq!(again, [at(30), at(56)]);
     assert_eq!([54, 55, 56].map(|millis| sent_at(&pair, millis).len()), [1, 1, 1]);
-}
-
-#[test]
-fn a_window_below_two_segments_is_filled_by_two_smaller_ones() {
-    let client = Config { receive_window: 2_000, ..reno() };
-    let mut pair = Pair::new(client, reno(), ms(10));
-    pair.serve(10_000);
-    pair.run();
-    let sizes: Vec<_> = pair.data(Server).iter().map(|s| (s.at, s.len())).collect();
-    assert_eq!(sizes[..2], [(at(30), 1_000), (at(30), 1_000)]);
-    assert!(sizes.iter().all(|&(_, size)| size == 1_000));
-    // No round trip waits for a timer.
-    assert_eq!(sizes.last().unwrap().0, at(30 + 4 * 20));
 }
 
 #[test]
@@ -355,180 +207,6 @@ fn the_connection_gives_up_when_nobody_answers() {
 }
 
 #[test]
-fn the_window_limits_what_is_outstanding() {
-    let client = Config { receive_window: 16_384, delayed_ack: Duration::ZERO, ..reno() };
-    let mut pair = Pair::new(client, reno(), ms(10));
-    pair.serve(100 * MSS);
-    pair.run();
-    // Eleven whole segments fit in 16 kB; the rest of the window waits, for Nagle's sake.
-    assert_eq!(sent_at(&pair, 30).len(), 10);
-    assert_eq!(sent_at(&pair, 50).len(), 11);
-    assert_eq!(sent_at(&pair, 70).len(), 11);
-    assert!(pair.data(Server).iter().rev().skip(1).all(|s| s.len() == MSS));
-}
-
-#[test]
-fn what_follows_a_closed_window_starts_with_a_fresh_timeout() {
-    // What the reopened window lets out is lost, all of it.
-    let script = |seen: &Seen| match (seen.segment.payload.is_empty(), seen.at) {
-        (false, now) if now == at(5010) => Verdict::Drop,
-        _ => Verdict::Deliver,
-    };
-    let client = Config { receive_window: u64::from(4 * MSS), ..reno() };
-    let mut pair = Pair::new(client, without(&["tlp"]), ms(10)).with_script(script);
-    pair.end(Client).reads = false;
-    pair.serve(10 * MSS);
-    pair.run_until(at(5000));
-    assert!(pair.tcp(Server).stats().rto > ms(1000), "the probes have backed off");
-    pair.end(Client).reads = true;
-    pair.run();
-    let sent: Vec<_> =
-        pair.data(Server).iter().filter(|s| s.segment.seq == 4 * MSS + 1).map(|s| s.at).collect();
-    let [first, again] = sent[..] else { panic!("{sent:?}") };
-    assert_eq!(first, at(5010));
-    // SRTT and the floor of 200 ms, as if nothing had been wrong: nothing was.
-    assert!((200..=300).contains(&((again - first).as_nanos() / 1_000_000)), "{sent:?}");
-}
-
-#[test]
-fn a_closed_window_is_probed_and_the_update_reopens_it() {
-    let client = Config { receive_window: u64::from(4 * MSS), ..reno() };
-    let mut pair = Pair::new(client, reno(), ms(10));
-    pair.end(Client).reads = false;
-    pair.serve(10 * MSS);
-    pair.run_until(at(2000));
-    assert_eq!(pair.data(Server).len(), 4);
-    assert_eq!(pair.acks(Client).last().unwrap().segment.window, 0);
-    // Probes are empty, one below the window, backed off, and answered.
-    let probes: Vec<_> =
-        pair.acks(Server).iter().filter(|s| s.segment.seq == 4 * MSS).map(|s| s.at).collect();
-    assert!(probes.len() >= 3, "{probes:?}");
-    let gaps: Vec<_> = probes.windows(2).map(|w| (w[1] - w[0]).as_nanos()).collect();
-    // The backoff doubles, and counts from the answer, a round trip of 20 ms after the probe.
-    let backoffs: Vec<_> = gaps.iter().map(|gap| gap - 20_000_000).collect();
-    assert!(backoffs.windows(2).all(|w| w[1].abs_diff(2 * w[0]) < 2_000_000), "{gaps:?}");
-    assert_eq!(pair.tcp(Server).stats().probes, probes.len() as u64);
-    // The reader comes back; its window update goes out at once.
-    pair.end(Client).reads = true;
-    pair.settle();
-    let update = pair.log.last().unwrap();
-    assert_eq!((update.at, update.from, update.segment.window), (at(2000), Client, 4 * MSS));
-    pair.run();
-    assert_eq!(pair.ends[0].received, u64::from(10 * MSS));
-    assert_eq!(pair.tcp(Server).stats().timeouts, 0);
-}
-
-#[test]
-fn a_lost_window_update_is_made_up_by_a_probe() {
-    let client = Config { receive_window: u64::from(4 * MSS), ..reno() };
-    let mut pair = Pair::new(client, reno(), ms(10)).with_script(|seen| match seen.at {
-        now if now == at(300) && seen.from == Client => Verdict::Drop,
-        _ => Verdict::Deliver,
-    });
-    pair.end(Client).reads = false;
-    pair.serve(10 * MSS);
-    pair.run_until(at(300));
-    pair.end(Client).reads = true;
-    pair.run();
-    assert!(pair.log.iter().any(|s| s.dropped && s.segment.window == 4 * MSS));
-    assert_eq!(pair.ends[0].received, u64::from(10 * MSS));
-}
-
-#[test]
-fn small_reads_do_not_open_a_silly_window() {
-    let client = Config { receive_window: u64::from(8 * MSS), ..reno() };
-    let mut pair = Pair::new(client, reno(), ms(10));
-    pair.end(Client).reads = false;
-    pair.serve(100 * MSS);
-    pair.run_until(at(500));
-    for i in 0..100 {
-        assert!(pair.end(Client).tcp.read(100).is_some());
-        pair.run_until(at(510 + 10 * i));
-    }
-    assert!(pair.data(Server).iter().all(|s| s.len() == MSS));
-}
-
-#[test]
-fn nagle_holds_a_second_short_segment_back() {
-    for (no_delay, expected) in [(false, [30, 50].as_slice()), (true, &[30, 31, 32])] {
-        let mut pair = pair(Config { no_delay, ..reno() });
-        pair.open();
-        for millis in [30, 31, 32] {
-            pair.run_until(at(millis));
-            pair.serve(100);
-            pair.settle();
-        }
-        pair.run();
-        let times: Vec<_> = pair.data(Server).iter().map(|s| s.at.as_nanos() / 1_000_000).collect();
-        assert_eq!(times, expected, "no_delay {no_delay}");
-    }
-}
-
-#[test]
-fn back_pressure_stops_a_writer_and_wakes_it() {
-    let mut pair = pair(Config { send_buffer: 30_000, ..reno() });
-    pair.serve(100_000);
-    pair.run_until(at(31));
-    assert_eq!((pair.ends[1].written, pair.tcp(Server).writable()), (30_000, 0));
-    pair.run();
-    assert_eq!(pair.ends[0].received, 100_000);
-    let wakes = pair.ends[1].events.iter().filter(|(_, e)| *e == ConnectionEvent::Writable).count();
-    // Each wake finds a third of the buffer free, so there are few.
-    assert!((4..=10).contains(&wakes), "{wakes}");
-}
-
-#[test]
-fn closing_sends_a_fin_with_the_last_data_and_both_ends_finish() {
-    let mut pair = pair(reno());
-    pair.serve(2 * MSS + 5);
-    (pair.end(Server).close_after, pair.end(Client).close_after) = (true, false);
-    pair.run();
-    let last = *pair.data(Server).last().unwrap();
-    assert!(last.segment.has(flags::FIN) && last.len() == 5);
-    assert!(pair.ends[0].saw(ConnectionEvent::Closed(CloseReason::Finished)));
-    assert_eq!(pair.ends[0].received, u64::from(2 * MSS + 5));
-    // Half-closed: the other direction still carries data.
-    assert!(!pair.tcp(Client).is_closed() && !pair.tcp(Server).is_closed());
-    pair.end(Client).outbox.push_back(Chunk::filler(7));
-    pair.end(Client).close_after = true;
-    pair.run();
-    assert_eq!(pair.ends[1].received, 7);
-    assert!(pair.tcp(Client).is_closed() && pair.tcp(Server).is_closed());
-    assert_eq!(pair.next_wakeup(), None);
-    assert_eq!(pair.end(Server).tcp.write(Chunk::filler(1)), 0);
-}
-
-#[test]
-fn a_lost_fin_is_sent_again() {
-    let mut lost = false;
-    let mut pair = pair(reno()).with_script(move |seen| match seen.segment.has(flags::FIN) && !lost {
-        true => {
-            lost = true;
-            Verdict::Drop
-        }
-        false => Verdict::Deliver,
-    });
-    pair.open();
-    pair.end(Server).close_after = true;
-    pair.run();
-    let fins: Vec<_> = pair.log.iter().filter(|s| s.segment.has(flags::FIN)).map(|s| s.at).collect();
-    assert_eq!(fins, [at(30), at(250)]);
-    assert!(pair.ends[0].saw(ConnectionEvent::Closed(CloseReason::Finished)));
-}
-
-#[test]
-fn an_abort_resets_the_peer() {
-    let mut pair = pair(reno());
-    pair.serve(100 * MSS);
-    pair.run_until(at(45));
-    pair.end(Client).tcp.abort();
-    pair.run();
-    assert!(pair.ends[0].saw(ConnectionEvent::Closed(CloseReason::Aborted)));
-    assert!(pair.ends[1].saw(ConnectionEvent::Closed(CloseReason::Reset)));
-    assert_eq!(pair.next_wakeup(), None);
-}
-
-#[test]
 fn an_idle_sender_restarts_from_a_smaller_window() {
     for (on, expected) in [(true, 10), (false, 40)] {
         let mechanisms = Mechanisms { idle_restart: on, ..Mechanisms::default() };
@@ -573,12 +251,4 @@ fn reordering_by_less_than_three_segments_retransmits_nothing() {
     pair.run();
     assert_eq!(pair.tcp(Server).stats().retransmits, 0);
     assert_eq!(pair.ends[0].received, u64::from(300 * MSS));
-}
-
-#[test]
-fn timers_are_none_when_there_is_nothing_to_wait_for() {
-    let mut connection = Connection::listen(Config::default());
-    assert_eq!(connection.poll_timeout(), None);
-    connection.handle_timeout(Instant::FAR_FUTURE);
-    assert!(connection.poll_transmit(at(0)).is_none() && connection.poll_event().is_none());
 }

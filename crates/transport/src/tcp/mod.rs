@@ -1,16 +1,15 @@
 //! A TCP connection as a state machine (RFC 9293), with the choices Linux makes where the RFCs leave one.
 //!
-//! What is modelled: the handshake, SACK (RFC 2018, 2883), losses found by time (RACK, RFC 8985) and repaired by
-//! the pipe (RFC 6675) under proportional rate reduction (RFC 6937), limited transmit (RFC 3042), delayed ACKs, the
-//! retransmission timer (RFC 6298), timestamps (RFC 7323), flow control with window updates and zero-window probes,
-//! Nagle's algorithm in Minshall's form, idle restart, a bounded send buffer, and closing. Both ends are assumed to
-//! speak SACK and timestamps.
+//! What is modelled: the handshake, SACK (RFC 2018, 2883), losses found by time with a reordering window that adapts and
+//! tail loss probes (RACK-TLP, RFC 8985), repaired under proportional rate reduction (RFC 6937), limited transmit
+//! (RFC 3042), the retransmission timer (RFC 6298) on the host's ticks, F-RTO (RFC 5682) and the undoing of reductions
+//! that were for nothing (RFC 3522, 3708, 4015), SACK reneging, delayed, quick and compressed ACKs, timestamps (RFC 7323),
+//! flow control with window updates and zero-window probes, Nagle's algorithm in Minshall's form, idle restart, pacing,
+//! delivery rates, a bounded send buffer, and closing. Both ends are assumed to speak SACK and timestamps.
 //!
-//! Windows are counted in bytes, where Linux counts segments: the two agree for full-sized segments.
-//! Not modelled: tail loss probes (RFC 8985 section 7), F-RTO (RFC 5682), undoing a reduction that was for nothing,
-//! simultaneous open, urgent data, receive-buffer autotuning and TIME-WAIT's 60 s (a closed connection goes on
-//! answering a retransmitted FIN for as long as its driver keeps it). RACK's window does not widen with the
-//! reordering seen: our paths keep order.
+//! Windows are kept in bytes, and count segments as Linux does: each counts as a full one.
+//! Not modelled: simultaneous open, urgent data, receive-buffer autotuning and TIME-WAIT's 60 s (a closed connection goes
+//! on answering a retransmitted FIN for as long as its driver keeps it).
 //!
 //! ```
 //! use streamgauge_base::{Chunk, Duration, Instant};

@@ -2,10 +2,12 @@
 
 #![allow(dead_code)]
 
+pub mod script;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use streamgauge_base::{Chunk, Duration, Instant};
-use streamgauge_transport::tcp::{Config, Connection, ConnectionEvent, Segment, flags};
+use streamgauge_transport::tcp::{Config, CongestionControl, Connection, ConnectionEvent, Segment, flags};
 
 pub const MSS: u32 = 1448;
 
@@ -350,4 +352,31 @@ pub fn drop_data(numbers: &'static [usize]) -> impl FnMut(&Seen) -> Verdict {
         count += 1;
         if numbers.contains(&(count - 1)) { Verdict::Drop } else { Verdict::Deliver }
     }
+}
+
+/// Reno on exact timers.
+pub fn reno() -> Config {
+    Config { congestion: CongestionControl::Reno, coarse_timers: false, ..Config::default() }
+}
+
+/// Reno without these mechanisms.
+pub fn without(names: &[&str]) -> Config {
+    let mut config = reno();
+    assert!(names.iter().all(|name| config.mechanisms.switch_off(name)));
+    config
+}
+
+/// Two ends of `config`, 10 ms apart.
+pub fn pair(config: Config) -> Pair {
+    Pair::new(config.clone(), config, ms(10))
+}
+
+/// Segments' numbers within the stream, counted in MSS.
+pub fn numbers<'a>(seen: impl IntoIterator<Item = &'a &'a Seen>) -> Vec<u32> {
+    seen.into_iter().map(|seen| (seen.segment.seq - 1) / MSS).collect()
+}
+
+/// Data the server sent at `millis`, by number.
+pub fn sent_at(pair: &Pair, millis: u64) -> Vec<u32> {
+    numbers(pair.data(Server).iter().filter(|seen| seen.at == at(millis)))
 }
