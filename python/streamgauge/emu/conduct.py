@@ -6,12 +6,13 @@ import heapq
 import json
 import selectors
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from streamgauge.emu import network as net
+from streamgauge.emu import tcp_samples
 from streamgauge.emu.agreement import stamps_file
 from streamgauge.emu.controls import by_linux_name
 from streamgauge.emu.errors import TrialBrokenError
@@ -57,7 +58,7 @@ class Conductor:
         witnesses = self._witnesses()
         before = net.counters(self._ends(), self.engine)
         pressure = _pressure()
-        self._begin()
+        self._begin(witnesses.values())
         self._play()
         assert self._stats is not None
         seen = {end: helper.ask("stopped", cmd="stop") for end, helper in witnesses.items()}
@@ -65,15 +66,8 @@ class Conductor:
         pressure = {key: value - pressure[key] for key, value in _pressure().items()}
         for helper in witnesses.values():
             helper.end()
-        controls = net.congestion_controls(
-            [end for end in self._ends() if end != "client"],
-            self.flows,
-            self.engine,
-            self.job.own_controls,
-        )
         self._end_processes()
         return {
-            "congestion_controls": controls,
             "t0_monotonic_ns": self.t0_ns,
             "t0_realtime_ns": self.t0_realtime_ns,
             "link": self._stats,
@@ -154,6 +148,7 @@ class Conductor:
                 "interface": net.END_INTERFACE,
                 "flows": pairs,
                 "stamps": str(stamps_file(Path(self.job.directory), end)),
+                "tcp": tcp_samples.settings(self.job.plan, Path(self.job.directory), end),
             }
             file.write_text(json.dumps(words), encoding="utf-8")
             log = Path(self.job.directory) / "logs" / f"witness-{end}.log"
@@ -164,14 +159,15 @@ class Conductor:
             helper.expect("ready")
         return helpers
 
-    def _begin(self) -> None:
+    def _begin(self, witnesses: Iterable[Helper]) -> None:
         """Fixes t = 0 and tells everybody who waits for it."""
         # The two clocks are read as close together as can be: half their distance is the error.
         readings = [(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()) for _ in range(10)]
         first, real, second = min(readings, key=lambda reading: reading[2] - reading[0])
         self.t0_ns = readings[-1][2] + LEAD_NS
         self.t0_realtime_ns = real + (self.t0_ns - (first + second) // 2)
-        self.link.send(cmd="start", t0_monotonic_ns=self.t0_ns)
+        for helper in (self.link, *witnesses):
+            helper.send(cmd="start", t0_monotonic_ns=self.t0_ns)
         for one in self.running:
             one.baseline()
             if one.spec.control:

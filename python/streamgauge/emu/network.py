@@ -12,7 +12,6 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -231,28 +230,6 @@ def counters(namespaces: Iterable[str], engine: str) -> dict[str, dict[str, int]
         command = [*inside(namespace, engine), "cat", "/proc/net/snmp", "/proc/net/netstat", "/proc/net/dev"]
         found[namespace] = _parse_counters(run(command))
     return found
-
-
-def congestion_controls(
-    namespaces: Iterable[str],
-    flows: Sequence[FlowSetup],
-    engine: str,
-    own_controls: Mapping[str, str] | None = None,
-) -> dict[str, list[str]]:
-    """The congestion controls of the TCP connections that the flows' servers have now, by ``ss``, with their
-    Linux names; and ``ecn`` among them if both ends of one agreed on ECN."""
-    linux = {name: control for control, name in (own_controls or {}).items()}
-    known = set(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()) | {"ecn"}
-    found: dict[str, list[str]] = {flow.name: [] for flow in flows}
-    for namespace in namespaces:
-        text = run([*inside(namespace, engine), "ss", "-tinoHO"])
-        for line in text.splitlines():
-            # State Recv-Q Send-Q Local:Port Peer:Port timer:(...) ts sack ecn cubic wscale:7,7 rto:204 ...
-            fields = line.split()
-            for flow in flows:
-                if len(fields) > 5 and fields[3].rpartition(":")[0] == flow.server_ip:
-                    found[flow.name] += [linux.get(word, word) for word in fields[5:] if word in known]
-    return {name: sorted(set(names)) for name, names in found.items() if names}
 
 
 def _parse_counters(text: str) -> dict[str, int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamgauge
-from streamgauge.emu import controls, expectation
+from streamgauge.emu import controls, expectation, tcp_samples
 from streamgauge.emu.agreement import agreement
 from streamgauge.emu.certificate import for_trial
 from streamgauge.emu.conditions import judge_record
@@ -68,7 +68,9 @@ def run_trial(
         measured = _in_sandbox(job, options, turn)
         wall_s = time.monotonic() - began
     collected = measured.pop("collected")
-    events = _events(measured, collected, directory)
+    measured["tcp_connections"] = tcp_samples.connections(directory, job.own_controls)
+    measured["congestion_controls"] = tcp_samples.used(measured["tcp_connections"])
+    events = _events(plan, measured, collected, directory)
     legend = json.dumps(_legend(plan))
     from streamgauge import _native  # a Linux or macOS build; imported where it is needed
 
@@ -139,9 +141,10 @@ def _in_sandbox(job: Job, options: EmuOptions, turn: Member) -> dict[str, Any]:
 
 
 def _events(
-    measured: Mapping[str, Any], collected: Mapping[str, Any], directory: Path
+    plan: Mapping[str, Any], measured: Mapping[str, Any], collected: Mapping[str, Any], directory: Path
 ) -> list[dict[str, Any]]:
-    """The events of the trial: the link's changes and what the flows' processes said, in trial time."""
+    """The events of the trial, in trial time: the link's changes, what the flows' processes said, and the
+    state of their TCP."""
     t0, duration_ns = measured["t0_monotonic_ns"], round(measured["link"]["duration_s"] * 1e9)
     events: list[dict[str, Any]] = []
     changes = directory / "link-events.json"
@@ -154,7 +157,7 @@ def _events(
             events.append(
                 {"t_ns": at, "flow": name, **{key: event[key] for key in ("name", "value", "unit", "reason")}}
             )
-    return events
+    return events + tcp_samples.events(measured["tcp_connections"], plan, t0, duration_ns)
 
 
 def _legend(plan: Mapping[str, Any]) -> dict[str, Any]:

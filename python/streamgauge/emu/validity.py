@@ -82,6 +82,9 @@ def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, A
     _players(found, plan, measured)
     found.measured |= {
         "cpu_pressure_s": measured["pressure_s"].get("some"),
+        "tcp_sampling_cpu_s": sum(
+            (seen.get("tcp") or {}).get("cpu_s", 0.0) for seen in measured["witnesses"].values()
+        ),
         **_cost(link),
     }
     return {

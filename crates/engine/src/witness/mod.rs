@@ -1,5 +1,8 @@
 //! An independent count of packets at an end: another process, another socket, another namespace than the link's.
 
+mod diag;
+mod tcp;
+
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -27,6 +30,9 @@ pub struct Config {
     /// Where to leave a stamp of every packet of the flows, if anywhere.
     #[serde(default)]
     stamps: Option<PathBuf>,
+    /// Samples of the flows' TCP connections at this end, if any.
+    #[serde(default)]
+    tcp: Option<tcp::Config>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,15 +64,16 @@ pub fn run(config: Config) -> Result<()> {
     sys::enter_netns(&config.netns)?;
     let mut ring = Ring::open(&config.interface, RingOptions::headers(16_384, Outgoing::Capture))?;
     let commands = Commands::from_stdin()?;
-    let mut seen = Seen { counts: vec![Counts::default(); config.flows.len() + 1], stamps: None };
+    let tcp = config.tcp.as_ref().map(tcp::Sampler::open).transpose()?;
+    let mut seen = Seen { counts: vec![Counts::default(); config.flows.len() + 1], stamps: None, tcp };
     seen.stamps = config.stamps.as_ref().map(|_| Vec::with_capacity(1 << 16));
     let mut drops_before = 0;
     say(&json!({"event": "ready"}));
     loop {
         let mut fd = libc::pollfd { fd: commands.fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one valid entry; a failed call only makes us look again.
-        unsafe { libc::poll(&mut fd, 1, LOOK_MS) };
-        seen.take(&mut ring, &pairs);
+        unsafe { libc::poll(&mut fd, 1, seen.wait_ms()) };
+        seen.take(&mut ring, &config.flows, &pairs);
         while let Some(command) = commands.next()? {
             match command {
                 Command::Reset => {
@@ -76,7 +83,8 @@ pub fn run(config: Config) -> Result<()> {
                     say(&json!({"event": "reset"}));
                 }
                 Command::Stop => {
-                    seen.take(&mut ring, &pairs);
+                    seen.take(&mut ring, &config.flows, &pairs);
+                    let tcp = seen.tcp.take().map(|tcp| tcp.finish(&config.flows)).transpose()?;
                     if let (Some(path), Some(stamps)) = (&config.stamps, &seen.stamps) {
                         std::fs::write(path, stamps)
                             .map_err(|e| EngineError::io("write the stamps", &e).at(path))?;
@@ -92,11 +100,19 @@ pub fn run(config: Config) -> Result<()> {
                         .collect();
                     let lost = ring.drops() - drops_before;
                     let other = counts[config.flows.len()];
-                    say(&json!({"event": "stopped", "ring_drops": lost, "flows": flows, "other": other}));
+                    say(&json!({
+                        "event": "stopped", "ring_drops": lost, "flows": flows, "other": other, "tcp": tcp,
+                    }));
                     return Ok(());
                 }
-                Command::Preflight | Command::Start { .. } | Command::Status => {
-                    let why = "a witness knows reset and stop";
+                Command::Start { t0_monotonic_ns } => {
+                    if let Some(tcp) = &mut seen.tcp {
+                        tcp.start(t0_monotonic_ns.cast_signed());
+                    }
+                    say(&json!({"event": "started"}));
+                }
+                Command::Preflight | Command::Status => {
+                    let why = "a witness knows start, reset and stop";
                     return Err(EngineError::new("read a command", why).code(2));
                 }
             }
@@ -110,10 +126,16 @@ struct Seen {
     counts: Vec<Counts>,
     /// As in the file.
     stamps: Option<Vec<u8>>,
+    tcp: Option<tcp::Sampler>,
 }
 
 impl Seen {
-    fn take(&mut self, ring: &mut Ring, pairs: &HashMap<(Ipv4Addr, Ipv4Addr), usize>) {
+    /// Until the ring or TCP is to be looked at.
+    fn wait_ms(&self) -> libc::c_int {
+        self.tcp.as_ref().and_then(tcp::Sampler::due_ms).unwrap_or(LOOK_MS).min(LOOK_MS)
+    }
+
+    fn take(&mut self, ring: &mut Ring, flows: &[Flow], pairs: &HashMap<(Ipv4Addr, Ipv4Addr), usize>) {
         let other = self.counts.len() - 1;
         while let Some(frame) = ring.peek() {
             let flow = addresses(frame.bytes).and_then(|pair| pairs.get(&pair)).copied().unwrap_or(other);
@@ -133,7 +155,15 @@ impl Seen {
                 stamp[14..].copy_from_slice(&u16::from(frame.outgoing).to_le_bytes());
                 stamps.extend_from_slice(&stamp);
             }
+            if let Some(tcp) = &mut self.tcp
+                && let Some(flow_of) = flows.get(flow)
+            {
+                tcp.frame(flow, flow_of.server_ip, flow_of.player_ip, frame.bytes);
+            }
             ring.release();
+        }
+        if let Some(tcp) = &mut self.tcp {
+            tcp.look();
         }
     }
 }

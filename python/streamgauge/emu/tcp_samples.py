@@ -1,0 +1,103 @@
+"""The state of the flows' TCP connections, which the witnesses at the sending ends asked the kernel for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from streamgauge.emu.controls import by_linux_name
+
+READ_BACK_NS = 1_000_000_000
+"""How often connections are looked at where no samples are wanted: for their congestion control."""
+
+_COLUMNS = (
+    # (event, unit, factor) of each value of a sample after its time and congestion control.
+    ("tcp_cwnd", "B", 1.0),
+    ("tcp_ssthresh", "B", 1.0),
+    ("tcp_srtt", "s", 1e-6),
+    ("tcp_retransmits", "1", 1.0),
+    ("tcp_pacing_rate", "bit/s", 8.0),
+    ("tcp_in_flight", "B", 1.0),
+)
+
+
+def samples_file(directory: Path, end: str) -> Path:
+    """Where the witness at `end` leaves its samples."""
+    return directory / f"tcp-{end}.json"
+
+
+def settings(plan: Mapping[str, Any], directory: Path, end: str) -> dict[str, Any] | None:
+    """What the witness at `end` is told; None where no flow sends."""
+    if end == "client":
+        return None
+    every_ns = plan.get("tcp_sample") or READ_BACK_NS
+    return {"every_ns": every_ns, "out": str(samples_file(directory, end))}
+
+
+def connections(directory: Path, registered: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Every connection that the witnesses saw, congestion controls by their Linux names; takes their files away.
+
+    `registered` is what `controls.names` said.
+    """
+    found: list[dict[str, Any]] = []
+    for file in sorted(directory.glob("tcp-*.json")):
+        found += json.loads(file.read_text(encoding="utf-8"))["connections"]
+        file.unlink()
+    for one in found:
+        names = [by_linux_name(name, registered) for name in one["congestion_controls"]]
+        samples = [[at, by_linux_name(name, registered), *values] for at, name, *values in one["samples"]]
+        one |= {"congestion_controls": names, "samples": samples}
+    return found
+
+
+def used(found: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """For each flow with a connection: the congestion controls of its servers, and ``ecn`` among them if both
+    ends of one agreed on it."""
+    names: dict[str, set[str]] = {}
+    for one in found:
+        names.setdefault(one["flow"], set()).update(one["congestion_controls"])
+        if one["ecn"]:
+            names[one["flow"]].add("ecn")
+    return {flow: sorted(some) for flow, some in names.items()}
+
+
+def events(
+    found: Sequence[Mapping[str, Any]], plan: Mapping[str, Any], t0_ns: int, duration_ns: int
+) -> list[dict[str, Any]]:
+    """Samples as events of the record, as sim has them; none if the plan wants none.
+
+    A flow may have several connections (iperf3's control connection beside the one that carries data, one
+    after another over HTTP): at each time, those of the one count that carries most in all. A sample's time
+    is when the kernel answered, not its place on the grid.
+    """
+    step = plan.get("tcp_sample")
+    if step is None:
+        return []
+    best: dict[tuple[str, int], tuple[int, Sequence[Any]]] = {}
+    for one in found:
+        for sample in one["samples"]:
+            at = sample[0] - t0_ns
+            if not 0 <= at < duration_ns:
+                continue
+            # All connections of a round are asked within far less than half a step of each other.
+            place = (one["flow"], (at + step // 2) // step)
+            if place not in best or one["acked_bytes"] > best[place][0]:
+                best[place] = (one["acked_bytes"], sample)
+    made: list[dict[str, Any]] = []
+    for (flow, _), (_, sample) in best.items():
+        at, control, *values = sample
+        for (name, unit, factor), value in zip(_COLUMNS, values, strict=True):
+            if value is not None:
+                made.append(
+                    {
+                        "t_ns": at - t0_ns,
+                        "flow": flow,
+                        "name": name,
+                        "value": value * factor,
+                        "unit": unit,
+                        "reason": control,
+                    }
+                )
+    return made
