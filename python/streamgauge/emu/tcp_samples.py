@@ -37,7 +37,7 @@ def settings(plan: Mapping[str, Any], directory: Path, end: str) -> dict[str, An
 
 
 def connections(directory: Path, registered: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Every connection that the witnesses saw, congestion controls by their Linux names; takes their files away.
+    """Every connection that the witnesses saw, congestion controls by their Linux names. Removes their files.
 
     `registered` is what `controls.names` said.
     """
