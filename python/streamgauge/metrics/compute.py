@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.metrics import delay, impairments, queueing, rates
+from streamgauge.metrics import delay, impairments, queueing, rates, tcp
 from streamgauge.metrics.fairness import jain, jain_series
 from streamgauge.metrics.frame import DOWN, DROPPED, UP, Layer, RecordLike, StageInfo, Trial, prepare
 from streamgauge.metrics.grid import SECOND_NS, Floats
@@ -62,6 +62,7 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
     counts = _counts(trial)
     path_delay = delay.one_way(trial)
     rtts = delay.round_trips(trial, path_delay)
+    windows, smoothed = tcp.sampled(trial, "tcp_cwnd"), tcp.sampled(trial, "tcp_srtt")
     scalars = _scalars(trial)
     bottleneck = trial.bottleneck()
     found = {}
@@ -71,6 +72,7 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
         rtt, rtt_source = rtts[row]
         if rtt_source is not None:
             series["rtt"] = _mean(rtt)
+        series |= {"cwnd": _mean(windows.of(row), 8.0), "srtt": _mean(smoothed.of(row))}
         if bottleneck is not None:
             passed = crossings[bottleneck.id]
             offered, achieved = passed.offered_bits[row], passed.achieved_bits[row]
@@ -178,8 +180,9 @@ def _crossing_series(offered: Floats, achieved: Floats, waited: Samples, widths:
     }
 
 
-def _mean(samples: Samples) -> Series:
-    return Series(samples.total, samples.count, samples.low, samples.high)
+def _mean(samples: Samples, scale: float = 1.0) -> Series:
+    """The mean of samples whose unit is `scale` canonical ones."""
+    return Series(scale * samples.total, samples.count, scale * samples.low, scale * samples.high)
 
 
 def _net(flow: FlowMetrics) -> Floats:

@@ -29,7 +29,7 @@ class MetricName:
     of: Subject
     title: str
     number: str
-    """The catalogue's number: M1, M5 ..."""
+    """The catalogue's number: M1, M5 ...; empty if it has none."""
 
 
 def _table(*rows: tuple[str, Dimension, Subject, str, str]) -> dict[str, MetricName]:
@@ -52,6 +52,8 @@ METRICS: dict[str, MetricName] = _table(
     ("packet_size", PACKET_SIZE, "flow", "Mean packet size", "M9"),
     ("rtt", TIME, "flow", "Round-trip time", "M10"),
     ("path_delay", TIME, "flow", "One-way path delay", "M10"),
+    ("cwnd", DATA, "flow", "Congestion window", ""),
+    ("srtt", TIME, "flow", "Smoothed round-trip time of TCP", "M10"),
     ("offered", RATE, "flow or stage", "Offered load at the bottleneck", "M23"),
     ("achieved", RATE, "flow or stage", "Achieved rate after the bottleneck", "M23"),
     ("achieved_share", PERCENT, "flow or stage", "Achieved over offered", "M23"),

@@ -192,7 +192,7 @@ class TrialMetrics:
         }
 
 
-_MEANS = frozenset({"queue", "queue_packets"})
+_MEANS = frozenset({"queue", "queue_packets", "cwnd"})
 
 FLOW_KEYS: dict[str, tuple[str, str]] = {
     "throughput_bps": ("throughput", "mean"),
@@ -210,6 +210,10 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "rtt_max_s": ("rtt", "max"),
     "path_delay_mean_s": ("path_delay", "mean"),
     "path_delay_max_s": ("path_delay", "max"),
+    "cwnd_mean_bytes": ("cwnd", "mean"),
+    "cwnd_min_bytes": ("cwnd", "min"),
+    "cwnd_max_bytes": ("cwnd", "max"),
+    "srtt_mean_s": ("srtt", "mean"),
     "queue_delay_mean_s": ("queue_delay", "mean"),
     "queue_delay_max_s": ("queue_delay", "max"),
     "offered_bps": ("offered", "mean"),

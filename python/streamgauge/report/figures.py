@@ -52,7 +52,7 @@ def for_entry(entry: Entry) -> list[Figure]:
         return []
     slug = entry.id.replace("/", "-")
     made = [_sent_received_lost(entry, shown, slug), _shares(entry, shown, slug), _queue(shown, slug)]
-    made.append(_round_trips(shown, slug))
+    made += [_round_trips(shown, slug), _windows(shown, slug)]
     for i, wanted in enumerate(entry.scenario.get("figures") or []):
         # Unless it stands for a figure of the paper, one of the rates would repeat the first.
         if (
@@ -209,6 +209,28 @@ def _round_trips(shown: Shown, slug: str) -> Figure | None:
         rows,
         y="round-trip time, ms",
         series=list(sources),
+        colours=COLOURS,
+        height=150,
+        end=_end(shown),
+    )
+
+
+def _windows(shown: Shown, slug: str) -> Figure | None:
+    """What the flows over TCP may have in flight."""
+    rows: list[tuple[Any, ...]] = []
+    for mode, trial in shown:
+        for name, flow in trial.flows.items():
+            if (series := flow.series.get("cwnd")) is not None:
+                rows += [(t, value, name, "", mode) for t, value in points(trial, series, 8e3)]
+    if not rows:
+        return None
+    return lines(
+        slug + "-cwnd",
+        "Congestion window",
+        f"TCP's congestion window at the sending end, mean in each sample. {_drawn(shown)}",
+        rows,
+        y="congestion window, kB",
+        series=list(dict.fromkeys(row[2] for row in rows)),
         colours=COLOURS,
         height=150,
         end=_end(shown),
