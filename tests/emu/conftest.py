@@ -28,6 +28,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section(f"{len(STARVED)} trials were starved, and others run in their place")
         for line in STARVED:
             terminalreporter.line(line)
+    for report in terminalreporter.stats.get("skipped", ()):
+        if "no processor for" in str(report.longrepr):
+            terminalreporter.line(f"NOT JUDGED, the machine was too busy: {report.nodeid}", red=True)
 
 
 def _can_reach(uid: int, path: Path) -> bool:
@@ -77,6 +80,14 @@ def person(request: pytest.FixtureRequest, base: Path, cache: Path, checkout: Pa
     if way == "root" and os.geteuid() != 0:
         pytest.skip("root's way needs root")
     yield from _someone(way, base, cache, checkout)
+
+
+@pytest.fixture(scope="module", params=["root", "user"])
+def resident(request: pytest.FixtureRequest, base: Path, cache: Path, checkout: Path) -> Iterator[Person]:
+    """As `person`, and the same one for all tests of a module: what he has run, they share."""
+    if request.param == "root" and os.geteuid() != 0:
+        pytest.skip("root's way needs root")
+    yield from _someone(request.param, base, cache, checkout)
 
 
 @pytest.fixture
