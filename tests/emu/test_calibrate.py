@@ -9,10 +9,9 @@ import json
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
-from driving import Person, Watched, end
+from driving import MOST_TRIALS, Person, Watched, end, tell_starved
 from scenarios import PING, scenario
 from streamgauge.calibrate import calibrate
 
@@ -97,7 +96,7 @@ def test_interrupting_leaves_nothing(person: Person) -> None:
     try:
         watched.find("emulator")
         popen.send_signal(signal.SIGINT)
-        assert popen.wait(timeout=20) == 130
+        assert popen.wait(timeout=60) == 130
         watched.assert_gone()
     finally:
         end(popen)
@@ -119,18 +118,28 @@ def test_root_s_way_needs_root(person: Person) -> None:
     assert person.run("calibrate", "--way", "root").returncode == 4
 
 
+LATER = ("unshaped", "departures", "delay-1ms")
+# The fault, the passes that are there to find it, and the rows that must be red.
 MUTANTS = {
-    "half_rate": ("rate-1M", "rate-10M"),
-    "wrong_rate": ("rate-1M", "rate-10M"),
-    "wrong_delay": ("delay-20ms-p50", "delay-1ms-p50"),
-    "ignore_limit": ("limit-packets", "limit-bytes"),
-    "unsaid_delay": ("departure-p50", "delay-1ms-p50"),
+    "half_rate": (("rate-1M", "rate-10M"), ("rate-1M", "rate-10M")),
+    "wrong_rate": (("rate-1M", "rate-10M"), ("rate-1M", "rate-10M")),
+    "wrong_delay": (("delay-20ms", "delay-1ms"), ("delay-20ms-p50", "delay-1ms-p50")),
+    "ignore_limit": (("limit-packets", "limit-bytes"), ("limit-packets", "limit-bytes")),
+    "unsaid_delay": (LATER, ("departure-p50", "delay-1ms-p50")),
 }
 
 
 @pytest.mark.parametrize("fault", MUTANTS)
-def test_a_sabotaged_emulator_turns_the_right_rows_red(fault: str, tmp_path: Path) -> None:
-    found = calibrate(quick=True, sabotage=(fault,))
-    verdicts = {row["id"]: row["verdict"] for row in found["checks"]}
-    assert {verdicts[row] for row in MUTANTS[fault]} == {"fail"}, verdicts
-    assert "kept" not in found
+def test_a_sabotaged_emulator_turns_the_right_rows_red(fault: str) -> None:
+    passes, red = MUTANTS[fault]
+    for attempt in range(1, MOST_TRIALS + 1):
+        found = calibrate(quick=True, only=passes, sabotage=(fault,))
+        assert "kept" not in found
+        verdicts = {row["id"]: row["verdict"] for row in found["checks"]}
+        wrong = {row: verdicts[row] for row in red if verdicts[row] != "fail"}
+        if not wrong:
+            return
+        # What a busy machine cannot tell so finely is measured again; a fault that passes is missed.
+        assert set(wrong.values()) == {"inconclusive"}, wrong
+        tell_starved({"scenario": f"calibrate, {fault}", "seed": attempt, "why": list(wrong)}, "us")
+    pytest.fail(f"{fault} stays inconclusive: {wrong}")

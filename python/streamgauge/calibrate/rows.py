@@ -84,24 +84,36 @@ class Calibrated:
 
 
 def rows(measured: Measured) -> Calibrated:
-    """Every row that the passes give."""
-    unshaped_s = analyse.one_way_s(measured.flight("unshaped"))
-    wire_s = float(np.median(unshaped_s)) if len(unshaped_s) else math.nan
-    errors_s = analyse.departure_errors_s(measured.flight("departures"), 10e6, 0.020)
+    """Every row that the passes give; none of a pass that was not asked for."""
+    ran = measured.passes.keys()
+    unshaped_s = errors_s = np.empty(0)
     found: list[Row] = []
     for rate in passes.RATES:
-        found += _rate(measured, rate)
-    found += _departures(measured, errors_s, wire_s)
+        if f"rate-{rate // 10**6}M" in ran:
+            found += _rate(measured, rate)
+    if {"unshaped", "departures"} <= ran:
+        unshaped_s = analyse.one_way_s(measured.flight("unshaped"))
+        errors_s = analyse.departure_errors_s(measured.flight("departures"), 10e6, 0.020)
+        wire_s = float(np.median(unshaped_s)) if len(unshaped_s) else math.nan
+        found += _departures(measured, errors_s, wire_s)
     for milliseconds in passes.DELAYS_MS:
-        found += _delays(measured, milliseconds)
-    found += _jitter(measured, "uniform", _uniform)
-    found += _jitter(measured, "normal", _normal)
-    found += _limits(measured)
-    found += _bernoulli(measured)
-    found += _gilbert(measured)
-    found += _step(measured)
+        if f"delay-{milliseconds}ms" in ran:
+            found += _delays(measured, milliseconds)
+    if "jitter-uniform" in ran:
+        found += _jitter(measured, "uniform", _uniform)
+    if "jitter-normal" in ran:
+        found += _jitter(measured, "normal", _normal)
+    if {"limit-packets", "limit-bytes"} <= ran:
+        found += _limits(measured)
+    if "loss-bernoulli" in ran:
+        found += _bernoulli(measured)
+    if "loss-gilbert" in ran:
+        found += _gilbert(measured)
+    if "rate-step" in ran:
+        found += _step(measured)
     found += _order(measured)
-    found += _ceiling(measured)
+    if any(name.startswith("ceiling") for name in ran):
+        found += _ceiling(measured)
     return Calibrated(found, errors_s, unshaped_s)
 
 

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ def calibrate(
     *,
     way: str | None = None,
     quick: bool = False,
+    only: Collection[str] | None = None,
     sabotage: tuple[str, ...] = (),
     say: Callable[[str], None] = lambda _: None,
     told: Callable[[Progress], None] = lambda _: None,
@@ -58,6 +59,8 @@ def calibrate(
     Args:
         way: "root" or "user"; by who we are if None.
         quick: a third of the time, and so wider intervals.
+        only: names of the passes to run (`streamgauge.calibrate.passes`); all if None. Some are not a
+            certificate, and not kept.
         sabotage: faults for our own mutation tests; a sabotaged calibration is never kept.
         say: takes a line about what is being waited for.
         told: takes how far it is.
@@ -70,7 +73,7 @@ def calibrate(
         CannotRunError: if this machine cannot; the message says why and the remedy.
         TrialBrokenError: if a process of ours died meanwhile.
     """
-    todo = passes(quick=quick)
+    todo = [one for one in passes(quick=quick) if only is None or one.name in only]
     folder = Path(tempfile.mkdtemp(prefix="streamgauge-calibrate-"))
     try:
         done = run_passes(todo, folder=folder, way=way, sabotage=sabotage, say=say, told=told)
@@ -101,7 +104,7 @@ def calibrate(
         "passes": {name: _kept(done.passes[name], result) for name, result in done.results.items()},
     }
     found = {key: _plain(value) for key, value in found.items()}
-    if store and not sabotage:
+    if store and not sabotage and only is None:
         try:
             found["kept"] = str(keep(found, done.engine, done.way))
         except OSError as error:
