@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Person, children, command_line, started_s
+from driving import MOST_TRIALS, Person, children, command_line, started_s, starved, tell_starved
 
 PYTHON = "/usr/bin/python3"
 SERVER = f"exec {PYTHON} -m http.server 8000 --bind $STREAMGAUGE_SERVER"
@@ -120,7 +120,7 @@ def test_a_signal_for_us_is_one_for_the_command(person: Person, number: signal.S
     before = interfaces()
     popen, _ = _waiting(person)
     popen.send_signal(number)
-    said, error = popen.communicate(timeout=20)
+    said, error = popen.communicate(timeout=60)
     assert said == f"told {int(number)}\n"
     assert popen.returncode == 9, error
     assert interfaces() == before
@@ -143,9 +143,9 @@ def test_whatever_dies_nothing_is_left(person: Person, victim: str, tmp_path: Pa
     }
     looked = time.clock_gettime(time.CLOCK_BOOTTIME)
     os.kill(next((pid for pid in below if parts[victim](command_line(pid))), popen.pid), signal.SIGKILL)
-    _, error = popen.communicate(timeout=20)
+    _, error = popen.communicate(timeout=60)
     assert popen.returncode == (-signal.SIGKILL if victim == "launcher" else 2), error
-    until = time.monotonic() + 5
+    until = time.monotonic() + 15
     while True:
         left = [(pid, command_line(pid)) for pid in below if Path(f"/proc/{pid}").exists()]
         left += [(pid, "in a namespace") for pid in _inside(spaces, looked)]
@@ -226,13 +226,16 @@ def test_root_reaches_this_machine_through_the_path(person: Person) -> None:
 
 def test_nothing_leaves_the_machine(person: Person) -> None:
     """At once, without a time-out: no route, no name."""
-    script = "ip route get 192.0.2.1; curl -sS -m 5 http://example.org/; curl -sS -m 5 http://192.0.2.1/"
-    began = time.monotonic()
+    script = (
+        "date +%s; ip route get 192.0.2.1; curl -sS -m 20 http://example.org/; "
+        "curl -sS -m 20 http://192.0.2.1/; failed=$?; date +%s; exit $failed"
+    )
     done = link(person, "--down", "delay 1 ms", "--", "sh", "-c", script)
     assert done.returncode != 0
     assert "unreachable" in done.stderr.lower()
     assert "resolve" in done.stderr
-    assert time.monotonic() - began < 10
+    began, ended = map(int, done.stdout.split())
+    assert ended - began < 15
 
 
 def test_a_record_like_any_trials(person: Person) -> None:
@@ -267,13 +270,20 @@ def test_a_record_like_any_trials(person: Person) -> None:
 
 
 def test_the_pre_flight_measures_the_path(person: Person) -> None:
-    log = person.home / "log"
-    done = person.run(
-        "link", "--down", "rate 5 Mbit/s, queue 10 kB, delay 5 ms", "--log", str(log), "--", "true"
-    )
-    assert done.returncode == 0, done.stderr
-    measured = json.loads((log / "trial.json").read_text())["validity"]["measured"]
-    # The kernel's stamps at the two ends; on a busy machine the queue may be seen a little late.
+    for attempt in range(1, MOST_TRIALS + 1):
+        log = person.home / f"log-{attempt}"
+        done = person.run(
+            "link", "--down", "rate 5 Mbit/s, queue 10 kB, delay 5 ms", "--log", str(log), "--", "true"
+        )
+        assert done.returncode == 0, done.stderr
+        validity = json.loads((log / "trial.json").read_text())["validity"]
+        # On a busy machine the ends are served late.
+        if not validity["measured"]["preflight"]:
+            break
+        assert starved(validity), validity["why"]
+        tell_starved({"scenario": "a link", "seed": attempt, "why": validity["why"]}, person.way)
+    measured = validity["measured"]
+    # The kernel's stamps at the two ends.
     assert measured["preflight_rate_bps"] == pytest.approx(5e6, rel=0.05)
     assert measured["preflight_down_delay_s"] == pytest.approx(0.005, abs=0.003)
 
