@@ -165,8 +165,8 @@ def tell_starved(trial: dict[str, Any], who: str) -> None:
 def the_valid_one(trials: list[dict[str, Any]]) -> dict[str, Any]:
     """The last trial, which is valid; fails, with all verdicts, if it is not.
 
-    Skips the test, loudly, if every trial was starved while by the kernel's own account (PSI) tasks waited for
-    a processor for most of it: on such a machine there is nothing to see.
+    Skips the test, loudly, if every trial was starved while by the kernel's own account (PSI) tasks waited
+    for a processor for most of it: on such a machine there is nothing to see.
     """
     if all(starved(trial) and _pressed(trial) for trial in trials):
         pytest.skip(f"no processor for {len(trials)} trials: {trials[-1]['why']}")
@@ -175,7 +175,7 @@ def the_valid_one(trials: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 PRESSED = 0.6
-"""Share of a trial in which some task waited for a processor, from which on the machine is not fit to judge."""
+"""Share of a trial in which tasks waited for a processor, from which on the machine is not fit to judge."""
 
 
 def _pressed(trial: dict[str, Any]) -> bool:
