@@ -311,9 +311,6 @@ pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
         let ms = spec.delayed_ack.as_nanos() as f64 / 1e6;
         return refused("delayed_ack", format!("{ms} ms; give 0 to 500 ms (RFC 9293)"));
     }
-    if spec.ecn {
-        return refused("ecn", "the simulated TCP asks for no ECN; run with --mode emu".into());
-    }
     Ok(Config {
         mss: spec.mss,
         receive_window: spec.receive_window,
@@ -323,6 +320,7 @@ pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
         fixed_window: fixed,
         initial_window: spec.initial_window,
         delayed_ack: spec.delayed_ack,
+        ecn: spec.ecn,
         mechanisms,
         ..Config::default()
     })

@@ -90,6 +90,4 @@ def _sim_unsupported(flow: Flow) -> str | None:
             f"congestion_control: sim has {', '.join(SIM_CONGESTION_CONTROLS)}, not {chosen}; run in emu, or "
             f"name another for sim with 'sim: {{congestion_control: {SIM_CONGESTION_CONTROLS[0]}}}'"
         )
-    if flow.ecn:
-        return "ecn: sim's TCP knows no ECN yet; leave it out, or run in emu"
     return None

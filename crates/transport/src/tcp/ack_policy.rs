@@ -155,6 +155,13 @@ impl AckPolicy {
         self.due = true;
     }
 
+    /// At least the next `count` acknowledgements go out at once.
+    pub fn hurry_for(&mut self, count: u8) {
+        self.quick = self.quick.max(count.min(self.quick_limit));
+        self.converses = false;
+        self.delay = Some(self.least);
+    }
+
     /// A segment of `len` bytes brought new data; `in_order`: at the place expected.
     pub fn arrived(&mut self, at: Moment, len: u64, in_order: bool) {
         self.scheduled = true;

@@ -110,6 +110,8 @@ pub struct Config {
     pub max_retries: u32,
     /// Unanswered SYNs after which the connection gives up. Default 6 (Linux's `tcp_syn_retries`).
     pub max_syn_retries: u32,
+    /// Asks for ECN (RFC 3168) and agrees to it. Default off.
+    pub ecn: bool,
     /// How much of the pacing rate a paced sender sends back to back: what leaves in this time, as Linux builds
     /// super-segments. Default 2^-10 s.
     pub pacing_burst: Duration,
@@ -138,6 +140,7 @@ impl Default for Config {
             mechanisms: Mechanisms::default(),
             max_retries: 15,
             max_syn_retries: 6,
+            ecn: false,
             pacing_burst: Duration::from_nanos(1_000_000_000 >> 10),
             initial_sequence: 0,
             seed: 0,

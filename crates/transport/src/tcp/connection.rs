@@ -79,6 +79,12 @@ pub struct Stats {
     pub loss_probes: u64,
     /// Reductions of the window that were undone.
     pub undos: u64,
+    /// Both ends speak ECN.
+    pub ecn: bool,
+    /// Data segments that arrived with congestion experienced.
+    pub marked_received: u64,
+    /// Reductions of the window for a mark that the peer echoed.
+    pub ecn_reductions: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,7 +113,9 @@ struct Pending {
 /// likewise, then ask [`poll_timeout`](Self::poll_timeout). Time never goes back between calls.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    config: Config,
+    /// Until the handshake is done: an open connection keeps what it needs elsewhere.
+    setup: Option<Box<Config>>,
+    mss: u32,
     state: State,
     sender: Sender,
     /// `None` until the peer's initial sequence number is known.
@@ -119,6 +127,8 @@ pub struct Connection {
     syn_tries: u32,
     syn_timer: Instant,
     reset_due: bool,
+    /// Both ends speak ECN.
+    ecn: bool,
     /// The peer's clock, to be echoed.
     peer_clock: u32,
     pending: Pending,
@@ -150,9 +160,11 @@ impl Connection {
             syn_tries: 0,
             syn_timer: Instant::FAR_FUTURE,
             reset_due: false,
+            ecn: false,
             peer_clock: 0,
             pending: Pending::default(),
-            config,
+            mss: config.mss,
+            setup: Some(Box::new(config)),
         }
     }
 
@@ -230,7 +242,8 @@ impl Connection {
             State::SynSent | State::SynReceived => {
                 if now >= self.syn_timer {
                     self.syn_timer = Instant::FAR_FUTURE;
-                    if self.syn_tries > self.config.max_syn_retries {
+                    let most = self.setup.as_ref().map_or(0, |config| config.max_syn_retries);
+                    if self.syn_tries > most {
                         self.fail(CloseReason::TimedOut);
                     } else {
                         self.syn_due = true;
@@ -260,6 +273,7 @@ impl Connection {
             State::Closed => {}
             State::Listen => {
                 if segment.has(flags::SYN) && !segment.has(flags::ACK) {
+                    self.ecn = self.asks_ecn() && segment.has(flags::ECE | flags::CWR);
                     self.accept_syn(segment);
                     self.state = State::SynReceived;
                     self.syn_due = true;
@@ -267,6 +281,7 @@ impl Connection {
             }
             State::SynSent => {
                 if segment.has(flags::SYN | flags::ACK) && segment.ack == (self.syn + 1) as u32 {
+                    self.ecn = self.asks_ecn() && segment.has(flags::ECE) && !segment.has(flags::CWR);
                     self.accept_syn(segment);
                     self.established(now, segment);
                     self.demand_ack();
@@ -291,8 +306,13 @@ impl Connection {
         }
     }
 
+    fn asks_ecn(&self) -> bool {
+        self.setup.as_ref().is_some_and(|config| config.ecn)
+    }
+
     fn accept_syn(&mut self, segment: &Segment) {
-        self.receiver = Some(Receiver::new(seq::first(segment.seq) + 1, &self.config));
+        let Some(config) = &self.setup else { return };
+        self.receiver = Some(Receiver::new(seq::first(segment.seq) + 1, config));
         self.peer_clock = segment.timestamps.value;
     }
 
@@ -303,9 +323,10 @@ impl Connection {
         self.pending.opened = true;
         let rtt = (self.syn_tries == 1).then(|| now - self.syn_sent);
         // More than one lost SYN: start from one segment (RFC 5681 section 3.1, as Linux reads it).
-        let cautious = (self.syn_tries > 2).then(|| AnyController::new(&self.config, 1));
+        let Some(config) = self.setup.take() else { return };
+        let cautious = (self.syn_tries > 2).then(|| AnyController::new(&config, 1));
         let edge = self.syn + 1 + u64::from(segment.window);
-        self.sender.open(now, edge, rtt, cautious, &self.config);
+        self.sender.open(now, edge, rtt, cautious, &config);
     }
 
     fn demand_ack(&mut self) {
@@ -331,6 +352,7 @@ impl Connection {
                 edge: ack + u64::from(segment.window),
                 echo: segment.timestamps.echo,
                 data: !segment.payload.is_empty(),
+                congested: self.ecn && segment.has(flags::ECE),
             };
             self.pending.writable |= self.sender.on_ack(now, arrival, blocks);
         }
@@ -344,6 +366,9 @@ impl Connection {
             return;
         }
         let finished = receiver.finished();
+        if self.ecn && !segment.payload.is_empty() {
+            receiver.look_at_mark(segment.ecn, segment.has(flags::CWR));
+        }
         let moment = Moment {
             now,
             rto: self.sender.timeout(),
@@ -391,18 +416,34 @@ impl Connection {
         self.syn_tries += 1;
         self.syn_sent = now;
         let (bits, window) = match &mut self.receiver {
-            Some(receiver) => (flags::SYN | flags::ACK, receiver.acknowledge()),
-            None => (flags::SYN, self.config.receive_window.min(u64::from(u32::MAX)) as u32),
+            Some(receiver) => {
+                let agrees = if self.ecn { flags::ECE } else { 0 };
+                (flags::SYN | flags::ACK | agrees, receiver.acknowledge())
+            }
+            None => {
+                // A SYN that was lost may have been lost for what it asked (RFC 3168 section 6.1.1.1).
+                let asks = self.asks_ecn() && self.syn_tries == 1;
+                let asks = if asks { flags::ECE | flags::CWR } else { 0 };
+                let window = self.setup.as_ref().map_or(0, |config| config.receive_window);
+                (flags::SYN | asks, window.min(u64::from(u32::MAX)) as u32)
+            }
         };
         Some(self.segment(now, self.syn, bits, Chunk::default(), window, SackBlocks::default()))
     }
 
     fn transmit(&mut self, now: Instant) -> Option<Segment> {
         let receiver = self.receiver.as_mut()?;
-        let (seq, bits, payload) = if let Some(outgoing) = self.sender.poll(now) {
+        let (fresh, mut ecn) = (self.sender.next(), Ecn::NotEct);
+        let (seq, mut bits, payload) = if let Some(outgoing) = self.sender.poll(now) {
             let fin = if outgoing.fin { flags::FIN } else { 0 };
             let push = if outgoing.push { flags::PSH } else { 0 };
-            (outgoing.seq, flags::ACK | fin | push, outgoing.payload)
+            let mut bits = flags::ACK | fin | push;
+            if self.ecn && outgoing.seq >= fresh && !outgoing.payload.is_empty() {
+                // Neither what is sent again nor an acknowledgement (RFC 3168 sections 6.1.4 and 6.1.5).
+                ecn = Ecn::Ect0;
+                bits |= if self.sender.take_reduced() { flags::CWR } else { 0 };
+            }
+            (outgoing.seq, bits, outgoing.payload)
         } else if self.sender.take_probe() {
             (self.sender.una() - 1, flags::ACK, Chunk::default())
         } else if receiver.ack_due() {
@@ -411,7 +452,7 @@ impl Connection {
             return None;
         };
         // A full segment leaves no room for SACK blocks: they follow in an acknowledgement of their own.
-        let room = payload.is_empty() || payload.len() + SackBlocks::MAX_BYTES <= self.config.mss as usize;
+        let room = payload.is_empty() || payload.len() + SackBlocks::MAX_BYTES <= self.mss as usize;
         let owed = !room && receiver.has_sack() && receiver.ack_due();
         let sack = if room { receiver.take_sack() } else { SackBlocks::default() };
         if !payload.is_empty() {
@@ -421,7 +462,8 @@ impl Connection {
         if owed {
             receiver.demand_ack();
         }
-        Some(self.segment(now, seq, bits, payload, window, sack))
+        bits |= if receiver.echoes_congestion() { flags::ECE } else { 0 };
+        Some(Segment { ecn, ..self.segment(now, seq, bits, payload, window, sack) })
     }
 
     fn segment(
@@ -459,6 +501,9 @@ impl Connection {
             probes: counts.probes,
             loss_probes: counts.loss_probes,
             undos: counts.undos,
+            ecn: self.ecn,
+            marked_received: self.receiver.as_ref().map_or(0, Receiver::marked),
+            ecn_reductions: counts.ecn_reductions,
         }
     }
 }

@@ -4,8 +4,8 @@
 //! tail loss probes (RACK-TLP, RFC 8985), repaired under proportional rate reduction (RFC 6937), limited transmit
 //! (RFC 3042), the retransmission timer (RFC 6298) on the host's ticks, F-RTO (RFC 5682) and the undoing of reductions
 //! that were for nothing (RFC 3522, 3708, 4015), SACK reneging, delayed, quick and compressed ACKs, timestamps (RFC 7323),
-//! flow control with window updates and zero-window probes, Nagle's algorithm in Minshall's form, idle restart, pacing,
-//! delivery rates, a bounded send buffer, and closing. Both ends are assumed to speak SACK and timestamps.
+//! flow control with window updates and zero-window probes, Nagle's algorithm in Minshall's form, idle restart,
+//! ECN (RFC 3168), pacing, delivery rates, a bounded send buffer, and closing. Both ends are assumed to speak SACK and timestamps.
 //!
 //! Windows are kept in bytes, and count segments as Linux does: each counts as a full one.
 //! Not modelled: simultaneous open, urgent data, receive-buffer autotuning and TIME-WAIT's 60 s (a closed connection goes

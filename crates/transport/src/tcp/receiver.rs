@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use streamgauge_base::{Chunk, Duration, Instant};
+use streamgauge_base::{Chunk, Duration, Ecn, Instant};
 
 use super::ack_policy::{AckPolicy, Moment};
 use super::byte_queue::ByteQueue;
@@ -37,7 +37,23 @@ pub struct Receiver {
     /// `next` when an acknowledgement last went out.
     acknowledged: u64,
     policy: AckPolicy,
+    /// What is echoed of congestion experienced.
+    echo: Echo,
 }
+
+/// The receiver's half of ECN (RFC 3168 section 6.1.3), with the acknowledgements that Linux does not delay.
+#[derive(Clone, Copy, Debug, Default)]
+struct Echo {
+    /// Acknowledgements say so until the sender has answered.
+    says: bool,
+    /// Some segment could have been marked.
+    capable: bool,
+    /// Segments that were marked.
+    marked: u64,
+}
+
+/// Acknowledgements at once after a mark: the sender's window may be next to nothing.
+const QUICK_AFTER_MARK: u8 = 2;
 
 impl Receiver {
     /// For a stream whose first byte has sequence number `start`.
@@ -55,7 +71,37 @@ impl Receiver {
             fin: None,
             acknowledged: start,
             policy: AckPolicy::new(config),
+            echo: Echo::default(),
         }
+    }
+
+    /// Looks at the ECN bits with which data arrived; `answered`: the sender says that it has reduced its window.
+    pub fn look_at_mark(&mut self, ecn: Ecn, answered: bool) {
+        if answered {
+            self.echo.says = false;
+            self.policy.demand();
+        }
+        let quick = match ecn {
+            Ecn::Ce => {
+                self.echo.marked += 1;
+                !std::mem::replace(&mut self.echo.says, true)
+            }
+            // A segment sent again: something was lost.
+            Ecn::NotEct => self.echo.capable,
+            Ecn::Ect0 | Ecn::Ect1 => false,
+        };
+        self.echo.capable |= ecn != Ecn::NotEct;
+        if quick {
+            self.policy.hurry_for(QUICK_AFTER_MARK);
+        }
+    }
+    /// Acknowledgements say that congestion was experienced.
+    pub fn echoes_congestion(&self) -> bool {
+        self.echo.says
+    }
+    /// Segments that arrived marked.
+    pub fn marked(&self) -> u64 {
+        self.echo.marked
     }
 
     /// The acknowledgement number.

@@ -20,12 +20,16 @@ pub struct Arrival {
     pub echo: u32,
     /// It carries payload.
     pub data: bool,
+    /// It echoes congestion experienced (RFC 3168).
+    pub congested: bool,
 }
 
 /// What an acknowledgement turned out to be.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     echo: u32,
+    /// It echoes congestion experienced.
+    congested: bool,
     /// The first byte outstanding before it.
     prior_una: u64,
     /// It acknowledges new data.
@@ -70,7 +74,7 @@ impl Sender {
         arrival: Arrival,
         blocks: impl Iterator<Item = (u64, u64)> + Clone,
     ) -> bool {
-        let Arrival { ack, edge, echo, data } = arrival;
+        let Arrival { ack, edge, echo, data, congested } = arrival;
         if ack > self.next {
             return false;
         }
@@ -80,6 +84,7 @@ impl Sender {
         let mut learned = self.board.learn(self.phase_end, Some(echo));
         let mut facts = Facts {
             echo,
+            congested,
             prior_una: self.una,
             advanced: ack > self.una,
             duplicate: ack == self.una && !data && !moved,
@@ -240,10 +245,14 @@ impl Sender {
             if !self.board.any_resent() {
                 self.undo.forget_copies();
             }
-            let calm = !facts.duplicate && !facts.dsack && !learned.sacked;
+            let calm = !facts.duplicate && !facts.dsack && !learned.sacked && !facts.congested;
             if calm && self.board.sacked() == 0 && self.board.lost() == 0 {
                 return false;
             }
+        }
+        if facts.congested {
+            // Whatever else there was, congestion is no mistake.
+            self.undo.end();
         }
         if facts.advanced && self.board.oldest().is_some_and(|oldest| oldest.is_sacked()) {
             self.await_reneging(now);
@@ -293,8 +302,16 @@ impl Sender {
         timer_set |= self.judge(now).timer_set;
         if self.board.lost() > 0 {
             self.enter_recovery(now);
-        } else if !self.board.any_resent() {
+            return timer_set;
+        }
+        if !self.board.any_resent() {
             self.undo.forget_copies();
+        }
+        if facts.congested && self.phase == Phase::Open {
+            // At most once in a window of data (RFC 3168 section 6.1.2).
+            self.begin_reduction(now);
+            self.phase = Phase::Reduced;
+            self.counts.ecn_reductions += 1;
         }
         timer_set
     }
@@ -316,6 +333,7 @@ impl Sender {
     fn begin_reduction(&mut self, now: Instant) {
         self.phase_end = self.next;
         self.loss_probe = None;
+        self.tells_reduced = true;
         self.reduction = Reduction::begin(self.segments(self.window()));
         self.controller.on_congestion_event(now);
     }
@@ -395,6 +413,7 @@ impl Sender {
             self.undo.begin(self.una, self.board.resent_in_flight());
         }
         self.controller.on_timeout(now, !reduces);
+        self.tells_reduced = true;
         self.phase = Phase::Loss;
         self.phase_end = self.next;
         self.loss_probe = None;

@@ -16,6 +16,10 @@ pub mod flags {
     pub const PSH: TcpFlags = 8;
     /// `ack` is valid.
     pub const ACK: TcpFlags = 16;
+    /// The receiver has seen congestion experienced (RFC 3168 section 6.1).
+    pub const ECE: TcpFlags = 64;
+    /// The sender has reduced its window.
+    pub const CWR: TcpFlags = 128;
 }
 
 /// IP and TCP headers without options.

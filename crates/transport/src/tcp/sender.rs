@@ -58,6 +58,7 @@ pub struct Counts {
     pub probes: u64,
     pub loss_probes: u64,
     pub undos: u64,
+    pub ecn_reductions: u64,
 }
 
 /// Sending state. Sequence numbers are 64 bits wide.
@@ -109,6 +110,8 @@ pub struct Sender {
     /// Most segments outstanding in the round trip that ends at `usage_end`.
     usage: u32,
     usage_end: u64,
+    /// The window was reduced, and the peer that echoes marks is yet to hear of it (RFC 3168 section 6.1.2).
+    pub(super) tells_reduced: bool,
     /// If the controller asks for it.
     pacer: Option<Box<Pacer>>,
     pub(super) counts: Counts,
@@ -152,6 +155,7 @@ impl Sender {
             limited: false,
             usage: 0,
             usage_end: start,
+            tells_reduced: false,
             pacer: None,
             counts: Counts::default(),
         }
@@ -300,6 +304,11 @@ impl Sender {
         let due = std::mem::take(&mut self.probe_due);
         self.counts.probes += u64::from(due);
         due
+    }
+
+    /// True once after each reduction: the next new segment tells the peer.
+    pub fn take_reduced(&mut self) -> bool {
+        std::mem::take(&mut self.tells_reduced)
     }
 
     /// The next segment to send at `now`.

@@ -6,7 +6,7 @@ pub mod script;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use streamgauge_base::{Chunk, Duration, Instant};
+use streamgauge_base::{Chunk, Duration, Ecn, Instant};
 use streamgauge_transport::tcp::{Config, CongestionControl, Connection, ConnectionEvent, Segment, flags};
 
 pub const MSS: u32 = 1448;
@@ -46,6 +46,8 @@ pub enum Verdict {
     Late(Duration),
     /// Delivered twice, the copy later.
     Twice(Duration),
+    /// Delivered with congestion experienced.
+    Mark,
 }
 
 /// A segment as the link saw it.
@@ -228,18 +230,22 @@ impl Pair {
         self.audit(from, &segment);
         let mut seen = Seen { at: self.now, from, segment, dropped: false };
         let verdict = (self.script)(&seen);
+        let mut carried = seen.segment.clone();
+        if verdict == Verdict::Mark {
+            carried.ecn = Ecn::Ce;
+        }
         let payload = seen.segment.payload.len() as u64;
         self.bytes[0] += payload;
         let usual = self.now + self.delay;
         let arrivals = match verdict {
-            Verdict::Deliver => [Some(usual), None],
+            Verdict::Deliver | Verdict::Mark => [Some(usual), None],
             Verdict::Drop => [None, None],
             Verdict::Late(extra) => [Some(usual + extra), None],
             Verdict::Twice(extra) => [Some(usual), Some(usual + extra)],
         };
         for arrival in arrivals.into_iter().flatten() {
             self.order += 1;
-            self.wire.insert((arrival, self.order), (from.peer(), seen.segment.clone()));
+            self.wire.insert((arrival, self.order), (from.peer(), carried.clone()));
         }
         seen.dropped = verdict == Verdict::Drop;
         self.bytes[1] += if seen.dropped { payload } else { 0 };
