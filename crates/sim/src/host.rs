@@ -10,6 +10,7 @@ use streamgauge_transport::tcp::{
 
 use crate::error::SimError;
 use crate::network::{Line, Network};
+use crate::prefetch::prefetch;
 use crate::recorder::Recorder;
 use crate::store::Body;
 
@@ -164,6 +165,17 @@ impl Endpoint {
     pub fn handle<R: Recorder>(&mut self, now: Instant, input: Input<'_>, network: &mut Network<R>) {
         self.input(now, input, network);
         self.settle(now, network);
+    }
+
+    /// A packet is soon to arrive: with thousands of flows, what it will touch is in no near cache.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch(&*self.app);
+        for port in &self.ports {
+            if let PortCarrier::Tcp(connection) = &port.carrier {
+                prefetch(&**connection);
+            }
+        }
     }
 
     /// A packet arrives, with these ECN bits.

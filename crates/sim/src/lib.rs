@@ -12,6 +12,7 @@ mod files;
 mod host;
 mod many;
 mod network;
+mod prefetch;
 mod reassembly;
 mod recorder;
 mod replay;

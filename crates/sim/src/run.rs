@@ -204,6 +204,10 @@ impl<R: Recorder> Trial<R> {
             self.sample(look);
             self.deliver(look, direction, arrived);
         } else {
+            if self.endpoints.len() > NEAR_ENDPOINTS {
+                self.endpoints[receiver(&arrived, direction)].prefetch();
+                self.network.fates.store.prefetch(arrived.body);
+            }
             self.inboxes[direction as usize].push_back((look, arrived));
         }
     }
@@ -222,7 +226,7 @@ impl<R: Recorder> Trial<R> {
 
     #[inline]
     fn deliver(&mut self, now: Instant, direction: Direction, arrived: Arrived) {
-        let index = 2 * usize::from(arrived.flow.0) + usize::from(direction == Direction::Down);
+        let index = receiver(&arrived, direction);
         let body = self.network.fates.store.take(arrived.body);
         self.endpoints[index].receive(now, body, arrived.ecn, &mut self.network);
         self.after(now, index);
@@ -294,6 +298,16 @@ impl<R: Recorder> Trial<R> {
         };
         (summary, self.network.fates.recorder)
     }
+}
+
+/// So many endpoints stay in the near caches by themselves: prefetching made 40 dearer by 3 %, 400 no dearer, and
+/// 4,000 cheaper by 4 % without a record and by 17 % with one.
+const NEAR_ENDPOINTS: usize = 256;
+
+/// Which endpoint a packet of this direction is for.
+#[inline]
+fn receiver(arrived: &Arrived, direction: Direction) -> usize {
+    2 * usize::from(arrived.flow.0) + usize::from(direction == Direction::Down)
 }
 
 /// A delay of 0 to `bound`.

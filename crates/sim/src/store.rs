@@ -4,6 +4,8 @@ use streamgauge_base::{Chunk, Headers, PacketInfo, Protocol, Transport};
 use streamgauge_systems::ChannelId;
 use streamgauge_transport::tcp::Segment;
 
+use crate::prefetch::prefetch;
+
 /// What a packet carries above IP.
 #[derive(Clone, Debug)]
 pub enum Body {
@@ -118,6 +120,12 @@ impl Store {
     #[inline]
     pub fn info(&self, handle: Handle) -> &PacketInfo {
         &self.notes[handle as usize].info
+    }
+
+    /// The body will be taken soon.
+    #[inline]
+    pub fn prefetch(&self, handle: Handle) {
+        prefetch(&self.bodies[handle as usize]);
     }
 
     /// One more item is of this body.
