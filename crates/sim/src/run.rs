@@ -300,8 +300,8 @@ impl<R: Recorder> Trial<R> {
     }
 }
 
-/// So many endpoints stay in the near caches by themselves: prefetching made 40 dearer by 3 %, 400 no dearer, and
-/// 4,000 cheaper by 4 % without a record and by 17 % with one.
+/// So many endpoints stay in the near caches by themselves: prefetching made 40 dearer by 3 %, and 4,000 cheaper by
+/// 4 % and more (docs/performance.md).
 const NEAR_ENDPOINTS: usize = 256;
 
 /// Which endpoint a packet of this direction is for.
