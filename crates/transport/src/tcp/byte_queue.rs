@@ -51,6 +51,12 @@ impl ByteQueue {
         }
     }
 
+    /// Nothing is held: gives back memory.
+    pub fn rest(&mut self) {
+        debug_assert!(self.len() == 0);
+        self.pieces = VecDeque::new();
+    }
+
     /// Forgets everything before `seq`.
     pub fn release(&mut self, seq: u64) {
         debug_assert!(self.start <= seq && seq <= self.end);

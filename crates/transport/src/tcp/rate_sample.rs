@@ -120,6 +120,11 @@ impl Sampler {
         self.delivered += bytes;
     }
 
+    /// Nothing is outstanding: gives back memory.
+    pub fn rest(&mut self) {
+        self.stamps = VecDeque::new();
+    }
+
     /// The oldest segment outstanding is acknowledged and leaves.
     pub fn left(&mut self) {
         self.stamps.pop_front();

@@ -97,6 +97,11 @@ impl Sender {
             self.una = ack;
             self.board.acknowledge(ack, &mut learned);
             wake = self.buffer.release(ack);
+            if self.board.is_empty() && ack >= self.buffer.end() {
+                // A connection falls idle.
+                self.board.rest();
+                self.buffer.rest();
+            }
         }
         if idle {
             self.window_spoke(now);

@@ -217,6 +217,16 @@ impl Scoreboard {
         self.resent > 0 || self.oldest().is_some_and(Sent::was_resent)
     }
 
+    /// Nothing is outstanding, and nothing waits to be sent: gives back the memory that a busy connection needs.
+    pub fn rest(&mut self) {
+        debug_assert!(self.is_empty());
+        self.ring = VecDeque::new();
+        self.again = VecDeque::new();
+        if let Some(sampler) = &mut self.sampler {
+            sampler.rest();
+        }
+    }
+
     /// From now on delivery rates are measured. Nothing may be outstanding.
     pub fn sample_rates(&mut self) {
         debug_assert!(self.is_empty());

@@ -37,6 +37,10 @@ impl SendBuffer {
         self.queue.push(chunk);
         taken
     }
+    /// Nothing is left: gives back memory.
+    pub fn rest(&mut self) {
+        self.queue.rest();
+    }
     /// The payload of a segment.
     pub fn slice(&self, seq: u64, len: u32) -> Chunk {
         self.queue.slice(seq, len)
