@@ -61,7 +61,7 @@ impl LongTerm {
         self.policed.then_some(self.bw)
     }
     /// Bytes lost until the last sample.
-    pub fn lost(&self) -> u64 {
+    pub fn last_lost(&self) -> u64 {
         self.last_lost
     }
 

@@ -455,13 +455,13 @@ impl Controller for Bbr {
         self.repair = Repair::Timeout;
         // Like the end of a round; the pipe may no longer be what it was.
         (self.full_bw, self.round_start) = (0, true);
-        self.sample_long_term(true, false, self.long_term.lost());
+        self.sample_long_term(true, false, self.long_term.last_lost());
         self.window = self.mss;
     }
 
     fn on_undo(&mut self, _now: Instant) {
         (self.full_bw, self.full_bw_rounds) = (0, 0);
-        self.long_term.reset(self.delivered_at, self.delivered, self.long_term.lost());
+        self.long_term.reset(self.delivered_at, self.delivered, self.long_term.last_lost());
     }
 
     /// The window stays; a paced sender does not restart in a burst.
