@@ -18,6 +18,9 @@ use super::undo::Undo;
 /// A peer whose window never exceeds this gets segments as large as its window (RFC 1122's default MSS).
 const SMALL_WINDOW: u64 = 536;
 
+/// Most bytes of a super-segment (Linux's `gso_max_size`), but two segments always go.
+const MOST_SUPER: u64 = 65_536;
+
 /// What the sender wants on the wire.
 #[derive(Debug)]
 pub struct Outgoing {
@@ -112,6 +115,9 @@ pub struct Sender {
     usage_end: u64,
     /// The window was reduced, and the peer that echoes marks is yet to hear of it (RFC 3168 section 6.1.2).
     pub(super) tells_reduced: bool,
+    /// Segments of the super-segment that is leaving, and how many it may have.
+    leaving: u32,
+    most_leaving: u32,
     /// If the controller asks for it.
     pacer: Option<Box<Pacer>>,
     pub(super) counts: Counts,
@@ -156,6 +162,8 @@ impl Sender {
             usage: 0,
             usage_end: start,
             tells_reduced: false,
+            leaving: 0,
+            most_leaving: 0,
             pacer: None,
             counts: Counts::default(),
         }
@@ -502,6 +510,7 @@ impl Sender {
             self.small_end = self.next;
         }
         self.probe_due = false;
+        let ends = self.ends_super_segment(full);
         self.burst = true;
         self.meter();
         self.account(now, len as u32);
@@ -509,8 +518,40 @@ impl Sender {
             seq,
             payload: self.buffer.slice(seq, len as u32),
             fin,
-            push: len == left && len > 0,
+            push: (len == left && len > 0) || ends,
         }))
+    }
+
+    /// Linux hands its lower layers several segments as one, of about a millisecond of data, and has the last of them
+    /// push, so that the peer acknowledges it at once (RFC 9293 section 3.9.1.2 lets a sender push when it likes). True
+    /// if the segment that has just been made is the last of several.
+    fn ends_super_segment(&mut self, full: u64) -> bool {
+        if !self.burst || self.leaving == self.most_leaving {
+            (self.leaving, self.most_leaving) = (0, self.super_segment());
+        }
+        self.leaving += 1;
+        let goes_on = self.leaving < self.most_leaving
+            && self.admits()
+            && self.buffer.end().saturating_sub(self.next) >= full
+            && self.edge.saturating_sub(self.next) >= full;
+        if !goes_on {
+            self.most_leaving = self.leaving;
+        }
+        !goes_on && self.leaving > 1
+    }
+
+    /// Segments of a super-segment: what 1.2 windows per round trip, or 2 in slow start, come to in 2^-10 s, and two at
+    /// the least (`tcp_tso_autosize`, `tcp_update_pacing_rate`).
+    fn super_segment(&self) -> u32 {
+        let srtt = self.rto.srtt().unwrap_or(Duration::ZERO).as_nanos().max(1);
+        let window = self.window().min(1 << 30);
+        let hastens = window < self.controller.ssthresh() / 2;
+        let carried = window * if hastens { 1_953_125 } else { 1_171_875 };
+        // Most paths are slower than that: no need to divide.
+        if carried < srtt.saturating_mul(3 * self.mss) {
+            return 2;
+        }
+        (carried / srtt / self.mss).min(MOST_SUPER / self.mss).max(2) as u32
     }
 
     fn account(&mut self, now: Instant, len: u32) {
