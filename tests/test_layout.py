@@ -22,11 +22,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "calibrate": {"emu", "record", "report"},
     "campaign": {"checks", "emu", "media", "metrics", "record", "scenario", "systems"},
     "report": {"campaign", "checks", "media", "metrics", "record", "scenario", "systems"},
+    "crosscheck": {"campaign", "emu", "metrics", "record", "report", "scenario", "systems"},
     "cli": {
         "around",
         "calibrate",
         "campaign",
         "checks",
+        "crosscheck",
         "emu",
         "media",
         "metrics",
