@@ -9,7 +9,8 @@ use streamgauge_transport::tcp::Config;
 
 #[test]
 fn acknowledgements_come_for_every_segment_then_every_second_one() {
-    let mut pair = pair(reno());
+    // The kernel's first offer, which does not grow.
+    let mut pair = pair(Config { receive_window: 64_240, ..reno() });
     pair.serve(100 * MSS);
     pair.run();
     let acks: Vec<_> = pair.acks(Client).iter().skip(1).map(|s| (s.segment.ack - 1) / MSS).collect();
@@ -18,6 +19,17 @@ fn acknowledgements_come_for_every_segment_then_every_second_one() {
     assert_eq!(steps[..16], [1; 16]);
     let twos = steps[16..].iter().filter(|&&step| step == 2).count();
     assert!(steps[16..].iter().all(|&step| step <= 2) && twos > 35, "{steps:?}");
+}
+
+#[test]
+fn while_linux_would_raise_its_window_every_segment_is_acknowledged() {
+    let mut pair = pair(Config { receive_window: 64_240 + 6 * 2 * u64::from(MSS), ..reno() });
+    pair.serve(100 * MSS);
+    pair.run();
+    let acks: Vec<_> = pair.acks(Client).iter().skip(1).map(|s| (s.segment.ack - 1) / MSS).collect();
+    // Six that raise it, which spend none of the sixteen quick ones; then every second.
+    assert_eq!(acks[..22], std::array::from_fn::<_, 22, _>(|n| n as u32 + 1));
+    assert_eq!(acks[22..24], [24, 26]);
 }
 
 #[test]
@@ -38,7 +50,7 @@ fn a_delayed_acknowledgement_echoes_the_first_clock_it_answers() {
 
 #[test]
 fn a_lone_segment_is_acknowledged_after_40_ms_once_quick_acks_are_spent() {
-    let mut pair = pair(Config { quick_acks: 1, ..reno() });
+    let mut pair = pair(Config { quick_acks: 1, receive_window: 60_000, ..reno() });
     pair.end(Client).reads = false;
     pair.open();
     pair.serve(MSS);
@@ -52,7 +64,7 @@ fn a_lone_segment_is_acknowledged_after_40_ms_once_quick_acks_are_spent() {
 
 #[test]
 fn a_pause_of_more_than_a_timeout_brings_quick_acks_back() {
-    let mut pair = pair(Config { quick_acks: 1, ..reno() });
+    let mut pair = pair(Config { quick_acks: 1, receive_window: 60_000, ..reno() });
     pair.end(Client).reads = false;
     pair.open();
     for start in [30, 100, 1000] {
@@ -67,7 +79,7 @@ fn a_pause_of_more_than_a_timeout_brings_quick_acks_back() {
 
 /// Quick acknowledgements are spent, and the last segment is 25 ms old.
 fn slow(config: Config) -> Hearer {
-    let mut h = Hearer::open(Config { quick_acks: 1, ..config });
+    let mut h = Hearer::open(Config { quick_acks: 1, receive_window: 60_000, ..config });
     h.data(20_000, 0, MSS, false);
     h.data(21_000, 1, MSS, false);
     h.data(22_000, 2, MSS, false);
@@ -156,7 +168,7 @@ fn arrivals_beyond_a_gap_are_told_at_once_three_times_and_then_once_a_millisecon
 
 #[test]
 fn what_comes_twice_is_reported_and_makes_acknowledgements_quick() {
-    let mut h = Hearer::open(Config { quick_acks: 2, ..reno() });
+    let mut h = Hearer::open(Config { quick_acks: 2, receive_window: 60_000, ..reno() });
     for n in 0..5 {
         h.data(20_000 + u64::from(n), n, MSS, false);
     }

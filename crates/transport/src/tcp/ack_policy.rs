@@ -5,6 +5,7 @@ use streamgauge_base::{Duration, Instant};
 
 use super::clock::expiry;
 use super::config::Config;
+use super::window_growth::WindowGrowth;
 
 /// Linux's `TCP_DELACK_MAX`.
 const LONGEST_DELAY: Duration = Duration::from_millis(200);
@@ -32,6 +33,8 @@ pub struct Moment {
     pub srtt: Option<Duration>,
     /// The segment has the PSH flag.
     pub push: bool,
+    /// The clock that the segment echoes, and how long ago it showed that.
+    pub echo: (u32, Duration),
 }
 
 /// The acknowledgements of one receiver.
@@ -59,6 +62,7 @@ pub struct AckPolicy {
     /// This end answers what it gets: its data carries acknowledgements.
     converses: bool,
     last_arrival: Instant,
+    growth: WindowGrowth,
     /// Acknowledgements sent at once for the gap at `gap`, and arrivals since that wait for `thinned_until`.
     prompt: u8,
     thinned: u8,
@@ -85,6 +89,7 @@ impl AckPolicy {
             quick_limit: u64::from(config.quick_acks).min(fit).min(255) as u8,
             converses: false,
             last_arrival: Instant::ZERO,
+            growth: WindowGrowth::new(config),
             prompt: 0,
             thinned: 0,
             gap: 0,
@@ -181,6 +186,9 @@ impl AckPolicy {
             // After a longer pause the peer has probably restarted from a small window.
             Some(_) if since > at.rto => self.quick = self.quick.max(self.quick_limit),
             Some(_) => {}
+        }
+        if self.growth.arrived(at.now, len, at.echo) && self.quick_limit > 0 {
+            self.quick |= 1;
         }
     }
 

@@ -369,11 +369,14 @@ impl Connection {
         if self.ecn && !segment.payload.is_empty() {
             receiver.look_at_mark(segment.ecn, segment.has(flags::CWR));
         }
+        let elapsed = stamp(now).wrapping_sub(segment.timestamps.echo);
+        let elapsed = Duration::from_millis(elapsed.max(1).into());
         let moment = Moment {
             now,
             rto: self.sender.timeout(),
             srtt: self.sender.rto().srtt(),
             push: segment.has(flags::PSH),
+            echo: (segment.timestamps.echo, elapsed),
         };
         if receiver.receive(moment, at, &segment.payload, fin) {
             self.pending.readable |= receiver.readable() > 0;

@@ -7,9 +7,11 @@
 //! flow control with window updates and zero-window probes, Nagle's algorithm in Minshall's form, idle restart,
 //! ECN (RFC 3168), pacing, delivery rates, a bounded send buffer, and closing. Both ends are assumed to speak SACK and timestamps.
 //!
-//! Windows are kept in bytes, and count segments as Linux does: each counts as a full one.
-//! Not modelled: simultaneous open, urgent data, receive-buffer autotuning and TIME-WAIT's 60 s (a closed connection goes
-//! on answering a retransmitted FIN for as long as its driver keeps it).
+//! Windows are kept in bytes, and count segments as Linux does: each counts as a full one. The receive window is open in
+//! full from the start: of Linux's receive-buffer autotuning only the quick acknowledgements are modelled that come with
+//! each rise of the window.
+//! Not modelled: simultaneous open, urgent data and TIME-WAIT's 60 s (a closed connection goes on answering a
+//! retransmitted FIN for as long as its driver keeps it).
 //!
 //! ```
 //! use streamgauge_base::{Chunk, Duration, Instant};
@@ -54,6 +56,7 @@ mod sender;
 mod seq;
 mod timers;
 mod undo;
+mod window_growth;
 
 pub use config::{Config, CongestionControl, Hystart};
 pub use connection::{CloseReason, Connection, ConnectionEvent, Stats};

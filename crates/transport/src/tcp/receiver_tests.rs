@@ -7,7 +7,7 @@ use super::{Moment, Receiver};
 
 fn moment(at: Instant) -> Moment {
     let (rto, srtt) = (Duration::from_millis(200), Some(Duration::from_millis(20)));
-    Moment { now: at, rto, srtt, push: false }
+    Moment { now: at, rto, srtt, push: false, echo: (0, srtt.unwrap()) }
 }
 
 fn receiver() -> Receiver {
