@@ -105,8 +105,8 @@ fn refuses_plans_that_mean_nothing_and_says_where() {
     assert!(refused(|p| p.until_media_end = Some("vid".into())).starts_with("until_media_end: "));
     assert!(refused(|p| p.path.up.clear()).starts_with("path.up: "));
     assert!(refused(|p| p.flows[0].app = AppSpec::External).starts_with("flows.ftp.app: "));
-    let bbr = refused(|p| p.flows[0] = bulk("ftp", "bbr", 16 << 10));
-    assert!(bbr.starts_with("flows.ftp.tcp.congestion_control: \"bbr\""), "{bbr}");
+    let unknown = refused(|p| p.flows[0] = bulk("ftp", "westwood", 16 << 10));
+    assert!(unknown.starts_with("flows.ftp.tcp.congestion_control: \"westwood\""), "{unknown}");
     assert!(refused(|p| p.flows[0] = bulk("ftp", "reno", 100)).starts_with("flows.ftp.tcp.receive_window: "));
 }
 
