@@ -13,8 +13,9 @@ const ALLOWED: [(&str, &[&str]); 8] = [
     ("record", &["base"]),
     ("sim", &["base", "path", "transport", "systems", "record"]),
     ("engine", &["base", "path", "transport", "systems", "record"]),
-    // The scenario language has traces read by the parser of the path, the one that there is.
-    ("python", &["base", "path", "systems", "record", "sim"]),
+    // The scenario language has traces read by the parser of the path, and takes the names of controllers and
+    // mechanisms from the transport: the ones that there are.
+    ("python", &["base", "path", "transport", "systems", "record", "sim"]),
 ];
 
 /// Crate -> crates of the workspace that its manifest names.
