@@ -1,5 +1,7 @@
 //! One end of a flow: its machine, its transports, and what the machine may do to the world.
 
+use std::sync::Arc;
+
 use streamgauge_base::{Chunk, Direction, Duration, Ecn, Event, Instant, Stream};
 use streamgauge_record::flow_hash;
 use streamgauge_systems::plan::TcpSpec;
@@ -42,6 +44,31 @@ enum PortCarrier {
     Udp(Ecn),
     Echo,
     Tcp(Box<Connection>),
+}
+
+/// What a channel becomes when its flow starts.
+pub enum Opening {
+    /// Its port, and what it sets in the ECN field.
+    Udp(u16, Ecn),
+    Echo,
+    /// The server's port.
+    Tcp(u16, Arc<Config>),
+}
+
+impl Opening {
+    /// Of `channel`. Settings that are those of `last` are shared with it.
+    pub fn new(channel: &Channel, last: &mut Option<Arc<Config>>) -> Result<Self, SimError> {
+        Ok(match &channel.carrier {
+            Carrier::Udp { port, ecn } => Opening::Udp(*port, *ecn),
+            Carrier::IcmpEcho => Opening::Echo,
+            Carrier::Tcp { port, settings } => {
+                let config = config(settings)?;
+                let shared = last.take().filter(|last| **last == config).unwrap_or_else(|| Arc::new(config));
+                *last = Some(shared.clone());
+                Opening::Tcp(*port, shared)
+            }
+        })
+    }
 }
 
 /// What the machine's bytes came to.
@@ -116,33 +143,26 @@ impl Endpoint {
     }
 
     /// The flow starts: its channels are opened.
-    pub fn open(
-        &mut self,
-        now: Instant,
-        channels: &[Channel],
-        sequences: &mut Stream,
-        control_seed: u64,
-    ) -> Result<(), SimError> {
+    pub fn open(&mut self, now: Instant, openings: &[Opening], sequences: &mut Stream, control_seed: u64) {
         let serves = self.line.direction == Direction::Down;
-        for (channel, index) in channels.iter().zip(0u16..) {
-            let (protocol, ports, carrier) = match &channel.carrier {
-                Carrier::Udp { port, ecn } => (UDP, (*port, *port), PortCarrier::Udp(*ecn)),
-                Carrier::IcmpEcho => (ICMP, if serves { (8, 0) } else { (0, 0) }, PortCarrier::Echo),
-                Carrier::Tcp { port, settings } => {
+        self.ports.reserve_exact(openings.len());
+        for (opening, index) in openings.iter().zip(0u16..) {
+            let (protocol, ports, carrier) = match opening {
+                Opening::Udp(port, ecn) => (UDP, (*port, *port), PortCarrier::Udp(*ecn)),
+                Opening::Echo => (ICMP, if serves { (8, 0) } else { (0, 0) }, PortCarrier::Echo),
+                Opening::Tcp(port, config) => {
                     let ephemeral = FIRST_EPHEMERAL_PORT + index;
-                    let initial_sequence = sequences.bits() as u32;
-                    // Each end of each channel draws its own.
-                    let seed = control_seed.wrapping_add(2 * u64::from(index) + u64::from(serves));
-                    let config = Config { initial_sequence, seed, ..config(settings)? };
-                    if serves {
-                        (TCP, (*port, ephemeral), PortCarrier::Tcp(Box::new(Connection::listen(config))))
+                    let config = config.clone();
+                    let (connection, ports) = if serves {
+                        (Connection::listen(config), (*port, ephemeral))
                     } else {
-                        (
-                            TCP,
-                            (ephemeral, *port),
-                            PortCarrier::Tcp(Box::new(Connection::connect(config, now))),
-                        )
-                    }
+                        (Connection::connect(config, now), (ephemeral, *port))
+                    };
+                    // Each end of each channel draws its own.
+                    let initial_sequence = sequences.bits() as u32;
+                    let seed = control_seed.wrapping_add(2 * u64::from(index) + u64::from(serves));
+                    let connection = Box::new(connection.numbered(initial_sequence, seed));
+                    (TCP, ports, PortCarrier::Tcp(connection))
                 }
             };
             let ports = u32::from(ports.0) << 16 | u32::from(ports.1);
@@ -152,7 +172,6 @@ impl Endpoint {
             let (from, to) = if serves { (server, player) } else { (player, server) };
             self.ports.push(Port { hash: flow_hash(from, to, protocol, ports), carrier });
         }
-        Ok(())
     }
 
     /// Gives the machine `input`.
@@ -283,7 +302,7 @@ fn translate(channel: ChannelId, event: ConnectionEvent) -> Input<'static> {
 }
 
 /// The settings of a connection; refuses what no connection can work with.
-pub fn config(spec: &TcpSpec) -> Result<Config, SimError> {
+fn config(spec: &TcpSpec) -> Result<Config, SimError> {
     let refused = |key: &str, what: String| Err(SimError::plan(format!("tcp.{key}"), what));
     let name = spec.congestion_control.as_str();
     let Some(congestion) = CongestionControl::named(name) else {

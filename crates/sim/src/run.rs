@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Direction, Duration, Ecn, FlowId, Instant, Stream};
 use streamgauge_systems::plan::{Action, Entry, Role, TrialPlan};
-use streamgauge_systems::{Channel, Input, MEDIA_END, machines};
+use streamgauge_systems::{Input, MEDIA_END, machines};
 
 use crate::MODEL_VERSION;
 use crate::error::SimError;
-use crate::host::Endpoint;
+use crate::host::{Endpoint, Opening};
 use crate::network::{Arrived, Line, Network};
 use crate::recorder::Recorder;
 use crate::sampler::{self, Sampler};
@@ -21,7 +21,7 @@ use crate::timers::Timers;
 /// Same plan and seed, same rows and events in the same order, on every machine.
 pub fn run<R: Recorder>(plan: &TrialPlan, recorder: R) -> Result<(Summary, R), SimError> {
     let mut trial = Trial::new(plan, recorder)?;
-    let (end, ended_by) = trial.run()?;
+    let (end, ended_by) = trial.run();
     trial.sample(end);
     for (_, unseen) in trial.inboxes.iter_mut().flat_map(|inbox| inbox.drain(..)) {
         trial.network.fates.store.release(unseen.body);
@@ -38,10 +38,15 @@ enum Deed {
 }
 
 struct Flow {
-    channels: Vec<Channel>,
-    started: bool,
     /// Delays of this flow's hosts.
     jitter: Stream,
+    /// Until it starts.
+    start: Option<Box<Start>>,
+}
+
+/// What a flow's start takes.
+struct Start {
+    openings: Vec<Opening>,
     sequences: Stream,
     /// Begins the random streams of its congestion controllers.
     control_seed: u64,
@@ -85,14 +90,12 @@ impl<R: Recorder> Trial<R> {
         let mut flows = Vec::with_capacity(plan.flows.len());
         let mut endpoints = Vec::with_capacity(2 * plan.flows.len());
         let mut agenda = Vec::new();
+        let mut config = None;
         let at = |d: Duration| Instant::ZERO + d;
         for (index, spec) in plan.flows.iter().enumerate() {
             let made = machines(spec, plan.seed)?;
-            for channel in &made.channels {
-                if let streamgauge_systems::Carrier::Tcp { settings, .. } = &channel.carrier {
-                    crate::host::config(settings).map_err(|e| in_flow(&spec.name, e))?;
-                }
-            }
+            let openings = made.channels.iter().map(|channel| Opening::new(channel, &mut config));
+            let openings = openings.collect::<Result<_, _>>().map_err(|e| in_flow(&spec.name, e))?;
             let flow = FlowId(index as u16);
             let mut jitter = Stream::named(plan.seed, &spec.name, "host_jitter");
             let at_router = spec.entry == Entry::Router;
@@ -105,7 +108,8 @@ impl<R: Recorder> Trial<R> {
             }
             let sequences = Stream::named(plan.seed, &spec.name, "tcp_initial_sequence");
             let control_seed = Stream::named(plan.seed, &spec.name, "tcp_congestion_control").bits();
-            flows.push(Flow { channels: made.channels, started: false, jitter, sequences, control_seed });
+            let start = Some(Box::new(Start { openings, sequences, control_seed }));
+            flows.push(Flow { jitter, start });
             agenda.push((at(spec.start), index, Deed::Start));
             agenda.extend(spec.actions.iter().map(|&(time, action)| (at(time), index, Deed::Act(action))));
         }
@@ -129,7 +133,7 @@ impl<R: Recorder> Trial<R> {
         })
     }
 
-    fn run(&mut self) -> Result<(Instant, EndedBy), SimError> {
+    fn run(&mut self) -> (Instant, EndedBy) {
         loop {
             let (now, next) = self.next();
             if let Some(idle) = self.idle {
@@ -137,11 +141,11 @@ impl<R: Recorder> Trial<R> {
                 let last_deed = self.agenda.last().map_or(Instant::ZERO, |deed| deed.0);
                 let idle_at = self.network.last_crossing.max(last_deed) + idle;
                 if idle_at < now && idle_at < self.end {
-                    return Ok((idle_at, EndedBy::Idle));
+                    return (idle_at, EndedBy::Idle);
                 }
             }
             if now >= self.end {
-                return Ok((self.end, EndedBy::Duration));
+                return (self.end, EndedBy::Duration);
             }
             self.sample(now);
             match next {
@@ -158,10 +162,10 @@ impl<R: Recorder> Trial<R> {
                         self.after(now, index);
                     }
                 }
-                Next::Deed => self.deed(now)?,
+                Next::Deed => self.deed(now),
             }
             if self.media_ended {
-                return Ok((now, EndedBy::MediaEnd));
+                return (now, EndedBy::MediaEnd);
             }
         }
     }
@@ -247,15 +251,15 @@ impl<R: Recorder> Trial<R> {
     }
 
     #[cold]
-    fn deed(&mut self, now: Instant) -> Result<(), SimError> {
+    fn deed(&mut self, now: Instant) {
         let (_, index, deed) = self.agenda[self.next_deed];
         self.next_deed += 1;
         let flow = &mut self.flows[index];
         let input = match deed {
             Deed::Start => {
-                flow.started = true;
+                let Some(mut start) = flow.start.take() else { return };
                 for endpoint in &mut self.endpoints[2 * index..2 * index + 2] {
-                    endpoint.open(now, &flow.channels, &mut flow.sequences, flow.control_seed)?;
+                    endpoint.open(now, &start.openings, &mut start.sequences, start.control_seed);
                 }
                 Input::Start
             }
@@ -267,7 +271,6 @@ impl<R: Recorder> Trial<R> {
             self.endpoints[index].handle(now, input, &mut self.network);
             self.after(now, index);
         }
-        Ok(())
     }
 
     fn into_summary(self, plan: &TrialPlan, end: Instant, ended_by: EndedBy) -> (Summary, R) {

@@ -1,15 +1,18 @@
 //! One end of a connection.
 
+use std::sync::Arc;
+
 use streamgauge_base::{Chunk, Duration, Ecn, Instant};
 
 use super::ack_policy::Moment;
 use super::clock::stamp;
 use super::config::Config;
-use super::congestion::{AnyController, Controller};
+use super::congestion::Controller;
 use super::receiver::Receiver;
 use super::recovery::Arrival;
 use super::segment::{SackBlocks, Segment, Timestamps, flags};
 use super::sender::Sender;
+use super::sending::{Own, Sending};
 use super::seq;
 
 /// Before the first SYN is given up for lost (RFC 6298 section 2.1); doubles each time.
@@ -113,11 +116,10 @@ struct Pending {
 /// likewise, then ask [`poll_timeout`](Self::poll_timeout). Time never goes back between calls.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Until the handshake is done: an open connection keeps what it needs elsewhere.
-    setup: Option<Box<Config>>,
+    own: Own,
     mss: u32,
     state: State,
-    sender: Sender,
+    sender: Sending,
     /// `None` until the peer's initial sequence number is known.
     receiver: Option<Receiver>,
     /// Our SYN's sequence number.
@@ -136,22 +138,22 @@ pub struct Connection {
 
 impl Connection {
     /// The end that opens: its SYN waits in `poll_transmit`.
-    pub fn connect(config: Config, now: Instant) -> Self {
-        let mut connection = Connection::new(config, State::SynSent, now);
+    pub fn connect(config: impl Into<Arc<Config>>, now: Instant) -> Self {
+        let mut connection = Connection::new(config.into(), State::SynSent, now);
         connection.syn_due = true;
         connection
     }
 
     /// The end that waits for a SYN.
-    pub fn listen(config: Config) -> Self {
-        Connection::new(config, State::Listen, Instant::ZERO)
+    pub fn listen(config: impl Into<Arc<Config>>) -> Self {
+        Connection::new(config.into(), State::Listen, Instant::ZERO)
     }
 
-    fn new(config: Config, state: State, now: Instant) -> Self {
+    fn new(config: Arc<Config>, state: State, now: Instant) -> Self {
         assert!(config.mss > 0 && config.receive_window > 0 && config.send_buffer > 0, "{config:?}");
         let syn = seq::first(config.initial_sequence);
         Connection {
-            sender: Sender::new(syn + 1, &config, now),
+            sender: Sending::new(syn + 1),
             receiver: None,
             state,
             syn,
@@ -164,18 +166,28 @@ impl Connection {
             peer_clock: 0,
             pending: Pending::default(),
             mss: config.mss,
-            setup: Some(Box::new(config)),
+            own: Own { seed: config.seed, shared: config },
         }
+    }
+
+    /// Gives a connection that has done nothing yet an initial sequence number and a seed of its own, in place of
+    /// those of its configuration, which others may share.
+    #[must_use]
+    pub fn numbered(mut self, initial_sequence: u32, seed: u64) -> Self {
+        self.syn = seq::first(initial_sequence);
+        self.sender = Sending::new(self.syn + 1);
+        self.own.seed = seed;
+        self
     }
 
     /// Offers bytes and returns how many the send buffer took; [`ConnectionEvent::Writable`] follows if not
     /// all. Bytes written before the connection is open wait for it. After `close` none is taken.
     pub fn write(&mut self, chunk: Chunk) -> usize {
-        if self.state == State::Closed { 0 } else { self.sender.write(chunk) }
+        if self.state == State::Closed { 0 } else { self.sender.activate(&self.own).write(chunk) }
     }
     /// How many bytes `write` would take now.
     pub fn writable(&self) -> usize {
-        if self.state == State::Closed { 0 } else { self.sender.writable() as usize }
+        if self.state == State::Closed { 0 } else { self.sender.writable(&self.own) as usize }
     }
     /// Reads up to `max` bytes; `None` if there is nothing. May return fewer than there are: read until
     /// `None`.
@@ -188,7 +200,7 @@ impl Connection {
     }
     /// Finishes our direction: a FIN follows what was written.
     pub fn close(&mut self) {
-        self.sender.close();
+        self.sender.activate(&self.own).close();
     }
     /// Ends the connection at once with a RST.
     pub fn abort(&mut self) {
@@ -242,8 +254,7 @@ impl Connection {
             State::SynSent | State::SynReceived => {
                 if now >= self.syn_timer {
                     self.syn_timer = Instant::FAR_FUTURE;
-                    let most = self.setup.as_ref().map_or(0, |config| config.max_syn_retries);
-                    if self.syn_tries > most {
+                    if self.syn_tries > self.own.shared.max_syn_retries {
                         self.fail(CloseReason::TimedOut);
                     } else {
                         self.syn_due = true;
@@ -254,7 +265,7 @@ impl Connection {
                 if let Some(receiver) = &mut self.receiver {
                     receiver.handle_timeout(now, self.sender.timeout());
                 }
-                if self.sender.handle_timeout(now).is_err() {
+                if self.sender.active().is_some_and(|sender| sender.handle_timeout(now).is_err()) {
                     self.fail(CloseReason::TimedOut);
                 }
             }
@@ -273,7 +284,7 @@ impl Connection {
             State::Closed => {}
             State::Listen => {
                 if segment.has(flags::SYN) && !segment.has(flags::ACK) {
-                    self.ecn = self.asks_ecn() && segment.has(flags::ECE | flags::CWR);
+                    self.ecn = self.own.shared.ecn && segment.has(flags::ECE | flags::CWR);
                     self.accept_syn(segment);
                     self.state = State::SynReceived;
                     self.syn_due = true;
@@ -281,7 +292,7 @@ impl Connection {
             }
             State::SynSent => {
                 if segment.has(flags::SYN | flags::ACK) && segment.ack == (self.syn + 1) as u32 {
-                    self.ecn = self.asks_ecn() && segment.has(flags::ECE) && !segment.has(flags::CWR);
+                    self.ecn = self.own.shared.ecn && segment.has(flags::ECE) && !segment.has(flags::CWR);
                     self.accept_syn(segment);
                     self.established(now, segment);
                     self.demand_ack();
@@ -306,13 +317,8 @@ impl Connection {
         }
     }
 
-    fn asks_ecn(&self) -> bool {
-        self.setup.as_ref().is_some_and(|config| config.ecn)
-    }
-
     fn accept_syn(&mut self, segment: &Segment) {
-        let Some(config) = &self.setup else { return };
-        self.receiver = Some(Receiver::new(seq::first(segment.seq) + 1, config));
+        self.receiver = Some(Receiver::new(seq::first(segment.seq) + 1, &self.own.shared));
         self.peer_clock = segment.timestamps.value;
     }
 
@@ -323,10 +329,8 @@ impl Connection {
         self.pending.opened = true;
         let rtt = (self.syn_tries == 1).then(|| now - self.syn_sent);
         // More than one lost SYN: start from one segment (RFC 5681 section 3.1, as Linux reads it).
-        let Some(config) = self.setup.take() else { return };
-        let cautious = (self.syn_tries > 2).then(|| AnyController::new(&config, 1));
         let edge = self.syn + 1 + u64::from(segment.window);
-        self.sender.open(now, edge, rtt, cautious, &config);
+        self.sender.open(now, edge, rtt, self.syn_tries > 2, &self.own);
     }
 
     fn demand_ack(&mut self) {
@@ -345,16 +349,21 @@ impl Connection {
         }
         if segment.has(flags::ACK) {
             let ack = seq::extend(self.sender.una(), segment.ack);
-            let blocks = segment.sack.as_slice().iter();
-            let blocks = blocks.map(|&(left, right)| (seq::extend(ack, left), seq::extend(ack, right)));
-            let arrival = Arrival {
-                ack,
-                edge: ack + u64::from(segment.window),
-                echo: segment.timestamps.echo,
-                data: !segment.payload.is_empty(),
-                congested: self.ecn && segment.has(flags::ECE),
-            };
-            self.pending.writable |= self.sender.on_ack(now, arrival, blocks);
+            let edge = ack + u64::from(segment.window);
+            if let Some(sender) = self.sender.active() {
+                let blocks = segment.sack.as_slice().iter();
+                let blocks = blocks.map(|&(left, right)| (seq::extend(ack, left), seq::extend(ack, right)));
+                let arrival = Arrival {
+                    ack,
+                    edge,
+                    echo: segment.timestamps.echo,
+                    data: !segment.payload.is_empty(),
+                    congested: self.ecn && segment.has(flags::ECE),
+                };
+                self.pending.writable |= sender.on_ack(now, arrival, blocks);
+            } else if ack <= self.sender.next() {
+                self.sender.offer(edge);
+            }
         }
         let fin = segment.has(flags::FIN);
         if segment.payload.is_empty() && !fin {
@@ -374,7 +383,7 @@ impl Connection {
         let moment = Moment {
             now,
             rto: self.sender.timeout(),
-            srtt: self.sender.rto().srtt(),
+            srtt: self.sender.srtt(),
             push: segment.has(flags::PSH),
             echo: (segment.timestamps.echo, elapsed),
         };
@@ -425,10 +434,9 @@ impl Connection {
             }
             None => {
                 // A SYN that was lost may have been lost for what it asked (RFC 3168 section 6.1.1.1).
-                let asks = self.asks_ecn() && self.syn_tries == 1;
+                let asks = self.own.shared.ecn && self.syn_tries == 1;
                 let asks = if asks { flags::ECE | flags::CWR } else { 0 };
-                let window = self.setup.as_ref().map_or(0, |config| config.receive_window);
-                (flags::SYN | asks, window.min(u64::from(u32::MAX)) as u32)
+                (flags::SYN | asks, self.own.shared.receive_window.min(u64::from(u32::MAX)) as u32)
             }
         };
         Some(self.segment(now, self.syn, bits, Chunk::default(), window, SackBlocks::default()))
@@ -437,17 +445,19 @@ impl Connection {
     fn transmit(&mut self, now: Instant) -> Option<Segment> {
         let receiver = self.receiver.as_mut()?;
         let (fresh, mut ecn) = (self.sender.next(), Ecn::NotEct);
-        let (seq, mut bits, payload) = if let Some(outgoing) = self.sender.poll(now) {
+        let (seq, mut bits, payload) = if let Some(sender) = self.sender.active()
+            && let Some(outgoing) = sender.poll(now)
+        {
             let fin = if outgoing.fin { flags::FIN } else { 0 };
             let push = if outgoing.push { flags::PSH } else { 0 };
             let mut bits = flags::ACK | fin | push;
             if self.ecn && outgoing.seq >= fresh && !outgoing.payload.is_empty() {
                 // Neither what is sent again nor an acknowledgement (RFC 3168 sections 6.1.4 and 6.1.5).
                 ecn = Ecn::Ect0;
-                bits |= if self.sender.take_reduced() { flags::CWR } else { 0 };
+                bits |= if sender.take_reduced() { flags::CWR } else { 0 };
             }
             (outgoing.seq, bits, outgoing.payload)
-        } else if self.sender.take_probe() {
+        } else if self.sender.active().is_some_and(Sender::take_probe) {
             (self.sender.una() - 1, flags::ACK, Chunk::default())
         } else if receiver.ack_due() {
             (self.sender.next(), flags::ACK, Chunk::default())
@@ -485,16 +495,20 @@ impl Connection {
 
     /// Figures of the moment.
     pub fn stats(&self) -> Stats {
-        let (rto, counts) = (self.sender.rto(), self.sender.counts());
+        self.sender.look(&self.own, |sender| self.stats_with(sender))
+    }
+
+    fn stats_with(&self, sender: &Sender) -> Stats {
+        let (rto, counts) = (sender.rto(), sender.counts());
         Stats {
-            cwnd: self.sender.window(),
-            ssthresh: self.sender.controller().ssthresh(),
-            in_flight: self.sender.pipe(),
+            cwnd: sender.window(),
+            ssthresh: sender.controller().ssthresh(),
+            in_flight: sender.pipe(),
             srtt: rto.srtt(),
             rttvar: rto.rttvar(),
             min_rtt: rto.srtt().map(|_| rto.min_rtt()),
-            rto: self.sender.timeout(),
-            pacing_rate: self.sender.pacing_rate(),
+            rto: sender.timeout(),
+            pacing_rate: sender.pacing_rate(),
             segments: counts.segments,
             bytes: counts.bytes,
             retransmits: counts.retransmits,

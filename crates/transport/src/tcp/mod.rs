@@ -53,6 +53,7 @@ mod scoreboard;
 mod segment;
 mod send_buffer;
 mod sender;
+mod sending;
 mod seq;
 mod timers;
 mod undo;

@@ -125,7 +125,7 @@ pub struct Sender {
 
 impl Sender {
     /// For a stream whose first byte has sequence number `start`.
-    pub fn new(start: u64, config: &Config, now: Instant) -> Self {
+    pub fn new(start: u64, config: &Config) -> Self {
         Sender {
             buffer: SendBuffer::new(start, config.send_buffer),
             board: Scoreboard::new(config.mss),
@@ -156,7 +156,7 @@ impl Sender {
             timer: Timer::new(config.coarse_timers),
             probe_due: false,
             unanswered: 0,
-            last_sent: now,
+            last_sent: Instant::ZERO,
             burst: false,
             limited: false,
             usage: 0,
