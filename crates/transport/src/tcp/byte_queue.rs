@@ -1,4 +1,4 @@
-//! A stretch of a byte stream, addressed by sequence number. Filler costs one entry however long it is.
+//! A stretch of a byte stream, addressed by sequence number. Filler costs nothing, however long it is.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,14 @@ use streamgauge_base::Chunk;
 #[derive(Clone, Debug)]
 struct Piece {
     start: u64,
-    end: u64,
-    /// Its head stands at `start`; every byte after the head is filler, whatever the chunk's own length.
+    /// Its head stands at `start`; every byte from there to the next piece is filler, whatever the chunk's own length.
     data: Chunk,
 }
 
 /// Contiguous bytes `start..end`.
 #[derive(Clone, Debug)]
 pub struct ByteQueue {
+    /// Those that begin with real bytes; before the first there is filler.
     pieces: VecDeque<Piece>,
     start: u64,
     end: u64,
@@ -45,9 +45,8 @@ impl ByteQueue {
         }
         let start = self.end;
         self.end += chunk.len() as u64;
-        match self.pieces.back_mut() {
-            Some(last) if chunk.head().is_empty() => last.end = self.end,
-            _ => self.pieces.push_back(Piece { start, end: self.end, data: chunk }),
+        if !chunk.head().is_empty() {
+            self.pieces.push_back(Piece { start, data: chunk });
         }
     }
 
@@ -61,29 +60,29 @@ impl ByteQueue {
     pub fn release(&mut self, seq: u64) {
         debug_assert!(self.start <= seq && seq <= self.end);
         self.start = seq;
-        while self.pieces.front().is_some_and(|piece| piece.end <= seq) {
+        while !self.pieces.is_empty() && self.end_of(0) <= seq {
             self.pieces.pop_front();
         }
+    }
+
+    /// One past the last byte of the piece at `index`.
+    fn end_of(&self, index: usize) -> u64 {
+        self.pieces.get(index + 1).map_or(self.end, |next| next.start)
     }
 
     /// A copy of `seq..seq + len`, which must be held. Allocates only where there are real bytes; filler that
     /// stands before a real byte becomes zeros.
     #[inline]
     pub fn slice(&self, seq: u64, len: u32) -> Chunk {
-        // Bulk data is one long piece without a head; not worth a call.
-        match self.pieces.front() {
-            Some(piece) if self.pieces.len() == 1 && piece.data.head().is_empty() => Chunk::filler(len),
-            _ => self.assemble(seq, len),
-        }
+        // Bulk data is nothing else; not worth a call.
+        if self.pieces.is_empty() { Chunk::filler(len) } else { self.assemble(seq, len) }
     }
 
     fn assemble(&self, seq: u64, len: u32) -> Chunk {
         let end = seq + u64::from(len);
         debug_assert!(self.start <= seq && end <= self.end);
-        let first = match self.pieces.len() {
-            0 | 1 => 0,
-            _ => self.pieces.partition_point(|piece| piece.end <= seq),
-        };
+        // The last that does not begin behind `seq`.
+        let first = self.pieces.partition_point(|piece| piece.start <= seq).saturating_sub(1);
         let mut bytes: Vec<u8> = Vec::new();
         for piece in self.pieces.range(first..) {
             if piece.start >= end {
@@ -109,16 +108,21 @@ impl ByteQueue {
 
     /// Takes up to `max` bytes off the front, never past the end of what one `push` of real bytes began.
     pub fn take(&mut self, max: usize) -> Option<Chunk> {
-        let piece = self.pieces.front_mut()?;
-        let len = (piece.end - self.start).min(max as u64).min(u64::from(u32::MAX));
+        let end = match self.pieces.front() {
+            Some(piece) if piece.start <= self.start => self.end_of(0),
+            Some(piece) => piece.start,
+            None => self.end,
+        };
+        let len = (end - self.start).min(max as u64).min(u64::from(u32::MAX));
         if len == 0 {
             return None;
         }
-        let whole = self.start == piece.start && self.start + len == piece.end;
-        let chunk = if whole && piece.data.len() as u64 == len {
-            std::mem::take(&mut piece.data)
-        } else {
-            self.slice(self.start, len as u32)
+        let whole = self.start + len == end;
+        let chunk = match self.pieces.front_mut() {
+            Some(piece) if whole && self.start == piece.start && piece.data.len() as u64 == len => {
+                std::mem::take(&mut piece.data)
+            }
+            _ => self.slice(self.start, len as u32),
         };
         self.release(self.start + len);
         Some(chunk)
@@ -135,7 +139,7 @@ mod tests {
         for _ in 0..1000 {
             queue.push(Chunk::filler(1448));
         }
-        assert_eq!((queue.pieces.len(), queue.len()), (1, 1_448_000));
+        assert_eq!((queue.pieces.len(), queue.len()), (0, 1_448_000));
         assert_eq!(queue.slice(5000, 1448), Chunk::filler(1448));
         queue.release(100 + 1_448_000);
         assert_eq!((queue.pieces.len(), queue.len()), (0, 0));
