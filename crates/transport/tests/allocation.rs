@@ -86,6 +86,6 @@ fn a_running_transfer_does_not_allocate() {
 
 #[test]
 fn an_idle_connection_is_small() {
-    assert!(std::mem::size_of::<Connection>() <= 512, "{}", std::mem::size_of::<Connection>());
+    assert!(std::mem::size_of::<Connection>() <= 256, "{}", std::mem::size_of::<Connection>());
     assert!(std::mem::size_of::<Segment>() <= 96, "{}", std::mem::size_of::<Segment>());
 }

@@ -8,7 +8,7 @@ use super::ack_policy::Moment;
 use super::clock::stamp;
 use super::config::Config;
 use super::congestion::Controller;
-use super::receiver::Receiver;
+use super::receiving::Receiving;
 use super::recovery::Arrival;
 use super::segment::{SackBlocks, Segment, Timestamps, flags};
 use super::sender::Sender;
@@ -120,8 +120,7 @@ pub struct Connection {
     mss: u32,
     state: State,
     sender: Sending,
-    /// `None` until the peer's initial sequence number is known.
-    receiver: Option<Receiver>,
+    receiver: Receiving,
     /// Our SYN's sequence number.
     syn: u64,
     syn_due: bool,
@@ -154,7 +153,7 @@ impl Connection {
         let syn = seq::first(config.initial_sequence);
         Connection {
             sender: Sending::new(syn + 1),
-            receiver: None,
+            receiver: Receiving::Unknown,
             state,
             syn,
             syn_due: false,
@@ -192,11 +191,11 @@ impl Connection {
     /// Reads up to `max` bytes; `None` if there is nothing. May return fewer than there are: read until
     /// `None`.
     pub fn read(&mut self, max: usize) -> Option<Chunk> {
-        self.receiver.as_mut()?.read(max)
+        self.receiver.read(max)
     }
     /// Bytes that can be read now.
     pub fn readable(&self) -> usize {
-        self.receiver.as_ref().map_or(0, |receiver| receiver.readable() as usize)
+        self.receiver.readable() as usize
     }
     /// Finishes our direction: a FIN follows what was written.
     pub fn close(&mut self) {
@@ -216,8 +215,7 @@ impl Connection {
     /// Both directions are finished, or the connection has failed. A finished end still answers a peer that
     /// missed its last acknowledgement, so keep it while segments may be on the way.
     pub fn is_closed(&self) -> bool {
-        let read = self.receiver.as_ref().is_some_and(Receiver::finished);
-        self.state == State::Closed || (self.sender.finished() && read)
+        self.state == State::Closed || self.is_finished()
     }
 
     /// What the connection has to tell; call until `None`.
@@ -239,10 +237,7 @@ impl Connection {
         let at = match self.state {
             State::Closed | State::Listen => Instant::FAR_FUTURE,
             State::SynSent | State::SynReceived => self.syn_timer,
-            State::Established => {
-                let delayed = self.receiver.as_ref().map_or(Instant::FAR_FUTURE, Receiver::deadline);
-                delayed.min(self.sender.timer())
-            }
+            State::Established => self.receiver.deadline().min(self.sender.timer()),
         };
         (at != Instant::FAR_FUTURE).then_some(at)
     }
@@ -262,9 +257,7 @@ impl Connection {
                 }
             }
             State::Established => {
-                if let Some(receiver) = &mut self.receiver {
-                    receiver.handle_timeout(now, self.sender.timeout());
-                }
+                self.receiver.handle_timeout(now, self.sender.timeout());
                 if self.sender.active().is_some_and(|sender| sender.handle_timeout(now).is_err()) {
                     self.fail(CloseReason::TimedOut);
                 }
@@ -295,7 +288,7 @@ impl Connection {
                     self.ecn = self.own.shared.ecn && segment.has(flags::ECE) && !segment.has(flags::CWR);
                     self.accept_syn(segment);
                     self.established(now, segment);
-                    self.demand_ack();
+                    self.receiver.demand_ack();
                 }
             }
             State::SynReceived => {
@@ -309,7 +302,7 @@ impl Connection {
             State::Established => {
                 if segment.has(flags::SYN) {
                     // Our acknowledgement of the peer's SYN was lost.
-                    self.demand_ack();
+                    self.receiver.demand_ack();
                 } else {
                     self.transfer(now, segment);
                 }
@@ -318,7 +311,7 @@ impl Connection {
     }
 
     fn accept_syn(&mut self, segment: &Segment) {
-        self.receiver = Some(Receiver::new(seq::first(segment.seq) + 1, &self.own.shared));
+        self.receiver = Receiving::Silent { start: seq::first(segment.seq) + 1, due: false };
         self.peer_clock = segment.timestamps.value;
     }
 
@@ -333,15 +326,9 @@ impl Connection {
         self.sender.open(now, edge, rtt, self.syn_tries > 2, &self.own);
     }
 
-    fn demand_ack(&mut self) {
-        if let Some(receiver) = &mut self.receiver {
-            receiver.demand_ack();
-        }
-    }
-
     /// Takes a segment of an open connection.
     fn transfer(&mut self, now: Instant, segment: &Segment) {
-        let Some(receiver) = &mut self.receiver else { return };
+        let receiver = &mut self.receiver;
         let at = seq::extend(receiver.next(), segment.seq);
         if at <= receiver.acknowledged() {
             // RFC 7323 section 4.3: echo the clock of the segment that the next acknowledgement answers.
@@ -374,6 +361,7 @@ impl Connection {
             }
             return;
         }
+        let Some(receiver) = receiver.activate(&self.own.shared) else { return };
         let finished = receiver.finished();
         if self.ecn && !segment.payload.is_empty() {
             receiver.look_at_mark(segment.ecn, segment.has(flags::CWR));
@@ -404,7 +392,7 @@ impl Connection {
     }
 
     fn is_finished(&self) -> bool {
-        self.sender.finished() && self.receiver.as_ref().is_some_and(Receiver::finished)
+        self.sender.finished() && self.receiver.finished()
     }
 
     /// The next segment for the peer; call until `None`.
@@ -427,23 +415,19 @@ impl Connection {
         self.syn_timer = now + SYN_TIMEOUT * (1 << self.syn_tries.min(6));
         self.syn_tries += 1;
         self.syn_sent = now;
-        let (bits, window) = match &mut self.receiver {
-            Some(receiver) => {
-                let agrees = if self.ecn { flags::ECE } else { 0 };
-                (flags::SYN | flags::ACK | agrees, receiver.acknowledge())
-            }
-            None => {
-                // A SYN that was lost may have been lost for what it asked (RFC 3168 section 6.1.1.1).
-                let asks = self.own.shared.ecn && self.syn_tries == 1;
-                let asks = if asks { flags::ECE | flags::CWR } else { 0 };
-                (flags::SYN | asks, self.own.shared.receive_window.min(u64::from(u32::MAX)) as u32)
-            }
+        let bits = if self.receiver.is_known() {
+            flags::SYN | flags::ACK | if self.ecn { flags::ECE } else { 0 }
+        } else {
+            // A SYN that was lost may have been lost for what it asked (RFC 3168 section 6.1.1.1).
+            let asks = self.own.shared.ecn && self.syn_tries == 1;
+            flags::SYN | if asks { flags::ECE | flags::CWR } else { 0 }
         };
+        let window = self.receiver.acknowledge(&self.own.shared);
         Some(self.segment(now, self.syn, bits, Chunk::default(), window, SackBlocks::default()))
     }
 
     fn transmit(&mut self, now: Instant) -> Option<Segment> {
-        let receiver = self.receiver.as_mut()?;
+        let receiver = &mut self.receiver;
         let (fresh, mut ecn) = (self.sender.next(), Ecn::NotEct);
         let (seq, mut bits, payload) = if let Some(sender) = self.sender.active()
             && let Some(outgoing) = sender.poll(now)
@@ -471,7 +455,7 @@ impl Connection {
         if !payload.is_empty() {
             receiver.data_sent(now);
         }
-        let window = receiver.acknowledge();
+        let window = receiver.acknowledge(&self.own.shared);
         if owed {
             receiver.demand_ack();
         }
@@ -488,7 +472,7 @@ impl Connection {
         window: u32,
         sack: SackBlocks,
     ) -> Segment {
-        let ack = self.receiver.as_ref().map_or(0, |receiver| receiver.next() as u32);
+        let ack = self.receiver.next() as u32;
         let timestamps = Timestamps { value: stamp(now), echo: self.peer_clock };
         Segment { seq: seq as u32, ack, flags, window, sack, timestamps, payload, ecn: Ecn::NotEct }
     }
@@ -519,7 +503,7 @@ impl Connection {
             loss_probes: counts.loss_probes,
             undos: counts.undos,
             ecn: self.ecn,
-            marked_received: self.receiver.as_ref().map_or(0, Receiver::marked),
+            marked_received: self.receiver.marked(),
             ecn_reductions: counts.ecn_reductions,
         }
     }

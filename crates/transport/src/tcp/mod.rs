@@ -47,6 +47,7 @@ mod prr;
 mod rack;
 mod rate_sample;
 mod receiver;
+mod receiving;
 mod recovery;
 mod rto;
 mod scoreboard;
