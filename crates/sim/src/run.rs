@@ -59,7 +59,7 @@ struct Trial<R> {
     endpoints: Vec<Endpoint>,
     timers: Timers,
     /// Ascending in time; those before `next_deed` are done.
-    agenda: Vec<(Instant, usize, Deed)>,
+    agenda: Vec<(Instant, FlowId, Deed)>,
     next_deed: usize,
     /// Packets that have left the path of a direction and that the host has yet to look at.
     inboxes: [VecDeque<(Instant, Arrived)>; 2],
@@ -110,8 +110,8 @@ impl<R: Recorder> Trial<R> {
             let control_seed = Stream::named(plan.seed, &spec.name, "tcp_congestion_control").bits();
             let start = Some(Box::new(Start { openings, sequences, control_seed }));
             flows.push(Flow { jitter, start });
-            agenda.push((at(spec.start), index, Deed::Start));
-            agenda.extend(spec.actions.iter().map(|&(time, action)| (at(time), index, Deed::Act(action))));
+            agenda.push((at(spec.start), flow, Deed::Start));
+            agenda.extend(spec.actions.iter().map(|&(time, action)| (at(time), flow, Deed::Act(action))));
         }
         // Stable: what the plan does to a flow at one time it does in the plan's order.
         agenda.sort_by_key(|&(time, flow, _)| (time, flow));
@@ -252,7 +252,8 @@ impl<R: Recorder> Trial<R> {
 
     #[cold]
     fn deed(&mut self, now: Instant) {
-        let (_, index, deed) = self.agenda[self.next_deed];
+        let (_, FlowId(index), deed) = self.agenda[self.next_deed];
+        let index = usize::from(index);
         self.next_deed += 1;
         let flow = &mut self.flows[index];
         let input = match deed {
