@@ -497,14 +497,14 @@ impl Connection {
             bytes: counts.bytes,
             retransmits: counts.retransmits,
             retransmitted_bytes: counts.retransmitted_bytes,
-            timeouts: counts.timeouts,
-            recoveries: counts.recoveries,
-            probes: counts.probes,
-            loss_probes: counts.loss_probes,
-            undos: counts.undos,
+            timeouts: counts.timeouts.into(),
+            recoveries: counts.recoveries.into(),
+            probes: counts.probes.into(),
+            loss_probes: counts.loss_probes.into(),
+            undos: counts.undos.into(),
             ecn: self.ecn,
             marked_received: self.receiver.marked(),
-            ecn_reductions: counts.ecn_reductions,
+            ecn_reductions: counts.ecn_reductions.into(),
         }
     }
 }

@@ -177,8 +177,9 @@ impl Scoreboard {
 
     /// Copies of segments that were judged lost.
     fn judge_copies(&mut self, newest: Transmission, now: Instant, span: Duration) -> Option<Instant> {
+        let again = &mut self.repair.as_mut()?.again;
         let mut due = None;
-        while let Some(&(index, transmission)) = self.again.front() {
+        while let Some(&(index, transmission)) = again.front() {
             let sent = index.checked_sub(self.base).and_then(|at| self.ring.get_mut(at as usize));
             let sent = sent.filter(|sent| sent.is(RESENT) && sent.is(LOST) && sent.sent == transmission);
             if let Some(sent) = sent {
@@ -194,7 +195,7 @@ impl Scoreboard {
                 self.lost_ever += 1;
                 self.resend = self.resend.min(index);
             }
-            self.again.pop_front();
+            again.pop_front();
         }
         due
     }
@@ -204,7 +205,9 @@ impl Scoreboard {
     /// reported is forgotten, and all is lost.
     pub fn time_out(&mut self, now: Instant) {
         let reneged = self.ring.front().is_some_and(|sent| sent.is(SACKED));
-        self.known = Default::default();
+        if let Some(repair) = &mut self.repair {
+            repair.known = Default::default();
+        }
         let span = self.rack.newest.map_or(Duration::ZERO, |(_, rtt)| rtt);
         for (at, sent) in self.ring.iter_mut().enumerate() {
             if reneged {

@@ -112,6 +112,15 @@ impl Learned {
     }
 }
 
+/// What repairing losses takes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Repair {
+    /// The blocks of the last acknowledgement that had any.
+    pub known: [(u64, u64); 4],
+    /// What was sent again, in that order: its number and that transmission. Stale entries are skipped.
+    pub again: VecDeque<(u64, Transmission)>,
+}
+
 /// The segments outstanding, oldest first, and counts of them.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
@@ -133,10 +142,8 @@ pub struct Scoreboard {
     pub(super) lost_end: u64,
     /// One past the highest sequence number SACKed.
     fack: u64,
-    /// The blocks of the last acknowledgement that had any.
-    pub(super) known: [(u64, u64); 4],
-    /// What was sent again, in that order: its number and that transmission. Stale entries are skipped.
-    pub(super) again: VecDeque<(u64, Transmission)>,
+    /// Only while it is of use.
+    pub(super) repair: Option<Box<Repair>>,
     pub(super) rack: Rack,
     /// Measures the delivery rate, for a controller that asks for it.
     sampler: Option<Box<Sampler>>,
@@ -158,8 +165,7 @@ impl Scoreboard {
             resend: 0,
             lost_end: 0,
             fack: 0,
-            known: Default::default(),
-            again: VecDeque::new(),
+            repair: None,
             rack: Rack::default(),
             sampler: None,
         }
@@ -221,7 +227,7 @@ impl Scoreboard {
     pub fn rest(&mut self) {
         debug_assert!(self.is_empty());
         self.ring = VecDeque::new();
-        self.again = VecDeque::new();
+        self.repair = None;
         if let Some(sampler) = &mut self.sampler {
             sampler.rest();
         }
@@ -335,7 +341,7 @@ impl Scoreboard {
     /// teach nothing and change nothing.
     pub fn sack(&mut self, left: u64, right: u64, learned: &mut Learned) {
         let mut from = left;
-        for &(known_left, known_right) in &self.known {
+        for &(known_left, known_right) in self.repair.iter().flat_map(|repair| &repair.known) {
             if known_left <= from && from < known_right {
                 from = known_right;
             }
@@ -370,8 +376,9 @@ impl Scoreboard {
 
     /// Ends the blocks of one acknowledgement: the next compares with `blocks`.
     pub fn remember(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
-        self.known = Default::default();
-        for (slot, block) in self.known.iter_mut().zip(blocks) {
+        let known = &mut self.repair.get_or_insert_default().known;
+        *known = Default::default();
+        for (slot, block) in known.iter_mut().zip(blocks) {
             *slot = block;
         }
     }
@@ -429,7 +436,7 @@ impl Scoreboard {
         let sent = &mut self.ring[at];
         sent.state |= RESENT;
         let transmission = sent.sent;
-        self.again.push_back((self.resend, transmission));
+        self.repair.get_or_insert_default().again.push_back((self.resend, transmission));
         self.resent += 1;
         self.resend += 1;
     }

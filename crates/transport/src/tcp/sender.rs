@@ -56,12 +56,12 @@ pub struct Counts {
     pub bytes: u64,
     pub retransmits: u64,
     pub retransmitted_bytes: u64,
-    pub timeouts: u64,
-    pub recoveries: u64,
-    pub probes: u64,
-    pub loss_probes: u64,
-    pub undos: u64,
-    pub ecn_reductions: u64,
+    pub timeouts: u32,
+    pub recoveries: u32,
+    pub probes: u32,
+    pub loss_probes: u32,
+    pub undos: u32,
+    pub ecn_reductions: u32,
 }
 
 /// Sending state. Sequence numbers are 64 bits wide.
@@ -310,7 +310,7 @@ impl Sender {
     /// True once after a persist timeout: send an empty segment below the window, which the peer must answer.
     pub fn take_probe(&mut self) -> bool {
         let due = std::mem::take(&mut self.probe_due);
-        self.counts.probes += u64::from(due);
+        self.counts.probes += u32::from(due);
         due
     }
 
