@@ -21,7 +21,7 @@ use hystart_plus_plus::HystartPlusPlus;
 /// What may end slow start before a loss.
 #[derive(Clone, Debug)]
 enum Exit {
-    Linux(hystart::Hystart),
+    Linux(Box<hystart::Hystart>),
     PlusPlus(Box<HystartPlusPlus>),
     Loss,
 }
@@ -40,7 +40,7 @@ impl Cubic {
     /// For segments of `mss` bytes, starting with `initial` of them.
     pub fn new(mss: u32, initial: u32, hystart: Hystart) -> Self {
         let exit = match hystart {
-            Hystart::Linux => Exit::Linux(hystart::Hystart::new()),
+            Hystart::Linux => Exit::Linux(Box::new(hystart::Hystart::new())),
             Hystart::PlusPlus => Exit::PlusPlus(Box::new(HystartPlusPlus::new())),
             Hystart::Off => Exit::Loss,
         };
