@@ -27,10 +27,8 @@ pub struct Receiver {
     mss: u64,
     /// Ahead of a gap, ascending and apart.
     ranges: VecDeque<Range>,
-    /// Those segments ahead of a gap that hold real bytes, ascending by sequence number.
-    held: Vec<(u64, Chunk)>,
-    /// A sequence number in each range of late, most recent first; 0 for none.
-    recent: [u64; RECENT],
+    /// From the first gap on.
+    ahead: Option<Box<Ahead>>,
     /// What the last segment repeated (RFC 2883).
     duplicate: Option<Range>,
     fin: Option<u64>,
@@ -39,6 +37,15 @@ pub struct Receiver {
     policy: AckPolicy,
     /// What is echoed of congestion experienced.
     echo: Echo,
+}
+
+/// What is ahead of a gap.
+#[derive(Clone, Debug, Default)]
+struct Ahead {
+    /// Those segments that hold real bytes, ascending by sequence number.
+    held: Vec<(u64, Chunk)>,
+    /// A sequence number in each range of late, most recent first; 0 for none.
+    recent: [u64; RECENT],
 }
 
 /// The receiver's half of ECN (RFC 3168 section 6.1.3), with the acknowledgements that Linux does not delay.
@@ -65,8 +72,7 @@ impl Receiver {
             limit: config.receive_window,
             mss: u64::from(config.mss),
             ranges: VecDeque::new(),
-            held: Vec::new(),
-            recent: [0; RECENT],
+            ahead: None,
             duplicate: None,
             fin: None,
             acknowledged: start,
@@ -220,20 +226,22 @@ impl Receiver {
         self.ranges[at] = merged;
         self.note_recent(merged.0, merged.1, seq);
         if !payload.head().is_empty() {
-            let slot = self.held.partition_point(|&(start, _)| start <= seq);
-            self.held.insert(slot, (seq, payload.clone()));
+            let held = &mut self.ahead.get_or_insert_default().held;
+            let slot = held.partition_point(|&(start, _)| start <= seq);
+            held.insert(slot, (seq, payload.clone()));
         }
     }
 
     /// The range `[left, right)`, in which `seq` just arrived, becomes the most recent (RFC 2018 section 4).
     fn note_recent(&mut self, left: u64, right: u64, seq: u64) {
+        let recent = &mut self.ahead.get_or_insert_default().recent;
         let mut kept = [0; RECENT];
         kept[0] = seq;
-        let others = self.recent.iter().filter(|&&point| point != 0 && !(left..right).contains(&point));
+        let others = recent.iter().filter(|&&point| point != 0 && !(left..right).contains(&point));
         for (slot, &point) in kept[1..].iter_mut().zip(others) {
             *slot = point;
         }
-        self.recent = kept;
+        *recent = kept;
     }
 
     /// Moves into the queue whatever has become contiguous.
@@ -247,16 +255,19 @@ impl Receiver {
                 self.deliver(right);
             }
         }
-        if self.ranges.is_empty() {
-            self.recent = [0; RECENT];
-            self.held.clear();
+        if self.ranges.is_empty()
+            && let Some(ahead) = &mut self.ahead
+        {
+            ahead.recent = [0; RECENT];
+            ahead.held.clear();
         }
     }
 
     fn deliver(&mut self, end: u64) {
         let data_end = self.fin.map_or(end, |fin| fin.min(end));
-        let count = self.held.partition_point(|&(start, _)| start < data_end);
-        for (start, mut chunk) in self.held.drain(..count) {
+        let held = self.ahead.as_mut().map(|ahead| &mut ahead.held);
+        let count = held.as_ref().map_or(0, |held| held.partition_point(|&(start, _)| start < data_end));
+        for (start, mut chunk) in held.into_iter().flat_map(|held| held.drain(..count)) {
             let at = self.queue.end();
             if start + chunk.len() as u64 <= at {
                 continue;
@@ -320,7 +331,8 @@ impl Receiver {
             return blocks;
         }
         let mut reported = [u64::MAX; RECENT];
-        for (i, &point) in self.recent.iter().enumerate().filter(|&(_, &point)| point != 0) {
+        let recent = self.ahead.as_ref().map_or([0; RECENT], |ahead| ahead.recent);
+        for (i, &point) in recent.iter().enumerate().filter(|&(_, &point)| point != 0) {
             let at = self.ranges.partition_point(|&(left, _)| left <= point);
             if at == 0 || self.ranges[at - 1].1 <= point {
                 continue;
