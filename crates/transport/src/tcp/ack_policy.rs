@@ -187,7 +187,7 @@ impl AckPolicy {
             Some(_) if since > at.rto => self.quick = self.quick.max(self.quick_limit),
             Some(_) => {}
         }
-        if self.growth.arrived(at.now, len, at.echo) && self.quick_limit > 0 {
+        if self.growth.arrived(len, at.echo) && self.quick_limit > 0 {
             self.quick |= 1;
         }
     }
@@ -255,8 +255,16 @@ impl AckPolicy {
         }
     }
 
-    /// The reader took bytes, which leaves `waiting` not acknowledged; `drained`: nothing is left to read.
-    pub fn read(&mut self, waiting: u64, drained: bool) {
+    /// A segment arrived ahead of a gap: what has arrived ends `span` bytes beyond what is expected.
+    pub fn ahead(&mut self, span: u64) {
+        self.growth.ahead(span);
+    }
+
+    /// The reader took `len` bytes, which leaves `queued` to be read and `waiting` not acknowledged; what has arrived
+    /// ahead of a gap ends `span` bytes beyond what is expected.
+    pub fn read(&mut self, len: u64, queued: u64, waiting: u64, span: u64) {
+        self.growth.read(self.last_arrival, len, queued, span);
+        let drained = queued == 0 && span == 0;
         let pushed = self.pushed[1] || (self.pushed[0] && !self.converses);
         self.due |= self.scheduled && (waiting > self.full || (pushed && drained));
     }

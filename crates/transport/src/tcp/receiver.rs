@@ -167,6 +167,7 @@ impl Receiver {
         self.policy.arrived(at, payload.len() as u64, seq <= self.next);
         if seq > self.next {
             self.hold(seq, end, payload);
+            self.policy.ahead(self.span());
             self.decide(at);
             return false;
         }
@@ -193,6 +194,11 @@ impl Receiver {
 
     fn decide(&mut self, at: Moment) {
         self.policy.decide(at, self.next - self.acknowledged, self.next, !self.ranges.is_empty());
+    }
+
+    /// From the next sequence number expected to the end of what has arrived ahead of a gap.
+    fn span(&self) -> u64 {
+        self.ranges.back().map_or(0, |&(_, right)| right - self.next)
     }
 
     /// Keeps a segment that is ahead of a gap.
@@ -287,8 +293,7 @@ impl Receiver {
     /// Reads up to `max` bytes.
     pub fn read(&mut self, max: usize) -> Option<Chunk> {
         let chunk = self.queue.take(max)?;
-        let drained = self.queue.len() == 0 && self.ranges.is_empty();
-        self.policy.read(self.next - self.acknowledged, drained);
+        self.policy.read(chunk.len() as u64, self.queue.len(), self.next - self.acknowledged, self.span());
         // A window update is worth a segment once the window doubles by it, as in Linux.
         let open = self.edge - self.next.min(self.edge);
         if 2 * open <= self.limit && !self.finished() {

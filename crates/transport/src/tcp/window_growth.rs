@@ -2,8 +2,9 @@
 //! tcp_rcvbuf_grow in net/ipv4/tcp_input.c, as of 6.18).
 //!
 //! Linux begins by offering 64 kB and raises that by two segments with every segment in order, as long as the buffer has room.
-//! Each rise acknowledges at once. Room comes with the buffer, which follows what was read in a round trip. The window
-//! here is open in full from the start; only the times of acknowledgements follow Linux. They decide where HyStart
+//! Each rise acknowledges at once. Room comes with the buffer, which follows what was read in a round trip, and what waits
+//! ahead of a gap: a gap that is filled is read all at once, so that each fast recovery is followed by many rises. The
+//! window here is open in full from the start; only the times of acknowledgements follow Linux. They decide where HyStart
 //! leaves slow start.
 
 use streamgauge_base::{Duration, Instant};
@@ -14,7 +15,7 @@ use super::config::Config;
 const FIRST: u32 = 64_240;
 /// What the first buffer (the middle value of `tcp_rmem`, 131,072 B) has room for with the memory that a segment of
 /// 1,448 bytes takes (measured).
-const FIRST_ROOM: u32 = 80_896;
+const FIRST_ROOM: u32 = 81_920;
 /// Up to here a receive window is a buffer that a program asked for (the usual `net.core.rmem_max`), which is not tuned.
 const LARGEST_ASKED: u32 = 212_992;
 /// Segments read in the first round trip that call for no larger buffer.
@@ -32,7 +33,7 @@ pub struct WindowGrowth {
     most: u32,
     /// The round trip in us as the peer's echoes of this end's clock tell it; zero before the first.
     rtt_us: u32,
-    last_echo: u32,
+    last_echo: Option<u32>,
     /// Bytes since the last measurement, and in the greatest one.
     read: u32,
     greatest: u32,
@@ -50,38 +51,65 @@ impl WindowGrowth {
             room: if asked { most } else { FIRST_ROOM },
             most,
             rtt_us: 0,
-            last_echo: 0,
+            last_echo: None,
             read: 0,
             greatest: FIRST_READ * mss,
             since: Instant::ZERO,
         }
     }
 
-    /// `len` bytes arrived in order and are read at once; `echo` is the clock that they echo and how long ago it showed that.
-    /// True if the window is raised.
-    pub fn arrived(&mut self, now: Instant, len: u64, echo: (u32, Duration)) -> bool {
+    /// `len` bytes arrived in order, and the buffer holds them; `echo` is the clock that they echo and how long ago it showed that. True if the
+    /// window is raised.
+    pub fn arrived(&mut self, len: u64, echo: (u32, Duration)) -> bool {
         let len = len.min(u64::from(u32::MAX)) as u32;
-        if len >= self.mss && echo.0 != self.last_echo {
-            self.last_echo = echo.0;
+        if len >= self.mss && Some(echo.0) != self.last_echo {
+            let first = self.last_echo.replace(echo.0).is_none();
             let us = (echo.1.as_nanos() / 1_000).min(1 << 31) as u32;
-            self.rtt_us = if self.rtt_us == 0 { us } else { self.rtt_us - self.rtt_us / 8 + us / 8 };
+            let smoothed = self.rtt_us - self.rtt_us / 8 + us / 8;
+            self.rtt_us = match self.rtt_us {
+                _ if first => 0,
+                rtt if rtt == 0 || us < rtt => us,
+                _ => smoothed,
+            };
         }
-        let raised = len >= SHORT && self.offered < self.room;
+        len >= SHORT && self.raise(len, u64::from(len))
+    }
+
+    /// Raises the window for a segment of `len` bytes if there is room, of which `held` bytes are taken.
+    fn raise(&mut self, len: u32, held: u64) -> bool {
+        let room = u64::from(self.room).saturating_sub(held) as u32;
+        let raised = self.offered < room;
         if raised {
-            self.offered = self.room.min(self.offered.saturating_add(2 * self.mss.max(len)));
-        }
-        self.read = self.read.saturating_add(len);
-        if self.rtt_us > 0 && now.saturating_since(self.since) >= Duration::from_micros(self.rtt_us.into()) {
-            if self.read > self.greatest {
-                // Twice as much, for it is a round trip late, and more if the sender is doubling.
-                let (read, greatest) = (u64::from(self.read), u64::from(self.greatest));
-                let room = 2 * read + 2 * (2 * read * (read - greatest) / greatest);
-                self.room = self.room.max(room.min(self.most.into()) as u32);
-                self.greatest = self.read;
-            }
-            (self.read, self.since) = (0, now);
+            self.offered = room.min(self.offered.saturating_add(2 * self.mss.max(len)));
         }
         raised
+    }
+
+    /// Something arrived ahead of a gap: what has arrived ends `span` bytes beyond what is expected.
+    pub fn ahead(&mut self, span: u64) {
+        self.make_room(2 * u64::from(self.greatest) + span);
+        self.raise(self.mss, span);
+    }
+
+    /// The reader took `len` bytes and leaves `queued`; what has arrived ahead of a gap ends `span` bytes beyond what is
+    /// expected. `now`: when a segment last arrived.
+    pub fn read(&mut self, now: Instant, len: u64, queued: u64, span: u64) {
+        self.read = self.read.saturating_add(len.min(u64::from(u32::MAX)) as u32);
+        let rtt = Duration::from_micros(self.rtt_us.into());
+        if self.rtt_us == 0 || now.saturating_since(self.since) < rtt {
+            return;
+        }
+        let (read, greatest) = (u64::from(self.read).saturating_sub(queued), u64::from(self.greatest));
+        if read > greatest {
+            // Twice as much, for it is a round trip late, and more if the sender is doubling.
+            self.make_room(2 * read + 2 * (2 * read * (read - greatest) / greatest) + span);
+            self.greatest = read as u32;
+        }
+        (self.read, self.since) = (0, now);
+    }
+
+    fn make_room(&mut self, room: u64) {
+        self.room = self.room.max(room.min(self.most.into()) as u32);
     }
 }
 
@@ -95,8 +123,9 @@ mod tests {
     fn raised(growth: &mut WindowGrowth, segments: std::ops::Range<u64>) -> Vec<u64> {
         let rtt = Duration::from_millis(20);
         let arrive = |&n: &u64| {
-            let now = Instant::from_nanos(10_000 * MS + n * 1_200_000);
-            growth.arrived(now, 1448, ((n + 1) as u32, rtt))
+            let raised = growth.arrived(1448, ((n + 1) as u32, rtt));
+            growth.read(Instant::from_nanos(10_000 * MS + n * 1_200_000), 1448, 0, 0);
+            raised
         };
         segments.filter(arrive).collect()
     }
@@ -110,18 +139,19 @@ mod tests {
     #[test]
     fn the_buffer_follows_what_is_read_in_a_round_trip() {
         let mut growth = WindowGrowth::new(&Config::default());
-        raised(&mut growth, 0..18);
-        // Segments 1 to 17 in 20 ms: 49,232 B, and once more 1.4 times as much, for it grew from 10 to 17.
+        raised(&mut growth, 0..19);
+        // Segments 2 to 18 in 20 ms: 49,232 B, and once more 1.4 times as much, for it grew from 10 to 17.
         assert_eq!(growth.room, 118_156);
-        // 37,260 B in steps of 2,896 B.
-        assert_eq!(raised(&mut growth, 18..200), (18..31).collect::<Vec<_>>());
+        // 36,236 B in steps of 2,896 B.
+        assert_eq!(raised(&mut growth, 19..200), (19..32).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_buffer_asked_for_is_not_tuned() {
         let mut growth = WindowGrowth::new(&Config { receive_window: 70_000, ..Config::default() });
         assert_eq!(raised(&mut growth, 0..300), [0, 1]);
-        assert_eq!(growth.offered, 70_000);
+        // What the segment itself takes is not offered.
+        assert_eq!(growth.offered, 68_552);
         let mut small = WindowGrowth::new(&Config { receive_window: 16_384, ..Config::default() });
         assert_eq!(raised(&mut small, 0..300), []);
     }
@@ -129,7 +159,43 @@ mod tests {
     #[test]
     fn short_segments_raise_nothing() {
         let mut growth = WindowGrowth::new(&Config::default());
-        assert!(!growth.arrived(Instant::ZERO, 127, (1, Duration::from_millis(20))));
-        assert!(growth.arrived(Instant::ZERO, 128, (1, Duration::from_millis(20))));
+        assert!(!growth.arrived(127, (1, Duration::from_millis(20))));
+        assert!(growth.arrived(128, (1, Duration::from_millis(20))));
+    }
+
+    #[test]
+    fn what_waits_behind_a_gap_makes_room_and_counts_as_read_once_it_is_filled() {
+        let mut growth = WindowGrowth::new(&Config::default());
+        raised(&mut growth, 0..3);
+        growth.ahead(60 * 1448);
+        assert_eq!(growth.room, (2 * 10 + 60) * 1448);
+        // The buffer holds what is ahead: nothing more is offered.
+        assert_eq!(growth.offered, FIRST + 3 * 2 * 1448);
+        let filled = Instant::from_nanos(10_030 * MS);
+        growth.read(filled, 61 * 1448, 0, 0);
+        // With segment 2 that is 62 in one round trip after 10.
+        assert_eq!(growth.room, ((2.0 * 62.0 + 4.0 * 62.0 * 5.2) * 1448.0) as u32);
+    }
+
+    #[test]
+    fn what_is_not_read_yet_does_not_count() {
+        let mut growth = WindowGrowth::new(&Config::default());
+        raised(&mut growth, 0..3);
+        growth.read(Instant::from_nanos(10_030 * MS), 30 * 1448, 31 * 1448, 0);
+        assert_eq!((growth.room, growth.greatest), (FIRST_ROOM, 10 * 1448));
+    }
+
+    #[test]
+    fn a_shorter_round_trip_is_believed_at_once_and_a_longer_one_gradually() {
+        let mut growth = WindowGrowth::new(&Config::default());
+        let mut told = |echo, ms| {
+            growth.arrived(1448, (echo, Duration::from_millis(ms)));
+            growth.rtt_us
+        };
+        // What the first segment echoes, an acknowledgement without data may have echoed before.
+        assert_eq!(
+            [told(1, 50), told(2, 100), told(2, 10), told(3, 180), told(4, 20)],
+            [0, 100_000, 100_000, 110_000, 20_000]
+        );
     }
 }
