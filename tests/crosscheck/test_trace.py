@@ -129,7 +129,8 @@ def test_a_flow_that_its_window_limits(tmp_path: Path) -> None:
     # A segment without a partner waits for the next one's acknowledgement, 40 ms at most.
     assert found["rtt_p95_s"] is not None and found["rtt_p95_s"] < 0.020 + 10 * transmission_s + 0.040
     assert found["window_p50_packets"] in (10, 11)
-    assert found["acks_per_packet"] == pytest.approx(0.5, abs=0.01)
+    # One for two segments, but one for each that ends a super-segment without a partner.
+    assert found["acks_per_packet"] is not None and 0.5 <= found["acks_per_packet"] < 0.6
     # Little's law.
     in_flight = (found["goodput_bps"] or 0) * (found["rtt_p50_s"] or 0) / (8 * 1448)
     assert in_flight == pytest.approx(found["window_p50_packets"], rel=0.1)
