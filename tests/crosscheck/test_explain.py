@@ -39,6 +39,12 @@ def test_the_mechanism_that_the_reference_lacks_is_named(case: Case, tmp_path: P
     assert row.explained["after"] == pytest.approx(1.0, abs=0.05)
 
 
+def test_the_jitter_of_hosts_is_the_scenarios_own(case: Case) -> None:
+    changed = varied(case, {"host_jitter": "600 us"})
+    assert changed.scenario.host_jitter.ns == 600_000
+    assert changed.scenario.flows == case.scenario.flows
+
+
 def test_what_no_switch_takes_away_is_unexplained(case: Case, tmp_path: Path) -> None:
     other = varied(case, {"congestion_control": "cubic"})
     rows = against(case, other, tmp_path)

@@ -28,8 +28,11 @@ FAST: Final = "/100m-"
 MOST_TRIALS: Final = 2
 """For one valid trial that is asked for, before a case has to do with fewer."""
 
+OF_HOSTS: Final = ("host_jitter",)
+"""What of a variant is the scenario's own and no flow's."""
+
 Variant = Mapping[str, Any]
-"""Changes of every TCP flow of a case: ``congestion_control``, or ``parameters.NAME``."""
+"""Changes of every TCP flow of a case, ``congestion_control`` or ``parameters.NAME``, or of `OF_HOSTS`."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +60,19 @@ class Runs:
 
 
 def varied(case: Case, variant: Variant) -> Case:
-    """The case with something about its TCP changed.
+    """The case with something about its TCP, or about sim's hosts, changed.
 
     Raises:
         ScenarioError: if sim's TCP does not know what is to be changed.
     """
-    changes = {}
+    hosts = {key: value for key, value in variant.items() if key in OF_HOSTS}
+    changes: dict[str, Any] = dict(hosts)
     for name, flow in case.scenario.flows.items():
         if flow.traffic != "bulk":
             continue
         for key, value in variant.items():
-            changes[f"flows.{name}.{key}"] = value
+            if key not in hosts:
+                changes[f"flows.{name}.{key}"] = value
     try:
         scenario = override(case.scenario, changes, drop_checks=True)
         lower(scenario, "sim", 1)
