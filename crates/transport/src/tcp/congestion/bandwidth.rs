@@ -24,6 +24,14 @@ pub fn paced(bw: u64, gain: u64) -> u64 {
     (rate * u128::from(100 - PACING_MARGIN_PERCENT) / 100).clamp(1, u128::from(u64::MAX)) as u64
 }
 
+/// Below this rate, 1.2 Mbit/s in bytes/s, bursts are of one segment.
+const SINGLE_BELOW: u64 = 1_200_000 / 8;
+
+/// Segments that leave together at least, at a pacing rate in bytes/s.
+pub fn least_burst(pacing_rate: u64) -> u64 {
+    if pacing_rate < SINGLE_BELOW { 1 } else { 2 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

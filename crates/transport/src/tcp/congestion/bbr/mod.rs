@@ -10,7 +10,7 @@ mod long_term;
 use streamgauge_base::{Duration, Instant, Stream};
 
 use self::long_term::LongTerm;
-use super::bandwidth::{UNIT, carried, paced, rate};
+use super::bandwidth::{UNIT, carried, least_burst, paced, rate};
 use super::windowed_max::WindowedMax;
 use super::{Ack, Controller, Repair};
 
@@ -39,8 +39,6 @@ const MIN_SEGMENTS: u64 = 4;
 const FIRST_RTT: Duration = Duration::from_millis(1);
 /// The window of a connection whose path is unknown, in segments (Linux's `TCP_INIT_CWND`).
 const INITIAL_SEGMENTS: u64 = 10;
-/// Below this rate, 1.2 Mbit/s in bytes/s, bursts are of one segment.
-const SINGLE_BELOW: u64 = 1_200_000 / 8;
 /// Most segments of a burst for which the window makes room.
 const MAX_BURST_SEGMENTS: u64 = 0x7f;
 /// Round trips over which acknowledgements beyond the bandwidth count: one to two of these.
@@ -493,7 +491,7 @@ impl Controller for Bbr {
         Some(self.pacing_rate)
     }
     fn least_burst(&self) -> u64 {
-        if self.pacing_rate < SINGLE_BELOW { 1 } else { 2 }
+        least_burst(self.pacing_rate)
     }
     fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt

@@ -12,7 +12,7 @@ mod bounds;
 use streamgauge_base::{Duration, Instant, Stream};
 
 use self::bounds::{Bounds, beta, times, too_much_lost};
-use super::bandwidth::{UNIT, carried, paced, rate};
+use super::bandwidth::{UNIT, carried, least_burst, paced, rate};
 use super::windowed_max::WindowedMax;
 use super::{Ack, Controller, Repair};
 
@@ -39,8 +39,6 @@ const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 const MIN_SEGMENTS: u64 = 4;
 /// The round trip taken for the first rate where the handshake measured none.
 const FIRST_RTT: Duration = Duration::from_millis(1);
-/// Below this rate, 1.2 Mbit/s in bytes/s, bursts are of one segment.
-const SINGLE_BELOW: u64 = 1_200_000 / 8;
 /// A burst is what leaves in this time, and no more than this.
 const QUANTUM: Duration = Duration::from_millis(1);
 const MAX_QUANTUM: u64 = 64 << 10;
@@ -576,7 +574,7 @@ impl Controller for Bbr3 {
         Some(self.pacing_rate)
     }
     fn least_burst(&self) -> u64 {
-        if self.pacing_rate < SINGLE_BELOW { 1 } else { 2 }
+        least_burst(self.pacing_rate)
     }
     fn limits_itself(&self) -> bool {
         self.state == State::ProbeRtt
