@@ -34,6 +34,8 @@ const FIRST_EPHEMERAL_PORT: u16 = 40_000;
 
 /// A channel at one end.
 struct Port {
+    /// Our port of UDP or TCP.
+    number: u16,
     /// Of packets that leave here.
     hash: u32,
     carrier: PortCarrier,
@@ -127,6 +129,12 @@ impl<R: Recorder> Io for HostIo<'_, R> {
             connection.close();
         }
     }
+
+    fn bind_pair(&mut self, rtp: ChannelId) -> Option<u16> {
+        Some(self.ports.get(usize::from(rtp.0))?.number)
+    }
+
+    fn direct(&mut self, _: ChannelId, _: u16) {}
 }
 
 fn connection(ports: &mut [Port], channel: ChannelId) -> Option<&mut Connection> {
@@ -165,12 +173,12 @@ impl Endpoint {
                     (TCP, ports, PortCarrier::Tcp(connection))
                 }
             };
-            let ports = u32::from(ports.0) << 16 | u32::from(ports.1);
+            let packed = u32::from(ports.0) << 16 | u32::from(ports.1);
             // The addresses that emu gives this flow, as far as emu's go.
             let [high, low] = self.line.flow.0.to_be_bytes();
             let (server, player) = ([10, 1, low, 1 + high], [10, 2, low, 1 + high]);
             let (from, to) = if serves { (server, player) } else { (player, server) };
-            self.ports.push(Port { hash: flow_hash(from, to, protocol, ports), carrier });
+            self.ports.push(Port { number: ports.0, hash: flow_hash(from, to, protocol, packed), carrier });
         }
     }
 

@@ -1,6 +1,7 @@
 //! The state of the flows' TCP, at regular times.
 
 use streamgauge_base::{Duration, Event, FlowId, Instant};
+use streamgauge_systems::darwin::Transport;
 use streamgauge_systems::plan::{AppSpec, FlowSpec, TrialPlan};
 use streamgauge_transport::tcp::{CongestionControl, Stats};
 
@@ -48,7 +49,9 @@ fn controller(flow: &FlowSpec) -> Option<&'static str> {
     let tcp = match &flow.app {
         AppSpec::Bulk(bulk) => &bulk.tcp,
         AppSpec::Rtp(rtp) => rtp.tcp.as_ref()?,
-        AppSpec::Cbr(_) | AppSpec::Ping(_) | AppSpec::External => return None,
+        // Where the media is on UDP, the RTSP connection has nothing to show.
+        AppSpec::Darwin(darwin) if darwin.player.transport == Transport::Tcp => &darwin.tcp,
+        AppSpec::Darwin(_) | AppSpec::Cbr(_) | AppSpec::Ping(_) | AppSpec::External => return None,
     };
     let named = CongestionControl::NAMED.iter().find(|(name, _)| *name == tcp.congestion_control);
     named.map(|(name, _)| *name)

@@ -51,6 +51,12 @@ pub trait Io {
     fn read(&mut self, channel: ChannelId, max: usize) -> Option<Chunk>;
     /// Finishes a stream: what was written still goes out.
     fn close(&mut self, channel: ChannelId);
+    /// The port of `rtp`, which is even; the channel after it, for RTCP, has the next (RFC 3550 section 11).
+    /// Both are bound if they were not. `None` if the host has no pair left. A trial fixes all ports.
+    fn bind_pair(&mut self, rtp: ChannelId) -> Option<u16>;
+    /// Datagrams of `channel` go to this port of the other end from now on. In a trial both ends use the same
+    /// port, and nothing changes.
+    fn direct(&mut self, channel: ChannelId, port: u16);
 }
 
 /// A state machine. After each `handle`, the driver reads `poll_event` until it is empty and asks

@@ -7,7 +7,9 @@
 mod app;
 pub mod bulk;
 pub mod cbr;
+pub mod darwin;
 mod machines;
+pub mod media;
 mod outbox;
 pub mod ping;
 pub mod plan;

@@ -4,7 +4,7 @@ use streamgauge_base::Ecn;
 
 use crate::app::{App, ChannelId};
 use crate::plan::{AppSpec, FlowSpec, TcpSpec};
-use crate::{bulk, cbr, ping, rtp};
+use crate::{bulk, cbr, darwin, ping, rtp};
 
 /// What a channel rides on.
 #[derive(Clone, PartialEq, Debug)]
@@ -68,6 +68,7 @@ pub fn machines(flow: &FlowSpec, seed: u64) -> Result<Machines, MachineError> {
         AppSpec::Cbr(spec) => cbr::machines(spec),
         AppSpec::Ping(spec) => ping::machines(spec),
         AppSpec::Rtp(spec) => rtp::machines(spec, &flow.name, seed),
+        AppSpec::Darwin(spec) => darwin::machines(spec, &flow.name, seed),
         AppSpec::External => {
             let what = "a third-party system runs in emu only; give the flow a stand-in for sim \
                         (sim: {system: rtp}) or run with --mode emu";

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use streamgauge_base::{Duration, Ecn};
 use streamgauge_path::spec::PathSpec;
 
+use crate::darwin::{PlayerSettings, ServerSettings};
+
 /// One trial.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -114,6 +116,8 @@ pub enum AppSpec {
     Ping(PingSpec),
     /// A clip paced out as RTP.
     Rtp(RtpSpec),
+    /// Our Reliable UDP streaming server and a player of it.
+    Darwin(Box<DarwinSpec>),
     /// A third-party system; sim cannot run it.
     External,
 }
@@ -257,6 +261,20 @@ pub struct RtpSpec {
     pub rtcp_interval: Duration,
     /// How long the player holds a frame before it is due.
     pub playout_delay: Duration,
+}
+
+/// A clip streamed by RTSP and RTP, by Apple's Reliable UDP where the player asks for it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DarwinSpec {
+    /// What is streamed, by the sizes of its frames.
+    pub clip: ClipSpec,
+    /// The server's constants.
+    pub server: ServerSettings,
+    /// The player's.
+    pub player: PlayerSettings,
+    /// Of the RTSP connection, and of the media if that is interleaved on it.
+    pub tcp: TcpSpec,
 }
 
 /// Content as a sequence of frame sizes, repeated from its start until `duration`.

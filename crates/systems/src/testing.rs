@@ -97,6 +97,13 @@ impl Io for PipeIo<'_> {
     fn close(&mut self, _: ChannelId) {
         self.half.closing = true;
     }
+
+    fn bind_pair(&mut self, rtp: ChannelId) -> Option<u16> {
+        // As a trial's flow has them: the first pair at 6970.
+        Some(6969 + u16::from(rtp.0))
+    }
+
+    fn direct(&mut self, _: ChannelId, _: u16) {}
 }
 
 /// Runs a server and a player against each other.

@@ -68,6 +68,11 @@ impl Udp {
         self.socket.as_raw_fd()
     }
 
+    /// Ours and the other end's.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Whether the kernel took it.
     pub fn send(&mut self, datagram: &Chunk) -> bool {
         let filler = datagram.len() - datagram.head().len();

@@ -349,4 +349,14 @@ impl Io for Channels {
             stream.close();
         }
     }
+
+    fn bind_pair(&mut self, rtp: ChannelId) -> Option<u16> {
+        match self.list.get(usize::from(rtp.0))? {
+            Channel::Udp(udp) => Some(udp.port()),
+            _ => None,
+        }
+    }
+
+    // Both ends of a trial use the same port.
+    fn direct(&mut self, _: ChannelId, _: u16) {}
 }

@@ -1,0 +1,47 @@
+//! Apple's streaming stack: an RTSP server with Reliable UDP as Darwin Streaming Server speaks it, and players of
+//! it: one like QuickTime's, which asks for Reliable UDP, and one like VLC's, which does not.
+
+mod player;
+mod server;
+mod settings;
+
+pub use player::DarwinPlayer;
+pub use server::DarwinServer;
+pub use settings::{PlayerKind, PlayerSettings, Preset, ServerSettings, Transport};
+
+use std::sync::Arc;
+
+use streamgauge_base::Ecn;
+
+use crate::app::ChannelId;
+use crate::machines::{Carrier, Channel, Machines, Refusal};
+use crate::media::Asset;
+use crate::plan::DarwinSpec;
+
+/// The RTSP connection.
+pub const RTSP: ChannelId = ChannelId(0);
+
+/// RTP of the first track; RTCP is the channel after it, and each further track has the next two.
+pub const FIRST_RTP: ChannelId = ChannelId(1);
+
+/// RTSP's port (RFC 2326 section 3.2).
+pub const RTSP_PORT: u16 = 554;
+
+/// The first track's port of RTP in a trial, as in Darwin; RTCP's is the next.
+pub const FIRST_RTP_PORT: u16 = 6970;
+
+pub(crate) fn machines(spec: &DarwinSpec, flow: &str, seed: u64) -> Result<Machines, Refusal> {
+    let udp = |port| Carrier::Udp { port, ecn: Ecn::NotEct };
+    let carriers = [
+        Carrier::Tcp { port: RTSP_PORT, settings: spec.tcp.clone() },
+        udp(FIRST_RTP_PORT),
+        udp(FIRST_RTP_PORT + 1),
+    ];
+    let asset =
+        Arc::new(Asset { name: spec.clip.name.clone(), duration: spec.clip.duration, tracks: Vec::new() });
+    Ok(Machines {
+        channels: (0..).zip(carriers).map(|(id, carrier)| Channel { id: ChannelId(id), carrier }).collect(),
+        server: Box::new(DarwinServer::new(asset, spec.server.clone(), flow, seed)),
+        player: Box::new(DarwinPlayer::new(spec.player.clone(), flow, seed)),
+    })
+}
