@@ -5,9 +5,9 @@ mod player;
 mod server;
 mod settings;
 
-pub use player::DarwinPlayer;
+pub use player::{DarwinPlayer, PlayerKind, PlayerSettings, Transport};
 pub use server::DarwinServer;
-pub use settings::{PlayerKind, PlayerSettings, Preset, ServerSettings, Transport};
+pub use settings::{Preset, ServerSettings};
 
 use std::sync::Arc;
 
@@ -27,10 +27,14 @@ pub const FIRST_RTP: ChannelId = ChannelId(1);
 /// RTSP's port (RFC 2326 section 3.2).
 pub const RTSP_PORT: u16 = 554;
 
+/// What the player of a trial asks for; the trial's server has one clip under every path.
+const TRIAL_URL: &str = "rtsp://server/clip.mov";
+
 /// The first track's port of RTP in a trial, as in Darwin; RTCP's is the next.
 pub const FIRST_RTP_PORT: u16 = 6970;
 
 pub(crate) fn machines(spec: &DarwinSpec, flow: &str, seed: u64) -> Result<Machines, Refusal> {
+    spec.player.check()?;
     let udp = |port| Carrier::Udp { port, ecn: Ecn::NotEct };
     let carriers = [
         Carrier::Tcp { port: RTSP_PORT, settings: spec.tcp.clone() },
@@ -42,6 +46,6 @@ pub(crate) fn machines(spec: &DarwinSpec, flow: &str, seed: u64) -> Result<Machi
     Ok(Machines {
         channels: (0..).zip(carriers).map(|(id, carrier)| Channel { id: ChannelId(id), carrier }).collect(),
         server: Box::new(DarwinServer::new(asset, spec.server.clone(), flow, seed)),
-        player: Box::new(DarwinPlayer::new(spec.player.clone(), flow, seed)),
+        player: Box::new(DarwinPlayer::new(spec.player.clone(), TRIAL_URL, flow, seed)),
     })
 }

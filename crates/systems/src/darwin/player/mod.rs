@@ -1,16 +1,19 @@
 //! The player's end.
 
+mod settings;
+
+pub use settings::{PlayerKind, PlayerSettings, Transport};
+
 use streamgauge_base::{Event, Instant};
 
-use super::settings::PlayerSettings;
 use crate::app::{App, Input, Io};
 
 /// Plays one asset.
 pub struct DarwinPlayer {}
 
 impl DarwinPlayer {
-    /// Plays what the server has.
-    pub fn new(_settings: PlayerSettings, _flow: &str, _seed: u64) -> Self {
+    /// Plays what `url` names.
+    pub fn new(_settings: PlayerSettings, _url: &str, _flow: &str, _seed: u64) -> Self {
         DarwinPlayer {}
     }
 }

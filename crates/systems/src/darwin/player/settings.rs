@@ -1,0 +1,147 @@
+//! Every constant of the player, by name and with its source.
+//!
+//! "The server" is Apple's public Darwin Streaming Server 6.0.3; what it sends and what it does with a header were
+//! read and measured there. "A trace" is a published RTSP trace of QuickTime 6.5 and 7.4. "Ours" is what nobody
+//! published, and the reason for our choice.
+
+use serde::{Deserialize, Serialize};
+use streamgauge_base::Duration;
+
+/// Which player.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlayerKind {
+    /// Asks for Reliable UDP, with QuickTime's headers.
+    Quicktime,
+    /// Plain RTP, as live555 in VLC.
+    Vlc,
+}
+
+impl PlayerKind {
+    /// By their names in scenarios.
+    pub const NAMED: [(&'static str, PlayerKind); 2] =
+        [("quicktime", PlayerKind::Quicktime), ("vlc", PlayerKind::Vlc)];
+}
+
+/// What carries RTP and RTCP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// UDP.
+    Udp,
+    /// The RTSP connection (RFC 2326 section 10.12).
+    Tcp,
+}
+
+/// The player's constants. Times in nanoseconds.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlayerSettings {
+    /// Which player.
+    pub kind: PlayerKind,
+    /// What carries the media. The paper (section IV) has RTP over UDP.
+    pub transport: Transport,
+    /// Asks for Reliable UDP: `x-Retransmit: our-retransmit` in each SETUP over UDP (trace).
+    pub reliable_udp: bool,
+    /// `x-Dynamic-Rate` in SETUP: wants overbuffering, or not; `None` leaves the header out, and the server then
+    /// overbuffers over Reliable UDP and TCP. 1 in the trace.
+    pub dynamic_rate: Option<bool>,
+    /// `x-Transport-Options: late-tolerance` of SETUP: 2.384 s in the trace. `None` leaves it out, and the server
+    /// takes 1.5 s.
+    pub late_tolerance_setup: Option<Duration>,
+    /// The same in PLAY, where it replaces the first: 10 s in the trace. How late a packet the server still sends
+    /// and repeats follows from it.
+    pub late_tolerance_play: Option<Duration>,
+    /// `x-Prebuffer: maxtime` of PLAY: how far back to a key frame the server may begin; 2 s in the trace.
+    pub prebuffer_maxtime: Option<Duration>,
+    /// `Speed` of PLAY: a multiple of the media's pace at which the server is asked to send (RFC 2326 section
+    /// 12.35); what is shown keeps its pace. `None` leaves it out.
+    pub speed: Option<f64>,
+    /// `Range` of PLAY: where in the media to begin.
+    pub begin: Duration,
+    /// An OPTIONS before DESCRIBE: live555 sends one, QuickTime does not (trace).
+    pub options_first: bool,
+    /// How long an acknowledgement of Reliable UDP may wait for more packets to acknowledge, until the server
+    /// recommends another time; the server's first recommendation (20 ms, and always 20 to 100 ms).
+    pub ack_delay: Duration,
+    /// Takes the acknowledgement delay that the server recommends in its sender reports.
+    pub follow_ack_hints: bool,
+    /// Mean time between RTCP receiver reports, each a random 0.5 to 1.5 of it. RFC 3550 section 6.2's least, 5 s.
+    pub report_interval: Duration,
+    /// Adds Apple's client report (RTCP APP `QTSS`) to each receiver report of a session with Reliable UDP.
+    pub client_reports: bool,
+    /// `ob` of the client report: bytes that the server may send ahead of their time until the next report. `None`
+    /// leaves it out, which the server takes for no limit, as before the first report. QuickTime's is not known; ours
+    /// sets no limit of its own, so that the server's 25 s and rate of 2 act alone.
+    pub overbuffer_window: Option<u32>,
+    /// How much media is gathered before any is shown, and again after a stall. QuickTime's is not known; ours is
+    /// its `x-Prebuffer` of 2 s. For VLC its `network-caching` of 1 s.
+    pub prebuffer: Duration,
+    /// Over UDP, when the buffer has run dry, the clock stops until `prebuffer` is gathered again. QuickTime's way
+    /// is not known; ours does for it, and does not for VLC, whose clock runs on. Changes nothing that is sent. Over
+    /// TCP every player waits.
+    pub rebuffer: bool,
+    /// Nothing heard for so long is the end of the session. Ours: above the server's longest retransmission timeout,
+    /// 24 s.
+    pub give_up_after: Duration,
+}
+
+impl PlayerSettings {
+    /// The constants of `kind`.
+    pub fn of(kind: PlayerKind) -> Self {
+        let ms = Duration::from_millis;
+        let quicktime = PlayerSettings {
+            kind,
+            transport: Transport::Udp,
+            reliable_udp: true,
+            dynamic_rate: Some(true),
+            late_tolerance_setup: Some(ms(2_384)),
+            late_tolerance_play: Some(ms(10_000)),
+            prebuffer_maxtime: Some(ms(2_000)),
+            speed: None,
+            begin: Duration::ZERO,
+            options_first: false,
+            ack_delay: ms(20),
+            follow_ack_hints: true,
+            report_interval: ms(5_000),
+            client_reports: true,
+            overbuffer_window: None,
+            prebuffer: ms(2_000),
+            rebuffer: true,
+            give_up_after: ms(30_000),
+        };
+        match kind {
+            PlayerKind::Quicktime => quicktime,
+            PlayerKind::Vlc => PlayerSettings {
+                reliable_udp: false,
+                dynamic_rate: None,
+                late_tolerance_setup: None,
+                late_tolerance_play: None,
+                prebuffer_maxtime: None,
+                options_first: true,
+                client_reports: false,
+                prebuffer: ms(1_000),
+                rebuffer: false,
+                ..quicktime
+            },
+        }
+    }
+
+    /// Refuses what cannot be played with: the key within the flow's plan, what is wrong and what would be right.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let ms = Duration::from_millis;
+        if self.report_interval < ms(10) {
+            return Err((
+                "app.darwin.player.report_interval",
+                "shorter than 10 ms; give 10 ms or more".into(),
+            ));
+        }
+        if self.speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
+            return Err(("speed", "not above 0; give a multiple of the media's pace, such as 1 or 2".into()));
+        }
+        if self.give_up_after < ms(1_000) {
+            return Err(("app.darwin.player.give_up_after", "shorter than 1 s; give 1 s or more".into()));
+        }
+        Ok(())
+    }
+}
