@@ -100,7 +100,8 @@ mod tests {
     fn rtp(tcp: Option<TcpSpec>) -> AppSpec {
         let second = Duration::from_secs(1);
         let (name, frame_interval) = ("clip".into(), Duration::from_millis(40));
-        let clip = ClipSpec { name, duration: second, frame_interval, frame_bytes: vec![1000] };
+        let clip =
+            ClipSpec { name, duration: second, frame_interval, frame_bytes: vec![1000], key_frames: vec![] };
         AppSpec::Rtp(RtpSpec { clip, max_payload: 1400, tcp, rtcp_interval: second, playout_delay: second })
     }
 

@@ -289,4 +289,7 @@ pub struct ClipSpec {
     pub frame_interval: Duration,
     /// Size of each coded frame in bytes.
     pub frame_bytes: Vec<u32>,
+    /// Which of them are key frames, counted from 0. None named: the first alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key_frames: Vec<u32>,
 }

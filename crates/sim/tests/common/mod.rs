@@ -101,6 +101,7 @@ pub fn rtp(name: &str, seconds: u64, tcp: Option<TcpSpec>) -> FlowSpec {
         duration: Duration::from_secs(seconds),
         frame_interval: ms(40),
         frame_bytes,
+        key_frames: vec![],
     };
     let (rtcp_interval, playout_delay) = (Duration::from_secs(1), ms(500));
     flow(name, AppSpec::Rtp(RtpSpec { clip, max_payload: 1400, tcp, rtcp_interval, playout_delay }))

@@ -41,8 +41,7 @@ pub(crate) fn machines(spec: &DarwinSpec, flow: &str, seed: u64) -> Result<Machi
         udp(FIRST_RTP_PORT),
         udp(FIRST_RTP_PORT + 1),
     ];
-    let asset =
-        Arc::new(Asset { name: spec.clip.name.clone(), duration: spec.clip.duration, tracks: Vec::new() });
+    let asset = Arc::new(Asset::of_clip(&spec.clip));
     Ok(Machines {
         channels: (0..).zip(carriers).map(|(id, carrier)| Channel { id: ChannelId(id), carrier }).collect(),
         server: Box::new(DarwinServer::new(asset, spec.server.clone(), flow, seed)),

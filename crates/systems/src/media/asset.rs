@@ -5,6 +5,11 @@ use std::sync::Arc;
 
 use streamgauge_base::Duration;
 
+use crate::plan::ClipSpec;
+
+/// RTP ticks per second for video (RFC 3551 section 5).
+pub const VIDEO_CLOCK_RATE: u32 = 90_000;
+
 /// Something to stream.
 #[derive(Clone, Debug)]
 pub struct Asset {
@@ -14,6 +19,50 @@ pub struct Asset {
     pub duration: Duration,
     /// Video and sound, in the file's order.
     pub tracks: Vec<Track>,
+}
+
+impl Asset {
+    /// The clip, of which only the sizes are known: one track of video, repeated until it ends. Frames are decoded
+    /// and shown at once.
+    pub fn of_clip(clip: &ClipSpec) -> Self {
+        let interval = clip.frame_interval;
+        let pass = clip.frame_bytes.len() as u64;
+        let frames = clip.duration.as_nanos().div_ceil(interval.as_nanos().max(1));
+        let mut kinds = vec![UnitKind::Predicted; clip.frame_bytes.len()];
+        if let Some(first) = kinds.first_mut().filter(|_| clip.key_frames.is_empty()) {
+            *first = UnitKind::Key;
+        }
+        for &key in &clip.key_frames {
+            if let Some(kind) = kinds.get_mut(key as usize) {
+                *kind = UnitKind::Key;
+            }
+        }
+        let mut offset = 0;
+        let units = (0..if pass == 0 { 0 } else { frames }).map(|number| {
+            let at = interval * number;
+            let within = (number % pass) as usize;
+            let (bytes, kind) = (clip.frame_bytes[within], kinds[within]);
+            let unit = Unit { at, shown: at, offset, bytes, kind };
+            offset += u64::from(bytes);
+            unit
+        });
+        let track = Track {
+            codec: Codec::Sizes,
+            clock_rate: VIDEO_CLOCK_RATE,
+            units: units.collect(),
+            bytes: Bytes::Filler,
+        };
+        Asset { name: clip.name.clone(), duration: clip.duration, tracks: vec![track] }
+    }
+
+    /// All tracks' bits over the time that it plays; 0 if it plays no time.
+    pub fn bit_rate_bps(&self) -> u64 {
+        self.tracks.iter().map(|track| per_second(track.media_bytes() * 8, self.duration)).sum()
+    }
+}
+
+fn per_second(amount: u64, time: Duration) -> u64 {
+    (u128::from(amount) * 1_000_000_000).checked_div(time.as_nanos().into()).unwrap_or(0) as u64
 }
 
 /// One stream of access units.
@@ -27,6 +76,35 @@ pub struct Track {
     pub units: Vec<Unit>,
     /// Where the units' bytes are.
     pub bytes: Bytes,
+}
+
+impl Track {
+    /// Bytes of all units, nothing of RTP among them.
+    pub fn media_bytes(&self) -> u64 {
+        self.units.iter().map(|unit| u64::from(unit.bytes)).sum()
+    }
+
+    /// From the first unit to the end of the last, which lasts as long as units do on average.
+    pub fn duration(&self) -> Duration {
+        let Some((first, last)) = self.units.first().zip(self.units.last()) else { return Duration::ZERO };
+        let between = last.at.saturating_sub(first.at);
+        between + between.div((self.units.len() as u64 - 1).max(1))
+    }
+
+    /// Average over its duration, RTP left out.
+    pub fn bit_rate_bps(&self) -> u64 {
+        per_second(self.media_bytes() * 8, self.duration())
+    }
+
+    /// RTP ticks from the asset's start to `time`, rounded down.
+    pub fn ticks(&self, time: Duration) -> u64 {
+        (u128::from(time.as_nanos()) * u128::from(self.clock_rate) / 1_000_000_000) as u64
+    }
+
+    /// True of pictures.
+    pub fn is_video(&self) -> bool {
+        !matches!(self.codec, Codec::Aac { .. })
+    }
 }
 
 /// What a track's bytes are, with what a player must know before the first.

@@ -308,6 +308,7 @@ mod tests {
             duration: ms(400),
             frame_interval: ms(40),
             frame_bytes: vec![1000],
+            key_frames: vec![],
         };
         let (rtcp_interval, playout_delay) = (ms(1000), ms(100));
         let spec = RtpSpec { clip, max_payload: 1400, tcp: None, rtcp_interval, playout_delay };

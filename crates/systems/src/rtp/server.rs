@@ -4,10 +4,11 @@ use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_transport::rtp::round_trip;
 
 use super::lane::{Kind, Lane};
-use super::packet::{HEAD_BYTES, MediaPacket, fragments};
+use super::packet::MediaPacket;
 use super::rtcp::{self, Feedback, SenderInfo};
 use super::session::{Reports, Session, ticks, ticks_to_s};
 use crate::app::{App, Input, Io};
+use crate::media::h264;
 use crate::outbox::Outbox;
 
 /// How often at most a sender says that it is behind.
@@ -96,18 +97,16 @@ impl RtpServer {
     fn send_frame(&mut self, io: &mut dyn Io) {
         let frame_bytes = self.frame_bytes[(self.next_frame % self.frame_bytes.len() as u64) as usize];
         let timestamp = self.session.timestamp(self.next_frame);
-        let mut pieces = fragments(frame_bytes, self.session.max_payload).peekable();
+        let (ssrc, max_payload) = (self.session.server_ssrc, self.session.max_payload);
+        let mut pieces = h264::filler(h264::IDR_SLICE, frame_bytes, max_payload).peekable();
         let mut first = true;
-        while let Some(piece) = pieces.next() {
+        while let Some((payload, filler)) = pieces.next() {
             let last = pieces.peek().is_none();
             let sequence = self.session.first_sequence.wrapping_add(self.packets as u16);
-            let head =
-                MediaPacket { sequence, timestamp, ssrc: self.session.server_ssrc, first, last }.head();
-            // The head holds the payload's first two bytes (of a one-byte frame, the one).
-            let head_bytes = HEAD_BYTES.min(12 + piece as usize);
-            self.lane.send(io, Kind::Rtp, &head[..head_bytes], piece.saturating_sub(2));
+            let head = MediaPacket { sequence, timestamp, ssrc, first, last }.head(&payload);
+            self.lane.send(io, Kind::Rtp, &head, filler);
             self.packets = self.packets.wrapping_add(1);
-            self.octets = self.octets.wrapping_add(piece);
+            self.octets = self.octets.wrapping_add(payload.len() as u32 + filler);
             first = false;
         }
         self.next_frame += 1;

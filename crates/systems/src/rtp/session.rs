@@ -128,6 +128,7 @@ mod tests {
             let frame_interval = Duration::from_micros(interval_us);
             let clip = ClipSpec {
                 name: String::new(), duration: Duration::from_secs(1), frame_interval, frame_bytes: vec![1],
+                key_frames: vec![],
             };
             let (rtcp_interval, playout_delay) = (Duration::ZERO, Duration::ZERO);
             let spec = RtpSpec { clip, max_payload: 1400, tcp: None, rtcp_interval, playout_delay };

@@ -14,6 +14,7 @@ fn spec(tcp: bool) -> RtpSpec {
             duration: Duration::from_secs(20),
             frame_interval: Duration::from_millis(40),
             frame_bytes: vec![5000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000],
+            key_frames: vec![],
         },
         max_payload: 1400,
         tcp: tcp.then_some(settings),
