@@ -1,1 +1,0 @@
-//! RTCP packets of Apple's Reliable UDP: acknowledgements, client reports, the server's hints.

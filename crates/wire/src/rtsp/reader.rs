@@ -1,0 +1,308 @@
+//! Messages and interleaved packets out of a connection's bytes, however they are cut.
+
+use std::collections::VecDeque;
+
+use rtsp_types::{Message, Request, Response, StatusCode, Version};
+use streamgauge_base::Chunk;
+
+use super::{INTERLEAVED_HEADER_BYTES, MAGIC};
+
+/// How much a peer may make us keep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of a message's start line and headers.
+    pub head_bytes: usize,
+    /// Bytes of a message's body.
+    pub body_bytes: usize,
+}
+
+impl Default for Limits {
+    /// Room for ten times what players send, and for any SDP.
+    fn default() -> Self {
+        Limits { head_bytes: 16 << 10, body_bytes: 64 << 10 }
+    }
+}
+
+/// What a connection carries.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Item {
+    /// A request; clients and servers send them.
+    Request(Request<Vec<u8>>),
+    /// A response.
+    Response(Response<Vec<u8>>),
+    /// A packet between messages (RFC 2326 section 10.12).
+    Interleaved {
+        /// Its channel.
+        channel: u8,
+        /// Filler stays filler as far as nothing real is behind it.
+        packet: Chunk,
+    },
+}
+
+/// What is wrong with a peer's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// A message whose end is clear but whose text is not RTSP's. What is behind it can be read.
+    #[error("not a well-formed RTSP message")]
+    Malformed,
+    /// As `Malformed`, for a version other than 1.0.
+    #[error("RTSP of another version than 1.0")]
+    Version,
+    /// Start line and headers go beyond the limit.
+    #[error("headers beyond the limit")]
+    HeadTooLong,
+    /// The body goes beyond the limit.
+    #[error("a body beyond the limit")]
+    BodyTooLong,
+    /// Neither a message nor a frame begins here, or nobody can tell where it ends.
+    #[error("no RTSP")]
+    NotRtsp,
+}
+
+/// A fault and whose it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{fault}")]
+pub struct Problem {
+    /// What is wrong.
+    pub fault: Fault,
+    /// The message's CSeq, as far as it could be read.
+    pub cseq: Option<u32>,
+}
+
+impl Problem {
+    /// Where the next message begins is lost with this one; the reader has ended.
+    pub fn is_fatal(&self) -> bool {
+        !matches!(self.fault, Fault::Malformed | Fault::Version)
+    }
+
+    /// What a server answers.
+    pub fn status(&self) -> StatusCode {
+        match self.fault {
+            Fault::Malformed | Fault::NotRtsp | Fault::HeadTooLong => StatusCode::BadRequest,
+            Fault::Version => StatusCode::RTSPVersionNotSupported,
+            Fault::BodyTooLong => StatusCode::RequestMessageBodyTooLarge,
+        }
+    }
+}
+
+/// Reads one direction of a connection. It is an iterator that may go on after `None`: push what arrives, then take
+/// items until there is none. It keeps no more than one message or packet, and what was pushed and not yet taken.
+/// Filler outside of packets reads as zeros.
+#[derive(Debug, Default)]
+pub struct Reader {
+    limits: Limits,
+    waiting: VecDeque<Chunk>,
+    /// Bytes taken of the first that waits.
+    taken: usize,
+    state: State,
+    ended: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Lines with CRLF as far as they are here; `line` begins the last. Empty between messages.
+    Head { text: Vec<u8>, line: usize },
+    /// Start line and headers, which take `head` bytes, and the body.
+    Body { message: Vec<u8>, head: usize, left: usize },
+    /// An interleaved frame's header.
+    Frame { header: Vec<u8> },
+    /// An interleaved frame's packet.
+    Packet { channel: u8, left: usize, real: Vec<u8>, filler: usize },
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State::Head { text: Vec::new(), line: 0 }
+    }
+}
+
+/// Some bytes of one sort.
+enum Run<'a> {
+    Real(&'a [u8]),
+    Filler(usize),
+}
+
+impl Reader {
+    /// Reads within `limits`.
+    pub fn new(limits: Limits) -> Self {
+        Reader { limits, ..Reader::default() }
+    }
+
+    /// Takes the connection's next bytes.
+    pub fn push(&mut self, chunk: Chunk) {
+        if !self.ended && !chunk.is_empty() {
+            self.waiting.push_back(chunk);
+        }
+    }
+
+    /// The next bytes, at most `most`.
+    fn run<'a>(waiting: &'a mut VecDeque<Chunk>, taken: &mut usize, most: usize) -> Option<Run<'a>> {
+        while waiting.front()?.len() == *taken {
+            waiting.pop_front();
+            *taken = 0;
+        }
+        let front = waiting.front()?;
+        let at = *taken;
+        let run = match front.head().get(at..).filter(|rest| !rest.is_empty()) {
+            Some(rest) => Run::Real(&rest[..rest.len().min(most)]),
+            None => Run::Filler((front.len() - at).min(most)),
+        };
+        *taken += match run {
+            Run::Real(bytes) => bytes.len(),
+            Run::Filler(bytes) => bytes,
+        };
+        Some(run)
+    }
+
+    fn byte(waiting: &mut VecDeque<Chunk>, taken: &mut usize) -> Option<u8> {
+        Self::run(waiting, taken, 1).map(|run| match run {
+            Run::Real(bytes) => bytes[0],
+            Run::Filler(_) => 0,
+        })
+    }
+
+    fn end(&mut self, fault: Fault, cseq: Option<u32>) -> Problem {
+        self.ended = true;
+        self.waiting.clear();
+        self.state = State::default();
+        Problem { fault, cseq }
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<Item, Problem>;
+
+    /// The next message or packet; `None` until more is pushed, and for ever after a fatal problem.
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            let (waiting, taken) = (&mut self.waiting, &mut self.taken);
+            match &mut self.state {
+                State::Head { text, line } => {
+                    let byte = Self::byte(waiting, taken)?;
+                    if text.is_empty() {
+                        match byte {
+                            MAGIC => self.state = State::Frame { header: vec![byte] },
+                            // Blank lines between messages.
+                            b'\r' | b'\n' => {}
+                            b'A'..=b'Z' | b'a'..=b'z' => text.push(byte),
+                            _ => return Some(Err(self.end(Fault::NotRtsp, None))),
+                        }
+                        continue;
+                    }
+                    text.push(byte);
+                    if text.len() > self.limits.head_bytes {
+                        let cseq = cseq(text);
+                        return Some(Err(self.end(Fault::HeadTooLong, cseq)));
+                    }
+                    if byte != b'\n' {
+                        continue;
+                    }
+                    // RFC 2326 section 4: a receiver takes a lone line feed as a line's end too.
+                    text.pop();
+                    text.pop_if(|byte| *byte == b'\r');
+                    let is_blank = text.len() == *line;
+                    text.extend(b"\r\n");
+                    *line = text.len();
+                    if is_blank {
+                        let message = std::mem::take(text);
+                        let left = match body_bytes(&message) {
+                            Some(left) if left <= self.limits.body_bytes => left,
+                            wrong => {
+                                let fault = if wrong.is_some() { Fault::BodyTooLong } else { Fault::NotRtsp };
+                                return Some(Err(self.end(fault, cseq(&message))));
+                            }
+                        };
+                        self.state = State::Body { head: message.len(), message, left };
+                    }
+                }
+                State::Body { message, head, left } => {
+                    if *left > 0 {
+                        let before = message.len();
+                        match Self::run(waiting, taken, *left)? {
+                            Run::Real(bytes) => message.extend(bytes),
+                            Run::Filler(bytes) => message.resize(before + bytes, 0),
+                        }
+                        *left -= message.len() - before;
+                    }
+                    if *left == 0 {
+                        let (message, head) = (std::mem::take(message), *head);
+                        self.state = State::default();
+                        return Some(read(&message, head));
+                    }
+                }
+                State::Frame { header } => {
+                    header.push(Self::byte(waiting, taken)?);
+                    if header.len() == INTERLEAVED_HEADER_BYTES {
+                        let left = usize::from(u16::from_be_bytes([header[2], header[3]]));
+                        self.state = State::Packet { channel: header[1], left, real: Vec::new(), filler: 0 };
+                    }
+                }
+                State::Packet { channel, left, real, filler } => {
+                    if *left > 0 {
+                        let more = match Self::run(waiting, taken, *left)? {
+                            Run::Real(bytes) => {
+                                real.resize(real.len() + std::mem::take(filler), 0);
+                                real.extend(bytes);
+                                bytes.len()
+                            }
+                            Run::Filler(bytes) => {
+                                *filler += bytes;
+                                bytes
+                            }
+                        };
+                        *left -= more;
+                    }
+                    if *left == 0 {
+                        let packet = Chunk::with_filler(std::mem::take(real), *filler as u32);
+                        let channel = *channel;
+                        self.state = State::default();
+                        return Some(Ok(Item::Interleaved { channel, packet }));
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The value of a header in lines that end with CRLF, without what a continuation line adds.
+fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a str> {
+    head.split(|&byte| byte == b'\n').skip(1).find_map(|line| {
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        let is_it = line[..colon].eq_ignore_ascii_case(name.as_bytes());
+        is_it.then(|| std::str::from_utf8(&line[colon + 1..]).unwrap_or_default().trim())
+    })
+}
+
+fn cseq(head: &[u8]) -> Option<u32> {
+    header(head, "cseq").and_then(|value| value.parse().ok())
+}
+
+/// `None` if the header is there and no number.
+fn body_bytes(head: &[u8]) -> Option<usize> {
+    header(head, "content-length").map_or(Some(0), |value| value.parse().ok())
+}
+
+/// A whole message, of which `head` bytes are start line and headers.
+fn read(message: &[u8], head: usize) -> Result<Item, Problem> {
+    let problem = |fault| Err(Problem { fault, cseq: cseq(&message[..head]) });
+    match Message::parse(message) {
+        Ok((Message::Request(request), length)) if length == message.len() => match request.version() {
+            Version::V1_0 => Ok(Item::Request(request)),
+            Version::V2_0 => problem(Fault::Version),
+        },
+        Ok((Message::Response(response), length)) if length == message.len() => match response.version() {
+            Version::V1_0 => Ok(Item::Response(response)),
+            Version::V2_0 => problem(Fault::Version),
+        },
+        _ if is_of_another_version(message) => problem(Fault::Version),
+        _ => problem(Fault::Malformed),
+    }
+}
+
+/// A request's line ends with `RTSP/` and something else than 1.0.
+fn is_of_another_version(message: &[u8]) -> bool {
+    let line = message.split(|&byte| byte == b'\r').next().unwrap_or_default();
+    let version = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+    version.starts_with(b"RTSP/") && version != b"RTSP/1.0"
+}
