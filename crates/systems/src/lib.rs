@@ -13,7 +13,9 @@ pub mod media;
 mod outbox;
 pub mod ping;
 pub mod plan;
+mod reports;
 pub mod rtp;
+mod seen;
 #[cfg(test)]
 mod testing;
 

@@ -9,7 +9,6 @@ mod packet;
 mod player;
 mod playout;
 mod rtcp;
-mod seen;
 mod server;
 mod session;
 

@@ -7,10 +7,14 @@ use super::lane::{Kind, Lane};
 use super::packet::MediaPacket;
 use super::playout::Playout;
 use super::rtcp::{self, LastReport};
-use super::seen::Seen;
-use super::session::{CLOCK_RATE, Reports, Session, ticks_to_s};
+use super::session::{CLOCK_RATE, Session, ticks_to_s};
 use crate::app::{App, CloseReason, Input, Io};
 use crate::outbox::Outbox;
+use crate::reports::Reports;
+use crate::seen::Seen;
+
+/// A duplicate is known as one up to 1024 packets behind the newest.
+const SEEN_WORDS: usize = 16;
 
 /// Counts what arrives, reports it to the server, reassembles frames and shows each when it is due.
 ///
@@ -30,7 +34,7 @@ pub struct RtpPlayer {
 struct Receiver {
     session: Session,
     reception: Reception,
-    seen: Seen,
+    seen: Seen<SEEN_WORDS>,
     playout: Playout,
     last_report: Option<LastReport>,
     paused: Option<Instant>,

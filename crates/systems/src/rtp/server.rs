@@ -6,10 +6,11 @@ use streamgauge_transport::rtp::round_trip;
 use super::lane::{Kind, Lane};
 use super::packet::MediaPacket;
 use super::rtcp::{self, Feedback, SenderInfo};
-use super::session::{Reports, Session, ticks, ticks_to_s};
+use super::session::{Session, ticks, ticks_to_s};
 use crate::app::{App, Input, Io};
 use crate::media::h264;
 use crate::outbox::Outbox;
+use crate::reports::Reports;
 
 /// How often at most a sender says that it is behind.
 const BEHIND_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,8 +1,9 @@
 //! What RTSP and SDP would have told both ends before the first packet.
 
-use streamgauge_base::{Duration, Instant, Stream};
+use streamgauge_base::{Duration, Stream};
 
 use crate::plan::RtpSpec;
+use crate::reports::Reports;
 
 /// RTP ticks per second for video (RFC 3551 section 5).
 pub const CLOCK_RATE: u32 = 90_000;
@@ -80,11 +81,11 @@ impl Session {
     }
 
     pub fn server_reports(&self) -> Reports {
-        Reports { mean: self.rtcp_interval, draws: self.server_reports.clone() }
+        Reports::new(self.rtcp_interval, self.server_reports.clone())
     }
 
     pub fn player_reports(&self) -> Reports {
-        Reports { mean: self.rtcp_interval, draws: self.player_reports.clone() }
+        Reports::new(self.rtcp_interval, self.player_reports.clone())
     }
 }
 
@@ -96,21 +97,6 @@ pub fn ticks(d: Duration) -> u64 {
 /// `ticks` in seconds.
 pub fn ticks_to_s(ticks: u32) -> f64 {
     f64::from(ticks) / f64::from(CLOCK_RATE)
-}
-
-/// When to send RTCP: a random 0.5 to 1.5 of the mean interval, so that reports do not lock on to anything
-/// (RFC 3550 section 6.3.1; with two members its compensation for reconsideration does not apply).
-pub struct Reports {
-    mean: Duration,
-    draws: Stream,
-}
-
-impl Reports {
-    /// The report after one at `now`.
-    pub fn next(&mut self, now: Instant) -> Instant {
-        let mean = self.mean.as_nanos();
-        now + Duration::from_nanos(mean / 2 + self.draws.below(mean))
-    }
 }
 
 #[cfg(test)]
