@@ -5,6 +5,7 @@ mod asset;
 pub(crate) mod h264;
 mod mpeg4;
 mod payload;
+pub mod sdp;
 
 pub use asset::{Asset, Bytes, Codec, Track, Unit, UnitKind};
 pub use payload::{LEAST_PAYLOAD_BYTES, Payload, assemble, begins_unit, preamble};

@@ -1,3 +1,5 @@
+mod sdp;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

@@ -1,0 +1,263 @@
+//! A presentation in SDP (RFC 4566), with the attributes that RTSP gives a meaning (RFC 2326 appendix C) and each
+//! codec's parameters (RFC 6184 section 8, RFC 6416 section 7, RFC 3640 section 4).
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use sdp_types::Attribute;
+use streamgauge_base::Duration;
+
+use super::asset::{Asset, Codec, Track};
+
+/// The first dynamic payload type (RFC 3551 section 6); each further track has the next.
+pub const FIRST_PAYLOAD_TYPE: u8 = 96;
+
+/// IP, UDP and RTP headers of a packet; and about how much media one carries: for `b=AS`, which counts both
+/// (RFC 3550 section 6.2).
+const PACKET_HEADERS_BYTES: u64 = 40;
+const USUAL_PAYLOAD_BYTES: u64 = 1400;
+
+/// Others leave the padding away, or put too much.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// The control URL of a track, relative to the presentation's.
+pub fn control(track: usize) -> String {
+    format!("trackID={}", track + 1)
+}
+
+/// The track that `control`'s URL ends with.
+pub fn track_of(control: &str) -> Option<usize> {
+    let (_, number) = control.rsplit_once("trackID=")?;
+    number.trim_end_matches('/').parse::<usize>().ok()?.checked_sub(1)
+}
+
+/// The description of `asset`, which is served at `origin`, with an id of this version of it.
+pub fn describe(asset: &Asset, origin: IpAddr, id: u64) -> String {
+    let (family, any) = if origin.is_ipv4() { ("IP4", "0.0.0.0") } else { ("IP6", "::") };
+    // A line break in a name would begin another line.
+    let name = asset.name.replace(char::is_control, " ");
+    let name = if name.trim().is_empty() { "-" } else { name.trim() };
+    let mut text =
+        format!("v=0\r\no=- {id} {id} IN {family} {origin}\r\ns={name}\r\nc=IN {family} {any}\r\nt=0 0\r\n");
+    let end = asset.duration.as_nanos();
+    let _ = write!(text, "a=range:npt=0-{}.{:06}\r\n", end / 1_000_000_000, end % 1_000_000_000 / 1000);
+    text.push_str("a=control:*\r\n");
+    for (number, track) in asset.tracks.iter().enumerate() {
+        describe_track(&mut text, number, track);
+    }
+    text
+}
+
+fn describe_track(text: &mut String, number: usize, track: &Track) {
+    let kind = if track.is_video() { "video" } else { "audio" };
+    let payload_type = FIRST_PAYLOAD_TYPE + number as u8;
+    let (encoding, parameters) = encoding(&track.codec);
+    let channels = match track.codec {
+        Codec::Aac { channels, .. } => format!("/{channels}"),
+        _ => String::new(),
+    };
+    let _ = write!(
+        text,
+        "m={kind} 0 RTP/AVP {payload_type}\r\nb=AS:{}\r\na=rtpmap:{payload_type} {encoding}/{}{channels}\r\n",
+        session_kbps(track),
+        track.clock_rate
+    );
+    if !parameters.is_empty() {
+        let _ = write!(text, "a=fmtp:{payload_type} {parameters}\r\n");
+    }
+    if track.is_video() && track.units.len() > 1 {
+        let nanos = track.duration().as_nanos();
+        let milli = (track.units.len() as u128 * 1_000_000_000_000 + u128::from(nanos) / 2)
+            / u128::from(nanos.max(1));
+        let _ = write!(text, "a=framerate:{}.{:03}\r\n", milli / 1000, milli % 1000);
+    }
+    let _ = write!(text, "a=control:{}\r\n", control(number));
+}
+
+fn session_kbps(track: &Track) -> u64 {
+    let packets: u64 =
+        track.units.iter().map(|unit| u64::from(unit.bytes).div_ceil(USUAL_PAYLOAD_BYTES)).sum();
+    let bytes = track.media_bytes().max(1);
+    let with_headers = u128::from(bytes + packets * PACKET_HEADERS_BYTES);
+    (u128::from(track.bit_rate_bps()) * with_headers / u128::from(bytes)).div_ceil(1000) as u64
+}
+
+/// The encoding's name and its parameters.
+fn encoding(codec: &Codec) -> (&'static str, String) {
+    match codec {
+        Codec::Sizes => ("H264", "packetization-mode=1".into()),
+        Codec::H264 { sps, pps, .. } => {
+            let mut text = String::from("packetization-mode=1");
+            if let Some(&[_, profile, constraints, level, ..]) = sps.first().map(Vec::as_slice) {
+                let _ = write!(text, ";profile-level-id={profile:02X}{constraints:02X}{level:02X}");
+            }
+            let sets: Vec<String> = sps.iter().chain(pps).map(|set| BASE64.encode(set)).collect();
+            if !sets.is_empty() {
+                let _ = write!(text, ";sprop-parameter-sets={}", sets.join(","));
+            }
+            ("H264", text)
+        }
+        Codec::Mpeg4Visual { config } => {
+            // The visual object sequence header has the profile and level (ISO/IEC 14496-2 section 6.2.2); 1 is
+            // Simple Profile, Level 1, what a decoder assumes where none is said (RFC 6416 section 7.1).
+            let profile = match config.as_slice() {
+                [0, 0, 1, 0xb0, profile, ..] => *profile,
+                _ => 1,
+            };
+            ("MP4V-ES", format!("profile-level-id={profile};config={}", hex::encode_upper(config)))
+        }
+        Codec::Aac { config, channels } => {
+            // AAC Profile by channels (ISO/IEC 14496-3 table 1.12): level 2 up to two, level 4 up to five.
+            let profile = if *channels <= 2 { 0x29 } else { 0x2a };
+            let text = format!(
+                "streamtype=5;profile-level-id={profile};mode=AAC-hbr;sizelength=13;indexlength=3;\
+                 indexdeltalength=3;config={}",
+                hex::encode(config)
+            );
+            ("mpeg4-generic", text)
+        }
+    }
+}
+
+/// What a server says of a presentation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Presentation {
+    /// The control URL of the whole; `*` and what is missing are `None`: the URL that was described.
+    pub control: Option<String>,
+    /// How long it plays; `None` if it has no end.
+    pub duration: Option<Duration>,
+    /// In the description's order.
+    pub tracks: Vec<TrackDescription>,
+}
+
+/// What a server says of a track.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TrackDescription {
+    /// `video` or `audio`, or what else there is.
+    pub media: String,
+    /// Its encoding's name, such as `H264`; empty if none is said.
+    pub encoding: String,
+    /// `None` if it is none of ours, or its parameters are not in a form that we read.
+    pub codec: Option<Codec>,
+    /// RTP payload type.
+    pub payload_type: u8,
+    /// RTP ticks per second.
+    pub clock_rate: u32,
+    /// The codec's parameters as they stand.
+    pub parameters: String,
+    /// Its control URL, absolute or relative.
+    pub control: Option<String>,
+    /// Frames in 1000 seconds.
+    pub frames_per_1000_s: Option<u64>,
+}
+
+/// A description that is none.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the session description is not SDP: {0}")]
+pub struct SdpProblem(String);
+
+/// Reads a description as leniently as its lines allow: a track that we cannot play is listed without a codec.
+pub fn read(text: &str) -> Result<Presentation, SdpProblem> {
+    let session =
+        sdp_types::Session::parse(text.as_bytes()).map_err(|error| SdpProblem(error.to_string()))?;
+    let track = |media: &sdp_types::Media| {
+        let payload_type = media.fmt.split_whitespace().next()?.parse().ok()?;
+        let of = |name: &str| attribute(&media.attributes, name);
+        let for_type = |name: &str| {
+            let values = media.attributes.iter().filter(|a| a.attribute.eq_ignore_ascii_case(name));
+            let mut split = values.filter_map(|a| a.value.as_deref()?.trim().split_once(char::is_whitespace));
+            split.find(|(of, _)| of.parse() == Ok(payload_type)).map(|(_, rest)| rest.trim())
+        };
+        let mut map = for_type("rtpmap").unwrap_or("").split('/');
+        let encoding = map.next().unwrap_or("").to_owned();
+        let clock_rate = map.next().and_then(|rate| rate.parse().ok()).unwrap_or(0);
+        let channels = map.next().and_then(|count| count.parse().ok());
+        let parameters = for_type("fmtp").unwrap_or("").to_owned();
+        Some(TrackDescription {
+            media: media.media.clone(),
+            codec: (clock_rate > 0).then(|| codec(&encoding, &parameters, channels)).flatten(),
+            encoding,
+            payload_type,
+            clock_rate,
+            parameters,
+            control: of("control").map(str::to_owned),
+            frames_per_1000_s: of("framerate").and_then(thousandths),
+        })
+    };
+    let tracks: Vec<TrackDescription> = session.medias.iter().filter_map(track).collect();
+    let control = attribute(&session.attributes, "control").filter(|&url| url != "*").map(str::to_owned);
+    let ranges = session.medias.iter().map(|media| &media.attributes).chain([&session.attributes]);
+    let duration = ranges.filter_map(|of| attribute(of, "range").and_then(range_end)).max();
+    Ok(Presentation { control, duration, tracks })
+}
+
+fn attribute<'a>(of: &'a [Attribute], name: &str) -> Option<&'a str> {
+    of.iter().find(|a| a.attribute.eq_ignore_ascii_case(name)).and_then(|a| a.value.as_deref()).map(str::trim)
+}
+
+/// The end of an `npt` range in seconds or `h:m:s` (RFC 2326 section 3.6), if it has one above zero.
+fn range_end(range: &str) -> Option<Duration> {
+    let (_, end) = range.trim().strip_prefix("npt=")?.split_once('-')?;
+    let mut thousandths_in_all: u64 = 0;
+    for part in end.trim().split(':') {
+        thousandths_in_all = thousandths_in_all.checked_mul(60)?.checked_add(thousandths(part)?)?;
+    }
+    let nanos = thousandths_in_all.checked_mul(1_000_000)?;
+    (nanos > 0).then(|| Duration::from_nanos(nanos))
+}
+
+/// A decimal number times 1000, what is finer left away.
+fn thousandths(number: &str) -> Option<u64> {
+    let (whole, fraction) = number.trim().split_once('.').unwrap_or((number.trim(), ""));
+    if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let fraction: String = fraction.chars().chain("000".chars()).take(3).collect();
+    whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(fraction.parse().ok()?)
+}
+
+fn codec(encoding: &str, parameters: &str, channels: Option<u8>) -> Option<Codec> {
+    let parameter = |name: &str| {
+        let pairs = parameters.split(';').filter_map(|pair| pair.split_once('='));
+        let mut named = pairs.filter(|(key, _)| key.trim().eq_ignore_ascii_case(name));
+        named.next().map(|(_, value)| value.trim())
+    };
+    let bytes = |name: &str| parameter(name).map_or(Some(Vec::new()), |text| hex::decode(text).ok());
+    if encoding.eq_ignore_ascii_case("H264") {
+        // Mode 2 interleaves (RFC 6184 section 5.4).
+        if parameter("packetization-mode").is_some_and(|mode| mode != "0" && mode != "1") {
+            return None;
+        }
+        let sets = parameter("sprop-parameter-sets").unwrap_or("").split(',').filter(|set| !set.is_empty());
+        let (mut sps, mut pps) = (Vec::new(), Vec::new());
+        for set in sets.filter_map(|set| BASE64.decode(set.trim()).ok()) {
+            match set.first().map(|header| header & 0x1f) {
+                Some(7) => sps.push(set),
+                Some(8) => pps.push(set),
+                _ => {}
+            }
+        }
+        Some(Codec::H264 { sps, pps, length_bytes: 4 })
+    } else if encoding.eq_ignore_ascii_case("MP4V-ES") {
+        Some(Codec::Mpeg4Visual { config: bytes("config")? })
+    } else if encoding.eq_ignore_ascii_case("mpeg4-generic") {
+        let is =
+            |name: &str, value: &str| parameter(name).is_some_and(|said| said.eq_ignore_ascii_case(value));
+        let plain = is("mode", "AAC-hbr")
+            && is("sizelength", "13")
+            && is("indexlength", "3")
+            && is("indexdeltalength", "3");
+        let config = bytes("config")?;
+        let said = config.get(1).map(|second| second >> 3 & 0xf);
+        (plain && config.len() >= 2).then(|| Codec::Aac { channels: said.or(channels).unwrap_or(1), config })
+    } else {
+        None
+    }
+}
