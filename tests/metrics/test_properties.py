@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamgauge.metrics import compute, interval, jain
+from streamgauge.metrics.fairness import spearman
 from streamgauge.metrics.runs import run_lengths
 from synthetic import CROSS, PROBE, UP, Sent, SyntheticRecord, constant, record
 
@@ -134,6 +135,14 @@ def test_jain_lies_between_one_taker_and_an_even_share(x: list[float], scale: fl
     assert 1 / len(x) - 1e-12 <= index <= 1 + 1e-12
     assert jain([scale * rate for rate in x]) == pytest.approx(index, rel=1e-6)
     assert jain(x[::-1]) == pytest.approx(index)
+
+
+@given(st.lists(st.integers(0, 6), min_size=2, max_size=12).filter(lambda x: len(set(x)) > 1))
+@settings(deadline=None)
+def test_rank_correlation_as_scipy_has_it(x: list[int]) -> None:
+    from scipy.stats import spearmanr
+
+    assert spearman(x) == pytest.approx(spearmanr(x, range(len(x))).statistic)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=200))

@@ -21,7 +21,7 @@ from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialM
 
 __all__ = ["SCHEMA", "load_metrics", "save_metrics"]
 
-SCHEMA = "streamgauge.metrics/2"
+SCHEMA = "streamgauge.metrics/3"
 _FILE = "metrics.json"
 _SERIES = ("numerator", "denominator", "low", "high")
 

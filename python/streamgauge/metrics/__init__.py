@@ -1,7 +1,7 @@
 """Metrics: functions of records. `docs/metrics.md` lists them with formula, unit and layer."""
 
 from streamgauge.metrics.compute import compute
-from streamgauge.metrics.fairness import jain
+from streamgauge.metrics.fairness import harm, jain, max_min
 from streamgauge.metrics.interval import Interval, interval
 from streamgauge.metrics.names import METRICS, MetricName
 from streamgauge.metrics.result import FlowMetrics, StageMetrics, TrialMetrics
@@ -14,6 +14,8 @@ __all__ = [
     "StageMetrics",
     "TrialMetrics",
     "compute",
+    "harm",
     "interval",
     "jain",
+    "max_min",
 ]

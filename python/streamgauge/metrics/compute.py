@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.metrics import delay, impairments, queueing, rates, tcp
+from streamgauge.metrics import delay, impairments, queueing, rates, reliable_udp, tcp
 from streamgauge.metrics.fairness import jain, jain_series
 from streamgauge.metrics.frame import DOWN, DROPPED, UP, Layer, RecordLike, StageInfo, Trial, prepare
 from streamgauge.metrics.grid import SECOND_NS, Floats
@@ -15,6 +15,8 @@ from streamgauge.metrics.passage import Samples
 from streamgauge.metrics.queueing import Crossing
 from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
 from streamgauge.metrics.runs import run_lengths
+from streamgauge.metrics.shares import max_min_shares
+from streamgauge.metrics.viewer import viewed
 
 
 def compute(record: RecordLike, scenario: Any = None, *, layer: Layer | None = None) -> TrialMetrics:
@@ -63,8 +65,10 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
     path_delay = delay.one_way(trial)
     rtts = delay.round_trips(trial, path_delay)
     windows, smoothed = tcp.sampled(trial, "tcp_cwnd"), tcp.sampled(trial, "tcp_srtt")
+    buffered = tcp.sampled(trial, "buffer")
     scalars = _scalars(trial)
     bottleneck = trial.bottleneck()
+    shares = {} if bottleneck is None else max_min_shares(trial, bottleneck, crossings[bottleneck.id])
     found = {}
     for row, info in enumerate(trial.flows):
         series = _series({name: count[row] for name, count in counts.items()}, widths)
@@ -77,6 +81,12 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
             passed = crossings[bottleneck.id]
             offered, achieved = passed.offered_bits[row], passed.achieved_bits[row]
             series |= _crossing_series(offered, achieved, passed.delay.of(row), widths)
+        if row in shares:
+            series["max_min_share"] = shares[row]
+        if (viewer := viewed(trial, row)) is not None:
+            series |= viewer.series | {"buffer": _mean(buffered.of(row))}
+            scalars[row] |= viewer.scalars
+        series |= reliable_udp.reported(trial, row)
         found[info.name] = FlowMetrics(series, scalars[row], info=info, rtt_source=rtt_source)
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import polars as pl
 
 from streamgauge.metrics.frame import DOWN, PROBE, UP, Trial
 from streamgauge.metrics.grid import SECOND_NS, Ints
@@ -61,14 +60,8 @@ def _answered(sent: Ints, request: Ints, back: Ints, reply: Ints) -> Ints:
 
 def reported_rtt(trial: Trial) -> Samples:
     """M10 as the flows' own machines reported it: events named ``rtt``, in s."""
-    said = trial.events.filter((pl.col("name") == "rtt") & pl.col("value").is_not_null())
-    times = said["time"].to_numpy().astype(np.int64)
-    values = said["value"].to_numpy() * np.where((said["unit"] == "ms").to_numpy(), 1e-3, 1.0)
-    rows = {flow.name: row for row, flow in enumerate(trial.flows)}
-    flow = np.array([rows.get(name, len(trial.flows)) for name in said["flow"]], dtype=np.int64)
-    order = np.argsort(times, kind="stable")
-    instants = Instants(trial.grid, len(trial.flows), times[order], flow[order])
-    return instants.observe(values[order])
+    instants, values = trial.said.instants(trial.grid, "rtt")
+    return instants.observe(values)
 
 
 Source = Literal["probe", "event", "path"]

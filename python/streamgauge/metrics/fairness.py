@@ -1,4 +1,4 @@
-"""M5: how evenly flows share."""
+"""How evenly flows share, what each gets of its due, and what one does to another."""
 
 from __future__ import annotations
 
@@ -47,3 +47,65 @@ def jain_series(rates: Sequence[Floats], started: Sequence[Floats]) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         index = x.sum(axis=0) ** 2 / (count * squares)
     return np.where((count >= 2) & (squares > 0), index, np.nan)
+
+
+def spearman(values: Sequence[float] | Floats) -> float:
+    """Spearman's rank correlation of values with their order: 1 if each is above the one before, -1 if below.
+
+    Equal values share the mean of their ranks (Spearman 1904; Kendall 1945 for ties). NaN if all are equal.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    _, place, count = np.unique(x, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(count) - (count - 1) / 2)[place]
+    ranks, order = ranks - ranks.mean(), np.arange(len(x)) - (len(x) - 1) / 2
+    scale = float(np.sqrt((ranks**2).sum() * (order**2).sum()))
+    return float((ranks * order).sum()) / scale if scale else float("nan")
+
+
+def max_min(capacity: Floats, caps: Floats) -> Floats:
+    """The max-min fair allocation of a link among flows that want no more than their caps.
+
+    As water filling gives it: no flow can have more without one that has as much or less having less
+    (Bertsekas and Gallager, Data Networks, section 6.5.2). Prudentia (Philip et al., SIGCOMM 2024) measures
+    services by the share of this allocation that they reach, the cap being what a service reaches alone. Its
+    example: of 8 Mbit/s a service capped at 10 Mbit/s is due 4 Mbit/s beside a greedy one; of 50 Mbit/s it is
+    due 10 Mbit/s, the other 40.
+
+    Args:
+        capacity: of the link in each sample.
+        caps: of each flow in each sample, [flow, sample], in the same unit; infinite for a greedy flow, 0 for
+            one that is not there.
+
+    Returns:
+        [flow, sample]; the allocations of a sample sum to its capacity, or to all caps if these are less.
+    """
+    order = np.argsort(caps, axis=0, kind="stable")
+    ascending = np.take_along_axis(caps, order, axis=0)
+    due = np.empty_like(ascending)
+    left = np.array(capacity, dtype=np.float64)
+    for place, cap in enumerate(ascending):
+        due[place] = np.minimum(cap, left / (len(ascending) - place))
+        left = left - due[place]
+    allocation = np.empty_like(due)
+    np.put_along_axis(allocation, order, due, axis=0)
+    return allocation
+
+
+def harm(alone: float, beside: float, *, more_is_better: bool) -> float:
+    """How much of a flow's performance others take: 0 is none, 1 is all.
+
+    Ware, Mukerjee, Seshan and Sherry, Beyond Jain's Fairness Index, HotNets 2019: with x the performance
+    alone and y beside others, harm is (x - y) / x where more is better (goodput), and (y - x) / y where less
+    is better (delay, loss). Below 0 the flow fares better in company. The same alone and beside, also
+    nothing, is no harm; NaN where the quotient divides by zero.
+
+    Raises:
+        ValueError: for a negative performance, of which there is no share.
+    """
+    if min(alone, beside) < 0:
+        raise ValueError(f"a performance cannot be negative: {min(alone, beside)}")
+    if alone == beside:
+        return 0.0
+    if more_is_better:
+        return (alone - beside) / alone if alone else float("nan")
+    return (beside - alone) / beside if beside else float("nan")

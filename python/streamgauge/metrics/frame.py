@@ -14,6 +14,7 @@ from streamgauge.errors import RecordError
 from streamgauge.metrics.datagrams import are_plain, datagrams
 from streamgauge.metrics.grid import Codes, Grid, Ints, Mask, grid_of
 from streamgauge.metrics.passage import HIDDEN, NEVER, Passage
+from streamgauge.metrics.said import Said
 
 Layer = Literal["ethernet", "ip", "payload"]
 LAYER_COLUMN: dict[Layer, str] = {"ethernet": "wire_bytes", "ip": "ip_bytes", "payload": "payload_bytes"}
@@ -80,6 +81,8 @@ class Trial:
     layer: Layer
     duration_s: float
     flows: tuple[FlowInfo, ...]
+    plans: tuple[Mapping[str, Any], ...]
+    """Each flow's entry in the plan; empty where the record has none."""
     stages: tuple[StageInfo, ...]
     table: Mapping[str, Codes]
     """Columns of `packets.parquet`, every row, codes as integers. `flow` is the place in `flows`, or their
@@ -96,6 +99,16 @@ class Trial:
         """For each packet of `delivered` its place in `offered`, -1 if it is not there."""
         down, up = (self.offered[way].find(self.delivered[way]) for way in (DOWN, UP))
         return down, up
+
+    @cached_property
+    def said(self) -> Said:
+        """What the flows' machines said."""
+        return Said(self.events, [flow.name for flow in self.flows])
+
+    def machine(self, flow: int) -> str:
+        """What the plan calls the machine of a flow: ``rtp``, ``bulk`` ...; ``external`` if it has none."""
+        app = self.plans[flow].get("app", "external")
+        return app if isinstance(app, str) else str(next(iter(app)))
 
     def bottleneck(self, direction: int = DOWN) -> StageInfo | None:
         """The first bottleneck of a direction."""
@@ -129,6 +142,7 @@ def prepare(
         raise RecordError(f"measure.layer is {chosen!r}; it must be one of {', '.join(LAYER_COLUMN)}.")
     grid = grid_of(measure, duration_s)
     flows, stages = _flows(trial), _stages(trial)
+    plans = {str(flow.get("name")): flow for flow in (trial.get("plan") or {}).get("flows") or []}
     table = _table(record.codes, flows)
 
     entering = table["stage"] == _entry_stage(table, len(flows))
@@ -153,6 +167,7 @@ def prepare(
         layer=chosen,
         duration_s=duration_s,
         flows=flows,
+        plans=tuple(plans.get(flow.name, {}) for flow in flows),
         stages=stages,
         table=table,
         events=record.events,

@@ -18,6 +18,7 @@ from streamgauge.metrics.dimension import (
 )
 
 Subject = Literal["flow", "stage", "flow or stage", "trial"]
+Better = Literal["more", "less", ""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,50 +31,72 @@ class MetricName:
     title: str
     number: str
     """The catalogue's number: M1, M5 ...; empty if it has none."""
+    better: Better = ""
+    """Whether a flow fares better with more of it or with less; empty if that cannot be said."""
 
 
-def _table(*rows: tuple[str, Dimension, Subject, str, str]) -> dict[str, MetricName]:
+def _table(
+    *rows: tuple[str, Dimension, Subject, str, str] | tuple[str, Dimension, Subject, str, str, Better],
+) -> dict[str, MetricName]:
     return {row[0]: MetricName(*row) for row in rows}
 
 
 METRICS: dict[str, MetricName] = _table(
-    ("throughput", RATE, "flow", "Throughput (offered)", "M1"),
-    ("goodput", RATE, "flow", "Goodput", "M2"),
-    ("loss_rate", RATE, "flow", "Loss rate", "M3"),
-    ("loss", PERCENT, "flow", "Loss", "M4"),
-    ("gap", PERCENT, "flow", "Sent but not received", "M4"),
+    ("throughput", RATE, "flow", "Throughput (offered)", "M1", "more"),
+    ("goodput", RATE, "flow", "Goodput", "M2", "more"),
+    ("loss_rate", RATE, "flow", "Loss rate", "M3", "less"),
+    ("loss", PERCENT, "flow", "Loss", "M4", "less"),
+    ("gap", PERCENT, "flow", "Sent but not received", "M4", "less"),
     ("jain", NUMBER, "trial", "Jain's index", "M5"),
     ("good_run", PACKETS, "flow or stage", "Mean run of delivered packets", "M6"),
     ("bad_run", PACKETS, "flow or stage", "Mean run of lost packets", "M6"),
     ("sender_rate", RATE, "flow", "Sender rate", "M7"),
-    ("receiver_rate", RATE, "flow", "Receiver rate", "M7"),
+    ("receiver_rate", RATE, "flow", "Receiver rate", "M7", "more"),
     ("packet_rate", PACKET_RATE, "flow", "Packets sent", "M8"),
     ("receiver_packet_rate", PACKET_RATE, "flow", "Packets received", "M8"),
     ("packet_size", PACKET_SIZE, "flow", "Mean packet size", "M9"),
-    ("rtt", TIME, "flow", "Round-trip time", "M10"),
-    ("path_delay", TIME, "flow", "One-way path delay", "M10"),
+    ("rtt", TIME, "flow", "Round-trip time", "M10", "less"),
+    ("path_delay", TIME, "flow", "One-way path delay", "M10", "less"),
     ("cwnd", DATA, "flow", "Congestion window", ""),
-    ("srtt", TIME, "flow", "Smoothed round-trip time of TCP", "M10"),
+    ("srtt", TIME, "flow", "Smoothed round-trip time of TCP", "M10", "less"),
     ("offered", RATE, "flow or stage", "Offered load at the bottleneck", "M23"),
-    ("achieved", RATE, "flow or stage", "Achieved rate after the bottleneck", "M23"),
-    ("achieved_share", PERCENT, "flow or stage", "Achieved over offered", "M23"),
+    ("achieved", RATE, "flow or stage", "Achieved rate after the bottleneck", "M23", "more"),
+    ("achieved_share", PERCENT, "flow or stage", "Achieved over offered", "M23", "more"),
     ("queue", DATA, "stage", "Queue depth", "M33"),
     ("queue_packets", PACKETS, "stage", "Queue depth", "M33"),
-    ("queue_delay", TIME, "flow or stage", "Queueing delay", "M33"),
+    ("queue_delay", TIME, "flow or stage", "Queueing delay", "M33", "less"),
     ("full_queue_delay", TIME, "stage", "Delay of a full queue", "M33"),
     ("sent", DATA, "flow", "Sent", "M7"),
-    ("received", DATA, "flow", "Received", "M7"),
-    ("lost", DATA, "flow", "Lost", "M3"),
+    ("received", DATA, "flow", "Received", "M7", "more"),
+    ("lost", DATA, "flow", "Lost", "M3", "less"),
     ("sent_packets", PACKETS, "flow", "Packets sent", "M8"),
-    ("received_packets", PACKETS, "flow", "Packets received", "M8"),
-    ("lost_packets", PACKETS, "flow", "Packets lost", "M3"),
+    ("received_packets", PACKETS, "flow", "Packets received", "M8", "more"),
+    ("lost_packets", PACKETS, "flow", "Packets lost", "M3", "less"),
     ("mark_rate", PERCENT, "flow or stage", "Packets marked CE", "M3"),
     ("marked_packets", PACKETS, "flow or stage", "Packets marked CE", "M3"),
     ("duplicate_packets", PACKETS, "flow", "Packets that arrived again", "M8"),
     ("corrupted_packets", PACKETS, "flow", "Packets that arrived corrupted", "M3"),
     ("fragment_packets", PACKETS, "flow", "Fragments that arrived", "M8"),
-    ("retransmitted", PERCENT, "flow", "Retransmitted share of what was sent", "M2"),
+    ("retransmitted", PERCENT, "flow", "Retransmitted share of what was sent", "M2", "less"),
     ("up_throughput", RATE, "flow", "Offered from player to server", "M1"),
     ("start", TIME, "flow", "First packet", "M7"),
+    ("max_min_share", PERCENT, "flow", "Share of its max-min fair allocation", "", "more"),
+    ("frames_shown", NUMBER, "flow", "Frames shown", "", "more"),
+    ("frames_lost", PERCENT, "flow", "Frames due but not shown", "", "less"),
+    ("freeze_count", NUMBER, "flow", "Freezes", "", "less"),
+    ("freeze_time", TIME, "flow", "Time frozen", "", "less"),
+    ("stall_count", NUMBER, "flow", "Stalls", "", "less"),
+    ("stall_time", TIME, "flow", "Time stalled", "", "less"),
+    ("rebuffer_ratio", PERCENT, "flow", "Share of the session spent stalled", "", "less"),
+    ("startup_delay", TIME, "flow", "Startup delay", "", "less"),
+    ("buffer", TIME, "flow", "Media buffered", "", "more"),
+    ("rudp_cwnd", DATA, "flow", "Congestion window of Reliable UDP", ""),
+    ("rudp_rto", TIME, "flow", "Retransmission timeout of Reliable UDP", ""),
+    ("rudp_cut", NUMBER, "flow", "Window reductions of Reliable UDP", ""),
+    ("rudp_retransmit", PACKETS, "flow", "Packets retransmitted by Reliable UDP", ""),
+    ("rudp_expired", PACKETS, "flow", "Packets that Reliable UDP gave up", ""),
+    ("stale_drop", PACKETS, "flow", "Packets too late to be sent", "", "less"),
+    ("overbuffer", TIME, "flow", "Sent ahead of its time", ""),
+    ("thinning", NUMBER, "flow", "Thinning level", ""),
 )
 """Every metric that `that:` and `figures:` may name."""

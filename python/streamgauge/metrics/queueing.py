@@ -19,6 +19,7 @@ class Crossing:
     """What passed a bottleneck, every copy of every packet, [flow, sample]."""
 
     arrivals: Passage
+    departures: Passage
     offered_bits: Floats
     """M23 offered load, as counts: bits that arrived (Chung et al. capture before and after the router)."""
     achieved_bits: Floats
@@ -38,6 +39,7 @@ def crossing(trial: Trial, stage: StageInfo) -> Crossing:
     left = arrivals["t_out"]
     return Crossing(
         arrivals=arrivals,
+        departures=departures,
         offered_bits=arrivals.total(8 * arrivals[trial.bytes_column]),
         achieved_bits=departures.total(8 * departures[trial.bytes_column]),
         marked=arrivals.total(arrivals["flags"] & CE_MARKED != 0),

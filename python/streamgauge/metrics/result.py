@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.metrics.dimension import DATA, json_value
+from streamgauge.metrics.dimension import DATA, PACKETS, json_value
 from streamgauge.metrics.frame import FlowInfo, Layer, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.names import METRICS
@@ -173,7 +173,7 @@ class TrialMetrics:
         dimension = METRICS[metric].dimension
         number = json_value(value, dimension)[0]
         # Bytes and packets were counted: say them as whole numbers.
-        counted = (dimension == DATA and metric != "queue") or metric.endswith("_packets")
+        counted = dimension in (DATA, PACKETS) or metric in _COUNTS
         return round(number) if counted and metric not in _MEANS else number
 
     def to_json(self) -> dict[str, Any]:
@@ -192,7 +192,8 @@ class TrialMetrics:
         }
 
 
-_MEANS = frozenset({"queue", "queue_packets", "cwnd"})
+_MEANS = frozenset({"queue", "queue_packets", "cwnd", "rudp_cwnd", "good_run", "bad_run"})
+_COUNTS = frozenset({"frames_shown", "freeze_count", "stall_count", "rudp_cut"})
 
 FLOW_KEYS: dict[str, tuple[str, str]] = {
     "throughput_bps": ("throughput", "mean"),
@@ -235,6 +236,28 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "retransmitted_percent": ("retransmitted", "mean"),
     "up_throughput_bps": ("up_throughput", "mean"),
     "start_s": ("start", "mean"),
+    "max_min_share_percent": ("max_min_share", "mean"),
+    "frames_shown": ("frames_shown", "mean"),
+    "frames_lost_percent": ("frames_lost", "mean"),
+    "freeze_count": ("freeze_count", "mean"),
+    "freeze_time_s": ("freeze_time", "mean"),
+    "stall_count": ("stall_count", "mean"),
+    "stall_time_s": ("stall_time", "mean"),
+    "rebuffer_percent": ("rebuffer_ratio", "mean"),
+    "startup_delay_s": ("startup_delay", "mean"),
+    "buffer_mean_s": ("buffer", "mean"),
+    "buffer_min_s": ("buffer", "min"),
+    "rudp_cwnd_mean_bytes": ("rudp_cwnd", "mean"),
+    "rudp_cwnd_min_bytes": ("rudp_cwnd", "min"),
+    "rudp_cwnd_max_bytes": ("rudp_cwnd", "max"),
+    "rudp_rto_mean_s": ("rudp_rto", "mean"),
+    "rudp_cuts": ("rudp_cut", "mean"),
+    "rudp_retransmit_packets": ("rudp_retransmit", "mean"),
+    "rudp_expired_packets": ("rudp_expired", "mean"),
+    "stale_drop_packets": ("stale_drop", "mean"),
+    "overbuffer_mean_s": ("overbuffer", "mean"),
+    "overbuffer_max_s": ("overbuffer", "max"),
+    "thinning_mean": ("thinning", "mean"),
 }
 """Key in JSON: (metric, what of it)."""
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-import polars as pl
-
 from streamgauge.metrics.frame import Trial
-from streamgauge.metrics.passage import Instants, Samples
+from streamgauge.metrics.passage import Samples
 
 
 def sampled(trial: Trial, name: str) -> Samples:
@@ -15,8 +12,5 @@ def sampled(trial: Trial, name: str) -> Samples:
     Each counts once: samples come at regular times, so that their mean is the mean over time as long as the
     connection is open.
     """
-    said = trial.events.filter((pl.col("name") == name) & pl.col("value").is_not_null()).sort("time")
-    rows = {flow.name: row for row, flow in enumerate(trial.flows)}
-    flow = np.array([rows.get(name, len(trial.flows)) for name in said["flow"]], dtype=np.int64)
-    instants = Instants(trial.grid, len(trial.flows), said["time"].to_numpy().astype(np.int64), flow)
-    return instants.observe(said["value"].to_numpy())
+    instants, values = trial.said.instants(trial.grid, name)
+    return instants.observe(values)

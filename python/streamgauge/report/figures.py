@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 
 from streamgauge.metrics import METRICS, TrialMetrics
+from streamgauge.metrics.capacity import steps as rate_steps
 from streamgauge.metrics.dimension import (
     DATA,
     PACKET_RATE,
@@ -124,19 +125,9 @@ def _capacity(trial: TrialMetrics) -> list[tuple[float, float]]:
     stage = next((s.info for s in trial.stages.values() if s.info.direction == DOWN), None)
     if stage is None:
         return []
-    rate, end = stage.settings.get("rate") or {}, float(trial.grid.edges_ns[-1]) / 1e9
-    if "constant" in rate:
-        steps = [(0.0, float(rate["constant"]))]
-    elif "steps" in rate:
-        steps = [(float(at) / 1e9, float(bps)) for at, bps in rate["steps"]]
-    elif "opportunities" in rate:
-        trace = rate["opportunities"]
-        steps = [(0.0, 8e9 * len(trace["times"]) * trace.get("bytes", 1504) / float(trace["period"]))]
-    elif "square" in rate:
-        half = float(rate["square"]["period"]) / 2e9
-        values = float(rate["square"]["first"]), float(rate["square"]["second"])
-        steps = [(i * half, values[i % 2]) for i in range(math.ceil(end / half))]
-    else:
+    end = float(trial.grid.edges_ns[-1]) / 1e9
+    steps = rate_steps(stage.settings.get("rate") or {}, end)
+    if steps is None:
         return []
     ends = [*(at for at, _ in steps[1:]), end]
     corners = zip(steps, ends, strict=True)

@@ -1,0 +1,88 @@
+"""From things that happened at times to metrics over a trial's samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints, Mask
+from streamgauge.metrics.result import Series
+from streamgauge.metrics.said import Told
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Stretches of time in ns, [begin, end), disjoint and ascending."""
+
+    begin: Ints
+    end: Ints
+
+    @classmethod
+    def none(cls) -> Spans:
+        """No time at all."""
+        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+    def within(self, times: Ints) -> Ints:
+        """How many ns of them lie before each time."""
+        if not len(self.begin):
+            return np.zeros(len(times), dtype=np.int64)
+        whole = np.concatenate([[0], np.cumsum(self.end - self.begin)])
+        latest = np.searchsorted(self.begin, times, side="right") - 1
+        inside = np.minimum(times, self.end[latest]) - self.begin[latest]
+        return np.where(latest >= 0, whole[latest] + inside, 0)
+
+    def seconds(self, grid: Grid) -> Floats:
+        """How much of each sample they cover, in s."""
+        found: Floats = np.diff(self.within(grid.edges_ns)) / SECOND_NS
+        return found
+
+    def without(self, others: Spans) -> Spans:
+        """What of them lies in none of the others."""
+        if not len(others.begin) or not len(self.begin):
+            return self
+        cuts = np.unique(np.concatenate([self.begin, self.end, others.begin, others.end]))
+        kept = self._hold(cuts[:-1]) & ~others._hold(cuts[:-1])
+        return Spans(cuts[:-1][kept], cuts[1:][kept])
+
+    def _hold(self, times: Ints) -> Mask:
+        latest = np.searchsorted(self.begin, times, side="right") - 1
+        held: Mask = (latest >= 0) & (times < self.end[latest])
+        return held
+
+
+def counted(grid: Grid, times_ns: Ints) -> Floats:
+    """How many of these ascending times fall into each sample."""
+    return np.diff(grid.cuts(times_ns)).astype(np.float64)
+
+
+def stepped(grid: Grid, told: Told, until_ns: int, scale: float = 1.0) -> Series:
+    """What was said at each change, as the mean over time of a value that holds until the next change.
+
+    Args:
+        told: its changes; before the first there is nothing to measure.
+        until_ns: from when on it no longer holds.
+        scale: canonical units in one of its own.
+    """
+    times, values = told
+    edges = grid.edges_ns
+    known = (times < min(until_ns, int(edges[-1]))) & ~np.isnan(values)
+    times, values = times[known], scale * values[known]
+    if not len(times):
+        nothing = np.full(len(grid), np.nan)
+        return Series(np.zeros(len(grid)), np.zeros(len(grid)), nothing, nothing)
+    holds_s = np.diff(np.append(times, until_ns)) / SECOND_NS
+    area = np.concatenate([[0.0], np.cumsum(values * holds_s)])
+    at = np.clip(edges, times[0], until_ns)
+    latest = np.maximum(np.searchsorted(times, at, side="right") - 1, 0)
+    reached = area[latest] + values[latest] * (at - times[latest]) / SECOND_NS
+    # Extremes: every change, and at each sample's begin what held already.
+    starts = edges[:-1]
+    held = np.searchsorted(times, starts, side="right") - 1
+    carried = np.where((held >= 0) & (starts < until_ns), values[np.maximum(held, 0)], np.nan)
+    place = np.concatenate([starts, times])
+    order = np.argsort(place, kind="stable")
+    everything = np.concatenate([carried, values])[order]
+    firsts = np.flatnonzero(order < len(starts))
+    low, high = np.fmin.reduceat(everything, firsts), np.fmax.reduceat(everything, firsts)
+    return Series(np.diff(reached), np.diff(at) / SECOND_NS, low, high)

@@ -1,0 +1,60 @@
+"""What the flows' machines said, by event and flow: one look at the events for all metrics that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from streamgauge.metrics.grid import Floats, Grid, Ints
+from streamgauge.metrics.passage import Instants
+
+Told = tuple[Ints, Floats]
+"""Times (ns, ascending) and values; NaN where an event has none. Milliseconds are told in seconds."""
+
+_NOTHING: Told = (np.empty(0, dtype=np.int64), np.empty(0))
+
+
+class Said:
+    """The events of a trial's flows."""
+
+    def __init__(self, events: pl.DataFrame, flows: Sequence[str]) -> None:
+        """Args:
+        events: `events.parquet`.
+        flows: the trial's flows by name, in its order.
+        """
+        self._flows = list(flows)
+        in_seconds = pl.when(pl.col("unit") == "ms").then(pl.col("value") / 1e3).otherwise(pl.col("value"))
+        groups = events.group_by("name", "flow").agg("time", in_seconds.alias("value"))
+        self._told: dict[tuple[str, str | None], Told] = {
+            (name, flow): _ascending(times.to_numpy().astype(np.int64), values.to_numpy().astype(np.float64))
+            for name, flow, times, values in zip(
+                *(groups[column] for column in ("name", "flow", "time", "value")), strict=True
+            )
+        }
+
+    def of(self, name: str, flow: int) -> Told:
+        """The events called `name` of the flow in that place."""
+        return self._told.get((name, self._flows[flow]), _NOTHING)
+
+    def has(self, name: str, flow: int) -> bool:
+        """Whether that flow said so at all."""
+        return (name, self._flows[flow]) in self._told
+
+    def instants(self, grid: Grid, name: str) -> tuple[Instants, Floats]:
+        """The events called `name` of all flows that have a value, as instants with these."""
+        told = [self.of(name, flow) for flow in range(len(self._flows))]
+        times = np.concatenate([_NOTHING[0], *(times for times, _ in told)])
+        values = np.concatenate([_NOTHING[1], *(values for _, values in told)])
+        flow = np.repeat(np.arange(len(told)), [len(times) for times, _ in told])
+        order = np.argsort(times, kind="stable")
+        order = order[~np.isnan(values[order])]
+        return Instants(grid, len(self._flows), times[order], flow[order]), values[order]
+
+
+def _ascending(times: Ints, values: Floats) -> Told:
+    if (np.diff(times) >= 0).all():
+        return times, values
+    order = np.argsort(times, kind="stable")
+    return times[order], values[order]

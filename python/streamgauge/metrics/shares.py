@@ -1,0 +1,106 @@
+"""What each flow got of what it was due at the bottleneck: shares of the max-min fair allocation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from streamgauge.metrics.capacity import carried_bits
+from streamgauge.metrics.course import Spans
+from streamgauge.metrics.fairness import max_min
+from streamgauge.metrics.frame import StageInfo, Trial
+from streamgauge.metrics.grid import SECOND_NS
+from streamgauge.metrics.queueing import Crossing
+from streamgauge.metrics.result import Series
+
+_IP, _UDP, _RTP, _ETHERNET, _TCP_WITH_TIMESTAMPS = 20, 8, 12, 14, 32
+_INTERLEAVED = 4
+"""RFC 2326 section 10.12."""
+_FU_A = 2
+"""RFC 6184 section 5.8: indicator and header of a fragment, which replace the NAL unit's own byte."""
+
+
+def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int, Series]:
+    """Per flow, by its place, the share of its max-min fair allocation that left the bottleneck.
+
+    See `streamgauge.metrics.fairness.max_min`. The allocation is of each sample: capacity in it, among the
+    flows (but pings) that are there in it, from their start until their media's or the trial's end. Over a
+    window, bits that left are over bits due. A clip's or a constant rate's cap is what its packets come to on
+    the link (`wire_rate_bps`); what has none of these is greedy. Bits are those that the bottleneck counts.
+    Nothing where its rate is of no known kind.
+    """
+    grid = trial.grid
+    capacity = carried_bits(stage.settings.get("rate") or {}, grid)
+    rows = [row for row, flow in enumerate(trial.flows) if not flow.is_ping]
+    if capacity is None or not rows:
+        return {}
+    ethernet = stage.settings.get("layer") != "ip"
+    there_s = np.array([_there(trial, row).seconds(grid) for row in rows])
+    wants = np.array([wire_rate_bps(trial.plans[row].get("app", "external"), ethernet) for row in rows])
+    with np.errstate(invalid="ignore"):
+        caps = np.minimum(there_s * capacity / grid.widths_s, np.nan_to_num(there_s * wants[:, None]))
+    due = max_min(capacity, caps)
+    column = "wire_bytes" if ethernet else "ip_bytes"
+    got = passed.departures.total(8 * passed.departures[column])
+    return {row: Series(got[row], due[place]) for place, row in enumerate(rows)}
+
+
+def _there(trial: Trial, flow: int) -> Spans:
+    """When a flow takes part."""
+    plan = trial.plans[flow]
+    end = round(trial.duration_s * SECOND_NS)
+    sent = trial.offered[0].times_ns[trial.offered[0].of(flow)]
+    first = int(sent[0]) if len(sent) else end
+    begin = min(int(plan.get("start", first)), end)
+    ends = [end, *trial.said.of("media_end", flow)[0].tolist()]
+    ends += [at for at, what in plan.get("actions", ()) if what == "stop"]
+    app = plan.get("app")
+    machine = trial.machine(flow)
+    settings: Mapping[str, Any] = app[machine] if isinstance(app, Mapping) else {}
+    if machine == "bulk" and settings.get("bytes") is not None and len(sent):
+        ends.append(int(sent[-1]))
+    whole = Spans(np.array([begin]), np.array([max(begin, min(ends))]))
+    windows = settings.get("windows") if machine == "cbr" else None
+    if not windows:
+        return whole
+    on = np.array([[max(begin, low), max(begin, min(high, min(ends)))] for low, high in windows])
+    return Spans(on[:, 0], np.maximum(on[:, 0], on[:, 1]))
+
+
+def wire_rate_bps(app: str | Mapping[str, Any], ethernet: bool = True) -> float:
+    """The rate at which a machine of the plan wants to send, headers included; infinite if it takes any.
+
+    A clip is cut into RTP packets as its server does: whole frames into payloads of at most `max_payload`,
+    with RTP, UDP, IP and (if `ethernet`) Ethernet headers; interleaved on TCP with its framing, in segments
+    of the MSS. RTCP and RTSP are left out.
+    """
+    if not isinstance(app, Mapping):
+        return math.inf
+    link = _IP + (_ETHERNET if ethernet else 0)
+    (machine, spec), *_ = app.items()
+    if machine == "cbr":
+        packets = float(spec["packets_per_s"]) * int(spec["burst"])
+        return 8 * packets * (int(spec["payload_bytes"]) + _UDP + link)
+    if machine not in ("rtp", "darwin"):
+        return math.inf
+    clip, darwin = spec["clip"], machine == "darwin"
+    largest = int((spec["server"] if darwin else spec)["max_payload"])
+    sizes = np.asarray(clip["frame_bytes"], dtype=np.int64)
+    if darwin:
+        cut = sizes > largest
+        packets_of = np.where(cut, -(-(sizes - 1) // (largest - _FU_A)), 1)
+        payload = sizes + cut * (_FU_A * packets_of - 1)
+    else:
+        packets_of, payload = -(-sizes // largest), sizes
+    count, octets = int(packets_of.sum()), int(payload.sum())
+    over_tcp = spec["player"].get("transport") == "tcp" if darwin else spec.get("tcp") is not None
+    if over_tcp:
+        mss = int(spec["tcp"]["mss"])
+        stream = octets + count * (_RTP + _INTERLEAVED)
+        octets = stream + round(stream / mss * (_TCP_WITH_TIMESTAMPS + link))
+    else:
+        octets += count * (_RTP + _UDP + link)
+    return 8e9 * octets / (len(sizes) * int(clip["frame_interval"]))
