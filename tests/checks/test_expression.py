@@ -11,6 +11,7 @@ from streamgauge.checks.syntax import (
     Call,
     Chain,
     Comparison,
+    Fraction,
     Logical,
     Negation,
     Negative,
@@ -90,6 +91,15 @@ def test_python_form_reads_back() -> None:
         ("(jain > 1) + 2 > 3", 1, 7, "a value is expected"),
         ("(" * 60 + "jain" + ")" * 60 + " > 1", 1, 51, "nested deeper"),
         ("", 1, 1, "found the end"),
+        ("peak(throughput.a, 2 kB) > 1 bit/s", 1, 20, "a peak is over some time"),
+        ("peak(throughput.a) > 1 bit/s", 1, 1, "at least 2"),
+        ("harm(start.a of b, start.a) < 0.5", 1, 6, "nothing harms it"),
+        ("harm(goodput.a of b, loss_rate.a) < 0.5", 1, 1, "compares one metric"),
+        ("fraction(loss.a, loss.b) > 50 %", 1, 10, "a statement is expected"),
+        ("fraction(loss.a > 1 %) > 0.5", 1, 26, "percentage cannot be compared with a plain number"),
+        ("fraction(loss.a > 1) > 50 %", 1, 19, "percentage cannot be compared with a plain number"),
+        ("mean(fraction(loss.a > 1 %)) > 50 %", 1, 6, "takes metrics, not other functions"),
+        ("fraction() > 50 %", 1, 10, "found `)`"),
     ],
 )
 def test_errors_name_line_and_column(text: str, line: int, column: int, says: str) -> None:
@@ -126,9 +136,21 @@ terms: st.SearchStrategy[Term] = st.recursive(
     ),
     max_leaves=8,
 )
+fractions = st.builds(
+    Comparison,
+    st.builds(
+        Fraction,
+        st.lists(
+            st.builds(Comparison, terms, st.sampled_from(["<", ">="]), terms), min_size=1, max_size=3
+        ).map(tuple),
+    ),
+    st.just(">="),
+    st.just(Quantity(80.0, "%")),
+)
 comparisons = st.builds(Comparison, terms, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), terms)
 predicates: st.SearchStrategy[Predicate] = st.recursive(
     comparisons
+    | fractions
     | st.tuples(terms, terms, terms).map(
         lambda x: Chain((Comparison(x[0], "<=", x[1]), Comparison(x[1], "<", x[2])))
     ),

@@ -175,3 +175,68 @@ def test_the_measured_side_is_named_first_wherever_it_stands() -> None:
     assert result.to_json()["measured"] == pytest.approx(400_000)
     assert result.why.startswith("throughput.v is 400 kbit/s")
     assert "at most 425 kbit/s" in result.why
+
+
+def holds(that: str, *trials: TrialMetrics) -> bool:
+    result = evaluate("C", check(that), "a", "sim", list(trials))
+    assert result.verdict != "inconclusive", result.why
+    return result.verdict == "pass"
+
+
+def test_the_highest_mean_over_samples_in_a_row() -> None:
+    # 400 kbit/s in [2 s, 4 s), 800 kbit/s in [4 s, 5 s): over 2 s at most 600.
+    sent = constant(0, 50, 2, 4, payload=972) + constant(0, 100, 4, 5, payload=972)
+    one = compute(record(sent, flows=["v"], duration_s=10.0, scenario="a"))
+    for that in (
+        "peak(throughput.v, 0.5 s) == 800 kbit/s",
+        "peak(throughput.v, 1 s) == 800 kbit/s",
+        "peak(throughput.v, 2 s) == 600 kbit/s",
+        "peak(throughput.v, 2 s, 0 s to 4 s) == 400 kbit/s",
+        "peak(throughput.v + throughput.v, 2 s) == 1200 kbit/s",
+        "peak(throughput.v, 2 s, start.v to start.v + 3 s) == 600 kbit/s",
+    ):
+        assert holds(that, one), that
+    assert verdict("peak(throughput.v, 3 s, 0 s to 2 s) > 0", [one]) == "inconclusive"
+
+
+def test_rank_correlation_with_the_order_given() -> None:
+    one = compute(
+        record(
+            [s for flow in range(4) for s in constant(flow, 10.0 * (4 - flow), 0, 9)],
+            flows=["a", "b", "c", "d"], duration_s=10.0, scenario="a", rate_bps=10_000_000,
+        )
+    )  # fmt: skip
+    assert holds("spearman(throughput.a, throughput.b, throughput.c, throughput.d) == -1", one)
+    assert holds("spearman(throughput.d, throughput.c, throughput.b, throughput.a) == 1", one)
+    # Ranks 4 2 3 1: 1 - 6 (9 + 0 + 0 + 9) / (4 * 15) = -0.8.
+    assert holds("spearman(throughput.a, throughput.c, throughput.b, throughput.d) == -0.8 +- 0.001", one)
+    assert verdict("spearman(loss.a, loss.b) < 0", [one]) == "inconclusive"
+
+
+def test_the_share_of_statements_that_hold() -> None:
+    that = "fraction(throughput.v > 390 kbit/s, throughput.v > 410 kbit/s, not loss.v > 1 %) >= {}"
+    assert holds(that.format("60 %"), trial(50))
+    assert not holds(that.format("80 %"), trial(50))
+    # One of four repetitions has one of the three, two have two, one has all.
+    result = evaluate("C", check(that.format("20 %")), "a", "sim", VARYING)
+    assert result.measured is not None and result.verdict == "pass"
+    assert result.measured.interval.mean == pytest.approx((1 / 3 + 2 / 3 + 1 + 2 / 3) / 4)
+
+
+def test_harm_compares_with_the_flow_alone() -> None:
+    beside, alone = trial(50), trial(60, scenario="b")
+    assert holds("harm(throughput.v of b, throughput.v) == 0.1667 +- 0.0001", beside, alone)
+    assert holds("harm(throughput.v, throughput.v of b) == -0.2 +- 0.0001", beside, alone)
+    # No loss in either is no harm.
+    assert holds("harm(loss.v of b, loss.v) == 0", beside, alone)
+    late, early = trial(130), trial(100, scenario="b")
+    assert holds("harm(queue_delay.v of b, queue_delay.v) > 0.5", late, early)
+
+
+def test_the_mean_of_the_index_is_not_the_index_of_means() -> None:
+    # Each flow sends alone half of the time: at any instant one takes all, over the whole they are even.
+    sent = constant(0, 50, 0, 5) + constant(1, 50, 5, 10)
+    one = compute(record([*sent, *constant(1, 0.5, 0, 1)], flows=["v", "w"], duration_s=10.0, scenario="a"))
+    assert holds("jain > 0.99", one)
+    assert holds("mean(jain) < 0.6 and mean(jain, 5 s to 10 s) < 0.6", one)
+    assert holds("sd(jain) < 0.1 and max(jain) < 0.7", one)

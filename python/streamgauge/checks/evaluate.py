@@ -28,6 +28,7 @@ from streamgauge.checks.syntax import (
     Call,
     Chain,
     Comparison,
+    Fraction,
     Logical,
     Negation,
     Node,
@@ -316,13 +317,13 @@ def _terms(expression: Expression, repetitions: list[Repetition]) -> dict[str, V
     found: dict[str, Value] = {}
 
     def visit(node: Node) -> None:
-        if isinstance(node, Reference | Call):
+        if isinstance(node, Reference | Call | Fraction):
             try:
                 values = [value_of(node, repetition) for repetition in repetitions]
             except Unmeasurable:
                 return
             found[str(node)] = Value(str(node), interval(values), dimension_of(node))
-            if isinstance(node, Reference) or len(node.arguments) == 1:
+            if not isinstance(node, Call) or len(node.arguments) == 1:
                 return
         for child in node.children():
             visit(child)

@@ -12,6 +12,7 @@
     quantity   = number [ unit ]
     reference  = metric [ "." subject ] [ "of" scenario ]
     call       = function "(" sum { "," sum } [ "," sum "to" sum ] ")"
+               | "fraction" "(" predicate { "," predicate } ")"
 
 Metrics are those of `streamgauge.metrics.METRICS`. A function of one metric works over time (its samples, in
 the measurement window or in the window given); of several values, across them. Every quantity has a
@@ -33,6 +34,7 @@ from streamgauge.checks.syntax import (
     Call,
     Chain,
     Comparison,
+    Fraction,
     Logical,
     Negation,
     Negative,
@@ -356,10 +358,12 @@ class _Parser:
             self.offset = match.end()
         return Reference(name.text, subject, scenario, column=name.start + 1)
 
-    def call(self, name: _Token) -> Call:
+    def call(self, name: _Token) -> Call | Fraction:
         if name.text not in FUNCTIONS:
             self.fail(f"unknown function `{name.text}`", name.start, _nearest(name.text, list(FUNCTIONS)))
         self.nested(name.start)
+        if name.text == "fraction":
+            return self.fraction(name)
         self.expect("(", "a function")
         arguments: list[Term] = []
         window: Window | None = None
@@ -383,17 +387,27 @@ class _Parser:
         if not least <= len(arguments) <= most:
             count = f"at least {least}" if len(arguments) < least else f"at most {most}"
             self.fail(f"`{name.text}` takes {count} argument{'s' if least + most != 2 else ''}", name.start)
-        if window is not None and (len(arguments) != 1 or name.text not in ACROSS_TIME):
+        timed = name.text == "peak" or (len(arguments) == 1 and name.text in ACROSS_TIME)
+        if window is not None and not timed:
             self.fail(
                 "a window applies to one metric over time", window.column - 1, "such as mean(x.y, 1 s to 2 s)"
             )
-        if len(arguments) == 1 and name.text in ACROSS_TIME:
-            inner = [node for node in arguments[0].walk() if isinstance(node, Call)]
+        if timed:
+            inner = [node for node in arguments[0].walk() if isinstance(node, Call | Fraction)]
             if inner:
                 self.fail("a function over time takes metrics, not other functions", inner[0].column - 1)
             if not any(isinstance(node, Reference) for node in arguments[0].walk()):
                 self.fail(f"`{name.text}` of one constant is that constant", name.start)
         return Call(name.text, tuple(arguments), window, column=column)
+
+    def fraction(self, name: _Token) -> Fraction:
+        self.expect("(", "a function")
+        statements = [self.as_predicate(self.predicate())]
+        while self.accept(",") is not None:
+            statements.append(self.as_predicate(self.predicate()))
+        self.expect(")", "the statements")
+        self.depth -= 1
+        return Fraction(tuple(statements), column=name.start + 1)
 
 
 def _nearest(word: str, known: list[str]) -> str:

@@ -171,6 +171,19 @@ class Call(Term):
 
 
 @dataclass(frozen=True)
+class Fraction(Term):
+    """The share of some statements that hold in a repetition."""
+
+    statements: tuple[Predicate, ...]
+
+    def children(self) -> tuple[Node, ...]:
+        return self.statements
+
+    def __str__(self) -> str:
+        return f"fraction({', '.join(str(statement) for statement in self.statements)})"
+
+
+@dataclass(frozen=True)
 class Negative(Term):
     """Unary minus."""
 

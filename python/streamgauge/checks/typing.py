@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamgauge.checks.syntax import Binary, Call, Negative, Node, Quantity, Reference, Term, Window
+from streamgauge.checks.syntax import Binary, Call, Fraction, Negative, Node, Quantity, Reference, Term
 from streamgauge.metrics.dimension import NUMBER, PERCENT, TIME, Dimension
 from streamgauge.metrics.names import METRICS
 
@@ -18,8 +18,15 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "sum": (2, 99),
     "abs": (1, 1),
     "jain": (2, 99),
+    "spearman": (2, 99),
+    "peak": (2, 2),
+    "harm": (2, 2),
+    "fraction": (1, 99),
 }
 """Every function with the least and the most arguments it takes."""
+
+PLAIN = frozenset({"jain", "spearman", "harm"})
+"""Functions whose value is a plain number, whatever they are of."""
 
 
 class Unlike(Exception):
@@ -56,23 +63,48 @@ def dimension_of(node: Term) -> Dimension:
             )
         case Call():
             return _of_call(node)
+        case Fraction():
+            return PERCENT
     raise TypeError(f"{type(node).__name__} has no dimension")
 
 
 def _of_call(node: Call) -> Dimension:
     first = dimension_of(node.arguments[0])
+    if node.window is not None:
+        _require_time("a window is two times", "10 s to 20 s", node.window.begin, node.window.end)
+    if node.function == "peak":
+        _require_time("a peak is over some time", "peak(throughput.a, 2 s)", node.arguments[1])
+        return first
+    if node.function == "harm":
+        more_is_better(node)
     for argument in node.arguments[1:]:
         _common(first, dimension_of(argument), node.arguments[0], argument, "put together with")
-    if node.window is not None:
-        _require_time(node.window)
-    return NUMBER if node.function == "jain" else first
+    return NUMBER if node.function in PLAIN else first
 
 
-def _require_time(window: Window) -> None:
-    for bound in (window.begin, window.end):
+def more_is_better(node: Call) -> bool:
+    """Whether more of what a ``harm`` is of is better.
+
+    Raises:
+        Unlike: if that cannot be said, or not of both alike.
+    """
+    references = [part for part in node.walk() if isinstance(part, Reference)]
+    metrics = {part.metric: part for part in reversed(references)}
+    better = {METRICS[name].better for name in metrics}
+    if len(better) == 1 and better != {""}:
+        return better == {"more"}
+    hint = "such as harm(goodput.a of my/alone, goodput.a)"
+    for name, part in metrics.items():
+        if not METRICS[name].better:
+            raise Unlike(f"neither more nor less of `{name}` is better, so nothing harms it", part, hint)
+    raise Unlike("harm compares one metric of a flow alone with the same beside others", node, hint)
+
+
+def _require_time(what: str, example: str, *bounds: Term) -> None:
+    for bound in bounds:
         found = dimension_of(bound)
         if found != TIME and not (isinstance(bound, Quantity) and bound.value == 0):
-            raise Unlike(f"a window is two times, not {found}", bound, "such as 10 s to 20 s")
+            raise Unlike(f"{what}, not {found}", bound, f"such as {example}")
 
 
 def _common(left: Dimension, right: Dimension, a: Term, b: Term, doing: str) -> Dimension:

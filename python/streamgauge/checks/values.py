@@ -6,11 +6,24 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from streamgauge.checks.syntax import Binary, Call, Negative, Quantity, Reference, Term
-from streamgauge.checks.typing import ACROSS_TIME
-from streamgauge.metrics.fairness import jain
-from streamgauge.metrics.grid import Floats
-from streamgauge.metrics.result import TrialMetrics
+from streamgauge.checks.syntax import (
+    Binary,
+    Call,
+    Chain,
+    Comparison,
+    Fraction,
+    Logical,
+    Negation,
+    Negative,
+    Predicate,
+    Quantity,
+    Reference,
+    Term,
+)
+from streamgauge.checks.typing import ACROSS_TIME, more_is_better
+from streamgauge.metrics.fairness import harm, jain, spearman
+from streamgauge.metrics.grid import Floats, Grid
+from streamgauge.metrics.result import Series, TrialMetrics
 
 Repetition = Mapping[str, TrialMetrics]
 """The trial of each scenario that an expression reads; the key "" is the scenario that it stands in."""
@@ -41,8 +54,45 @@ def value_of(node: Term, repetition: Repetition) -> float:
         case Call():
             if len(node.arguments) == 1 and node.function in ACROSS_TIME:
                 return _over_time(node, repetition)
+            if node.function == "peak":
+                return _peak(node, repetition)
             return _across([value_of(argument, repetition) for argument in node.arguments], node)
+        case Fraction():
+            return float(np.mean([holds(statement, repetition) for statement in node.statements]))
     raise TypeError(f"{type(node).__name__} has no value")
+
+
+def holds(node: Predicate, repetition: Repetition) -> bool:
+    """Whether a statement is true of one repetition, by its values as they are.
+
+    Raises:
+        Unmeasurable: as `value_of`.
+    """
+    match node:
+        case Comparison():
+            left, right = value_of(node.left, repetition), value_of(node.right, repetition)
+            within = 0.0
+            if node.within is not None:
+                size = node.within.canonical
+                within = abs(right) * size if node.within.unit == "%" else size
+            match node.operator:
+                case ">=":
+                    return left >= right
+                case ">":
+                    return left > right
+                case "<=":
+                    return left <= right
+                case "<":
+                    return left < right
+            return (abs(left - right) <= within) is (node.operator == "==")
+        case Chain():
+            return all(holds(link, repetition) for link in node.links)
+        case Negation():
+            return not holds(node.operand, repetition)
+        case Logical():
+            left_holds, right_holds = holds(node.left, repetition), holds(node.right, repetition)
+            return left_holds and right_holds if node.operator == "and" else left_holds or right_holds
+    raise TypeError(f"{type(node).__name__} is no predicate")
 
 
 def _trial(node: Reference, repetition: Repetition) -> TrialMetrics:
@@ -86,6 +136,11 @@ def _across(values: list[float], node: Call) -> float:
             if min(values) < 0:
                 raise Unmeasurable(f"{node} has a negative argument")
             return _finite(node, jain(values))
+        case "spearman":
+            return _finite(node, spearman(values))
+        case "harm":
+            alone, beside = values
+            return _finite(node, harm(alone, beside, more_is_better=more_is_better(node)))
         case "sd":
             return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
         case "mean" | "min" | "max" | "median":
@@ -94,11 +149,11 @@ def _across(values: list[float], node: Call) -> float:
 
 
 def _over_time(node: Call, repetition: Repetition) -> float:
-    begin = end = None
-    if node.window is not None:
-        begin, end = value_of(node.window.begin, repetition), value_of(node.window.end, repetition)
     argument = node.arguments[0]
-    if isinstance(argument, Reference) and node.function in ("mean", "min", "max"):
+    # The index of means, which `jain` alone is, is not the mean of the index.
+    own = isinstance(argument, Reference) and (node.function, argument.metric) != ("mean", "jain")
+    if isinstance(argument, Reference) and own and node.function in ("mean", "min", "max"):
+        begin, end = _bounds(node, repetition)
         if node.function == "mean":
             return _finite(node, _read(argument, repetition, begin, end))
         trial = _trial(argument, repetition)
@@ -108,14 +163,7 @@ def _over_time(node: Call, repetition: Repetition) -> float:
         except (KeyError, ValueError) as error:
             raise Unmeasurable(str(error.args[0])) from None
         return _finite(node, found)
-    scenarios = {part.scenario for part in argument.walk() if isinstance(part, Reference)}
-    if len(scenarios) > 1:
-        raise Unmeasurable(f"{node} mixes samples of different scenarios")
-    grid = repetition[scenarios.pop()].grid
-    try:
-        part = grid.slice(begin, end)
-    except ValueError as error:
-        raise Unmeasurable(str(error)) from None
+    grid, part = _stretch(node, repetition)
     samples = np.broadcast_to(_samples(argument, repetition), (len(grid),))[part]
     weights = grid.widths_s[part]
     known = np.isfinite(samples)
@@ -129,6 +177,54 @@ def _over_time(node: Call, repetition: Repetition) -> float:
             return float(np.std(samples, ddof=1)) if len(samples) > 1 else 0.0
         case function:
             return float(getattr(np, function)(samples))
+
+
+def _bounds(node: Call, repetition: Repetition) -> tuple[float | None, float | None]:
+    if node.window is None:
+        return None, None
+    return value_of(node.window.begin, repetition), value_of(node.window.end, repetition)
+
+
+def _stretch(node: Call, repetition: Repetition) -> tuple[Grid, slice]:
+    """The samples that a function over time looks at."""
+    begin, end = _bounds(node, repetition)
+    scenarios = {part.scenario for part in node.arguments[0].walk() if isinstance(part, Reference)}
+    if len(scenarios) > 1:
+        raise Unmeasurable(f"{node} mixes samples of different scenarios")
+    grid = repetition[scenarios.pop()].grid
+    try:
+        return grid, grid.slice(begin, end)
+    except ValueError as error:
+        raise Unmeasurable(str(error)) from None
+
+
+def _peak(node: Call, repetition: Repetition) -> float:
+    """The highest mean over any so many samples in a row as make up the length asked for."""
+    argument, length = node.arguments
+    grid, part = _stretch(node, repetition)
+    count = max(1, round(value_of(length, repetition) / grid.sample_s))
+    if isinstance(argument, Reference):
+        try:
+            series = _trial(argument, repetition).series(argument.metric, argument.subject)
+        except KeyError as error:
+            raise Unmeasurable(str(error.args[0])) from None
+    else:
+        samples = np.broadcast_to(_samples(argument, repetition), (len(grid),))
+        known = np.isfinite(samples)
+        series = Series(np.where(known, samples, 0.0) * grid.widths_s, known * grid.widths_s)
+    totals = _running(series.numerator[part], count)
+    lengths = (
+        np.ones(len(totals)) if series.denominator is None else _running(series.denominator[part], count)
+    )
+    if not (lengths > 0).any():
+        raise Unmeasurable(f"{node} has nothing to measure")
+    return float((totals[lengths > 0] / lengths[lengths > 0]).max())
+
+
+def _running(values: Floats, count: int) -> Floats:
+    """Sums over each `count` values in a row; of none if there are fewer."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    return np.asarray(sums[count:] - sums[:-count])
 
 
 def _samples(node: Term, repetition: Repetition) -> Floats:
