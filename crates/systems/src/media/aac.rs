@@ -4,6 +4,9 @@
 use super::asset::Track;
 use super::payload::Payload;
 
+/// What 13 bits of size allow; no valid unit of up to 8 channels comes near (ISO/IEC 14496-3 section 4.5.3).
+pub const LARGEST_UNIT: u32 = (1 << 13) - 1;
+
 const INDEX_BITS: u32 = 3;
 const LENGTH_BYTES: usize = 2;
 const HEADER_BYTES: usize = 2;

@@ -3,11 +3,13 @@
 mod aac;
 mod asset;
 pub(crate) mod h264;
+pub mod mp4;
 mod mpeg4;
 mod payload;
 pub mod sdp;
 
 pub use asset::{Asset, Bytes, Codec, Track, Unit, UnitKind};
+pub use mp4::MediaError;
 pub use payload::{LEAST_PAYLOAD_BYTES, Payload, assemble, begins_unit, preamble};
 
 #[cfg(test)]

@@ -1,0 +1,111 @@
+//! The tree of boxes, as far as it must be looked at before the demuxer is: where the movie is, that its tables fit
+//! their boxes, and how its tracks' formats are called.
+
+use super::MediaError;
+
+/// A box: its type and what is in it.
+struct Found<'a> {
+    name: [u8; 4],
+    whole: &'a [u8],
+    content: &'a [u8],
+    /// It says that it goes on past the end of what it is in.
+    cut: bool,
+}
+
+/// The boxes of `bytes`, up to the first that cannot be one.
+fn boxes(mut bytes: &[u8]) -> impl Iterator<Item = Found<'_>> {
+    std::iter::from_fn(move || {
+        let (&[a, b, c, d, ref name @ ..], _) = bytes.split_first_chunk::<8>()?;
+        let (header, size) = match u32::from_be_bytes([a, b, c, d]) {
+            // To the end (ISO/IEC 14496-12 section 4.2).
+            0 => (8, bytes.len() as u64),
+            1 => (16, u64::from_be_bytes(bytes.get(8..16)?.try_into().ok()?)),
+            size => (8, u64::from(size)),
+        };
+        if size < header {
+            return None;
+        }
+        let cut = size > bytes.len() as u64;
+        let (whole, rest) = bytes.split_at(bytes.len().min(usize::try_from(size).unwrap_or(usize::MAX)));
+        bytes = rest;
+        Some(Found { name: *name, whole, content: &whole[header as usize..], cut })
+    })
+}
+
+/// The file's moov box.
+pub fn movie(file: &[u8]) -> Result<&[u8], MediaError> {
+    const USUAL: [&[u8; 4]; 8] = [b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot", b"uuid"];
+    let first = boxes(file).next().ok_or(MediaError::NotMp4)?;
+    if !USUAL.contains(&&first.name) {
+        return Err(MediaError::NotMp4);
+    }
+    let movie = boxes(file).find(|found| &found.name == b"moov").ok_or(MediaError::NoMovie)?;
+    if movie.cut {
+        return Err(MediaError::NoMovie);
+    }
+    tables(movie.content, 0)?;
+    Ok(movie.whole)
+}
+
+/// Boxes that hold boxes, on the way to the tables.
+fn is_container(name: &[u8; 4]) -> bool {
+    matches!(name, b"trak" | b"mdia" | b"minf" | b"stbl" | b"edts")
+}
+
+/// Bytes before the number of a table's entries, and bytes of the least entry.
+fn table(name: &[u8; 4]) -> Option<(usize, u64)> {
+    Some(match name {
+        b"stts" | b"ctts" | b"co64" => (4, 8),
+        b"stsc" => (4, 12),
+        b"stco" | b"stss" => (4, 4),
+        b"stsz" => (8, 4),
+        b"elst" => (4, 12),
+        _ => return None,
+    })
+}
+
+/// Refuses a table that says that it has more entries than fit its box: memory is set aside by that number.
+fn tables(bytes: &[u8], depth: usize) -> Result<(), MediaError> {
+    for found in boxes(bytes) {
+        if is_container(&found.name) && depth < 8 {
+            tables(found.content, depth + 1)?;
+        }
+        let Some((before, entry_bytes)) = table(&found.name) else { continue };
+        let number = |at: usize| {
+            let bytes = found.content.get(at..at + 4)?;
+            Some(u64::from(u32::from_be_bytes(bytes.try_into().ok()?)))
+        };
+        // Sizes that are all the same are no table.
+        if &found.name == b"stsz" && number(4) != Some(0) {
+            continue;
+        }
+        let room = found.content.len().saturating_sub(before + 4) as u64;
+        if number(before).is_none_or(|entries| entries * entry_bytes > room) {
+            let name = String::from_utf8_lossy(&found.name);
+            return Err(MediaError::Broken(format!("{name} has more entries than its box has room for")));
+        }
+    }
+    Ok(())
+}
+
+/// The formats of all tracks' samples by their four letters, in order, each once.
+pub fn formats(movie: &[u8]) -> Vec<String> {
+    fn gather(bytes: &[u8], depth: usize, names: &mut Vec<String>) {
+        for found in boxes(bytes) {
+            if (is_container(&found.name) || &found.name == b"moov") && depth < 8 {
+                gather(found.content, depth + 1, names);
+            }
+            if &found.name == b"stsd"
+                && let Some(entry) = found.content.get(8..).and_then(|entries| boxes(entries).next())
+            {
+                let name = String::from_utf8_lossy(&entry.name).escape_debug().to_string();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+    }
+    let mut names = Vec::new();
+    gather(movie, 0, &mut names);
+    names
+}

@@ -1,0 +1,202 @@
+//! Assets from MP4 and QuickTime files (ISO/IEC 14496-12, 14496-14, 14496-15). Boxes are read by `mp4parse`; what
+//! becomes of the tables in them, and that they hold together, is here.
+
+mod boxes;
+mod samples;
+
+use std::sync::Arc;
+
+use mp4parse::{AudioCodecSpecific, CodecType, SampleEntry, TrackType, VideoCodecSpecific};
+use streamgauge_base::Duration;
+
+use super::asset::{Asset, Bytes, Codec, Track, Unit, UnitKind, VIDEO_CLOCK_RATE};
+use super::{aac, h264};
+
+/// More units than this in a track are refused: 19 hours of sound and video at 60 frames per second have as many.
+pub const MOST_UNITS: usize = 1 << 22;
+
+/// A file that cannot be served, and why.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum MediaError {
+    /// It is something else.
+    #[error("not an MP4 or QuickTime file; convert it with `ffmpeg -i FILE -c copy OUT.mp4`")]
+    NotMp4,
+    /// The boxes end before the movie.
+    #[error("the file has no moov box: it is truncated, or was never finished; copy or record it again")]
+    NoMovie,
+    /// The movie is in fragments.
+    #[error("a fragmented MP4; make it a plain one with `ffmpeg -i FILE -c copy OUT.mp4`")]
+    Fragmented,
+    /// A box that contradicts itself.
+    #[error("the file's tables are broken: {0}; make it again with `ffmpeg -i FILE -c copy OUT.mp4`")]
+    Broken(String),
+    /// Nothing in it is of a codec that we can send.
+    #[error("no H.264, MPEG-4 Visual or AAC track, but {found}; encode it with `ffmpeg -i FILE OUT.mp4`")]
+    NoTrack {
+        /// What there is.
+        found: String,
+    },
+    /// The file ends before its samples.
+    #[error(
+        "track {track}: sample {sample} ends at byte {end}, but the file has {file}: it is truncated; copy it again"
+    )]
+    Outside {
+        /// Counted from 1.
+        track: usize,
+        /// Counted from 1.
+        sample: usize,
+        /// Where the sample ends.
+        end: u64,
+        /// Bytes of the file.
+        file: u64,
+    },
+}
+
+fn broken(track: usize, what: impl std::fmt::Display) -> MediaError {
+    MediaError::Broken(format!("track {}: {what}", track + 1))
+}
+
+/// Reads `file`, of which only the tables are copied. Tracks of other codecs are left out.
+pub fn read(name: &str, file: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Result<Asset, MediaError> {
+    let bytes = (*file).as_ref();
+    let movie = boxes::movie(bytes)?;
+    let read = mp4parse::read_mp4(&mut std::io::Cursor::new(movie));
+    let context = read.map_err(|error| MediaError::Broken(error.to_string()))?;
+    let movie_scale = context.timescale.map_or(1, |scale| scale.0.max(1));
+    let mut tracks = Vec::new();
+    for (number, track) in context.tracks.iter().enumerate() {
+        let Some(codec) = codec(track) else { continue };
+        let units = samples::read(track, number, movie_scale, bytes.len() as u64)?;
+        let is_sound = matches!(codec, Codec::Aac { .. });
+        if is_sound && units.iter().any(|unit| unit.bytes > aac::LARGEST_UNIT) {
+            return Err(broken(number, format!("sound in blocks of more than {} B", aac::LARGEST_UNIT)));
+        }
+        tracks.push(Unplaced { clock_rate: clock_rate(track, &codec), codec, units });
+    }
+    if tracks.iter().all(|track| track.units.is_empty()) {
+        if context.mvex.is_some() {
+            return Err(MediaError::Fragmented);
+        }
+        let found = match boxes::formats(movie) {
+            formats if formats.is_empty() => "no track at all".into(),
+            formats => formats.join(", "),
+        };
+        return Err(MediaError::NoTrack { found });
+    }
+    Ok(place(name, tracks, &file))
+}
+
+struct Unplaced {
+    codec: Codec,
+    clock_rate: u32,
+    units: Vec<samples::Sample>,
+}
+
+/// Puts the tracks on one time line that begins at 0 with the earliest unit of any. A unit that is decoded before
+/// the presentation begins, as before a picture that is shown out of order, moves all of them.
+fn place(name: &str, tracks: Vec<Unplaced>, file: &Arc<dyn AsRef<[u8]> + Send + Sync>) -> Asset {
+    let all = || tracks.iter().flat_map(|track| &track.units);
+    let start = all().map(|sample| sample.at_ns.min(sample.shown_ns)).min().unwrap_or(0).min(0);
+    let since_start = |ns: i64| Duration::from_nanos(ns.saturating_sub(start).max(0) as u64);
+    let bytes = (**file).as_ref();
+    let placed = tracks.iter().filter(|track| !track.units.is_empty()).map(|track| {
+        let units = track.units.iter().map(|sample| {
+            let (at, shown) = (since_start(sample.at_ns), since_start(sample.shown_ns));
+            let from = sample.offset as usize;
+            let kind = match sample.sync {
+                true => UnitKind::Key,
+                false if is_disposable(&track.codec, &bytes[from..from + sample.bytes as usize]) => {
+                    UnitKind::Disposable
+                }
+                false => UnitKind::Predicted,
+            };
+            Unit { at, shown, offset: sample.offset, bytes: sample.bytes, kind }
+        });
+        Track {
+            codec: track.codec.clone(),
+            clock_rate: track.clock_rate,
+            units: units.collect(),
+            bytes: Bytes::Shared(file.clone()),
+        }
+    });
+    let tracks: Vec<Track> = placed.collect();
+    let end = |track: &Track| {
+        let last = track.units.iter().map(|unit| unit.shown).max()?;
+        Some(last + track.duration().div(track.units.len() as u64))
+    };
+    let duration = tracks.iter().filter_map(end).max().unwrap_or(Duration::ZERO);
+    Asset { name: name.into(), duration, tracks }
+}
+
+/// What the first description of the track's samples says, if it is one of ours.
+fn codec(track: &mp4parse::Track) -> Option<Codec> {
+    match track.stsd.as_ref()?.descriptions.first()? {
+        SampleEntry::Video(entry) if track.track_type == TrackType::Video => match &entry.codec_specific {
+            VideoCodecSpecific::AVCConfig(record) if entry.codec_type == CodecType::H264 => avc(record),
+            // The entry may also announce JPEG or MPEG-2: only MPEG-4's configuration begins with a start code.
+            VideoCodecSpecific::ESDSConfig(config) if config.starts_with(&[0, 0, 1]) => {
+                Some(Codec::Mpeg4Visual { config: config.iter().copied().collect() })
+            }
+            _ => None,
+        },
+        SampleEntry::Audio(entry) if entry.codec_type == CodecType::AAC => match &entry.codec_specific {
+            AudioCodecSpecific::ES_Descriptor(esds) if esds.decoder_specific_data.len() >= 2 => {
+                let channels =
+                    esds.audio_channel_count.map_or(entry.channelcount, u32::from).clamp(1, 8) as u8;
+                Some(Codec::Aac { config: esds.decoder_specific_data.iter().copied().collect(), channels })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// AVCDecoderConfigurationRecord (ISO/IEC 14496-15 section 5.3.3.1).
+fn avc(record: &[u8]) -> Option<Codec> {
+    let (fixed, mut rest) = record.split_first_chunk::<5>()?;
+    let length_bytes = (fixed[4] & 3) + 1;
+    let mut sets = |count_bits: u8| {
+        let (&count, mut left) = rest.split_first()?;
+        let mut made = Vec::new();
+        for _ in 0..count & count_bits {
+            let (length, tail) = left.split_first_chunk::<2>()?;
+            let (set, tail) = tail.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
+            made.push(set.to_vec());
+            left = tail;
+        }
+        rest = left;
+        Some(made)
+    };
+    Some(Codec::H264 { sps: sets(0x1f)?, pps: sets(0xff)?, length_bytes })
+}
+
+/// RTP's clock: 90 kHz for video, the sampling rate for sound (RFC 3551 section 4).
+fn clock_rate(track: &mp4parse::Track, codec: &Codec) -> u32 {
+    let scale = track.timescale.as_ref().and_then(|scale| u32::try_from(scale.0).ok());
+    match codec {
+        Codec::Aac { .. } => {
+            scale.filter(|rate| (7_000..=192_000).contains(rate)).unwrap_or(VIDEO_CLOCK_RATE)
+        }
+        _ => VIDEO_CLOCK_RATE,
+    }
+}
+
+/// True if the unit itself says that no other refers to it.
+fn is_disposable(codec: &Codec, unit: &[u8]) -> bool {
+    match codec {
+        Codec::H264 { length_bytes, .. } => {
+            let mut slices =
+                h264::nal_units(unit, *length_bytes).filter(|nal| matches!(nal[0] & 0x1f, 1..=5)).peekable();
+            slices.peek().is_some() && slices.all(|nal| nal[0] & 0x60 == 0)
+        }
+        // vop_coding_type 2 is B (ISO/IEC 14496-2 section 6.3.5).
+        Codec::Mpeg4Visual { .. } => {
+            let vop = unit.windows(5).find(|bytes| bytes[..4] == [0, 0, 1, 0xb6]);
+            vop.is_some_and(|bytes| bytes[4] >> 6 == 2)
+        }
+        Codec::Sizes | Codec::Aac { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
