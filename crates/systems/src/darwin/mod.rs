@@ -3,11 +3,9 @@
 
 mod player;
 mod server;
-mod settings;
 
 pub use player::{DarwinPlayer, PlayerKind, PlayerSettings, Transport};
-pub use server::DarwinServer;
-pub use settings::{Preset, ServerSettings};
+pub use server::{DarwinServer, Growth, Library, OneAsset, OpenError, Preset, ServerSettings};
 
 use std::sync::Arc;
 
@@ -35,16 +33,17 @@ pub const FIRST_RTP_PORT: u16 = 6970;
 
 pub(crate) fn machines(spec: &DarwinSpec, flow: &str, seed: u64) -> Result<Machines, Refusal> {
     spec.player.check()?;
+    spec.server.check()?;
     let udp = |port| Carrier::Udp { port, ecn: Ecn::NotEct };
     let carriers = [
         Carrier::Tcp { port: RTSP_PORT, settings: spec.tcp.clone() },
         udp(FIRST_RTP_PORT),
         udp(FIRST_RTP_PORT + 1),
     ];
-    let asset = Arc::new(Asset::of_clip(&spec.clip));
+    let library = Arc::new(OneAsset(Arc::new(Asset::of_clip(&spec.clip))));
     Ok(Machines {
         channels: (0..).zip(carriers).map(|(id, carrier)| Channel { id: ChannelId(id), carrier }).collect(),
-        server: Box::new(DarwinServer::new(asset, spec.server.clone(), flow, seed)),
+        server: Box::new(DarwinServer::new(library, spec.server.clone(), flow, seed)),
         player: Box::new(DarwinPlayer::new(spec.player.clone(), TRIAL_URL, flow, seed)),
     })
 }

@@ -1,31 +1,311 @@
 //! The server's end of one RTSP connection.
 
+mod bandwidth;
+mod flow_control;
+mod lateness;
+mod library;
+mod line;
+mod overbuffer;
+mod resender;
+mod rto;
+mod rtsp;
+mod session;
+mod settings;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod thinning;
+
+pub use library::{Library, OneAsset, OpenError};
+pub use settings::{Growth, Preset, ServerSettings};
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use streamgauge_base::{Event, Instant};
+use streamgauge_base::{Chunk, Duration, Event, Instant, Stream as Draws};
+use streamgauge_wire::rtsp::{
+    DynamicRate, Item, Problem, Reader, Request, Response, StatusCode, names, write_response,
+};
 
-use super::settings::ServerSettings;
-use crate::app::{App, Input, Io};
-use crate::media::Asset;
+use self::line::{Backlog, Line};
+use self::session::Session;
+use self::stream::Way;
+use super::{FIRST_RTP, RTSP};
+use crate::app::{App, ChannelId, Input, Io};
+use crate::outbox::Outbox;
 
-/// Serves one client.
-pub struct DarwinServer {}
+/// While so much waits for the connection to take it, nothing more is read from it.
+const MOST_BACKLOG_BYTES: usize = 64 * 1024;
+
+/// Requests that wait for the round trip to be measured.
+const MOST_WAITING: usize = 8;
+
+/// Bytes read from the connection at once.
+const READ_BYTES: usize = 16 * 1024;
+
+/// Serves one client, over one RTSP connection and the ports of its one session.
+///
+/// What a client can make it keep is bounded: one message of at most 80 kB half read and 16 kB behind it, at
+/// most 8 requests waiting for the round trip to be measured (80 kB each), 64 kB and a response not yet
+/// written, and for each track of the session the packets of one access unit and 8,192 entries of 64 B of
+/// packets outstanding, which a window of 64 kB keeps far below that. Assets are shared.
+///
+/// Events: those of a session (`rudp_cwnd`, `rudp_cut`, `rudp_rto`, `rudp_retransmit`, `rudp_expired`,
+/// `rudp_given_up`, `stale_drop`, `thinning`, `overbuffer`), and `session_timeout` (s of silence).
+pub struct DarwinServer {
+    library: Arc<dyn Library>,
+    settings: Arc<ServerSettings>,
+    draws: Draws,
+    reader: Reader,
+    backlog: Backlog,
+    session: Option<Session>,
+    probe: Probe,
+    /// What came while the round trip was measured.
+    waiting: VecDeque<Request<Vec<u8>>>,
+    /// When the client was last heard of.
+    heard: Instant,
+    connected: bool,
+    events: Outbox,
+}
+
+/// The measurement of the round trip, one for each connection.
+enum Probe {
+    /// Nobody has asked for overbuffering.
+    None,
+    /// The next response has to wait for it.
+    Due,
+    /// It was sent then, and this response waits.
+    Sent { at: Instant, response: Box<Response<Vec<u8>>> },
+    /// It took so many milliseconds.
+    Measured(u32),
+}
 
 impl DarwinServer {
-    /// Serves `asset`, whatever the URL's path.
-    pub fn new(_asset: Arc<Asset>, _settings: ServerSettings, _flow: &str, _seed: u64) -> Self {
-        DarwinServer {}
+    /// Serves what `library` has. Session ids, SSRCs and the first sequence numbers and timestamps are drawn
+    /// from `seed` and `flow`, so a server on a network has to be given a seed that nobody can guess.
+    pub fn new(library: Arc<dyn Library>, settings: ServerSettings, flow: &str, seed: u64) -> Self {
+        DarwinServer {
+            library,
+            settings: Arc::new(settings),
+            draws: Draws::named(seed, flow, "darwin_server"),
+            reader: Reader::default(),
+            backlog: Backlog::default(),
+            session: None,
+            probe: Probe::None,
+            waiting: VecDeque::new(),
+            heard: Instant::ZERO,
+            connected: false,
+            events: Outbox::default(),
+        }
+    }
+
+    /// Reads what the client sent while there is room for the answers.
+    fn read(&mut self, now: Instant, io: &mut dyn Io) {
+        while self.connected && self.backlog.bytes() <= MOST_BACKLOG_BYTES {
+            match self.reader.next() {
+                Some(item) => self.take(now, item, io),
+                None => match io.read(RTSP, READ_BYTES) {
+                    Some(chunk) => {
+                        self.heard = now;
+                        self.reader.push(chunk);
+                    }
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn take(&mut self, now: Instant, item: Result<Item, Problem>, io: &mut dyn Io) {
+        match item {
+            Ok(Item::Request(request)) => {
+                if !matches!(self.probe, Probe::Sent { .. }) {
+                    self.respond(now, &request, io);
+                } else if self.waiting.len() < MOST_WAITING {
+                    self.waiting.push_back(request);
+                } else {
+                    self.say(&rtsp::status(StatusCode::ServiceUnavailable), io);
+                    self.disconnect(now, io);
+                }
+            }
+            Ok(Item::Response(_)) => self.measured(now, io),
+            Ok(Item::Interleaved { channel, packet }) => {
+                let of_channel = |session: &Session| {
+                    let of = |way| matches!(way, Way::Interleaved(_, rtcp) if rtcp == channel);
+                    session.streams.iter().find(|stream| of(stream.way)).map(|stream| stream.track)
+                };
+                if let Some(track) = self.session.as_ref().and_then(of_channel) {
+                    self.rtcp(now, track, packet.head(), io);
+                }
+            }
+            Err(problem) => {
+                let mut response = rtsp::status(problem.status());
+                if let Some(cseq) = problem.cseq {
+                    response.insert_header(names::CSEQ, cseq.to_string());
+                }
+                self.say(&response, io);
+                if problem.is_fatal() {
+                    self.disconnect(now, io);
+                }
+            }
+        }
+    }
+
+    fn respond(&mut self, now: Instant, request: &Request<Vec<u8>>, io: &mut dyn Io) {
+        match self.answer(now, request, io) {
+            Some(response) => self.say(&response, io),
+            None => {
+                // The public server's request has no CSeq. What its body says is of no interest.
+                let head = format!(
+                    "OPTIONS * RTSP/1.0\r\nContent-Type: application/x-random-data\r\n\
+                     Content-Length: {}\r\n\r\n",
+                    self.settings.probe_bytes
+                );
+                self.backlog.push(Chunk::with_filler(head.into_bytes(), self.settings.probe_bytes), io);
+            }
+        }
+    }
+
+    /// The client has answered our request: the response that waited goes out, and what came meanwhile is
+    /// done.
+    fn measured(&mut self, now: Instant, io: &mut dyn Io) {
+        if !matches!(self.probe, Probe::Sent { .. }) {
+            return;
+        }
+        if let Probe::Sent { at, mut response } = std::mem::replace(&mut self.probe, Probe::None) {
+            let rtt_ms = u32::try_from(millis(now.saturating_since(at))).unwrap_or(u32::MAX);
+            self.probe = Probe::Measured(rtt_ms);
+            if let Ok(Some(dynamic)) = response.typed_header::<DynamicRate>() {
+                response.insert_typed_header(&DynamicRate { rtt_ms: Some(rtt_ms), ..dynamic });
+            }
+            self.say(&response, io);
+        }
+        while let Some(request) = self.waiting.pop_front() {
+            self.respond(now, &request, io);
+        }
+    }
+
+    fn say(&mut self, response: &Response<Vec<u8>>, io: &mut dyn Io) {
+        let mut response = response.clone();
+        response.insert_header(names::SERVER, "StreamGauge");
+        self.backlog.push(Chunk::bytes(write_response(&response)), io);
+    }
+
+    /// RTCP from the player of a track; whatever it says, the player is there.
+    fn rtcp(&mut self, now: Instant, track: usize, datagram: &[u8], io: &mut dyn Io) {
+        if let Some(session) = &mut self.session {
+            self.heard = now;
+            let line = &mut Line { io, backlog: &mut self.backlog, events: &mut self.events };
+            session.rtcp(now, track, datagram, line);
+        }
+    }
+
+    fn end_session(&mut self, now: Instant, io: &mut dyn Io) {
+        if let Some(mut session) = self.session.take() {
+            let line = &mut Line { io, backlog: &mut self.backlog, events: &mut self.events };
+            session.end(now, line);
+        }
+    }
+
+    /// Ends session and connection and forgets the client.
+    fn disconnect(&mut self, now: Instant, io: &mut dyn Io) {
+        self.end_session(now, io);
+        self.backlog.close(io);
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.connected = false;
+        self.backlog.forget();
+        self.waiting.clear();
+        self.reader = Reader::default();
+        self.probe = Probe::None;
+    }
+
+    /// When a client that stays silent is given up.
+    fn patience(&self) -> Option<Instant> {
+        let settings = &self.settings;
+        match &self.session {
+            Some(_) => Some(self.heard + settings.rtp_timeout),
+            None if self.connected => Some(self.heard + settings.rtsp_timeout),
+            None => None,
+        }
+    }
+
+    fn work(&mut self, now: Instant, io: &mut dyn Io) {
+        if self.patience().is_some_and(|end| end <= now) {
+            if self.session.is_some() {
+                let silent_s = now.saturating_since(self.heard).as_secs_f64();
+                self.events.say(now, "session_timeout", silent_s, "s", "nothing heard of the player");
+            }
+            self.disconnect(now, io);
+        }
+        let Some(session) = &mut self.session else { return };
+        let taken = self.backlog.taken();
+        let line = &mut Line { io, backlog: &mut self.backlog, events: &mut self.events };
+        session.work(now, line);
+        if self.backlog.taken() != taken {
+            // Media that the connection takes has gone to somebody.
+            self.heard = now;
+        }
     }
 }
 
 impl App for DarwinServer {
-    fn handle(&mut self, _: Instant, _: Input<'_>, _: &mut dyn Io) {}
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        match input {
+            Input::Opened(RTSP) => {
+                self.connected = true;
+                self.heard = now;
+                self.backlog.open();
+            }
+            Input::Readable(RTSP) => self.read(now, io),
+            Input::Writable(RTSP) => {
+                self.backlog.flush(io);
+                self.read(now, io);
+                if let Some(session) = self.session.as_mut().filter(|_| self.backlog.is_clear()) {
+                    session.unblock(now);
+                }
+            }
+            Input::Datagram(ChannelId(channel), datagram) if channel > FIRST_RTP.0 && channel % 2 == 0 => {
+                self.rtcp(now, usize::from((channel - FIRST_RTP.0) / 2), datagram.head(), io);
+            }
+            Input::Closed(RTSP, _) => {
+                self.end_session(now, io);
+                self.forget();
+            }
+            Input::Stop => self.disconnect(now, io),
+            // A player that pauses says so by RTSP.
+            _ => {}
+        }
+        self.work(now, io);
+    }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        None
+        let wake = self.session.as_ref().and_then(Session::wake);
+        wake.into_iter().chain(self.patience()).min()
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        None
+        self.events.next()
     }
+}
+
+/// Whole milliseconds, in which the public server counts.
+fn millis(time: Duration) -> i64 {
+    (time.as_nanos() / 1_000_000).cast_signed()
+}
+
+/// Whole milliseconds since the trial's start.
+fn millis_of(at: Instant) -> i64 {
+    (at.as_nanos() / 1_000_000).cast_signed()
+}
+
+/// The time that many milliseconds after the trial's start.
+fn instant(millis: i64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis.max(0).cast_unsigned())
+}
+
+/// A share of so many bytes, rounded down.
+fn share(bytes: u32, share: f64) -> u32 {
+    (f64::from(bytes) * share) as u32
 }

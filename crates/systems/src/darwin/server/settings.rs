@@ -1,0 +1,341 @@
+//! Every constant of the server, by name, with its unit and where it comes from.
+//!
+//! "Paper" is De Cicco, Mascolo and Palmisano, "An Experimental Investigation of the End-to-End QoS of the
+//! Apple Darwin Streaming Server", section III. "Source" is the behaviour of Apple's public server, version
+//! 6.0.3; "pref" names its preference. Where no origin is named, it is the source, in both presets.
+
+use serde::{Deserialize, Serialize};
+use streamgauge_base::Duration;
+
+/// A set of the server's constants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preset {
+    /// What the paper states; what it does not state is as in `Source`.
+    Paper,
+    /// What the public server does.
+    Source,
+}
+
+impl Preset {
+    /// By their names in scenarios.
+    pub const NAMED: [(&'static str, Preset); 2] = [("paper", Preset::Paper), ("source", Preset::Source)];
+}
+
+/// How the congestion window grows when a packet is acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Growth {
+    /// Paper: slow start adds a segment for each packet, avoidance a segment for each window's worth of bytes
+    /// acknowledged, which is one a round trip.
+    Segments,
+    /// Source: slow start adds the packet's own bytes `n`, avoidance `n * n / cwnd` rounded down, so that
+    /// small packets add nothing.
+    Bytes,
+}
+
+/// The server's constants. Sizes in bytes of an RTP packet, header included, unless said otherwise.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSettings {
+    /// Reliable UDP is granted to who asks for it (pref reliable_udp).
+    pub reliable_udp: bool,
+    /// The congestion window holds packets back. Without it the window is kept but never binds.
+    pub congestion_control: bool,
+    /// Packets held for lost are sent again. Without it they are given up, and the window is cut all the
+    /// same.
+    pub retransmission: bool,
+    /// Media is sent ahead of its time. Without it every packet waits for its transmit time.
+    pub overbuffering: bool,
+
+    /// Largest RTP payload of a packet, without the RTP header. Ours: what fits an Ethernet frame, as hinting
+    /// programs choose.
+    pub max_payload: u32,
+
+    /// A segment: the least window.
+    pub segment_bytes: u32,
+    /// The window's cap for media slower than `medium_window_above_bps` (pref small_window_size).
+    pub small_window_bytes: u32,
+    /// The window's cap from there to `large_window_above_bps` (pref medium_window_size).
+    pub medium_window_bytes: u32,
+    /// The window's cap for faster media, and for media whose rate is not known (pref large_window_size).
+    pub large_window_bytes: u32,
+    /// Bit/s of all tracks of the asset together (pref window_size_threshold).
+    pub medium_window_above_bps: u64,
+    /// Bit/s of all tracks of the asset together (pref window_size_max_threshold).
+    pub large_window_above_bps: u64,
+    /// A session begins in slow start (pref slow_start_enabled). Without it, both the window and the
+    /// slow-start threshold begin at the cap.
+    pub slow_start: bool,
+    /// With slow start, the window begins at this share of its cap.
+    pub initial_window_share: f64,
+    /// With slow start, the slow-start threshold begins at this share of the window's cap.
+    pub initial_threshold_share: f64,
+    /// How the window grows.
+    pub growth: Growth,
+    /// An acknowledgement of a packet that is not outstanding (a duplicate, or one that came after the packet
+    /// was given up) grows the window like any other, by a segment at most.
+    pub duplicates_grow_window: bool,
+    /// A packet given up because its time is over grows the window as if it had been acknowledged.
+    pub expiry_grows_window: bool,
+    /// At a cut the slow-start threshold becomes this share of the window. Paper and source: 3/4.
+    pub threshold_decrease: f64,
+    /// At a cut the window becomes this share of itself. Paper and source: 1/2.
+    pub window_decrease: f64,
+    /// Paper and source: after a cut the window, then below the threshold, grows as in slow start. Without it
+    /// the threshold is set no higher than the window, as TCP does after three duplicate acknowledgements.
+    pub slow_start_after_loss: bool,
+    /// The window is cut again only when more than this has passed since the last cut.
+    pub cut_spacing: Duration,
+
+    /// Paper: a packet is held for lost when it has waited this long for its acknowledgement. `None`
+    /// (source): the timeout follows the measured round trip (Jacobson and Karels: mean plus four mean
+    /// deviations).
+    pub fixed_timeout: Option<Duration>,
+    /// The measured timeout's start.
+    pub initial_timeout: Duration,
+    /// Its least.
+    pub min_timeout: Duration,
+    /// Its most.
+    pub max_timeout: Duration,
+    /// Paper: a packet is held for lost after this many "duplicate acknowledgements". As acknowledgements of
+    /// Reliable UDP name single packets, that is here: this many packets that were sent after its last
+    /// transmission have been acknowledged while it has not. `None` (source): only a timeout shows a loss.
+    pub duplicate_acks: Option<u32>,
+    /// Sleeps that are longer by more than `send_interval` are cut to this, to look for packets to send again
+    /// (pref max_retransmit_delay).
+    pub max_retransmit_delay: Duration,
+    /// With a full window, the time to the next attempt (pref flow_control_probe_interval).
+    pub flow_control_probe_interval: Duration,
+
+    /// Packets due within this are sent with those that are due; the step of overbuffering (pref
+    /// send_interval). 0 means 200 ms and no overbuffering.
+    pub send_interval: Duration,
+    /// With overbuffering, packets due within this are sent at once.
+    pub free_send_ahead: Duration,
+    /// Media per time while the lead grows (pref overbuffer_rate); below 1 is 1.
+    pub overbuffer_rate: f64,
+    /// The longest lead (pref max_send_ahead_time).
+    pub max_send_ahead: Duration,
+
+    /// How late a packet may be if the player does not say; all delays below shift with it.
+    pub late_tolerance: Duration,
+    /// A video packet that is later is dropped, at a tolerance of 1.5 s (pref drop_all_video_delay).
+    pub drop_video_delay: Duration,
+    /// Another packet that is later is dropped, at a tolerance of 1.5 s (pref drop_all_packets_delay).
+    pub drop_other_delay: Duration,
+    /// Packets that are later bring the worst level (pref thin_all_the_way_delay).
+    pub thin_all_delay: Duration,
+    /// Packets that are later raise the level at every check (pref always_thin_delay).
+    pub always_thin_delay: Duration,
+    /// Packets that are later raise the level at every second check if lateness grows (pref
+    /// start_thinning_delay).
+    pub start_thinning_delay: Duration,
+    /// Packets that are less late lower the level if lateness shrinks (pref start_thicking_delay).
+    pub start_thicking_delay: Duration,
+    /// Packets that are ahead by more lift all thinning; does not shift (pref thick_all_the_way_delay,
+    /// negated).
+    pub thick_all_ahead: Duration,
+    /// Time between checks (pref quality_check_interval).
+    pub quality_check_interval: Duration,
+    /// The level of a Reliable UDP or TCP session thins the video that is sent. In the public server it never
+    /// does: it is kept in the session, and the file is read by another level, of the track, that only plain
+    /// UDP sets.
+    pub thinning_reaches_file: bool,
+    /// Plain UDP: loss above this in a player's report is bad, in percent.
+    pub plain_thin_loss_percent: u32,
+    /// Plain UDP: as many bad reports in a row raise the level.
+    pub plain_thin_reports: u32,
+    /// Plain UDP: loss below this is good, in percent.
+    pub plain_thick_loss_percent: u32,
+    /// Plain UDP: as many good reports in a row lower the level.
+    pub plain_thick_reports: u32,
+    /// Plain UDP: as many reports of "getting worse" in a row raise the level.
+    pub plain_worse_reports: u32,
+
+    /// Time between sender reports.
+    pub sender_report_interval: Duration,
+    /// The time for which a player may gather acknowledgements is worked out anew when more than this has
+    /// passed.
+    pub ack_timeout_interval: Duration,
+    /// Its start and its least.
+    pub min_ack_timeout: Duration,
+    /// Its most.
+    pub max_ack_timeout: Duration,
+    /// A player that asks for overbuffering is sent an RTSP request with this body before the answer to its
+    /// first SETUP, which waits for the player's answer: a measurement of the round trip. 0 sends none.
+    pub probe_bytes: u32,
+
+    /// A session ends when nothing, neither RTCP nor RTSP, has come from the player for so long (pref
+    /// rtp_timeout).
+    pub rtp_timeout: Duration,
+    /// A connection without session ends when it has been silent for so long (pref real_rtsp_timeout).
+    pub rtsp_timeout: Duration,
+    /// The highest Speed of a PLAY request (pref max_allowed_speed).
+    pub max_speed: f64,
+}
+
+impl ServerSettings {
+    /// The constants of `preset`.
+    pub fn of(preset: Preset) -> Self {
+        let source = source();
+        match preset {
+            Preset::Source => source,
+            Preset::Paper => ServerSettings {
+                growth: Growth::Segments,
+                fixed_timeout: Some(Duration::from_millis(250)),
+                duplicate_acks: Some(3),
+                ..source
+            },
+        }
+    }
+
+    /// Refuses what no server can work with: the key within the flow's plan, what is wrong and what would be
+    /// right.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let wrong = |key, what: &str| Err((key, what.to_owned()));
+        let ms = Duration::from_millis;
+        let is_share = |share: f64| share > 0.0 && share <= 1.0;
+        if !(64..=65_000).contains(&self.max_payload) {
+            return wrong("app.darwin.server.max_payload", "give 64 to 65000 B");
+        }
+        if !(64..=65_000).contains(&self.segment_bytes) {
+            return wrong("app.darwin.server.segment_bytes", "give 64 to 65000 B");
+        }
+        let caps = [self.small_window_bytes, self.medium_window_bytes, self.large_window_bytes];
+        if caps.iter().any(|cap| !(self.segment_bytes..=1 << 24).contains(cap)) {
+            let what = "a window is below one segment or above 16 MiB; give a size between them";
+            return wrong("app.darwin.server.small_window_bytes", what);
+        }
+        if ![self.initial_window_share, self.initial_threshold_share].into_iter().all(is_share) {
+            return wrong("app.darwin.server.initial_window_share", "give shares above 0 and at most 1");
+        }
+        if ![self.threshold_decrease, self.window_decrease].into_iter().all(is_share) {
+            return wrong("app.darwin.server.window_decrease", "give shares above 0 and at most 1");
+        }
+        if self.min_timeout > self.max_timeout || self.min_ack_timeout > self.max_ack_timeout {
+            return wrong("app.darwin.server.min_timeout", "the least is above the most; swap them");
+        }
+        if self.fixed_timeout.is_some_and(|timeout| timeout < ms(1)) {
+            return wrong("app.darwin.server.fixed_timeout", "give 1 ms or more, or none");
+        }
+        if self.duplicate_acks == Some(0) {
+            return wrong("app.darwin.server.duplicate_acks", "give 1 or more, or none");
+        }
+        if self.flow_control_probe_interval.min(self.max_retransmit_delay) < ms(1) {
+            return wrong("app.darwin.server.flow_control_probe_interval", "give 1 ms or more");
+        }
+        if !self.overbuffer_rate.is_finite() || !self.max_speed.is_finite() || self.max_speed <= 0.0 {
+            return wrong(
+                "app.darwin.server.overbuffer_rate",
+                "give a multiple of the media's pace, such as 2",
+            );
+        }
+        if self.rtp_timeout.min(self.rtsp_timeout) < ms(1000) {
+            return wrong("app.darwin.server.rtp_timeout", "give 1 s or more");
+        }
+        Ok(())
+    }
+}
+
+fn source() -> ServerSettings {
+    let ms = Duration::from_millis;
+    ServerSettings {
+        reliable_udp: true,
+        congestion_control: true,
+        retransmission: true,
+        overbuffering: true,
+
+        max_payload: 1450,
+
+        segment_bytes: 1466,
+        small_window_bytes: 24 * 1024,
+        medium_window_bytes: 48 * 1024,
+        large_window_bytes: 64 * 1024,
+        medium_window_above_bps: 200 * 1024,
+        large_window_above_bps: 1000 * 1024,
+        slow_start: true,
+        initial_window_share: 0.5,
+        initial_threshold_share: 0.75,
+        growth: Growth::Bytes,
+        duplicates_grow_window: true,
+        expiry_grows_window: true,
+        threshold_decrease: 0.75,
+        window_decrease: 0.5,
+        slow_start_after_loss: true,
+        cut_spacing: ms(250),
+
+        fixed_timeout: None,
+        initial_timeout: ms(600),
+        min_timeout: ms(600),
+        max_timeout: ms(24_000),
+        duplicate_acks: None,
+        max_retransmit_delay: ms(500),
+        flow_control_probe_interval: ms(10),
+
+        send_interval: ms(50),
+        free_send_ahead: ms(1000),
+        overbuffer_rate: 2.0,
+        max_send_ahead: ms(25_000),
+
+        late_tolerance: ms(1500),
+        drop_video_delay: ms(1750),
+        drop_other_delay: ms(2500),
+        thin_all_delay: ms(1500),
+        always_thin_delay: ms(750),
+        start_thinning_delay: ms(0),
+        start_thicking_delay: ms(250),
+        thick_all_ahead: ms(2000),
+        quality_check_interval: ms(1000),
+        thinning_reaches_file: false,
+        plain_thin_loss_percent: 30,
+        plain_thin_reports: 3,
+        plain_thick_loss_percent: 5,
+        plain_thick_reports: 6,
+        plain_worse_reports: 2,
+
+        sender_report_interval: ms(7000),
+        ack_timeout_interval: ms(3000),
+        min_ack_timeout: ms(20),
+        max_ack_timeout: ms(100),
+        probe_bytes: 1400,
+
+        rtp_timeout: ms(120_000),
+        rtsp_timeout: ms(180_000),
+        max_speed: 4.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_presets_can_be_worked_with_and_differ_in_what_the_paper_states() {
+        let [paper, source] = [Preset::Paper, Preset::Source].map(ServerSettings::of);
+        assert!(paper.check().is_ok() && source.check().is_ok());
+        assert_eq!((paper.fixed_timeout, paper.duplicate_acks), (Some(Duration::from_millis(250)), Some(3)));
+        let (growth, fixed_timeout, duplicate_acks) = (source.growth, None, None);
+        assert_eq!(ServerSettings { growth, fixed_timeout, duplicate_acks, ..paper }, source);
+    }
+
+    #[test]
+    fn what_would_divide_by_nothing_or_never_end_is_refused_by_its_key() {
+        let source = || ServerSettings::of(Preset::Source);
+        for (settings, key) in [
+            (ServerSettings { segment_bytes: 0, ..source() }, "segment_bytes"),
+            (ServerSettings { max_payload: 0, ..source() }, "max_payload"),
+            (ServerSettings { small_window_bytes: 10, ..source() }, "small_window_bytes"),
+            (ServerSettings { window_decrease: f64::NAN, ..source() }, "window_decrease"),
+            (ServerSettings { min_timeout: Duration::from_secs(60), ..source() }, "min_timeout"),
+            (
+                ServerSettings { flow_control_probe_interval: Duration::ZERO, ..source() },
+                "flow_control_probe_interval",
+            ),
+            (ServerSettings { duplicate_acks: Some(0), ..source() }, "duplicate_acks"),
+            (ServerSettings { max_speed: 0.0, ..source() }, "overbuffer_rate"),
+        ] {
+            let (found, what) = settings.check().unwrap_err();
+            assert!(found.ends_with(key) && !what.is_empty(), "{found}: {what}");
+        }
+    }
+}

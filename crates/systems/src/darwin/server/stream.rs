@@ -1,0 +1,252 @@
+//! A track on its way to a player: RTP packets out of access units, sender reports, the goodbye.
+
+use std::collections::VecDeque;
+
+use rtp_types::RtpPacketBuilder;
+use streamgauge_base::{Chunk, Duration, Instant};
+use streamgauge_wire::reliable_udp::Hint;
+use streamgauge_wire::rtcp::{self, Packet};
+
+use super::flow_control::FlowControl;
+use super::lateness::Lateness;
+use super::line::Line;
+use super::resender::{Piece, Resender};
+use super::settings::ServerSettings;
+use super::thinning::Thinning;
+use crate::app::ChannelId;
+use crate::darwin::FIRST_RTP;
+use crate::media::{Payload, Track, UnitKind};
+
+const RTP_HEADER_BYTES: usize = 12;
+
+/// How a track's packets travel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// UDP with acknowledgements.
+    Reliable,
+    /// UDP.
+    Plain,
+    /// The RTSP connection, on its channels for RTP and RTCP.
+    Interleaved(u8, u8),
+}
+
+/// The random beginnings of a stream (RFC 3550 section 5.1).
+#[derive(Clone, Copy, Debug)]
+pub struct Beginnings {
+    pub ssrc: u32,
+    pub sequence: u16,
+    pub timestamp: u32,
+}
+
+/// One track of a session. It keeps the packets of one access unit at most.
+pub struct Stream {
+    /// The track's index in the asset.
+    pub track: usize,
+    pub way: Way,
+    /// As the player wrote it in SETUP.
+    pub url: String,
+    pub beginnings: Beginnings,
+    payload_type: u8,
+    next_sequence: u16,
+    unit: usize,
+    /// What is left of the packets of `unit`, and the index of the first of them.
+    pending: VecDeque<Payload>,
+    piece: u32,
+    pub resender: Resender,
+    pub lateness: Lateness,
+    pub flow_control: FlowControl,
+    pub thinning: Thinning,
+    packets: u32,
+    octets: u32,
+    reported: Option<Instant>,
+}
+
+/// The next packet of a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Next {
+    /// Its unit's transmit time, from the asset's start.
+    pub at: Duration,
+    /// RTP header included.
+    pub bytes: u32,
+}
+
+impl Stream {
+    pub fn new(
+        (index, track): (usize, &Track),
+        way: Way,
+        url: String,
+        payload_type: u8,
+        beginnings: Beginnings,
+        settings: &ServerSettings,
+    ) -> Self {
+        Stream {
+            track: index,
+            way,
+            url,
+            beginnings,
+            payload_type,
+            next_sequence: beginnings.sequence,
+            unit: 0,
+            pending: VecDeque::new(),
+            piece: 0,
+            resender: Resender::new(settings),
+            lateness: Lateness::new(settings, track.is_video()),
+            flow_control: FlowControl::new(settings),
+            thinning: Thinning::default(),
+            packets: 0,
+            octets: 0,
+            reported: None,
+        }
+    }
+
+    /// Goes on with the first unit at or after `time`.
+    pub fn seek(&mut self, track: &Track, time: Duration) {
+        self.unit = track.units.partition_point(|unit| unit.at < time);
+        self.pending.clear();
+    }
+
+    /// The transmit time of its next unit, from the asset's start; `None` at the end.
+    pub fn position(&self, track: &Track) -> Option<Duration> {
+        track.units.get(self.unit).map(|unit| unit.at)
+    }
+
+    /// The sequence number of its next new packet.
+    pub fn next_sequence(&self) -> u16 {
+        self.next_sequence
+    }
+
+    /// The RTP timestamp of media at `time`.
+    pub fn timestamp(&self, track: &Track, time: Duration) -> u32 {
+        self.beginnings.timestamp.wrapping_add(track.ticks(time) as u32)
+    }
+
+    /// The next packet of those units that the level sends; `None` at the end.
+    pub fn next(&mut self, track: &Track, max_payload: u32) -> Option<Next> {
+        loop {
+            let unit = track.units.get(self.unit)?;
+            if let Some(payload) = self.pending.front() {
+                return Some(Next { at: unit.at, bytes: (RTP_HEADER_BYTES + payload.chunk.len()) as u32 });
+            }
+            let later = &track.units[self.unit + 1..];
+            let group = || {
+                let group = later.iter().take_while(|unit| unit.kind != UnitKind::Key);
+                group.filter(|unit| unit.kind == UnitKind::Predicted).count() as u32
+            };
+            if self.thinning.sends(unit.kind, group) {
+                self.pending.extend(track.packets(self.unit, max_payload));
+                self.piece = 0;
+            }
+            if self.pending.is_empty() {
+                self.unit += 1;
+            }
+        }
+    }
+
+    /// Takes the packet that `next` named out of the line, with its sequence number.
+    pub fn take(&mut self) -> Option<(u16, Piece, Payload)> {
+        let payload = self.pending.pop_front()?;
+        let piece = Piece { unit: self.unit as u32, index: self.piece };
+        self.piece += 1;
+        if self.pending.is_empty() {
+            self.unit += 1;
+        }
+        let sequence = self.next_sequence;
+        self.next_sequence = sequence.wrapping_add(1);
+        Some((sequence, piece, payload))
+    }
+
+    /// Sends a packet, new or again.
+    pub fn send(&mut self, track: &Track, sequence: u16, piece: Piece, payload: &Payload, line: &mut Line) {
+        let shown = track.units.get(piece.unit as usize).map_or(Duration::ZERO, |unit| unit.shown);
+        let real = payload.chunk.head();
+        let mut head = vec![0; RTP_HEADER_BYTES + real.len()];
+        RtpPacketBuilder::<&[u8], &[u8]>::new()
+            .payload_type(self.payload_type)
+            .marker_bit(payload.marker)
+            .sequence_number(sequence)
+            .timestamp(self.timestamp(track, shown))
+            .ssrc(self.beginnings.ssrc)
+            .payload(real)
+            .write_into(&mut head)
+            .expect("a header and its payload fit the sum of their lengths");
+        self.packets = self.packets.wrapping_add(1);
+        self.octets = self.octets.wrapping_add(payload.chunk.len() as u32);
+        let packet = Chunk::with_filler(head, (payload.chunk.len() - real.len()) as u32);
+        match self.way {
+            Way::Interleaved(rtp, _) => line.interleaved(rtp, &packet),
+            Way::Plain | Way::Reliable => line.io.send(self.rtp(), packet),
+        }
+    }
+
+    /// Sends `piece` again as `sequence`.
+    pub fn send_again(
+        &mut self,
+        track: &Track,
+        sequence: u16,
+        piece: Piece,
+        max_payload: u32,
+        line: &mut Line,
+    ) {
+        if let Some(payload) = track.packets(piece.unit as usize, max_payload).nth(piece.index as usize) {
+            self.send(track, sequence, piece, &payload, line);
+        }
+    }
+
+    /// True if its last sender report is older than `interval`, or there was none.
+    pub fn owes_report(&self, now: Instant, interval: Duration) -> bool {
+        self.reported.is_none_or(|reported| now.saturating_since(reported) > interval)
+    }
+
+    /// Sends a sender report of media that is at `timestamp` now, the hint of how long acknowledgements may
+    /// be gathered, and, with `bye`, the goodbye.
+    pub fn report(&mut self, now: Instant, timestamp: u32, ack_timeout_ms: u32, bye: bool, line: &mut Line) {
+        self.reported = Some(now);
+        let ssrc = self.beginnings.ssrc;
+        let mut packets = vec![
+            Packet::SenderReport {
+                ssrc,
+                ntp: rtcp::ntp(now),
+                rtp_timestamp: timestamp,
+                packets: self.packets,
+                octets: self.octets,
+                blocks: Vec::new(),
+            },
+            Packet::Cname { ssrc, cname: "server".into() },
+        ];
+        if self.way == Way::Reliable {
+            packets.push(Packet::Hint(Hint { server_ssrc: ssrc, client_ssrc: 0, ack_timeout_ms }));
+        }
+        if bye {
+            packets.push(Packet::Bye { sources: vec![ssrc] });
+        }
+        let packet = Chunk::bytes(rtcp::write(&packets));
+        match self.way {
+            Way::Interleaved(_, rtcp) => line.interleaved(rtcp, &packet),
+            Way::Plain | Way::Reliable => line.io.send(ChannelId(self.rtp().0 + 1), packet),
+        }
+    }
+
+    /// It has sent something, so it has something to report on.
+    pub fn has_sent(&self) -> bool {
+        self.packets > 0
+    }
+
+    /// The level at which frames are left out now, of those that reach the file.
+    pub fn follow_level(&mut self, thinning_reaches_file: bool) {
+        let level = match self.way {
+            Way::Plain => self.flow_control.level(),
+            _ if thinning_reaches_file => self.lateness.level(),
+            _ => 0,
+        };
+        self.thinning.set(level);
+    }
+
+    fn rtp(&self) -> ChannelId {
+        rtp_channel(self.track)
+    }
+}
+
+/// The channel of RTP of a track; RTCP's is the next.
+pub fn rtp_channel(track: usize) -> ChannelId {
+    ChannelId(FIRST_RTP.0 + 2 * track as u8)
+}
