@@ -58,14 +58,15 @@ class _Document:
     def set(self, address: str, value: Any, place: tuple[str, int | None]) -> None:
         """Applies an override. Raises ScenarioError placed where it was written."""
         try:
-            path = apply_override(self.data, address, value)
+            paths = apply_override(self.data, address, value)
         except OverrideError as error:
             raise ScenarioError(
                 error.why, file=place[0], line=place[1], key=address, hint=error.hint
             ) from None
-        for key in [key for key in self.places if key[: len(path)] == path]:
-            del self.places[key]
-        self.places[path] = place
+        for path in paths:
+            for key in [key for key in self.places if key[: len(path)] == path]:
+                del self.places[key]
+            self.places[path] = place
 
 
 def _plain(node: Any, at: Key, file: str, places: dict[Key, tuple[str, int | None]]) -> Any:

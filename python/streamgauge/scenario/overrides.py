@@ -2,12 +2,14 @@
 
 An address is the keys from the top, joined by dots: ``flows.tcp.congestion_control``, ``path.down.rate``. A
 stage of the long form is addressed by its name: ``path.down.dsl.rate``. A flow's parameter may be set whether
-or not the file mentions it. The value ``null`` takes a key away.
+or not the file mentions it. A ``*`` in a flow's name stands for anything: ``flows.tcp*.congestion_control``
+is that of every flow whose name begins so. The value ``null`` takes a key away.
 """
 
 from __future__ import annotations
 
 import copy
+import fnmatch
 import io
 from typing import TYPE_CHECKING, Any
 
@@ -183,8 +185,25 @@ def _key(here: Data, part: str, trail: list[str], more: bool, data: Data) -> str
     return part
 
 
-def apply_override(data: Data, address: str, value: Any) -> tuple[str | int, ...]:
-    """Sets (or, with ``None``, takes away) what ``address`` names in ``data``, in place; returns its path."""
+def _each(data: Data, address: str) -> list[str]:
+    """The addresses that one with ``*`` in a flow's name stands for; any other stands for itself."""
+    parts = address.split(".")
+    if len(parts) < 2 or parts[0] != "flows" or "*" not in parts[1]:
+        return [address]
+    flows = data.get("flows")
+    known = [str(name) for name in flows] if isinstance(flows, dict) else []
+    names = [name for name in known if fnmatch.fnmatchcase(name, parts[1])]
+    if not names:
+        raise OverrideError(f"no flow's name is like '{parts[1]}'; the flows are {', '.join(known)}")
+    return [".".join(["flows", name, *parts[2:]]) for name in names]
+
+
+def apply_override(data: Data, address: str, value: Any) -> list[tuple[str | int, ...]]:
+    """Sets (or, with ``None``, takes away) what ``address`` names in ``data``, in place; returns paths."""
+    return [_apply(data, one, value) for one in _each(data, address)]
+
+
+def _apply(data: Data, address: str, value: Any) -> tuple[str | int, ...]:
     container, key, path = locate(data, address)
     if value is None:
         if isinstance(container, dict):
@@ -211,7 +230,9 @@ def _switch_kind(container: Any, key: str | int) -> None:
 
 def check_address(scenario: Scenario, address: str) -> None:
     """Raises `OverrideError` if ``address`` leads nowhere in ``scenario``."""
-    locate(_bare(scenario), address)
+    data = _bare(scenario)
+    for one in _each(data, address):
+        locate(data, one)
 
 
 def _bare(scenario: Scenario) -> Data:
