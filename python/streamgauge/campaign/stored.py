@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +22,7 @@ from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialM
 
 __all__ = ["SCHEMA", "load_metrics", "save_metrics"]
 
-SCHEMA = "streamgauge.metrics/3"
+SCHEMA = "streamgauge.metrics/4"
 _FILE = "metrics.json"
 _SERIES = ("numerator", "denominator", "low", "high")
 
@@ -45,16 +46,13 @@ class _Arrays:
         return {name: [self.place(getattr(one, part)) for part in _SERIES] for name, one in series.items()}
 
 
-def _out(values: Floats) -> list[float | None]:
-    """An array as JSON: NaN, which JSON has not, as null."""
-    found: list[float | None] = values.tolist()
-    for gap in np.flatnonzero(np.isnan(values)):
-        found[gap] = None
-    return found
+def _out(values: Floats) -> str:
+    """An array as text: little-endian float64 in base64, which costs a tenth of writing each number out."""
+    return b64encode(np.asarray(values, dtype="<f8").tobytes()).decode("ascii")
 
 
-def _in(values: list[float | None]) -> Floats:
-    return np.array(values, dtype=np.float64)  # of null makes NaN
+def _in(text: str) -> Floats:
+    return np.frombuffer(b64decode(text), dtype="<f8").astype(np.float64)
 
 
 def _at(arrays: list[Floats], place: int | None) -> Any:
