@@ -6,6 +6,7 @@ import copy
 import io
 import itertools
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,12 @@ def _plain(node: Any, at: Key, file: str, places: dict[Key, tuple[str, int | Non
 
 
 def _parse(text: str, file: str) -> _Document:
+    return _parsed(text, file).copy()
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, file: str) -> _Document:
+    """A file of many variants is asked for each of them, and for their ids; reading YAML is the slow part."""
     yaml = YAML(typ="rt", pure=True)
     try:
         node = yaml.load(io.StringIO(text))
