@@ -3,7 +3,7 @@
 from streamgauge.campaign.layout import scenario_of, sweep, trial_directory
 from streamgauge.campaign.mutants import MutantResult, run_mutants, score
 from streamgauge.campaign.plan import Job, jobs_for, resume_key, with_dependencies
-from streamgauge.campaign.robust import Alternative, run_alternatives
+from streamgauge.campaign.robust import Alternative, Standing, run_alternatives, standings
 from streamgauge.campaign.run import CampaignResult, Progress, run, run_jobs
 from streamgauge.campaign.trial import EmuSettings, Outcome
 
@@ -15,6 +15,7 @@ __all__ = [
     "MutantResult",
     "Outcome",
     "Progress",
+    "Standing",
     "jobs_for",
     "resume_key",
     "run",
@@ -23,6 +24,7 @@ __all__ = [
     "run_mutants",
     "scenario_of",
     "score",
+    "standings",
     "sweep",
     "trial_directory",
     "with_dependencies",

@@ -31,6 +31,10 @@ class MutantResult:
     breaks: dict[str, Any]
     verdict: str
     why: str
+    origin: str = "predicted"
+    """The check's: only what was predicted counts in the `score`."""
+    held: bool = True
+    """Whether the check passed without the mutant; one that failed anyway notices nothing."""
 
     @property
     def killed(self) -> bool:
@@ -46,6 +50,8 @@ class MutantResult:
             "breaks": self.breaks,
             "verdict": self.verdict,
             "killed": self.killed,
+            "origin": self.origin,
+            "held": self.held,
             "why": self.why,
         }
 
@@ -109,11 +115,17 @@ def run_mutants(
                 breaks=data["breaks"],
                 verdict=judged.verdict,
                 why=judged.why,
+                origin=check.origin,
+                held=check.verdict == "pass",
             )
         )
     return found, outcomes
 
 
 def score(mutants: Sequence[MutantResult]) -> float | None:
-    """Killed mutants out of all, in [0, 1]; ``None`` if there are none."""
-    return sum(one.killed for one in mutants) / len(mutants) if mutants else None
+    """Killed mutants of predicted checks out of all such, in [0, 1]; ``None`` if there are none.
+
+    A check whose statement went into the model (``input``, ``fitted``) is no evidence, mutant or not.
+    """
+    counted = [one for one in mutants if one.origin == "predicted"]
+    return sum(one.killed for one in counted) / len(counted) if counted else None

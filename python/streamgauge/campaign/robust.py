@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from streamgauge.checks import evaluate_all
 from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep
 
-__all__ = ["Alternative", "run_alternatives"]
+__all__ = ["Alternative", "Standing", "run_alternatives", "standings"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,52 @@ class Alternative:
             "turned": self.turned,
             "why": self.why,
         }
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Whether one check's verdict stands, whatever of the assumptions is otherwise."""
+
+    scenario: str
+    mode: str
+    check: str
+    verdict: str
+    """As assumed."""
+    tried: int
+    hangs_on: tuple[Alternative, ...]
+    """The alternatives that turn it."""
+
+    def words(self) -> str:
+        """``robust, 9 alternatives``, or what it hangs on."""
+        if not self.hangs_on:
+            return f"robust, {self.tried} alternative{'' if self.tried == 1 else 's'}"
+        turned = "; ".join(f"{one.address} = {one.value}: {one.verdict}" for one in self.hangs_on)
+        return f"hangs on {turned}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its place in the output of ``reproduce --robust``."""
+        return {
+            "scenario": self.scenario,
+            "mode": self.mode,
+            "id": self.check,
+            "verdict": self.verdict,
+            "robust": not self.hangs_on,
+            "tried": self.tried,
+            "hangs_on": [
+                {"address": one.address, "value": one.value, "verdict": one.verdict} for one in self.hangs_on
+            ],
+        }
+
+
+def standings(alternatives: Sequence[Alternative]) -> list[Standing]:
+    """Each check with the alternatives that turn its verdict."""
+    groups: dict[tuple[str, str, str], list[Alternative]] = {}
+    for one in alternatives:
+        groups.setdefault((one.scenario, one.mode, one.check), []).append(one)
+    return [
+        Standing(*key, mine[0].assumed_verdict, len(mine), tuple(one for one in mine if one.turned))
+        for key, mine in groups.items()
+    ]
 
 
 def _variations(result: CampaignResult) -> dict[tuple[str, str], list[Scenario]]:

@@ -128,9 +128,19 @@ def _print_mutants(console: Console, mutants: Sequence[MutantResult]) -> None:
         changes = escape(", ".join(f"{address} = {value}" for address, value in one.breaks.items()))
         which = f"{one.scenario} {one.mode} [b]{one.check}[/b] with {changes}"
         _line(console, f"mutant {state} {which}: {escape(one.why)}")
+    console.print(score_words(mutants), highlight=False, soft_wrap=True)
+
+
+def score_words(mutants: Sequence[MutantResult]) -> str:
+    """The mutation score in a line."""
     share = score(mutants)
     if share is None:
-        console.print("no check names a mutant")
-    else:
-        killed = sum(one.killed for one in mutants)
-        console.print(f"mutation score: {killed} of {len(mutants)}, {100 * share:.0f} %", highlight=False)
+        return "no predicted check names a mutant"
+    counted = [one for one in mutants if one.origin == "predicted"]
+    killed = sum(one.killed for one in counted)
+    held = [one for one in counted if one.held]
+    text = f"mutation score: {killed} of {len(counted)} predicted checks fail under their mutants"
+    text += f", {100 * share:.0f} %"
+    if len(held) < len(counted):
+        text += f"; of those that pass without, {sum(one.killed for one in held)} of {len(held)}"
+    return text
