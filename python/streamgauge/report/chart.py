@@ -61,7 +61,9 @@ def save(figure: Figure, file: Path, *, scale: float = 2.0) -> Path:
         case ".svg":
             file.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
         case ".png":
-            file.write_bytes(vl_convert.vegalite_to_png(spec, scale=scale))
+            # On a ground of its own: thin lines would blend with whatever shows through.
+            ground = {**spec, "background": "white"}
+            file.write_bytes(vl_convert.vegalite_to_png(ground, scale=scale))
         case ".pdf":
             file.write_bytes(vl_convert.vegalite_to_pdf(spec))
         case suffix:
