@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "calibrate": {"emu", "record", "report"},
     "campaign": {"checks", "emu", "media", "metrics", "record", "scenario", "systems"},
     "report": {"campaign", "checks", "media", "metrics", "record", "scenario", "systems"},
+    "paper": {"campaign", "checks", "metrics", "report", "scenario", "systems"},
     "crosscheck": {"campaign", "emu", "metrics", "record", "report", "scenario", "systems"},
     "cli": {
         "around",
@@ -32,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "emu",
         "media",
         "metrics",
+        "paper",
         "record",
         "report",
         "scenario",

@@ -165,6 +165,10 @@ def reproduce(
     robust: Annotated[
         bool, typer.Option("--robust", help="Also run with what else might have been assumed.")
     ] = False,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", metavar="NAME", help="Of a paper: only this reading of it. Default: all."),
+    ] = None,
     mode: ModeOption = None,
     seed: SeedOption = None,
     repeat: RepeatOption = None,
@@ -177,15 +181,28 @@ def reproduce(
 ) -> int:
     """Run catalogue scenarios in full and compare with what was published.
 
+    The name of a paper alone ([b]darwin[/b]) is all of it: its tables beside ours, its figures in its own
+    form, and which reading of it explains it, also as a page. Trials of the other mode in DIR stand beside.
+
     [b]Examples[/b]
+
+      streamgauge reproduce darwin --mutants --robust
 
       streamgauge reproduce 'hessler/ftp-*' --mode sim
 
       streamgauge reproduce '*' --mode sim --mutants
     """
+    from streamgauge.cli.reproducing import paper_of, reproduce_paper
     from streamgauge.cli.running import Request, run_command
 
-    return run_command(
+    paper = paper_of(names)
+    if paper is None and preset is not None:
+        raise ScenarioError(f"--preset is for a whole paper, and '{' '.join(names)}' is none")
+
+    def do(request: Request) -> int:
+        return run_command(request) if paper is None else reproduce_paper(paper, request, preset)
+
+    return do(
         Request(
             names=names,
             mode=mode,

@@ -26,10 +26,10 @@ from streamgauge.scenario import Scenario, find
 from streamgauge.scenario.lower import Keep, lower
 from streamgauge.systems.registry import Mode
 
-__all__ = ["Request", "run_command"]
+__all__ = ["INTERRUPTED", "STATUS", "Request", "all_lower", "chosen_out", "run_command"]
 
-_STATUS = {"pass": 0, "fail": 1, "inconclusive": 2}
-_INTERRUPTED = 130
+STATUS = {"pass": 0, "fail": 1, "inconclusive": 2}
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +59,8 @@ def run_command(request: Request) -> int:
     }
     first_seed = 1 if request.seed is None else request.seed
     repeat = 1 if request.seed is not None and request.repeat is None else request.repeat
-    _all_lower(scenarios, modes, first_seed)
-    out = _out(request)
+    all_lower(scenarios, modes, first_seed)
+    out = chosen_out(request)
     emu = EmuSettings(way=request.way, capture=request.capture, jobs=request.jobs)
     with Bar() as bar:
         result = run(
@@ -91,22 +91,22 @@ def run_command(request: Request) -> int:
     if result.interrupted:
         kept = f"{len(result.outcomes)} of {result.planned} trials are kept in {out}"
         print(f"streamgauge: interrupted; {kept}; the same command goes on from there", file=sys.stderr)
-        return _INTERRUPTED
-    status = _STATUS[result.verdict]
+        return INTERRUPTED
+    status = STATUS[result.verdict]
     if mutants and any(not one.killed for one in mutants):
         # A check that its mutant does not break proves nothing.
         status = max(status, 1) if any(one.verdict == "pass" for one in mutants) else max(status, 2)
     return status
 
 
-def _all_lower(scenarios: Sequence[Scenario], modes: dict[str, Sequence[Mode]], seed: int) -> None:
+def all_lower(scenarios: Sequence[Scenario], modes: dict[str, Sequence[Mode]], seed: int) -> None:
     """Whatever cannot be planned is refused before the first trial starts."""
     for scenario in scenarios:
         for mode in modes[scenario.id]:
             lower(scenario, mode, seed)
 
 
-def _out(request: Request) -> Path:
+def chosen_out(request: Request) -> Path:
     """Changed scenarios keep their ids, so by default they go to a folder of their own."""
     if request.settings and request.out == Path("runs"):
         said = "\n".join(sorted(request.settings)).encode()

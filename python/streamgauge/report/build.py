@@ -54,7 +54,11 @@ def build(
         RecordError: if there is no trial.
     """
     entries = gather(load(source) if isinstance(source, Path) else source, checks)
-    page = render(entries)
+    return write_whole(out, render(entries))
+
+
+def write_whole(out: Path, page: str) -> Path:
+    """Writes a page so that it appears whole or not at all."""
     out.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
     try:
@@ -96,7 +100,7 @@ def render(entries: Sequence[Entry]) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals["figure"] = _figure
+    environment.globals["figure"] = figure_markup
     environment.filters["tie"] = words.tie
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return environment.get_template("report.html.j2").render(
@@ -122,7 +126,7 @@ def render(entries: Sequence[Entry]) -> str:
     )
 
 
-def _figure(figure: Figure) -> Markup:
+def figure_markup(figure: Figure) -> Markup:
     """A figure's place in the page, with its data."""
     data = figure.to_json().replace("</", "<\\/")
     return Markup(

@@ -46,7 +46,7 @@ def tables(entries: Sequence[Entry]) -> list[FamilyTable]:
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
         if file.name.endswith(".json"):
             data = json.loads(file.read_text(encoding="utf-8"))
-            mine = [entry for entry in entries if entry.id in data["scenarios"]]
+            mine = [entry for entry in entries if entry.id in data.get("scenarios", ())]
             if len(mine) >= 2:
                 found.append(_table(data, mine, file.name.removesuffix(".json")))
     return found

@@ -105,7 +105,7 @@ def _shares(entry: Entry, shown: Shown, slug: str) -> Figure | None:
         for t, value in points(trial, trial.flows[flow].series["receiver_rate"], 1e3)
     ]
     for mode, trial in shown:
-        rows += [(t, value, "capacity", "", mode) for t, value in _capacity(trial)]
+        rows += [(t, value, "capacity", "", mode) for t, value in capacity_steps(trial)]
     return lines(
         slug + "-shares",
         "Who got the link",
@@ -120,7 +120,7 @@ def _shares(entry: Entry, shown: Shown, slug: str) -> Figure | None:
     )
 
 
-def _capacity(trial: TrialMetrics) -> list[tuple[float, float]]:
+def capacity_steps(trial: TrialMetrics) -> list[tuple[float, float]]:
     """The down bottleneck's rate as the corners of a step line, in kbit/s."""
     stage = next((s.info for s in trial.stages.values() if s.info.direction == DOWN), None)
     if stage is None:

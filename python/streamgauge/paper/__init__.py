@@ -1,0 +1,22 @@
+"""A paper reproduced: tables beside ours, figures in its own form, and which reading of it explains it."""
+
+from streamgauge.paper.comparison import Compared, compare, comparison_text
+from streamgauge.paper.figures import figures
+from streamgauge.paper.page import write_page
+from streamgauge.paper.published import Paper, papers
+from streamgauge.paper.reading import Reading, read
+from streamgauge.paper.tables import table_json, tables_text
+
+__all__ = [
+    "Compared",
+    "Paper",
+    "Reading",
+    "compare",
+    "comparison_text",
+    "figures",
+    "papers",
+    "read",
+    "table_json",
+    "tables_text",
+    "write_page",
+]

@@ -1,0 +1,140 @@
+"""Which reading of a system explains the paper better, check by check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamgauge.checks import CheckResult
+from streamgauge.checks.evaluate import match_published, published_value
+from streamgauge.metrics.dimension import say, say_with
+from streamgauge.paper.reading import Reading
+from streamgauge.paper.tables import columns_text
+
+__all__ = ["Compared", "compare", "comparison_text", "counted", "short"]
+
+_RANK = {"pass": 2, "inconclusive": 1, "fail": 0}
+_NEARER = 0.05
+"""Two readings whose distances from the published numbers differ by less than this are equally near."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One check in one mode under every preset."""
+
+    check: CheckResult
+    """Its words; the verdict is the first preset's."""
+    by_preset: dict[str, CheckResult]
+    distance: dict[str, float | None]
+    """Mean relative distance from the published numbers; None where there are none to match."""
+    better: str
+    """A preset's name; ``both`` or ``neither`` where verdicts and distances are alike."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its place in ``reproduce --json``."""
+        return {
+            "id": self.check.id,
+            "scenario": self.check.scenario,
+            "mode": self.check.mode,
+            "title": self.check.title,
+            "origin": self.check.origin,
+            "strict": self.check.strict,
+            "better": self.better,
+            "presets": {
+                name: {
+                    "verdict": one.verdict,
+                    "why": one.why,
+                    "distance_percent": None
+                    if self.distance[name] is None
+                    else 100 * (self.distance[name] or 0.0),
+                }
+                for name, one in self.by_preset.items()
+            },
+        }
+
+
+def compare(readings: Sequence[Reading]) -> list[Compared]:
+    """Every check that was judged under all presets."""
+    found = []
+    for check in readings[0].checks:
+        by_preset = {}
+        for reading in readings:
+            entry = reading.by_id.get(check.scenario)
+            same = [
+                one for one in entry.checks if (one.id, one.mode) == (check.id, check.mode)
+            ] if entry else []  # fmt: skip
+            if same:
+                by_preset[reading.preset] = same[0]
+        if len(by_preset) == len(readings):
+            distance = {name: _distance(one) for name, one in by_preset.items()}
+            found.append(Compared(check, by_preset, distance, _better(by_preset, distance)))
+    return found
+
+
+def _distance(check: CheckResult) -> float | None:
+    apart = []
+    for key, value in match_published(check.values, check.published).items():
+        theirs = published_value(check.published[key])[0]
+        if theirs:
+            apart.append(abs(value.interval.mean - theirs) / abs(theirs))
+    return sum(apart) / len(apart) if apart else None
+
+
+def _better(by_preset: dict[str, CheckResult], distance: dict[str, float | None]) -> str:
+    best = max(_RANK[one.verdict] for one in by_preset.values())
+    leading = [name for name, one in by_preset.items() if _RANK[one.verdict] == best]
+    if len(leading) > 1 and all(distance[name] is not None for name in leading):
+        least = min(distance[name] or 0.0 for name in leading)
+        leading = [name for name in leading if (distance[name] or 0.0) <= least + _NEARER]
+    if len(leading) == 1:
+        return leading[0]
+    return "both" if best == _RANK["pass"] else "neither"
+
+
+def counted(compared: Sequence[Compared], presets: Sequence[str]) -> str:
+    """In one sentence how often which was better."""
+    counts = {name: sum(one.better == name for one in compared) for name in (*presets, "both", "neither")}
+    verdicts = "; ".join(
+        f"preset {name}: "
+        + ", ".join(
+            f"{sum(one.by_preset[name].verdict == verdict for one in compared)} {verdict}"
+            for verdict in _RANK
+        )
+        for name in presets
+    )
+    nearer = ", ".join(f"preset {name} in {counts[name]}" for name in presets)
+    return (
+        f"{verdicts}. Of {len(compared)} checks {nearer} explains the paper better, both alike in "
+        f"{counts['both']}, neither in {counts['neither']}."
+    )
+
+
+def short(check: CheckResult) -> str:
+    """What was measured, with half its interval."""
+    value = check.measured
+    if value is None:
+        return "–"
+    half = value.interval.half_width
+    if half is None or value.interval.no_variation or half <= 5e-4 * abs(value.interval.mean):
+        return say(value.interval.mean, value.dimension)
+    return say_with(value.interval.mean, half, value.dimension)
+
+
+def published_words(check: CheckResult) -> str:
+    """What the paper prints, in a line."""
+    told = [str(text) if key == "value" else f"{key} {text}" for key, text in check.published.items()]
+    return ", ".join(told)
+
+
+def comparison_text(compared: Sequence[Compared], readings: Sequence[Reading]) -> str:
+    """The table for a terminal."""
+    presets = [reading.preset for reading in readings]
+    rows = [["check", "scenario", "mode", "", "published", *presets, "better"]]
+    for one in compared:
+        check = one.check
+        cells = [f"{one.by_preset[name].verdict}: {short(one.by_preset[name])}" for name in presets]
+        kind = check.origin + (", strict" if check.strict else "")
+        rows.append([check.id, check.scenario, check.mode, kind, published_words(check), *cells, one.better])
+    head = "Which preset explains the paper better, check by check"
+    return "\n".join([head, *columns_text(rows, left=len(rows[0])), "  " + counted(compared, presets)])

@@ -1,0 +1,402 @@
+"""A paper's figures in its own form: its axes, units and panels, sim and emu side by side, published means
+beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from streamgauge.checks.evaluate import published_value
+from streamgauge.metrics import Interval, TrialMetrics
+from streamgauge.metrics.grid import Floats
+from streamgauge.paper.published import Paper, PaperFigure
+from streamgauge.paper.reading import Reading
+from streamgauge.report.chart import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, WIDTH, Figure, spec_of
+from streamgauge.report.figures import capacity_steps
+from streamgauge.report.model import Group
+
+__all__ = ["draw", "figures"]
+
+_INK = "#444444"
+_FAINT = "#777777"
+_QT = (BLUE, GREEN, PURPLE, SKY)
+_TCP = (VERMILION, ORANGE, _INK)
+_SMOOTH_S = 5.0
+"""Length of the running mean that is drawn over the samples, which alone are hard to tell apart."""
+_COLUMNS = ("k", "p", "m", "t", "v", "s", "lo", "hi")
+"""Of a row: kind, panel, mode or origin, time in s, value, flow, ends of an interval."""
+Rows = list[tuple[Any, ...]]
+
+
+def figures(paper: Paper, reading: Reading) -> list[Figure]:
+    """Every figure of which all experiments have a valid trial."""
+    return [found for figure in paper.figures if (found := draw(paper, figure, reading)) is not None]
+
+
+def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> Figure | None:
+    """One figure; None if an experiment of it was not run."""
+    if figure.draw == "bars":
+        return _bars(paper, figure, reading)
+    shown: dict[str, list[tuple[str, Group, TrialMetrics]]] = {}
+    for panel in figure.panels:
+        entry = reading.by_id.get(panel.scenario)
+        groups = [entry.group(mode) for mode in reading.modes] if entry else []
+        found = [(group.mode, group, group.shown) for group in groups if group and group.shown]
+        if not found:
+            return None
+        shown[panel.scenario] = found
+    return (_jain if figure.draw == "jain" else _rates)(paper, figure, reading, shown)
+
+
+Shown = Mapping[str, Sequence[tuple[str, Group, TrialMetrics]]]
+
+
+def _named(paper: Paper, figure: PaperFigure, reading: Reading) -> tuple[str, str, str]:
+    """Id, title and the caption's first sentence."""
+    preset = f"{reading.preset}-" if reading.preset else ""
+    said = f"{figure.caption}." + (f" Preset {reading.preset}: {reading.meaning}." if preset else "")
+    return f"{paper.id}-{preset}{figure.id}", figure.title, said
+
+
+def _labels(trial: TrialMetrics) -> dict[str, str]:
+    """Flows by the names that lines have, the same in every panel, in the scenario's order."""
+    return {name: name.upper() for name, flow in trial.flows.items() if not flow.info.is_ping}
+
+
+def _colours(labels: Sequence[str]) -> dict[str, str]:
+    players = [label for label in labels if not label.startswith("TCP")]
+    rivals = [label for label in labels if label.startswith("TCP")]
+    found = {label: _QT[i % len(_QT)] for i, label in enumerate(players)}
+    return found | {label: _TCP[i % len(_TCP)] for i, label in enumerate(rivals)}
+
+
+def _middles(trial: TrialMetrics) -> Floats:
+    edges = trial.grid.edges_ns / 1e9
+    return (edges[:-1] + edges[1:]) / 2
+
+
+def _course(kind: str, panel: str, mode: str, label: str, trial: TrialMetrics, values: Floats) -> Rows:
+    """Every sample of a series as rows."""
+    return [
+        (kind, panel, mode, round(float(t), 3), round(float(v), 4), label, None, None)
+        for t, v in zip(_middles(trial), values, strict=True)
+        if np.isfinite(v)
+    ]
+
+
+def _smoothed(samples: Floats, trial: TrialMetrics) -> Floats:
+    """The mean of the `_SMOOTH_S` around each sample; at the ends, of what there is of them."""
+    half = max(1, round(_SMOOTH_S / trial.grid.sample_s / 2))
+    sums = np.concatenate([[0.0], np.cumsum(np.nan_to_num(samples))])
+    at = np.arange(len(samples))
+    low, high = np.maximum(at - half, 0), np.minimum(at + half + 1, len(samples))
+    return np.asarray((sums[high] - sums[low]) / (high - low))
+
+
+def _mean(kind: str, panel: str, origin: str, label: str, found: Interval, scale: float) -> tuple[Any, ...]:
+    ends = [None if end is None else round(end / scale, 4) for end in (found.low, found.high)]
+    return (kind, panel, origin, None, round(found.mean / scale, 4), label, *ends)
+
+
+def _top(rows: Rows, kind: str, panel: str) -> float:
+    return 1.06 * max((row[4] for row in rows if row[0] == kind and row[1] == panel), default=0) or 1.0
+
+
+def _where(*tests: str) -> str:
+    return " && ".join(tests)
+
+
+def _is(field: str, value: str) -> str:
+    return f"datum.{field} == '{value}'"
+
+
+def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> Figure:
+    """Throughput and loss rate of each flow over time, the capacity in grey; on the right the run's means."""
+    rows: Rows = []
+    labels: dict[str, None] = {}
+    for panel in figure.panels:
+        row = paper.published(panel.scenario)
+        for mode, group, trial in shown[panel.scenario]:
+            named = _labels(trial)
+            labels |= dict.fromkeys(named.values())
+            for flow, label in named.items():
+                series = trial.flows[flow].series
+                for kind, metric in (("tp", "throughput"), ("lr", "loss_rate")):
+                    samples = series[metric].samples() / 1e3
+                    rows += _course(kind, panel.label, mode, label, trial, samples)
+                    if kind == "tp":
+                        smooth = _smoothed(samples, trial)
+                        rows += _course("smooth", panel.label, mode, label, trial, smooth)
+                    mean = group.over(metric, flow)
+                    if mean is not None:
+                        rows.append(_mean(f"mean-{kind}", panel.label, mode, label, mean, 1e3))
+            rows += [
+                ("cap", panel.label, mode, t, v, "capacity", None, None) for t, v in capacity_steps(trial)
+            ]
+        for one in row.flows if row else ():
+            for kind, metric in (("tp", "throughput"), ("lr", "loss_rate")):
+                value = round(one.values[metric] / 1e3, 2)
+                rows.append((f"mean-{kind}", panel.label, "paper", None, value, one.flow.upper(), None, None))
+    colours = _colours(list(labels))
+    colour = alt.Color(
+        "s:N",
+        scale=alt.Scale(domain=[*colours, "capacity"], range=[*colours.values(), _FAINT]),
+        legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
+    )
+    many = len(reading.modes)
+    strip = 150
+    width = (WIDTH - strip - 130 - 45 * (many - 1)) / many
+    charts = []
+    for panel in figure.panels:
+        end = max(float(trial.grid.edges_ns[-1]) / 1e9 for _, _, trial in shown[panel.scenario])
+        tops = {kind: _top(rows, kind, panel.label) for kind in ("tp", "lr")}
+        # A capacity that the flows come near to is shown; one that is far above would flatten them.
+        widest = _top(rows, "cap", panel.label)
+        tops["tp"] = max(tops["tp"], widest if widest <= 1.6 * tops["tp"] else 0)
+        x = alt.X(
+            "t:Q", title="time, s", scale=alt.Scale(domain=[0, end], nice=False), axis=alt.Axis(tickCount=10)
+        )
+        sides: list[Any] = []
+        for mode, _, _ in shown[panel.scenario]:
+            title = ", ".join(part for part in (panel.label, mode if many > 1 else "") if part)
+            first = not sides
+            stacked = []
+            for kind, height, name in (("tp", 150, "throughput, kb/s"), ("lr", 60, "loss rate, kb/s")):
+                last = kind == "lr"
+                y = alt.Y(
+                    "v:Q",
+                    title=name if first else None,
+                    scale=alt.Scale(domain=[0, tops[kind]], nice=False),
+                    axis=alt.Axis(tickCount=5 if kind == "tp" else 3),
+                )
+                axis = x if last else x.axis(labels=False, title=None, tickCount=10)
+                base = alt.Chart(_SOURCE).encode(x=axis, y=y, color=colour)
+                here = _where(_is("p", panel.label), _is("m", mode))
+                faint = 0.4 if kind == "tp" else 0.75
+                lines = base.transform_filter(_where(_is("k", kind), here)).mark_line(
+                    strokeWidth=0.8, opacity=faint, clip=True
+                )
+                drawn: Any = lines
+                if kind == "tp":
+                    capacity = base.transform_filter(_where(_is("k", "cap"), here)).mark_line(
+                        strokeWidth=1.3, strokeDash=[5, 3], clip=True
+                    )
+                    smooth = base.transform_filter(_where(_is("k", "smooth"), here)).mark_line(
+                        strokeWidth=1.9, clip=True
+                    )
+                    drawn = alt.layer(capacity, lines, smooth)
+                if kind == "tp" and title:
+                    drawn = drawn.properties(
+                        title=alt.TitleParams(title, anchor="start", fontSize=12, fontWeight="bold")
+                    )
+                stacked.append(drawn.properties(width=width, height=height))
+            sides.append(alt.vconcat(*stacked, spacing=6))
+        flows = [label for label in colours if any(r[1] == panel.label and r[5] == label for r in rows)]
+        means = [
+            _means(kind, panel.label, flows, reading.modes, colour, (strip, height), title)
+            for kind, height, title in (
+                ("tp", 150, "mean throughput, kb/s"),
+                ("lr", 60, "mean loss rate, kb/s"),
+            )
+        ]
+        sides.append(alt.vconcat(*means, spacing=6).resolve_scale(yOffset="independent"))
+        charts.append(alt.hconcat(*sides, spacing=18).resolve_scale(yOffset="independent"))
+    chart = alt.vconcat(*charts, spacing=22).resolve_scale(color="shared", yOffset="independent")
+    id_, title, said = _named(paper, figure, reading)
+    right = f"On the right the means over the run, {_whiskers(shown)}."
+    lines_are = f"Thin: each sample; thick: {_SMOOTH_S:g} s around it; dashed: the capacity."
+    text = f"{said} {_drawn(shown)} {lines_are} {right}"
+    return Figure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
+
+
+_SOURCE = alt.NamedData(name="source")
+
+
+def _means(
+    kind: str, panel: str, flows: list[str], modes: list[str], colour: Any, size: tuple[int, int], title: str
+) -> Any:
+    """Published and measured means, a line a flow."""
+    origins = ["paper", *modes]
+    base = (
+        alt.Chart(_SOURCE)
+        .transform_filter(_where(_is("k", f"mean-{kind}"), _is("p", panel)))
+        .encode(
+            y=alt.Y("s:N", sort=flows, scale=alt.Scale(domain=flows), title=None, axis=alt.Axis(grid=True)),
+            yOffset=alt.YOffset("m:N", scale=alt.Scale(domain=origins)),
+            tooltip=[
+                alt.Tooltip("s:N", title="flow"), alt.Tooltip("m:N", title="whose"),
+                alt.Tooltip("v:Q", title=title),
+            ],
+        )
+    )  # fmt: skip
+    x = alt.X("v:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4))
+    whiskers = (
+        base.transform_filter("isValid(datum.lo)")
+        .mark_rule(strokeWidth=1.6)
+        .encode(x=alt.X("lo:Q", title=title), x2="hi:Q", color=colour)
+    )
+    marks: list[Any] = [whiskers]
+    for origin, shape in zip(origins, ("diamond", "circle", "triangle-up"), strict=False):
+        mine = base.transform_filter(_is("m", origin)).encode(x=x)
+        if origin == "paper":
+            marks.append(mine.mark_point(shape=shape, filled=False, size=46, strokeWidth=1.5, color=_INK))
+        else:
+            marks.append(mine.mark_point(shape=shape, filled=True, size=46, opacity=1).encode(color=colour))
+    return alt.layer(*marks).properties(width=size[0], height=size[1])
+
+
+def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> Figure:
+    """The index in each sample, with its mean and the paper's."""
+    rows: Rows = []
+    band = figure.more.get("band")
+    for panel in figure.panels:
+        row = paper.published(panel.scenario)
+        for mode, group, trial in shown[panel.scenario]:
+            if band:
+                rows.append(("band", panel.label, mode, None, None, None, band[0], band[1]))
+            rows += _course("jain", panel.label, mode, "in each sample", trial, trial.jain_samples)
+            mean = group.over("jain")
+            if mean is not None:
+                rows.append(_mean("mean", panel.label, mode, "of the means, ours", mean, 1.0))
+            if row is not None and row.jain is not None:
+                rows.append(("mean", panel.label, mode, None, row.jain, "of the means, paper", None, None))
+    names = ["in each sample", "of the means, ours", "of the means, paper"]
+    colour = alt.Color(
+        "s:N", scale=alt.Scale(domain=names, range=[BLUE, VERMILION, _INK]),
+        legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
+    )  # fmt: skip
+    dash = alt.StrokeDash("s:N", scale=alt.Scale(domain=names, range=[[1, 0], [7, 3], [2, 2]]), legend=None)
+    many = len(reading.modes)
+    width = (WIDTH - 90 - 60 * (many - 1)) / many
+    charts = []
+    for panel in figure.panels:
+        end = max(float(trial.grid.edges_ns[-1]) / 1e9 for _, _, trial in shown[panel.scenario])
+        sides = []
+        for mode, _, _ in shown[panel.scenario]:
+            y = alt.Y(
+                "v:Q",
+                title="JFI",
+                scale=alt.Scale(domain=[0, 1.02], nice=False),
+                axis=alt.Axis(tickCount=5),
+            )
+            x = alt.X(
+                "t:Q",
+                title="time, s",
+                scale=alt.Scale(domain=[0, end], nice=False),
+                axis=alt.Axis(tickCount=10),
+            )
+            here = _where(_is("p", panel.label), _is("m", mode))
+            base = alt.Chart(_SOURCE).encode(y=y, color=colour, strokeDash=dash)
+            layers: list[Any] = []
+            if band:
+                shade = alt.Chart(_SOURCE).transform_filter(_where(_is("k", "band"), here))
+                ends = alt.Y("lo:Q", title="JFI", scale=alt.Scale(domain=[0, 1.02], nice=False))
+                layers.append(shade.mark_rect(color=_FAINT, opacity=0.15).encode(y=ends, y2="hi:Q"))
+            course = base.transform_filter(_where(_is("k", "jain"), here)).mark_line(strokeWidth=1.1)
+            layers.append(course.encode(x=x))
+            layers.append(base.transform_filter(_where(_is("k", "mean"), here)).mark_rule(strokeWidth=1.6))
+            title = ", ".join(part for part in (panel.label, mode if many > 1 else "") if part)
+            drawn = alt.layer(*layers).properties(
+                width=width,
+                height=150,
+                title=alt.TitleParams(title, anchor="start", fontSize=12, fontWeight="bold"),
+            )
+            sides.append(drawn)
+        charts.append(alt.hconcat(*sides, spacing=18))
+    chart = alt.vconcat(*charts, spacing=18).resolve_scale(color="shared", strokeDash="shared")
+    id_, title, said = _named(paper, figure, reading)
+    means = "; ".join(
+        f"{panel.label}: "
+        + ", ".join(f"{mode} {group.say('jain')}" for mode, group, _ in shown[panel.scenario])
+        for panel in figure.panels
+    )
+    text = (
+        f"{said} The index in each sample, over the flows that have started. Lines across: the index of the "
+        f"means over the run ({means}; ± half the 95 % interval) and the paper's. {_drawn(shown)}"
+    )
+    return Figure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
+
+
+def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> Figure | None:
+    """Means by experiment and series, a panel a metric, with what the paper says of them."""
+    rows: Rows = []
+    titles = {"loss_rate": "loss rate, kb/s", "loss": "loss, % of what was sent"}
+    scales = {"loss_rate": 1e3, "loss": 0.01}
+    for one in figure.more["bars"]:
+        entry = reading.by_id.get(one["scenario"])
+        if entry is None or not any(group.valid for group in entry.groups):
+            return None
+        for metric in figure.more["metrics"]:
+            for group in entry.groups:
+                found = group.over(metric, one["flow"])
+                if found is not None:
+                    name = f"{one['series']}, {group.mode}" if len(reading.modes) > 1 else one["series"]
+                    rows.append(_mean("bar", metric, one["x"], name, found, scales[metric]))
+                    if metric in one:
+                        value = published_value(one[metric])[0] / scales[metric]
+                        rows.append(("said", metric, one["x"], None, value, name, None, None))
+    xs = list(dict.fromkeys(row[2] for row in rows))
+    names = list(dict.fromkeys(row[5] for row in rows if row[0] == "bar"))
+    names.sort(key=lambda name: name.partition(",")[0])
+    palette = [(BLUE if name.startswith("QTP") else VERMILION) for name in names]
+    if len(reading.modes) > 1:
+        light = {BLUE: SKY, VERMILION: ORANGE}
+        palette = [light[c] if name.endswith("emu") else c for c, name in zip(palette, names, strict=True)]
+    charts = []
+    for metric in figure.more["metrics"]:
+        base = (
+            alt.Chart(_SOURCE)
+            .transform_filter(_is("p", metric))
+            .encode(
+                x=alt.X("m:N", sort=xs, title=figure.more["x"], axis=alt.Axis(labelAngle=0)),
+                xOffset=alt.XOffset("s:N", sort=names),
+            )
+        )
+        bars = base.transform_filter(_is("k", "bar")).mark_bar().encode(
+            y=alt.Y("v:Q", title=titles[metric], scale=alt.Scale(zero=True)),
+            color=alt.Color("s:N", sort=names, scale=alt.Scale(domain=names, range=palette)),
+            tooltip=[
+                alt.Tooltip("s:N", title="player"), alt.Tooltip("m:N", title=figure.more["x"]),
+                alt.Tooltip("v:Q", title=titles[metric]),
+            ],
+        )  # fmt: skip
+        whiskers = (
+            base.transform_filter("isValid(datum.lo)")
+            .mark_rule(strokeWidth=1.4)
+            .encode(y=alt.Y("lo:Q", title=titles[metric]), y2="hi:Q")
+        )
+        layers: list[Any] = [bars, whiskers]
+        if any(row[0] == "said" and row[1] == metric for row in rows):
+            said = (
+                base.transform_filter(_is("k", "said"))
+                .mark_point(shape="diamond", filled=False, size=60, strokeWidth=1.8, color=_INK)
+                .encode(y=alt.Y("v:Q", title=titles[metric]))
+            )
+            layers.append(said)
+        charts.append(alt.layer(*layers).properties(width=(WIDTH - 150) / 2, height=230))
+    chart = alt.hconcat(*charts, spacing=30).resolve_scale(color="shared")
+    id_, title, said_ = _named(paper, figure, reading)
+    counts = sorted({len(group.valid) for entry in reading.entries for group in entry.groups})
+    n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+    text = f"{said_} Means over the runs; whiskers are 95 % intervals ({n}); ◇: what the paper's text says."
+    return Figure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
+
+
+def _drawn(shown: Shown) -> str:
+    """Which trial is drawn, in which samples."""
+    first = next(iter(shown.values()))
+    seeds = ", ".join(f"{mode} seed {trial.seed}" for mode, _, trial in first)
+    return f"One trial is drawn ({seeds}), in samples of {first[0][2].grid.sample_s:g} s."
+
+
+def _whiskers(shown: Shown) -> str:
+    counts = sorted({len(group.valid) for found in shown.values() for _, group, _ in found})
+    n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+    return f"● sim, ▲ emu with 95 % intervals ({n}), ◇ the paper"
+
+
+def _noted(text: str, figure: PaperFigure) -> str:
+    return f"{text} {figure.note}".rstrip()

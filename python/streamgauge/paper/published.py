@@ -1,0 +1,156 @@
+"""A paper's printed results as data: its tables, its figures, and the presets under which it is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from streamgauge.checks.evaluate import published_value
+from streamgauge.scenario import Scenario, override
+
+__all__ = ["Panel", "Paper", "PaperFigure", "PaperTable", "Presets", "PublishedFlow", "Row", "papers"]
+
+
+@dataclass(frozen=True)
+class PublishedFlow:
+    """A line of a table: one flow's numbers, canonical."""
+
+    label: str
+    """As the paper calls it."""
+    flow: str
+    """As the scenario calls it."""
+    values: Mapping[str, float]
+    """By metric; bit/s for rates."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """An experiment of a table."""
+
+    experiment: str
+    scenario: str
+    flows: tuple[PublishedFlow, ...]
+    jain: float | None
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table as printed."""
+
+    id: str
+    title: str
+    caption: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One diagram of a figure: an experiment over time."""
+
+    label: str
+    scenario: str
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure's form. `draw` is ``rates`` (throughput and loss rate over time), ``jain`` (the index over
+    time) or ``bars``."""
+
+    id: str
+    title: str
+    caption: str
+    draw: str
+    note: str
+    panels: tuple[Panel, ...]
+    more: Mapping[str, Any]
+    """What only this kind of figure has."""
+
+
+@dataclass(frozen=True)
+class Presets:
+    """Readings of a system that the paper leaves open, each run in full."""
+
+    system: str
+    parameter: str
+    values: tuple[str, ...]
+    """The first is that of the catalogue."""
+    meaning: Mapping[str, str]
+
+    def applied(self, scenario: Scenario, value: str) -> Scenario:
+        """The scenario with every flow of the system set to a preset."""
+        flows = [name for name, flow in scenario.flows.items() if flow.system == self.system]
+        changes = {f"flows.{name}.parameters.{self.parameter}": value for name in flows}
+        return override(scenario, changes) if changes else scenario
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What a paper printed."""
+
+    id: str
+    """Its folder in the catalogue."""
+    citation: str
+    presets: Presets | None
+    tables: tuple[PaperTable, ...]
+    figures: tuple[PaperFigure, ...]
+
+    def published(self, scenario: str) -> Row | None:
+        """The table's row of a scenario."""
+        return next((row for table in self.tables for row in table.rows if row.scenario == scenario), None)
+
+
+@cache
+def papers() -> dict[str, Paper]:
+    """Every paper of which tables and figures are kept, by its folder in the catalogue."""
+    found = {}
+    for file in (resources.files("streamgauge.report") / "published").iterdir():
+        if file.name.endswith(".json"):
+            data = json.loads(file.read_text(encoding="utf-8"))
+            if "catalogue" in data:
+                found[data["catalogue"]] = _paper(data)
+    return found
+
+
+def _paper(data: Mapping[str, Any]) -> Paper:
+    presets = data.get("presets")
+    return Paper(
+        id=data["catalogue"],
+        citation=data["paper"],
+        presets=Presets(**{**presets, "values": tuple(presets["values"])}) if presets else None,
+        tables=tuple(
+            PaperTable(one["id"], one["title"], one["caption"], tuple(map(_row, one["rows"])))
+            for one in data["tables"]
+        ),
+        figures=tuple(map(_figure, data["figures"])),
+    )
+
+
+def _row(data: Mapping[str, Any]) -> Row:
+    flows = [
+        PublishedFlow(
+            label=one["label"],
+            flow=one["flow"],
+            values={
+                key: published_value(text)[0] for key, text in one.items() if key not in ("label", "flow")
+            },
+        )
+        for one in data["flows"]
+    ]
+    return Row(data["experiment"], data["scenario"], tuple(flows), data.get("jain"))
+
+
+def _figure(data: Mapping[str, Any]) -> PaperFigure:
+    known = ("id", "title", "caption", "draw", "note", "panels")
+    return PaperFigure(
+        id=data["id"],
+        title=data["title"],
+        caption=data["caption"],
+        draw=data["draw"],
+        note=data.get("note", ""),
+        panels=tuple(Panel(one["label"], one["scenario"]) for one in data.get("panels", ())),
+        more={key: value for key, value in data.items() if key not in known},
+    )

@@ -1,0 +1,142 @@
+"""What papers printed, and how ours stands beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamgauge.campaign import Alternative, MutantResult, score, standings
+from streamgauge.checks import CheckResult, evaluate
+from streamgauge.metrics import TrialMetrics, compute
+from streamgauge.metrics.fairness import jain
+from streamgauge.paper import Paper, Reading, compare, figures, papers, table_json, tables_text
+from streamgauge.paper.figures import _smoothed
+from streamgauge.paper.tables import lines_of
+from streamgauge.report.model import Entry, Group, LoadedTrial
+from synthetic import constant, record
+
+DARWIN = papers()["darwin"]
+
+
+def trial(scenario: str, seed: int, flows: dict[str, float]) -> TrialMetrics:
+    """Each flow sends 1000 B packets at so many a second for 10 s, of which the queue drops some."""
+    parts = [constant(index, pps, 0, 10, payload=972) for index, pps in enumerate(flows.values())]
+    made = record(sum(parts, []), flows=list(flows), duration_s=10.0, seed=seed, scenario=scenario)
+    return compute(made)
+
+
+def entry(scenario: str, flows: dict[str, float], checks: tuple[CheckResult, ...] = ()) -> Entry:
+    trials = []
+    for seed in (1, 2, 3):
+        metrics = trial(scenario, seed, {name: pps + seed for name, pps in flows.items()})
+        header = {"scenario": {"id": scenario}, "mode": "sim", "seed": seed, "validity": {"valid": True}}
+        trials.append(LoadedTrial(header, {}, metrics))
+    return Entry(scenario, {"id": scenario}, {}, (Group(scenario, "sim", tuple(trials)),), checks)
+
+
+def reading(preset: str, *entries: Entry) -> Reading:
+    return Reading(preset, "as tested", entries, None, None, 3, 0, 0.0, Path("runs"))
+
+
+def test_the_tables_hold_together() -> None:
+    rows = [row for table in DARWIN.tables for row in table.rows]
+    assert len(rows) == 11 and sum(len(row.flows) for row in rows) == 32
+    for row in rows:
+        if row.jain is not None:
+            got = [flow.values["throughput"] - flow.values["loss_rate"] for flow in row.flows]
+            assert round(jain(got), 2) == row.jain, row.experiment
+
+
+def test_figures_draw_what_tables_or_bars_name() -> None:
+    known = {row.scenario for table in DARWIN.tables for row in table.rows}
+    assert [figure.title for figure in DARWIN.figures] == [f"Figure {n}" for n in range(3, 11)]
+    for figure in DARWIN.figures:
+        assert {panel.scenario for panel in figure.panels} <= known
+        assert figure.panels or figure.more["bars"]
+
+
+def test_a_line_has_the_papers_numbers_and_ours() -> None:
+    found = reading("", entry("darwin/1qt1tcp-const", {"qt1": 30.0, "tcp1": 20.0}))
+    lines = [
+        line for line in lines_of(DARWIN.tables[1], found, "sim") if line.scenario == "darwin/1qt1tcp-const"
+    ]
+    first, second = lines
+    assert first.published["loss"] == pytest.approx(22.24 / 265.96)
+    ours = first.ours["throughput"]
+    assert ours is not None and ours.mean == pytest.approx(32 * 8000) and ours.n == 3
+    assert "jain" in first.ours and "jain" not in second.ours
+    text = tables_text(DARWIN, found)
+    assert "265.96" in text and "256.0 ± " in text
+    data = table_json(DARWIN.tables[1], [found])
+    line = next(
+        line for line in data["lines"] if line["flow"] == "tcp1" and line["scenario"] == first.scenario
+    )
+    assert line["published"]["throughput_bps"] == pytest.approx(150_300)
+    assert line["measured"][0]["throughput_bps"]["mean"] == pytest.approx(22 * 8000)
+
+
+def judged(that: str, found: Entry, published: dict[str, str]) -> Entry:
+    check = {"that": that, "origin": "predicted", "published": published}
+    trials = [one.metrics for one in found.groups[0].trials if one.metrics]
+    return dataclasses.replace(found, checks=(evaluate("C", check, found.id, "sim", trials),))
+
+
+def test_a_verdict_counts_before_nearness_and_nearness_before_nothing() -> None:
+    near = entry("darwin/1qt1tcp-const", {"qt1": 30.0, "tcp1": 20.0})
+    far = entry("darwin/1qt1tcp-const", {"qt1": 60.0, "tcp1": 20.0})
+
+    def better(that: str, published: dict[str, str]) -> str:
+        (one,) = compare(
+            [reading("near", judged(that, near, published)), reading("far", judged(that, far, published))]
+        )
+        return one.better
+
+    assert better("throughput.qt1 >= 100 kbit/s", {"qt1": "265.96 kbit/s"}) == "near"
+    assert better("throughput.qt1 >= 400 kbit/s", {"qt1": "265.96 kbit/s"}) == "far"
+    assert better("throughput.qt1 >= 100 kbit/s", {}) == "both"
+    assert better("throughput.qt1 >= 900 kbit/s", {}) == "neither"
+
+
+def test_a_figure_is_drawn_only_when_all_of_it_was_run() -> None:
+    one = reading("", entry("darwin/1qt1tcp-const", {"qt1": 30.0, "tcp1": 20.0}))
+    assert [figure.title for figure in figures(DARWIN, one)] == ["Figure 8"]
+    (figure,) = figures(DARWIN, one)
+    samples = [row for row in figure.rows if row[0] == "tp" and row[5] == "QT1"]
+    assert len(samples) == 20, "every 0.5 s of 10 s"
+    said = {row[5]: row[4] for row in figure.rows if row[0] == "mean-tp" and row[2] == "paper"}
+    assert said == {"QT1": 265.96, "TCP1": 150.3}
+
+
+def test_the_running_mean_keeps_a_constant_and_spreads_a_spike() -> None:
+    metrics = trial("t", 1, {"a": 10.0})
+    assert np.allclose(_smoothed(np.full(20, 7.0), metrics), 7.0)
+    spike = np.zeros(20)
+    spike[10] = 11.0
+    found = _smoothed(spike, metrics)
+    assert found[10] == pytest.approx(1.0) and found[4] == 0 and found[5] == pytest.approx(1.0)
+
+
+def test_only_predicted_checks_count_in_the_mutation_score() -> None:
+    def one(origin: str, verdict: str) -> MutantResult:
+        return MutantResult("C", "s", "sim", {}, verdict, "", origin=origin)
+
+    assert score([one("predicted", "fail"), one("predicted", "pass"), one("input", "fail")]) == 0.5
+    assert score([one("input", "fail")]) is None
+
+
+def test_a_check_is_robust_or_hangs_on_what_turns_it() -> None:
+    def one(check: str, value: str, verdict: str) -> Alternative:
+        return Alternative("path.down.queue", value, "s", "sim", check, verdict, "pass", "")
+
+    found = standings([one("A", "1 kB", "pass"), one("A", "2 kB", "pass"), one("B", "1 kB", "fail")])
+    assert [(each.check, each.words()) for each in found] == [
+        ("A", "robust, 2 alternatives"),
+        ("B", "hangs on path.down.queue = 1 kB: fail"),
+    ]
+
+
+def test_a_paper_is_known_by_its_folder() -> None:
+    assert isinstance(DARWIN, Paper) and DARWIN.presets is not None
+    assert DARWIN.presets.values[0] == "paper"
