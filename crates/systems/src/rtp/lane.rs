@@ -3,10 +3,14 @@
 use std::collections::VecDeque;
 
 use streamgauge_base::Chunk;
+use streamgauge_wire::rtsp::{Item, Reader, interleave};
 
-use super::interleaved::{self, Deframer};
 use super::{CONTROL, MEDIA};
 use crate::app::{Input, Io};
+
+/// The interleaved channel of RTP (RFC 2326 section 10.12); RTCP's is the next.
+const RTP: u8 = 0;
+const RTCP: u8 = 1;
 
 /// What a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +25,7 @@ pub enum Lane {
     Tcp {
         /// Framed packets that the stream has not taken yet.
         backlog: VecDeque<Chunk>,
-        deframer: Deframer,
+        reader: Reader,
         open: bool,
     },
 }
@@ -32,7 +36,7 @@ impl Lane {
     }
 
     pub fn tcp() -> Self {
-        Lane::Tcp { backlog: VecDeque::new(), deframer: Deframer::default(), open: false }
+        Lane::Tcp { backlog: VecDeque::new(), reader: Reader::default(), open: false }
     }
 
     pub fn is_stream(&self) -> bool {
@@ -47,8 +51,8 @@ impl Lane {
                 io.send(channel, Chunk::with_filler(head, filler));
             }
             Lane::Tcp { backlog, .. } => {
-                let channel = if kind == Kind::Rtp { interleaved::RTP } else { interleaved::RTCP };
-                backlog.push_back(interleaved::frame(channel, head, filler));
+                let channel = if kind == Kind::Rtp { RTP } else { RTCP };
+                backlog.push_back(interleave(channel, &Chunk::with_filler(head, filler)));
                 self.flush(io);
             }
         }
@@ -79,13 +83,19 @@ impl Lane {
         match (&mut *self, input) {
             (Lane::Udp, Input::Datagram(MEDIA, datagram)) => packet(Kind::Rtp, datagram.head()),
             (Lane::Udp, Input::Datagram(CONTROL, datagram)) => packet(Kind::Rtcp, datagram.head()),
-            (Lane::Tcp { deframer, .. }, Input::Readable(MEDIA)) => {
+            (Lane::Tcp { reader, .. }, Input::Readable(MEDIA)) => {
                 while let Some(chunk) = io.read(MEDIA, usize::MAX) {
-                    deframer.push(&chunk, |framed| match framed.channel {
-                        interleaved::RTP => packet(Kind::Rtp, &framed.head),
-                        interleaved::RTCP => packet(Kind::Rtcp, &framed.head),
-                        _ => {}
-                    });
+                    reader.push(chunk);
+                    // Nothing but frames is on it; a stream that is not framed as it should be ends the reading.
+                    for item in reader.by_ref() {
+                        match item {
+                            Ok(Item::Interleaved { channel: RTP, packet: p }) => packet(Kind::Rtp, p.head()),
+                            Ok(Item::Interleaved { channel: RTCP, packet: p }) => {
+                                packet(Kind::Rtcp, p.head())
+                            }
+                            _ => {}
+                        }
+                    }
                 }
             }
             (Lane::Tcp { open, .. }, Input::Opened(MEDIA)) => {

@@ -3,7 +3,6 @@
 //! Over UDP, frames that are late or incomplete are not shown. Over TCP the same packets are interleaved on
 //! one stream (RFC 2326 section 10.12); nothing is lost, so the player stalls instead.
 
-mod interleaved;
 mod lane;
 mod packet;
 mod player;

@@ -2,10 +2,11 @@
 
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_transport::rtp::round_trip;
+use streamgauge_wire::rtcp::{Block, ntp_middle};
 
 use super::lane::{Kind, Lane};
 use super::packet::MediaPacket;
-use super::rtcp::{self, Feedback, SenderInfo};
+use super::rtcp::{self, SenderInfo};
 use super::session::{Session, ticks, ticks_to_s};
 use crate::app::{App, Input, Io};
 use crate::media::h264;
@@ -132,12 +133,12 @@ impl RtpServer {
         }
     }
 
-    fn take_feedback(&mut self, now: Instant, feedback: Feedback) {
+    fn take_feedback(&mut self, now: Instant, feedback: Block) {
         let fraction = f64::from(feedback.fraction_lost) / 256.0;
         self.events.say(now, "rtcp_fraction_lost", fraction, "1", "");
         self.events.say(now, "rtcp_cumulative_lost", f64::from(feedback.cumulative_lost), "1", "");
         self.events.say(now, "rtcp_jitter", ticks_to_s(feedback.jitter), "s", "");
-        if let Some(rtt) = round_trip(rtcp::ntp_middle(now), feedback.lsr, feedback.dlsr) {
+        if let Some(rtt) = round_trip(ntp_middle(now), feedback.lsr, feedback.dlsr) {
             self.events.say(now, "rtcp_rtt", rtt.as_secs_f64(), "s", "");
         }
     }

@@ -105,7 +105,7 @@ enum State {
     /// Start line and headers, which take `head` bytes, and the body.
     Body { message: Vec<u8>, head: usize, left: usize },
     /// An interleaved frame's header.
-    Frame { header: Vec<u8> },
+    Frame { header: [u8; INTERLEAVED_HEADER_BYTES], have: usize },
     /// An interleaved frame's packet.
     Packet { channel: u8, left: usize, real: Vec<u8>, filler: usize },
 }
@@ -181,7 +181,7 @@ impl Iterator for Reader {
                     let byte = Self::byte(waiting, taken)?;
                     if text.is_empty() {
                         match byte {
-                            MAGIC => self.state = State::Frame { header: vec![byte] },
+                            MAGIC => self.state = State::Frame { header: [MAGIC, 0, 0, 0], have: 1 },
                             // Blank lines between messages.
                             b'\r' | b'\n' => {}
                             b'A'..=b'Z' | b'a'..=b'z' => text.push(byte),
@@ -230,9 +230,10 @@ impl Iterator for Reader {
                         return Some(read(&message, head));
                     }
                 }
-                State::Frame { header } => {
-                    header.push(Self::byte(waiting, taken)?);
-                    if header.len() == INTERLEAVED_HEADER_BYTES {
+                State::Frame { header, have } => {
+                    header[*have] = Self::byte(waiting, taken)?;
+                    *have += 1;
+                    if *have == INTERLEAVED_HEADER_BYTES {
                         let left = usize::from(u16::from_be_bytes([header[2], header[3]]));
                         self.state = State::Packet { channel: header[1], left, real: Vec::new(), filler: 0 };
                     }
