@@ -48,9 +48,9 @@ pub struct Headers<'a> {
 pub enum PacketKind {
     /// Payload of a flow whose role is subject.
     Media = 0,
-    /// A TCP segment without payload.
+    /// A TCP segment without payload; RTCP that acknowledges RTP (Apple's Reliable UDP).
     Ack = 1,
-    /// RTCP.
+    /// Other RTCP.
     Rtcp = 2,
     /// Session signalling: RTSP text, TCP SYN, FIN, RST.
     Signalling = 3,

@@ -37,7 +37,8 @@ impl Classifier {
     /// - TCP without payload: SYN, FIN and RST are signalling, the rest acknowledgements.
     /// - TCP payload: RTSP text (RFC 2326) is signalling. An interleaved frame that fills its segment and holds
     ///   RTCP is RTCP; all other payload is media of a subject, cross traffic of a rival.
-    /// - UDP: RTCP by its payload type (RFC 5761 section 4), else payload as above; RTP gives `seq`.
+    /// - UDP: RTCP by its payload type (RFC 5761 section 4), and with an acknowledgement of Apple's Reliable UDP in it
+    ///   an acknowledgement; else payload as above. RTP gives `seq`.
     /// - ICMP echo is a probe.
     ///
     /// `seq` is TCP's or RTP's. The retransmit flag says that some of the TCP bytes (or the SYN or FIN), or this
@@ -73,7 +74,10 @@ impl Classifier {
                 };
                 (kind, Some(seq), again)
             }
-            Transport::Udp if rtp::is_rtcp(head, headers.payload_bytes) => (PacketKind::Rtcp, None, false),
+            Transport::Udp if rtp::is_rtcp(head, headers.payload_bytes) => {
+                let kind = if rtp::acknowledges(head) { PacketKind::Ack } else { PacketKind::Rtcp };
+                (kind, None, false)
+            }
             Transport::Udp => match rtp::parse(head) {
                 Some(packet) => {
                     (payload, Some(u32::from(packet.seq)), sender.rtp.sent(packet.ssrc, packet.seq))

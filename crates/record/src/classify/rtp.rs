@@ -30,6 +30,24 @@ pub fn is_rtcp(head: &[u8], payload_bytes: u32) -> bool {
     is_version_2(head) && known_type && u16_at(head, 2).is_some_and(fits)
 }
 
+/// An APP packet (RFC 3550 section 6.7).
+const APP: u8 = 204;
+/// The names of Reliable UDP's acknowledgements, the newer first.
+const ACKS: [&[u8]; 2] = [b"qtak", b"ack "];
+
+/// Of RTCP: among the packets of the compound, as far as it is known, is an acknowledgement of Apple's Reliable UDP.
+pub fn acknowledges(head: &[u8]) -> bool {
+    let mut rest = head;
+    while is_version_2(rest) {
+        if rest[1..].first() == Some(&APP) && rest.get(8..12).is_some_and(|name| ACKS.contains(&name)) {
+            return true;
+        }
+        let Some(words) = u16_at(rest, 2) else { return false };
+        rest = rest.get((usize::from(words) + 1) * 4..).unwrap_or_default();
+    }
+    false
+}
+
 /// Sources remembered per flow and direction: audio, video and their retransmission streams, some times over.
 const REMEMBERED: usize = 16;
 /// Sequence numbers remembered behind the highest.

@@ -116,6 +116,26 @@ fn rtcp_is_told_from_rtp_by_its_type() {
 }
 
 #[test]
+fn rtcp_that_acknowledges_is_an_acknowledgement() {
+    let app =
+        |name: &[u8; 4]| [&[0x80, 204, 0, 4, 0, 0, 0, 9], &name[..], &[0, 0, 0, 1, 0, 0, 0, 7]].concat();
+    for (name, kind) in [(b"qtak", PacketKind::Ack), (b"ack ", PacketKind::Ack), (b"QTSS", PacketKind::Rtcp)]
+    {
+        assert_eq!(kind_of(&udp(&app(name))), kind);
+        assert_eq!(kind_of(&udp(&[&RTCP[..], &app(name)].concat())), kind, "after a report");
+    }
+    // A report with a block, a CNAME, a client report, and then the acknowledgement.
+    let block = [&[0x81, 201, 0, 7], &[0; 28][..]].concat();
+    let compound = [&block[..], &[0x81, 202, 0, 1, 0, 0, 0, 9], &app(b"QTSS"), &app(b"qtak")].concat();
+    assert_eq!(kind_of(&udp(&compound)), PacketKind::Ack);
+    assert_eq!(kind_of(&udp(&compound[..compound.len() - 12])), PacketKind::Rtcp, "the name is not there");
+    // The name elsewhere than in an APP.
+    let mut report = block;
+    report[8..12].copy_from_slice(b"qtak");
+    assert_eq!(kind_of(&udp(&report)), PacketKind::Rtcp);
+}
+
+#[test]
 fn probes_and_others() {
     let echo = Headers {
         transport: Transport::IcmpEcho { seq: 3 },
