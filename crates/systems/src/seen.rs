@@ -39,6 +39,13 @@ impl<const WORDS: usize> Seen<WORDS> {
         first
     }
 
+    /// Whether `sequence` came, as far as it is remembered.
+    pub fn contains(&self, sequence: u32) -> bool {
+        let Some(highest) = self.highest else { return false };
+        let (word, mask) = Self::place(sequence);
+        highest.wrapping_sub(sequence) < Self::WINDOW && self.bits[word] & mask != 0
+    }
+
     fn place(sequence: u32) -> (usize, u64) {
         ((sequence % Self::WINDOW / 64) as usize, 1 << (sequence % 64))
     }
@@ -70,6 +77,7 @@ mod tests {
                 if model.iter().next_back().is_some_and(|highest: &i64| highest - at >= 1024) {
                     continue;
                 }
+                prop_assert_eq!(seen.contains(start.wrapping_add(at as u32)), model.contains(&at));
                 prop_assert_eq!(seen.first(start.wrapping_add(at as u32)), model.insert(at));
             }
         }

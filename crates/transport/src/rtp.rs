@@ -99,6 +99,12 @@ impl Reception {
         extended
     }
 
+    /// A packet came that is known to be late or repeated, however far behind the newest: a retransmission. It
+    /// counts as received and says nothing of jitter, since it waited at the sender.
+    pub fn retransmission(&mut self) {
+        self.received += 1;
+    }
+
     /// Packets that arrived, repeated ones included.
     pub fn received(&self) -> u32 {
         self.received
