@@ -1,10 +1,11 @@
 //! Apple's streaming stack: an RTSP server with Reliable UDP as Darwin Streaming Server speaks it, and players of
 //! it: one like QuickTime's, which asks for Reliable UDP, and one like VLC's, which does not.
 
+mod backlog;
 mod player;
 mod server;
 
-pub use player::{DarwinPlayer, PlayerKind, PlayerSettings, Transport};
+pub use player::{DarwinPlayer, Fates, PlayerKind, PlayerReport, PlayerSettings, ReceivedUnit, Transport};
 pub use server::{DarwinServer, Growth, Library, OneAsset, OpenError, Preset, ServerSettings};
 
 use std::sync::Arc;

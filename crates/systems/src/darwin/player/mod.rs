@@ -1,31 +1,430 @@
-//! The player's end.
+//! The player's end: RTSP, RTP and RTCP in, acknowledgements and reports out, and the playout buffer.
 
+mod acks;
+mod client;
+mod playout;
+mod reception;
+mod report;
 mod settings;
+mod setup;
+#[cfg(test)]
+mod tests;
+mod track;
+mod units;
 
+pub use playout::{Fates, ReceivedUnit};
+pub use report::PlayerReport;
 pub use settings::{PlayerKind, PlayerSettings, Transport};
 
-use streamgauge_base::{Event, Instant};
+use std::borrow::Cow;
 
-use crate::app::{App, Input, Io};
+use streamgauge_base::{Chunk, Duration, Event, Instant, Stream};
+use streamgauge_wire::reliable_udp::ClientReport;
+use streamgauge_wire::rtsp::{Item, Reader, interleave};
 
-/// Plays one asset.
-pub struct DarwinPlayer {}
+use self::client::{Client, Step};
+use self::playout::Playout;
+use self::track::Track;
+use super::RTSP;
+use super::backlog::Backlog;
+use crate::app::{App, CloseReason, Input, Io};
+use crate::outbox::{MEDIA_END, Outbox};
+use crate::reports::Reports;
+
+/// How long the response to TEARDOWN is waited for.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Packets kept that overtook the response to PLAY, which says what their timestamps mean.
+const MOST_EARLY: usize = 1_024;
+
+/// Bytes read from the connection at once.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Where the session is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// The connection is not there yet.
+    Connecting,
+    /// From the first request to the response to PLAY.
+    SettingUp,
+    /// The server sends, or holds.
+    Playing { server_holds: bool },
+    /// TEARDOWN was sent; the connection is closed at this time at the latest.
+    Leaving { until: Instant },
+    /// All is said.
+    Gone,
+}
+
+/// Plays one URL.
+///
+/// Events: `media_end` (value: frames shown; its reason says what ended the session), `playout_start` (s since PLAY was sent), `frame_shown` (value: the frame's number), `frame_late` (s)
+/// and `frame_incomplete` (packets missing, as far as known), `stall` (value: the frame waited for) and `resume` (s
+/// stalled), `buffer` (s of media held, at most each 0.5 s); with each receiver report `jitter` (s), `fraction_lost`
+/// (1) and `cumulative_lost` (packets). Frames are those of the first track with pictures, or else of the first.
+pub struct DarwinPlayer {
+    settings: PlayerSettings,
+    /// Or what is wrong with the URL.
+    client: Result<Client, String>,
+    ssrc: u32,
+    reader: Reader,
+    connection: Backlog,
+    phase: Phase,
+    tracks: Vec<Track>,
+    /// The track of which events speak.
+    main: usize,
+    /// From PLAY on.
+    playout: Option<Playout>,
+    /// How long the media is, as its description says.
+    duration: Option<Duration>,
+    /// Over UDP, media that came before the response to PLAY.
+    early: Vec<(usize, Chunk)>,
+    /// When PLAY was first sent.
+    play_asked: Option<Instant>,
+    paused: bool,
+    heard: Instant,
+    reports: Reports,
+    next_report: Option<Instant>,
+    keep: bool,
+    events: Outbox,
+}
 
 impl DarwinPlayer {
-    /// Plays what `url` names.
-    pub fn new(_settings: PlayerSettings, _url: &str, _flow: &str, _seed: u64) -> Self {
-        DarwinPlayer {}
+    /// Plays what `url` names. The SSRC and the times of reports are drawn from `seed` and `flow`.
+    pub fn new(settings: PlayerSettings, url: &str, flow: &str, seed: u64) -> Self {
+        DarwinPlayer {
+            client: Client::new(url),
+            ssrc: Stream::named(seed, flow, "darwin_player").bits() as u32,
+            reader: Reader::default(),
+            connection: Backlog::default(),
+            phase: Phase::Connecting,
+            tracks: Vec::new(),
+            main: 0,
+            playout: None,
+            duration: None,
+            early: Vec::new(),
+            play_asked: None,
+            paused: false,
+            heard: Instant::ZERO,
+            reports: Reports::new(
+                settings.report_interval,
+                Stream::named(seed, flow, "darwin_player_reports"),
+            ),
+            next_report: None,
+            keep: false,
+            events: Outbox::default(),
+            settings,
+        }
+    }
+
+    /// Keeps the units that come for `take_unit`; a trial keeps nothing. Call it before the start.
+    pub fn keep_units(&mut self, keep: bool) {
+        self.keep = keep;
+    }
+
+    /// The next unit that has been shown or given up, in its track's order.
+    pub fn take_unit(&mut self) -> Option<ReceivedUnit> {
+        self.playout.as_mut()?.take_unit()
+    }
+
+    /// Nothing will be sent or said any more.
+    pub fn is_gone(&self) -> bool {
+        self.phase == Phase::Gone
+    }
+
+    fn is_playing(&self) -> bool {
+        matches!(self.phase, Phase::Playing { .. })
+    }
+
+    /// The track's packet came.
+    fn media(&mut self, now: Instant, track: usize, packet: &Chunk) {
+        self.heard = now;
+        let Some(playout) = &mut self.playout else {
+            if self.early.len() < MOST_EARLY {
+                self.early.push((track, packet.clone()));
+            }
+            return;
+        };
+        let Some(media) = self.tracks[track].media(now, packet) else { return };
+        if !playout.is_anchored(track) {
+            let timeline = self.tracks[track].timeline(media.place.timestamp, self.settings.begin);
+            playout.anchor(track, timeline);
+        }
+        let payload = self.keep.then(|| {
+            let mut payload = packet.clone().split_off(media.payload_at);
+            let _ = payload.split_off(payload.len() - media.padding);
+            payload
+        });
+        playout.arrived(now, track, media.place, payload, &mut self.events);
+        if media.before_another {
+            playout.begins_at(now, track, media.place.sequence.wrapping_add(1));
+        }
+    }
+
+    fn control(&mut self, now: Instant, track: usize, datagram: &Chunk) {
+        self.heard = now;
+        let word = self.tracks[track].control(now, datagram.head(), self.settings.follow_ack_hints);
+        if word.bye
+            && track == self.main
+            && let Some(playout) = &mut self.playout
+        {
+            playout.nothing_more("the server said goodbye");
+        }
+    }
+
+    fn datagram(&mut self, now: Instant, input: Input<'_>) {
+        let Input::Datagram(channel, datagram) = input else { return };
+        if let Some(track) = self.tracks.iter().position(|track| track.channels.0 == channel) {
+            self.media(now, track, datagram);
+        } else if let Some(track) = self.tracks.iter().position(|track| track.channels.1 == channel) {
+            self.control(now, track, datagram);
+        }
+    }
+
+    fn read(&mut self, now: Instant, io: &mut dyn Io) {
+        while let Some(chunk) = io.read(RTSP, READ_BYTES) {
+            self.heard = now;
+            self.reader.push(chunk);
+            while let Some(item) = self.reader.next() {
+                match item {
+                    Ok(Item::Interleaved { channel, packet }) => {
+                        let on = |track: &Track| Some((track.interleaved?, channel));
+                        let pairs = self.tracks.iter().map(on);
+                        let place = pairs.enumerate().find_map(|(index, pair)| {
+                            let ((rtp, rtcp), channel) = pair?;
+                            (channel == rtp || channel == rtcp).then_some((index, channel == rtp))
+                        });
+                        match place {
+                            Some((track, true)) => self.media(now, track, &packet),
+                            Some((track, false)) => self.control(now, track, &packet),
+                            None => {}
+                        }
+                    }
+                    Ok(Item::Request(request)) => self.connection.push(Client::answer(&request), io),
+                    Ok(Item::Response(response)) => self.response(now, response, io),
+                    Err(problem) if problem.is_fatal() => {
+                        self.give_up(now, format!("the server's answer cannot be read: {problem}"), io);
+                    }
+                    // The next message can be read.
+                    Err(_) => {}
+                }
+            }
+        }
+    }
+
+    /// Sends RTCP of `track`.
+    fn send_control(&mut self, track: usize, datagram: Vec<u8>, io: &mut dyn Io) {
+        let (track, datagram) = (&self.tracks[track], Chunk::bytes(datagram));
+        match track.interleaved {
+            None => io.send(track.channels.1, datagram),
+            // On a connection that is stuck the next report replaces this one.
+            Some((_, rtcp)) if self.connection.is_clear() => {
+                self.connection.push(interleave(rtcp, &datagram), io);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn report(&mut self, now: Instant, bye: bool, io: &mut dyn Io) {
+        for index in 0..self.tracks.len() {
+            let track = &self.tracks[index];
+            let client =
+                (self.settings.client_reports && track.reliable).then(|| self.client_report(now, index));
+            let (datagram, block) = self.tracks[index].report(now, self.ssrc, client, bye);
+            self.send_control(index, datagram, io);
+            if let Some(block) = block.filter(|_| index == self.main && !bye) {
+                let ticks = f64::from(self.tracks[index].description.clock_rate);
+                self.events.say(now, "jitter", f64::from(block.jitter) / ticks, "s", "");
+                self.events.say(now, "fraction_lost", f64::from(block.fraction_lost) / 256.0, "1", "");
+                self.events.say(now, "cumulative_lost", f64::from(block.cumulative_lost), "1", "");
+            }
+        }
+    }
+
+    /// What the playout can say in a client report.
+    fn client_report(&self, now: Instant, track: usize) -> ClientReport {
+        let overbuffer_window = self.settings.overbuffer_window;
+        let Some(playout) = self.playout.as_ref().filter(|_| track == self.main) else {
+            return ClientReport { overbuffer_window, ..ClientReport::default() };
+        };
+        let fates = playout.fates();
+        let (buffer, prebuffer) = (playout.buffer(now).as_nanos(), self.settings.prebuffer.as_nanos().max(1));
+        let late_ms = fates.lateness.as_nanos() / 1_000_000 / fates.late.max(1);
+        let short = |number: u64| Some(u16::try_from(number).unwrap_or(u16::MAX));
+        ClientReport {
+            late_ms: short(late_ms),
+            buffer_delay_ms: short(buffer / 1_000_000),
+            buffer_fill: short((u128::from(buffer) * 100 / u128::from(prebuffer)).min(100) as u64),
+            packets_dropped: short(self.tracks[track].reception.counts().duplicates),
+            overbuffer_window,
+            ..ClientReport::default()
+        }
+    }
+
+    /// Asks the server to hold or to go on, if it does not do what is wanted.
+    fn steer(&mut self, now: Instant, io: &mut dyn Io) {
+        let Ok(client) = &mut self.client else { return };
+        if client.asked().is_some() {
+            return;
+        }
+        match self.phase {
+            Phase::Playing { server_holds: false } if self.paused => self.ask(now, Step::Pause, io),
+            Phase::Playing { server_holds: true } if !self.paused => self.ask(now, Step::Play, io),
+            Phase::Playing { .. } if client.keep_alive_at().is_some_and(|at| at <= now) => {
+                self.ask(now, Step::KeepAlive, io);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends at once, and says why.
+    fn give_up(&mut self, now: Instant, why: impl Into<Cow<'static, str>>, io: &mut dyn Io) {
+        match &mut self.playout {
+            Some(playout) => playout.end(now, why, &mut self.events),
+            None if matches!(self.phase, Phase::Connecting | Phase::SettingUp) => {
+                self.events.say(now, MEDIA_END, 0.0, "1", why);
+            }
+            None => {}
+        }
+        self.leave(now, io);
+    }
+
+    /// Says goodbye.
+    fn leave(&mut self, now: Instant, io: &mut dyn Io) {
+        if matches!(self.phase, Phase::Leaving { .. } | Phase::Gone) {
+            return;
+        }
+        let was_playing = self.is_playing();
+        self.next_report = None;
+        self.early.clear();
+        if !self.client.as_ref().is_ok_and(Client::has_session) || !self.connection.is_open() {
+            self.phase = Phase::Gone;
+            return self.connection.close(io);
+        }
+        if was_playing {
+            self.report(now, true, io);
+        }
+        self.phase = Phase::Leaving { until: now + FAREWELL };
+        self.ask(now, Step::Teardown, io);
+    }
+
+    fn closed(&mut self, now: Instant, why: CloseReason, io: &mut dyn Io) {
+        self.connection.forget();
+        let why = match why {
+            CloseReason::Finished => "the server closed the connection",
+            CloseReason::Failed if self.phase == Phase::Connecting => "the server could not be reached",
+            CloseReason::Failed => "the connection to the server failed",
+        };
+        match (&mut self.playout, self.phase) {
+            (_, Phase::Leaving { .. }) => self.phase = Phase::Gone,
+            (Some(playout), _) => playout.nothing_more(why),
+            (None, _) => self.give_up(now, why, io),
+        }
+    }
+
+    /// When silence ends the session.
+    fn patience_ends(&self) -> Option<Instant> {
+        let limit = self.settings.give_up_after;
+        match self.phase {
+            Phase::Connecting | Phase::SettingUp => Some(self.heard + limit),
+            Phase::Playing { .. } if !self.paused => {
+                self.playout.as_ref().filter(|playout| !playout.is_over()).map(|_| self.heard + limit)
+            }
+            _ => None,
+        }
+    }
+
+    fn lose_patience(&mut self, now: Instant, io: &mut dyn Io) {
+        let limit = self.settings.give_up_after.as_secs_f64();
+        let why = format!("nothing came from the server for {limit:.0} s");
+        match &mut self.playout {
+            Some(playout) => playout.nothing_more(why),
+            None => self.give_up(now, why, io),
+        }
+    }
+
+    /// Does what is due.
+    fn work(&mut self, now: Instant, io: &mut dyn Io) {
+        if self.patience_ends().is_some_and(|at| at <= now) {
+            self.lose_patience(now, io);
+        }
+        if let Some(playout) = &mut self.playout {
+            playout.advance(now, &mut self.events);
+            if playout.has_ended() {
+                self.leave(now, io);
+            }
+        }
+        if self.is_playing() {
+            for index in 0..self.tracks.len() {
+                if let Some(datagram) = self.tracks[index].take_acks(now, self.ssrc) {
+                    self.send_control(index, datagram, io);
+                }
+            }
+            if self.next_report.is_some_and(|at| at <= now) {
+                self.report(now, false, io);
+                self.next_report = Some(self.reports.next(now));
+            }
+        }
+        self.steer(now, io);
+        if let Phase::Leaving { until } = self.phase
+            && until <= now
+        {
+            self.phase = Phase::Gone;
+            self.connection.close(io);
+        }
     }
 }
 
 impl App for DarwinPlayer {
-    fn handle(&mut self, _: Instant, _: Input<'_>, _: &mut dyn Io) {}
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        if self.is_gone() {
+            return;
+        }
+        match input {
+            Input::Start => self.heard = now,
+            Input::Opened(RTSP) if self.phase == Phase::Connecting => {
+                self.connection.open();
+                self.heard = now;
+                self.begin(now, io);
+            }
+            Input::Datagram(..) => self.datagram(now, input),
+            Input::Readable(RTSP) => self.read(now, io),
+            Input::Writable(RTSP) => self.connection.flush(io),
+            Input::Closed(RTSP, why) => self.closed(now, why, io),
+            Input::Pause => {
+                self.paused = true;
+                if let Some(playout) = &mut self.playout {
+                    playout.pause(now);
+                }
+            }
+            Input::Resume => {
+                self.paused = false;
+                self.heard = now;
+                if let Some(playout) = &mut self.playout {
+                    playout.resume(now);
+                }
+            }
+            Input::Stop => self.give_up(now, "stopped", io),
+            _ => {}
+        }
+        self.work(now, io);
+    }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        None
+        match self.phase {
+            Phase::Gone => return None,
+            Phase::Leaving { until } => return Some(until),
+            _ => {}
+        }
+        let acks = self.tracks.iter().filter(|_| self.is_playing()).filter_map(|track| track.acks.due());
+        let keep_alive = self.client.as_ref().ok().and_then(Client::keep_alive_at);
+        acks.chain(self.next_report)
+            .chain(keep_alive)
+            .chain(self.patience_ends())
+            .chain(self.playout.as_ref().and_then(Playout::next_event))
+            .min()
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        None
+        self.events.next()
     }
 }

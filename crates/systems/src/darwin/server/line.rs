@@ -1,79 +1,11 @@
 //! What a session sends on: datagrams, the RTSP connection, events.
 
-use std::collections::VecDeque;
-
 use streamgauge_base::Chunk;
 use streamgauge_wire::rtsp::interleave;
 
 use crate::app::Io;
-use crate::darwin::RTSP;
+use crate::darwin::backlog::Backlog;
 use crate::outbox::Outbox;
-
-/// What the RTSP connection has not taken yet.
-#[derive(Default)]
-pub struct Backlog {
-    waiting: VecDeque<Chunk>,
-    bytes: usize,
-    taken: u64,
-    open: bool,
-}
-
-impl Backlog {
-    /// The connection is there.
-    pub fn open(&mut self) {
-        self.open = true;
-    }
-
-    /// Nothing waits.
-    pub fn is_clear(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    /// How much waits.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// How much the connection has taken so far.
-    pub fn taken(&self) -> u64 {
-        self.taken
-    }
-
-    /// Sends `chunk` behind what waits.
-    pub fn push(&mut self, chunk: Chunk, io: &mut dyn Io) {
-        self.bytes += chunk.len();
-        self.waiting.push_back(chunk);
-        self.flush(io);
-    }
-
-    /// Gives the connection what it takes.
-    pub fn flush(&mut self, io: &mut dyn Io) {
-        while self.open {
-            let Some(mut chunk) = self.waiting.pop_front() else { return };
-            let taken = io.write(RTSP, chunk.clone());
-            self.bytes -= taken;
-            self.taken += taken as u64;
-            let rest = chunk.split_off(taken);
-            if !rest.is_empty() {
-                self.waiting.push_front(rest);
-                return;
-            }
-        }
-    }
-
-    /// Ends the connection behind what it has taken.
-    pub fn close(&mut self, io: &mut dyn Io) {
-        if std::mem::take(&mut self.open) {
-            io.close(RTSP);
-        }
-        self.forget();
-    }
-
-    /// The connection is gone.
-    pub fn forget(&mut self) {
-        *self = Backlog::default();
-    }
-}
 
 /// A session's way out.
 pub struct Line<'a> {

@@ -27,9 +27,10 @@ use streamgauge_wire::rtsp::{
     DynamicRate, Item, Problem, Reader, Request, Response, StatusCode, names, write_response,
 };
 
-use self::line::{Backlog, Line};
+use self::line::Line;
 use self::session::Session;
 use self::stream::Way;
+use super::backlog::Backlog;
 use super::{FIRST_RTP, RTSP};
 use crate::app::{App, ChannelId, Input, Io};
 use crate::outbox::Outbox;
