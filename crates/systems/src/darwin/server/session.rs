@@ -20,6 +20,10 @@ use crate::media::{Asset, UnitKind};
 /// Never, in milliseconds.
 const NEVER: i64 = i64::MAX;
 
+/// A client that wants media slower than at this speed gets it at this: transmit times grow with its inverse, and
+/// stay far from the end of numbers.
+const LEAST_SPEED: f64 = 0.01;
+
 /// Time between two events of the window, in milliseconds, unless it is cut.
 const WINDOW_SAID_EACH: i64 = 50;
 
@@ -133,7 +137,7 @@ impl Session {
         self.overbuffer.restart();
         let plain = self.streams.iter().any(|stream| stream.way == Way::Plain);
         let speed = ask.speed.filter(|speed| *speed > 0.0 && !plain).unwrap_or(1.0);
-        let speed = speed.min(self.settings.max_speed);
+        let speed = speed.max(LEAST_SPEED).min(self.settings.max_speed);
         let base = millis_of(now);
         let play = Play { from, to, back, speed, base, sent: false, said_bye: false };
         self.play = Some(play);
