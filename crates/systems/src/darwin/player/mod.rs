@@ -81,6 +81,7 @@ pub struct DarwinPlayer {
     /// When PLAY was first sent.
     play_asked: Option<Instant>,
     paused: bool,
+    /// When something last came: of the media, once it is asked for.
     heard: Instant,
     reports: Reports,
     next_report: Option<Instant>,
@@ -182,7 +183,9 @@ impl DarwinPlayer {
 
     fn read(&mut self, now: Instant, io: &mut dyn Io) {
         while let Some(chunk) = io.read(RTSP, READ_BYTES) {
-            self.heard = now;
+            if !self.is_playing() {
+                self.heard = now;
+            }
             self.reader.push(chunk);
             while let Some(item) = self.reader.next() {
                 match item {
@@ -201,7 +204,7 @@ impl DarwinPlayer {
                     }
                     Ok(Item::Request(request)) => self.connection.push(Client::answer(&request), io),
                     Ok(Item::Response(response)) => self.response(now, response, io),
-                    Err(problem) if problem.is_fatal() => {
+                    Err(problem) if problem.is_fatal() || self.phase == Phase::SettingUp => {
                         self.give_up(now, format!("the server's answer cannot be read: {problem}"), io);
                     }
                     // The next message can be read.
@@ -263,7 +266,7 @@ impl DarwinPlayer {
     /// Asks the server to hold or to go on, if it does not do what is wanted.
     fn steer(&mut self, now: Instant, io: &mut dyn Io) {
         let Ok(client) = &mut self.client else { return };
-        if client.asked().is_some() {
+        if client.asked().is_some() || !self.connection.is_open() {
             return;
         }
         match self.phase {
@@ -416,7 +419,8 @@ impl App for DarwinPlayer {
             _ => {}
         }
         let acks = self.tracks.iter().filter(|_| self.is_playing()).filter_map(|track| track.acks.due());
-        let keep_alive = self.client.as_ref().ok().and_then(Client::keep_alive_at);
+        let client = self.client.as_ref().ok().filter(|_| self.connection.is_open());
+        let keep_alive = client.and_then(Client::keep_alive_at);
         acks.chain(self.next_report)
             .chain(keep_alive)
             .chain(self.patience_ends())

@@ -107,9 +107,8 @@ impl DarwinPlayer {
                 Err(problem) => self.give_up(now, problem, io),
             },
             (Step::Play, Ok(response)) => self.plays(now, &response),
-            (Step::Pause, Ok(_)) => self.phase = Phase::Playing { server_holds: true },
-            // It goes on sending, and what it sends is held.
-            (Step::Pause, Err(_)) => {}
+            // One that refuses goes on sending, and what it sends is held here; it is not asked again.
+            (Step::Pause, _) => self.phase = Phase::Playing { server_holds: true },
             (Step::KeepAlive, _) => {}
             (Step::Teardown, _) => {
                 self.phase = Phase::Gone;

@@ -1,11 +1,16 @@
 //! The player against our server, end to end.
 
+mod other_servers;
+
+use std::sync::{Arc, Mutex};
+
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_wire::rtcp::{self, Packet};
 
 use super::*;
 use crate::app::ChannelId;
-use crate::darwin::{Preset, ServerSettings, machines};
+use crate::darwin::{DarwinServer, OneAsset, Preset, ServerSettings, machines};
+use crate::media::{self, Asset, Bytes, Codec, Unit, UnitKind};
 use crate::plan::{ClipSpec, DarwinSpec, TcpSpec};
 use crate::testing::{Pair, Pipe, Sent};
 
@@ -123,6 +128,37 @@ fn the_plain_player_gets_the_medias_pace_and_sends_no_acknowledgement() {
     assert!(start < 1.2, "{start}");
 }
 
+#[test]
+fn sound_and_pictures_are_played_together() {
+    let clip = spec(PlayerKind::Quicktime).clip;
+    let mut asset = Asset::of_clip(&clip);
+    let block = |n: u64| {
+        let at = Duration::from_nanos(n * 1024 * 1_000_000_000 / 48_000);
+        Unit { at, shown: at, offset: 0, bytes: 200, kind: UnitKind::Key }
+    };
+    asset.tracks.push(media::Track {
+        codec: Codec::Aac { config: vec![0x11, 0x90], channels: 2 },
+        clock_rate: 48_000,
+        units: (0..937).map(block).collect(),
+        bytes: Bytes::Shared(Arc::new(vec![7u8; 200])),
+    });
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let settings = ServerSettings::of(Preset::Source);
+        let library = Arc::new(OneAsset(Arc::new(asset.clone())));
+        let server = DarwinServer::new(library, settings, "video", 1);
+        let player = PlayerSettings { transport, ..PlayerSettings::of(PlayerKind::Quicktime) };
+        let player = DarwinPlayer::new(player, "rtsp://server/clip.mov", "video", 1);
+        let (player, kept) = Kept::new(player);
+        let mut pair = Pair::new(Box::new(server), Box::new(player), pipe());
+        pair.run(Instant::from_nanos(90_000_000_000));
+        assert_eq!(end(&pair).0, Some(FRAMES as f64));
+        let units = &kept.lock().unwrap().0;
+        let sound: Vec<_> = units.iter().filter(|unit| unit.track == 1).collect();
+        assert!(sound.len() > 100 && sound.iter().all(|unit| unit.whole && unit.shown), "{}", sound.len());
+        assert!(sound.windows(2).all(|pair| pair[0].at < pair[1].at));
+    }
+}
+
 /// One packet in 20, none of them twice in a row.
 const LOSSY: fn(u64) -> bool = |n| n % 20 == 7;
 
@@ -191,6 +227,34 @@ fn a_stop_says_goodbye_and_sends_nothing_after() {
     assert!(control(&pair.sent_by_player).iter().any(|(_, p)| matches!(p, Packet::Bye { .. })));
 }
 
+/// A player whose units are taken as they come, and its last report.
+struct Kept(DarwinPlayer, Shelf);
+
+type Shelf = Arc<Mutex<(Vec<ReceivedUnit>, PlayerReport)>>;
+
+impl Kept {
+    fn new(mut player: DarwinPlayer) -> (Self, Shelf) {
+        player.keep_units(true);
+        let shelf = Shelf::default();
+        (Kept(player, shelf.clone()), shelf)
+    }
+}
+
+impl App for Kept {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        self.0.handle(now, input, io);
+        let mut shelf = self.1.lock().unwrap();
+        shelf.0.extend(std::iter::from_fn(|| self.0.take_unit()));
+        shelf.1 = self.0.report_at(now);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.poll_timeout()
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        self.0.poll_event()
+    }
+}
+
 /// A server that stops dead.
 struct Vanishing(Box<dyn App + Send>, Instant);
 
@@ -246,31 +310,11 @@ fn the_network_sees_the_same_whether_the_player_rebuffers_or_not() {
 
 #[test]
 fn units_are_kept_whole_for_who_asks_and_the_report_agrees_with_the_events() {
-    struct Kept(DarwinPlayer, std::sync::Arc<std::sync::Mutex<(Vec<ReceivedUnit>, PlayerReport)>>);
-    impl App for Kept {
-        fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
-            self.0.handle(now, input, io);
-            let mut kept = self.1.lock().unwrap();
-            kept.0.extend(std::iter::from_fn(|| self.0.take_unit()));
-            kept.1 = self.0.report_at(now);
-        }
-        fn poll_timeout(&self) -> Option<Instant> {
-            self.0.poll_timeout()
-        }
-        fn poll_event(&mut self) -> Option<Event> {
-            self.0.poll_event()
-        }
-    }
     let spec = spec(PlayerKind::Quicktime);
     let made = machines(&spec, "video", 1).unwrap();
-    let mut player = DarwinPlayer::new(spec.player.clone(), "rtsp://server/clip.mov", "video", 1);
-    player.keep_units(true);
-    let kept = std::sync::Arc::default();
-    let mut pair = Pair::new(
-        made.server,
-        Box::new(Kept(player, std::sync::Arc::clone(&kept))),
-        Pipe { drop: LOSSY, ..pipe() },
-    );
+    let player = DarwinPlayer::new(spec.player.clone(), "rtsp://server/clip.mov", "video", 1);
+    let (player, kept) = Kept::new(player);
+    let mut pair = Pair::new(made.server, Box::new(player), Pipe { drop: LOSSY, ..pipe() });
     pair.run(Instant::from_nanos(90_000_000_000));
     let (units, report) = &*kept.lock().unwrap();
     assert_eq!(units.len(), FRAMES);
