@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from streamgauge.errors import MediaError
-from streamgauge.media import BUILT_IN, Clip, frame_interval_ns, frame_sizes, prepare
+from streamgauge.media import BUILT_IN, Clip, frame_interval_ns, frame_sizes, key_frames, prepare
+from streamgauge.media.encode import packets
 
 needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
 
@@ -68,3 +70,76 @@ def test_an_encode_has_rate_and_length_and_is_kept(tmp_path: Path, monkeypatch: 
     assert prepare(clip) == file and file.stat().st_mtime_ns == before
     other = prepare(Clip(source="testsrc2", bit_rate_bps=400_000, duration_s=8, audio_bps=48_000, gop_s=1))
     assert other != file
+
+
+@pytest.mark.parametrize("source", BUILT_IN)
+@pytest.mark.parametrize("codec", ["h264", "mpeg4"])
+@pytest.mark.parametrize("rate", [242_000, 400_000])
+def test_a_variable_rate_is_held_on_average_and_key_frames_stand_out(
+    source: str, codec: str, rate: int
+) -> None:
+    clip = Clip(
+        source=source,
+        bit_rate_bps=rate,
+        duration_s=200,
+        rate_control="variable",
+        codec=codec,  # type: ignore[arg-type]
+    )
+    sizes, keys = frame_sizes(clip), key_frames(clip)
+    seconds = len(sizes) * frame_interval_ns(clip) / 1e9
+    assert sum(sizes) * 8 / seconds == pytest.approx(rate, rel=0.01)
+    assert keys[0] == 0 and keys == sorted(set(keys)) and keys[-1] < len(sizes)
+    assert max(b - a for a, b in itertools.pairwise(keys)) <= 50
+    mean_of_keys = sum(sizes[key] for key in keys) / len(keys)
+    assert mean_of_keys > 2 * sum(sizes) / len(sizes)
+
+
+def test_key_frames_of_a_constant_rate_begin_each_group() -> None:
+    clip = Clip(source="carphone", bit_rate_bps=550_000, duration_s=60)
+    sizes = frame_sizes(clip)
+    assert key_frames(clip) == [0, 50, 100, 150, 200]
+    assert min(sizes[key] for key in key_frames(clip)) > sorted(sizes)[len(sizes) // 2]
+
+
+@pytest.mark.parametrize(
+    "asked", [{"codec": "mpeg4"}, {"rate_control": "variable", "audio_bps": 32_000, "codec": "h264"}]
+)
+def test_what_no_encoder_is_asked_for_is_refused(asked: dict[str, object]) -> None:
+    with pytest.raises(MediaError, match="variable"):
+        Clip(source="carphone", bit_rate_bps=242_000, duration_s=10, **asked)  # type: ignore[arg-type]
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("codec", ["h264", "mpeg4"])
+def test_a_variable_rate_clip_is_its_pass_repeated(
+    codec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMGAUGE_CACHE", str(tmp_path))
+    clip = Clip(
+        source="testsrc2",
+        bit_rate_bps=242_000,
+        duration_s=41,
+        size=(176, 144),
+        rate_control="variable",
+        codec=codec,  # type: ignore[arg-type]
+    )
+    frames = packets(prepare(clip))
+    assert len(frames) == 41 * 25
+    assert frames[:500] == frames[500:1000]
+    assert sum(frame.size for frame in frames[:500]) * 8 / 20 == pytest.approx(242_000, rel=0.01)
+    found = subprocess.run(
+        [
+            "ffprobe",
+            "-v",
+            "error",
+            "-show_entries",
+            "stream=codec_name",
+            "-of",
+            "csv=p=0",
+            str(prepare(clip)),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == codec

@@ -6,6 +6,6 @@ coded frames from figures that ship with the package, so that sim needs neither 
 
 from streamgauge.media.clip import BUILT_IN, Clip
 from streamgauge.media.encode import prepare
-from streamgauge.media.frames import frame_interval_ns, frame_sizes
+from streamgauge.media.frames import frame_interval_ns, frame_sizes, key_frames
 
-__all__ = ["BUILT_IN", "Clip", "frame_interval_ns", "frame_sizes", "prepare"]
+__all__ = ["BUILT_IN", "Clip", "frame_interval_ns", "frame_sizes", "key_frames", "prepare"]

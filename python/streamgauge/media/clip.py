@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from streamgauge.errors import MediaError
 
@@ -15,6 +16,12 @@ BUILT_IN: dict[str, str] = {
     "testsrc2": "ffmpeg's moving test card: needs no content",
 }
 """Sources that a clip can name, and what they show. Anything else is a path to the user's own file."""
+
+PASS_S = 20
+"""Seconds of a built-in source that are encoded at a variable rate, then repeated."""
+
+RateControl = Literal["constant", "variable"]
+Codec = Literal["h264", "mpeg4"]
 
 _NAME = re.compile(r"(?P<source>[a-z0-9]+)-(?P<rate>[0-9]+(?:\.[0-9]+)?)(?P<unit>[kM])")
 _UNITS = {"k": 1_000, "M": 1_000_000}
@@ -27,6 +34,10 @@ class Clip:
     `bit_rate_bps` is the whole of what is encoded, sound included; containers and RTP come on top. `size` is
     (width, height) in pixels; without it the bit rate decides. H.264 constrained baseline without B-frames,
     AAC-LC mono when `audio_bps` is above zero, a key frame every `gop_s` seconds.
+
+    `rate_control` says what the rate is held over: a second, or (`variable`) the whole clip, so that quality
+    stays and the rate does not. A variable rate may also be of MPEG-4 part 2 Simple Profile, which QuickTime
+    made of hinted films. Key frames are then also where the picture changes at once.
     """
 
     source: str
@@ -36,6 +47,8 @@ class Clip:
     frame_rate: int = 25
     gop_s: float = 2.0
     size: tuple[int, int] | None = None
+    rate_control: RateControl = "constant"
+    codec: Codec = "h264"
 
     def __post_init__(self) -> None:
         if self.duration_s <= 0 or self.frame_rate <= 0 or self.gop_s <= 0:
@@ -46,6 +59,16 @@ class Clip:
             raise MediaError(
                 f"clip {self.source}: {self.bit_rate_bps} bit/s leave {self.video_bps} bit/s for video; "
                 "ask for at least 10 kbit/s of video."
+            )
+        if self.codec == "mpeg4" and self.rate_control == "constant":
+            raise MediaError(
+                f"clip {self.source}: MPEG-4 is encoded at a variable rate only; "
+                "ask for rate_control variable, or for codec h264."
+            )
+        if self.audio_bps and self.rate_control == "variable":
+            raise MediaError(
+                f"clip {self.source}: a variable rate is of video alone; leave the sound out, or ask for "
+                "rate_control constant."
             )
 
     @classmethod

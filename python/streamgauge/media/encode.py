@@ -8,11 +8,16 @@ import os
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from streamgauge.errors import CannotRunError, MediaError
-from streamgauge.media.clip import Clip
+from streamgauge.media.clip import PASS_S, Clip
 from streamgauge.media.sources import cache_folder, source_file
+
+_AVERAGE_WITHIN = 0.005
+"""How near a variable rate's average comes to what was asked."""
 
 
 def prepare(clip: Clip) -> Path:
@@ -21,7 +26,7 @@ def prepare(clip: Clip) -> Path:
     Kept under the cache folder by a key of the source's bytes, every parameter and ffmpeg's version. Raises
     MediaError if the content is missing or cannot be encoded, CannotRunError if there is no ffmpeg.
     """
-    source = _source(clip)
+    source = source_of(clip)
     arguments = encoder_arguments(clip, source)
     key = _key(arguments, source)
     kept = cache_folder() / "clips" / f"{clip.label}-{clip.duration_s:g}s-{key}.mp4"
@@ -31,7 +36,10 @@ def prepare(clip: Clip) -> Path:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept.parent, prefix="encoding-") as scratch:
             part = Path(scratch) / "clip.mp4"
-            _run([*arguments, str(part)], clip)
+            if clip.rate_control == "variable":
+                encode_variable(clip, source, part)
+            else:
+                _run([*arguments, str(part)], clip)
             part.chmod(0o644)
             part.replace(kept)
     except OSError as error:
@@ -43,33 +51,102 @@ def prepare(clip: Clip) -> Path:
 
 
 def encoder_arguments(clip: Clip, source: Path | None) -> list[str]:
-    """ffmpeg's command line without the output file. `source` is None for the test card."""
-    width, height = clip.picture
-    rate, group = clip.frame_rate, max(1, round(clip.gop_s * clip.frame_rate))
+    """ffmpeg's command line without the output file. `source` is None for the test card. At a variable rate
+    it is the last pass over `pass_s` of the source."""
+    group = max(1, round(clip.gop_s * clip.frame_rate))
     command = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y"]
-    if source is None:
-        command += ["-f", "lavfi", "-i", f"testsrc2=size={width}x{height}:rate={rate}"]
-    else:
-        command += ["-stream_loop", "-1", "-i", str(source)]
+    command += source_arguments(clip, source)
     if clip.audio_bps:
         command += ["-f", "lavfi", "-i", "sine=frequency=440:beep_factor=4:sample_rate=44100"]
-    command += ["-map", "0:v:0"]
-    # A buffer of one second around the asked rate: what a streaming server of fixed rate is fed with.
-    bits = str(clip.video_bps)
-    command += [
-        "-vf", f"scale={width}:{height}:flags=bicubic,fps={rate},format=yuv420p",
-        "-c:v", "libx264", "-preset", "veryfast", "-profile:v", "baseline", "-threads", "2",
-        "-b:v", bits, "-minrate", bits, "-maxrate", bits, "-bufsize", bits,
-        "-g", str(group), "-keyint_min", str(group), "-sc_threshold", "0",
-        "-x264-params", "repeat-headers=1",
-    ]  # fmt: skip
+    bits, length_s = str(clip.video_bps), clip.duration_s
+    command += ["-map", "0:v:0", "-vf", f"{picture_filter(clip)},format=yuv420p"]
+    x264 = ["-c:v", "libx264", "-preset", "veryfast", "-profile:v", "baseline", "-threads", "2"]
+    if clip.rate_control == "variable":
+        length_s = pass_s(clip)
+        # One thread: how MPEG-4's slices are shared out would change the bits.
+        command += x264 if clip.codec == "h264" else ["-c:v", "mpeg4", "-bf", "0", "-threads", "1"]
+        command += ["-b:v", bits, "-g", str(group)]
+    else:
+        # A buffer of one second around the asked rate: what a streaming server of fixed rate is fed with.
+        command += [*x264, "-b:v", bits, "-minrate", bits, "-maxrate", bits, "-bufsize", bits]
+        command += ["-g", str(group), "-keyint_min", str(group), "-sc_threshold", "0"]
+    if clip.codec == "h264":
+        command += ["-x264-params", "repeat-headers=1"]
     if clip.audio_bps:
         command += ["-map", "1:a:0", "-c:a", "aac", "-ac", "1", "-b:a", str(clip.audio_bps)]
-    command += ["-t", f"{clip.duration_s:.3f}", "-map_metadata", "-1", "-movflags", "+faststart"]
+    command += ["-t", f"{length_s:.3f}", "-map_metadata", "-1", "-movflags", "+faststart"]
     return command
 
 
-def _source(clip: Clip) -> Path | None:
+def source_arguments(clip: Clip, source: Path | None) -> list[str]:
+    """ffmpeg's input: the content without end."""
+    if source is None:
+        width, height = clip.picture
+        return ["-f", "lavfi", "-i", f"testsrc2=size={width}x{height}:rate={clip.frame_rate}"]
+    return ["-stream_loop", "-1", "-i", str(source)]
+
+
+def picture_filter(clip: Clip) -> str:
+    """ffmpeg's filters from the content to the pictures that are encoded."""
+    width, height = clip.picture
+    return f"scale={width}:{height}:flags=bicubic,fps={clip.frame_rate}"
+
+
+def pass_s(clip: Clip) -> float:
+    """How much of the source is encoded: of built-in content at a variable rate a pass that is then
+    repeated."""
+    return PASS_S if clip.rate_control == "variable" and clip.is_built_in else clip.duration_s
+
+
+def encode_variable(clip: Clip, source: Path | None, file: Path) -> None:
+    """Writes `clip` at a variable rate to `file`. Of built-in content the pass is kept by itself, and
+    repeated for clips of any length. Raises MediaError."""
+    if not clip.is_built_in or clip.duration_s == PASS_S:
+        return _encode_twice(clip, source, file)
+    once = prepare(replace(clip, duration_s=PASS_S))
+    repeat = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y", "-stream_loop", "-1", "-i", str(once)]
+    _run([*repeat, "-c", "copy", "-t", f"{clip.duration_s:.3f}", "-movflags", "+faststart", str(file)], clip)
+
+
+def _encode_twice(clip: Clip, source: Path | None, file: Path) -> None:
+    """In two passes, whose average is as asked."""
+    arguments = encoder_arguments(clip, source)
+    rate_at = arguments.index("-b:v") + 1
+    with tempfile.TemporaryDirectory(dir=file.parent, prefix="passes-") as scratch:
+        passes = ["-passlogfile", str(Path(scratch) / "log"), "-pass"]
+        _run([*arguments, *passes, "1", "-f", "mp4", os.devnull], clip)
+        asked = clip.video_bps
+        for _ in range(6):
+            arguments[rate_at] = str(asked)
+            _run([*arguments, *passes, "2", str(file)], clip)
+            average = 8 * sum(packet.size for packet in packets(file)) / clip.duration_s
+            if abs(average / clip.video_bps - 1) <= _AVERAGE_WITHIN:
+                return
+            asked = round(asked * clip.video_bps / average)
+    raise MediaError(
+        f"clip {clip.label}: two passes give {average / 1000:.0f} kbit/s on average; its "
+        f"{clip.picture[0]}x{clip.picture[1]} pictures cannot be had for the rate, ask for another."
+    )
+
+
+class Packet(NamedTuple):
+    """A coded video frame."""
+
+    size: int
+    """In bytes."""
+    is_key: bool
+
+
+def packets(file: Path) -> list[Packet]:
+    """The coded video frames of `file` in order."""
+    command = ["ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries", "packet=size,flags"]
+    done = subprocess.run([*command, "-of", "csv=p=0", str(file)], capture_output=True, text=True, check=True)
+    rows = (line.split(",") for line in done.stdout.split())
+    return [Packet(int(size), flags.startswith("K")) for size, flags, *_ in rows]
+
+
+def source_of(clip: Clip) -> Path | None:
+    """The file that `clip` is made from; None for the test card. Raises MediaError if it is missing."""
     if clip.source == "testsrc2":
         return None
     if clip.is_built_in:

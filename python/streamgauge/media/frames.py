@@ -14,20 +14,19 @@ SCHEMA = "streamgauge.clip/1"
 
 
 def frame_sizes(clip: Clip) -> list[int]:
-    """Bytes of each coded frame over one pass of the shipped sequence (10 s), in order, every one at least 1.
+    """Bytes of each coded frame over one pass of the shipped sequence, in order, every one at least 1: 10 s
+    at a constant rate, 20 s at a variable one.
 
-    Scaled so that a pass has `clip.bit_rate_bps` on average, sound counted in. The same on every machine. A
-    user's own file has no shipped figures: MediaError says so.
+    Scaled so that a pass has `clip.bit_rate_bps` on average, sound counted in; at a variable rate that is
+    shipped they are those of the file that `prepare` makes. The same on every machine. A user's own file has
+    no shipped figures: MediaError says so.
     """
-    if not clip.is_built_in:
-        raise MediaError(
-            f"{clip.source}: sim knows the frame sizes of built-in content only ({', '.join(BUILT_IN)}); "
-            "name one as the clip, or run in mode emu."
-        )
-    data = _shipped(clip.source, _nearest(clip))
-    sizes: list[int] = data["frame_bytes"]
+    shipped = _shipped(clip)
+    sizes: list[int] = shipped["frame_bytes"]
+    if shipped["exact"]:
+        return list(sizes)
     # Integers throughout, the remainder carried on: the mean is exact and no platform rounds apart.
-    target = clip.bit_rate_bps * len(sizes) * data["frame_interval_ns"] // 8_000_000_000
+    target = clip.bit_rate_bps * len(sizes) * frame_interval_ns(clip) // 8_000_000_000
     total, carried, scaled = sum(sizes), 0, []
     for size in sizes:
         carried += size * target
@@ -36,21 +35,39 @@ def frame_sizes(clip: Clip) -> list[int]:
     return scaled
 
 
+def key_frames(clip: Clip) -> list[int]:
+    """Which frames of the pass of `frame_sizes` are key frames, counted from 0. Raises MediaError as that
+    does."""
+    keys: list[int] = _shipped(clip)["key_frames"]
+    return list(keys)
+
+
 def frame_interval_ns(clip: Clip) -> int:
     """Nanoseconds between frames of `frame_sizes`."""
-    interval: int = _shipped(clip.source, _nearest(clip))["frame_interval_ns"]
+    interval: int = _file(_built_in(clip))["frame_interval_ns"]
     return interval
 
 
-def _nearest(clip: Clip) -> int:
-    """The shipped rate nearest to the asked one by ratio: the weight of key frames depends on the rate."""
-    rates = [int(rate) for rate in _file(clip.source)["encodings"]]
-    return min(rates, key=lambda rate: max(rate, clip.bit_rate_bps) / min(rate, clip.bit_rate_bps))
+def _built_in(clip: Clip) -> str:
+    if not clip.is_built_in:
+        raise MediaError(
+            f"{clip.source}: sim knows the frame sizes of built-in content only ({', '.join(BUILT_IN)}); "
+            "name one as the clip, or run in mode emu."
+        )
+    return clip.source
 
 
-def _shipped(source: str, rate: int) -> dict[str, Any]:
-    data = _file(source)
-    return {"frame_interval_ns": data["frame_interval_ns"], "frame_bytes": data["encodings"][str(rate)]}
+def _shipped(clip: Clip) -> dict[str, Any]:
+    """The shipped pass whose rate is nearest to the asked one by ratio: the weight of key frames depends on
+    it."""
+    data = _file(_built_in(clip))
+    passes = data["encodings"] if clip.rate_control == "constant" else data["variable"][clip.codec]
+    rate = min(passes, key=lambda rate: max(int(rate), clip.bit_rate_bps) / min(int(rate), clip.bit_rate_bps))
+    if clip.rate_control == "variable":
+        return {**passes[rate], "exact": int(rate) == clip.bit_rate_bps}
+    # Encoded with a key frame at the start of each group and nowhere else.
+    sizes, group = passes[rate], max(1, round(clip.gop_s * 1e9 / data["frame_interval_ns"]))
+    return {"frame_bytes": sizes, "key_frames": list(range(0, len(sizes), group)), "exact": False}
 
 
 @cache

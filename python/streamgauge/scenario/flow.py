@@ -30,6 +30,10 @@ class Clip(Model):
     """Sound's share of ``rate``."""
     frame_rate: Frequency = Field(default=Frequency.of(25))
     """Whole frames per second."""
+    rate_control: Literal["constant", "variable"] = "constant"
+    """Whether ``rate`` is held over each second, or on average over the clip."""
+    codec: Literal["h264", "mpeg4"] = "h264"
+    """H.264, or MPEG-4 part 2 at a variable rate."""
 
     @model_validator(mode="after")
     def _sound(self) -> Clip:
@@ -37,6 +41,14 @@ class Clip(Model):
             raise issue("a clip has either a 'source' or a 'file'", "file" if self.file else "source")
         if self.frame_rate.amount < 1 or self.frame_rate.amount != int(self.frame_rate.amount):
             raise issue(f"{self.frame_rate} is not a whole number of frames per second", "frame_rate")
+        if self.codec == "mpeg4" and self.rate_control == "constant":
+            raise issue(
+                "MPEG-4 is encoded at a variable rate only",
+                "codec",
+                "add 'rate_control: variable', or write 'codec: h264'",
+            )
+        if self.audio.bps and self.rate_control == "variable":
+            raise issue("a variable rate is of video alone", "audio", "leave 'audio' out")
         if self.duration is not None and self.duration.ns == 0:
             raise issue("a clip of 0 s has nothing to play", "duration")
         return self

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from streamgauge.errors import MediaError
 from streamgauge.scenario.flow import Clip, Command
@@ -14,9 +14,10 @@ from streamgauge.systems.registry import Mode
 from streamgauge.units import Time
 
 if TYPE_CHECKING:
+    from streamgauge.media import Clip as MediaClip
     from streamgauge.scenario.model import Scenario
 
-__all__ = ["Problem", "end_ns", "media_clip", "problems", "resolve_times", "unsupported"]
+__all__ = ["Problem", "end_ns", "media_clip", "problems", "recorded_clip", "resolve_times", "unsupported"]
 
 _RESERVED = ("other",)
 _LONGEST_NS = 24 * 3600 * 10**9
@@ -89,7 +90,7 @@ def _references(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("until", "media_end"), f"'{media_end}' plays no clip, so its media never ends")
 
 
-def media_clip(clip: str | Clip, duration: Time) -> object:
+def media_clip(clip: str | Clip, duration: Time) -> MediaClip:
     """The clip as `streamgauge.media` knows it. Raises MediaError if there is no such content."""
     from streamgauge.media import Clip as MediaClip
 
@@ -101,7 +102,19 @@ def media_clip(clip: str | Clip, duration: Time) -> object:
         duration_s=(clip.duration or duration).s,
         audio_bps=clip.audio.bps,
         frame_rate=int(clip.frame_rate.amount),
+        rate_control=clip.rate_control,
+        codec=clip.codec,
     )
+
+
+def recorded_clip(trial: Mapping[str, Any], flow: str) -> MediaClip | None:
+    """The clip that `flow` played in a trial (`trial.json`), as `streamgauge.media` knows it; None if it
+    played none."""
+    from streamgauge.scenario.model import Scenario
+
+    scenario = Scenario.model_validate(trial["scenario"]).in_mode(trial["mode"])
+    clip = scenario.flows[flow].clip if flow in scenario.flows else None
+    return None if clip is None else media_clip(clip, Time.of(trial["plan"]["duration"]))
 
 
 def _clips(scenario: Scenario) -> Iterator[Problem]:
