@@ -487,6 +487,32 @@ def verify(
     return verify_command(directories, replay, as_json)
 
 
+@app.command(rich_help_panel="Look")
+def quality(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where run or reproduce left its records.")
+    ],
+    flow: Annotated[
+        str | None, typer.Option("--flow", metavar="NAME", help="This flow alone. Default: all that play.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Judge the pictures that players showed against the source: SSIM and PSNR, from what arrived in time.
+
+    For systems rtp and darwin, of records from either mode. Needs ffmpeg. What it compares with what is in
+    docs/quality.md. With --json also frame by frame.
+
+    [b]Examples[/b]
+
+      streamgauge quality runs
+
+      streamgauge quality runs --flow qt --json
+    """
+    from streamgauge.cli.judging import quality_command
+
+    return quality_command(directory, flow, as_json)
+
+
 @app.command(rich_help_panel="Run")
 def report(
     directory: Annotated[

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -176,6 +177,11 @@ def ffmpeg_version() -> str:
     program = shutil.which("ffmpeg")
     if program is None:
         raise CannotRunError("ffmpeg is missing: install it (Debian, Ubuntu: `apt-get install ffmpeg`).")
+    return _version_of(program)
+
+
+@cache
+def _version_of(program: str) -> str:
     done = subprocess.run([program, "-version"], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[0]
 

@@ -1,0 +1,136 @@
+"""``quality``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from streamgauge.campaign import Progress
+from streamgauge.cli.progress import Bar
+from streamgauge.errors import MediaError, ScenarioError
+from streamgauge.media.pictures import PSNR_CAP_DB
+from streamgauge.media.quality import Quality, flows_with_pictures, of_trial
+from streamgauge.metrics.interval import interval
+from streamgauge.record import Record
+from streamgauge.scenario.semantics import recorded_clip
+
+__all__ = ["quality_command"]
+
+_COLUMNS = ("ssim", "psnr_db", "worst_second_ssim", "clip_ssim", "clip_psnr_db")
+_DIGITS = {"psnr_db": 1, "clip_psnr_db": 1}
+
+
+def quality_command(directory: Path, flow: str | None, as_json: bool) -> int:
+    """A row for each scenario, mode and flow; with --json also each trial, frame by frame.
+
+    Raises MediaError at the first flow whose pictures cannot be judged, RecordError at the first damaged
+    record.
+    """
+    if not directory.is_dir():
+        raise ScenarioError("there is no such folder", file=directory)
+    jobs = _jobs(directory, flow)
+    if not jobs:
+        what = "no record is here" if not any(directory.rglob("trial.json")) else "no clip is played here"
+        raise ScenarioError(
+            f"{what}; pictures are judged of systems rtp and darwin",
+            file=directory,
+            hint="name a folder in which run left records of them",
+        )
+    found: list[tuple[Record, str, Quality]] = []
+    began = time.monotonic()
+    with Bar() as bar:
+        for done, (record, name) in enumerate(jobs):
+            spent = time.monotonic() - began
+            left = spent / done * (len(jobs) - done) if done else None
+            words = f"{record.trial['plan']['scenario']} {record.trial['mode']} seed {record.trial['seed']}"
+            bar.update(Progress(done, len(jobs), left, words))
+            try:
+                clip = recorded_clip(record.trial, name)
+                found.append((record, name, of_trial(record, name, clip)))
+            except MediaError as error:
+                raise MediaError(f"{record.directory}: {error}") from error
+    if as_json:
+        rows = [_row(record, name, quality) for record, name, quality in found]
+        data = {"schema": "streamgauge.quality/1", "psnr_cap_db": PSNR_CAP_DB, "trials": rows}
+        json.dump(data, sys.stdout)
+        print()
+    else:
+        _print(found)
+    return 0
+
+
+def _jobs(directory: Path, flow: str | None) -> list[tuple[Record, str]]:
+    records = [Record.open(place.parent) for place in sorted(directory.rglob("trial.json"))]
+    if flow is not None:
+        return [(record, flow) for record in records]
+    return [(record, name) for record in records for name in flows_with_pictures(record.trial)]
+
+
+def _valid(record: Record) -> bool:
+    return bool((record.trial.get("validity") or {}).get("valid", True))
+
+
+def _row(record: Record, flow: str, quality: Quality) -> dict[str, Any]:
+    return {
+        "directory": str(record.directory),
+        "scenario": record.trial["plan"]["scenario"],
+        "mode": record.trial["mode"],
+        "seed": record.trial["seed"],
+        "valid": _valid(record),
+        "flow": flow,
+        "clip": quality.clip,
+        "frames_due": quality.frames_due,
+        "frames_shown": quality.frames_shown,
+        "worst_second_at_s": quality.worst_second_at_s,
+        **{column: getattr(quality, column) for column in _COLUMNS},
+        "series": {"ssim": quality.pictures.ssim, "psnr_db": quality.pictures.psnr_db},
+    }
+
+
+def _print(found: Sequence[tuple[Record, str, Quality]]) -> None:
+    groups: dict[tuple[str, str], dict[str, list[Quality]]] = {}
+    invalid = 0
+    for record, flow, quality in found:
+        if not _valid(record):
+            invalid += 1
+            continue
+        group = groups.setdefault((record.trial["plan"]["scenario"], record.trial["mode"]), {})
+        group.setdefault(flow, []).append(quality)
+    console = Console(soft_wrap=True)
+    for (scenario, mode), flows in groups.items():
+        n = max(len(trials) for trials in flows.values())
+        console.print(
+            f"[bold]{escape(scenario)}[/bold] {mode}, n = {n}, {next(iter(flows.values()))[0].clip}"
+        )
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("  flow", no_wrap=True)
+        for column in ("shown", "SSIM", "PSNR/dB", "worst second", "clip's own"):
+            table.add_column(column, justify="right", no_wrap=True)
+        for flow, trials in flows.items():
+            shown = interval([100 * trial.frames_shown / trial.frames_due for trial in trials])
+            ssim, psnr, worst, own_ssim, own_psnr = (_mean(trials, column) for column in _COLUMNS)
+            own = f"{own_ssim}, {own_psnr} dB"
+            table.add_row(f"  {escape(flow)}", f"{shown.mean:.1f} %", ssim, psnr, worst, own)
+        console.print(table)
+    console.print(
+        "Luma, means over the frames that were due, ± half the 95 % interval; worst second by SSIM."
+    )
+    if invalid:
+        console.print(f"[yellow]{invalid} of {len(found)} are of invalid trials[/yellow] and left out.")
+
+
+def _mean(trials: Sequence[Quality], column: str) -> str:
+    found = interval([getattr(trial, column) for trial in trials])
+    digits = _DIGITS.get(column, 3)
+    text = f"{found.mean:.{digits}f}"
+    if found.half_width is None or found.no_variation or round(found.half_width, digits) == 0:
+        return text
+    return f"{text} ± {found.half_width:.{digits}f}"

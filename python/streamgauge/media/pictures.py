@@ -1,0 +1,174 @@
+"""The pictures of a clip against what is left of them when coded frames are lost: SSIM and PSNR by ffmpeg."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from streamgauge.errors import MediaError
+from streamgauge.media.clip import Clip
+from streamgauge.media.encode import (
+    Packet,
+    ffmpeg_version,
+    packets,
+    pass_s,
+    picture_filter,
+    prepare,
+    source_arguments,
+    source_of,
+)
+from streamgauge.media.sources import cache_folder
+
+__all__ = ["PSNR_CAP_DB", "Pictures", "compare"]
+
+SCHEMA = "streamgauge.pictures/1"
+
+PSNR_CAP_DB = 100.0
+"""What a frame that is the same in every sample counts as, whose PSNR has no bound."""
+
+_TERMS_A_FILTER = 90
+_TERMS_A_RUN = 2700
+_LONGEST_S = 600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pictures:
+    """Luma of each frame of a clip, in order, as the viewer saw it against the source."""
+
+    ssim: tuple[float, ...]
+    """Wang et al. 2004, as ffmpeg's filter `ssim` reckons it; 1 is the same."""
+    psnr_db: tuple[float, ...]
+    """At most `PSNR_CAP_DB`."""
+
+
+def compare(clip: Clip, lost: Sequence[int], frames: int) -> Pictures:
+    """The first `frames` frames of `clip` without the coded frames `lost` (numbers from 0, ascending).
+
+    The rest is decoded by ffmpeg with its concealment. A frame that is lost or cannot be decoded shows the
+    last one before it that could; before the first of them the screen is black. Kept in the cache by the
+    clip's content and what is lost. Raises MediaError, or CannotRunError if there is no ffmpeg.
+    """
+    file = prepare(clip)
+    coded = _packets(file)
+    if frames > len(coded):
+        raise MediaError(
+            f"{file}: the clip has {len(coded)} frames, and {frames} were due: the trial played another; "
+            "run it again with this version."
+        )
+    gone = tuple(number for number in lost if number < frames)
+    kept = cache_folder() / "quality" / f"{_key(file, gone, frames)}.json"
+    if kept.is_file():
+        data = json.loads(kept.read_text(encoding="utf-8"))
+        return Pictures(ssim=tuple(data["ssim"]), psnr_db=tuple(data["psnr_db"]))
+    found = _compared(clip, file, gone, frames)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False, encoding="utf-8") as part:
+        json.dump({"schema": SCHEMA, "ssim": found.ssim, "psnr_db": found.psnr_db}, part)
+    Path(part.name).replace(kept)
+    return found
+
+
+@cache
+def _packets(file: Path) -> list[Packet]:
+    return packets(file)
+
+
+def _key(file: Path, lost: Sequence[int], frames: int) -> str:
+    # The file's name says its content: see `prepare`.
+    content = json.dumps([SCHEMA, file.name, list(lost), frames, ffmpeg_version()])
+    return hashlib.blake2b(content.encode(), digest_size=12).hexdigest()
+
+
+def _compared(clip: Clip, file: Path, lost: Sequence[int], frames: int) -> Pictures:
+    with tempfile.TemporaryDirectory(prefix="streamgauge-quality-") as scratch:
+        folder = Path(scratch)
+        gone = set(lost)
+        rows: list[tuple[float, float]] = []
+        if any(frame.is_key and number not in gone for number, frame in enumerate(_packets(file)[:frames])):
+            left = folder / "left.nut"
+            _without(file, lost, frames, left)
+            decoded = ["-threads", "1", "-ec", "guess_mvs+deblock", "-i", str(left)]
+            rows = _measured(clip, frames, decoded, folder)
+        # What was due before the first picture has no row.
+        black = frames - len(rows)
+        if black:
+            width, height = clip.picture
+            screen = f"color=black:size={width}x{height}:rate={clip.frame_rate},trim=end_frame={black}"
+            nothing = ["-f", "lavfi", "-i", screen]
+            rows = _measured(clip, black, nothing, folder) + rows
+    if len(rows) != frames:
+        raise MediaError(f"{file}: ffmpeg compared {len(rows)} of {frames} frames; see `ffmpeg -i {file}`.")
+    return Pictures(ssim=tuple(row[0] for row in rows), psnr_db=tuple(row[1] for row in rows))
+
+
+def _without(file: Path, lost: Sequence[int], frames: int, out: Path) -> None:
+    """Copies the first `frames` coded frames of `file` with their times, those `lost` left out."""
+    runs: list[list[int]] = []
+    for number in lost:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    runs.append([frames, len(_packets(file))])
+    # ffmpeg reads at most a hundred terms in one expression, and Linux takes at most 128 KiB in one argument.
+    gone = 0
+    for at in range(0, len(runs), _TERMS_A_RUN):
+        part = runs[at : at + _TERMS_A_RUN]
+        filters = []
+        for begin in range(0, len(part), _TERMS_A_FILTER):
+            # A filter counts what the ones before it have left.
+            some = part[begin : begin + _TERMS_A_FILTER]
+            terms = (f"between(n,{first - gone},{last - gone})" for first, last in some)
+            filters.append(f"noise=drop='{'+'.join(terms)}'")
+            gone += sum(last + 1 - first for first, last in some)
+        copied = out.with_name(f"{out.stem}-{at}{out.suffix}")
+        command = ["-copyts", "-i", str(file), "-map", "0:v:0", "-c", "copy"]
+        _run([*command, "-bsf:v", ",".join(filters), "-f", "nut", str(copied)], file)
+        file = copied
+    file.replace(out)
+
+
+def _measured(clip: Clip, frames: int, seen: Sequence[str], folder: Path) -> list[tuple[float, float]]:
+    """SSIM and PSNR of the first `frames` frames of the source against the input `seen`, a row for each frame
+    from the first that `seen` has."""
+    rate, once = clip.frame_rate, round(pass_s(clip) * clip.frame_rate)
+    ssim, psnr = folder / "ssim", folder / "psnr"
+    # The source is the main input: the filters then hold the other's last frame until it has a new one.
+    graph = (
+        f"[0:v]{picture_filter(clip)},trim=end_frame={once},loop=loop=-1:size={once},setpts=N,"
+        f"trim=end_frame={frames},format=yuv420p[source];"
+        f"[1:v]settb=1/{rate},format=yuv420p,split[one][two];"
+        f"[source][one]ssim=stats_file={ssim}[still];[still][two]psnr=stats_file={psnr}"
+    )
+    command = ["-copyts", *source_arguments(clip, source_of(clip)), *seen]
+    _run(
+        [*command, "-filter_complex", graph, "-frames:v", str(frames), "-f", "null", os.devnull], clip.source
+    )
+    if not ssim.is_file():
+        return []
+    structure = [float(row["Y"]) for row in _rows(ssim)]
+    noise = [min(float(row["psnr_y"]), PSNR_CAP_DB) for row in _rows(psnr)]
+    return list(zip(structure, noise, strict=True))
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return [dict(part.split(":", 1) for part in line.split() if ":" in part) for line in lines]
+
+
+def _run(arguments: list[str], what: Path | str) -> None:
+    command = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y", *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LONGEST_S)
+    except subprocess.TimeoutExpired as error:
+        raise MediaError(f"{what}: ffmpeg did not end within {_LONGEST_S} s; try a shorter trial.") from error
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise MediaError(f"{what}: ffmpeg cannot compare its pictures ({why}).")
