@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::script::Script;
 use common::{MSS, Pair, Seen, Side, Side::*, Verdict, ms};
 use streamgauge_base::{Duration, Ecn, Instant};
 use streamgauge_transport::tcp::{Config, CongestionControl, Segment, flags};
@@ -167,5 +168,27 @@ fn marks_in_place_of_losses_keep_the_link_full_without_a_retransmission() {
         let rate = pair.end(Client).received as f64 * 8.0 / 10.0;
         assert!(rate > 0.9 * 10e6 * 1448.0 / 1500.0, "{congestion:?}: {rate}");
         assert!(stats.cwnd < 60 * u64::from(MSS), "{stats:?}");
+    }
+}
+
+#[test]
+fn losses_that_were_none_do_not_take_back_what_marks_called_for() {
+    for first in [1, 3] {
+        // The mark comes before the duplicates, or with the one that begins recovery.
+        let mut s = Script::open(config(true));
+        s.write(60);
+        s.ack(40, 1, &[], 20);
+        for n in 1..=3 {
+            s.marked = n >= first;
+            s.ack(40 + u64::from(n), 1, &[(2, 2 + n)], 20);
+        }
+        assert_eq!((s.stats().recoveries, s.stats().retransmits), (1, 1), "{first}");
+        let reduced = s.ssthresh();
+        assert!(reduced <= 6, "{reduced}");
+        s.marked = false;
+        // The first copy of segment 1 arrives after all.
+        s.ack(44, 5, &[], 20);
+        assert_eq!((s.stats().undos, s.ssthresh()), (1, reduced));
+        assert!(s.cwnd() <= reduced + 1, "{}", s.cwnd());
     }
 }

@@ -257,7 +257,7 @@ impl Sender {
         }
         if facts.congested {
             // Whatever else there was, congestion is no mistake.
-            self.undo.end();
+            self.undo.justify();
         }
         if facts.advanced && self.board.oldest().is_some_and(|oldest| oldest.is_sacked()) {
             self.await_reneging(now);
@@ -286,7 +286,7 @@ impl Sender {
                 }
                 timer_set |= self.judge(now).timer_set;
                 if self.phase != Phase::Recovery && self.board.lost() > 0 {
-                    self.enter_recovery(now);
+                    self.enter_recovery(now, facts.congested);
                 }
                 return timer_set;
             }
@@ -306,7 +306,7 @@ impl Sender {
         }
         timer_set |= self.judge(now).timer_set;
         if self.board.lost() > 0 {
-            self.enter_recovery(now);
+            self.enter_recovery(now, facts.congested);
             return timer_set;
         }
         if !self.board.any_resent() {
@@ -321,13 +321,14 @@ impl Sender {
         timer_set
     }
 
-    /// Fast recovery begins.
-    fn enter_recovery(&mut self, now: Instant) {
+    /// Fast recovery begins; `congested`: with an acknowledgement that echoes congestion.
+    fn enter_recovery(&mut self, now: Instant, congested: bool) {
         if !self.board.any_resent() {
             self.undo.forget_copies();
         }
         let probe = u32::from(self.loss_probe.is_some_and(|probe| probe.repeats));
-        self.undo.begin(self.una, self.board.resent_in_flight() + probe);
+        let justified = congested || self.phase == Phase::Reduced;
+        self.undo.begin(self.una, self.board.resent_in_flight() + probe, justified);
         if self.phase != Phase::Reduced {
             self.begin_reduction(now);
         }
@@ -358,7 +359,9 @@ impl Sender {
         if unmark {
             self.board.unmark_losses();
         }
-        self.controller.on_undo(now);
+        if !self.undo.is_justified() {
+            self.controller.on_undo(now);
+        }
         self.counts.undos += 1;
         self.undo.end();
         self.board.rack.look_again();
@@ -415,7 +418,7 @@ impl Sender {
         }
         self.board.time_out(now);
         if reduces {
-            self.undo.begin(self.una, self.board.resent_in_flight());
+            self.undo.begin(self.una, self.board.resent_in_flight(), false);
         }
         self.controller.on_timeout(now, !reduces);
         self.tells_reduced = true;
@@ -436,7 +439,7 @@ impl Sender {
         self.board.judge_by_time(now, self.reordering_window());
         if self.board.in_flight() != in_flight {
             if self.phase != Phase::Recovery {
-                self.enter_recovery(now);
+                self.enter_recovery(now, false);
                 self.reduce(1, false);
             }
             self.resend_mode = Resend::Lost;

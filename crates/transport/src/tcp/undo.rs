@@ -13,17 +13,28 @@ pub struct Undo {
     unreported: Option<u32>,
     /// The timestamp clock when the first of them went out.
     stamp: Option<u32>,
+    /// Congestion was told of by more than the losses: the window stays reduced even if those were none.
+    justified: bool,
 }
 
 impl Undo {
-    /// A reduction begins with the first byte `una` outstanding and `resent` copies in flight.
-    pub fn begin(&mut self, una: u64, resent: u32) {
-        self.marker = Some(una);
+    /// A reduction begins with the first byte `una` outstanding and `resent` copies in flight. `justified`: it had begun
+    /// before, or marks call for it too (RFC 3168).
+    pub fn begin(&mut self, una: u64, resent: u32, justified: bool) {
+        (self.marker, self.justified) = (Some(una), justified);
         self.unreported = (resent > 0).then_some(resent);
     }
     /// Nothing can be undone any more.
     pub fn end(&mut self) {
         self.marker = None;
+    }
+    /// Marks call for the reduction too.
+    pub fn justify(&mut self) {
+        self.justified = true;
+    }
+    /// The window stays reduced, whatever the losses were.
+    pub fn is_justified(&self) -> bool {
+        self.justified
     }
     /// Where the reduction began.
     pub fn marker(&self) -> Option<u64> {
@@ -68,7 +79,7 @@ mod tests {
     fn reports_of_every_copy_undo_and_one_missing_does_not() {
         let mut undo = Undo::default();
         assert!(!undo.may_undo(0));
-        undo.begin(1, 1);
+        undo.begin(1, 1, false);
         undo.resent(50);
         undo.reported(1);
         assert!(!undo.may_undo(50));
@@ -81,7 +92,7 @@ mod tests {
     #[test]
     fn an_echo_from_before_the_first_copy_undoes_even_when_the_clock_wraps() {
         let mut undo = Undo::default();
-        undo.begin(1, 0);
+        undo.begin(1, 0, false);
         undo.resent(3);
         undo.resent(9);
         assert!(!undo.may_undo(3) && undo.may_undo(2) && undo.may_undo(u32::MAX));

@@ -17,13 +17,16 @@ pub struct Script {
     /// What went out: when, and the segment's number; numbers count from 0, in MSS.
     pub log: Vec<(u64, u32)>,
     heard: usize,
+    /// Acknowledgements echo that congestion was experienced.
+    pub marked: bool,
 }
 
 impl Script {
     pub fn open(config: Config) -> Self {
+        let asks = if config.ecn { flags::ECE | flags::CWR } else { 0 };
         let tcp = Connection::listen(Config { initial_sequence: 0, ..config });
-        let mut script = Script { tcp, now: at(0), log: Vec::new(), heard: 0 };
-        script.say(Segment { flags: flags::SYN, window: WINDOW, ..Segment::default() });
+        let mut script = Script { tcp, now: at(0), log: Vec::new(), heard: 0, marked: false };
+        script.say(Segment { flags: flags::SYN | asks, window: WINDOW, ..Segment::default() });
         script.until(20);
         script.say(Segment { seq: 1, ack: 1, flags: flags::ACK, window: WINDOW, ..Segment::default() });
         assert!(script.tcp.is_open());
@@ -55,7 +58,7 @@ impl Script {
         self.say(Segment {
             seq: 1,
             ack: 1 + number * MSS,
-            flags: flags::ACK,
+            flags: flags::ACK | if self.marked { flags::ECE } else { 0 },
             window: WINDOW,
             sack,
             timestamps: Timestamps { value: millis as u32, echo },
