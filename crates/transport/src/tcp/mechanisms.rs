@@ -16,6 +16,9 @@ pub struct Mechanisms {
     /// A reordering window of RACK that adapts to the reordering seen (RFC 8985 section 6.2). Without it the window
     /// stays as it is where none was seen.
     pub rack_reordering: bool,
+    /// RACK's round trip is that of the segment that an acknowledgement covers last, as Linux takes it. Without it, of
+    /// the one that was sent last (RFC 8985 section 6.2, step 2).
+    pub rack_last: bool,
     /// A smaller window after a pause of more than one RTO (RFC 5681 section 4.1; Linux's
     /// `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
@@ -34,6 +37,7 @@ impl Default for Mechanisms {
             undo: true,
             prr: true,
             rack_reordering: true,
+            rack_last: true,
             idle_restart: true,
             pacing: true,
         }
@@ -48,6 +52,7 @@ impl Mechanisms {
         ("undo", |m| &mut m.undo),
         ("prr", |m| &mut m.prr),
         ("rack_reordering", |m| &mut m.rack_reordering),
+        ("rack_last", |m| &mut m.rack_last),
         ("idle_restart", |m| &mut m.idle_restart),
         ("pacing", |m| &mut m.pacing),
     ];

@@ -15,8 +15,10 @@ const PERSIST: u8 = 16;
 /// What RACK remembers of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Rack {
-    /// The last sent of all segments known to have arrived, and how long ago that was when it was learned.
-    newest: Option<(Transmission, Duration)>,
+    /// The last sent of all segments known to have arrived.
+    newest: Option<Transmission>,
+    /// The round trip by which losses are judged.
+    rtt: Duration,
     /// Something has arrived since losses were last looked for.
     advanced: bool,
     /// Segments were seen to overtake others.
@@ -36,6 +38,7 @@ impl Default for Rack {
     fn default() -> Self {
         Rack {
             newest: None,
+            rtt: Duration::ZERO,
             advanced: false,
             reordering_seen: false,
             steps: 1,
@@ -75,7 +78,7 @@ impl Rack {
     /// Widens the window if duplicates told that it is too narrow, at most once per round trip. `next` is the number
     /// of the next transmission.
     pub fn adapt(&mut self, next: u64) {
-        let Some(((newest, _), _)) = self.newest else { return };
+        let Some((newest, _)) = self.newest else { return };
         if newest < self.round {
             self.duplicates = false;
         }
@@ -107,15 +110,21 @@ impl Scoreboard {
         self.rack.adapt(self.transmissions);
     }
 
-    /// Notes which transmission has arrived. What answers a copy sent again sooner than any round trip (`least`)
-    /// answers the one before it, and says nothing.
-    pub fn note_newest(&mut self, now: Instant, least: Duration, learned: &Learned) {
-        let [once, again] = learned.newest;
-        let again = again.filter(|&(_, at)| now - at >= least);
-        let Some(newest) = once.max(again) else { return };
+    /// Notes which transmission has arrived, and its round trip; `of_last`: that of the segment that was looked at last,
+    /// which is an older one where a single acknowledgement covers one more segment and reports what has overtaken the
+    /// next. Linux takes that one, so that a segment sent along with it gets the reordering window; by the newest's (RFC
+    /// 8985 section 6.2, step 2) it is lost at once.
+    pub fn note_newest(&mut self, now: Instant, learned: &Learned, of_last: bool) {
+        let (Some(newest), Some((_, last))) = (learned.newest, learned.last) else { return };
         self.rack.advanced = true;
-        if self.rack.newest.is_none_or(|(known, _)| newest > known) {
-            self.rack.newest = Some((newest, now - newest.1));
+        let newer = self.rack.newest.is_none_or(|known| newest > known);
+        if newer {
+            self.rack.newest = Some(newest);
+        }
+        if of_last {
+            self.rack.rtt = now - last;
+        } else if newer {
+            self.rack.rtt = now - newest.1;
         }
     }
 
@@ -131,9 +140,9 @@ impl Scoreboard {
 
     /// The same, whether anything has arrived or not.
     pub fn judge_by_time(&mut self, now: Instant, window: Duration) -> Option<Instant> {
-        let (newest, rtt) = self.rack.newest?;
-        let copies = self.judge_copies(newest, now, rtt + window);
-        let originals = self.judge_originals(newest, now, rtt + window);
+        let (newest, span) = (self.rack.newest?, self.rack.rtt + window);
+        let copies = self.judge_copies(newest, now, span);
+        let originals = self.judge_originals(newest, now, span);
         copies.max(originals)
     }
 
@@ -208,7 +217,7 @@ impl Scoreboard {
         if let Some(repair) = &mut self.repair {
             repair.known = Default::default();
         }
-        let span = self.rack.newest.map_or(Duration::ZERO, |(_, rtt)| rtt);
+        let span = self.rack.rtt;
         for (at, sent) in self.ring.iter_mut().enumerate() {
             if reneged {
                 sent.state &= !SACKED;

@@ -81,7 +81,8 @@ impl Sender {
         let moved = self.offer(ack, edge);
         let before = Before { in_flight: self.pipe(), lost: self.board.lost_ever() };
         let idle = self.board.is_empty();
-        let mut learned = self.board.learn(self.phase_end, Some(echo));
+        let latest_copy = now - self.rto.min_rtt();
+        let mut learned = self.board.learn(self.phase_end, Some(echo), latest_copy);
         let mut facts = Facts {
             echo,
             congested,
@@ -119,7 +120,7 @@ impl Sender {
             self.board.remember(fresh);
         }
         self.note_reordering(&learned);
-        self.board.note_newest(now, self.rto.min_rtt(), &learned);
+        self.board.note_newest(now, &learned, self.mechanisms.rack_last);
         let (rtt, renew) = self.measure(now, &learned, &facts);
         let nothing_new = facts.duplicate && !learned.sacked;
         let answer = ProbeAnswer { duplicate: facts.dsack_of_probe, nothing_new };

@@ -83,27 +83,44 @@ pub struct Learned {
     pub sent: Option<(Instant, Instant)>,
     /// The lowest segment that was sent only once and arrived after something behind it.
     pub reordered: Option<u64>,
-    /// The last sent of the newly arrived segments: of those sent once, and of those sent again.
-    pub(super) newest: [Option<Transmission>; 2],
+    /// The last sent of the newly arrived segments.
+    pub(super) newest: Option<Transmission>,
+    /// The one looked at last, and when it had been sent.
+    pub(super) last: Option<(Place, Instant)>,
     high: u64,
     echo: Option<u32>,
+    /// What was sent again after that is answered too soon: the answer is to the copy before.
+    latest_copy: Instant,
     fack: u64,
 }
+
+/// In which order Linux looks at what has arrived: first what is SACKed, then what is acknowledged, each in sequence.
+pub(super) type Place = (bool, u64);
 
 impl Learned {
     fn arrived(&mut self, sent: &Sent) {
         self.delivered += 1;
-        let again = sent.is(AMBIGUOUS);
-        let newest = &mut self.newest[usize::from(again)];
-        *newest = (*newest).max(Some(sent.sent));
-        if !again {
-            let (_, at) = sent.sent;
+        let (_, at) = sent.sent;
+        if !sent.is(AMBIGUOUS) {
             let first = self.sent.map_or(at, |(first, _)| first);
             self.sent = Some((first, at));
             self.original |= sent.end() <= self.high;
             if sent.start < self.fack {
                 self.note_reordered(sent.start);
             }
+        }
+    }
+
+    /// What losses are told by; `acknowledged`: by the acknowledgement number.
+    fn note_newest(&mut self, sent: &Sent, acknowledged: bool) {
+        let (_, at) = sent.sent;
+        if sent.is(AMBIGUOUS) && at > self.latest_copy {
+            return;
+        }
+        self.newest = self.newest.max(Some(sent.sent));
+        let place = (acknowledged, sent.start);
+        if self.last.is_none_or(|(last, _)| place > last) {
+            self.last = Some((place, at));
         }
     }
 
@@ -269,8 +286,9 @@ impl Scoreboard {
         }
     }
 
-    /// Begins an acknowledgement, whose timestamp echoes `echo`; `high` is the end of what is being repaired.
-    pub fn learn(&self, high: u64, echo: Option<u32>) -> Learned {
+    /// Begins an acknowledgement, whose timestamp echoes `echo`; `high` is the end of what is being repaired. No copy
+    /// sent after `latest_copy` can have been answered yet.
+    pub fn learn(&self, high: u64, echo: Option<u32>, latest_copy: Instant) -> Learned {
         let fack = if self.sacked > 0 { self.fack } else { 0 };
         Learned {
             delivered: 0,
@@ -279,9 +297,11 @@ impl Scoreboard {
             original: false,
             sent: None,
             reordered: None,
-            newest: [None; 2],
+            newest: None,
+            last: None,
             high,
             echo,
+            latest_copy,
             fack,
         }
     }
@@ -320,11 +340,11 @@ impl Scoreboard {
             self.sacked -= 1;
             return;
         }
-        let newest = learned.newest;
         learned.arrived(sent);
-        if sent.is(AMBIGUOUS) && learned.echo.is_some_and(|echo| before(echo, stamp(sent.sent.1))) {
-            // Its first copy arrived: of the last nothing is known.
-            learned.newest = newest;
+        let first = sent.is(AMBIGUOUS) && learned.echo.is_some_and(|echo| before(echo, stamp(sent.sent.1)));
+        if !first {
+            // Else its first copy arrived: of the last nothing is known.
+            learned.note_newest(sent, true);
         }
         if let Some(sampler) = &mut self.sampler {
             sampler.arrived(0, u64::from(self.unit), sent.sent.0, sent.sent.1);
@@ -360,6 +380,7 @@ impl Scoreboard {
             }
             if !sent.is(SACKED) {
                 learned.arrived(sent);
+                learned.note_newest(sent, false);
                 learned.sacked = true;
                 if let Some(sampler) = &mut self.sampler {
                     sampler.arrived(i, u64::from(self.unit), sent.sent.0, sent.sent.1);

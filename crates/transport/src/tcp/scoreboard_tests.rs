@@ -19,14 +19,14 @@ fn edge(segment: u64) -> u64 {
 
 /// An acknowledgement without a timestamp, while nothing is being repaired.
 fn learn(board: &Scoreboard) -> Learned {
-    board.learn(0, None)
+    board.learn(0, None, Instant::FAR_FUTURE)
 }
 
 /// As after an acknowledgement at 1 us, with RACK's window while nothing is being repaired, for a least round trip of
 /// 4 s; true if more is lost.
 fn judge(board: &mut Scoreboard, learned: &Learned) -> bool {
     let now = Instant::from_nanos(1_000);
-    board.note_newest(now, Duration::ZERO, learned);
+    board.note_newest(now, learned, true);
     let window = board.rack.window(false, board.sacked(), SECOND * 4, SECOND * 4);
     let before = board.lost_ever();
     board.judge(now, window);
@@ -109,14 +109,15 @@ fn an_answer_sooner_than_any_round_trip_is_to_the_first_copy() {
         board.next_lost();
         board.resent(Instant::from_nanos(at));
     }
-    let mut learned = learn(&board);
-    board.sack(edge(1), edge(2), &mut learned);
-    board.note_newest(Instant::from_nanos(120), Duration::from_nanos(50), &learned);
-    board.judge(Instant::from_nanos(120), Duration::ZERO);
-    assert_eq!(board.lost_ever(), 3_000);
-    board.note_newest(Instant::from_nanos(150), Duration::from_nanos(50), &learned);
-    board.judge(Instant::from_nanos(150), Duration::ZERO);
-    assert_eq!(board.lost_ever(), 4_000);
+    for (now, lost_ever) in [(120, 3_000), (150, 4_000)] {
+        let mut board = board.clone();
+        let now = Instant::from_nanos(now);
+        let mut learned = board.learn(0, None, now - Duration::from_nanos(50));
+        board.sack(edge(1), edge(2), &mut learned);
+        board.note_newest(now, &learned, true);
+        board.judge(now, Duration::ZERO);
+        assert_eq!(board.lost_ever(), lost_ever);
+    }
 }
 
 #[test]
@@ -178,7 +179,7 @@ fn a_timeout_spares_what_went_out_less_than_a_round_trip_ago() {
     let mut board = board(3);
     let mut learned = learn(&board);
     board.sack(edge(2), edge(3), &mut learned);
-    board.note_newest(Instant::from_nanos(52), Duration::ZERO, &learned);
+    board.note_newest(Instant::from_nanos(52), &learned, true);
     board.push(edge(3), MSS, false, Instant::from_nanos(960));
     board.time_out(Instant::from_nanos(1_000));
     assert_eq!((board.lost(), board.in_flight()), (2, 1));
@@ -197,9 +198,9 @@ fn an_answer_to_the_first_copy_says_nothing_of_the_second() {
         board.next_lost();
         board.resent(ms(100));
         board.unmark_losses();
-        let mut learned = board.learn(0, Some(echo));
+        let mut learned = board.learn(0, Some(echo), ms(300));
         board.acknowledge(edge(1), &mut learned);
-        board.note_newest(ms(300), Duration::ZERO, &learned);
+        board.note_newest(ms(300), &learned, true);
         board.judge(ms(300), Duration::ZERO);
         assert_eq!(board.lost() > 0, lost > 0, "echo {echo}");
         audit(&board);
@@ -231,7 +232,7 @@ fn the_window_widens_by_duplicates_once_per_round_trip_and_narrows_after_sixteen
     board.rack.note_reordering(4);
     let mut learned = learn(&board);
     board.acknowledge(edge(1), &mut learned);
-    board.note_newest(Instant::from_nanos(50), Duration::ZERO, &learned);
+    board.note_newest(Instant::from_nanos(50), &learned, true);
     board.adapt_reordering();
     assert_eq!(window(&board), 1, "duplicates before any reordering count for nothing");
     for expected in [2, 2] {
