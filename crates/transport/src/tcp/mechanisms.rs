@@ -19,6 +19,8 @@ pub struct Mechanisms {
     /// RACK's round trip is that of the segment that an acknowledgement covers last, as Linux takes it. Without it, of
     /// the one that was sent last (RFC 8985 section 6.2, step 2).
     pub rack_last: bool,
+    /// Waiting for the next acknowledgement where that lets several segments leave as one, as Linux does.
+    pub tso_defer: bool,
     /// A smaller window after a pause of more than one RTO (RFC 5681 section 4.1; Linux's
     /// `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
@@ -38,6 +40,7 @@ impl Default for Mechanisms {
             prr: true,
             rack_reordering: true,
             rack_last: true,
+            tso_defer: true,
             idle_restart: true,
             pacing: true,
         }
@@ -53,6 +56,7 @@ impl Mechanisms {
         ("prr", |m| &mut m.prr),
         ("rack_reordering", |m| &mut m.rack_reordering),
         ("rack_last", |m| &mut m.rack_last),
+        ("tso_defer", |m| &mut m.tso_defer),
         ("idle_restart", |m| &mut m.idle_restart),
         ("pacing", |m| &mut m.pacing),
     ];

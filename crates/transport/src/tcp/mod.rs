@@ -56,6 +56,7 @@ mod send_buffer;
 mod sender;
 mod sending;
 mod seq;
+mod super_segment;
 mod timers;
 mod undo;
 mod window_growth;

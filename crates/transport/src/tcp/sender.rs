@@ -12,14 +12,12 @@ use super::recovery::Resend;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
 use super::send_buffer::SendBuffer;
+use super::super_segment::paced_burst;
 use super::timers::{LossProbe, Purpose, Timer};
 use super::undo::Undo;
 
 /// A peer whose window never exceeds this gets segments as large as its window (RFC 1122's default MSS).
 const SMALL_WINDOW: u64 = 536;
-
-/// Most bytes of a super-segment (Linux's `gso_max_size`), but two segments always go.
-const MOST_SUPER: u64 = 65_536;
 
 /// What the sender wants on the wire.
 #[derive(Debug)]
@@ -99,15 +97,15 @@ pub struct Sender {
     pub(super) max_retries: u32,
     /// End of the last segment shorter than `mss` (Minshall's test).
     small_end: u64,
-    closing: bool,
+    pub(super) closing: bool,
     fin: Option<u64>,
     pub(super) timer: Timer,
     pub(super) probe_due: bool,
     /// Timeouts in a row without an answer.
     pub(super) unanswered: u32,
-    last_sent: Instant,
+    pub(super) last_sent: Instant,
     /// New data went out since the sender last fell silent.
-    burst: bool,
+    pub(super) burst: bool,
     /// The congestion window ended the last burst.
     limited: bool,
     /// Most segments outstanding in the round trip that ends at `usage_end`.
@@ -116,10 +114,10 @@ pub struct Sender {
     /// The window was reduced, and the peer that echoes marks is yet to hear of it (RFC 3168 section 6.1.2).
     pub(super) tells_reduced: bool,
     /// Segments of the super-segment that is leaving, and how many it may have.
-    leaving: u32,
-    most_leaving: u32,
+    pub(super) leaving: u32,
+    pub(super) most_leaving: u32,
     /// If the controller asks for it.
-    pacer: Option<Box<Pacer>>,
+    pub(super) pacer: Option<Box<Pacer>>,
     pub(super) counts: Counts,
 }
 
@@ -347,6 +345,7 @@ impl Sender {
             Ok(Some(outgoing)) => return Some(outgoing),
             Ok(None) => self.end_burst(now, false),
             Err(Blocked::Window) => self.end_burst(now, true),
+            Err(Blocked::Deferred) => self.end_burst(now, false),
             Err(Blocked::Until(at)) => {
                 if let Some(pacer) = &mut self.pacer {
                     pacer.wake = at;
@@ -386,18 +385,16 @@ impl Sender {
             let since = now.saturating_since(self.last_sent);
             self.controller.on_start(now, since, self.next, self.board.is_app_limited());
         }
-        // As in Linux, no super-segment takes more than half of the window.
-        let most = self.window() / 2 / self.mss;
+        let most = self.half_window();
         if let (Some(pacer), Some(rate)) = (&mut self.pacer, self.controller.pacing_rate()) {
-            let bytes = pacer.burst_bytes(rate, self.rto.min_rtt());
-            let burst = (bytes / self.mss).max(self.controller.least_burst()).min(most);
+            let burst = paced_burst(pacer, &self.controller, self.rto.min_rtt(), self.mss).min(most);
             pacer.leave(now, seq, len, rate, burst);
         }
         Ok(())
     }
 
     /// True if the congestion window has room for a segment; a lone one always goes.
-    fn admits(&self) -> bool {
+    pub(super) fn admits(&self) -> bool {
         let pipe = self.pipe();
         pipe == 0 || pipe + self.mss <= self.window() || self.forced
     }
@@ -491,8 +488,11 @@ impl Sender {
                 self.controller.on_idle(now, idle, rto);
             }
         }
-        if len > 0 && !self.admits() {
-            return Err(Blocked::Window);
+        if len > 0 {
+            if !self.admits() {
+                return Err(Blocked::Window);
+            }
+            self.defers(now)?;
         }
         let fin = self.closing && len == left;
         let seq = self.next;
@@ -522,38 +522,6 @@ impl Sender {
         }))
     }
 
-    /// Linux hands its lower layers several segments as one, of about a millisecond of data, and has the last of them
-    /// push, so that the peer acknowledges it at once (RFC 9293 section 3.9.1.2 lets a sender push when it likes). True
-    /// if the segment that has just been made is the last of several.
-    fn ends_super_segment(&mut self, full: u64) -> bool {
-        if !self.burst || self.leaving == self.most_leaving {
-            (self.leaving, self.most_leaving) = (0, self.super_segment());
-        }
-        self.leaving += 1;
-        let goes_on = self.leaving < self.most_leaving
-            && self.admits()
-            && self.buffer.end().saturating_sub(self.next) >= full
-            && self.edge.saturating_sub(self.next) >= full;
-        if !goes_on {
-            self.most_leaving = self.leaving;
-        }
-        !goes_on && self.leaving > 1
-    }
-
-    /// Segments of a super-segment: what 1.2 windows per round trip, or 2 in slow start, come to in 2^-10 s, and two at
-    /// the least (`tcp_tso_autosize`, `tcp_update_pacing_rate`).
-    fn super_segment(&self) -> u32 {
-        let srtt = self.rto.srtt().unwrap_or(Duration::ZERO).as_nanos().max(1);
-        let window = self.window().min(1 << 30);
-        let hastens = window < self.controller.ssthresh() / 2;
-        let carried = window * if hastens { 1_953_125 } else { 1_171_875 };
-        // Most paths are slower than that: no need to divide.
-        if carried < srtt.saturating_mul(3 * self.mss) {
-            return 2;
-        }
-        (carried / srtt / self.mss).min(MOST_SUPER / self.mss).max(2) as u32
-    }
-
     fn account(&mut self, now: Instant, len: u32) {
         self.counts.segments += 1;
         self.counts.bytes += u64::from(len);
@@ -562,9 +530,11 @@ impl Sender {
 }
 
 /// Why what could be sent is not.
-enum Blocked {
+pub(super) enum Blocked {
     /// The congestion window is full.
     Window,
+    /// More is soon to be sent with it; what holds it back is not the congestion window.
+    Deferred,
     /// Its time has not come.
     Until(Instant),
 }

@@ -1,0 +1,101 @@
+//! Super-segments: Linux hands its lower layers several segments as one, of about a millisecond of data. That shows on
+//! the wire by what leaves together, and by which segments push (net/ipv4/tcp_output.c, as of 6.18).
+
+use streamgauge_base::{Duration, Instant};
+
+use super::congestion::{AnyController, Controller};
+use super::pacing::Pacer;
+use super::sender::{Blocked, Phase, Sender};
+
+/// Most bytes of a super-segment (Linux's `gso_max_size`), but two segments always go.
+const MOST_SUPER: u64 = 65_536;
+/// A super-segment that is not full waits for no acknowledgement that is further off, and only if something was sent as
+/// recently as that (`tcp_tso_should_defer`, since Linux 6.18).
+const LONGEST_DEFERRAL: Duration = Duration::from_millis(1);
+/// Of the window, the share that does not wait for more, as a divisor (`tcp_tso_win_divisor`).
+const DEFERRED_SHARE: u64 = 3;
+
+impl Sender {
+    /// Segments of half of the window: no super-segment takes more (`tcp_cwnd_test`).
+    pub(super) fn half_window(&self) -> u64 {
+        self.window() / 2 / self.mss
+    }
+
+    /// A super-segment that could leave `now` had better wait for the next acknowledgement, with which it would be
+    /// longer: as Linux decides it, while nothing is being repaired (`tcp_tso_should_defer`). So a window that has
+    /// grown by a segment lets that out with the segments after it, if an acknowledgement is due at once.
+    pub(super) fn defers(&self, now: Instant) -> Result<(), Blocked> {
+        if !self.mechanisms.tso_defer
+            || matches!(self.phase, Phase::Recovery | Phase::Loss)
+            || (self.burst && self.leaving < self.most_leaving)
+            || self.forced
+            || now.saturating_since(self.last_sent) > LONGEST_DEFERRAL
+            || self.next_departure(now) > now
+        {
+            return Ok(());
+        }
+        let left = self.buffer.end().saturating_sub(self.next);
+        if left <= self.full() {
+            return Ok(());
+        }
+        let granted = self.window().saturating_sub(self.pipe());
+        let taken = self.edge.saturating_sub(self.next);
+        let limit = granted.min(taken);
+        let share = self.window().min(self.edge - self.una) / DEFERRED_SHARE;
+        if limit >= self.super_segment() * self.mss || limit >= share {
+            return Ok(());
+        }
+        let Some(oldest) = self.board.oldest() else { return Ok(()) };
+        let srtt = self.rto.srtt().unwrap_or(Duration::ZERO);
+        if oldest.sent_at() + srtt > now + LONGEST_DEFERRAL.min(srtt.div(2)) {
+            return Ok(());
+        }
+        if limit > left {
+            // What waits ends with the FIN: nothing more will come.
+            return if self.closing { Ok(()) } else { Err(Blocked::Deferred) };
+        }
+        Err(if granted < taken { Blocked::Window } else { Blocked::Deferred })
+    }
+
+    /// Linux hands its lower layers several segments as one, of about a millisecond of data, and has the last of them
+    /// push, so that the peer acknowledges it at once (RFC 9293 section 3.9.1.2 lets a sender push when it likes). True
+    /// if the segment that has just been made is the last of several.
+    pub(super) fn ends_super_segment(&mut self, full: u64) -> bool {
+        if !self.burst || self.leaving == self.most_leaving {
+            let most = self.super_segment().min(self.half_window()).max(1);
+            (self.leaving, self.most_leaving) = (0, most as u32);
+        }
+        self.leaving += 1;
+        let goes_on = self.leaving < self.most_leaving
+            && self.admits()
+            && self.buffer.end().saturating_sub(self.next) >= full
+            && self.edge.saturating_sub(self.next) >= full;
+        if !goes_on {
+            self.most_leaving = self.leaving;
+        }
+        !goes_on && self.leaving > 1
+    }
+
+    /// Segments of a super-segment: what a paced sender sends back to back, else what 1.2 windows per round trip, or 2 in
+    /// slow start, come to in 2^-10 s, and two at the least (`tcp_tso_autosize`, `tcp_update_pacing_rate`).
+    fn super_segment(&self) -> u64 {
+        if let Some(pacer) = &self.pacer {
+            return paced_burst(pacer, &self.controller, self.rto.min_rtt(), self.mss);
+        }
+        let srtt = self.rto.srtt().unwrap_or(Duration::ZERO).as_nanos().max(1);
+        let window = self.window().min(1 << 30);
+        let hastens = window < self.controller.ssthresh() / 2;
+        let carried = window * if hastens { 1_953_125 } else { 1_171_875 };
+        // Most paths are slower than that: no need to divide.
+        if carried < srtt.saturating_mul(3 * self.mss) {
+            return 2;
+        }
+        (carried / srtt / self.mss).min(MOST_SUPER / self.mss).max(2)
+    }
+}
+
+/// Segments that leave back to back under pacing.
+pub(super) fn paced_burst(pacer: &Pacer, controller: &AnyController, min_rtt: Duration, mss: u64) -> u64 {
+    let rate = controller.pacing_rate().unwrap_or(0);
+    (pacer.burst_bytes(rate, min_rtt) / mss).max(controller.least_burst())
+}
