@@ -11,6 +11,9 @@ use crate::reliable_udp::{ACK, Ack, CLIENT_REPORT, ClientReport, HINT, HINT_SUBT
 /// The packet type of APP, which Reliable UDP's packets have.
 pub const APP: u8 = 204;
 
+/// The header's bit that says that the packet ends with padding, whose last byte counts it.
+const PADDED: u8 = 0x20;
+
 /// Report blocks that one report has room for, and sources that one goodbye has.
 const MOST: usize = 31;
 
@@ -143,9 +146,12 @@ impl Iterator for Packets<'_> {
         }
         let length = (usize::from(u16::from_be_bytes([high, low])) + 1) * 4;
         let Some((packet, rest)) = bytes.split_at_checked(length) else { return problem(Fault::Truncated) };
+        // `rtcp-types` takes padding that goes beyond an APP's data off its data all the same, and panics.
+        let headers = if packet_type == APP { 12 } else { 4 };
+        let padding = packet.last().filter(|_| first & PADDED != 0).map_or(0, |bytes| usize::from(*bytes));
         let packet = match rtcp_types::Packet::parse(packet) {
-            Ok(packet) => read(&packet, packet_type),
-            Err(_) => Err(Problem { fault: Fault::Contents, packet_type }),
+            Ok(packet) if headers + padding <= length => read(&packet, packet_type),
+            _ => Err(Problem { fault: Fault::Contents, packet_type }),
         };
         if packet.is_ok() {
             self.rest = rest;

@@ -66,6 +66,20 @@ fn what_is_before_a_problem_is_read() {
 }
 
 #[test]
+fn padding_is_no_data_and_within_its_packet() {
+    let padded = |padding| {
+        let head = [0xa0, 204, 0, 6, 0, 0, 0, 1, b'q', b't', b'a', b'k', 0, 0, 0, 2, 0, 0, 0, 9, 1, 2, 3, 4];
+        [&head[..], &[0, 0, 0, padding]].concat()
+    };
+    let ack = Ack { receiver_ssrc: 1, stream_ssrc: 2, base: 9, mask: vec![0x0102_0304] };
+    assert_eq!(all(&padded(4)), [Ok(Packet::Ack(ack))]);
+    let problem = |fault| [Err(Problem { fault, packet_type: 204 })];
+    assert_eq!(all(&padded(16)), problem(Fault::Truncated), "nothing but padding");
+    assert_eq!(all(&padded(20)), problem(Fault::Contents));
+    assert_eq!(all(&padded(252)), problem(Fault::Contents));
+}
+
+#[test]
 fn times_are_ntps() {
     let now = Instant::from_nanos(1_500_000_000);
     assert_eq!((ntp(now), ntp_middle(now)), (0x0000_0001_8000_0000, 0x0001_8000));
