@@ -209,7 +209,11 @@ def _table(packets: pl.DataFrame, flows: tuple[FlowInfo, ...]) -> dict[str, Code
     if missing:
         raise RecordError(f"packets.parquet lacks {', '.join(missing)}; run the trial again.")
     names = [*_COLUMNS, *(name for name in _LATER_COLUMNS if name in packets.columns)]
-    table = {name: _integers(packets[name], _ABSENT.get(name, 0)) for name in names}
+    # As narrow as they are, so that most columns need no copy: for arrays past 128 kB the allocator goes to
+    # the kernel each time, which costs more than what is computed.
+    gaps = [name for name in names if packets[name].null_count()]
+    filled = packets.select(pl.col(name).cast(pl.Int64).fill_null(_ABSENT.get(name, 0)) for name in gaps)
+    table: dict[str, Codes] = {name: (filled if name in gaps else packets)[name].to_numpy() for name in names}
     if "t_drop" not in table:
         # Before packets/2 nothing was cut up, and all that was dropped was dropped when it came.
         table["t_drop"] = np.where(table["fate"] == DROPPED, table["t_in"], NEVER)
@@ -221,14 +225,6 @@ def _table(packets: pl.DataFrame, flows: tuple[FlowInfo, ...]) -> dict[str, Code
     if (table["dir"] > UP).any():
         raise RecordError("packets.parquet holds packets that go neither down nor up; run the trial again.")
     return table
-
-
-def _integers(column: pl.Series, absent: int) -> Codes:
-    # As narrow as they are, so that most columns need no copy: for arrays past 128 kB the allocator goes to
-    # the kernel each time, which costs more than what is computed.
-    if column.null_count():
-        column = column.cast(pl.Int64).fill_null(absent)
-    return column.to_numpy()
 
 
 def _stages(trial: Mapping[str, Any]) -> tuple[StageInfo, ...]:

@@ -126,9 +126,11 @@ class Passage(Instants):
         """
         chosen = np.flatnonzero(rows)
         times = table[at][chosen]
-        order = np.argsort(times, kind="stable")
-        self._table, self._rows = table, chosen[order]
-        super().__init__(grid, flows, times[order].astype(np.int64), self["flow"].astype(np.int64))
+        if (times[1:] < times[:-1]).any():
+            order = np.argsort(times, kind="stable")
+            chosen, times = chosen[order], times[order]
+        self._table, self._rows = table, chosen
+        super().__init__(grid, flows, times.astype(np.int64), self["flow"].astype(np.int64))
 
     def __getitem__(self, column: str) -> Codes:
         """A column of the record at these rows."""

@@ -88,10 +88,10 @@ def _first_deliveries(delivered: Passage, offered: Passage, entries: Ints) -> Ma
         return fresh
     known = (entries != -1) & (delivered["seq"] != HIDDEN)
     content = _contents(offered)[entries[known]]
-    _, first = np.unique(content, return_index=True)
-    counts = np.zeros(len(content), dtype=np.bool_)
-    counts[first] = True
-    fresh[known] = counts
+    # Written from the last to the first, a content's place is that of its first delivery.
+    first = np.empty(len(offered), dtype=np.int64)
+    first[content[::-1]] = np.arange(len(content))[::-1]
+    fresh[known] = first[content] == np.arange(len(content))
     return fresh
 
 
@@ -105,5 +105,5 @@ def _contents(offered: Passage) -> Ints:
     begins = ~_repeats(offered)[order]
     begins[1:] |= np.diff(number[order]) != 0
     contents = np.empty(len(order), dtype=np.int64)
-    contents[order] = np.cumsum(begins)
+    contents[order] = np.cumsum(begins) - 1
     return contents
