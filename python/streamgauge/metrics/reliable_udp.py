@@ -9,7 +9,7 @@ from streamgauge.metrics.result import Series
 
 STATES = {"rudp_cwnd": 8.0, "rudp_rto": 1.0, "overbuffer": 1.0, "thinning": 1.0}
 """Events that say a value which holds until the next, with canonical units in one of theirs."""
-DEEDS = ("rudp_cut", "rudp_retransmit", "rudp_expired", "stale_drop")
+DEEDS = ("rudp_cut", "rudp_retransmit", "rudp_expired", "rudp_given_up", "stale_drop")
 """Events of which each is one thing done."""
 
 

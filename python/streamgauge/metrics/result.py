@@ -254,6 +254,7 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "rudp_cuts": ("rudp_cut", "mean"),
     "rudp_retransmit_packets": ("rudp_retransmit", "mean"),
     "rudp_expired_packets": ("rudp_expired", "mean"),
+    "rudp_given_up_packets": ("rudp_given_up", "mean"),
     "stale_drop_packets": ("stale_drop", "mean"),
     "overbuffer_mean_s": ("overbuffer", "mean"),
     "overbuffer_max_s": ("overbuffer", "max"),
