@@ -11,6 +11,30 @@ HYSTARTS: tuple[str, ...]
 """Ways in which its CUBIC leaves slow start, by name; the first is Linux's."""
 TCP_MECHANISMS: tuple[str, ...]
 """Mechanisms of it that can be switched off, by name."""
+DARWIN_PRESETS: tuple[str, ...]
+"""Sets of constants of Darwin's server, by name."""
+DARWIN_PLAYERS: tuple[str, ...]
+"""Players of Darwin, by name."""
+
+def darwin_server_settings(preset: str) -> str:
+    """The constants of Darwin's server in the preset of that name, as a plan holds them (JSON).
+
+    Raises:
+        ScenarioError: if there is none of that name.
+    """
+
+def darwin_player_settings(kind: str) -> str:
+    """The constants of the player of that name, as a plan holds them (JSON).
+
+    Raises:
+        ScenarioError: if there is none of that name.
+    """
+
+def darwin_fields() -> str:
+    """What each constant is: `{"server": [{"name", "kind", "optional", "help"}], "player": likewise}` (JSON).
+
+    `kind` is "switch", "count", "number", "size", "rate", "percent", "time" (ns) or `{"words": [...]}`.
+    """
 
 def simulate(plan_json: str, directory: str | PathLike[str]) -> str:
     """Runs a trial in virtual time and returns its summary as JSON.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_path::trace::Trace;
 use streamgauge_record::{EVENTS_FILE, Legend, PACKETS_FILE, RecordError};
+use streamgauge_systems::darwin::{PlayerKind, PlayerSettings, Preset, ServerSettings};
 use streamgauge_systems::plan::TrialPlan;
 use streamgauge_transport::tcp::{CongestionControl, Hystart, Mechanisms};
 
@@ -177,7 +178,33 @@ fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Optio
     }))
 }
 
-/// What the simulated TCP knows by name, in the order that people read.
+/// The constants of Darwin's server in the preset of that name, as a plan holds them (JSON).
+#[pyfunction]
+fn darwin_server_settings(py: Python<'_>, preset: &str) -> PyResult<String> {
+    to_json(&ServerSettings::of(named(py, "preset", preset, &Preset::NAMED)?))
+}
+
+/// The constants of the player of that name, as a plan holds them (JSON).
+#[pyfunction]
+fn darwin_player_settings(py: Python<'_>, kind: &str) -> PyResult<String> {
+    to_json(&PlayerSettings::of(named(py, "player", kind, &PlayerKind::NAMED)?))
+}
+
+/// What each of these constants is: `{"server": [{"name", "kind", "optional", "help"}], "player": likewise}`.
+#[pyfunction]
+fn darwin_fields() -> PyResult<String> {
+    to_json(&serde_json::json!({"server": ServerSettings::fields(), "player": PlayerSettings::fields()}))
+}
+
+fn named<T: Copy>(py: Python<'_>, what: &str, name: &str, all: &[(&'static str, T)]) -> PyResult<T> {
+    let found = all.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
+    found.ok_or_else(|| {
+        let known = all.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        exception(py, "ScenarioError", format!("no {what} is called {name:?}; there are {known}"))
+    })
+}
+
+/// What is known by name, in the order that people read.
 fn names<T>(py: Python<'_>, named: &[(&'static str, T)]) -> PyResult<Py<PyTuple>> {
     Ok(PyTuple::new(py, named.iter().map(|(name, _)| *name))?.unbind())
 }
@@ -190,6 +217,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CONGESTION_CONTROLS", names(py, CongestionControl::NAMED)?)?;
     module.add("HYSTARTS", names(py, Hystart::NAMED)?)?;
     module.add("TCP_MECHANISMS", names(py, Mechanisms::NAMED)?)?;
+    module.add("DARWIN_PRESETS", names(py, &Preset::NAMED)?)?;
+    module.add("DARWIN_PLAYERS", names(py, &PlayerKind::NAMED)?)?;
+    module.add_function(wrap_pyfunction!(darwin_server_settings, module)?)?;
+    module.add_function(wrap_pyfunction!(darwin_player_settings, module)?)?;
+    module.add_function(wrap_pyfunction!(darwin_fields, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(write_events, module)?)?;
     module.add_function(wrap_pyfunction!(trial_digest, module)?)?;

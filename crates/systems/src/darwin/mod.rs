@@ -2,9 +2,11 @@
 //! it: one like QuickTime's, which asks for Reliable UDP, and one like VLC's, which does not.
 
 mod backlog;
+mod fields;
 mod player;
 mod server;
 
+pub use fields::{Field, Kind};
 pub use player::{DarwinPlayer, Fates, PlayerKind, PlayerReport, PlayerSettings, ReceivedUnit, Transport};
 pub use server::{DarwinServer, Growth, Library, OneAsset, OpenError, Preset, ServerSettings};
 

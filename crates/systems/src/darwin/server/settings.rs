@@ -7,6 +7,8 @@
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
 
+use crate::darwin::fields::{Holds, Kind, constants};
+
 /// A set of the server's constants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preset {
@@ -33,145 +35,154 @@ pub enum Growth {
     Bytes,
 }
 
-/// The server's constants. Sizes in bytes of an RTP packet, header included, unless said otherwise.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServerSettings {
-    /// Reliable UDP is granted to who asks for it (pref reliable_udp).
-    pub reliable_udp: bool,
-    /// The congestion window holds packets back. Without it the window is kept but never binds.
-    pub congestion_control: bool,
-    /// Packets held for lost are sent again. Without it they are given up, and the window is cut all the
-    /// same.
-    pub retransmission: bool,
-    /// Media is sent ahead of its time. Without it every packet waits for its transmit time.
-    pub overbuffering: bool,
+impl Holds for Growth {
+    const KIND: Kind = Kind::Words(&["segments", "bytes"]);
+}
 
-    /// Largest RTP payload of a packet, without the RTP header. Ours: what fits an Ethernet frame, as hinting
-    /// programs choose.
-    pub max_payload: u32,
+constants! {
+    /// The server's constants. Sizes in bytes of an RTP packet, header included, unless said otherwise.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct ServerSettings {
+        /// Reliable UDP is granted to who asks for it (pref reliable_udp).
+        pub reliable_udp: bool,
+        /// The congestion window holds packets back. Without it the window is kept but never binds.
+        pub congestion_control: bool,
+        /// Packets held for lost are sent again. Without it they are given up, and the window is cut all the
+        /// same.
+        pub retransmission: bool,
+        /// Media is sent ahead of its time. Without it every packet waits for its transmit time.
+        pub overbuffering: bool,
 
-    /// A segment: the least window.
-    pub segment_bytes: u32,
-    /// The window's cap for media slower than `medium_window_above_bps` (pref small_window_size).
-    pub small_window_bytes: u32,
-    /// The window's cap from there to `large_window_above_bps` (pref medium_window_size).
-    pub medium_window_bytes: u32,
-    /// The window's cap for faster media, and for media whose rate is not known (pref large_window_size).
-    pub large_window_bytes: u32,
-    /// Bit/s of all tracks of the asset together (pref window_size_threshold).
-    pub medium_window_above_bps: u64,
-    /// Bit/s of all tracks of the asset together (pref window_size_max_threshold).
-    pub large_window_above_bps: u64,
-    /// A session begins in slow start (pref slow_start_enabled). Without it, both the window and the
-    /// slow-start threshold begin at the cap.
-    pub slow_start: bool,
-    /// With slow start, the window begins at this share of its cap.
-    pub initial_window_share: f64,
-    /// With slow start, the slow-start threshold begins at this share of the window's cap.
-    pub initial_threshold_share: f64,
-    /// How the window grows.
-    pub growth: Growth,
-    /// An acknowledgement of a packet that is not outstanding (a duplicate, or one that came after the packet
-    /// was given up) grows the window like any other, by a segment at most.
-    pub duplicates_grow_window: bool,
-    /// A packet given up because its time is over grows the window as if it had been acknowledged.
-    pub expiry_grows_window: bool,
-    /// At a cut the slow-start threshold becomes this share of the window. Paper and source: 3/4.
-    pub threshold_decrease: f64,
-    /// At a cut the window becomes this share of itself. Paper and source: 1/2.
-    pub window_decrease: f64,
-    /// Paper and source: after a cut the window, then below the threshold, grows as in slow start. Without it
-    /// the threshold is set no higher than the window, as TCP does after three duplicate acknowledgements.
-    pub slow_start_after_loss: bool,
-    /// The window is cut again only when more than this has passed since the last cut.
-    pub cut_spacing: Duration,
+        /// Largest RTP payload of a packet, without the RTP header. Ours: what fits an Ethernet frame, as
+        /// hinting programs choose.
+        pub max_payload: u32,
 
-    /// Paper: a packet is held for lost when it has waited this long for its acknowledgement. `None`
-    /// (source): the timeout follows the measured round trip (Jacobson and Karels: mean plus four mean
-    /// deviations).
-    pub fixed_timeout: Option<Duration>,
-    /// The measured timeout's start.
-    pub initial_timeout: Duration,
-    /// Its least.
-    pub min_timeout: Duration,
-    /// Its most.
-    pub max_timeout: Duration,
-    /// Paper: a packet is held for lost after this many "duplicate acknowledgements". As acknowledgements of
-    /// Reliable UDP name single packets, that is here: this many packets that were sent after its last
-    /// transmission have been acknowledged while it has not. `None` (source): only a timeout shows a loss.
-    pub duplicate_acks: Option<u32>,
-    /// Sleeps that are longer by more than `send_interval` are cut to this, to look for packets to send again
-    /// (pref max_retransmit_delay).
-    pub max_retransmit_delay: Duration,
-    /// With a full window, the time to the next attempt (pref flow_control_probe_interval).
-    pub flow_control_probe_interval: Duration,
+        /// A segment: the least window.
+        pub segment_bytes: u32,
+        /// The window's cap for media slower than `medium_window_above_bps` (pref small_window_size).
+        pub small_window_bytes: u32,
+        /// The window's cap from there to `large_window_above_bps` (pref medium_window_size).
+        pub medium_window_bytes: u32,
+        /// The window's cap for faster media, and for media whose rate is not known (pref large_window_size).
+        pub large_window_bytes: u32,
+        /// Bit/s of all tracks of the asset together (pref window_size_threshold).
+        pub medium_window_above_bps: u64,
+        /// Bit/s of all tracks of the asset together (pref window_size_max_threshold).
+        pub large_window_above_bps: u64,
+        /// A session begins in slow start (pref slow_start_enabled). Without it, both the window and the
+        /// slow-start threshold begin at the cap.
+        pub slow_start: bool,
+        /// With slow start, the window begins at this share of its cap.
+        pub initial_window_share: f64,
+        /// With slow start, the slow-start threshold begins at this share of the window's cap.
+        pub initial_threshold_share: f64,
+        /// How the window grows.
+        pub growth: Growth,
+        /// An acknowledgement of a packet that is not outstanding (a duplicate, or one that came after the
+        /// packet was given up) grows the window like any other, by a segment at most.
+        pub duplicates_grow_window: bool,
+        /// A packet given up because its time is over grows the window as if it had been acknowledged.
+        pub expiry_grows_window: bool,
+        /// At a cut the slow-start threshold becomes this share of the window. Paper and source: 3/4.
+        pub threshold_decrease: f64,
+        /// At a cut the window becomes this share of itself. Paper and source: 1/2.
+        pub window_decrease: f64,
+        /// Paper and source: after a cut the window, then below the threshold, grows as in slow start.
+        /// Without it the threshold is set no higher than the window, as TCP does after three duplicate
+        /// acknowledgements.
+        pub slow_start_after_loss: bool,
+        /// The window is cut again only when more than this has passed since the last cut.
+        pub cut_spacing: Duration,
 
-    /// Packets due within this are sent with those that are due; the step of overbuffering (pref
-    /// send_interval). 0 means 200 ms and no overbuffering.
-    pub send_interval: Duration,
-    /// With overbuffering, packets due within this are sent at once.
-    pub free_send_ahead: Duration,
-    /// Media per time while the lead grows (pref overbuffer_rate); below 1 is 1.
-    pub overbuffer_rate: f64,
-    /// The longest lead (pref max_send_ahead_time).
-    pub max_send_ahead: Duration,
+        /// Paper: a packet is held for lost when it has waited this long for its acknowledgement. `None`
+        /// (source): the timeout follows the measured round trip (Jacobson and Karels: mean plus four mean
+        /// deviations).
+        pub fixed_timeout: Option<Duration>,
+        /// The measured timeout's start.
+        pub initial_timeout: Duration,
+        /// Its least.
+        pub min_timeout: Duration,
+        /// Its most.
+        pub max_timeout: Duration,
+        /// Paper: a packet is held for lost after this many "duplicate acknowledgements". As acknowledgements
+        /// of Reliable UDP name single packets, that is here: this many packets that were sent after its last
+        /// transmission have been acknowledged while it has not. `None` (source): only a timeout shows a
+        /// loss.
+        pub duplicate_acks: Option<u32>,
+        /// Sleeps that are longer by more than `send_interval` are cut to this, to look for packets to send
+        /// again (pref max_retransmit_delay).
+        pub max_retransmit_delay: Duration,
+        /// With a full window, the time to the next attempt (pref flow_control_probe_interval).
+        pub flow_control_probe_interval: Duration,
 
-    /// How late a packet may be if the player does not say; all delays below shift with it.
-    pub late_tolerance: Duration,
-    /// A video packet that is later is dropped, at a tolerance of 1.5 s (pref drop_all_video_delay).
-    pub drop_video_delay: Duration,
-    /// Another packet that is later is dropped, at a tolerance of 1.5 s (pref drop_all_packets_delay).
-    pub drop_other_delay: Duration,
-    /// Packets that are later bring the worst level (pref thin_all_the_way_delay).
-    pub thin_all_delay: Duration,
-    /// Packets that are later raise the level at every check (pref always_thin_delay).
-    pub always_thin_delay: Duration,
-    /// Packets that are later raise the level at every second check if lateness grows (pref
-    /// start_thinning_delay).
-    pub start_thinning_delay: Duration,
-    /// Packets that are less late lower the level if lateness shrinks (pref start_thicking_delay).
-    pub start_thicking_delay: Duration,
-    /// Packets that are ahead by more lift all thinning; does not shift (pref thick_all_the_way_delay,
-    /// negated).
-    pub thick_all_ahead: Duration,
-    /// Time between checks (pref quality_check_interval).
-    pub quality_check_interval: Duration,
-    /// The level of a Reliable UDP or TCP session thins the video that is sent. In the public server it never
-    /// does: it is kept in the session, and the file is read by another level, of the track, that only plain
-    /// UDP sets.
-    pub thinning_reaches_file: bool,
-    /// Plain UDP: loss above this in a player's report is bad, in percent.
-    pub plain_thin_loss_percent: u32,
-    /// Plain UDP: as many bad reports in a row raise the level.
-    pub plain_thin_reports: u32,
-    /// Plain UDP: loss below this is good, in percent.
-    pub plain_thick_loss_percent: u32,
-    /// Plain UDP: as many good reports in a row lower the level.
-    pub plain_thick_reports: u32,
-    /// Plain UDP: as many reports of "getting worse" in a row raise the level.
-    pub plain_worse_reports: u32,
+        /// Packets due within this are sent with those that are due; the step of overbuffering (pref
+        /// send_interval). 0 means 200 ms and no overbuffering.
+        pub send_interval: Duration,
+        /// With overbuffering, packets due within this are sent at once.
+        pub free_send_ahead: Duration,
+        /// Media per time while the lead grows (pref overbuffer_rate); below 1 is 1.
+        pub overbuffer_rate: f64,
+        /// The longest lead (pref max_send_ahead_time).
+        pub max_send_ahead: Duration,
 
-    /// Time between sender reports.
-    pub sender_report_interval: Duration,
-    /// The time for which a player may gather acknowledgements is worked out anew when more than this has
-    /// passed.
-    pub ack_timeout_interval: Duration,
-    /// Its start and its least.
-    pub min_ack_timeout: Duration,
-    /// Its most.
-    pub max_ack_timeout: Duration,
-    /// A player that asks for overbuffering is sent an RTSP request with this body before the answer to its
-    /// first SETUP, which waits for the player's answer: a measurement of the round trip. 0 sends none.
-    pub probe_bytes: u32,
+        /// How late a packet may be if the player does not say; all delays below shift with it.
+        pub late_tolerance: Duration,
+        /// A video packet that is later is dropped, at a tolerance of 1.5 s (pref drop_all_video_delay).
+        pub drop_video_delay: Duration,
+        /// Another packet that is later is dropped, at a tolerance of 1.5 s (pref drop_all_packets_delay).
+        pub drop_other_delay: Duration,
+        /// Packets that are later bring the worst level (pref thin_all_the_way_delay).
+        pub thin_all_delay: Duration,
+        /// Packets that are later raise the level at every check (pref always_thin_delay).
+        pub always_thin_delay: Duration,
+        /// Packets that are later raise the level at every second check if lateness grows (pref
+        /// start_thinning_delay).
+        pub start_thinning_delay: Duration,
+        /// Packets that are less late lower the level if lateness shrinks (pref start_thicking_delay).
+        pub start_thicking_delay: Duration,
+        /// Packets that are ahead by more lift all thinning; does not shift (pref thick_all_the_way_delay,
+        /// negated).
+        pub thick_all_ahead: Duration,
+        /// Time between checks (pref quality_check_interval).
+        pub quality_check_interval: Duration,
+        /// The level of a Reliable UDP or TCP session thins the video that is sent. In the public server it
+        /// never does: it is kept in the session, and the file is read by another level, of the track, that
+        /// only plain UDP sets.
+        pub thinning_reaches_file: bool,
+        /// Plain UDP: loss above this in a player's report is bad, in percent.
+        pub plain_thin_loss_percent: u32,
+        /// Plain UDP: as many bad reports in a row raise the level.
+        pub plain_thin_reports: u32,
+        /// Plain UDP: loss below this is good, in percent.
+        pub plain_thick_loss_percent: u32,
+        /// Plain UDP: as many good reports in a row lower the level.
+        pub plain_thick_reports: u32,
+        /// Plain UDP: as many reports of "getting worse" in a row raise the level.
+        pub plain_worse_reports: u32,
 
-    /// A session ends when nothing, neither RTCP nor RTSP, has come from the player for so long (pref
-    /// rtp_timeout).
-    pub rtp_timeout: Duration,
-    /// A connection without session ends when it has been silent for so long (pref real_rtsp_timeout).
-    pub rtsp_timeout: Duration,
-    /// The highest Speed of a PLAY request (pref max_allowed_speed).
-    pub max_speed: f64,
+        /// Time between sender reports.
+        pub sender_report_interval: Duration,
+        /// The time for which a player may gather acknowledgements is worked out anew when more than this has
+        /// passed.
+        pub ack_timeout_interval: Duration,
+        /// Its start and its least.
+        pub min_ack_timeout: Duration,
+        /// Its most.
+        pub max_ack_timeout: Duration,
+        /// A player that asks for overbuffering is sent an RTSP request with this body before the answer to
+        /// its first SETUP, which waits for the player's answer: a measurement of the round trip. 0 sends
+        /// none.
+        pub probe_bytes: u32,
+
+        /// A session ends when nothing, neither RTCP nor RTSP, has come from the player for so long (pref
+        /// rtp_timeout).
+        pub rtp_timeout: Duration,
+        /// A connection without session ends when it has been silent for so long (pref real_rtsp_timeout).
+        pub rtsp_timeout: Duration,
+        /// The highest Speed of a PLAY request (pref max_allowed_speed).
+        pub max_speed: f64,
+    }
 }
 
 impl ServerSettings {
