@@ -27,12 +27,25 @@ def test_every_flow_that_fits_is_set() -> None:
     assert one.flows["ftp"].congestion_control == "reno"
 
 
-def test_a_glob_that_fits_nothing_or_a_flow_without_the_key_is_refused() -> None:
+def test_a_glob_that_fits_nothing_is_refused() -> None:
     with pytest.raises(ScenarioError, match="no flow's name is like 'tcp\\*'; the flows are ftp, "):
         from_text(TWO, settings=("flows.tcp*.congestion_control=cubic",))
     (plain,) = from_text(TWO)
-    with pytest.raises(OverrideError, match="receive_window"):
-        override(plain, {"flows.*.parameters.receive_window": "8 KiB"})
+    with pytest.raises(OverrideError, match=r"did you mean 'flows\.\*\.parameters\.receive_window'"):
+        override(plain, {"flows.*.parameters.recieve_window": "8 KiB"})
+    with pytest.raises(OverrideError, match="none of the flows probe has 'congestion_control'"):
+        override(plain, {"flows.pro*.congestion_control": "cubic"})
+
+
+def test_flows_whose_system_has_it_are_meant() -> None:
+    (scenario,) = from_text(TWO, settings=("flows.*.parameters.receive_window=8 KiB",))
+    assert {name: str(flow.parameters.get("receive_window")) for name, flow in scenario.flows.items()} == {
+        "ftp": "8 KiB",
+        "ftp2": "8 KiB",
+        "probe": "None",
+    }
+    # One setting for many scenarios: in this one no flow has such a parameter.
+    assert from_text(TWO, settings=("flows.*.parameters.preset=source",)) == from_text(TWO)
 
 
 def test_assumptions_and_mutants_may_use_it() -> None:

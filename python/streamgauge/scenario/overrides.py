@@ -3,7 +3,7 @@
 An address is the keys from the top, joined by dots: ``flows.tcp.congestion_control``, ``path.down.rate``. A
 stage of the long form is addressed by its name: ``path.down.dsl.rate``. A flow's parameter may be set whether
 or not the file mentions it. A ``*`` in a flow's name stands for anything: ``flows.tcp*.congestion_control``
-is that of every flow whose name begins so. The value ``null`` takes a key away.
+is that of every flow whose name begins so and whose system has it. The value ``null`` takes a key away.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from streamgauge.scenario.values import nearest
 
 if TYPE_CHECKING:
     from streamgauge.scenario.model import Scenario
+    from streamgauge.systems.registry import System
 
 __all__ = ["OverrideError", "apply_override", "check_address", "override", "parse_assignment"]
 
@@ -79,13 +80,15 @@ def _keys_at(trail: list[str]) -> list[str] | None:
     return None
 
 
-def _parameter_names(flow: Data) -> list[str] | None:
+def _entry(flow: Data) -> System | None:
     from streamgauge.systems.registry import SYSTEMS, TRAFFIC
 
     name = flow.get("system") or flow.get("traffic")
-    if not isinstance(name, str):
-        return None
-    entry = SYSTEMS.get(name) or TRAFFIC.get(name)
+    return (SYSTEMS.get(name) or TRAFFIC.get(name)) if isinstance(name, str) else None
+
+
+def _parameter_names(flow: Data) -> list[str] | None:
+    entry = _entry(flow)
     return list(entry.parameters) if entry else None
 
 
@@ -186,16 +189,54 @@ def _key(here: Data, part: str, trail: list[str], more: bool, data: Data) -> str
 
 
 def _each(data: Data, address: str) -> list[str]:
-    """The addresses that one with ``*`` in a flow's name stands for; any other stands for itself."""
+    """The addresses that one with ``*`` in a flow's name stands for; any other stands for itself.
+
+    Flows whose system does not have what follows are left out. ``*`` alone may so stand for none: one setting
+    fits many scenarios. Raises `OverrideError`.
+    """
     parts = address.split(".")
     if len(parts) < 2 or parts[0] != "flows" or "*" not in parts[1]:
         return [address]
     flows = data.get("flows")
-    known = [str(name) for name in flows] if isinstance(flows, dict) else []
+    known = {str(name): flow for name, flow in flows.items()} if isinstance(flows, dict) else {}
     names = [name for name in known if fnmatch.fnmatchcase(name, parts[1])]
     if not names:
         raise OverrideError(f"no flow's name is like '{parts[1]}'; the flows are {', '.join(known)}")
-    return [".".join(["flows", name, *parts[2:]]) for name in names]
+    keys = parts[2:]
+    _check_keys(keys, parts[:2])
+    fitting = [name for name in names if not keys or _fits(known[name], keys)]
+    if not fitting and parts[1] != "*":
+        raise OverrideError(f"none of the flows {', '.join(names)} has '{'.'.join(keys)}'")
+    return [".".join(["flows", name, *keys]) for name in fitting]
+
+
+def _check_keys(keys: list[str], trail: list[str]) -> None:
+    """Raises `OverrideError` for what no flow could have."""
+    from streamgauge.scenario.flow import Flow
+    from streamgauge.systems.registry import SYSTEMS, TRAFFIC
+
+    if keys and keys[0] not in Flow.keys():  # noqa: SIM118
+        raise _no_such(keys[0], Flow.keys(), trail)
+    if len(keys) == 2 and keys[0] == "parameters":
+        entries = [*SYSTEMS.values(), *TRAFFIC.values()]
+        known = dict.fromkeys(name for entry in entries for name in entry.parameters)
+        if keys[1] not in known:
+            close = nearest(keys[1], known)
+            hint = f"did you mean '{'.'.join([*trail, keys[0], close])}'?" if close else None
+            raise OverrideError(f"no system has a parameter '{keys[1]}'", hint)
+
+
+def _fits(flow: Any, keys: list[str]) -> bool:
+    """Whether a flow's system has what these keys lead to."""
+    entry = _entry(flow) if isinstance(flow, dict) else None
+    if entry is None:
+        return True
+    given = flow.get("parameters")
+    if keys[0] == "parameters":
+        return len(keys) == 1 or keys[1] in entry.parameters
+    if keys[0] in ("congestion_control", "ecn"):
+        return entry.over_tcp(given if isinstance(given, dict) else {})
+    return keys[0] != "clip" or entry.plays
 
 
 def apply_override(data: Data, address: str, value: Any) -> list[tuple[str | int, ...]]:
