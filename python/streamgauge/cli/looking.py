@@ -97,13 +97,20 @@ def systems_command(as_json: bool) -> None:
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
         for column in range(3):
             table.add_column(no_wrap=column < 2, overflow="fold")
-        for parameter in entry.parameters.values():
-            default = "required" if parameter.required else parameter.default or "-"
+        group = ""
+        for parameter in sorted(entry.parameters.values(), key=lambda one: _GROUPS.index(one.group)):
+            if parameter.group != group:
+                group = parameter.group
+                table.add_row(f"  [b]the {group}'s constants[/b]", "", "")
+            default = "required" if parameter.required else parameter.default or parameter.usual or "-"
             table.add_row(f"  {parameter.name}", default, escape(f"{parameter.help} ({_kind(parameter)})"))
         console.print(table)
     console.print(
         "Any other system: give its commands, 'system: {server: CMD, player: CMD}' (docs/adapters.md)"
     )
+
+
+_GROUPS = ("", "server", "player")
 
 
 def _kind(parameter: Parameter) -> str:
@@ -124,6 +131,8 @@ def _system_json(key: str, entry: System) -> dict[str, Any]:
             parameter.name: {
                 "kind": list(parameter.kind) if isinstance(parameter.kind, tuple) else parameter.kind.noun,
                 "default": parameter.default,
+                "usual": parameter.usual,
+                "group": parameter.group,
                 "required": parameter.required,
                 "help": parameter.help,
             }

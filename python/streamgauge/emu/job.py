@@ -81,7 +81,7 @@ def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
             assert command is not None and not isinstance(command, str)
             commands = {"server": command.server, "player": command.player}
             environment, folder = dict(command.env), command.folder
-        needs_file = flow.clip is not None and system != "rtp"
+        needs_file = flow.clip is not None and system not in ("darwin", "rtp")
         setups.append(
             FlowSetup(
                 name=name,

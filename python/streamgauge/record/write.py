@@ -176,7 +176,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         raise
 
 
-#: Machines of a plan that are traffic; "rtp" is a streaming system.
+#: Machines of a plan that are traffic; the others are streaming systems.
 _TRAFFIC = ("bulk", "cbr", "ping")
 
 

@@ -16,6 +16,7 @@ from streamgauge.scenario.overrides import override
 from streamgauge.scenario.path.plan import path_plan
 from streamgauge.scenario.semantics import end_ns, event_ns, media_clip, resolve_times
 from streamgauge.scenario.values import Uniform
+from streamgauge.systems import darwin
 from streamgauge.systems.registry import Mode
 from streamgauge.units import Frequency, Packets, Quantity, Size, Time
 
@@ -167,10 +168,33 @@ def _app(flow: Flow, longest_ns: int, mode: Mode) -> Any:
             return {"ping": {"interval": _ns(flow, "interval"), "payload_bytes": _bytes(flow, "size")}}
         case "rtp":
             return {"rtp": _rtp(flow, longest_ns)}
+        case "darwin":
+            return {"darwin": _darwin(flow, longest_ns)}
     raise AssertionError(f"no plan for {entry.name}")
 
 
 def _rtp(flow: Flow, longest_ns: int) -> Json:
+    return {
+        "clip": _clip(flow, longest_ns),
+        "max_payload": _bytes(flow, "max_payload"),
+        "tcp": _tcp(flow) if flow.parameter("transport") == "tcp" else None,
+        "rtcp_interval": _ns(flow, "rtcp_interval"),
+        "playout_delay": _ns(flow, "playout_delay"),
+    }
+
+
+def _darwin(flow: Flow, longest_ns: int) -> Json:
+    preset, player = str(flow.parameter("preset")), str(flow.parameter("player"))
+    server, client = darwin.settings(preset, player, flow.parameters)
+    return {
+        "clip": _clip(flow, longest_ns),
+        "server": server,
+        "player": client | {"transport": flow.parameter("transport")},
+        "tcp": _tcp(flow),
+    }
+
+
+def _clip(flow: Flow, longest_ns: int) -> Json:
     from streamgauge.media import Clip as MediaClip
     from streamgauge.media import frame_interval_ns, frame_sizes
 
@@ -179,14 +203,8 @@ def _rtp(flow: Flow, longest_ns: int) -> Json:
     assert isinstance(clip, MediaClip)
     given = flow.clip.duration if isinstance(flow.clip, Clip) else None
     return {
-        "clip": {
-            "name": clip.label,
-            "duration": given.ns if given is not None else longest_ns,
-            "frame_interval": frame_interval_ns(clip),
-            "frame_bytes": frame_sizes(clip),
-        },
-        "max_payload": _bytes(flow, "max_payload"),
-        "tcp": _tcp(flow) if flow.parameter("transport") == "tcp" else None,
-        "rtcp_interval": _ns(flow, "rtcp_interval"),
-        "playout_delay": _ns(flow, "playout_delay"),
+        "name": clip.label,
+        "duration": given.ns if given is not None else longest_ns,
+        "frame_interval": frame_interval_ns(clip),
+        "frame_bytes": frame_sizes(clip),
     }

@@ -27,7 +27,7 @@ class FlowSetup:
 
     name: str
     index: int
-    #: "rtsp", "rtp", "bulk", "cbr", "ping" or "command".
+    #: "rtsp", "rtp", "darwin", "bulk", "cbr", "ping" or "command".
     system: str
     #: Values as a scenario writes them, with units, or words; defaults filled in.
     parameters: Mapping[str, Any] = field(default_factory=dict)

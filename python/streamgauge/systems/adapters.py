@@ -18,6 +18,7 @@ ADAPTERS: dict[str, Adapter] = {
     "bulk": Bulk(),
     "cbr": Cbr(),
     "command": Command(),
+    "darwin": Node(),
     "ping": Node(raw_sockets=True),
     "rtp": Node(),
     "rtsp": Rtsp(),
@@ -60,9 +61,9 @@ def check_programs(flow: FlowSetup) -> None:
 
 def check_actions(flow: FlowSetup) -> None:
     """CannotRunError if the flow is to be paused, resumed or stopped in a way that its system cannot."""
-    wanted = [action for _, action in flow.plan.get("actions", ())]
-    if flow.system in ("ping", "rtp"):
+    if isinstance(ADAPTERS[flow.system], Node):
         return
+    wanted = [action for _, action in flow.plan.get("actions", ())]
     able = {"rtsp": ("stop",), "bulk": ("stop",), "cbr": ("stop",), "command": ("stop",)}[flow.system]
     for action in wanted:
         if action not in able:

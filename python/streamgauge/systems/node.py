@@ -12,7 +12,7 @@ from streamgauge.systems.events import read_events
 
 
 class Node:
-    """The adapter of every machine that we wrote: ``rtp``, ``ping``, and ``cbr`` where mgen cannot serve."""
+    """The adapter of every machine that we wrote; of ``cbr`` where mgen cannot serve."""
 
     programs: Mapping[str, str] = {}
 

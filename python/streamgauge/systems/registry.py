@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from streamgauge.systems import darwin
+from streamgauge.systems.parameter import Parameter, ParameterValue, Several, Windows
 from streamgauge.systems.tcp import HYSTARTS, LINUX_DELAYED_ACK, MECHANISMS
-from streamgauge.units import Frequency, Packets, Quantity, Size, Time, UnitError
+from streamgauge.units import Frequency, Packets, Size, Time
 
 __all__ = [
     "SYSTEMS",
@@ -23,106 +25,6 @@ __all__ = [
 ]
 
 Mode = Literal["sim", "emu"]
-ParameterValue = Quantity | str | tuple[str, ...] | tuple[tuple[Time, Time], ...]
-
-
-class Windows:
-    """The kind of a parameter that lists ``[on, off]`` pairs of times since the trial's start, ascending."""
-
-    noun = "list of [on, off] times"
-    example = "[[30 s, 90 s]]"
-
-
-@dataclass(frozen=True)
-class Several:
-    """The kind of a parameter that lists words of these, each once."""
-
-    words: tuple[str, ...]
-
-    @property
-    def noun(self) -> str:
-        return f"list of {', '.join(self.words)}"
-
-    @property
-    def example(self) -> str:
-        return f"[{', '.join(self.words[:2])}]"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parameter:
-    """One setting of a system."""
-
-    name: str
-    #: A quantity class, `Windows`, the words that it may be, or `Several` of them.
-    kind: type[Quantity] | type[Windows] | tuple[str, ...] | Several
-    #: As a person would write it; ``None`` if it may be left out and then has no value.
-    default: str | None
-    help: str
-    #: A trial cannot be planned without it.
-    required: bool = False
-    #: Smallest value, as a person would write it.
-    least: str | None = None
-    #: Largest value.
-    most: str | None = None
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words that may stand in its value; empty if it is not made of words."""
-        if isinstance(self.kind, Several):
-            return self.kind.words
-        return self.kind if isinstance(self.kind, tuple) else ()
-
-    def parse(self, value: object) -> ParameterValue:
-        """The typed value. Raises `UnitError` (its text says what was expected)."""
-        if isinstance(self.kind, tuple):
-            if value is False and "off" in self.kind:  # as YAML 1.1 reads it
-                return "off"
-            if value in self.kind:
-                return str(value)
-            raise UnitError(f"{value!r} is not one of {', '.join(self.kind)}")
-        if self.kind is Windows:
-            return _windows(value)
-        if isinstance(self.kind, Several):
-            return _several(value, self.kind)
-        assert issubclass(self.kind, Quantity)
-        parsed = self.kind(value)  # type: ignore[arg-type]
-        if self.least is not None and parsed < self.kind(self.least):
-            raise UnitError(f"{parsed} is less than {self.least}, the least that makes sense here")
-        if self.most is not None and parsed > self.kind(self.most):
-            raise UnitError(f"{parsed} is more than {self.most}, the most that makes sense here")
-        if self.kind is Packets and parsed.amount != int(parsed.amount):
-            raise UnitError(f"{parsed} is not a whole number of packets")
-        return parsed
-
-
-def _windows(value: object) -> tuple[tuple[Time, Time], ...]:
-    if not isinstance(value, list | tuple):
-        raise UnitError(f"{value!r} is not a {Windows.noun}, such as {Windows.example}")
-    windows: list[tuple[Time, Time]] = []
-    for pair in value:
-        if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise UnitError(f"{pair!r} is not a pair [on, off], such as [30 s, 90 s]")
-        on, off = (Time(time) for time in pair)
-        if not on < off:
-            raise UnitError(f"the window [{on}, {off}] ends before it begins")
-        if windows and on < windows[-1][1]:
-            raise UnitError(f"the window [{on}, {off}] begins before the one before it ends")
-        windows.append((on, off))
-    return tuple(windows)
-
-
-def _several(value: object, kind: Several) -> tuple[str, ...]:
-    listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, list | tuple):
-        raise UnitError(f"{value!r} is not a {kind.noun}")
-    for index, word in enumerate(listed):
-        if word not in kind.words:
-            raise UnitError(f"{word!r} is not one of {', '.join(kind.words)}")
-        if word in listed[:index]:
-            raise UnitError(f"{word!r} stands there twice")
-    # In one order, so that two scenarios that say the same are the same.
-    return tuple(word for word in kind.words if word in listed)
-
 
 _SMALLEST_MGEN_PACKET = 28
 
@@ -282,6 +184,31 @@ SYSTEMS: dict[str, System] = {
                 default="2 s",
                 help="how long the player holds a frame before it is due; the default is rtspsrc's",
             ),
+            *_TCP,
+        ),
+    ),
+    "darwin": System(
+        name="darwin",
+        title="A clip by RTSP and RTP from a server as Apple's, by Reliable UDP where the player asks for it",
+        modes={"sim": "our server and player", "emu": "our server and player on real sockets"},
+        ours=frozenset({"sim", "emu"}),
+        plays=True,
+        tcp="transport",
+        parameters=_named(
+            Parameter(
+                name="preset",
+                kind=darwin.PRESETS,
+                default=darwin.PRESETS[0],
+                help="the server's constants: what De Cicco et al. state, or what the public server does",
+            ),
+            Parameter(
+                name="player",
+                kind=darwin.PLAYERS,
+                default=darwin.PLAYERS[0],
+                help="the player's constants: quicktime asks for Reliable UDP, vlc does not",
+            ),
+            _TRANSPORT,
+            *darwin.CONSTANTS,
             *_TCP,
         ),
     ),

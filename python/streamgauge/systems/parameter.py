@@ -1,0 +1,170 @@
+"""Parameters of systems: what their values are, and how they are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from streamgauge.units import Packets, Quantity, Time, UnitError
+
+__all__ = ["Maybe", "Number", "Parameter", "ParameterValue", "Several", "Windows"]
+
+NONE = "none"
+"""How a parameter says that it has no value, where that is one."""
+
+ParameterValue = Quantity | str | int | float | tuple[str, ...] | tuple[tuple[Time, Time], ...]
+
+
+class Windows:
+    """The kind of a parameter that lists ``[on, off]`` pairs of times since the trial's start, ascending."""
+
+    noun = "list of [on, off] times"
+    example = "[[30 s, 90 s]]"
+
+
+@dataclass(frozen=True)
+class Several:
+    """The kind of a parameter that lists words of these, each once."""
+
+    words: tuple[str, ...]
+
+    @property
+    def noun(self) -> str:
+        return f"list of {', '.join(self.words)}"
+
+    @property
+    def example(self) -> str:
+        return f"[{', '.join(self.words[:2])}]"
+
+
+@dataclass(frozen=True)
+class Number:
+    """The kind of a parameter that has no unit: how many of something, or a share or multiple of it."""
+
+    whole: bool = False
+
+    @property
+    def noun(self) -> str:
+        return "whole number" if self.whole else "number"
+
+    @property
+    def example(self) -> str:
+        return "3" if self.whole else "0.75"
+
+
+Kind = type[Quantity] | type[Windows] | tuple[str, ...] | Several | Number
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """The kind of a parameter that may also be ``none``."""
+
+    kind: Kind
+
+    @property
+    def noun(self) -> str:
+        inner = " or ".join(self.kind) if isinstance(self.kind, tuple) else self.kind.noun
+        return f"{inner} or {NONE}"
+
+    @property
+    def example(self) -> str:
+        return self.kind[0] if isinstance(self.kind, tuple) else self.kind.example
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One setting of a system."""
+
+    name: str
+    #: A quantity class, `Windows`, the words that it may be, `Several` of them, a `Number`, or `Maybe` one.
+    kind: Kind | Maybe
+    #: As a person would write it; ``None`` if it may be left out and then has no value.
+    default: str | None
+    help: str
+    #: A trial cannot be planned without it.
+    required: bool = False
+    #: Smallest value, as a person would write it.
+    least: str | None = None
+    #: Largest value.
+    most: str | None = None
+    #: Without a fraction.
+    whole: bool = False
+    #: What it is one of, where a system has many: ``server``, ``player``.
+    group: str = ""
+    #: In words, what it is when left out, where that depends on others.
+    usual: str | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that may stand in its value; empty if it is not made of words."""
+        if isinstance(self.kind, Maybe):
+            return (*replace(self, kind=self.kind.kind).words, NONE)
+        if isinstance(self.kind, Several):
+            return self.kind.words
+        return self.kind if isinstance(self.kind, tuple) else ()
+
+    def parse(self, value: object) -> ParameterValue:
+        """The typed value. Raises `UnitError` (its text says what was expected)."""
+        if isinstance(self.kind, Maybe):
+            if value == NONE:
+                return NONE
+            try:
+                return replace(self, kind=self.kind.kind).parse(value)
+            except UnitError as error:
+                raise UnitError(f"{error}, or {NONE}") from None
+        if isinstance(self.kind, tuple):
+            if isinstance(value, bool) and {"on", "off"} & set(self.kind):  # as YAML 1.1 reads them
+                value = "on" if value else "off"
+            if value in self.kind:
+                return str(value)
+            raise UnitError(f"{value!r} is not one of {', '.join(self.kind)}")
+        if self.kind is Windows:
+            return _windows(value)
+        if isinstance(self.kind, Several):
+            return _several(value, self.kind)
+        if isinstance(self.kind, Number):
+            return _number(value, self.kind)
+        assert issubclass(self.kind, Quantity)
+        parsed = self.kind(value)  # type: ignore[arg-type]
+        if self.least is not None and parsed < self.kind(self.least):
+            raise UnitError(f"{parsed} is less than {self.least}, the least that makes sense here")
+        if self.most is not None and parsed > self.kind(self.most):
+            raise UnitError(f"{parsed} is more than {self.most}, the most that makes sense here")
+        if (self.whole or self.kind is Packets) and parsed.amount != int(parsed.amount):
+            raise UnitError(f"{parsed} is not a whole number of {next(iter(self.kind.units))}")
+        return parsed
+
+
+def _windows(value: object) -> tuple[tuple[Time, Time], ...]:
+    if not isinstance(value, list | tuple):
+        raise UnitError(f"{value!r} is not a {Windows.noun}, such as {Windows.example}")
+    windows: list[tuple[Time, Time]] = []
+    for pair in value:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise UnitError(f"{pair!r} is not a pair [on, off], such as [30 s, 90 s]")
+        on, off = (Time(time) for time in pair)
+        if not on < off:
+            raise UnitError(f"the window [{on}, {off}] ends before it begins")
+        if windows and on < windows[-1][1]:
+            raise UnitError(f"the window [{on}, {off}] begins before the one before it ends")
+        windows.append((on, off))
+    return tuple(windows)
+
+
+def _number(value: object, kind: Number) -> int | float:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+    if not known or (kind.whole and value != int(value)):  # type: ignore[call-overload]
+        raise UnitError(f"{value!r} is not a {kind.noun} of 0 or more, such as {kind.example}")
+    return int(value) if kind.whole else float(value)  # type: ignore[call-overload,arg-type]
+
+
+def _several(value: object, kind: Several) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple):
+        raise UnitError(f"{value!r} is not a {kind.noun}")
+    for index, word in enumerate(listed):
+        if word not in kind.words:
+            raise UnitError(f"{word!r} is not one of {', '.join(kind.words)}")
+        if word in listed[:index]:
+            raise UnitError(f"{word!r} stands there twice")
+    # In one order, so that two scenarios that say the same are the same.
+    return tuple(word for word in kind.words if word in listed)
