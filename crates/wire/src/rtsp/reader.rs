@@ -293,6 +293,8 @@ fn read(message: &[u8], head: usize) -> Result<Item, Problem> {
             Version::V2_0 => problem(Fault::Version),
         },
         Ok((Message::Response(response), length)) if length == message.len() => match response.version() {
+            // Written, it would have fewer digits than it was read from.
+            Version::V1_0 if u16::from(response.status()) < 100 => problem(Fault::Malformed),
             Version::V1_0 => Ok(Item::Response(response)),
             Version::V2_0 => problem(Fault::Version),
         },

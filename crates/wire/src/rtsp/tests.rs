@@ -59,6 +59,7 @@ fn a_message_that_is_not_rtsp_is_told_and_what_is_behind_it_is_read() {
         (b"PLAY /relative RTSP/1.0\r\nCSeq: 7\r\n\r\n", Fault::Malformed),
         (b"PLAY rtsp://h/a RTSP/1.0\r\nno header\r\nCSeq: 7\r\n\r\n", Fault::Malformed),
         (b"GET / HTTP/1.1\r\nCSeq: 7\r\nContent-Length: 2\r\n\r\nxx", Fault::Malformed),
+        (b"RTSP/1.0 099 OK\r\nCSeq: 7\r\n\r\n", Fault::Malformed),
         (b"PLAY rtsp://h/a RTSP/2.0\r\nCSeq: 7\r\n\r\n", Fault::Version),
         (b"PLAY rtsp://h/a RTSP/3.0\r\nCSeq: 7\r\n\r\n", Fault::Version),
         (b"RTSP/2.0 200 OK\r\nCSeq: 7\r\n\r\n", Fault::Version),
