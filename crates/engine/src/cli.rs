@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use serde::de::DeserializeOwned;
 
 use crate::error::{EngineError, Result};
-use crate::{bpf_cc, gauge, link, node, preflight, sandbox, witness};
+use crate::{bpf_cc, gauge, link, node, play, preflight, sandbox, serve, witness};
 
 /// StreamGauge's helper on Linux: link emulator, real-socket machines, sandbox. See PROTOCOL.md.
 #[derive(Parser)]
@@ -39,6 +39,10 @@ enum Command {
     Node(ConfigArgs),
     /// Counts a flow's packets at an end, independently of the link.
     Witness(ConfigArgs),
+    /// Plays an RTSP URL without a window and reports what came.
+    Play(play::PlayArgs),
+    /// Serves the files of a folder by RTSP until it is told to stop.
+    Serve(serve::ServeArgs),
     /// Gives the kernel a congestion control that it lacks, until stdin closes or this process dies.
     BpfCc(bpf_cc::BpfCcArgs),
 }
@@ -65,7 +69,11 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
 
 /// Runs the subcommand and turns its outcome into an exit code.
 pub fn main() -> ExitCode {
-    let (name, outcome) = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let (name, outcome) = match cli.command {
         Command::Sandbox(args) => ("sandbox", sandbox::sandbox(&args)),
         Command::Init(args) => ("init", sandbox::init(&args)),
         Command::RunAs(args) => ("run-as", sandbox::run_as(&args)),
@@ -76,18 +84,40 @@ pub fn main() -> ExitCode {
         Command::Gauge(args) => ("gauge", done(args.read().and_then(gauge::run))),
         Command::Node(args) => ("node", done(args.read().and_then(node::run))),
         Command::Witness(args) => ("witness", done(args.read().and_then(witness::run))),
+        Command::Play(args) => ("play", play::run(&args)),
+        Command::Serve(args) => ("serve", done(serve::run(&args))),
         Command::BpfCc(args) => ("bpf-cc", done(bpf_cc::run(&args))),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("streamgauge-engine {name}: {error}");
+            if called_by_the_public_name() {
+                eprintln!("streamgauge: {error}");
+            } else {
+                eprintln!("streamgauge-engine {name}: {error}");
+            }
             if matches!(name, "bpf-cc" | "gauge" | "link" | "node" | "preflight" | "witness") {
                 crate::lines::say_error(&error);
             }
             ExitCode::from(error.code)
         }
     }
+}
+
+/// `streamgauge serve` and `streamgauge play` are this program under another name, with the exit codes of theirs.
+fn called_by_the_public_name() -> bool {
+    std::env::args().next().is_some_and(|name| name.starts_with("streamgauge ") || name == "streamgauge")
+}
+
+/// Help, or what is wrong with the arguments.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || !called_by_the_public_name() {
+        error.exit();
+    }
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    eprintln!("streamgauge: {}", first.trim_start_matches("error: "));
+    ExitCode::from(3)
 }
 
 fn done(outcome: Result<()>) -> Result<u8> {

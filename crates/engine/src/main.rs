@@ -15,13 +15,21 @@ mod lines;
 #[cfg(target_os = "linux")]
 mod link;
 #[cfg(target_os = "linux")]
+mod net;
+#[cfg(target_os = "linux")]
 mod node;
 #[cfg(target_os = "linux")]
 mod packet;
 #[cfg(target_os = "linux")]
+mod play;
+#[cfg(target_os = "linux")]
 mod preflight;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod serve;
+#[cfg(target_os = "linux")]
+mod settings;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]

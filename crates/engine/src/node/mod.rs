@@ -1,7 +1,6 @@
 //! One end of one of our systems or traffic sources on real sockets: the machines that sim runs, unchanged.
 
-mod datagram;
-mod stream;
+mod echo;
 
 use std::net::Ipv4Addr;
 use std::os::fd::RawFd;
@@ -15,9 +14,11 @@ use streamgauge_systems::{App, Carrier, ChannelId, CloseReason, Input, Io, machi
 
 use crate::error::{EngineError, Result};
 use crate::lines::{Command, Commands, bad_field, say};
+use crate::net::Addresses;
+use crate::net::datagram::{MAX_DATAGRAM, Udp};
+use crate::net::stream::{News, Stream};
 use crate::sys::{RealTime, monotonic_ns};
-use datagram::{Echo, Udp};
-use stream::Stream;
+use echo::Echo;
 
 /// The configuration file; see PROTOCOL.md.
 #[derive(Debug, Deserialize)]
@@ -40,15 +41,6 @@ pub enum Side {
     Server,
     /// Where it goes.
     Player,
-}
-
-/// The two addresses as one end sees them.
-#[derive(Clone, Copy, Debug)]
-pub struct Addresses {
-    /// Ours.
-    pub own: Ipv4Addr,
-    /// The other end's.
-    pub peer: Ipv4Addr,
 }
 
 /// Runs the machine until its flow's or the trial's end.
@@ -92,6 +84,8 @@ enum Channel {
 /// What the machine may do to the world.
 struct Channels {
     list: Vec<Channel>,
+    /// Where datagrams are read.
+    room: Box<[u8]>,
     counts: Counts,
 }
 
@@ -118,7 +112,7 @@ impl Node {
         let addresses = Addresses { own, peer };
         let list = made.channels.iter().map(|channel| {
             Ok(match &channel.carrier {
-                Carrier::Udp { port, ecn } => Channel::Udp(Udp::open(addresses, *port, *ecn)?),
+                Carrier::Udp { port, ecn } => Channel::Udp(Udp::open(own.into(), peer.into(), *port, *ecn)?),
                 Carrier::IcmpEcho if serves => Channel::Echo(Echo::open(addresses)?),
                 Carrier::IcmpEcho => Channel::Silent,
                 Carrier::Tcp { port, settings } if serves => {
@@ -129,7 +123,11 @@ impl Node {
                 }
             })
         });
-        let channels = Channels { list: list.collect::<Result<_>>()?, counts: Counts::default() };
+        let channels = Channels {
+            list: list.collect::<Result<_>>()?,
+            room: vec![0; MAX_DATAGRAM].into(),
+            counts: Counts::default(),
+        };
         let mut agenda = vec![(spec.start.as_nanos(), Deed::Start)];
         agenda.extend(spec.actions.iter().map(|&(at, action)| (at.as_nanos(), Deed::Act(action))));
         agenda.push((config.plan.duration.as_nanos(), Deed::End));
@@ -221,11 +219,11 @@ impl Node {
             }
             while let Some(news) = self.channels.next_news(index) {
                 self.give(match news {
-                    stream::News::Opened => Input::Opened(id),
-                    stream::News::Readable => Input::Readable(id),
-                    stream::News::Writable => Input::Writable(id),
-                    stream::News::Finished => Input::Closed(id, CloseReason::Finished),
-                    stream::News::Failed => Input::Closed(id, CloseReason::Failed),
+                    News::Opened => Input::Opened(id),
+                    News::Readable => Input::Readable(id),
+                    News::Writable => Input::Writable(id),
+                    News::Finished => Input::Closed(id, CloseReason::Finished),
+                    News::Failed => Input::Closed(id, CloseReason::Failed),
                 });
             }
         }
@@ -277,7 +275,7 @@ impl Channels {
 
     fn next_datagram(&mut self, index: usize) -> Option<Chunk> {
         let datagram = match &mut self.list[index] {
-            Channel::Udp(udp) => udp.receive(),
+            Channel::Udp(udp) => udp.receive(&mut self.room),
             Channel::Echo(echo) => echo.receive(),
             Channel::Silent | Channel::Stream(_) => None,
         }?;
@@ -286,7 +284,7 @@ impl Channels {
         Some(datagram)
     }
 
-    fn next_news(&mut self, index: usize) -> Option<stream::News> {
+    fn next_news(&mut self, index: usize) -> Option<News> {
         match &mut self.list[index] {
             Channel::Stream(stream) => stream.news(),
             _ => None,

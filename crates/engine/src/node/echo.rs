@@ -1,101 +1,17 @@
-//! Channels of datagrams: UDP and ICMP echo.
+//! Channels of ICMP echo.
 
-use std::io::IoSlice;
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use nix::libc;
-use nix::sys::socket::{MsgFlags, SockaddrIn, sendmsg};
-use streamgauge_base::{Chunk, Ecn};
+use nix::sys::socket::SockaddrIn;
+use streamgauge_base::Chunk;
 
 use super::Addresses;
-use crate::error::{EngineError, Result};
+use crate::error::Result;
+use crate::net::datagram::{MAX_DATAGRAM, RECEIVE_BUFFER, bound, send_parts};
 use crate::sys;
-
-/// Largest UDP payload over IPv4.
-const MAX_DATAGRAM: usize = 65_507;
-
-/// What filler is made of.
-pub static ZEROS: [u8; 65_536] = [0; 65_536];
-
-/// Room for arrivals while the machine is busy, bytes; the path's queue is the bottleneck, not this one.
-const RECEIVE_BUFFER: libc::c_int = 4 << 20;
-
-/// Sends real bytes and then filler as one datagram; whether the kernel took it.
-fn send_parts(socket: BorrowedFd<'_>, head: &[u8], filler: usize, peer: Ipv4Addr, port: u16) -> bool {
-    let parts = [IoSlice::new(head), IoSlice::new(&ZEROS[..filler])];
-    let to = SockaddrIn::from(SocketAddrV4::new(peer, port));
-    sendmsg(socket.as_raw_fd(), &parts, &[], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL, Some(&to))
-        .is_ok()
-}
-
-fn bound(what: &str, own: Ipv4Addr, e: &std::io::Error) -> EngineError {
-    EngineError::io(format!("{what} on address {own}"), e)
-        .remedy("run inside the namespace that has this address")
-}
-
-/// A UDP channel; both ends use the same port.
-pub struct Udp {
-    // Not connected: a connected socket would answer the next send with the error of an earlier one.
-    socket: UdpSocket,
-    peer: Ipv4Addr,
-    port: u16,
-    buffer: Box<[u8]>,
-}
-
-impl Udp {
-    /// Bound to our address and `port`. Every packet goes out with `ecn` in its ECN field.
-    pub fn open(addresses: Addresses, port: u16, ecn: Ecn) -> Result<Udp> {
-        let Addresses { own, peer } = addresses;
-        let failed = |e: std::io::Error| bound(&format!("open UDP port {port}"), own, &e);
-        let socket = UdpSocket::bind((own, port)).map_err(failed)?;
-        socket.set_nonblocking(true).map_err(failed)?;
-        sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)
-            .map_err(failed)?;
-        // The ECN field is the lower two bits of the TOS byte (RFC 3168 section 5).
-        sys::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, &libc::c_int::from(ecn as u8))
-            .map_err(failed)?;
-        // Linux would forbid routers to cut up what it sends by UDP, and wait for ICMP to learn the path's MTU. Our
-        // machines know nothing of MTUs, in sim neither, and leave it to the routers.
-        let dont = libc::IP_PMTUDISC_DONT;
-        sys::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &dont).map_err(failed)?;
-        Ok(Udp { socket, peer, port, buffer: vec![0; MAX_DATAGRAM].into_boxed_slice() })
-    }
-
-    /// For polling.
-    pub fn fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
-    }
-
-    /// Ours and the other end's.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Whether the kernel took it.
-    pub fn send(&mut self, datagram: &Chunk) -> bool {
-        let filler = datagram.len() - datagram.head().len();
-        filler <= MAX_DATAGRAM
-            && send_parts(self.socket.as_fd(), datagram.head(), filler, self.peer, self.port)
-    }
-
-    /// The next one from the other end.
-    pub fn receive(&mut self) -> Option<Chunk> {
-        loop {
-            match self.socket.recv_from(&mut self.buffer) {
-                Ok((length, SocketAddr::V4(from))) if *from.ip() == self.peer => {
-                    return Some(Chunk::bytes(&self.buffer[..length]));
-                }
-                Ok(_) => {}
-                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return None,
-                // An ICMP error of an earlier send: the datagram behind it still waits.
-                Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => {}
-                Err(_) => return None,
-            }
-        }
-    }
-}
 
 /// Echo requests out, replies in. A datagram is the sequence number and the data.
 pub struct Echo {
@@ -109,7 +25,7 @@ impl Echo {
     pub fn open(addresses: Addresses) -> Result<Echo> {
         let Addresses { own, peer } = addresses;
         let failed = |e: std::io::Error| {
-            bound("open a raw ICMP socket", own, &e)
+            bound("open a raw ICMP socket", own.into(), &e)
                 .remedy("echo needs CAP_NET_RAW: run the node with --keep-privileges")
         };
         let socket = sys::socket(libc::AF_INET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, libc::IPPROTO_ICMP)
@@ -136,7 +52,7 @@ impl Echo {
         let sum = checksum(&message);
         message[2..4].copy_from_slice(&sum.to_be_bytes());
         let filler = datagram.len() - datagram.head().len();
-        filler <= MAX_DATAGRAM && send_parts(self.socket.as_fd(), &message, filler, self.peer, 0)
+        filler <= MAX_DATAGRAM && send_parts(self.socket.as_fd(), &message, filler, self.peer.into(), 0)
     }
 
     /// The next reply to one of our requests.

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::io::{self, IoSlice};
-use std::net::SocketAddrV4;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::libc;
 use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, accept4, bind, connect,
-    listen, sendmsg, shutdown, socket,
+    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, SockaddrStorage, accept4,
+    bind, connect, getsockname, listen, sendmsg, shutdown, socket,
 };
 use serde_json::{Value, json};
 use streamgauge_base::Chunk;
@@ -52,7 +52,7 @@ pub struct Stream {
     /// The listener until somebody came, then the connection.
     socket: OwnedFd,
     serves: bool,
-    peer: SocketAddrV4,
+    peer: SocketAddr,
     state: State,
     /// The machine was told that there are bytes and has not read them all.
     told_readable: bool,
@@ -117,16 +117,48 @@ impl Stream {
         set("TCP_MAXSEG", libc::IPPROTO_TCP, libc::TCP_MAXSEG, u64::from(spec.mss) + TIMESTAMPS_BYTES)?;
         set("TCP_NODELAY", libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
         choose_congestion_control(&socket, &spec.congestion_control);
-        Ok(Stream {
+        let peer = SocketAddrV4::new(addresses.peer, port).into();
+        Ok(Stream::over(socket, peer, State::Idle, serves))
+    }
+
+    fn over(socket: OwnedFd, peer: SocketAddr, state: State, serves: bool) -> Stream {
+        Stream {
             socket,
             serves,
-            peer: SocketAddrV4::new(addresses.peer, port),
-            state: State::Idle,
+            peer,
+            state,
             told_readable: false,
             wants_room: false,
             pending: VecDeque::new(),
             settings: Settings::default(),
-        })
+        }
+    }
+
+    /// A connection that somebody has made to us; `socket` does not block.
+    pub fn accepted(socket: OwnedFd, peer: SocketAddr) -> Stream {
+        let mut stream = Stream::over(socket, peer, State::Idle, true);
+        stream.open();
+        stream
+    }
+
+    /// A connection to `peer`, under way, with the kernel's own settings.
+    pub fn connecting(peer: SocketAddr) -> Result<Stream> {
+        let family = if peer.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(family, SockType::Stream, flags, None)
+            .map_err(|e| EngineError::io("make a TCP socket", &e.into()))?;
+        let _ = sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32);
+        let mut stream = Stream::over(socket, peer, State::Idle, false);
+        stream.connect()?;
+        Ok(stream)
+    }
+
+    /// Our address on this connection.
+    pub fn own_address(&self) -> io::Result<SocketAddr> {
+        let name: SockaddrStorage = getsockname(self.socket.as_raw_fd())?;
+        let v4 = name.as_sockaddr_in().map(|&a| SocketAddr::V4(a.into()));
+        v4.or_else(|| name.as_sockaddr_in6().map(|&a| SocketAddr::V6(a.into())))
+            .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
     }
 
     fn read_back(&mut self) {
@@ -157,7 +189,7 @@ impl Stream {
         if self.serves {
             return Ok(());
         }
-        match connect(self.socket.as_raw_fd(), &SockaddrIn::from(self.peer)) {
+        match connect(self.socket.as_raw_fd(), &SockaddrStorage::from(self.peer)) {
             Ok(()) | Err(nix::Error::EINPROGRESS) => {
                 self.state = State::Connecting;
                 Ok(())
@@ -299,6 +331,16 @@ impl Stream {
                 },
             }
         }
+    }
+
+    /// Leaves what there is to read for later: `news` says `Readable` again.
+    pub fn read_later(&mut self) {
+        self.told_readable = false;
+    }
+
+    /// Its descriptor.
+    pub fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
     }
 
     /// Nothing more will be written; what was still goes out.

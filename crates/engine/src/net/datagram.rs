@@ -1,0 +1,122 @@
+//! Channels of datagrams on UDP.
+
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+
+use nix::libc;
+use nix::sys::socket::{MsgFlags, SockaddrStorage, sendmsg};
+use streamgauge_base::{Chunk, Ecn};
+
+use crate::error::{EngineError, Result};
+use crate::sys;
+
+/// Largest UDP payload over IPv4.
+pub const MAX_DATAGRAM: usize = 65_507;
+
+/// What filler is made of.
+pub static ZEROS: [u8; 65_536] = [0; 65_536];
+
+/// Room for arrivals while the machine is busy, bytes; the path's queue is the bottleneck, not this one.
+pub const RECEIVE_BUFFER: libc::c_int = 4 << 20;
+
+/// Sends real bytes and then filler as one datagram; whether the kernel took it.
+pub fn send_parts(socket: BorrowedFd<'_>, head: &[u8], filler: usize, peer: IpAddr, port: u16) -> bool {
+    let parts = [IoSlice::new(head), IoSlice::new(&ZEROS[..filler])];
+    let to = SockaddrStorage::from(SocketAddr::new(peer, port));
+    sendmsg(socket.as_raw_fd(), &parts, &[], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL, Some(&to))
+        .is_ok()
+}
+
+/// The error of an address that this network does not have.
+pub fn bound(what: &str, own: IpAddr, e: &io::Error) -> EngineError {
+    EngineError::io(format!("{what} on address {own}"), e)
+        .remedy("run inside the namespace that has this address")
+}
+
+/// A UDP channel.
+pub struct Udp {
+    // Not connected: a connected socket would answer the next send with the error of an earlier one.
+    socket: UdpSocket,
+    peer: IpAddr,
+    port: u16,
+    /// The other end's port; 0 while it is not known.
+    to: u16,
+}
+
+impl Udp {
+    /// Bound to our address and `port`, which the other end uses too. Every packet goes out with `ecn` in its ECN
+    /// field.
+    pub fn open(own: IpAddr, peer: IpAddr, port: u16, ecn: Ecn) -> Result<Udp> {
+        let failed = |e: io::Error| bound(&format!("open UDP port {port}"), own, &e);
+        let mut udp = Udp::bind(own, port, peer).map_err(failed)?;
+        udp.hold_bursts().map_err(failed)?;
+        // The ECN field is the lower two bits of the TOS byte (RFC 3168 section 5).
+        sys::set_option(udp.socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, &libc::c_int::from(ecn as u8))
+            .map_err(failed)?;
+        udp.direct(port);
+        Ok(udp)
+    }
+
+    /// Bound to our address and `port`; it sends nothing before [`Udp::direct`].
+    pub fn bind(own: IpAddr, port: u16, peer: IpAddr) -> io::Result<Udp> {
+        let socket = UdpSocket::bind((own, port))?;
+        socket.set_nonblocking(true)?;
+        // Linux would forbid routers to cut up what it sends by UDP, and wait for ICMP to learn the path's MTU. Our
+        // machines know nothing of MTUs, in sim neither, and leave it to the routers.
+        let (level, option, dont) = match own {
+            IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
+            IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
+        };
+        sys::set_option(socket.as_fd(), level, option, &dont)?;
+        let port = socket.local_addr()?.port();
+        Ok(Udp { socket, peer, port, to: 0 })
+    }
+
+    /// Room for arrivals while the machine is busy.
+    pub fn hold_bursts(&self) -> io::Result<()> {
+        sys::set_option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)
+    }
+
+    /// Datagrams go to this port of the other end from now on.
+    pub fn direct(&mut self, port: u16) {
+        self.to = port;
+    }
+
+    /// For polling.
+    pub fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// For watching.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Ours.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether the kernel took it.
+    pub fn send(&mut self, datagram: &Chunk) -> bool {
+        let filler = datagram.len() - datagram.head().len();
+        self.to != 0
+            && filler <= MAX_DATAGRAM
+            && send_parts(self.socket.as_fd(), datagram.head(), filler, self.peer, self.to)
+    }
+
+    /// The next one from the other end's host, whichever of its ports it comes from; read through `room`.
+    pub fn receive(&mut self, room: &mut [u8]) -> Option<Chunk> {
+        loop {
+            match self.socket.recv_from(room) {
+                Ok((length, from)) if from.ip() == self.peer => return Some(Chunk::bytes(&room[..length])),
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
+                // An ICMP error of an earlier send: the datagram behind it still waits.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}

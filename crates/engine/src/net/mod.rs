@@ -1,0 +1,18 @@
+//! What a machine's channels ride on: sockets that never block.
+
+pub mod connection;
+pub mod datagram;
+pub mod ports;
+pub mod stream;
+pub mod wake;
+
+use std::net::Ipv4Addr;
+
+/// The two addresses of a trial's flow as one end sees them.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    /// Ours.
+    pub own: Ipv4Addr,
+    /// The other end's.
+    pub peer: Ipv4Addr,
+}

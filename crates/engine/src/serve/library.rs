@@ -1,0 +1,201 @@
+//! The folder that is served: files by URL path, read once and shared by all who watch them.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2};
+use nix::sys::stat::Mode;
+use streamgauge_systems::darwin::{Library, OpenError};
+use streamgauge_systems::media::{Asset, mp4};
+
+use crate::error::{EngineError, Result};
+
+/// What a name must end with, in any case.
+const SUFFIXES: [&str; 3] = ["mp4", "m4v", "mov"];
+
+/// A folder, or one file of it.
+pub struct Folder {
+    root: OwnedFd,
+    /// The file that is at every path.
+    only: Option<PathBuf>,
+    /// Most bytes of files in memory.
+    limit: u64,
+    shelf: Mutex<Shelf>,
+}
+
+/// What has been read, by device and inode: names that lead to one file share it.
+#[derive(Default)]
+struct Shelf {
+    books: HashMap<(u64, u64), Book>,
+    /// Counts openings, to know what was used last.
+    openings: u64,
+}
+
+struct Book {
+    stamp: Stamp,
+    asset: std::result::Result<Arc<Asset>, OpenError>,
+    bytes: u64,
+    used: u64,
+}
+
+/// Changes when the file does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Folder {
+    /// The folder at `path`, or the one file there, keeping at most `limit` bytes of files in memory.
+    pub fn open(path: &Path, limit: u64) -> Result<Folder> {
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        // What a path to a file leads to is ours to serve, wherever a link to it may point.
+        let file = path.canonicalize().ok().filter(|path| path.is_file());
+        let (folder, only) = match &file {
+            Some(file) => (file.parent().unwrap_or(path), file.file_name().map(PathBuf::from)),
+            None => (path, None),
+        };
+        let root = open(folder, flags, Mode::empty()).map_err(|e| {
+            EngineError::io("open the folder", &e.into())
+                .at(path)
+                .remedy("name a folder with .mp4, .m4v or .mov files")
+                .code(3)
+        })?;
+        let folder = Folder { root, only, limit, shelf: Mutex::default() };
+        folder.beneath(Path::new(".")).map_err(|e| {
+            EngineError::io("open files beneath the folder", &e.into())
+                .at(path)
+                .remedy(
+                    "openat2 is needed (Linux 5.6, and no seccomp filter against it), and the right to read",
+                )
+                .code(4)
+        })?;
+        Ok(folder)
+    }
+
+    /// Opens for reading, without ever leaving the folder: the kernel follows neither `..` nor symbolic links out of it.
+    fn beneath(&self, path: &Path) -> nix::Result<File> {
+        // Not blocking: opening a pipe would wait for its other end.
+        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        let how = OpenHow::new()
+            .flags(flags)
+            .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS);
+        openat2(self.root.as_fd(), path, how).map(File::from)
+    }
+
+    fn find(&self, path: &str) -> std::result::Result<Arc<Asset>, OpenError> {
+        let name = self.only.clone().or_else(|| relative(path)).ok_or(OpenError::NotFound)?;
+        let file = self.beneath(&name).map_err(|_| OpenError::NotFound)?;
+        let data = file.metadata().map_err(|_| OpenError::NotFound)?;
+        if !data.is_file() {
+            return Err(OpenError::NotFound);
+        }
+        let suffix = name.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        if !SUFFIXES.contains(&suffix.as_str()) {
+            return Err(OpenError::Unsupported(format!("{} is not .mp4, .m4v or .mov", name.display())));
+        }
+        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.openings += 1;
+        let (key, stamp, used) = ((data.dev(), data.ino()), Stamp::of(&data), shelf.openings);
+        if let Some(book) = shelf.books.get_mut(&key).filter(|book| book.stamp == stamp) {
+            book.used = used;
+            return book.asset.clone();
+        }
+        shelf.books.remove(&key);
+        if !shelf.make_room(data.len(), self.limit) {
+            let bytes = data.len();
+            return Err(OpenError::Failed(format!(
+                "{bytes} bytes are more than may be in memory; raise --cache"
+            )));
+        }
+        let asset = read(file, &name, data.len());
+        let bytes = if asset.is_ok() { data.len() } else { 0 };
+        shelf.books.insert(key, Book { stamp, asset: asset.clone(), bytes, used });
+        asset
+    }
+}
+
+impl Library for Folder {
+    fn open(&self, path: &str) -> std::result::Result<Arc<Asset>, OpenError> {
+        self.find(path)
+    }
+}
+
+impl Stamp {
+    fn of(data: &std::fs::Metadata) -> Stamp {
+        Stamp {
+            size: data.len(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        }
+    }
+}
+
+impl Shelf {
+    /// Puts away what nobody watches, longest unused first, until `bytes` more fit; false if they never do.
+    fn make_room(&mut self, bytes: u64, limit: u64) -> bool {
+        loop {
+            let held: u64 = self.books.values().map(|book| book.bytes).sum();
+            if held.saturating_add(bytes) <= limit {
+                return true;
+            }
+            let idle = |book: &Book| book.asset.as_ref().is_ok_and(|asset| Arc::strong_count(asset) == 1);
+            let oldest = self.books.iter().filter(|(_, book)| idle(book)).min_by_key(|(_, book)| book.used);
+            let Some(key) = oldest.map(|(&key, _)| key) else { return false };
+            self.books.remove(&key);
+        }
+    }
+}
+
+/// The path beneath the folder that a URL's path means; `None` for one that tries to leave.
+fn relative(path: &str) -> Option<PathBuf> {
+    let mut name = PathBuf::new();
+    for part in Path::new(path.trim_start_matches('/')).components() {
+        match part {
+            Component::Normal(part) => name.push(part),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (!name.as_os_str().is_empty() && !path.contains('\0')).then_some(name)
+}
+
+// A file in memory, not mapped: one that another program cuts short while it is mapped kills its readers (SIGBUS).
+fn read(file: File, name: &Path, size: u64) -> std::result::Result<Arc<Asset>, OpenError> {
+    let mut bytes = Vec::with_capacity(size as usize);
+    file.take(size).read_to_end(&mut bytes).map_err(|e| OpenError::Failed(e.to_string()))?;
+    let asset = mp4::read(&name.to_string_lossy(), Arc::new(bytes));
+    asset.map(Arc::new).map_err(|why| OpenError::Unsupported(why.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_beneath() {
+        for (path, expected) in [
+            ("/a.mp4", Some("a.mp4")),
+            ("a.mp4", Some("a.mp4")),
+            ("//b/./c//d.mp4", Some("b/c/d.mp4")),
+            ("/b/..mp4", Some("b/..mp4")),
+            ("/../a.mp4", None),
+            ("/b/../../a.mp4", None),
+            ("/b/../a.mp4", None),
+            ("/b/..", None),
+            ("..", None),
+            ("/", None),
+            ("", None),
+            (".", None),
+            ("/a\0.mp4", None),
+        ] {
+            assert_eq!(relative(path), expected.map(PathBuf::from), "{path:?}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The loop: one thread, one epoll, a machine for each connection.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use nix::libc;
+use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::signalfd::SignalFd;
+use serde_json::json;
+use streamgauge_base::{Duration, Instant};
+use streamgauge_systems::darwin::{DarwinServer, ServerSettings};
+use streamgauge_systems::{App, ChannelId};
+
+use super::library::Folder;
+use super::session::{Session, Shown};
+use super::tell::{Teller, closed};
+use super::turn_away::TurnAway;
+use super::{ServeArgs, listen_address};
+use crate::error::{EngineError, Result};
+use crate::net::connection::{Connection, Host, addresses};
+use crate::net::ports::Ports;
+use crate::net::stream::Stream;
+use crate::net::wake::{Alarm, stop_signals};
+use crate::sys::{self, monotonic_ns};
+
+/// Tokens that are no session's; a session's is its place times 256 and the channel.
+const LISTENER: u64 = u64::MAX;
+const SIGNALS: u64 = u64::MAX - 1;
+const TIMER: u64 = u64::MAX - 2;
+
+/// Events taken from the kernel at a time.
+const EVENTS: usize = 256;
+
+/// Clients that are told the server is full, at once; further ones are cut off without a word.
+const TURNED_AWAY: usize = 64;
+
+/// How long a client that is turned away may take to say what it wanted.
+const TURN_AWAY_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Without a free descriptor the next client is looked at so much later.
+const BREATHER: Duration = Duration::from_millis(200);
+
+/// What the kernel may hold of a connection's interleaved media, bytes; it takes twice that for its own overhead.
+const SEND_BUFFER: libc::c_int = 128 << 10;
+
+/// The server.
+pub struct Server {
+    listener: TcpListener,
+    signals: SignalFd,
+    alarm: Alarm,
+    /// No clients are taken before this; `None` when they are.
+    breathes_until: Option<Instant>,
+    host: Host,
+    teller: Teller,
+    folder: Arc<Folder>,
+    settings: ServerSettings,
+    sessions: Vec<Option<Box<Session>>>,
+    free: Vec<usize>,
+    wakes: BTreeSet<(Instant, usize)>,
+    served: usize,
+    max_sessions: usize,
+    max_per_address: Option<u32>,
+    /// Clients so far.
+    count: u64,
+    zero_ns: i64,
+}
+
+impl Server {
+    /// Takes the address and says that it is ready.
+    pub fn open(args: &ServeArgs, settings: ServerSettings, max_sessions: usize) -> Result<Server> {
+        let folder = Arc::new(Folder::open(&args.folder, args.cache << 20)?);
+        let address = listen_address(args);
+        let listener = TcpListener::bind(address).map_err(|e| {
+            let remedy = match e.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "ports below 1024 are root's; choose --listen 0.0.0.0:8554"
+                }
+                io::ErrorKind::AddrInUse => "another program has this port; choose another with --listen",
+                _ => "choose an address of this machine with --listen",
+            };
+            EngineError::io(format!("listen on {address}"), &e).remedy(remedy).code(4)
+        })?;
+        let failed = |what: &'static str| move |e: io::Error| EngineError::io(what, &e);
+        listener.set_nonblocking(true).map_err(failed("listen"))?;
+        let address = listener.local_addr().map_err(failed("listen"))?;
+        let start = std::process::id();
+        let host = Host::new(Ports::new(args.udp_ports, start)).map_err(failed("make an epoll"))?;
+        let signals = stop_signals().map_err(|e| EngineError::io("wait for signals", &e.into()))?;
+        let alarm = Alarm::new().map_err(|e| EngineError::io("make a timer", &e.into()))?;
+        for (fd, token) in [(listener.as_fd(), LISTENER), (signals.as_fd(), SIGNALS), (alarm.as_fd(), TIMER)]
+        {
+            host.epoll
+                .add(fd, EpollEvent::new(EpollFlags::EPOLLIN, token))
+                .map_err(|e| EngineError::io("watch a descriptor", &e.into()))?;
+        }
+        let zero_ns = monotonic_ns();
+        let teller = Teller::new(args.json, args.log.as_deref(), zero_ns)?;
+        teller.say(
+            &json!({
+                "event": "ready", "address": address.ip().to_string(), "port": address.port(),
+                "pid": std::process::id(), "max_sessions": max_sessions,
+                "udp_ports": args.udp_ports.to_string(),
+            }),
+            &format!(
+                "serving {} at rtsp://{address}/ to {max_sessions} clients at once",
+                args.folder.display()
+            ),
+        );
+        Ok(Server {
+            listener,
+            signals,
+            alarm,
+            breathes_until: None,
+            host,
+            teller,
+            folder,
+            settings,
+            sessions: Vec::new(),
+            free: Vec::new(),
+            wakes: BTreeSet::new(),
+            served: 0,
+            max_sessions,
+            max_per_address: args.max_per_address,
+            count: 0,
+            zero_ns,
+        })
+    }
+
+    /// Serves until a signal ends it.
+    pub fn run(mut self) -> Result<()> {
+        let mut events = [EpollEvent::empty(); EVENTS];
+        loop {
+            self.set_timer();
+            let ready = match self.host.epoll.wait(&mut events, EpollTimeout::NONE) {
+                Ok(ready) => ready,
+                Err(nix::Error::EINTR) => 0,
+                Err(e) => return Err(EngineError::io("wait for clients", &e.into())),
+            };
+            let mut comers = false;
+            for event in &events[..ready] {
+                match event.data() {
+                    LISTENER => comers = true,
+                    SIGNALS => return self.stop(),
+                    TIMER => self.alarm.rang(),
+                    token => self.arrivals((token >> 8) as usize, ChannelId(token as u8)),
+                }
+            }
+            self.timers();
+            // Last, so that no event above is taken for a client's who came after it.
+            if comers {
+                self.accept();
+            }
+        }
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos((monotonic_ns() - self.zero_ns).max(0) as u64)
+    }
+
+    fn arrivals(&mut self, place: usize, channel: ChannelId) {
+        let now = self.now();
+        let Some(Some(session)) = self.sessions.get_mut(place) else { return };
+        session.arrivals(now, channel, &mut self.host, &mut self.teller);
+        self.settle(place);
+    }
+
+    fn timers(&mut self) {
+        let now = self.now();
+        while let Some(&(at, place)) = self.wakes.first().filter(|&&(at, _)| at <= now) {
+            self.wakes.remove(&(at, place));
+            if let Some(Some(session)) = self.sessions.get_mut(place) {
+                session.noted = None;
+                session.timers(now, &mut self.host, &mut self.teller);
+                self.settle(place);
+            }
+        }
+        if self.breathes_until.is_some_and(|until| until <= now) {
+            self.breathes_until = None;
+            let event = EpollEvent::new(EpollFlags::EPOLLIN, LISTENER);
+            let _ = self.host.epoll.add(self.listener.as_fd(), event);
+        }
+    }
+
+    /// After a session's turn: what it waits for, when it wakes, or its end.
+    fn settle(&mut self, place: usize) {
+        let Some(Some(session)) = self.sessions.get_mut(place) else { return };
+        session.watch(&self.host);
+        if let Some((path, transport)) = session.begins_to_play() {
+            let number = session.number;
+            self.teller.say(
+                &json!({"event": "playing", "session": number, "path": path, "transport": transport}),
+                &format!("session {number} plays {path} over {transport}"),
+            );
+        }
+        if let Some(why) = session.is_over() {
+            return self.remove(place, why);
+        }
+        let wakes = session.wakes_at();
+        if session.noted != Some(wakes) {
+            if let Some(noted) = session.noted.replace(wakes) {
+                self.wakes.remove(&(noted, place));
+            }
+            self.wakes.insert((wakes, place));
+        }
+    }
+
+    fn remove(&mut self, place: usize, why: &str) {
+        let now = self.now();
+        let Some(mut session) = self.sessions[place].take() else { return };
+        session.release(&mut self.host);
+        if let Some(noted) = session.noted {
+            self.wakes.remove(&(noted, place));
+        }
+        self.free.push(place);
+        if session.is_served() {
+            self.served -= 1;
+            let seconds = (now - session.began).as_secs_f64();
+            let (value, line) =
+                closed(session.number, session.peer, why, seconds, &session.connection().counts);
+            // Who reads it may count on the sockets being closed.
+            drop(session);
+            self.teller.say(&value, &line);
+        }
+    }
+
+    fn accept(&mut self) {
+        loop {
+            match self.listener.accept() {
+                Ok((socket, peer)) => {
+                    if let Err(why) =
+                        socket.set_nonblocking(true).and_then(|()| self.welcome(socket.into(), peer))
+                    {
+                        self.refuse(peer, &why.to_string());
+                    }
+                }
+                Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => {
+                    // The client still waits and would wake us at once, again and again.
+                    let _ = self.host.epoll.delete(self.listener.as_fd());
+                    self.breathes_until = Some(self.now() + BREATHER);
+                    return;
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                // A client that has gone before it was taken.
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn refuse(&mut self, peer: SocketAddr, why: &str) {
+        self.teller.say(
+            &json!({"event": "refused", "client": peer.to_string(), "why": why}),
+            &format!("{peer} turned away: {why}"),
+        );
+    }
+
+    /// Why a client at `address` cannot be served now.
+    fn obstacle(&self, address: IpAddr) -> Option<String> {
+        if self.served >= self.max_sessions {
+            return Some(format!("{} clients are here", self.served));
+        }
+        let limit = self.max_per_address?;
+        let there = self.sessions.iter().flatten();
+        let there = there.filter(|s| s.is_served() && s.peer.ip().to_canonical() == address).count();
+        (there >= limit as usize).then(|| format!("{there} clients of this address are here"))
+    }
+
+    fn welcome(&mut self, socket: OwnedFd, peer: SocketAddr) -> io::Result<()> {
+        let obstacle = self.obstacle(peer.ip().to_canonical());
+        if let Some(why) = &obstacle {
+            self.refuse(peer, why);
+            if self.sessions.iter().flatten().filter(|s| !s.is_served()).count() >= TURNED_AWAY {
+                return Ok(());
+            }
+        }
+        let _ = sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32);
+        sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER)?;
+        let stream = Stream::accepted(socket, peer);
+        let (own, other) = addresses(stream.own_address()?, peer);
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.sessions.push(None);
+            self.sessions.len() - 1
+        });
+        let connection = Connection::new(stream, own, other, (place as u64) << 8);
+        self.count += 1;
+        let (number, now) = (self.count, self.now());
+        let session = if obstacle.is_some() {
+            let app = Box::<TurnAway>::default();
+            Session::new(number, peer, None, app, connection, now, Some(now + TURN_AWAY_PATIENCE))
+        } else {
+            let shown = Arc::new(Shown::new(Arc::clone(&self.folder)));
+            let name = format!("session {number}");
+            let library = Arc::clone(&shown);
+            let app: Box<dyn App> =
+                Box::new(DarwinServer::new(library, self.settings.clone(), &name, seed(self.zero_ns)));
+            self.served += 1;
+            self.teller.say(
+                &json!({"event": "opened", "session": number, "client": peer.to_string(), "sessions": self.served}),
+                &format!("session {number} from {peer}, {} now", self.served),
+            );
+            Session::new(number, peer, Some(shown), app, connection, now, None)
+        };
+        let session = self.sessions[place].insert(Box::new(session));
+        session.start(now, &mut self.host, &mut self.teller);
+        self.settle(place);
+        Ok(())
+    }
+
+    /// Wakes the loop when the next session wakes.
+    fn set_timer(&mut self) {
+        let next = self.wakes.first().map(|&(at, _)| at);
+        let next = next.into_iter().chain(self.breathes_until).min();
+        // Never is not a time that the kernel could wait for.
+        let next = next.filter(|at| at.as_nanos() < i64::MAX as u64 / 2);
+        self.alarm.set(next.map(|at| self.zero_ns + at.as_nanos() as i64));
+    }
+
+    /// Says goodbye to all.
+    fn stop(mut self) -> Result<()> {
+        let _ = self.signals.read_signal();
+        let now = self.now();
+        for place in 0..self.sessions.len() {
+            if let Some(session) = &mut self.sessions[place] {
+                session.stop(now, "server stopped", &mut self.host, &mut self.teller);
+                self.remove(place, "server stopped");
+            }
+        }
+        self.teller.say(
+            &json!({"event": "stopped", "sessions": self.count, "cpu_s": sys::cpu_seconds()}),
+            &format!("stopped after {} sessions", self.count),
+        );
+        Ok(())
+    }
+}
+
+/// Session ids and sequence numbers of this run must not be guessed from those of the last.
+fn seed(zero_ns: i64) -> u64 {
+    let mut bytes = [0; 8];
+    // SAFETY: the kernel writes at most these bytes.
+    let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if filled == 8 { u64::from_ne_bytes(bytes) } else { zero_ns as u64 ^ u64::from(std::process::id()) }
+}

@@ -1,0 +1,79 @@
+//! What the server says: lines for people or JSON on stdout, machines' events to a file.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use streamgauge_base::Event;
+
+use crate::error::{EngineError, Result};
+use crate::lines::say;
+use crate::net::connection::Counts;
+
+/// Where it goes.
+pub struct Teller {
+    json: bool,
+    quiet: bool,
+    log: Option<File>,
+    /// CLOCK_MONOTONIC at the machines' time zero.
+    zero_ns: i64,
+}
+
+impl Teller {
+    /// `log` takes the machines' events; "-" is stdout, which then holds nothing else.
+    pub fn new(json: bool, log: Option<&Path>, zero_ns: i64) -> Result<Teller> {
+        let to_stdout = log == Some(Path::new("-"));
+        let open = |path: &Path| {
+            let path = if to_stdout { Path::new("/dev/stdout") } else { path };
+            File::options().append(true).create(true).open(path).map_err(|e| {
+                EngineError::io("write the log", &e).at(path).remedy("name a file that you may write").code(3)
+            })
+        };
+        Ok(Teller { json, quiet: to_stdout && !json, log: log.map(open).transpose()?, zero_ns })
+    }
+
+    /// One thing that happened to the server: `line` for people, `value` for programs.
+    pub fn say(&self, value: &Value, line: &str) {
+        if self.json {
+            say(value);
+        } else if !self.quiet {
+            say_line(line);
+        }
+    }
+
+    /// What the machine of a session has said.
+    pub fn event(&mut self, session: u64, event: &Event) {
+        let Some(log) = &mut self.log else { return };
+        let mut line = json!({
+            "t_monotonic_ns": self.zero_ns + event.at.as_nanos() as i64, "name": event.name,
+            "value": event.value, "unit": event.unit, "reason": event.reason, "session": session,
+        })
+        .to_string();
+        line.push('\n');
+        // A full disk must not end the sessions.
+        let _ = log.write_all(line.as_bytes());
+    }
+}
+
+/// A line on stdout, at once. A reader who has gone is no error.
+fn say_line(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// A session's end, for both readers.
+pub fn closed(session: u64, peer: SocketAddr, why: &str, seconds: f64, counts: &Counts) -> (Value, String) {
+    let mut value = json!({
+        "event": "closed", "session": session, "client": peer.to_string(), "why": why, "duration_s": seconds,
+    });
+    if let (Value::Object(value), Ok(Value::Object(counts))) = (&mut value, serde_json::to_value(counts)) {
+        value.extend(counts);
+    }
+    let Counts { rtp_packets_sent, rtp_bytes_sent, .. } = counts;
+    let line = format!(
+        "session {session} closed: {why}, {seconds:.1} s, {rtp_packets_sent} RTP packets, {rtp_bytes_sent} bytes"
+    );
+    (value, line)
+}
