@@ -30,6 +30,10 @@ const WINDOW_SAID_EACH: i64 = 50;
 /// Time between two events of the lead, in milliseconds.
 const LEAD_SAID_EACH: i64 = 500;
 
+/// The goodbye comes so long after the last packet, in milliseconds: players that find it beside media that they have
+/// not read yet leave that unread.
+const GOODBYE_AFTER: i64 = 500;
+
 /// Tracks of one asset on their way to one player. Times in milliseconds where they are numbers.
 ///
 /// Events: `rudp_cwnd` (B), `rudp_rto` (s), `rudp_cut` (B), `rudp_retransmit`, `rudp_expired`,
@@ -71,6 +75,8 @@ pub struct Play {
     base: i64,
     /// All new packets have been sent.
     sent: bool,
+    /// When all was sent and nothing was outstanding any more.
+    done_at: Option<i64>,
     said_bye: bool,
 }
 
@@ -139,7 +145,7 @@ impl Session {
         let speed = ask.speed.filter(|speed| *speed > 0.0 && !plain).unwrap_or(1.0);
         let speed = speed.max(LEAST_SPEED).min(self.settings.max_speed);
         let base = millis_of(now);
-        let play = Play { from, to, back, speed, base, sent: false, said_bye: false };
+        let play = Play { from, to, back, speed, base, sent: false, done_at: None, said_bye: false };
         self.play = Some(play);
         self.interval = (0, base);
         (self.attempt, self.wake, self.blocked) = (base, base, false);
@@ -208,9 +214,13 @@ impl Session {
         let step = millis(self.settings.send_interval);
         self.wake = if self.attempt - at > nap + step { at + nap } else { self.attempt };
         if self.play.is_some_and(|play| play.sent) && self.streams.iter().all(|s| s.resender.is_empty()) {
-            self.end(now, line);
-            self.wake = NEVER;
-            self.play = Some(Play { sent: true, said_bye: true, ..play });
+            let done_at = play.done_at.unwrap_or(at);
+            let said_bye = at >= done_at + GOODBYE_AFTER;
+            if said_bye {
+                self.end(now, line);
+            }
+            self.wake = if said_bye { NEVER } else { done_at + GOODBYE_AFTER };
+            self.play = Some(Play { sent: true, done_at: Some(done_at), said_bye, ..play });
         }
     }
 
