@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from streamgauge import __version__
+from streamgauge.cli.serving import add_streaming
 from streamgauge.errors import ScenarioError
 
 __all__ = ["command"]
@@ -332,6 +333,9 @@ def link(
         quiet=quiet,
         as_json=as_json,
     )
+
+
+add_streaming(app)
 
 
 @app.command("list", rich_help_panel="Look")

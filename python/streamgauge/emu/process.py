@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from streamgauge.systems.adapter import READY_FILE, FlowSetup, ProcessSpec, Side
+from streamgauge.systems.command import programs_path
 
 SHOWN_UID = 1000
 """User id that players see in the ordinary user's way."""
@@ -123,7 +124,7 @@ def start(flow: FlowSetup, spec: ProcessSpec, *, way: str, uid: int) -> Running:
         shown = str(uid if way == "root" else SHOWN_UID)
         command += ["--uid", shown, "--gid", shown]
     environment = {
-        "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        "PATH": programs_path(),
         "LANG": "C.UTF-8",
         "HOME": str(out),
         "TMPDIR": str(out),

@@ -10,7 +10,7 @@ from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapter import Adapter, FlowSetup
 from streamgauge.systems.bulk import Bulk
 from streamgauge.systems.cbr import Cbr
-from streamgauge.systems.command import Command
+from streamgauge.systems.command import Command, programs_path
 from streamgauge.systems.node import Node
 from streamgauge.systems.rtsp import Rtsp
 
@@ -52,7 +52,7 @@ def check_programs(flow: FlowSetup) -> None:
         if "/" in program and flow.working_folder is not None:
             where = str(Path(flow.working_folder) / program)
         # One that is named by a variable is known only in the sandbox.
-        if "$" not in program and shutil.which(where) is None:
+        if "$" not in program and shutil.which(where, path=programs_path()) is None:
             raise CannotRunError(
                 f"flow {flow.name}: the {side}'s program {program} is not on PATH or cannot be run; "
                 "install it, or give its path from the scenario's folder."

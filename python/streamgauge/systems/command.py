@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import string
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -55,6 +57,12 @@ class Command:
         if octets is not None:
             found.received_bytes = int(octets)
         return found
+
+
+def programs_path() -> str:
+    """``PATH`` for commands: the caller's, and last the folder that has `streamgauge`."""
+    own = Path(sys.executable).parent
+    return os.pathsep.join([os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"), str(own)])
 
 
 def split_command(text: str, variables: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,195 @@
+"""``serve`` and ``play``: the engine's own programs, under our name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+import typer
+
+__all__ = ["add_streaming"]
+
+
+def _become(command: str, arguments: Iterable[str], options: Mapping[str, object]) -> NoReturn:
+    """Replaces this process by the engine's `command`: signals, streams and exit status are the engine's.
+
+    An option whose value is None or False is left out; True stands alone; a list is repeated.
+    CannotRunError if the engine is missing.
+    """
+    words = [f"streamgauge {command}", command]
+    for name, value in options.items():
+        if value is True:
+            words.append(name)
+        elif isinstance(value, list | tuple):
+            words += [f"{name}={one}" for one in value]
+        elif value is not None and value is not False:
+            words.append(f"{name}={value}")
+    from streamgauge.emu.engine import engine
+
+    program = engine()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(program, [*words, "--", *arguments])
+
+
+_SERVE_HELP = r"""Serve video files by RTSP, as Apple's Darwin Streaming Server does.
+
+Any RTSP player can play them; one that asks for Apple's Reliable UDP gets it. The server is the machine \
+that sim runs, on real sockets. URLs are paths beneath DIR: rtsp://HOST:PORT/clip.mp4. Ctrl-C ends it \
+(docs/serve.md).
+
+[b]Examples[/b]
+
+  streamgauge serve --system darwin videos
+
+  streamgauge serve --system darwin --listen 127.0.0.1:8554 --preset paper videos
+
+  streamgauge serve --system darwin --set reliable_udp=false --log windows.jsonl videos
+
+Exit status: 0 ended by a signal, 3 bad input, 4 this machine cannot (the port is taken).
+""".replace("\\\n", "")
+
+
+def _serve(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder with .mp4, .m4v and .mov files.")
+    ],
+    system: Annotated[Literal["darwin"], typer.Option("--system", help="Which server it behaves as.")],
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="ADDR:PORT",
+            help="Default: 0.0.0.0 and port 554 as root, else 8554. Port 0: one that is free.",
+        ),
+    ] = None,
+    preset: Annotated[
+        Literal["paper", "source"],
+        typer.Option(
+            "--preset",
+            help="Constants: as De Cicco et al. state them, or as Darwin's source has them.",
+        ),
+    ] = "source",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="One constant; times with unit, 250ms. Repeatable."),
+    ] = None,
+    max_sessions: Annotated[
+        int, typer.Option("--max-sessions", metavar="N", min=1, help="Clients at once; others are told 503.")
+    ] = 1000,
+    max_per_address: Annotated[
+        int | None,
+        typer.Option("--max-per-address", metavar="N", min=1, help="Clients at once of one address."),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="S", help="A client silent for so long has vanished.")
+    ] = 120.0,
+    udp_ports: Annotated[
+        str, typer.Option("--udp-ports", metavar="FIRST-LAST", help="Ports of RTP and RTCP.")
+    ] = "6970-14999",
+    cache: Annotated[
+        int, typer.Option("--cache", metavar="MIB", min=1, help="Most of the files in memory.")
+    ] = 1024,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            "--log", metavar="FILE|-", help="Windows, cuts, retransmissions as JSON lines; - is stdout."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Sessions as JSON lines on stdout.")] = False,
+) -> None:
+    _become(
+        "serve",
+        [str(directory)],
+        {
+            "--system": system,
+            "--listen": listen,
+            "--preset": preset,
+            "--set": settings,
+            "--max-sessions": max_sessions,
+            "--max-per-address": max_per_address,
+            "--timeout": timeout,
+            "--udp-ports": udp_ports,
+            "--cache": cache,
+            "--log": log,
+            "--json": as_json,
+        },
+    )
+
+
+_PLAY_HELP = r"""Play an RTSP URL without a window, and report what a viewer would have seen.
+
+The player is the machine that sim runs, on real sockets: [b]quicktime[/b] asks for Apple's Reliable UDP, \
+[b]vlc[/b] does not. Any RTSP server will do (docs/serve.md). Ctrl-C ends it, with the report.
+
+[b]Examples[/b]
+
+  streamgauge play rtsp://127.0.0.1:8554/clip.mp4
+
+  streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --player vlc --duration 10 --json
+
+  streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --transport tcp --save clip.h264
+
+Exit status: 0 played, 1 it ended early, 3 bad input or no such file there, 4 cannot connect.
+""".replace("\\\n", "")
+
+
+def _play(
+    url: Annotated[str, typer.Argument(metavar="URL", help="rtsp://HOST[:PORT]/PATH")],
+    player: Annotated[
+        Literal["quicktime", "vlc"], typer.Option("--player", help="Which player it behaves as.")
+    ] = "quicktime",
+    transport: Annotated[
+        Literal["udp", "tcp"], typer.Option("--transport", help="What carries the media.")
+    ] = "udp",
+    duration: Annotated[
+        float | None, typer.Option("--duration", metavar="S", help="Stop after so long. Default: at its end.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="One of the player's constants; times with unit. Repeatable."
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save", metavar="FILE", help="Write the frames that arrived by their deadline, as they decode."
+        ),
+    ] = None,
+    events: Annotated[
+        Path | None,
+        typer.Option("--events", metavar="FILE", help="Frames, stalls, buffer as JSON lines."),
+    ] = None,
+    udp_ports: Annotated[
+        str, typer.Option("--udp-ports", metavar="FIRST-LAST", help="Ports of RTP and RTCP.")
+    ] = "16384-32766",
+    progress: Annotated[
+        bool, typer.Option("--progress", help="A line a second, also where stderr is no terminal.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
+) -> None:
+    _become(
+        "play",
+        [url],
+        {
+            "--player": player,
+            "--transport": transport,
+            "--duration": duration,
+            "--set": settings,
+            "--save": save,
+            "--events": events,
+            "--udp-ports": udp_ports,
+            "--progress": progress,
+            "--json": as_json,
+        },
+    )
+
+
+def add_streaming(app: typer.Typer) -> None:
+    """Adds the two commands to `app`, in a panel of their own."""
+    app.command("serve", help=_SERVE_HELP, rich_help_panel="Stream", no_args_is_help=True)(_serve)
+    app.command("play", help=_PLAY_HELP, rich_help_panel="Stream", no_args_is_help=True)(_play)
