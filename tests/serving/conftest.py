@@ -1,0 +1,126 @@
+"""A real server process over a folder of small clips."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from streamgauge.emu.engine import engine
+
+SECONDS = 4
+RATE = 25
+
+VIDEO = ["-f", "lavfi", "-i", f"testsrc2=size=176x144:rate={RATE}:duration={SECONDS}"]
+SOUND = ["-f", "lavfi", "-i", f"sine=frequency=440:sample_rate=44100:duration={SECONDS}"]
+H264 = ["-c:v", "libx264", "-preset", "veryfast", "-b:v", "240k", "-g", "25"]
+LONG = ["-f", "lavfi", "-i", f"testsrc2=size=176x144:rate={RATE}:duration=60"]
+CLIPS = {
+    "h264.mp4": [*VIDEO, *SOUND, *H264, "-c:a", "aac"],
+    "plain.mp4": [*VIDEO, *H264, "-bf", "0"],
+    "mpeg4.mov": [*VIDEO, "-c:v", "mpeg4", "-b:v", "240k", "-g", "25"],
+    "long.mp4": [*LONG, *H264],
+    "mjpeg.mov": [*VIDEO, "-frames:v", "2", "-c:v", "mjpeg", "-pix_fmt", "yuvj420p"],
+}
+
+
+class Server:
+    """`streamgauge-engine serve --json`."""
+
+    def __init__(self, folder: Path, *options: str, prefix: tuple[str, ...] = ()) -> None:
+        command = [*prefix, str(engine()), "serve", "--system", "darwin", "--json"]
+        self.process = subprocess.Popen(
+            [*command, "--listen", "127.0.0.1:0", *options, str(folder)], stdout=subprocess.PIPE
+        )
+        self.said: list[dict[str, Any]] = []
+        self._text = b""
+        self.port = int(self.wait_for("ready")["port"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def wait_for(self, event: str, within_s: float = 30.0, count: int = 1) -> dict[str, Any]:
+        """The `count`-th line about `event`."""
+        until = time.monotonic() + within_s
+        while True:
+            found = [line for line in self.said if line["event"] == event]
+            if len(found) >= count:
+                return found[count - 1]
+            assert self._listen(until - time.monotonic()), f"no {event}: {self.said[-3:]}"
+
+    def _listen(self, within_s: float) -> bool:
+        assert self.process.stdout is not None
+        file = self.process.stdout.fileno()
+        if not select.select([file], [], [], max(0.0, within_s))[0]:
+            return False
+        more = os.read(file, 65536)
+        *lines, self._text = (self._text + more).split(b"\n")
+        self.said += [json.loads(line) for line in lines]
+        return bool(more)
+
+    def descriptors(self) -> int:
+        """How many it has open."""
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
+    def resident_bytes(self) -> int:
+        """Its memory that is its own, files and shared libraries left out."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        (line,) = [line for line in status.splitlines() if line.startswith("RssAnon:")]
+        return int(line.split()[1]) * 1024
+
+    def cpu_s(self) -> float:
+        """CPU time so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self, with_: signal.Signals = signal.SIGINT) -> int:
+        """Ends it and says its status."""
+        self.process.send_signal(with_)
+        return self.process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def clips() -> Iterator[Path]:
+    """A folder of clips."""
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg makes the clips, and it is not here")
+    folder = Path(tempfile.mkdtemp(prefix="streamgauge-serve-"))
+    folder.chmod(0o755)
+    for name, options in CLIPS.items():
+        command = ["ffmpeg", "-nostdin", "-loglevel", "error", *options, "-shortest", str(folder / name)]
+        subprocess.run(command, check=True)
+    yield folder
+    shutil.rmtree(folder)
+
+
+Serve = Callable[..., Server]
+
+
+@pytest.fixture
+def serve(clips: Path) -> Iterator[Serve]:
+    """Starts servers over the clips, and ends them."""
+    servers: list[Server] = []
+
+    def start(*options: str, folder: Path = clips) -> Server:
+        servers.append(Server(folder, *options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.__exit__()

@@ -1,0 +1,115 @@
+"""Two hundred clients at once: what they cost, and that all of it comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import Serve, Server
+from rtsp_client import Client, ack
+
+SESSIONS = 200
+WATCH_S = 5.0
+
+
+@dataclass
+class Load:
+    """What so many sessions cost the server."""
+
+    sessions: int
+    transport: str
+    bytes_per_session: float
+    cpu_cores: float
+    descriptors_per_session: float
+    received_packets: int
+    least_packets: int
+    residue_bytes: int
+
+
+def watch(clients: Iterable[Client], seconds: float, *, reliable: bool) -> list[int]:
+    """Takes what comes, and acknowledges it; packets of each client."""
+    clients = list(clients)
+    poll, owner, counts = select.epoll(), {}, [0] * len(clients)
+    for number, client in enumerate(clients):
+        for socket in [pair.rtp for pair in client.pairs] or [client.socket]:
+            socket.setblocking(False)
+            poll.register(socket, select.EPOLLIN)
+            owner[socket.fileno()] = (number, socket)
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        for file, _ in poll.poll(left):
+            number, socket = owner[file]
+            try:
+                packet = socket.recv(65536)
+            except BlockingIOError:
+                continue
+            if not packet:
+                raise AssertionError(f"client {number} was dropped")
+            counts[number] += 1
+            if reliable:
+                (pair,) = clients[number].pairs
+                sequence = int.from_bytes(packet[2:4], "big")
+                pair.rtcp.sendto(ack(sequence), ("127.0.0.1", pair.server_rtcp))
+    poll.close()
+    return counts
+
+
+def cost(server: Server, transport: str) -> Load:
+    """Plays to all, measures, and lets them go."""
+    before_files, before_bytes = server.descriptors(), server.resident_bytes()
+    ended = len([line for line in server.said if line["event"] == "closed"])
+    clients = [Client(server.port, "/long.mp4") for _ in range(SESSIONS)]
+    for client in clients:
+        client.play(
+            transport="tcp" if transport == "tcp" else "udp", reliable=transport == "reliable", tracks=1
+        )
+    began, cpu = time.monotonic(), server.cpu_s()
+    counts = watch(clients, WATCH_S, reliable=transport == "reliable")
+    cpu, took = server.cpu_s() - cpu, time.monotonic() - began
+    files, resident = server.descriptors(), server.resident_bytes()
+    for client in clients:
+        client.close()
+    server.wait_for("closed", count=ended + SESSIONS, within_s=60)
+    return Load(
+        sessions=SESSIONS,
+        transport=transport,
+        bytes_per_session=(resident - before_bytes) / SESSIONS,
+        cpu_cores=cpu / took,
+        descriptors_per_session=(files - before_files) / SESSIONS,
+        received_packets=sum(counts),
+        least_packets=min(counts),
+        residue_bytes=server.resident_bytes() - before_bytes,
+    )
+
+
+@pytest.mark.parametrize("transport", ["udp", "reliable", "tcp"])
+def test_two_hundred_sessions_at_once(serve: Serve, transport: str) -> None:
+    server = serve()
+    # The clip is read once, by the first who asks for it.
+    first = Client(server.port, "/long.mp4")
+    first.play(tracks=1)
+    first.close()
+    server.wait_for("closed")
+    files = server.descriptors()
+    load = cost(server, transport)
+    print(json.dumps(load.__dict__), file=sys.stderr)
+    if report := os.environ.get("STREAMGAUGE_LOAD_REPORT"):
+        with Path(report).open("a") as file:
+            print(json.dumps(load.__dict__), file=file)
+    # Each has most of its pictures, on however busy a machine.
+    assert load.least_packets > 25 if transport != "tcp" else load.least_packets > 0
+    # docs/serve.md states it.
+    assert load.bytes_per_session < 100_000
+    assert load.descriptors_per_session == (1 if transport == "tcp" else 3)
+    # Everything is back, but for what the allocator keeps for the next.
+    assert server.descriptors() == files
+    assert load.residue_bytes < 100_000 * SESSIONS
+    again = cost(server, transport)
+    assert again.residue_bytes < 1 << 20, "a second crowd needs no more than the first"
