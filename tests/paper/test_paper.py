@@ -22,8 +22,12 @@ DARWIN = papers()["darwin"]
 
 def trial(scenario: str, seed: int, flows: dict[str, float]) -> TrialMetrics:
     """Each flow sends 1000 B packets at so many a second for 10 s, of which the queue drops some."""
-    parts = [constant(index, pps, 0, 10, payload=972) for index, pps in enumerate(flows.values())]
-    made = record(sum(parts, []), flows=list(flows), duration_s=10.0, seed=seed, scenario=scenario)
+    sent = [
+        packet
+        for index, pps in enumerate(flows.values())
+        for packet in constant(index, pps, 0, 10, payload=972)
+    ]
+    made = record(sent, flows=list(flows), duration_s=10.0, seed=seed, scenario=scenario)
     return compute(made)
 
 

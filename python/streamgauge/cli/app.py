@@ -175,7 +175,13 @@ def reproduce(
     repeat: RepeatOption = None,
     settings: SetOption = None,
     out: OutOption = Path("runs"),
-    keep: KeepOption = "packets",
+    keep: Annotated[
+        Literal["metrics", "events", "packets"] | None,
+        typer.Option(
+            "--keep",
+            help="How much of each record is stored. Default: packets; of a whole paper, metrics.",
+        ),
+    ] = None,
     way: WayOption = None,
     jobs: JobsOption = 1,
     as_json: JsonOption = False,
@@ -211,7 +217,7 @@ def reproduce(
             repeat=repeat,
             settings=settings or [],
             out=out,
-            keep=keep,
+            keep=keep or ("packets" if paper is None else "metrics"),
             way=way,
             capture=False,
             jobs=jobs,

@@ -1,0 +1,61 @@
+"""How long a whole paper takes: trials and checks of each preset, figures apart.
+
+    python benches/reproduce.py [--paper darwin] [--preset NAME]
+
+Each preset is a run of the program of its own, from its start to its last figure, into an empty folder. Wall
+time means something on an idle machine alone; CPU time counts every thread and the kernel's part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from streamgauge.paper import papers
+
+
+def cpu_s() -> float:
+    """CPU time of all finished children, s."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def reproduce(paper: str, preset: str) -> tuple[dict[str, Any], float, float]:
+    """One run: what it printed, its wall and its CPU time, s."""
+    command = [sys.executable, "-m", "streamgauge", "reproduce", paper, "--mode", "sim", "--json"]
+    command += ["--preset", preset] if preset else []
+    with tempfile.TemporaryDirectory() as folder:
+        began, cpu = time.perf_counter(), cpu_s()
+        done = subprocess.run([*command, "--out", folder], stdout=subprocess.PIPE, check=False)
+        took = time.perf_counter() - began, cpu_s() - cpu
+    if done.returncode > 2:
+        raise SystemExit(done.returncode)
+    return json.loads(done.stdout), *took
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--paper", default="darwin", choices=sorted(papers()))
+    parser.add_argument("--preset", help="only this one")
+    options = parser.parse_args()
+    presets = papers()[options.paper].presets
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    for preset in [options.preset] if options.preset else presets.values if presets else [""]:
+        told, wall, cpu = reproduce(options.paper, preset)
+        (ran,) = told["presets"]
+        what = f"{ran['trials']} trials and {len(ran['checks'])} checks in {ran['wall_s']:.1f} s"
+        print(
+            f"{options.paper} {preset}: {what}, figures in {told['figures_s']:.1f} s; "
+            f"the whole program {wall:.1f} s, {cpu:.1f} s CPU, on {cores} cores"
+        )
+
+
+if __name__ == "__main__":
+    main()
