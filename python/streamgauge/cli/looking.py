@@ -95,8 +95,8 @@ def systems_command(as_json: bool) -> None:
             whose = "ours" if mode in entry.ours else "third-party"
             console.print(f"  {mode}: {what} ({whose})", highlight=False)
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
-        for column in range(3):
-            table.add_column(no_wrap=column < 2, overflow="fold")
+        for width in (None, 20, None):
+            table.add_column(no_wrap=width is None and not table.columns, overflow="fold", max_width=width)
         group = ""
         for parameter in sorted(entry.parameters.values(), key=lambda one: _GROUPS.index(one.group)):
             if parameter.group != group:
