@@ -266,9 +266,9 @@ impl Iterator for Reader {
     }
 }
 
-/// The value of a header in lines that end with CRLF, without what a continuation line adds.
-fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a str> {
-    head.split(|&byte| byte == b'\n').skip(1).find_map(|line| {
+/// The values of a header in lines that end with CRLF, without what continuation lines add.
+fn values<'a>(head: &'a [u8], name: &'static str) -> impl Iterator<Item = &'a str> {
+    head.split(|&byte| byte == b'\n').skip(1).filter_map(move |line| {
         let colon = line.iter().position(|&byte| byte == b':')?;
         let is_it = line[..colon].eq_ignore_ascii_case(name.as_bytes());
         is_it.then(|| std::str::from_utf8(&line[colon + 1..]).unwrap_or_default().trim())
@@ -276,12 +276,14 @@ fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a str> {
 }
 
 fn cseq(head: &[u8]) -> Option<u32> {
-    header(head, "cseq").and_then(|value| value.parse().ok())
+    values(head, "cseq").next().and_then(|value| value.parse().ok())
 }
 
-/// `None` if the header is there and no number.
+/// `None` if the header is no number, or there more than once.
 fn body_bytes(head: &[u8]) -> Option<usize> {
-    header(head, "content-length").map_or(Some(0), |value| value.parse().ok())
+    let mut values = values(head, "content-length");
+    let first = values.next().map_or(Some(0), |value| value.parse().ok());
+    first.filter(|_| values.next().is_none())
 }
 
 /// A whole message, of which `head` bytes are start line and headers.

@@ -80,6 +80,8 @@ fn what_has_no_end_ends_the_reading() {
     );
     let body = b"OPTIONS * RTSP/1.0\r\nCSeq: 3\r\nContent-Length: 99999999999999999999\r\n\r\n";
     assert_eq!(fault(body), (Fault::NotRtsp, Some(3)));
+    let twice = b"OPTIONS * RTSP/1.0\r\nCSeq: 3\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab";
+    assert_eq!(fault(twice), (Fault::NotRtsp, Some(3)));
     assert_eq!(fault(&[0; 1]), (Fault::NotRtsp, None));
 
     let mut reader = Reader::default();
