@@ -57,9 +57,16 @@ pub struct Session {
     verdicts: Vec<Verdict>,
     /// Bits sent since the time for gathering acknowledgements was last worked out, and when that was.
     interval: (u64, i64),
-    /// The window and the timeout last said, and when.
-    said: (u32, i64, i64),
+    said: Said,
     lead_said: i64,
+}
+
+/// The window and the timeout last said, and when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Said {
+    window: u32,
+    timeout: i64,
+    at: i64,
 }
 
 /// What is being played.
@@ -106,7 +113,7 @@ impl Session {
             blocked: false,
             verdicts: Vec::new(),
             interval: (0, 0),
-            said: (0, 0, 0),
+            said: Said::default(),
             lead_said: 0,
         }
     }
@@ -306,6 +313,9 @@ impl Session {
             let lifetime = stream.lateness.drop_after() - (at - due);
             stream.resender.sent(at, (sequence, piece, bytes), lifetime, &mut self.tracker);
             self.count_for_acks(at, bytes);
+            if self.said == Said::default() {
+                self.say_window(at, true, line);
+            }
         }
         self.overbuffer.sent(bytes);
         if self.overbuffer.is_enabled() && at - self.lead_said >= LEAD_SAID_EACH {
@@ -386,18 +396,17 @@ impl Session {
     /// Says the window and the timeout if they are not what was last said, at most so often, unless it must
     /// be.
     pub fn say_window(&mut self, at: i64, must: bool, line: &mut Line) {
-        let (window, timeout, when) = self.said;
-        if !must && at - when < WINDOW_SAID_EACH && when > 0 {
+        if !must && at - self.said.at < WINDOW_SAID_EACH {
             return;
         }
+        let (window, timeout) = (self.tracker.window(), self.tracker.timeout.current());
+        let before = std::mem::replace(&mut self.said, Said { window, timeout, at });
         let now = instant(at);
-        if must || window != self.tracker.window() {
-            self.said = (self.tracker.window(), timeout, at);
-            line.events.say(now, "rudp_cwnd", f64::from(self.tracker.window()), "B", "");
+        if must || window != before.window {
+            line.events.say(now, "rudp_cwnd", f64::from(window), "B", "");
         }
-        if timeout != self.tracker.timeout.current() {
-            (self.said.1, self.said.2) = (self.tracker.timeout.current(), at);
-            line.events.say(now, "rudp_rto", self.tracker.timeout.current() as f64 / 1e3, "s", "");
+        if timeout != before.timeout {
+            line.events.say(now, "rudp_rto", timeout as f64 / 1e3, "s", "");
         }
     }
 
