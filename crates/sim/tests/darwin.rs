@@ -1,0 +1,82 @@
+//! The Darwin server and its players across a bottleneck, beside what the public server was measured to do.
+
+mod common;
+
+use common::*;
+use streamgauge_base::{Direction, Duration, Outcome};
+use streamgauge_path::spec::Limit;
+use streamgauge_systems::darwin::{PlayerKind, PlayerSettings, Preset, ServerSettings};
+use streamgauge_systems::plan::{AppSpec, ClipSpec, DarwinSpec, FlowSpec, TrialPlan};
+
+/// 15 frames/s at 288 kbit/s, a key frame of four times the size every 2 s.
+fn clip(seconds: u64) -> ClipSpec {
+    let mut frame_bytes = vec![2182; 30];
+    frame_bytes[0] = 4 * 2182;
+    ClipSpec {
+        name: "test".into(),
+        duration: Duration::from_secs(seconds),
+        frame_interval: Duration::from_nanos(66_666_667),
+        frame_bytes,
+        key_frames: vec![0],
+    }
+}
+
+fn darwin(name: &str, server: ServerSettings, kind: PlayerKind) -> FlowSpec {
+    let player = PlayerSettings::of(kind);
+    flow(
+        name,
+        AppSpec::Darwin(Box::new(DarwinSpec { clip: clip(300), server, player, tcp: tcp("cubic", 65_536) })),
+    )
+}
+
+/// What came of a trial.
+#[derive(Debug)]
+struct Outcomes {
+    /// Packets of `down` that the queue took, and those that it did not.
+    sent: usize,
+    dropped: usize,
+    retransmitted: usize,
+    cuts: usize,
+}
+
+impl Outcomes {
+    fn of(plan: &TrialPlan) -> Self {
+        let (_, record) = Rows::of(plan);
+        let down = || record.at(0, 0).filter(|(_, _, direction)| *direction == Direction::Down);
+        let dropped = down().filter(|(fate, ..)| fate.outcome == Outcome::Dropped).count();
+        Outcomes {
+            sent: down().count() - dropped,
+            dropped,
+            retransmitted: record.named("rudp_retransmit").len(),
+            cuts: record.named("rudp_cut").len(),
+        }
+    }
+
+    fn loss_percent(&self) -> f64 {
+        100.0 * self.dropped as f64 / (self.sent + self.dropped) as f64
+    }
+}
+
+/// A queue of 10,000 bytes, no delay but the queue's.
+fn measured(preset: Preset, kbps: u64, seed: u64) -> Outcomes {
+    let flows = vec![darwin("qt", ServerSettings::of(preset), PlayerKind::Quicktime)];
+    let mut plan = plan(path(kbps * 1000, Limit::Bytes(10_000), 0), flows, 35, seed);
+    plan.host_jitter = Duration::from_micros(200);
+    Outcomes::of(&plan)
+}
+
+/// The public server with QuickTime's headers and a file of 288 kbit/s, 35 s each, lost 8, 7 and 3 % of what
+/// it sent, and sent 84, 99 and 81 packets again. Those are single runs with another file, so only the order
+/// of magnitude can agree. At 144 kbit/s it lost 12 % and ours loses 33 %: from 18 s on media is as late as
+/// the player bears, so that what is lost expires before its timeout and cuts no window.
+#[test]
+fn losses_are_those_of_the_public_server_within_a_factor_of_two() {
+    for (kbps, percent, again) in [(216, 8.0, 84), (288, 7.0, 99), (800, 3.0, 81)] {
+        for run in (1..=5).map(|seed| measured(Preset::Source, kbps, seed)) {
+            let loss = run.loss_percent();
+            assert!((percent / 2.0..percent * 2.0).contains(&loss), "{kbps} kbit/s: {loss:.1} % {run:?}");
+            assert!((again / 2..again * 2).contains(&run.retransmitted), "{kbps} kbit/s: {run:?}");
+            assert!(0 < run.cuts && run.cuts <= run.retransmitted);
+        }
+    }
+}
