@@ -35,7 +35,7 @@ fuzz: setup ## fuzz the parsers, each for SECONDS=60, or TARGET=name alone
 	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGET)
 
 bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-dev is installed
-	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-record
+	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-systems -p streamgauge-record
 	$(CARGO) bench --quiet -p streamgauge-sim --bench sim -- 2
 	$(PY) benches/simulators.py
 	$(PY) benches/campaign.py
