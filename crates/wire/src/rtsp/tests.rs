@@ -52,6 +52,15 @@ fn a_header_may_go_on_in_the_next_line() {
 }
 
 #[test]
+fn names_that_begin_alike_are_different_headers() {
+    let items = all(b"DESCRIBE rtsp://h/a RTSP/1.0\r\nCSeq: 1\r\nAccept-Language: en\r\n\tde\r\nC: x\r\n: y\r\nX: z\r\n\r\n");
+    let [Ok(Item::Request(request))] = &items[..] else { panic!("{items:?}") };
+    assert_eq!(request.header(&names::ACCEPT), None);
+    assert_eq!(request.header(&names::CSEQ).map(|cseq| cseq.as_str()), Some("1"));
+    assert_eq!(request.headers().count(), 1);
+}
+
+#[test]
 fn a_message_that_is_not_rtsp_is_told_and_what_is_behind_it_is_read() {
     let next = b"OPTIONS * RTSP/1.0\r\nCSeq: 9\r\n\r\n";
     for (message, fault) in [
@@ -207,6 +216,7 @@ fn ranges_are_in_normal_play_time() {
         "npt=a-",
         "npt=1--2",
         "npt=0:60:00-",
+        "npt=4294967295:00:00-",
         "npt=0:00:60-",
         "npt=+1-",
         "npt=99999999999999999999-",
