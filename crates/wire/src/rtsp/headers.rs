@@ -99,7 +99,8 @@ fn play_time(text: &str) -> Result<Duration, HeaderParseError> {
     let whole = |s: &str| s.bytes().all(|b| b.is_ascii_digit()).then(|| s.parse::<u32>().ok()).flatten();
     let minutes = whole(minutes).filter(|&m| m < 60).ok_or(HeaderParseError)?;
     let hours = whole(hours).ok_or(HeaderParseError)?;
-    let above = Duration::from_secs(u64::from(hours) * 3600 + u64::from(minutes) * 60);
+    let above = (u64::from(hours) * 3600 + u64::from(minutes) * 60).checked_mul(1_000_000_000);
+    let above = Duration::from_nanos(above.ok_or(HeaderParseError)?);
     let below = seconds(rest).filter(|&s| s < Duration::from_secs(60)).ok_or(HeaderParseError)?;
     Ok(above + below)
 }
