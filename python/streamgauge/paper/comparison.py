@@ -130,11 +130,13 @@ def published_words(check: CheckResult) -> str:
 def comparison_text(compared: Sequence[Compared], readings: Sequence[Reading]) -> str:
     """The table for a terminal."""
     presets = [reading.preset for reading in readings]
-    rows = [["check", "scenario", "mode", "", "published", *presets, "better"]]
+    modes = {one.check.mode for one in compared}
+    rows = [["check", "scenario", "", *presets, "better"]]
     for one in compared:
         check = one.check
         cells = [f"{one.by_preset[name].verdict}: {short(one.by_preset[name])}" for name in presets]
-        kind = check.origin + (", strict" if check.strict else "")
-        rows.append([check.id, check.scenario, check.mode, kind, published_words(check), *cells, one.better])
+        where = check.scenario.rpartition("/")[2] + (f" {check.mode}" if len(modes) > 1 else "")
+        kind = "strict" if check.strict else "" if check.origin == "predicted" else check.origin
+        rows.append([check.id, where, kind, *cells, one.better])
     head = "Which preset explains the paper better, check by check"
     return "\n".join([head, *columns_text(rows, left=len(rows[0])), "  " + counted(compared, presets)])
