@@ -114,9 +114,9 @@ impl Connection {
         self.allowance = READ_AT_ONCE;
     }
 
-    /// The stream's next news.
+    /// The stream's next news; none once the machine has read its share of this turn, as it would be the same again.
     pub fn news(&mut self) -> Option<News> {
-        self.stream.news()
+        if self.allowance == 0 { None } else { self.stream.news() }
     }
 
     /// The next datagram of `channel`.
