@@ -66,9 +66,16 @@ def in_words(scenario: Scenario) -> list[str]:
         count = getattr(scenario.repetitions, mode)
         lines.append(f"  {mode}: {count} repetitions" if why is None else f"  {mode}: no ({why})")
     for address, assumed in scenario.assumed.items():
-        tried = ", ".join(str(value) for value in assumed.values)
+        tried = ", ".join(_as_written(value) for value in assumed.values)
         lines.append(f"  assumed {address}: {tried}" + (f" ({assumed.why})" if assumed.why else ""))
     for name, check in scenario.checks.items():
         strict = ", strict" if check.strict else ""
         lines.append(f"  check {name} ({check.origin}{strict}): {check.that}")
     return lines
+
+
+def _as_written(value: object) -> str:
+    """A value as a person would write it in YAML."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_as_written(part)}" for key, part in value.items()) + "}"
+    return str(value)
