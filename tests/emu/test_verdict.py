@@ -216,8 +216,8 @@ FAULTS: dict[str, tuple[Callable[[Trial], None], str]] = {
     "socket buffer": (_set("counters", "client", "Udp.RcvbufErrors", to=3), "lost in a host"),
     "checksums beyond the path's": (
         _set("counters", "client", "Udp.InCsumErrors", to=6),
-        "client: 6 checksum errors (Udp.InCsumErrors, Tcp.InCsumErrors, Icmp.InCsumErrors), of which the path "
-        "caused at most 5",
+        "client: 6 checksum errors (Udp.InCsumErrors, Tcp.InCsumErrors, Icmp.InCsumErrors), of which the "
+        "path caused at most 5",
     ),
     "reassembly without fragments": (_set("counters", "server", "Ip.ReasmFails", to=1), "caused at most 0"),
     "player killed": (

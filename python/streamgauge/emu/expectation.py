@@ -36,8 +36,8 @@ HARM = {
     "checksum_errors": ("Udp.InCsumErrors", "Tcp.InCsumErrors", "Icmp.InCsumErrors"),
     "reassembly_failed": ("Ip.ReasmFails",),
 }
-"""What a host counts of packets that the path harmed: (counters of /proc/net/snmp). Not Tcp.InErrs: that counts a
-second SYN-ACK too, which comes where the first was lost and both ends repeated."""
+"""What a host counts of packets that the path harmed: (counters of /proc/net/snmp). Not Tcp.InErrs: that
+counts a second SYN-ACK too, which comes where the first was lost and both ends repeated."""
 
 
 def host(counters: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
