@@ -81,7 +81,7 @@ def test_a_changed_scenario_goes_to_a_folder_of_its_own(cli: Cli, scenario: Path
 def test_mutants_are_run_and_scored(cli: Cli, scenario: Path) -> None:
     ran = cli("reproduce", str(scenario), "--mutants")
     assert ran.status == 0
-    assert "mutation score: 1 of 1, 100 %" in ran.out
+    assert "mutation score: 1 of 1 predicted checks fail under their mutants, 100 %" in ran.out
     data = json.loads(cli("reproduce", str(scenario), "--mutants", "--json").out)
     assert data["mutation_score"] == 1.0
     assert data["mutants"][0]["killed"] and data["mutants"][0]["breaks"] == {"path.down.rate": "300 kbit/s"}

@@ -76,7 +76,8 @@ def cost(server: Server, transport: str) -> Load:
     files, resident = server.descriptors(), server.resident_bytes()
     for client in clients:
         client.close()
-    server.wait_for("closed", count=ended + SESSIONS, within_s=60)
+    # On a loaded machine one end of a connection was seen late; the session's timeout, 120 s, frees it then.
+    server.wait_for("closed", count=ended + SESSIONS, within_s=200)
     return Load(
         sessions=SESSIONS,
         transport=transport,
