@@ -15,7 +15,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "media": set(),
     "record": set(),
     "systems": {"media", "scenario"},
-    "metrics": {"record", "scenario"},
+    "metrics": {"media", "record", "scenario"},
     "checks": {"metrics", "record", "scenario"},
     "emu": {"media", "record", "scenario", "systems"},
     "around": {"campaign", "emu", "metrics", "record", "scenario"},

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from streamgauge.metrics import compute, harm, max_min
 from streamgauge.metrics.capacity import carried_bits
 from streamgauge.metrics.grid import grid_of
-from streamgauge.metrics.shares import wire_rate_bps
+from streamgauge.metrics.shares import as_rtp, wire_rate_bps
+from streamgauge.scenario import from_text, lower
 from synthetic import constant, record
 
 
@@ -89,6 +90,36 @@ def test_what_a_clip_comes_to_on_the_link() -> None:
     stream = 4000 + 5 * 16
     assert wire_rate_bps(over_tcp) == pytest.approx((stream + round(stream / 1448 * 66)) * 8 * 25 / 3)
     assert wire_rate_bps("external") == wire_rate_bps({"bulk": {}}) == math.inf
+
+
+RTP = """
+id: test/rtp
+title: A clip over RTP
+path: {down: {rate: 2 Mbit/s, queue: droptail 20 packets}}
+flows: {video: {role: subject, system: rtp, clip: carphone-550k}}
+until: {time: 10 s}
+"""
+
+
+def test_a_clip_caps_somebody_elses_system_as_it_would_ours() -> None:
+    asked = {"system": "rtsp", "clip": "carphone-550k", "parameters": {"transport": "udp"}}
+    theirs = wire_rate_bps(as_rtp(asked))
+    (scenario,) = from_text(RTP)
+    assert theirs == wire_rate_bps(lower(scenario, "sim", 1)["flows"][0]["app"])
+    assert 550_000 < theirs < 620_000
+    made = record(
+        [*constant(0, 150, 0, 10, payload=958), *constant(1, 60, 0, 10, payload=958)],
+        flows=["greedy", "video"], duration_s=10.0, rate_bps=2_000_000, limit_bytes=10**6,
+    )  # fmt: skip
+    made.trial["scenario"] |= {"flows": {"video": asked}}
+    metrics = compute(made)
+    assert metrics.value("max_min_share", "video") == pytest.approx(480_000 / theirs, rel=1e-2)
+    assert metrics.value("max_min_share", "greedy") == pytest.approx(
+        1_200_000 / (2_000_000 - theirs), rel=1e-2
+    )
+    assert as_rtp({"traffic": "bulk"}) == "external"
+    own = as_rtp({"clip": {"file": "/my.mp4", "rate": "1 Mbit/s"}, "parameters": {"transport": "tcp"}})
+    assert wire_rate_bps(own) == pytest.approx(1.06e6, rel=1e-2)
 
 
 def test_harm_as_defined() -> None:

@@ -83,6 +83,8 @@ class Trial:
     flows: tuple[FlowInfo, ...]
     plans: tuple[Mapping[str, Any], ...]
     """Each flow's entry in the plan; empty where the record has none."""
+    asked: tuple[Mapping[str, Any], ...]
+    """Each flow's entry in the scenario as it was run; empty where the record has none."""
     stages: tuple[StageInfo, ...]
     table: Mapping[str, Codes]
     """Columns of `packets.parquet`, every row, codes as integers. `flow` is the place in `flows`, or their
@@ -143,6 +145,8 @@ def prepare(
     grid = grid_of(measure, duration_s)
     flows, stages = _flows(trial), _stages(trial)
     plans = {str(flow.get("name")): flow for flow in (trial.get("plan") or {}).get("flows") or []}
+    as_run = trial.get("scenario")
+    asked = (as_run.get("flows") if isinstance(as_run, Mapping) else None) or {}
     table = _table(record.codes, flows)
 
     entering = table["stage"] == _entry_stage(table, len(flows))
@@ -168,6 +172,7 @@ def prepare(
         duration_s=duration_s,
         flows=flows,
         plans=tuple(plans.get(flow.name, {}) for flow in flows),
+        asked=tuple(asked.get(flow.name) or {} for flow in flows),
         stages=stages,
         table=table,
         events=record.events,

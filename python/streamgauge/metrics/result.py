@@ -67,7 +67,7 @@ class FlowMetrics(Measured):
 
     info: FlowInfo = field(kw_only=True)
     rtt_source: str | None = None
-    """``probe``, ``event`` or ``path``: see `streamgauge.metrics.delay.round_trip`."""
+    """``probe``, ``event`` or ``path``: see `streamgauge.metrics.delay.round_trips`."""
 
 
 @dataclass(frozen=True)

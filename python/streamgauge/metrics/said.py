@@ -20,10 +20,7 @@ class Said:
     """The events of a trial's flows."""
 
     def __init__(self, events: pl.DataFrame, flows: Sequence[str]) -> None:
-        """Args:
-        events: `events.parquet`.
-        flows: the trial's flows by name, in its order.
-        """
+        """`events` are `events.parquet`; `flows` the trial's flows by name, in its order."""
         self._flows = list(flows)
         in_seconds = pl.when(pl.col("unit") == "ms").then(pl.col("value") / 1e3).otherwise(pl.col("value"))
         groups = events.group_by("name", "flow").agg("time", in_seconds.alias("value"))

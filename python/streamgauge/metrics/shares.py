@@ -15,10 +15,12 @@ from streamgauge.metrics.frame import StageInfo, Trial
 from streamgauge.metrics.grid import SECOND_NS
 from streamgauge.metrics.queueing import Crossing
 from streamgauge.metrics.result import Series
+from streamgauge.units import Time
 
 _IP, _UDP, _RTP, _ETHERNET, _TCP_WITH_TIMESTAMPS = 20, 8, 12, 14, 32
 _INTERLEAVED = 4
 """RFC 2326 section 10.12."""
+_GSTREAMERS_PAYLOAD, _LINUX_MSS = 1388, 1448
 _FU_A = 2
 """RFC 6184 section 5.8: indicator and header of a fragment, which replace the NAL unit's own byte."""
 
@@ -29,8 +31,9 @@ def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int
     See `streamgauge.metrics.fairness.max_min`. The allocation is of each sample: capacity in it, among the
     flows (but pings) that are there in it, from their start until their media's or the trial's end. Over a
     window, bits that left are over bits due. A clip's or a constant rate's cap is what its packets come to on
-    the link (`wire_rate_bps`); what has none of these is greedy. Bits are those that the bottleneck counts.
-    Nothing where its rate is of no known kind.
+    the link (`wire_rate_bps`). A clip that somebody else's system plays is reckoned as system rtp would send
+    it (`as_rtp`), so that one which fetches ahead has more than its due meanwhile. What has none of these is
+    greedy. Bits are those that the bottleneck counts. Nothing where its rate is of no known kind.
     """
     grid = trial.grid
     capacity = carried_bits(stage.settings.get("rate") or {}, grid)
@@ -39,7 +42,7 @@ def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int
         return {}
     ethernet = stage.settings.get("layer") != "ip"
     there_s = np.array([_there(trial, row).seconds(grid) for row in rows])
-    wants = np.array([wire_rate_bps(trial.plans[row].get("app", "external"), ethernet) for row in rows])
+    wants = np.array([wire_rate_bps(_app(trial, row), ethernet) for row in rows])
     with np.errstate(invalid="ignore"):
         caps = np.minimum(there_s * capacity / grid.widths_s, np.nan_to_num(there_s * wants[:, None]))
     due = max_min(capacity, caps)
@@ -68,6 +71,42 @@ def _there(trial: Trial, flow: int) -> Spans:
         return whole
     on = np.array([[max(begin, low), max(begin, min(high, min(ends)))] for low, high in windows])
     return Spans(on[:, 0], np.maximum(on[:, 0], on[:, 1]))
+
+
+def _app(trial: Trial, flow: int) -> str | Mapping[str, Any]:
+    """The plan's machine of a flow; where that is somebody else's, what stands for it here."""
+    app: str | Mapping[str, Any] = trial.plans[flow].get("app", "external")
+    return as_rtp(trial.asked[flow]) if app == "external" else app
+
+
+def as_rtp(asked: Mapping[str, Any]) -> str | Mapping[str, Any]:
+    """A flow of a scenario (normalised) that plays a clip, as the plan of a trial would have it if system rtp
+    played it; ``external`` if it plays none.
+
+    The scenario declares the clip's rate, its packets are the system's own affair: they are taken to be as
+    large as GStreamer's server makes them. Frames of the user's own file are taken to be of one size.
+    """
+    named = asked.get("clip")
+    if named is None:
+        return "external"
+    # Late: scenarios know metrics by name.
+    from streamgauge.media import frame_interval_ns, frame_sizes
+    from streamgauge.scenario.flow import Clip
+    from streamgauge.scenario.semantics import media_clip
+
+    clip = media_clip(named if isinstance(named, str) else Clip.model_validate(named), Time.of(SECOND_NS))
+    if clip.is_built_in:
+        interval, frames = frame_interval_ns(clip), frame_sizes(clip)
+    else:
+        interval, frames = round(SECOND_NS / clip.frame_rate), [clip.bit_rate_bps // (8 * clip.frame_rate)]
+    over_tcp = (asked.get("parameters") or {}).get("transport") == "tcp"
+    return {
+        "rtp": {
+            "clip": {"frame_interval": interval, "frame_bytes": frames},
+            "max_payload": _GSTREAMERS_PAYLOAD,
+            "tcp": {"mss": _LINUX_MSS} if over_tcp else None,
+        }
+    }
 
 
 def wire_rate_bps(app: str | Mapping[str, Any], ethernet: bool = True) -> float:
