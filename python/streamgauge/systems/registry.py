@@ -138,6 +138,12 @@ _TCP = (
     ),
 )
 
+_EVERYWHERE: frozenset[Mode] = frozenset({"sim", "emu"})
+_OUR_STREAMING: dict[Mode, str] = {
+    "sim": "our server and player",
+    "emu": "our server and player on real sockets",
+}
+
 #: Streaming systems by name.
 SYSTEMS: dict[str, System] = {
     "rtsp": System(
@@ -158,8 +164,8 @@ SYSTEMS: dict[str, System] = {
     "rtp": System(
         name="rtp",
         title="A clip paced out as RTP with RTCP reports and no congestion response",
-        modes={"sim": "our server and player", "emu": "our server and player on real sockets"},
-        ours=frozenset({"sim", "emu"}),
+        modes=_OUR_STREAMING,
+        ours=_EVERYWHERE,
         plays=True,
         tcp="transport",
         parameters=_named(
@@ -190,8 +196,8 @@ SYSTEMS: dict[str, System] = {
     "darwin": System(
         name="darwin",
         title="A clip by RTSP and RTP from a server as Apple's, by Reliable UDP where the player asks for it",
-        modes={"sim": "our server and player", "emu": "our server and player on real sockets"},
-        ours=frozenset({"sim", "emu"}),
+        modes=_OUR_STREAMING,
+        ours=_EVERYWHERE,
         plays=True,
         tcp="transport",
         parameters=_named(
@@ -273,7 +279,7 @@ TRAFFIC: dict[str, System] = {
         name="ping",
         title="ICMP echo",
         modes={"sim": "our probe", "emu": "our probe on a raw socket"},
-        ours=frozenset({"sim", "emu"}),
+        ours=_EVERYWHERE,
         plays=False,
         parameters=_named(
             Parameter(name="interval", kind=Time, default="1 s", least="1 ms", help="time between requests"),
