@@ -225,6 +225,19 @@ def test_ctrl_c_keeps_what_finished(make: Make, tmp_path: Path) -> None:
     assert again.verdict == "pass"
 
 
+@pytest.mark.parametrize("more", [run_mutants, run_alternatives])
+def test_ctrl_c_among_mutants_or_alternatives_judges_nothing(
+    make: Make, tmp_path: Path, more: Callable[..., Any]
+) -> None:
+    def interrupt(_: campaign.Progress) -> None:
+        raise KeyboardInterrupt
+
+    result = simulate(make("assumed={path.down.rate: {try: [300 kbit/s]}}"), tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        more(result, progress=interrupt)
+    more(result)
+
+
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     folder = tmp_path / "scenario=a" / "mode=sim"
     ours = folder / ".seed=1.1-00000000.partial"  # pid 1 lives

@@ -16,6 +16,7 @@ from streamgauge.checks import evaluate
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep
+from streamgauge.scenario.words import as_written
 from streamgauge.systems.registry import Mode
 
 __all__ = ["MutantResult", "run_mutants", "score"]
@@ -40,6 +41,10 @@ class MutantResult:
     def killed(self) -> bool:
         """The check noticed: it failed."""
         return self.verdict == "fail"
+
+    def change(self) -> str:
+        """What it changes, as a person would write it."""
+        return ", ".join(f"{address} = {as_written(value)}" for address, value in self.breaks.items())
 
     def to_json(self) -> dict[str, Any]:
         """Its place in the output of ``reproduce --mutants``."""
@@ -85,6 +90,9 @@ def run_mutants(
 
     What the check reads of other scenarios is theirs as they were run. Trials go to
     ``OUT/variations/mutants``.
+
+    Raises KeyboardInterrupt if Ctrl-C cut the trials short: verdicts on a part of them would say nothing.
+    What finished is kept.
     """
     by_id = {scenario.id: scenario for scenario in result.scenarios}
     out = result.out / "variations" / "mutants"
@@ -100,7 +108,9 @@ def run_mutants(
             (check, changed, mode, jobs_for(changed, mode, out, first_seed=first_seed, repeat=count))
         )
     jobs = [job for *_, of_one in planned for job in of_one]
-    outcomes, _ = run_jobs(jobs, keep=keep, emu=emu or EmuSettings(), progress=progress)
+    outcomes, interrupted = run_jobs(jobs, keep=keep, emu=emu or EmuSettings(), progress=progress)
+    if interrupted:
+        raise KeyboardInterrupt
     trials = measured([*result.outcomes, *outcomes])
     found = []
     for check, changed, mode, _jobs in planned:

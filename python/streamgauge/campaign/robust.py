@@ -14,6 +14,7 @@ from streamgauge.campaign.trial import EmuSettings
 from streamgauge.checks import evaluate_all
 from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep
+from streamgauge.scenario.words import as_written
 
 __all__ = ["Alternative", "Standing", "run_alternatives", "standings"]
 
@@ -98,7 +99,7 @@ def standings(alternatives: Sequence[Alternative]) -> list[Standing]:
 
 
 def _variations(result: CampaignResult) -> dict[tuple[str, str], list[Scenario]]:
-    """For each alternative (address, value), the scenarios that it changes, as changed.
+    """For each alternative (address, value as written), the scenarios that it changes, as changed.
 
     An assumption is about the experiment, so it changes every scenario that makes it, also those that a check
     only compares with.
@@ -109,7 +110,7 @@ def _variations(result: CampaignResult) -> dict[tuple[str, str], list[Scenario]]
             for value in assumed.values:
                 changed = override(scenario, {address: value})
                 if changed != scenario:
-                    found.setdefault((address, str(value)), []).append(changed)
+                    found.setdefault((address, as_written(value)), []).append(changed)
     return found
 
 
@@ -129,7 +130,7 @@ def run_alternatives(
 ) -> list[Alternative]:
     """Runs every alternative of every assumption, one at a time, and judges all checks again.
 
-    Trials go to ``OUT/variations``.
+    Trials go to ``OUT/variations``. Raises KeyboardInterrupt if Ctrl-C cut them short, as `run_mutants` does.
     """
     modes = dict.fromkeys((outcome.job.scenario.id, outcome.job.mode) for outcome in result.outcomes)
     groups: list[tuple[str, str, list[Scenario], list[Job]]] = []
@@ -144,9 +145,11 @@ def run_alternatives(
             )
         ]
         groups.append((address, value, changed, jobs))
-    outcomes, _ = run_jobs(
+    outcomes, interrupted = run_jobs(
         [job for *_, jobs in groups for job in jobs], keep=keep, emu=emu or EmuSettings(), progress=progress
     )
+    if interrupted:
+        raise KeyboardInterrupt
     before = {(check.scenario, check.mode, check.id): check.verdict for check in result.checks}
     found = []
     for address, value, changed, jobs in groups:

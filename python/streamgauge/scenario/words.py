@@ -6,7 +6,7 @@ from streamgauge.scenario.flow import Clip, Command, Flow
 from streamgauge.scenario.model import MODES, Scenario
 from streamgauge.scenario.path.words import direction_in_words
 
-__all__ = ["flow_in_words", "in_words"]
+__all__ = ["as_written", "flow_in_words", "in_words"]
 
 
 def flow_in_words(flow: Flow) -> str:
@@ -66,7 +66,7 @@ def in_words(scenario: Scenario) -> list[str]:
         count = getattr(scenario.repetitions, mode)
         lines.append(f"  {mode}: {count} repetitions" if why is None else f"  {mode}: no ({why})")
     for address, assumed in scenario.assumed.items():
-        tried = ", ".join(_as_written(value) for value in assumed.values)
+        tried = ", ".join(as_written(value) for value in assumed.values)
         lines.append(f"  assumed {address}: {tried}" + (f" ({assumed.why})" if assumed.why else ""))
     for name, check in scenario.checks.items():
         strict = ", strict" if check.strict else ""
@@ -74,8 +74,15 @@ def in_words(scenario: Scenario) -> list[str]:
     return lines
 
 
-def _as_written(value: object) -> str:
+def as_written(value: object) -> str:
     """A value as a person would write it in YAML."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_as_written(part)}" for key, part in value.items()) + "}"
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{key}: {as_written(part)}" for key, part in value.items()) + "}"
+        case list() | tuple():
+            return f"[{', '.join(map(as_written, value))}]"
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "null"
     return str(value)
