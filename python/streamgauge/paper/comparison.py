@@ -8,9 +8,9 @@ from typing import Any
 
 from streamgauge.checks import CheckResult
 from streamgauge.checks.evaluate import match_published, published_value
-from streamgauge.metrics.dimension import say, say_with
 from streamgauge.paper.reading import Reading
 from streamgauge.paper.tables import columns_text
+from streamgauge.report.model import say_half
 
 __all__ = ["Compared", "compare", "comparison_text", "counted", "short"]
 
@@ -113,12 +113,7 @@ def counted(compared: Sequence[Compared], presets: Sequence[str]) -> str:
 def short(check: CheckResult) -> str:
     """What was measured, with half its interval."""
     value = check.measured
-    if value is None:
-        return "–"
-    half = value.interval.half_width
-    if half is None or value.interval.no_variation or half <= 5e-4 * abs(value.interval.mean):
-        return say(value.interval.mean, value.dimension)
-    return say_with(value.interval.mean, half, value.dimension)
+    return "–" if value is None else say_half(value.interval, value.dimension)
 
 
 def published_words(check: CheckResult) -> str:

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
-from streamgauge import __version__
 from streamgauge.campaign import score, standings
 from streamgauge.checks import CheckResult
 from streamgauge.paper.comparison import Compared, counted, published_words, short
 from streamgauge.paper.published import Paper
 from streamgauge.paper.reading import Reading
 from streamgauge.paper.tables import COLUMNS, lines_of, ours, theirs
-from streamgauge.report.build import figure_markup, write_whole
-from streamgauge.report.chart import IN_THE_DARK, THEMES, Figure
-from streamgauge.report.words import tie
+from streamgauge.report.certificate import MARKS
+from streamgauge.report.chart import Figure
+from streamgauge.report.page import render_page, write_whole
+from streamgauge.scenario.words import as_written
 
 __all__ = ["write_page"]
-
-_MARK = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 
 
 def write_page(
@@ -36,29 +28,10 @@ def write_page(
     out: Path,
 ) -> Path:
     """Writes the page; `drawn` are the figures by preset. The file appears whole or not at all."""
-    import vl_convert
-
-    shared = resources.files("streamgauge.report") / "templates"
-    own = resources.files("streamgauge.paper") / "templates"
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (own / name).read_text(encoding="utf-8")),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.globals["figure"] = figure_markup
-    environment.filters["tie"] = tie
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     presets = [reading.preset for reading in readings]
-    page = environment.get_template("paper.html.j2").render(
-        version=__version__,
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup((shared / "report.css").read_text(encoding="utf-8")),
-        script=Markup((shared / "report.js").read_text(encoding="utf-8")),
-        bundle=Markup("(() => {" + bundle + "})();").replace("</script", "<\\/script"),
-        themes=Markup(json.dumps(THEMES)),
-        in_the_dark=Markup(json.dumps(IN_THE_DARK)),
+    page = render_page(
+        "streamgauge.paper",
+        "paper.html.j2",
         paper=paper,
         readings=[_reading(paper, reading, drawn.get(reading.preset, ())) for reading in readings],
         presets=presets,
@@ -90,7 +63,7 @@ def _reading(paper: Paper, reading: Reading, drawn: Sequence[Figure]) -> dict[st
         if reading.alternatives is None
         else [
             {"check": one.check, "scenario": one.scenario, "mode": one.mode, "robust": not one.hangs_on,
-             "verdict": one.verdict, "mark": _MARK[one.verdict], "words": one.words()}
+             "verdict": one.verdict, "mark": MARKS[one.verdict], "words": one.words()}
             for one in standings(reading.alternatives)
         ],
         "assumed": _assumed(reading),
@@ -114,7 +87,7 @@ def _check(check: CheckResult) -> dict[str, Any]:
         "title": check.title or "",
         "that": check.that,
         "verdict": check.verdict,
-        "mark": _MARK[check.verdict],
+        "mark": MARKS[check.verdict],
         "published": published_words(check),
         "measured": short(check),
         "why": check.why,
@@ -145,7 +118,7 @@ def _mutants(reading: Reading) -> dict[str, Any]:
                 "check": one.check,
                 "scenario": one.scenario,
                 "mode": one.mode,
-                "change": ", ".join(f"{address} = {value}" for address, value in one.breaks.items()),
+                "change": one.change(),
                 "killed": one.killed,
                 "held": one.held,
                 "verdict": one.verdict,
@@ -161,6 +134,6 @@ def _assumed(reading: Reading) -> list[dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for entry in reading.entries:
         for address, assumed in (entry.scenario.get("assumed") or {}).items():
-            values = ", ".join(map(str, assumed.get("try", [])))
+            values = ", ".join(map(as_written, assumed.get("try", [])))
             found.setdefault(address, {"address": address, "else": values, "why": assumed.get("why") or ""})
     return list(found.values())

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
-from streamgauge import __version__
 from streamgauge.checks import CheckResult
 from streamgauge.checks.evaluate import match_published
-from streamgauge.checks.result import Value
 from streamgauge.metrics import METRICS, Interval
-from streamgauge.metrics.dimension import number, pick_unit, say, say_with
+from streamgauge.metrics.dimension import number, pick_unit, say
 from streamgauge.report import certificate, figures, words
 from streamgauge.report.answer import PLUS_MINUS, answer, by_question, own_basis, shared_basis, summary
-from streamgauge.report.chart import IN_THE_DARK, THEMES, Figure, save
+from streamgauge.report.chart import save
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.families import Cell, tables
-from streamgauge.report.model import Entry, LoadedTrial, gather, load
+from streamgauge.report.model import Entry, LoadedTrial, gather, load, say_half
+from streamgauge.report.page import render_page, write_whole
 from streamgauge.report.validity import verdicts
+from streamgauge.scenario.words import as_written
 
 FLOW_COLUMNS = {
     "throughput": "sent",
@@ -57,21 +51,6 @@ def build(
     return write_whole(out, render(entries))
 
 
-def write_whole(out: Path, page: str) -> Path:
-    """Writes a page so that it appears whole or not at all."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        Path(name).chmod(0o644)
-        Path(name).replace(out)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return out
-
-
 def write_figures(
     source: Path | Iterable[LoadedTrial], folder: Path, *, formats: Sequence[str] = ("svg",)
 ) -> list[Path]:
@@ -90,28 +69,9 @@ def write_figures(
 
 def render(entries: Sequence[Entry]) -> str:
     """The page as text."""
-    import vl_convert
-
-    templates = resources.files("streamgauge.report") / "templates"
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (templates / name).read_text(encoding="utf-8")),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.globals["figure"] = figure_markup
-    environment.filters["tie"] = words.tie
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return environment.get_template("report.html.j2").render(
-        version=__version__,
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup((templates / "report.css").read_text(encoding="utf-8")),
-        script=Markup((templates / "report.js").read_text(encoding="utf-8")),
-        # In a function of its own: the bundle declares thousands of short names.
-        bundle=Markup("(() => {" + bundle + "})();").replace("</script", "<\\/script"),
-        themes=Markup(json.dumps(THEMES)),
-        in_the_dark=Markup(json.dumps(IN_THE_DARK)),
+    return render_page(
+        "streamgauge.report",
+        "report.html.j2",
         questions=_questions(entries),
         sections=[_section(entry) for entry in entries],
         plus_minus=PLUS_MINUS,
@@ -124,16 +84,6 @@ def render(entries: Sequence[Entry]) -> str:
         trials=sum(len(group.trials) for entry in entries for group in entry.groups),
         invalid=sum(len(group.trials) - len(group.valid) for entry in entries for group in entry.groups),
     )
-
-
-def figure_markup(figure: Figure) -> Markup:
-    """A figure's place in the page, with its data."""
-    data = figure.to_json().replace("</", "<\\/")
-    return Markup(
-        '<figure id="{id}"><div class="chart" role="img" aria-label="{title}"></div>'
-        "<figcaption><b>{title}.</b> {caption}</figcaption>"
-        '<script type="application/json">'
-    ).format(id=figure.id, title=figure.title, caption=figure.caption) + Markup(data + "</script></figure>")
 
 
 def _questions(entries: Sequence[Entry]) -> list[dict[str, Any]]:
@@ -190,7 +140,7 @@ def _assumed(entry: Entry) -> list[str]:
     for address, assumed in (entry.scenario.get("assumed") or {}).items():
         values = assumed.get("try", []) if isinstance(assumed, Mapping) else assumed
         why = f": {assumed['why']}" if isinstance(assumed, Mapping) and assumed.get("why") else ""
-        found.append(f"{address} (else {', '.join(map(str, values))}){why}")
+        found.append(f"{address} (else {', '.join(map(as_written, values))}){why}")
     return found
 
 
@@ -280,12 +230,14 @@ def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
         "slug": entry.id.replace("/", "-"),
         "mode": check.mode,
         "verdict": check.verdict,
-        "mark": {"pass": "✓", "fail": "✗", "inconclusive": "?"}[check.verdict],
+        "mark": certificate.MARKS[check.verdict],
         "title": check.title or "",
         "that": check.that,
         "why": check.why,
         "published": beside,
-        "measured": "–" if check.measured is None else _value(check.measured),
+        "measured": "–"
+        if check.measured is None
+        else say_half(check.measured.interval, check.measured.dimension),
         "rests_on": "" if check.measured is None else check.measured.interval.words(),
         "n": check.n,
         "invalid": check.invalid,
@@ -294,13 +246,6 @@ def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
         "note": check.note or "",
         "differs": check.differs or "",
     }
-
-
-def _value(value: Value) -> str:
-    half = value.interval.half_width
-    if half is None or half <= 5e-4 * abs(value.interval.mean):
-        return say(value.interval.mean, value.dimension)
-    return say_with(value.interval.mean, half, value.dimension)
 
 
 def _counts(entries: Sequence[Entry]) -> dict[str, int]:

@@ -16,7 +16,7 @@ from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
 from streamgauge.errors import RecordError, StreamGaugeError
 from streamgauge.metrics import METRICS, Interval, TrialMetrics, interval
 from streamgauge.metrics.compute import compute
-from streamgauge.metrics.dimension import say, say_with
+from streamgauge.metrics.dimension import Dimension, say, say_with
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,12 @@ class Group:
 
 
 def say_mean(found: Interval, metric: str, digits: int = 3) -> str:
-    """A mean with half its interval, ``245 ± 1.2 kbit/s``; without it if nothing varied or n is 1."""
-    dimension = METRICS[metric].dimension
+    """A metric's mean with half its interval, ``245 ± 1.2 kbit/s``; see `say_half`."""
+    return say_half(found, METRICS[metric].dimension, digits)
+
+
+def say_half(found: Interval, dimension: Dimension, digits: int = 3) -> str:
+    """A mean with half its interval; without it if nothing varied, n is 1, or the digits do not show it."""
     if found.half_width is None or found.no_variation or found.half_width <= 5e-4 * abs(found.mean):
         return say(found.mean, dimension, digits)
     return say_with(found.mean, found.half_width, dimension, digits)
@@ -157,17 +161,21 @@ class Entry:
         ]
 
 
+def trial_folders(directory: Path) -> list[Path]:
+    """Every whole trial under a folder. Scenarios that `--set`, `--mutants` or `--robust` changed lie in
+    folders of their own, ``set-...`` and ``variations``, and are left out unless the folder is theirs."""
+    folders = sorted({path.parent for path in directory.rglob("trial.json")})
+    folders = [folder for folder in folders if not any(part.endswith(".partial") for part in folder.parts)]
+    return [folder for folder in folders if not _is_changed(folder.relative_to(directory))]
+
+
 def load(directory: Path) -> list[LoadedTrial]:
-    """Every trial under a folder, measured. Scenarios that `--set` changed lie in folders of their own,
-    `set-...`, and are left out unless the folder is theirs.
+    """Every trial of `trial_folders`, measured.
 
     Raises:
         RecordError: if there is none, or if trials of one id are not of one scenario.
     """
-    folders = sorted({path.parent for path in directory.rglob("trial.json")})
-    folders = [folder for folder in folders if not any(part.endswith(".partial") for part in folder.parts)]
-    # `reproduce --mutants` and `--robust` leave scenarios changed on purpose there.
-    folders = [folder for folder in folders if not _is_changed(folder.relative_to(directory))]
+    folders = trial_folders(directory)
     if not folders:
         raise RecordError(f"{directory} holds no trial; run one first: streamgauge run ID --out {directory}")
     with ThreadPoolExecutor(max_workers=2) as pool:

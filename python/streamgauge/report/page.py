@@ -1,0 +1,76 @@
+"""What every page that we write is made of: a template, style and script, in one file that needs no other."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from streamgauge import __version__
+from streamgauge.report.chart import IN_THE_DARK, THEMES, Figure
+from streamgauge.report.words import tie
+
+__all__ = ["render_page", "write_whole"]
+
+
+def render_page(package: str, template: str, **values: Any) -> str:
+    """A page as text: a template from the folder ``templates`` of a package, with these values and what all
+    pages have. In the template ``figure`` places a `Figure`, ``tie`` keeps numbers and units on one line, and
+    ``marks`` has a sign for each verdict."""
+    import vl_convert
+
+    own = resources.files(package) / "templates"
+    shared = resources.files("streamgauge.report") / "templates"
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (own / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals["figure"] = _figure
+    environment.filters["tie"] = tie
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return environment.get_template(template).render(
+        version=__version__,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        style=Markup((shared / "report.css").read_text(encoding="utf-8")),
+        script=Markup((shared / "report.js").read_text(encoding="utf-8")),
+        # In a function of its own: the bundle declares thousands of short names.
+        bundle=Markup("(() => {" + bundle + "})();").replace("</script", "<\\/script"),
+        themes=Markup(json.dumps(THEMES)),
+        in_the_dark=Markup(json.dumps(IN_THE_DARK)),
+        **values,
+    )
+
+
+def _figure(figure: Figure) -> Markup:
+    """A figure's place in the page, with its data."""
+    data = figure.to_json().replace("</", "<\\/")
+    return Markup(
+        '<figure id="{id}"><div class="chart" role="img" aria-label="{title}"></div>'
+        "<figcaption><b>{title}.</b> {caption}</figcaption>"
+        '<script type="application/json">'
+    ).format(id=figure.id, title=figure.title, caption=figure.caption) + Markup(data + "</script></figure>")
+
+
+def write_whole(out: Path, page: str) -> Path:
+    """Writes a page so that it appears whole or not at all."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        Path(name).chmod(0o644)
+        Path(name).replace(out)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return out
