@@ -11,7 +11,7 @@ from streamgauge.campaign import Alternative, MutantResult, score, standings
 from streamgauge.checks import CheckResult, evaluate
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.metrics.fairness import jain
-from streamgauge.paper import Paper, Reading, compare, figures, papers, table_json, tables_text
+from streamgauge.paper import Paper, Reading, compare, draw, papers, table_json, tables_text
 from streamgauge.paper.figures import _smoothed
 from streamgauge.paper.tables import lines_of
 from streamgauge.report.model import Entry, Group, LoadedTrial
@@ -105,8 +105,9 @@ def test_a_verdict_counts_before_nearness_and_nearness_before_nothing() -> None:
 
 def test_a_figure_is_drawn_only_when_all_of_it_was_run() -> None:
     one = reading("", entry("darwin/1qt1tcp-const", {"qt1": 30.0, "tcp1": 20.0}))
-    assert [figure.title for figure in figures(DARWIN, one)] == ["Figure 8"]
-    (figure,) = figures(DARWIN, one)
+    drawn = [draw(DARWIN, wanted, one) for wanted in DARWIN.figures]
+    (figure,) = [found for found in drawn if found is not None]
+    assert figure.title == "Figure 8"
     samples = [row for row in figure.rows if row[0] == "tp" and row[5] == "QT1"]
     assert len(samples) == 20, "every 0.5 s of 10 s"
     said = {row[5]: row[4] for row in figure.rows if row[0] == "mean-tp" and row[2] == "paper"}

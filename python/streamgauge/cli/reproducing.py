@@ -22,7 +22,7 @@ from streamgauge.paper import (
     Reading,
     compare,
     comparison_text,
-    figures,
+    draw,
     papers,
     read,
     table_json,
@@ -114,7 +114,10 @@ def _draw(paper: Paper, readings: Sequence[Reading], out: Path) -> dict[str, lis
     """Every figure of every preset, also as files."""
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {reading.preset: figures(paper, reading) for reading in readings}
+    drawn = {
+        reading.preset: [made for one in paper.figures if (made := draw(paper, one, reading)) is not None]
+        for reading in readings
+    }
     for made in drawn.values():
         for figure in made:
             for suffix in ("svg", "png"):

@@ -1,7 +1,7 @@
 """A paper reproduced: tables beside ours, figures in its own form, and which reading of it explains it."""
 
 from streamgauge.paper.comparison import Compared, compare, comparison_text
-from streamgauge.paper.figures import figures
+from streamgauge.paper.figures import draw
 from streamgauge.paper.page import write_page
 from streamgauge.paper.published import Paper, papers
 from streamgauge.paper.reading import Reading, read
@@ -13,7 +13,7 @@ __all__ = [
     "Reading",
     "compare",
     "comparison_text",
-    "figures",
+    "draw",
     "papers",
     "read",
     "table_json",

@@ -3,44 +3,49 @@ beside ours."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 
 from streamgauge.checks.evaluate import published_value
-from streamgauge.metrics import Interval, TrialMetrics
+from streamgauge.metrics import METRICS, Interval, TrialMetrics
+from streamgauge.metrics.dimension import PERCENT, RATE, pick_unit
 from streamgauge.metrics.grid import Floats
-from streamgauge.paper.published import Paper, PaperFigure
+from streamgauge.paper.published import Panel, Paper, PaperFigure
 from streamgauge.paper.reading import Reading
 from streamgauge.report.chart import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, WIDTH, Figure, spec_of
 from streamgauge.report.figures import capacity_steps
 from streamgauge.report.model import Group
 
-__all__ = ["draw", "figures"]
+__all__ = ["draw"]
 
 _INK = "#444444"
 _FAINT = "#777777"
-_QT = (BLUE, GREEN, PURPLE, SKY)
-_TCP = (VERMILION, ORANGE, _INK)
+_SUBJECTS = (BLUE, GREEN, PURPLE, SKY)
+_RIVALS = (VERMILION, ORANGE, _INK)
+_BARS = ((BLUE, SKY), (VERMILION, ORANGE), (GREEN, PURPLE))
+"""For each series of bars, in sim and in emu where both are there."""
+_STRIPS = (("tp", "throughput", 150), ("lr", "loss_rate", 60))
+"""What a panel of rates has from above: kind of rows, metric, height."""
+_MEANS_WIDTH = 150
+_SHORT = {"throughput": "throughput"}
+"""Titles of axes that differ from the metrics'."""
 _SMOOTH_S = 5.0
 """Length of the running mean that is drawn over the samples, which alone are hard to tell apart."""
 _COLUMNS = ("k", "p", "m", "t", "v", "s", "lo", "hi")
 """Of a row: kind, panel, mode or origin, time in s, value, flow, ends of an interval."""
 Rows = list[tuple[Any, ...]]
-
-
-def figures(paper: Paper, reading: Reading) -> list[Figure]:
-    """Every figure of which all experiments have a valid trial."""
-    return [found for figure in paper.figures if (found := draw(paper, figure, reading)) is not None]
+Shown = dict[str, list[tuple[str, Group, TrialMetrics]]]
+"""By scenario, for each mode: the mode, its trials, and the one that is drawn."""
+_SOURCE = alt.NamedData(name="source")
 
 
 def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> Figure | None:
-    """One figure; None if an experiment of it was not run."""
+    """A figure; None if an experiment of it has no valid trial."""
     if figure.draw == "bars":
         return _bars(paper, figure, reading)
-    shown: dict[str, list[tuple[str, Group, TrialMetrics]]] = {}
+    shown: Shown = {}
     for panel in figure.panels:
         entry = reading.by_id.get(panel.scenario)
         groups = [entry.group(mode) for mode in reading.modes] if entry else []
@@ -49,9 +54,6 @@ def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> Figure | None:
             return None
         shown[panel.scenario] = found
     return (_jain if figure.draw == "jain" else _rates)(paper, figure, reading, shown)
-
-
-Shown = Mapping[str, Sequence[tuple[str, Group, TrialMetrics]]]
 
 
 def _named(paper: Paper, figure: PaperFigure, reading: Reading) -> tuple[str, str, str]:
@@ -66,11 +68,18 @@ def _labels(trial: TrialMetrics) -> dict[str, str]:
     return {name: name.upper() for name, flow in trial.flows.items() if not flow.info.is_ping}
 
 
-def _colours(labels: Sequence[str]) -> dict[str, str]:
-    players = [label for label in labels if not label.startswith("TCP")]
-    rivals = [label for label in labels if label.startswith("TCP")]
-    found = {label: _QT[i % len(_QT)] for i, label in enumerate(players)}
-    return found | {label: _TCP[i % len(_TCP)] for i, label in enumerate(rivals)}
+def _colours(shown: Shown) -> dict[str, str]:
+    """By label: subjects first, in colours of their own."""
+    roles = {
+        label: trial.flows[flow].info.role
+        for found in shown.values()
+        for _, _, trial in found
+        for flow, label in _labels(trial).items()
+    }
+    subjects = [label for label, role in roles.items() if role != "rival"]
+    rivals = [label for label, role in roles.items() if role == "rival"]
+    found = {label: _SUBJECTS[i % len(_SUBJECTS)] for i, label in enumerate(subjects)}
+    return found | {label: _RIVALS[i % len(_RIVALS)] for i, label in enumerate(rivals)}
 
 
 def _middles(trial: TrialMetrics) -> Floats:
@@ -101,6 +110,13 @@ def _mean(kind: str, panel: str, origin: str, label: str, found: Interval, scale
     return (kind, panel, origin, None, round(found.mean / scale, 4), label, *ends)
 
 
+def _axis(metric: str) -> tuple[str, float]:
+    """A metric's axis as papers on bit rates have it: its title, and canonical units in one of its own."""
+    dimension = METRICS[metric].dimension
+    scale, unit = {RATE: (1e3, "kb/s"), PERCENT: (0.01, "%")}.get(dimension) or pick_unit(1.0, dimension)
+    return f"{_SHORT.get(metric, METRICS[metric].title.lower())}, {unit}".removesuffix(", "), scale
+
+
 def _top(rows: Rows, kind: str, panel: str) -> float:
     return 1.06 * max((row[4] for row in rows if row[0] == kind and row[1] == panel), default=0) or 1.0
 
@@ -115,92 +131,33 @@ def _is(field: str, value: str) -> str:
 
 def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> Figure:
     """Throughput and loss rate of each flow over time, the capacity in grey; on the right the run's means."""
-    rows: Rows = []
-    labels: dict[str, None] = {}
-    for panel in figure.panels:
-        row = paper.published(panel.scenario)
-        for mode, group, trial in shown[panel.scenario]:
-            named = _labels(trial)
-            labels |= dict.fromkeys(named.values())
-            for flow, label in named.items():
-                series = trial.flows[flow].series
-                for kind, metric in (("tp", "throughput"), ("lr", "loss_rate")):
-                    samples = series[metric].samples() / 1e3
-                    rows += _course(kind, panel.label, mode, label, trial, samples)
-                    if kind == "tp":
-                        smooth = _smoothed(samples, trial)
-                        rows += _course("smooth", panel.label, mode, label, trial, smooth)
-                    mean = group.over(metric, flow)
-                    if mean is not None:
-                        rows.append(_mean(f"mean-{kind}", panel.label, mode, label, mean, 1e3))
-            rows += [
-                ("cap", panel.label, mode, t, v, "capacity", None, None) for t, v in capacity_steps(trial)
-            ]
-        for one in row.flows if row else ():
-            for kind, metric in (("tp", "throughput"), ("lr", "loss_rate")):
-                value = round(one.values[metric] / 1e3, 2)
-                rows.append((f"mean-{kind}", panel.label, "paper", None, value, one.flow.upper(), None, None))
-    colours = _colours(list(labels))
+    rows = [row for panel in figure.panels for row in _rate_rows(paper, panel, shown)]
+    colours = _colours(shown)
     colour = alt.Color(
         "s:N",
         scale=alt.Scale(domain=[*colours, "capacity"], range=[*colours.values(), _FAINT]),
         legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
     )
     many = len(reading.modes)
-    strip = 150
-    width = (WIDTH - strip - 130 - 45 * (many - 1)) / many
+    width = (WIDTH - _MEANS_WIDTH - 130 - 45 * (many - 1)) / many
     charts = []
     for panel in figure.panels:
-        end = max(float(trial.grid.edges_ns[-1]) / 1e9 for _, _, trial in shown[panel.scenario])
-        tops = {kind: _top(rows, kind, panel.label) for kind in ("tp", "lr")}
-        # A capacity that the flows come near to is shown; one that is far above would flatten them.
-        widest = _top(rows, "cap", panel.label)
-        tops["tp"] = max(tops["tp"], widest if widest <= 1.6 * tops["tp"] else 0)
-        x = alt.X(
-            "t:Q", title="time, s", scale=alt.Scale(domain=[0, end], nice=False), axis=alt.Axis(tickCount=10)
-        )
-        sides: list[Any] = []
-        for mode, _, _ in shown[panel.scenario]:
-            title = ", ".join(part for part in (panel.label, mode if many > 1 else "") if part)
-            first = not sides
-            stacked = []
-            for kind, height, name in (("tp", 150, "throughput, kb/s"), ("lr", 60, "loss rate, kb/s")):
-                last = kind == "lr"
-                y = alt.Y(
-                    "v:Q",
-                    title=name if first else None,
-                    scale=alt.Scale(domain=[0, tops[kind]], nice=False),
-                    axis=alt.Axis(tickCount=5 if kind == "tp" else 3),
-                )
-                axis = x if last else x.axis(labels=False, title=None, tickCount=10)
-                base = alt.Chart(_SOURCE).encode(x=axis, y=y, color=colour)
-                here = _where(_is("p", panel.label), _is("m", mode))
-                faint = 0.4 if kind == "tp" else 0.75
-                lines = base.transform_filter(_where(_is("k", kind), here)).mark_line(
-                    strokeWidth=0.8, opacity=faint, clip=True
-                )
-                drawn: Any = lines
-                if kind == "tp":
-                    capacity = base.transform_filter(_where(_is("k", "cap"), here)).mark_line(
-                        strokeWidth=1.3, strokeDash=[5, 3], clip=True
-                    )
-                    smooth = base.transform_filter(_where(_is("k", "smooth"), here)).mark_line(
-                        strokeWidth=1.9, clip=True
-                    )
-                    drawn = alt.layer(capacity, lines, smooth)
-                if kind == "tp" and title:
-                    drawn = drawn.properties(
-                        title=alt.TitleParams(title, anchor="start", fontSize=12, fontWeight="bold")
-                    )
-                stacked.append(drawn.properties(width=width, height=height))
-            sides.append(alt.vconcat(*stacked, spacing=6))
+        sides = [
+            _over_time(panel, mode, rows, _end_s(panel, shown), colour, width, first=i == 0, many=many > 1)
+            for i, (mode, _, _) in enumerate(shown[panel.scenario])
+        ]
         flows = [label for label in colours if any(r[1] == panel.label and r[5] == label for r in rows)]
         means = [
-            _means(kind, panel.label, flows, reading.modes, colour, (strip, height), title)
-            for kind, height, title in (
-                ("tp", 150, "mean throughput, kb/s"),
-                ("lr", 60, "mean loss rate, kb/s"),
+            _means(
+                kind,
+                panel.label,
+                flows,
+                reading.modes,
+                colour,
+                (_MEANS_WIDTH, height),
+                f"mean {_axis(metric)[0]}",
             )
+            for kind, metric, height in _STRIPS
         ]
         sides.append(alt.vconcat(*means, spacing=6).resolve_scale(yOffset="independent"))
         charts.append(alt.hconcat(*sides, spacing=18).resolve_scale(yOffset="independent"))
@@ -212,7 +169,79 @@ def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) ->
     return Figure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
 
 
-_SOURCE = alt.NamedData(name="source")
+def _rate_rows(paper: Paper, panel: Panel, shown: Shown) -> Rows:
+    """A panel's samples, running means, capacity, and means of the run, ours and the paper's."""
+    rows: Rows = []
+    for mode, group, trial in shown[panel.scenario]:
+        for flow, label in _labels(trial).items():
+            for kind, metric, _ in _STRIPS:
+                samples = trial.flows[flow].series[metric].samples() / 1e3
+                rows += _course(kind, panel.label, mode, label, trial, samples)
+                if kind == "tp":
+                    smooth = _smoothed(samples, trial)
+                    rows += _course("smooth", panel.label, mode, label, trial, smooth)
+                mean = group.over(metric, flow)
+                if mean is not None:
+                    rows.append(_mean(f"mean-{kind}", panel.label, mode, label, mean, 1e3))
+        rows += [("cap", panel.label, mode, t, v, "capacity", None, None) for t, v in capacity_steps(trial)]
+    row = paper.published(panel.scenario)
+    for one in row.flows if row else ():
+        for kind, metric, _ in _STRIPS:
+            value = round(one.values[metric] / 1e3, 2)
+            rows.append((f"mean-{kind}", panel.label, "paper", None, value, one.flow.upper(), None, None))
+    return rows
+
+
+def _end_s(panel: Panel, shown: Shown) -> float:
+    """Where a panel's time ends, the same in every mode."""
+    return max(float(trial.grid.edges_ns[-1]) / 1e9 for _, _, trial in shown[panel.scenario])
+
+
+def _title(panel: Panel, mode: str, many: bool) -> str:
+    return ", ".join(part for part in (panel.label, mode if many else "") if part)
+
+
+def _over_time(
+    panel: Panel, mode: str, rows: Rows, end_s: float, colour: Any, width: float, *, first: bool, many: bool
+) -> Any:
+    """Throughput above loss rate, of one mode; `first` has the axes' titles, one of `many` says its mode."""
+    tops = {kind: _top(rows, kind, panel.label) for kind, _, _ in _STRIPS}
+    # A capacity that the flows come near to is shown; one that is far above would flatten them.
+    widest = _top(rows, "cap", panel.label)
+    tops["tp"] = max(tops["tp"], widest if widest <= 1.6 * tops["tp"] else 0)
+    x = alt.X(
+        "t:Q", title="time, s", scale=alt.Scale(domain=[0, end_s], nice=False), axis=alt.Axis(tickCount=10)
+    )
+    here = _where(_is("p", panel.label), _is("m", mode))
+    stacked = []
+    for kind, metric, height in _STRIPS:
+        above = kind == "tp"
+        y = alt.Y(
+            "v:Q",
+            title=_axis(metric)[0] if first else None,
+            scale=alt.Scale(domain=[0, tops[kind]], nice=False),
+            axis=alt.Axis(tickCount=5 if above else 3),
+        )
+        axis = x.axis(labels=False, title=None, tickCount=10) if above else x
+        base = alt.Chart(_SOURCE).encode(x=axis, y=y, color=colour)
+        lines = base.transform_filter(_where(_is("k", kind), here)).mark_line(
+            strokeWidth=0.8, opacity=0.4 if above else 0.75, clip=True
+        )
+        drawn: Any = lines
+        if above:
+            capacity = base.transform_filter(_where(_is("k", "cap"), here)).mark_line(
+                strokeWidth=1.3, strokeDash=[5, 3], clip=True
+            )
+            smooth = base.transform_filter(_where(_is("k", "smooth"), here)).mark_line(
+                strokeWidth=1.9, clip=True
+            )
+            drawn = alt.layer(capacity, lines, smooth)
+            if title := _title(panel, mode, many):
+                drawn = drawn.properties(
+                    title=alt.TitleParams(title, anchor="start", fontSize=12, fontWeight="bold")
+                )
+        stacked.append(drawn.properties(width=width, height=height))
+    return alt.vconcat(*stacked, spacing=6)
 
 
 def _means(
@@ -273,7 +302,6 @@ def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> 
     width = (WIDTH - 90 - 60 * (many - 1)) / many
     charts = []
     for panel in figure.panels:
-        end = max(float(trial.grid.edges_ns[-1]) / 1e9 for _, _, trial in shown[panel.scenario])
         sides = []
         for mode, _, _ in shown[panel.scenario]:
             y = alt.Y(
@@ -285,7 +313,7 @@ def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> 
             x = alt.X(
                 "t:Q",
                 title="time, s",
-                scale=alt.Scale(domain=[0, end], nice=False),
+                scale=alt.Scale(domain=[0, _end_s(panel, shown)], nice=False),
                 axis=alt.Axis(tickCount=10),
             )
             here = _where(_is("p", panel.label), _is("m", mode))
@@ -298,7 +326,7 @@ def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> 
             course = base.transform_filter(_where(_is("k", "jain"), here)).mark_line(strokeWidth=1.1)
             layers.append(course.encode(x=x))
             layers.append(base.transform_filter(_where(_is("k", "mean"), here)).mark_rule(strokeWidth=1.6))
-            title = ", ".join(part for part in (panel.label, mode if many > 1 else "") if part)
+            title = _title(panel, mode, many > 1)
             drawn = alt.layer(*layers).properties(
                 width=width,
                 height=150,
@@ -323,30 +351,32 @@ def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> 
 def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> Figure | None:
     """Means by experiment and series, a panel a metric, with what the paper says of them."""
     rows: Rows = []
-    titles = {"loss_rate": "loss rate, kb/s", "loss": "loss, % of what was sent"}
-    scales = {"loss_rate": 1e3, "loss": 0.01}
+    both = len(reading.modes) > 1
     for one in figure.more["bars"]:
         entry = reading.by_id.get(one["scenario"])
         if entry is None or not any(group.valid for group in entry.groups):
             return None
         for metric in figure.more["metrics"]:
+            scale = _axis(metric)[1]
             for group in entry.groups:
                 found = group.over(metric, one["flow"])
                 if found is not None:
-                    name = f"{one['series']}, {group.mode}" if len(reading.modes) > 1 else one["series"]
-                    rows.append(_mean("bar", metric, one["x"], name, found, scales[metric]))
+                    name = f"{one['series']}, {group.mode}" if both else one["series"]
+                    rows.append(_mean("bar", metric, one["x"], name, found, scale))
                     if metric in one:
-                        value = published_value(one[metric])[0] / scales[metric]
+                        value = published_value(one[metric])[0] / scale
                         rows.append(("said", metric, one["x"], None, value, name, None, None))
     xs = list(dict.fromkeys(row[2] for row in rows))
-    names = list(dict.fromkeys(row[5] for row in rows if row[0] == "bar"))
-    names.sort(key=lambda name: name.partition(",")[0])
-    palette = [(BLUE if name.startswith("QTP") else VERMILION) for name in names]
-    if len(reading.modes) > 1:
-        light = {BLUE: SKY, VERMILION: ORANGE}
-        palette = [light[c] if name.endswith("emu") else c for c, name in zip(palette, names, strict=True)]
+    series = list(dict.fromkeys(one["series"] for one in figure.more["bars"]))
+    colours = {
+        f"{name}, {mode}" if both else name: _BARS[i % len(_BARS)][j]
+        for i, name in enumerate(series)
+        for j, mode in enumerate(reading.modes)
+    }
+    names, palette = list(colours), list(colours.values())
     charts = []
     for metric in figure.more["metrics"]:
+        title = _axis(metric)[0]
         base = (
             alt.Chart(_SOURCE)
             .transform_filter(_is("p", metric))
@@ -356,33 +386,33 @@ def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> Figure | None:
             )
         )
         bars = base.transform_filter(_is("k", "bar")).mark_bar().encode(
-            y=alt.Y("v:Q", title=titles[metric], scale=alt.Scale(zero=True)),
+            y=alt.Y("v:Q", title=title, scale=alt.Scale(zero=True)),
             color=alt.Color("s:N", sort=names, scale=alt.Scale(domain=names, range=palette)),
             tooltip=[
                 alt.Tooltip("s:N", title="player"), alt.Tooltip("m:N", title=figure.more["x"]),
-                alt.Tooltip("v:Q", title=titles[metric]),
+                alt.Tooltip("v:Q", title=title),
             ],
         )  # fmt: skip
         whiskers = (
             base.transform_filter("isValid(datum.lo)")
             .mark_rule(strokeWidth=1.4)
-            .encode(y=alt.Y("lo:Q", title=titles[metric]), y2="hi:Q")
+            .encode(y=alt.Y("lo:Q", title=title), y2="hi:Q")
         )
         layers: list[Any] = [bars, whiskers]
         if any(row[0] == "said" and row[1] == metric for row in rows):
             said = (
                 base.transform_filter(_is("k", "said"))
                 .mark_point(shape="diamond", filled=False, size=60, strokeWidth=1.8, color=_INK)
-                .encode(y=alt.Y("v:Q", title=titles[metric]))
+                .encode(y=alt.Y("v:Q", title=title))
             )
             layers.append(said)
         charts.append(alt.layer(*layers).properties(width=(WIDTH - 150) / 2, height=230))
     chart = alt.hconcat(*charts, spacing=30).resolve_scale(color="shared")
-    id_, title, said_ = _named(paper, figure, reading)
+    id_, heading, said_ = _named(paper, figure, reading)
     counts = sorted({len(group.valid) for entry in reading.entries for group in entry.groups})
     n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
     text = f"{said_} Means over the runs; whiskers are 95 % intervals ({n}); ◇: what the paper's text says."
-    return Figure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
+    return Figure(id_, heading, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
 
 
 def _drawn(shown: Shown) -> str:
