@@ -15,6 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 from streamgauge.campaign import machine
+from streamgauge.cli.app import command as app_command
 
 Cli = Callable[..., Any]
 
@@ -95,6 +96,21 @@ def test_a_mutant_that_survives_exits_1(cli: Cli, scenario: Path) -> None:
     assert "not noticed (pass)" in ran.out
 
 
+def test_ctrl_c_among_the_mutants_keeps_what_the_run_has(
+    cli: Cli, scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import streamgauge.cli.running
+
+    def interrupt(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(streamgauge.cli.running, "run_mutants", interrupt)
+    ran = cli("reproduce", str(scenario), "--mutants")
+    assert ran.status == 130
+    assert "pass test/cli sim fills" in ran.out and "mutation score" not in ran.out
+    assert "interrupted" in ran.err and "goes on from there" in ran.err
+
+
 def test_robustness_is_told(cli: Cli, scenario: Path) -> None:
     assumed = "assumed={path.down.rate: {try: [300 kbit/s, 2 Mbit/s]}}"
     ran = cli("reproduce", str(scenario), "--robust", "--set", assumed)
@@ -132,6 +148,14 @@ BAD = [
     (["show", "hessler/none"], "no scenario 'hessler/none'"),
     (["show", "hessler/*", "--plan", "sim"], "5 scenarios"),
     (["report", "nowhere"], "nowhere: there is no such folder"),
+    (
+        ["reproduce", "my.yaml", "--preset", "paper"],
+        "for a whole paper, and 'my.yaml' is none (name one alone: ",
+    ),
+    (
+        ["reproduce", "darwin", "--preset", "sauce"],
+        "the paper 'darwin' has no preset 'sauce'; it has paper, source",
+    ),
     (["fly"], "No such command 'fly'"),
 ]
 
@@ -258,11 +282,8 @@ def test_schema_is_a_schema(cli: Cli) -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(cli("schema").out))
 
 
-COMMANDS = ["run", "reproduce", "list", "show", "systems", "doctor", "report", "schema"]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_examples(cli: Cli, command: str) -> None:
+@pytest.mark.parametrize("command", app_command().commands)
+def test_every_help_has_examples(cli: Cli, command: str) -> None:
     ran = cli(command, "--help")
     assert ran.status == 0
     assert "Example" in ran.out and f"streamgauge {command}" in ran.out

@@ -6,20 +6,17 @@ import os
 import signal
 import sys
 
+from streamgauge.cli.status import INTERNAL, INTERRUPTED
 from streamgauge.errors import StreamGaugeError
 
 __all__ = ["main"]
-
-_INTERRUPTED = 130
-_INTERNAL = 70
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command and returns its exit status.
 
-    0 all checks pass, 1 one failed, 2 inconclusive, 3 bad input, 4 this machine cannot; 130 after Ctrl-C,
-    SIGTERM or SIGHUP.
-    Errors are one line each on stderr.
+    0 all checks pass, 1 one failed, 2 inconclusive, 3 bad input, 4 this machine cannot; 70 a bug of ours; 130
+    after Ctrl-C, SIGTERM or SIGHUP. Errors are one line each on stderr.
     """
     from streamgauge.cli.app import command
 
@@ -33,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     except StreamGaugeError as error:
         return _fail(str(error), error.exit_status)
     except KeyboardInterrupt:
-        return _fail("interrupted", _INTERRUPTED)
+        return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         # Whoever read us has gone, as `| head` does: not an error, and nothing more to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -45,12 +42,12 @@ def main(arguments: list[str] | None = None) -> int:
             # Without any argument the help has been printed, and there is nothing to add.
             return _fail(f"{message} (see 'streamgauge --help')" if message else "", 3)
         if type(error).__name__ == "Abort":
-            return _fail("interrupted", _INTERRUPTED)
+            return _fail("interrupted", INTERRUPTED)
         if os.environ.get("STREAMGAUGE_TRACEBACK"):
             raise
         what = f"{type(error).__name__}: {_one_line(str(error))}"
         return _fail(
-            f"internal error: {what} (STREAMGAUGE_TRACEBACK=1 shows where; please report it)", _INTERNAL
+            f"internal error: {what} (STREAMGAUGE_TRACEBACK=1 shows where; please report it)", INTERNAL
         )
     return int(status or 0)
 

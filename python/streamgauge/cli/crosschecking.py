@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from streamgauge.cli.progress import Bar
+from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.crosscheck import Request, crosscheck
 from streamgauge.crosscheck.page import check, write
 from streamgauge.errors import ScenarioError
@@ -26,8 +27,6 @@ _STYLE = {
     "unexplained": "red",
     "different": "red",
 }
-_STATUS = {"pass": 0, "fail": 1, "inconclusive": 2}
-_INTERRUPTED = 130
 _WIDTH = 150
 """Of the table where it does not go to a terminal."""
 _DIGITS = 4
@@ -56,11 +55,11 @@ def crosscheck_command(request: Request, docs: Path | None, as_json: bool) -> in
             "from there",
             file=sys.stderr,
         )
-        return _INTERRUPTED
+        return INTERRUPTED
     if docs is not None:
         for file in write(found, docs):
             print(f"streamgauge: written: {file}", file=sys.stderr)
-    return _STATUS[found["verdict"]]
+    return STATUS[found["verdict"]]
 
 
 def _show(found: Mapping[str, Any]) -> None:

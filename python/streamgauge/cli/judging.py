@@ -14,12 +14,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from streamgauge.campaign import Progress
+from streamgauge.cli.folders import WHERE, check_folder
 from streamgauge.cli.progress import Bar
 from streamgauge.errors import MediaError, ScenarioError
 from streamgauge.media.pictures import PSNR_CAP_DB
 from streamgauge.media.quality import Quality, flows_with_pictures, of_trial
 from streamgauge.metrics.interval import interval
 from streamgauge.record import Record
+from streamgauge.report.model import trial_folders
 from streamgauge.scenario.semantics import recorded_clip
 
 __all__ = ["quality_command"]
@@ -29,21 +31,13 @@ _DIGITS = {"psnr_db": 1, "clip_psnr_db": 1}
 
 
 def quality_command(directory: Path, flow: str | None, as_json: bool) -> int:
-    """A row for each scenario, mode and flow; with --json also each trial, frame by frame.
+    """A row for each scenario, mode and flow; with --json each trial's, frame by frame.
 
-    Raises MediaError at the first flow whose pictures cannot be judged, RecordError at the first damaged
-    record.
+    Trials that --set, --mutants or --robust changed are left out, as in reports. Raises MediaError at the
+    first flow whose pictures cannot be judged, RecordError at the first damaged record.
     """
-    if not directory.is_dir():
-        raise ScenarioError("there is no such folder", file=directory)
+    check_folder(directory)
     jobs = _jobs(directory, flow)
-    if not jobs:
-        what = "no record is here" if not any(directory.rglob("trial.json")) else "no clip is played here"
-        raise ScenarioError(
-            f"{what}; pictures are judged of systems rtp and darwin",
-            file=directory,
-            hint="name a folder in which run left records of them",
-        )
     found: list[tuple[Record, str, Quality]] = []
     began = time.monotonic()
     with Bar() as bar:
@@ -68,10 +62,23 @@ def quality_command(directory: Path, flow: str | None, as_json: bool) -> int:
 
 
 def _jobs(directory: Path, flow: str | None) -> list[tuple[Record, str]]:
-    records = [Record.open(place.parent) for place in sorted(directory.rglob("trial.json"))]
+    """Each record with each flow to judge. ScenarioError if there is none."""
+    records = [Record.open(folder) for folder in trial_folders(directory)]
+    if not records:
+        raise ScenarioError("no record is here", file=directory, hint=WHERE)
     if flow is not None:
-        return [(record, flow) for record in records]
-    return [(record, name) for record in records for name in flows_with_pictures(record.trial)]
+        having = [
+            record for record in records if any(one["name"] == flow for one in record.trial["plan"]["flows"])
+        ]
+        return [(record, flow) for record in having or records[:1]]
+    jobs = [(record, name) for record in records for name in flows_with_pictures(record.trial)]
+    if not jobs:
+        raise ScenarioError(
+            "no flow here plays a clip by a player of ours",
+            file=directory,
+            hint="pictures are judged of systems rtp and darwin; name a folder with records of them",
+        )
+    return jobs
 
 
 def _valid(record: Record) -> bool:

@@ -1,23 +1,22 @@
-"""``list``, ``show``, ``systems``, ``doctor`` and ``report``."""
+"""``list``, ``show``, ``systems`` and ``doctor``."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from streamgauge.errors import CannotRunError, RecordError, ScenarioError
+from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, catalogue_ids, load, lower
 from streamgauge.scenario.words import in_words
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, Parameter, System
 
-__all__ = ["doctor_command", "list_command", "report_command", "show_command", "systems_command"]
+__all__ = ["doctor_command", "list_command", "show_command", "systems_command"]
 
 
 def _dump(data: Any) -> None:
@@ -171,21 +170,3 @@ def doctor_command(way: str | None, as_json: bool) -> int:
             said = "can run here" if reason is None else f"cannot run here: {escape(reason)}"
             console.print(f"[b]{mode}[/b] {said}", highlight=False, soft_wrap=True)
     return 0 if can["sim"] is None and can["emu"] is None else 4
-
-
-def report_command(directory: Path, out: Path | None) -> None:
-    """One page about a folder's trials. A damaged record is left out of every number, and is an error all the
-    same: RecordError, once the page is written."""
-    from streamgauge.report import build, load
-
-    out = out or directory / "report.html"
-    trials = load(directory)
-    try:
-        print(build(trials, out), flush=True)
-    except OSError as error:
-        raise CannotRunError(
-            f"cannot write {out}: {error.strerror}; choose another file with --out."
-        ) from error
-    damaged = [trial.damage for trial in trials if trial.damage]
-    if damaged:
-        raise RecordError("\n".join(damaged))

@@ -29,9 +29,10 @@ def clock(seconds: float | None) -> str:
 
 
 class Bar:
-    """A bar on a terminal, a line now and then where there is none."""
+    """A bar on a terminal, a line now and then where there is none. `of` is what is counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, of: str = "trials") -> None:
+        self._of = of
         self._console = Console(stderr=True)
         self._began = time.monotonic()
         self._said = self._began
@@ -55,7 +56,7 @@ class Bar:
             words = _NUMBERS.sub("", told.now)
             if now - self._said >= _LINE_EVERY_S or (told.done == 0 and words != self._words):
                 self._said, self._words = now, words
-                line = f"{told.done}/{told.total} trials, {clock(told.left_s)} {told.now}".replace(
+                line = f"{told.done}/{told.total} {self._of}, {clock(told.left_s)} {told.now}".replace(
                     ",  ", ", "
                 )
                 print(line, file=sys.stderr, flush=True)

@@ -6,16 +6,22 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamgauge.campaign import EmuSettings, run, run_alternatives, run_mutants, score, standings
-from streamgauge.campaign.machine import choose_mode
+from streamgauge.campaign import Progress, score, standings
 from streamgauge.cli.progress import Bar
-from streamgauge.cli.running import INTERRUPTED, STATUS, Request, all_lower, chosen_out
+from streamgauge.cli.running import (
+    Ran,
+    Request,
+    carry_out,
+    chosen_modes,
+    chosen_out,
+    interrupted,
+    status_of,
+)
 from streamgauge.cli.tables import score_words
-from streamgauge.errors import ScenarioError
+from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.paper import (
     Compared,
     Paper,
@@ -31,9 +37,8 @@ from streamgauge.paper import (
 )
 from streamgauge.report import Figure, save
 from streamgauge.scenario import find
-from streamgauge.systems.registry import Mode
 
-__all__ = ["paper_of", "reproduce_paper"]
+__all__ = ["check_preset", "paper_of", "reproduce_paper"]
 
 
 def paper_of(names: Sequence[str]) -> Paper | None:
@@ -41,93 +46,103 @@ def paper_of(names: Sequence[str]) -> Paper | None:
     return papers().get(names[0].rstrip("/")) if len(names) == 1 else None
 
 
-@dataclass(frozen=True)
-class _Times:
-    """What took how long, s."""
-
-    trials: dict[str, float]
-    figures: float
+def check_preset(paper: Paper | None, preset: str, names: Sequence[str]) -> None:
+    """Raises ScenarioError if what is asked for has no such preset."""
+    if paper is None:
+        raise ScenarioError(
+            f"--preset is for a whole paper, and '{' '.join(names)}' is none",
+            hint=f"name one alone: {', '.join(papers())}",
+        )
+    known = paper.presets.values if paper.presets else ()
+    if preset not in known:
+        has = f"it has {', '.join(known)}" if known else "it has none; leave --preset out"
+        raise ScenarioError(f"the paper '{paper.id}' has no preset '{preset}'; {has}")
 
 
 def reproduce_paper(paper: Paper, request: Request, preset: str | None) -> int:
-    """Runs all of a paper, prints its tables and the presets' verdicts, writes page and figures."""
+    """Runs all of a paper, prints its tables and the presets' verdicts, writes page and figures.
+
+    Returns the exit status: by what this run judged under the first preset.
+    """
     out = chosen_out(request)
     known = paper.presets.values if paper.presets else ("",)
-    if preset is not None and preset not in known:
-        raise ScenarioError(f"the paper '{paper.id}' has no preset '{preset}'; it has {', '.join(known)}")
-    chosen = known if preset is None else (preset,)
-    readings, interrupted = [], False
-    for name in chosen:
+    readings: list[Reading] = []
+    left: list[Ran] = []
+    for name in known if preset is None else (preset,):
         # The catalogue's own preset lies where any run of it does; others are the catalogue changed.
-        reading, interrupted = _read(
-            paper, request, name, out if name == known[0] else out / f"set-preset-{name}"
-        )
+        reading, ran = _read(paper, request, name, out if name == known[0] else out / f"set-preset-{name}")
         readings.append(reading)
-        if interrupted:
+        left.append(ran)
+        if ran.interrupted:
             break
-    compared = compare(readings) if len(readings) > 1 else []
+    stopped = left[-1].interrupted
+    compared = compare(readings) if len(readings) > 1 and not stopped else []
     began = time.monotonic()
-    drawn = {} if interrupted else _draw(paper, readings, out)
-    if not interrupted:
-        write_page(paper, readings, compared, drawn, out / f"{paper.id}.html")
-    times = _Times({reading.preset: reading.wall_s for reading in readings}, time.monotonic() - began)
+    if not stopped:
+        try:
+            drawn = _draw(paper, readings, out)
+            write_page(paper, readings, compared, drawn, out / f"{paper.id}.html")
+        except OSError as error:
+            raise CannotRunError(
+                f"cannot write page and figures into {out}: {error.strerror}; free some space or choose "
+                "another folder with --out."
+            ) from error
+    figures_s = time.monotonic() - began
     if request.as_json:
-        json.dump(_json(paper, readings, compared, times), sys.stdout, indent=2, allow_nan=False)
+        json.dump(_json(paper, readings, compared, figures_s), sys.stdout, indent=2, allow_nan=False)
         print()
     else:
-        _print(paper, readings, compared, times, out)
-    if interrupted:
-        print("streamgauge: interrupted; the same command goes on from there", file=sys.stderr)
-        return INTERRUPTED
-    verdicts = {check.verdict for check in readings[0].checks}
-    return next((STATUS[verdict] for verdict in ("fail", "inconclusive") if verdict in verdicts), 0)
+        _print(paper, readings, compared)
+        where = f"page {out / f'{paper.id}.html'}, figures in {out / 'figures'}"
+        drew = [] if stopped else [f"figures in {figures_s:.1f} s; {where}"]
+        print("\n" + "; ".join([*map(_took, readings), *drew]))
+    if stopped:
+        return interrupted(f"what finished is kept in {out}")
+    return status_of([check.verdict for check in left[0].result.checks], left[0].mutants)
 
 
-def _read(paper: Paper, request: Request, preset: str, out: Path) -> tuple[Reading, bool]:
+def _read(paper: Paper, request: Request, preset: str, out: Path) -> tuple[Reading, Ran]:
     """One preset, run in full."""
     began = time.monotonic()
-    scenarios = find([paper.id], settings=request.settings)
+    # Never a file that happens to have the paper's name.
+    scenarios = find([f"{paper.id}/*"], settings=request.settings)
     if paper.presets is not None and preset != paper.presets.values[0]:
         scenarios = [paper.presets.applied(scenario, preset) for scenario in scenarios]
-    modes: dict[str, Sequence[Mode]] = {
-        scenario.id: [choose_mode(scenario, request.mode, way=request.way)] for scenario in scenarios
-    }
-    first_seed = 1 if request.seed is None else request.seed
-    repeat = 1 if request.seed is not None and request.repeat is None else request.repeat
-    all_lower(scenarios, modes, first_seed)
-    emu = EmuSettings(way=request.way, jobs=request.jobs)
-    more: dict[str, Any] = {"first_seed": first_seed, "repeat": repeat, "keep": request.keep, "emu": emu}
-    mutants = alternatives = None
-    with Bar() as bar:
-        result = run(scenarios, modes, out, settings=request.settings, progress=bar.update, **more)
-        wall_s = time.monotonic() - began
-        if request.mutants and not result.interrupted:
-            mutants, _ = run_mutants(result, progress=bar.update, **more)
-        if request.robust and not result.interrupted:
-            alternatives = run_alternatives(result, progress=bar.update, **more)
-    meaning = paper.presets.meaning[preset] if paper.presets else ""
-    reading = read(result, preset, meaning, wall_s=wall_s, mutants=mutants, alternatives=alternatives)
-    return reading, result.interrupted
+    modes = chosen_modes(request, scenarios)
+    loading_s = time.monotonic() - began
+    ran = carry_out(request, scenarios, modes, out)
+    reading = read(
+        ran.result,
+        preset,
+        paper.presets.meaning[preset] if paper.presets else "",
+        wall_s=loading_s + ran.result.wall_s,
+        mutants=ran.mutants,
+        alternatives=ran.alternatives,
+    )
+    return reading, ran
 
 
 def _draw(paper: Paper, readings: Sequence[Reading], out: Path) -> dict[str, list[Figure]]:
     """Every figure of every preset, also as files."""
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {
-        reading.preset: [made for one in paper.figures if (made := draw(paper, one, reading)) is not None]
-        for reading in readings
-    }
-    for made in drawn.values():
-        for figure in made:
+    drawn: dict[str, list[Figure]] = {reading.preset: [] for reading in readings}
+    todo = [(reading, figure) for reading in readings for figure in paper.figures]
+    began = time.monotonic()
+    with Bar(of="figures") as bar:
+        for done, (reading, wanted) in enumerate(todo):
+            left = (time.monotonic() - began) / done * (len(todo) - done) if done else None
+            bar.update(Progress(done, len(todo), left, f"{wanted.title} {reading.preset}".rstrip()))
+            figure = draw(paper, wanted, reading)
+            if figure is None:
+                continue
+            drawn[reading.preset].append(figure)
             for suffix in ("svg", "png"):
                 save(figure, folder / f"{figure.id}.{suffix}")
     return drawn
 
 
-def _print(
-    paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared], times: _Times, out: Path
-) -> None:
+def _print(paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared]) -> None:
     said = [paper.citation]
     for reading in readings:
         said.append(tables_text(paper, reading))
@@ -136,42 +151,40 @@ def _print(
     if compared:
         said.append(comparison_text(compared, readings))
     for reading in readings:
-        of = f"preset {reading.preset}: " if reading.preset else ""
-        invalid = [
-            trial
-            for entry in reading.entries
-            for group in entry.groups
-            for trial in group.trials
-            if not trial.valid
-        ]
-        if invalid:
-            reasons = "; ".join(dict.fromkeys(reason for trial in invalid for reason in trial.why))
-            said.append(f"{of}{len(invalid)} trials are invalid and left out: {reasons}")
-        if reading.mutants is not None:
-            missed = [one for one in reading.mutants if not one.killed]
-            lines = [f"{of}{score_words(reading.mutants)}"]
-            lines += [
-                f"  not noticed by {one.scenario} {one.mode} {one.check} ({one.verdict}): {one.why}"
-                for one in missed
-            ]
-            said.append("\n".join(lines))
-        if reading.alternatives is not None:
-            lines = [f"{of}verdicts, if what the paper does not state were otherwise"]
-            lines += [
-                f"  {one.scenario} {one.mode} {one.check} ({one.verdict}): {one.words()}"
-                for one in standings(reading.alternatives)
-            ]
-            said.append("\n".join(lines))
-    took = []
-    for reading in readings:
-        of = f" of preset {reading.preset}" if reading.preset else ""
-        again = f" ({reading.reused} there already)" if reading.reused else ""
-        took.append(
-            f"{reading.trials} trials{again} and {len(reading.checks)} checks{of} in {reading.wall_s:.1f} s"
-        )
-    where = f"page {out / f'{paper.id}.html'}, figures in {out / 'figures'}"
-    said.append(f"{'; '.join(took)}; figures in {times.figures:.1f} s; {where}")
+        said += _besides(reading)
     print("\n\n".join(said))
+
+
+def _besides(reading: Reading) -> list[str]:
+    """Of one preset what is invalid, what its mutants showed, and what its verdicts hang on."""
+    said = []
+    of = f"preset {reading.preset}: " if reading.preset else ""
+    groups = [group for entry in reading.entries for group in entry.groups]
+    invalid = [trial for group in groups for trial in group.trials if not trial.valid]
+    if invalid:
+        reasons = "; ".join(dict.fromkeys(reason for trial in invalid for reason in trial.why))
+        said.append(f"{of}{len(invalid)} trials are invalid and left out: {reasons}")
+    if reading.mutants is not None:
+        missed = [
+            f"  not noticed by {one.scenario} {one.mode} {one.check} ({one.verdict}): {one.why}"
+            for one in reading.mutants
+            if not one.killed
+        ]
+        said.append("\n".join([f"{of}{score_words(reading.mutants)}", *missed]))
+    if reading.alternatives is not None:
+        hang = [
+            f"  {one.scenario} {one.mode} {one.check} ({one.verdict}): {one.words()}"
+            for one in standings(reading.alternatives)
+        ]
+        said.append("\n".join([f"{of}verdicts, if what the paper does not state were otherwise", *hang]))
+    return said
+
+
+def _took(reading: Reading) -> str:
+    of = f" of preset {reading.preset}" if reading.preset else ""
+    again = f" ({reading.reused} there already)" if reading.reused else ""
+    checks = f"{len(reading.checks)} checks"
+    return f"{reading.trials} trials{again} and {checks}{of} in {reading.wall_s:.1f} s"
 
 
 def _check_lines(reading: Reading) -> list[str]:
@@ -183,7 +196,7 @@ def _check_lines(reading: Reading) -> list[str]:
 
 
 def _json(
-    paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared], times: _Times
+    paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared], figures_s: float
 ) -> dict[str, Any]:
     """``streamgauge.paper/1``."""
     return {
@@ -209,5 +222,5 @@ def _json(
             for reading in readings
         ],
         "comparison": [one.to_json() for one in compared],
-        "figures_s": times.figures,
+        "figures_s": figures_s,
     }

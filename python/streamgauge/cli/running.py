@@ -1,11 +1,11 @@
-"""``run`` and ``reproduce``."""
+"""``run``, and ``reproduce`` of scenarios."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,15 +21,22 @@ from streamgauge.campaign import (
 )
 from streamgauge.campaign.machine import choose_mode
 from streamgauge.cli.progress import Bar
+from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.cli.tables import print_result
 from streamgauge.scenario import Scenario, find
 from streamgauge.scenario.lower import Keep, lower
 from streamgauge.systems.registry import Mode
 
-__all__ = ["INTERRUPTED", "STATUS", "Request", "all_lower", "chosen_out", "run_command"]
-
-STATUS = {"pass": 0, "fail": 1, "inconclusive": 2}
-INTERRUPTED = 130
+__all__ = [
+    "Ran",
+    "Request",
+    "carry_out",
+    "chosen_modes",
+    "chosen_out",
+    "interrupted",
+    "run_command",
+    "status_of",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,66 +51,106 @@ class Request:
     out: Path
     keep: Keep
     way: str | None
-    capture: bool
     jobs: int
     as_json: bool
+    capture: bool = False
     mutants: bool = False
     robust: bool = False
+
+    @property
+    def first_seed(self) -> int:
+        """The first repetition's."""
+        return 1 if self.seed is None else self.seed
+
+    @property
+    def repetitions(self) -> int | None:
+        """How many; each scenario's own number if None. A seed alone is one."""
+        return 1 if self.seed is not None and self.repeat is None else self.repeat
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a request left; mutants and alternatives are None where not asked for, or not finished."""
+
+    result: CampaignResult
+    mutants: list[MutantResult] | None
+    alternatives: list[Alternative] | None
+    interrupted: bool
 
 
 def run_command(request: Request) -> int:
     """Runs, prints, and returns the exit status."""
     scenarios = find(request.names, settings=request.settings)
-    modes: dict[str, Sequence[Mode]] = {
-        scenario.id: [choose_mode(scenario, request.mode, way=request.way)] for scenario in scenarios
-    }
-    first_seed = 1 if request.seed is None else request.seed
-    repeat = 1 if request.seed is not None and request.repeat is None else request.repeat
-    all_lower(scenarios, modes, first_seed)
     out = chosen_out(request)
+    ran = carry_out(request, scenarios, chosen_modes(request, scenarios), out)
+    if request.as_json:
+        _print_json(ran)
+    else:
+        print_result(ran.result, ran.mutants, ran.alternatives)
+    if ran.interrupted:
+        return interrupted(f"{len(ran.result.outcomes)} of {ran.result.planned} trials are kept in {out}")
+    return status_of([ran.result.verdict], ran.mutants)
+
+
+def chosen_modes(request: Request, scenarios: Sequence[Scenario]) -> dict[str, Sequence[Mode]]:
+    """Each scenario's, by id. Whatever cannot be planned is refused here, before the first trial starts.
+
+    Raises ScenarioError if a scenario cannot run so, CannotRunError if the machine cannot.
+    """
+    modes = {scenario.id: choose_mode(scenario, request.mode, way=request.way) for scenario in scenarios}
+    for scenario in scenarios:
+        lower(scenario, modes[scenario.id], request.first_seed)
+    return {name: [mode] for name, mode in modes.items()}
+
+
+def carry_out(
+    request: Request, scenarios: Sequence[Scenario], modes: Mapping[str, Sequence[Mode]], out: Path
+) -> Ran:
+    """The trials, and the mutants and alternatives that were asked for. Ctrl-C ends it early and is told."""
     emu = EmuSettings(way=request.way, capture=request.capture, jobs=request.jobs)
+    first_seed, repeat, keep = request.first_seed, request.repetitions, request.keep
+    mutants: list[MutantResult] | None = None
+    alternatives: list[Alternative] | None = None
     with Bar() as bar:
         result = run(
             scenarios,
-            modes,
+            dict(modes),
             out,
             first_seed=first_seed,
             repeat=repeat,
             settings=request.settings,
-            keep=request.keep,
+            keep=keep,
             emu=emu,
             progress=bar.update,
         )
-        mutants: list[MutantResult] | None = None
-        if request.mutants and not result.interrupted:
-            mutants, _ = run_mutants(
-                result, first_seed=first_seed, repeat=repeat, keep=request.keep, emu=emu, progress=bar.update
-            )
-        alternatives: list[Alternative] | None = None
-        if request.robust and not result.interrupted:
-            alternatives = run_alternatives(
-                result, first_seed=first_seed, repeat=repeat, keep=request.keep, emu=emu, progress=bar.update
-            )
-    if request.as_json:
-        _print_json(result, mutants, alternatives)
-    else:
-        print_result(result, mutants, alternatives)
-    if result.interrupted:
-        kept = f"{len(result.outcomes)} of {result.planned} trials are kept in {out}"
-        print(f"streamgauge: interrupted; {kept}; the same command goes on from there", file=sys.stderr)
-        return INTERRUPTED
-    status = STATUS[result.verdict]
-    if mutants and any(not one.killed for one in mutants):
-        # A check that its mutant does not break proves nothing.
-        status = max(status, 1) if any(one.verdict == "pass" for one in mutants) else max(status, 2)
-    return status
+        stopped = result.interrupted
+        try:
+            if request.mutants and not stopped:
+                mutants, _ = run_mutants(
+                    result, first_seed=first_seed, repeat=repeat, keep=keep, emu=emu, progress=bar.update
+                )
+            if request.robust and not stopped:
+                alternatives = run_alternatives(
+                    result, first_seed=first_seed, repeat=repeat, keep=keep, emu=emu, progress=bar.update
+                )
+        except KeyboardInterrupt:
+            stopped = True
+    return Ran(result, mutants, alternatives, stopped)
 
 
-def all_lower(scenarios: Sequence[Scenario], modes: dict[str, Sequence[Mode]], seed: int) -> None:
-    """Whatever cannot be planned is refused before the first trial starts."""
-    for scenario in scenarios:
-        for mode in modes[scenario.id]:
-            lower(scenario, mode, seed)
+def interrupted(kept: str) -> int:
+    """Says what is kept, and returns the exit status."""
+    print(f"streamgauge: interrupted; {kept}; the same command goes on from there", file=sys.stderr)
+    return INTERRUPTED
+
+
+def status_of(verdicts: Sequence[str], mutants: Sequence[MutantResult] | None) -> int:
+    """The exit status of the worst verdict. A check that its mutant does not break proves nothing: one that
+    passes under it counts as failed, one that is undecided as undecided."""
+    missed = [one.verdict for one in mutants or () if not one.killed]
+    if "fail" in verdicts or "pass" in missed:
+        return STATUS["fail"]
+    return STATUS["inconclusive" if "inconclusive" in verdicts or missed else "pass"]
 
 
 def chosen_out(request: Request) -> Path:
@@ -114,14 +161,12 @@ def chosen_out(request: Request) -> Path:
     return request.out
 
 
-def _print_json(
-    result: CampaignResult, mutants: list[MutantResult] | None, alternatives: list[Alternative] | None
-) -> None:
-    data = result.to_json()
-    if mutants is not None:
-        data["mutants"] = [one.to_json() for one in mutants]
-        data["mutation_score"] = score(mutants)
-    if alternatives is not None:
-        data["alternatives"] = [one.to_json() for one in alternatives]
+def _print_json(ran: Ran) -> None:
+    data = ran.result.to_json()
+    if ran.mutants is not None:
+        data["mutants"] = [one.to_json() for one in ran.mutants]
+        data["mutation_score"] = score(ran.mutants)
+    if ran.alternatives is not None:
+        data["alternatives"] = [one.to_json() for one in ran.alternatives]
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     print()

@@ -15,7 +15,7 @@ from streamgauge.report import answer
 from streamgauge.report.model import load_trial, say_mean
 from streamgauge.systems.registry import Mode
 
-__all__ = ["print_result"]
+__all__ = ["print_result", "score_words"]
 
 _MARK = {
     "pass": "[green]pass[/green]",
@@ -125,8 +125,7 @@ def _print_alternatives(console: Console, alternatives: Sequence[Alternative]) -
 def _print_mutants(console: Console, mutants: Sequence[MutantResult]) -> None:
     for one in mutants:
         state = "[green]noticed[/green]" if one.killed else f"[red]not noticed[/red] ({one.verdict})"
-        changes = escape(", ".join(f"{address} = {value}" for address, value in one.breaks.items()))
-        which = f"{one.scenario} {one.mode} [b]{one.check}[/b] with {changes}"
+        which = f"{one.scenario} {one.mode} [b]{one.check}[/b] with {escape(one.change())}"
         _line(console, f"mutant {state} {which}: {escape(one.why)}")
     console.print(score_words(mutants), highlight=False, soft_wrap=True)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from streamgauge.cli.folders import WHERE
 from streamgauge.errors import ScenarioError
 from streamgauge.record import Record
 from streamgauge.record.schema import TRIAL
@@ -33,9 +34,7 @@ def verify_command(directories: Sequence[Path], replay: bool, as_json: bool) -> 
 def _records(directory: Path) -> list[Path]:
     places = sorted(trial.parent for trial in directory.rglob(TRIAL))
     if not places:
-        raise ScenarioError(
-            "no record is here", file=directory, hint="name a folder in which run left its records"
-        )
+        raise ScenarioError("no record is here", file=directory, hint=WHERE)
     return places
 
 

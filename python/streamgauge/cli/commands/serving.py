@@ -10,7 +10,15 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
-__all__ = ["add_streaming"]
+from streamgauge.cli.commands.register import register
+
+__all__ = ["add"]
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the commands to `app`, in a panel of their own."""
+    register(app, "Stream", "serve", _serve, no_args_is_help=True)
+    register(app, "Stream", "play", _play, no_args_is_help=True)
 
 
 def _become(command: str, arguments: Iterable[str], options: Mapping[str, object]) -> NoReturn:
@@ -33,24 +41,6 @@ def _become(command: str, arguments: Iterable[str], options: Mapping[str, object
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(program, [*words, "--", *arguments])
-
-
-_SERVE_HELP = r"""Serve video files by RTSP, as Apple's Darwin Streaming Server does.
-
-Any RTSP player can play them; one that asks for Apple's Reliable UDP gets it. The server is the machine \
-that sim runs, on real sockets. URLs are paths beneath DIR: rtsp://HOST:PORT/clip.mp4. Ctrl-C ends it \
-(docs/serve.md).
-
-[b]Examples[/b]
-
-  streamgauge serve --system darwin videos
-
-  streamgauge serve --system darwin --listen 127.0.0.1:8554 --preset paper videos
-
-  streamgauge serve --system darwin --set reliable_udp=false --log windows.jsonl videos
-
-Exit status: 0 ended by a signal, 3 bad input, 4 this machine cannot (the port is taken).
-""".replace("\\\n", "")
 
 
 def _serve(
@@ -101,6 +91,22 @@ def _serve(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Sessions as JSON lines on stdout.")] = False,
 ) -> None:
+    """Serve video files by RTSP, as Apple's Darwin Streaming Server does.
+
+    Any RTSP player can play them; one that asks for Apple's Reliable UDP gets it. The server is the machine
+    that sim runs, on real sockets. URLs are paths beneath DIR: rtsp://HOST:PORT/clip.mp4. Ctrl-C ends it
+    (docs/serve.md).
+
+    [b]Examples[/b]
+
+      streamgauge serve --system darwin videos
+
+      streamgauge serve --system darwin --listen 127.0.0.1:8554 --preset paper videos
+
+      streamgauge serve --system darwin --set reliable_udp=false --log windows.jsonl videos
+
+    Exit status: 0 ended by a signal, 3 bad input, 4 this machine cannot (the port is taken).
+    """
     _become(
         "serve",
         [str(directory)],
@@ -118,23 +124,6 @@ def _serve(
             "--json": as_json,
         },
     )
-
-
-_PLAY_HELP = r"""Play an RTSP URL without a window, and report what a viewer would have seen.
-
-The player is the machine that sim runs, on real sockets: [b]quicktime[/b] asks for Apple's Reliable UDP, \
-[b]vlc[/b] does not. Any RTSP server will do (docs/serve.md). Ctrl-C ends it, with the report.
-
-[b]Examples[/b]
-
-  streamgauge play rtsp://127.0.0.1:8554/clip.mp4
-
-  streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --player vlc --duration 10 --json
-
-  streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --transport tcp --save clip.h264
-
-Exit status: 0 played, 1 it ended early, 3 bad input or no such file there, 4 cannot connect.
-""".replace("\\\n", "")
 
 
 def _play(
@@ -172,6 +161,21 @@ def _play(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
 ) -> None:
+    """Play an RTSP URL without a window, and report what a viewer would have seen.
+
+    The player is the machine that sim runs, on real sockets: [b]quicktime[/b] asks for Apple's Reliable UDP,
+    [b]vlc[/b] does not. Any RTSP server will do (docs/serve.md). Ctrl-C ends it, with the report.
+
+    [b]Examples[/b]
+
+      streamgauge play rtsp://127.0.0.1:8554/clip.mp4
+
+      streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --player vlc --duration 10 --json
+
+      streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --transport tcp --save clip.h264
+
+    Exit status: 0 played, 1 it ended early, 3 bad input or no such file there, 4 cannot connect.
+    """
     _become(
         "play",
         [url],
@@ -187,9 +191,3 @@ def _play(
             "--json": as_json,
         },
     )
-
-
-def add_streaming(app: typer.Typer) -> None:
-    """Adds the two commands to `app`, in a panel of their own."""
-    app.command("serve", help=_SERVE_HELP, rich_help_panel="Stream", no_args_is_help=True)(_serve)
-    app.command("play", help=_PLAY_HELP, rich_help_panel="Stream", no_args_is_help=True)(_play)

@@ -1,0 +1,110 @@
+"""``calibrate`` and ``crosscheck``: how far the emulator and the simulator can be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from streamgauge.cli.commands.register import register
+from streamgauge.cli.options import JobsOption, JsonOption, WayOption
+
+__all__ = ["add"]
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the commands to `app`."""
+    register(app, "Look", "calibrate", _calibrate)
+    register(app, "Look", "crosscheck", _crosscheck)
+
+
+def _calibrate(
+    way: WayOption = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A third of the time, and wider intervals.")] = False,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Also write .png, .svg, .pdf, .html or .json; repeatable."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Measure the link emulator here and now, in about a minute, by kernel stamps at its two ends.
+
+    Rate, delay, jitter, queue limit, loss statistics and packet-rate ceiling against what was asked for. The
+    result is kept as this machine's certificate, which every emu trial and report then carries. Exit status 1
+    if a bound is not kept, 2 if one cannot be told.
+
+    [b]Examples[/b]
+
+      streamgauge calibrate
+
+      streamgauge calibrate --quick --json
+
+      streamgauge calibrate --out calibration.png --out calibration.json
+    """
+    from streamgauge.cli.calibrating import calibrate_command
+
+    return calibrate_command(way, quick, out or [], as_json)
+
+
+def _crosscheck(
+    what: Annotated[Literal["tcp"], typer.Argument(metavar="tcp", help="What is compared.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="15 s a trial and fewer of them: for looking, never for docs.")
+    ] = False,
+    case: Annotated[
+        list[str] | None,
+        typer.Option("--case", metavar="GLOB", help="Only cases whose ids match, 'reno/*'; repeatable."),
+    ] = None,
+    with_: Annotated[
+        Literal["ns3"] | None, typer.Option("--with", help="ns3: ns-3 as a third column.")
+    ] = None,
+    against: Annotated[
+        Literal["emu", "sim"],
+        typer.Option(
+            "--against",
+            help="sim: the simulator against itself with other seeds, which tests the comparison.",
+        ),
+    ] = "emu",
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where records go; a rerun resumes there.")
+    ] = Path("runs/crosscheck"),
+    docs: Annotated[
+        Path | None,
+        typer.Option("--docs", metavar="FILE", help="Fill the page's measured parts and figures (full run)."),
+    ] = None,
+    jobs: JobsOption = 1,
+    way: WayOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Hold the simulated TCP against the kernel's, on what tells congestion controls apart.
+
+    The same scenarios run in both modes. Loss, intervals between losses, RTT, the window's sawtooth, shares
+    and completion times are compared by an equivalence test against emu's own run-to-run spread; simulated
+    TCPs that are wrong on purpose must be rejected (docs/fidelity.md). Exit status 1 if one is not, or if
+    more than two rows differ unexplained; 2 if something cannot be told.
+
+    [b]Examples[/b]
+
+      streamgauge crosscheck tcp --quick --case 'reno/*'
+
+      streamgauge crosscheck tcp --against sim --case 'cubic/*'
+
+      streamgauge crosscheck tcp --jobs 4 --docs docs/fidelity.md
+    """
+    del what
+    from streamgauge.campaign import EmuSettings
+    from streamgauge.cli.crosschecking import crosscheck_command
+    from streamgauge.crosscheck import Request
+
+    request = Request(
+        out=out,
+        patterns=case or [],
+        quick=quick,
+        ns3=with_ == "ns3",
+        reference=against,
+        emu=EmuSettings(way=way, jobs=jobs),
+    )
+    return crosscheck_command(request, docs, as_json)

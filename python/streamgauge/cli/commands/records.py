@@ -1,0 +1,83 @@
+"""``report``, ``verify`` and ``quality``: of records that are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streamgauge.cli.commands.register import register
+from streamgauge.cli.options import JsonOption, Records
+
+__all__ = ["add"]
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the commands to `app`."""
+    register(app, "Run", "report", _report)
+    register(app, "Look", "verify", _verify)
+    register(app, "Look", "quality", _quality)
+
+
+def _report(
+    directory: Records,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="The page. Default: DIR/report.html.")
+    ] = None,
+) -> None:
+    """Write one self-contained HTML page about the trials in a folder.
+
+    [b]Example[/b]
+
+      streamgauge report runs --out ftp.html
+    """
+    from streamgauge.cli.reporting import report_command
+
+    report_command(directory, out)
+
+
+def _verify(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Records, or folders with records below.")
+    ],
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Also let the packets enter the path again: each must fare the same."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Check that records hold what was written, and with --replay that the path did what its plan says.
+
+    Exit status 3 if a record is damaged, 1 if one does not replay.
+
+    [b]Example[/b]
+
+      streamgauge verify runs --replay
+    """
+    from streamgauge.cli.verifying import verify_command
+
+    return verify_command(directories, replay, as_json)
+
+
+def _quality(
+    directory: Records,
+    flow: Annotated[
+        str | None, typer.Option("--flow", metavar="NAME", help="This flow alone. Default: all that play.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Judge the pictures that players showed against the source: SSIM and PSNR, from what arrived in time.
+
+    For systems rtp and darwin, of records from either mode whose events were kept. Needs ffmpeg. With --json
+    also frame by frame. What is compared with what: docs/quality.md.
+
+    [b]Examples[/b]
+
+      streamgauge quality runs
+
+      streamgauge quality runs --flow qt1 --json
+    """
+    from streamgauge.cli.judging import quality_command
+
+    return quality_command(directory, flow, as_json)

@@ -1,0 +1,28 @@
+"""Commands and their help, as the program has them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal
+
+import typer
+
+__all__ = ["reflowed", "register"]
+
+
+def register(
+    app: typer.Typer,
+    panel: Literal["Run", "Stream", "Look"],
+    name: str,
+    command: Callable[..., Any],
+    **more: Any,
+) -> None:
+    """Adds a command to `app`; its docstring is its help."""
+    app.command(name, help=reflowed(command.__doc__ or ""), rich_help_panel=panel, **more)(command)
+
+
+def reflowed(text: str) -> str:
+    """Help with each paragraph on one line, which the terminal's width then breaks. Indented lines stay."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(part if part.startswith(" ") else " ".join(part.splitlines()) for part in paragraphs)

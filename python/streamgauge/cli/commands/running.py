@@ -1,0 +1,139 @@
+"""``run`` and ``reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streamgauge.cli.commands.register import register
+from streamgauge.cli.options import (
+    JobsOption,
+    JsonOption,
+    Keep,
+    ModeOption,
+    Names,
+    OutOption,
+    RepeatOption,
+    SeedOption,
+    SetOption,
+    WayOption,
+)
+
+__all__ = ["add"]
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the commands to `app`."""
+    register(app, "Run", "run", _run)
+    register(app, "Run", "reproduce", _reproduce)
+
+
+def _run(
+    names: Names,
+    mode: ModeOption = None,
+    seed: SeedOption = None,
+    repeat: RepeatOption = None,
+    settings: SetOption = None,
+    out: OutOption = Path("runs"),
+    keep: Annotated[Keep, typer.Option("--keep", help="How much of each record is stored.")] = "packets",
+    way: WayOption = None,
+    capture: Annotated[
+        bool, typer.Option("--capture", help="emu: keep capture.pcapng, which Wireshark opens.")
+    ] = False,
+    jobs: JobsOption = 1,
+    as_json: JsonOption = False,
+) -> int:
+    """Run scenarios and judge their checks.
+
+    [b]Examples[/b]
+
+      streamgauge run hessler/ftp-no --mode sim --seed 1
+
+      streamgauge run today/demo-rtsp-udp-medium --set path.down.rate=300kbit/s
+
+      streamgauge run my.yaml --repeat 5 --json > result.json
+    """
+    from streamgauge.cli.running import Request, run_command
+
+    return run_command(
+        Request(
+            names=names,
+            mode=mode,
+            seed=seed,
+            repeat=repeat,
+            settings=settings or [],
+            out=out,
+            keep=keep,
+            way=way,
+            capture=capture,
+            jobs=jobs,
+            as_json=as_json,
+        )
+    )
+
+
+def _reproduce(
+    names: Names,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Also remove each check's mechanism; the check must then fail.")
+    ] = False,
+    robust: Annotated[
+        bool, typer.Option("--robust", help="Also run with what else might have been assumed.")
+    ] = False,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", metavar="NAME", help="Of a paper: only this reading of it. Default: all."),
+    ] = None,
+    mode: ModeOption = None,
+    seed: SeedOption = None,
+    repeat: RepeatOption = None,
+    settings: SetOption = None,
+    out: OutOption = Path("runs"),
+    keep: Annotated[
+        Keep | None,
+        typer.Option(
+            "--keep",
+            help="How much of each record is stored. Default: packets; of a whole paper, metrics.",
+        ),
+    ] = None,
+    way: WayOption = None,
+    jobs: JobsOption = 1,
+    as_json: JsonOption = False,
+) -> int:
+    """Run catalogue scenarios in full and compare with what was published.
+
+    The name of a paper alone ([b]darwin[/b]) is all of it: its tables beside ours, its figures in its own
+    form, and which reading of it explains it, also as a page (docs/papers.md). Trials of the other mode in
+    DIR stand beside.
+
+    [b]Examples[/b]
+
+      streamgauge reproduce darwin --mutants --robust
+
+      streamgauge reproduce 'hessler/ftp-*' --mode sim
+
+      streamgauge reproduce '*' --mode sim --mutants
+    """
+    from streamgauge.cli.reproducing import check_preset, paper_of, reproduce_paper
+    from streamgauge.cli.running import Request, run_command
+
+    paper = paper_of(names)
+    if preset is not None:
+        check_preset(paper, preset, names)
+    request = Request(
+        names=names,
+        mode=mode,
+        seed=seed,
+        repeat=repeat,
+        settings=settings or [],
+        out=out,
+        keep=keep or ("packets" if paper is None else "metrics"),
+        way=way,
+        jobs=jobs,
+        as_json=as_json,
+        mutants=mutants,
+        robust=robust,
+    )
+    return run_command(request) if paper is None else reproduce_paper(paper, request, preset)

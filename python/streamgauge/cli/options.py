@@ -1,0 +1,70 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+__all__ = [
+    "JobsOption",
+    "JsonOption",
+    "Keep",
+    "ModeOption",
+    "Names",
+    "OutOption",
+    "Records",
+    "RepeatOption",
+    "SeedOption",
+    "SetOption",
+    "WayOption",
+]
+
+Keep = Literal["metrics", "events", "packets"]
+
+Names = Annotated[
+    list[str], typer.Argument(metavar="FILE|ID...", help="Scenario files, ids, or globs of ids.")
+]
+Records = Annotated[Path, typer.Argument(metavar="DIR", help="Where run or reproduce left its records.")]
+ModeOption = Annotated[
+    Literal["sim", "emu"] | None,
+    typer.Option("--mode", help="Default: the first that the scenario supports and this machine can do."),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, help="Seed of the first repetition; one trial if --repeat is not given."),
+]
+RepeatOption = Annotated[
+    int | None,
+    typer.Option("--repeat", min=1, help="Repetitions, each with the next seed. Default: the scenario's."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="ADDRESS=VALUE", help="Change the scenario, such as path.down.rate=300kbit/s."
+    ),
+]
+OutOption = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Where records go; a rerun resumes there. With --set, by default a folder of its own below.",
+    ),
+]
+WayOption = Annotated[
+    Literal["root", "user"] | None,
+    typer.Option("--way", help="emu's sandbox: as root, or as an ordinary user. Default: by who you are."),
+]
+JobsOption = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        min=1,
+        help="emu: run N trials at the same time. They disturb each other: see how many are invalid. "
+        "Sim uses all cores by itself.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
