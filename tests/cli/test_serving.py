@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamgauge.cli.app import command as app_command
 from streamgauge.emu.engine import engine
 from streamgauge.errors import CannotRunError
 
@@ -33,11 +34,13 @@ def became(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_options_reach_the_engine(cli: Cli, became: list[list[str]]) -> None:
     cli("serve", "--system", "darwin", "videos", "--set", "a=1", "--set", "b=2 s", "--json", "--timeout", "5")
     cli("play", "rtsp://h/x", "--player", "vlc", "--duration", "2.5", "--progress")
-    serve, play = became
+    serve, play = became[:2]
     assert serve[:2] == ["streamgauge serve", "serve"]
     assert serve[-2:] == ["--", "videos"]
     assert {"--system=darwin", "--set=a=1", "--set=b=2 s", "--json", "--timeout=5.0"} <= set(serve)
     assert not [word for word in serve if word.startswith(("--listen", "--log", "--max-per-address"))]
+    cli("serve", "--system", "darwin", "videos")
+    assert not [word for word in became[-1] if word.startswith("--timeout")], "it would set both of Darwin's"
     assert play[:2] == ["streamgauge play", "play"]
     assert {"--player=vlc", "--transport=udp", "--duration=2.5", "--progress"} <= set(play)
     assert "--json" not in play
@@ -72,6 +75,8 @@ def test_help_has_examples_and_statuses_and_the_engines_options(cli: Cli, comman
     theirs = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     options = set(re.findall(r"--[a-z-]+", theirs))
     assert options - {"--help"} <= set(re.findall(r"--[a-z-]+", said))
+    ours = {str(parameter.default) for parameter in app_command().commands[command].params}
+    assert set(re.findall(r"\[default: ([^\]]+)\]", theirs)) <= ours
 
 
 def test_without_the_engine_it_says_so(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

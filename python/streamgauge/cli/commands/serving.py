@@ -75,8 +75,13 @@ def _serve(
         typer.Option("--max-per-address", metavar="N", min=1, help="Clients at once of one address."),
     ] = None,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", help="A client silent for so long has vanished.")
-    ] = 120.0,
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="S",
+            help="A client silent for so long has vanished. Default: 120, before it has a session 180.",
+        ),
+    ] = None,
     udp_ports: Annotated[
         str, typer.Option("--udp-ports", metavar="FIRST-LAST", help="Ports of RTP and RTCP.")
     ] = "6970-14999",
@@ -155,7 +160,7 @@ def _play(
     ] = None,
     udp_ports: Annotated[
         str, typer.Option("--udp-ports", metavar="FIRST-LAST", help="Ports of RTP and RTCP.")
-    ] = "16384-32766",
+    ] = "16384-32767",
     progress: Annotated[
         bool, typer.Option("--progress", help="A line a second, also where stderr is no terminal.")
     ] = False,
