@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import pytest
 from streamgauge.emu.engine import engine
+from streamgauge.errors import CannotRunError
 
 SECONDS = 4
 RATE = 25
@@ -93,6 +94,15 @@ class Server:
         """Ends it and says its status."""
         self.process.send_signal(with_)
         return self.process.wait(10)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engine_is_built() -> None:
+    """All of this needs it, and so Linux."""
+    try:
+        engine()
+    except CannotRunError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")
