@@ -80,3 +80,13 @@ def test_imports_point_one_way(room: str) -> None:
 def test_every_room_is_in_the_table() -> None:
     rooms = {folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()}
     assert rooms <= set(MAY_IMPORT)
+
+
+def test_contributing_names_every_place() -> None:
+    root = PACKAGE.parents[1]
+    places = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```")[3]
+    rooms = [folder for folder in PACKAGE.iterdir() if folder.is_dir() and folder.name[0] not in "_."]
+    crates = [folder for folder in (root / "crates").iterdir() if (folder / "Cargo.toml").exists()]
+    missing = [f"{folder.name}/" for folder in rooms if f"{folder.name}/" not in places]
+    missing += [f"crates/{folder.name}" for folder in crates if f"crates/{folder.name} " not in places]
+    assert not missing
