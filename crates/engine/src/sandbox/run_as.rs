@@ -81,7 +81,13 @@ pub fn keep_three_streams() -> Result<()> {
     })
 }
 
+/// Out of a real-time class. A class below the normal one is the caller's wish.
 fn normal_class() -> Result<()> {
+    // SAFETY: a plain integer.
+    let class = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+    if matches!(class, libc::SCHED_IDLE | libc::SCHED_BATCH) {
+        return Ok(());
+    }
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` is valid for the call.
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) })
