@@ -3,7 +3,8 @@
 
 mod bed;
 
-use bed::{Bed, Link, Way, run_inside, sh, with_apps};
+use bed::judge::Judge;
+use bed::{Bed, Link, Way, eventually, run_inside, sh, with_apps};
 use serde_json::{Value, json};
 
 /// 1 Mbit/s, 100 packets, 10 ms down; a plain wire up.
@@ -30,19 +31,23 @@ fn carries_tcp_user() {
 fn carries_tcp() {
     let bed = Bed::new(1);
     let (down, up) = hessler();
-    let plan = bed.plan(8.0, down, up, 1);
+    // Longer than iperf3 needs on the busiest machine.
+    let plan = bed.plan(120.0, down, up, 1);
     let mut link = bed.link(&plan, json!({}));
+    let mut judge = Judge::begin();
+    judge.real_time = link.real_time;
     let found = link.fly(&bed, &plan);
     println!("{found:#}");
-    assert_eq!(found["errors"], json!([]), "{found}");
-    assert!((found["rate_bps"].as_f64().unwrap() / 1e6 - 1.0).abs() < 0.002, "{found}");
-    assert!((found["down_delay_s"].as_f64().unwrap() - 0.010).abs() < 0.0005, "{found}");
-    assert!(found["up_delay_s"].as_f64().unwrap() < 0.0005, "{found}");
+    judge.expect(found["errors"] == json!([]), &found["errors"]);
+    judge.near(&found, "rate_bps", 1e6, 2e3);
+    judge.delay(&found, "down_delay_s", 0.010, 0.0005);
+    judge.delay(&found, "up_delay_s", 0.0, 0.0005);
 
-    sh("ip netns exec client iperf3 -s -1 -D -B 10.2.0.1 -p 5201; sleep 0.3");
-    let iperf = sh("timeout 7 ip netns exec server iperf3 -c 10.2.0.1 -B 10.1.0.1 -p 5201 -C reno -t 4 -J");
+    sh("ip netns exec client iperf3 -s -1 -D -B 10.2.0.1 -p 5201");
+    eventually("iperf3's server", || sh("ip netns exec client ss -Hltn").contains(":5201"));
+    let iperf = sh("timeout 60 ip netns exec server iperf3 -c 10.2.0.1 -B 10.1.0.1 -p 5201 -C reno -t 4 -J");
     let iperf: Value = serde_json::from_str(&iperf).unwrap();
-    let stats = link.stopped();
+    let stats = link.stop();
     println!("{stats:#}");
     assert_eq!(stats["conservation"], json!([]));
     for lost in ["ring_drops", "send_errors", "slab_drops", "truncated", "checksum_missing"] {
@@ -54,12 +59,14 @@ fn carries_tcp() {
     let again = iperf["end"]["sum_sent"]["retransmits"].as_f64().unwrap();
     let carried = stats["left"][0]["bytes"].as_f64().unwrap();
     let least = received * 1514.0 / 1448.0;
-    assert!(
-        (least..least + (again + 100.0) * 1514.0 + 20e3).contains(&carried),
-        "{received} {carried} {again}"
-    );
+    assert!(carried >= least, "{received} {carried}");
+    assert!(carried * 8.0 <= 1e6 * stats["duration_s"].as_f64().unwrap() + 2.0 * 1514.0 * 8.0, "{stats}");
+    // A receiver that is kept from reading leaves more behind.
+    let most = least + (again + 100.0) * 1514.0 + 20e3;
+    judge.expect(carried <= most, format_args!("{received} received of {carried} carried, {again} again"));
     let rate = iperf["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
-    assert!(rate > 0.75e6 && rate < 1e6 * 1448.0 / 1514.0 * 1.01, "{rate}");
+    judge.expect(rate > 0.75e6 && rate < 1e6 * 1448.0 / 1514.0 * 1.01, format_args!("{rate} bit/s"));
+    judge.end();
 }
 
 #[test]
@@ -88,19 +95,20 @@ fn preflight_measures_both_directions() {
     ]);
     let plan = bed.plan(1.0, down, up, 1);
     let mut link = bed.link(&plan, json!({}));
+    let mut judge = Judge::begin();
+    judge.real_time = link.real_time;
     let found = link.fly(&bed, &plan);
     println!("{found:#}");
-    assert_eq!(found["errors"], json!([]));
-    let near = |key: &str, asked: f64, bound: f64| {
-        let measured = found[key].as_f64().unwrap();
-        assert!((measured - asked).abs() <= bound, "{key}: {measured}, not {asked}");
-    };
-    near("rate_bps", 8e6, 8e4);
-    near("up_rate_bps", 5e5, 5e3);
-    near("down_delay_s", 0.005, 0.0002);
-    near("up_delay_s", 0.015, 0.0002);
-    near("limit_bytes", 30_000.0 - 757.0, 757.0 + 1514.0);
-    near("up_limit_bytes", 12_500.0 - 750.0, 750.0 + 1500.0);
+    judge.expect(found["errors"] == json!([]), &found["errors"]);
+    judge.near(&found, "rate_bps", 8e6, 8e4);
+    judge.near(&found, "up_rate_bps", 5e5, 5e3);
+    judge.delay(&found, "down_delay_s", 0.005, 0.0002);
+    judge.delay(&found, "up_delay_s", 0.015, 0.0002);
+    judge.near(&found, "limit_bytes", 30_000.0 - 757.0, 757.0 + 1514.0);
+    judge.near(&found, "up_limit_bytes", 12_500.0 - 750.0, 750.0 + 1500.0);
+    if found["expected"].is_null() {
+        return judge.end();
+    }
     assert_eq!(found["expected"]["limit_bytes"], 30_000);
     assert_eq!(found["expected"]["up_limit_bytes"], 12_500);
     let stats = link.stopped();
@@ -111,8 +119,10 @@ fn preflight_measures_both_directions() {
     let events: Vec<Value> = serde_json::from_str(&events).unwrap();
     // The settings at the start, five of them, and the one change.
     assert_eq!((events.len(), events.last().unwrap()), (6, &change), "{events:?}");
-    // What the pre-flight did is in no count of the trial.
-    assert_eq!((&stats["before_start"]["packets"], &stats["rows"]), (&json!(0), &json!(0)), "{stats}");
+    // What the pre-flight did is in no count of the trial, unless it gave up before its packets had come through.
+    let counted = (&stats["before_start"]["packets"], &stats["rows"]);
+    judge.expect(counted == (&json!(0), &json!(0)), format_args!("{counted:?} packets and rows counted"));
+    judge.end();
 }
 
 fn cbr(packets_per_s: u32, payload_bytes: u32) -> Value {
@@ -152,6 +162,7 @@ fn machines_cross_the_link_user() {
 #[test]
 #[ignore = "runs inside a sandbox"]
 fn machines_cross_the_link() {
+    let mut judge = Judge::begin();
     let (stats, witness, nodes) = cbr_trial(2.0, json!([]));
     println!("{stats:#}\n{witness:#}\n{nodes:#?}");
     assert_eq!(stats["conservation"], json!([]));
@@ -159,7 +170,8 @@ fn machines_cross_the_link() {
     for (index, offered) in [(0, 80), (1, 120)] {
         let entered = rows.iter().find(|r| r["flow"] == index && r["dir"] == "down").unwrap();
         let packets = entered["packets"].as_u64().unwrap();
-        assert!((offered - 2..=offered).contains(&packets), "flow {index}: {packets}");
+        assert!(packets <= offered, "flow {index}: {packets}");
+        judge.expect(packets >= offered - 2, format_args!("flow {index}: {packets} of {offered} packets"));
         let left = stats["left"]
             .as_array()
             .unwrap()
@@ -174,6 +186,7 @@ fn machines_cross_the_link() {
     for file in ["packets.parquet", "link-events.json", "capture.pcapng"] {
         assert!(dump.contains(file), "{dump}");
     }
+    judge.end();
 }
 
 #[test]
@@ -197,6 +210,7 @@ fn streams_cross_the_link() {
     let rtp = json!({"rtp": {"clip": clip, "max_payload": 1400, "tcp": tcp, "rtcp_interval": 500_000_000, "playout_delay": 500_000_000}});
     let bulk = json!({"bulk": {"tcp": tcp, "bytes": 500_000}});
     let plan = with_apps(bed.plan(4.0, down, up, 2), &[rtp, bulk]);
+    let mut judge = Judge::begin();
     let mut link = bed.link(&plan, json!({}));
     let mut nodes: Vec<Link> = [(0, "server"), (0, "player"), (1, "server"), (1, "player")]
         .map(|(i, side)| bed.node(&plan, i, side))
@@ -214,9 +228,11 @@ fn streams_cross_the_link() {
     let (_, sink) = ends.next().unwrap();
     println!("{video}\n{player}\n{file}\n{sink}");
     // All of the file and all of the clip arrive, at a rate that needs the link's larger part.
-    assert_eq!((&file["sent_bytes"], &sink["received_bytes"]), (&json!(500_000), &json!(500_000)));
-    assert!(player["received_bytes"].as_u64().unwrap() > 125_000, "{player}");
-    assert!(shown.iter().any(|e| e["name"] == "media_end"), "{shown:?}");
+    let (sent, received) = (file["sent_bytes"].as_u64().unwrap(), sink["received_bytes"].as_u64().unwrap());
+    assert!(received <= sent && sent <= 500_000, "{received} of {sent}");
+    judge.expect(received == 500_000, format_args!("{received} B of the file came"));
+    judge.expect(player["received_bytes"].as_u64().unwrap() > 125_000, &player);
+    judge.expect(shown.iter().any(|e| e["name"] == "media_end"), "the clip did not come to its end");
     // Linux reports twice what was asked for, which is what it uses for its own overhead too.
     assert_eq!(
         (&file["send_buffer_bytes"], &sink["receive_buffer_bytes"]),
@@ -227,7 +243,9 @@ fn streams_cross_the_link() {
     let rows = stats["entered"].as_array().unwrap();
     let row = rows.iter().find(|r| r["flow"] == 1 && r["dir"] == "down").unwrap();
     let mean = row["bytes"].as_f64().unwrap() / row["packets"].as_f64().unwrap();
-    assert!((1450.0..=1514.0).contains(&mean), "{mean}");
+    assert!(mean <= 1514.0, "{mean}");
+    judge.expect(mean >= 1450.0, format_args!("{mean} B a packet"));
+    judge.end();
 }
 
 #[test]
@@ -252,6 +270,7 @@ fn enters_at_the_router() {
         {"name": "f0", "server_ip": "10.1.0.1", "player_ip": "10.2.0.1"},
         {"name": "f1", "server_ip": "10.3.1.1", "player_ip": "10.2.1.1"},
     ]);
+    let mut judge = Judge::begin();
     let mut link = bed.link(&plan, json!({"interfaces": interfaces, "flows": addresses}));
     let mut server = bed.node(&plan, 0, "server");
     let mut cross = bed.cross_node(&plan, 1);
@@ -264,14 +283,18 @@ fn enters_at_the_router() {
     assert_eq!(stats["conservation"], json!([]));
     let mut rtts: Vec<f64> =
         events.iter().filter(|e| e["name"] == "rtt").map(|e| e["value"].as_f64().unwrap()).collect();
-    assert!(rtts.len() >= 13, "{events:?}");
     rtts.sort_by(f64::total_cmp);
+    let [least, median] = [0, rtts.len() / 2].map(|at| rtts.get(at).copied());
     // 98 bytes at 1 Mbit/s and 10 ms; the way back costs nothing. Never less, and more only where a busy machine
     // wakes one of the programs late.
-    assert!(rtts[0] >= 0.0107 && rtts[rtts.len() / 2] < 0.014, "{rtts:?}");
+    assert!(least.is_none_or(|least| least >= 0.0107), "{rtts:?}");
+    judge.expect(rtts.len() >= 13, format_args!("{events:?}"));
+    judge.expect(median.is_some_and(|median| median < 0.014), format_args!("{rtts:?}"));
     let passed =
         |flow: u64| stats["left"].as_array().unwrap().iter().any(|r| r["flow"] == flow && r["dir"] == "down");
-    assert!(passed(1) && !passed(0), "{}", stats["left"]);
+    assert!(!passed(0), "{}", stats["left"]);
+    judge.expect(passed(1), &stats["left"]);
+    judge.end();
 }
 
 /// Each fault must turn its own check red.
@@ -285,29 +308,34 @@ fn every_fault_shows() {
 fn faults() {
     let trial = |fault: &str| {
         // A bed a fault, in namespaces that go with it.
-        let found = cbr_trial(2.2, json!([fault]));
+        let found = cbr_trial(3.0, json!([fault]));
         sh("ip netns del server; ip netns del client; sleep 0.1");
         found
     };
+    // A fault of one packet in so many shows where there are so many.
+    let mut judge = Judge::begin();
     let (stats, ..) = trial("drop_row");
-    assert_ne!(stats["conservation"], json!([]), "drop_row");
+    judge.expect(stats["conservation"] != json!([]), "drop_row");
 
     let (stats, ..) = trial("overflow_ring");
-    assert_ne!(stats["ring_drops"], 0, "overflow_ring");
+    judge.expect(stats["ring_drops"] != 0, "overflow_ring");
 
     let (stats, ..) = trial("fail_send");
-    assert_ne!(stats["send_errors"], 0, "fail_send");
-    assert_ne!(stats["conservation"], json!([]), "fail_send");
+    judge.expect(stats["send_errors"] != 0 && stats["conservation"] != json!([]), "fail_send");
 
     let (stats, ..) = trial("skew_clock");
-    assert!(stats["clock"]["drift_ns"].as_i64().unwrap() > 1_000_000, "skew_clock: {}", stats["clock"]);
+    let drift_ns = stats["clock"]["drift_ns"].as_i64().unwrap();
+    judge.expect(drift_ns > 1_000_000, format_args!("skew_clock: {}", stats["clock"]));
 
     let (stats, witness, _) = trial("swap_flows");
     let left =
         stats["left"].as_array().unwrap().iter().find(|r| r["flow"] == 0 && r["dir"] == "down").unwrap();
-    assert_ne!(witness["flows"][0]["rx_packets"], left["packets"], "swap_flows");
+    judge.expect(witness["flows"][0]["rx_packets"] != left["packets"], "swap_flows");
 
-    for (fault, word) in [("half_rate", "rate is 0.5"), ("ignore_limit", "refused none")] {
+    // Want of the processor makes a path neither faster nor shorter, and its queue no smaller.
+    for (fault, word) in
+        [("half_rate", "rate is"), ("ignore_limit", "refused none"), ("wrong_delay", "delay is")]
+    {
         let bed = Bed::new(1);
         let (down, up) = hessler();
         let plan = bed.plan(1.0, down, up, 1);
@@ -317,6 +345,7 @@ fn faults() {
         link.stopped();
         sh("ip netns del server; ip netns del client; sleep 0.1");
     }
+    judge.end();
 }
 
 #[test]

@@ -4,7 +4,6 @@
 mod bed;
 
 use std::process::Command;
-use std::time::Duration;
 
 use bed::{Way, engine, eventually, obstacle, sandbox_command};
 
@@ -132,7 +131,7 @@ fn vanishes_whoever_is_killed() {
             let sleepers = |n: usize| {
                 marked(&format!("000.{mark}")).iter().filter(|(_, l)| l.starts_with("sleep")).count() == n
             };
-            eventually(Duration::from_secs(5), "the sandbox", || sleepers(2));
+            eventually("the sandbox", || sleepers(2));
             let engines: Vec<i32> = marked(&format!("000.{mark}"))
                 .into_iter()
                 .filter(|(_, line)| line.contains("--lifeline"))
@@ -146,7 +145,7 @@ fn vanishes_whoever_is_killed() {
             };
             nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL)
                 .unwrap();
-            eventually(Duration::from_secs(3), &format!("{way:?}: end after the {victim}'s"), || {
+            eventually(&format!("{way:?}: end after the {victim}'s"), || {
                 marked(&format!("000.{mark}")).is_empty()
             });
             launcher.wait().unwrap();

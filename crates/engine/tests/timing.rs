@@ -9,6 +9,7 @@ use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use bed::judge::{self, Judge};
 use bed::{Bed, Way, run_inside};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{
@@ -61,6 +62,11 @@ fn read(tap: &OwnedFd, stamps: &mut BTreeMap<u32, i64>) {
 }
 
 #[test]
+fn what_was_starved_is_told_from_what_is_wrong() {
+    judge::check();
+}
+
+#[test]
 fn departures_are_on_time_root() {
     run_inside(Way::Root, "departures");
 }
@@ -88,6 +94,7 @@ fn departures() {
     let (server, client) = (tap("server"), tap("client"));
     let sender = in_netns("server", || UdpSocket::bind("10.1.0.1:5000").unwrap());
     let _receiver = in_netns("client", || UdpSocket::bind("10.2.0.1:5000").unwrap());
+    let mut judge = Judge::begin();
     link.start_now();
 
     let (mut left, mut arrived) = (BTreeMap::new(), BTreeMap::new());
@@ -110,16 +117,18 @@ fn departures() {
     read(&server, &mut left);
     read(&client, &mut arrived);
 
-    // The ideal: each packet is sent when it arrives or when the one before it is through, then is delayed.
+    // The ideal: each packet is sent when it arrives or when the one before it is through, then is delayed. What was
+    // refused, in a burst of a sender that was kept from sending, takes no time.
     let service = FRAME as i64 * 8 * 1_000_000_000 / RATE;
     let mut free = 0;
     let mut errors: Vec<i64> = Vec::new();
     for (seq, &at) in &left {
-        free = free.max(at) + service;
         if let Some(&arrival) = arrived.get(seq) {
+            free = free.max(at) + service;
             errors.push(arrival - (free + DELAY));
         }
     }
+    assert!(!errors.is_empty(), "of {} none arrived", left.len());
     errors.sort_unstable();
     let at = |share: f64| errors[((errors.len() - 1) as f64 * share) as usize] as f64 / 1e3;
     println!(
@@ -135,11 +144,12 @@ fn departures() {
         "lateness by the link itself: {}; CPU {} s, stolen {} s",
         stats["lateness_ns"], stats["cpu_s"], stats["stolen_s"]
     );
-    assert!(errors.len() > 990 * seconds as usize, "{} arrived", errors.len());
-    // Never early: a packet cannot overtake its own ideal by more than the noise of two stamps.
-    assert!(at(0.0) > -50.0, "{}", at(0.0));
-    // On a machine busy with other tests only the median is sure.
-    assert!(at(0.5) < 500.0, "{}", at(0.5));
+    // Never early: a packet cannot overtake its own ideal by more than the noise of two stamps. And however busy the
+    // machine, of thousands one finds it free.
+    assert!(at(0.0) > -50.0 && at(0.0) < 900.0, "{}", at(0.0));
+    judge.expect(errors.len() > 990 * seconds as usize, format_args!("{} arrived", errors.len()));
+    judge.expect(at(0.5) < 500.0, format_args!("half were {} us late", at(0.5)));
+    judge.end();
 }
 
 #[test]
@@ -163,6 +173,7 @@ fn many_packets() {
     let plan = bed::with_apps(plan, &[app]);
     let mut link = bed.link(&plan, json!({}));
     let mut nodes = [bed.node(&plan, 0, "server"), bed.node(&plan, 0, "player")];
+    let mut judge = Judge::begin();
     let t0 = link.start_now();
     for node in &mut nodes {
         node.start_at(t0 + 10_000_000);
@@ -176,12 +187,11 @@ fn many_packets() {
         stats["lateness_ns"]
     );
     assert_eq!(stats["conservation"], json!([]));
-    assert_eq!(
-        (&stats["ring_drops"], &stats["send_errors"], &stats["slab_drops"]),
-        (&json!(0), &json!(0), &json!(0))
-    );
+    assert_eq!((&stats["send_errors"], &stats["slab_drops"]), (&json!(0), &json!(0)));
+    judge.expect(stats["ring_drops"] == 0, format_args!("the rings lost {}", stats["ring_drops"]));
     for node in nodes {
         let (_, counts) = node.events();
         println!("{counts}");
     }
+    judge.end();
 }
