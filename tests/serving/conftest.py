@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from starved import STARVED, TOO_BUSY
 from streamgauge.emu.engine import engine
 from streamgauge.errors import CannotRunError
 
@@ -32,6 +33,16 @@ CLIPS = {
     "long.mp4": [*LONG, *H264],
     "mjpeg.mov": [*VIDEO, "-frames:v", "2", "-c:v", "mjpeg", "-pix_fmt", "yuvj420p"],
 }
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if STARVED:
+        terminalreporter.section(f"{len(STARVED)} times a real player or server was starved, and run again")
+        for line in STARVED:
+            terminalreporter.line(line)
+    for report in terminalreporter.stats.get("skipped", ()):
+        if TOO_BUSY in str(report.longrepr):
+            terminalreporter.line(f"NOT JUDGED, {TOO_BUSY}: {report.nodeid}", red=True)
 
 
 class Server:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import RATE, SECONDS, Server
+from starved import again_if_starved
 from streamgauge.emu.engine import engine
 
 pytestmark = pytest.mark.emu
@@ -91,6 +93,7 @@ DIGESTS = ["-vsync", "passthrough", "-f", "framemd5", "-"]
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("name", FILES)
+@again_if_starved
 def test_ffmpeg_decodes_every_picture_as_from_the_file(
     network: Network, server: Server, clips: Path, name: str, transport: str
 ) -> None:
@@ -104,6 +107,7 @@ def test_ffmpeg_decodes_every_picture_as_from_the_file(
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
+@again_if_starved
 def test_ffmpeg_gets_the_sound_too(network: Network, server: Server, clips: Path, transport: str) -> None:
     command = ["ffmpeg", "-nostdin", "-loglevel", "error"]
     expected = pictures(network.run(*command, "-i", clips / "h264.mp4", "-map", "0:a", *DIGESTS))
@@ -121,6 +125,7 @@ def chain_lines(done: subprocess.CompletedProcess[str]) -> int:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("name", FILES)
+@again_if_starved
 def test_gstreamer_shows_every_frame(network: Network, server: Server, name: str, transport: str) -> None:
     needs("gst-launch-1.0")
     depay = {
@@ -135,6 +140,7 @@ def test_gstreamer_shows_every_frame(network: Network, server: Server, name: str
 
 
 @pytest.mark.parametrize("name", FILES)
+@again_if_starved
 def test_gstreamer_finds_out_by_itself_what_a_url_has(network: Network, server: Server, name: str) -> None:
     needs("gst-launch-1.0")
     # What playbin is made of. Its own sinks never end here when there is sound, and these do.
@@ -147,16 +153,18 @@ def test_gstreamer_finds_out_by_itself_what_a_url_has(network: Network, server: 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("name", FILES)
+@again_if_starved
 def test_mpv_shows_the_frames(
     network: Network, server: Server, tmp_path: Path, name: str, transport: str
 ) -> None:
     needs("mpv")
     quiet = ["--no-config", "--no-terminal", "--ao=null", "--framedrop=no", "--untimed"]
-    out = ["--vo=image", "--vo-image-format=jpg", f"--vo-image-outdir={tmp_path}"]
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    out = ["--vo=image", "--vo-image-format=jpg", f"--vo-image-outdir={folder}"]
     done = network.run("mpv", *quiet, *out, f"--rtsp-transport={transport}", url(server, name))
     assert done.returncode == 0, done.stderr
     # mpv holds no frame back for its duration at the end of a stream.
-    assert FRAMES - 1 <= len(list(tmp_path.glob("*.jpg"))) <= FRAMES
+    assert FRAMES - 1 <= len(list(folder.glob("*.jpg"))) <= FRAMES
 
 
 def play(network: Network, *options: str, status: int = 0) -> dict[str, Any]:
@@ -171,6 +179,7 @@ def play(network: Network, *options: str, status: int = 0) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("player", "transport"), [("quicktime", "udp"), ("vlc", "udp"), ("quicktime", "tcp")]
 )
+@again_if_starved
 def test_our_player_shows_every_frame_of_our_server(
     network: Network, server: Server, name: str, player: str, transport: str
 ) -> None:
@@ -182,6 +191,7 @@ def test_our_player_shows_every_frame_of_our_server(
     assert 0 < report["startup_delay_s"] < 5
 
 
+@again_if_starved
 def test_what_our_player_saves_decodes_to_the_files_pictures(
     network: Network, server: Server, clips: Path, tmp_path: Path
 ) -> None:
@@ -191,6 +201,7 @@ def test_what_our_player_saves_decodes_to_the_files_pictures(
     assert saved == pictures(network.run(*command, clips / "plain.mp4", *DIGESTS))
 
 
+@again_if_starved
 def test_our_player_stops_when_it_is_told_and_still_reports(network: Network, server: Server) -> None:
     before = len([line for line in server.said if line["event"] == "closed"])
     report = play(network, "--duration=3", url(server, "h264.mp4"))
@@ -205,6 +216,7 @@ def test_our_player_stops_when_it_is_told_and_still_reports(network: Network, se
     assert json.loads(said)["outcome"] == "interrupted"
 
 
+@again_if_starved
 def test_our_player_says_what_it_could_not_play(network: Network, server: Server, clips: Path) -> None:
     absent = network.run(engine(), "play", url(server, "none.mp4"))
     assert absent.returncode == 3 and "404" in absent.stderr, absent.stderr
@@ -226,6 +238,7 @@ def test_our_player_says_what_it_could_not_play(network: Network, server: Server
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
+@again_if_starved
 def test_our_player_shows_what_gstreamers_server_has(
     network: Network, clips: Path, tmp_path: Path, transport: str
 ) -> None:
@@ -235,18 +248,19 @@ def test_our_player_shows_what_gstreamers_server_has(
     import streamgauge.systems
 
     program = Path(streamgauge.systems.__file__).parent / "programs" / "gst_rtsp_server.py"
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
     environment = {
         "PATH": os.environ["PATH"],
         "STREAMGAUGE_MEDIA": str(clips / "h264.mp4"),
         "STREAMGAUGE_SERVER": "127.0.0.1",
         "STREAMGAUGE_PORT": "8555",
-        "STREAMGAUGE_EVENTS": str(tmp_path / "events.jsonl"),
-        "STREAMGAUGE_READY": str(tmp_path / "ready"),
+        "STREAMGAUGE_EVENTS": str(folder / "events.jsonl"),
+        "STREAMGAUGE_READY": str(folder / "ready"),
     }
     with subprocess.Popen([*network.prefix, python, program], env=environment, stderr=sys.stderr) as theirs:
         try:
             until = time.monotonic() + 20
-            while not (tmp_path / "ready").exists() and time.monotonic() < until:
+            while not (folder / "ready").exists() and time.monotonic() < until:
                 time.sleep(0.05)
             report = play(network, "--player=vlc", f"--transport={transport}", "rtsp://127.0.0.1:8555/clip")
         finally:
