@@ -132,7 +132,7 @@ impl Connection {
         self.finished
     }
 
-    /// True once the other end has finished too, or the connection broke.
+    /// True once the machine has been told that the other end has finished, or that the connection broke.
     pub fn is_closed(&self) -> bool {
         self.stream.interest().is_none()
     }
@@ -303,4 +303,52 @@ fn interleaved(head: &[u8]) -> Option<u16> {
 /// A connection's two addresses, as IPv4 where they are that.
 pub fn addresses(own: SocketAddr, peer: SocketAddr) -> (IpAddr, IpAddr) {
     (own.ip().to_canonical(), peer.ip().to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    use nix::sys::epoll::EpollTimeout;
+
+    use super::*;
+    use crate::sys;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    /// Whether something that is watched is there, or comes `within` so many ms.
+    fn wakes(host: &Host, within: u16) -> bool {
+        host.epoll.wait(&mut [EpollEvent::empty()], EpollTimeout::from(within)) == Ok(1)
+    }
+
+    #[test]
+    fn the_end_is_told_if_a_write_finds_it_before_a_read() {
+        let listener = TcpListener::bind((HERE, 0)).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, peer) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let mut host = Host::new(Ports::new("28980-28981".parse().unwrap(), 0)).unwrap();
+        let mut connection = Connection::new(Stream::accepted(socket.into(), peer), HERE, HERE, 0);
+        assert_eq!(connection.news(), Some(News::Opened));
+        connection.watch(&host).unwrap();
+        assert!(!wakes(&host, 0));
+
+        // Closed so, it is reset.
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        sys::set_option(client.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger).unwrap();
+        drop(client);
+        assert!(wakes(&host, 60_000));
+        // A timer comes first, and the machine has something to send; it has read its share, too.
+        let mut face = Face { connection: &mut connection, host: &mut host };
+        assert_eq!(face.write(RTSP, Chunk::filler(1000)), 0);
+        connection.allowance = 0;
+        assert_eq!(connection.news(), None);
+        connection.watch(&host).unwrap();
+        assert!(wakes(&host, 0) && !connection.is_closed());
+        connection.renew();
+        assert_eq!(connection.news(), Some(News::Failed));
+        connection.watch(&host).unwrap();
+        assert!(!wakes(&host, 0) && connection.is_closed());
+    }
 }

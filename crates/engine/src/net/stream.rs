@@ -198,7 +198,8 @@ impl Stream {
         }
     }
 
-    /// What to poll for; `None` for nothing.
+    /// What to poll for; `None` for nothing. An end that `news` has yet to tell, which a write may find at any time,
+    /// is there at once: poll reports a hang-up whatever it is asked for.
     pub fn interest(&self) -> Option<(RawFd, i16)> {
         let events = match self.state {
             State::Idle if self.serves => libc::POLLIN,
@@ -207,6 +208,7 @@ impl Stream {
                 let readable = if self.told_readable { 0 } else { libc::POLLIN };
                 readable | if self.wants_room { libc::POLLOUT } else { 0 }
             }
+            State::Closed if !self.pending.is_empty() => 0,
             State::Idle | State::Closed => return None,
         };
         Some((self.socket.as_raw_fd(), events))
