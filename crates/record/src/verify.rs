@@ -205,7 +205,7 @@ pub fn verify_events_in<R: ChunkReader + 'static>(file: R, name: &Path) -> Resul
         let reader = SerializedFileReader::new(file).map_err(|e| unreadable(name, e))?;
         let known = [(EVENTS_SCHEMA, events::MESSAGE)];
         let (_, footer) = Footer::read(name, reader.metadata().file_metadata(), &known)?;
-        let mut columns = EventColumns::default();
+        let mut columns = EventColumns::with_capacity(0);
         for i in 0..reader.num_row_groups() {
             let group = reader.get_row_group(i).map_err(|e| unreadable(name, e))?;
             read_events(group.as_ref(), &mut columns).map_err(|e| unreadable(name, e))?;
@@ -454,7 +454,7 @@ fn read_batch(version: Version, group: &dyn RowGroupReader, batch: &mut Columns)
     Ok(())
 }
 
-fn read_events(group: &dyn RowGroupReader, to: &mut EventColumns) -> ParquetResult<()> {
+fn read_events(group: &dyn RowGroupReader, to: &mut EventColumns<String>) -> ParquetResult<()> {
     let mut columns = Columnwise::new(group)?;
     let n = columns.rows;
     to.time.extend(columns.wide(false)?.values);
