@@ -81,6 +81,7 @@ def document() -> dict[str, Any]:
             {"case": "vegas/10m-25kb", "why": "this kernel has no vegas"},
             {"case": "vegas/1m-75kb", "why": "this kernel has no vegas"},
         ],
+        "not_asked": ["reno/100m-1pct", "reno-cubic/1m-75kb", "cubic/100m-1pct"],
     }
 
 
@@ -94,6 +95,7 @@ def test_blocks_are_filled_and_the_prose_is_left_alone(document: dict[str, Any],
     assert all(f"prose {name}\n" in text for name in BLOCKS)
     assert "5 rows: 2 equivalent, 1 explained, 1 inconclusive, 1 unexplained." in text
     assert "Not run: `vegas/10m-25kb`, `vegas/1m-75kb`: this kernel has no vegas." in text
+    assert "in this run, 3 cases: `100m-1pct`: reno, cubic; `1m-75kb`: reno-cubic." in text
     assert "2 real trials were invalid" in text
     assert "| `reno-is-cubic` | CUBIC instead | yes | `reno/10m-25kb`: rtt_p50_s 50 for 31.2 ms |" in text
     assert "| RTT, median, ms | 32.1 / 31.2 | 100 / 31.2 **(!)** |" in text

@@ -73,6 +73,13 @@ def _summary(document: Document) -> str:
         + ", ".join(f"{words.count(word)} {word}" for word in _MARK if word in words)
         + f". Of the {len(singles)} rows of single flows {alike} are equivalent.",
     ]
+    if document["not_asked"]:
+        links: dict[str, list[str]] = {}
+        for name in document["not_asked"]:
+            who, _, link = name.partition("/")
+            links.setdefault(link, []).append(who)
+        told = "; ".join(f"`{link}`: {', '.join(whos)}" for link, whos in links.items())
+        lines += ["", f"Not measured in this run, {len(document['not_asked'])} cases: {told}."]
     short = [case for case in document["cases"] if case["valid"]["emu"] < case["wanted"]["emu"]]
     invalid = sum(len(case["invalid"]) for case in document["cases"])
     if invalid:

@@ -14,7 +14,7 @@ import streamgauge
 from streamgauge.campaign import EmuSettings, Progress
 from streamgauge.campaign.machine import why_not
 from streamgauge.crosscheck import ns3
-from streamgauge.crosscheck.cases import Case, select
+from streamgauge.crosscheck.cases import Case, cases, select
 from streamgauge.crosscheck.explain import explain
 from streamgauge.crosscheck.mutants import try_mutants
 from streamgauge.crosscheck.rows import rows_of
@@ -85,6 +85,7 @@ def crosscheck(request: Request) -> dict[str, Any]:
         "mutants": mutants,
         "cases": [_about(case, found[case.id]) for case in able],
         "skipped": skipped,
+        "not_asked": _not_asked(wanted, quick=request.quick),
         "quick": request.quick,
         "reference": request.reference,
         "interrupted": bench.interrupted,
@@ -109,6 +110,12 @@ def overall(document: dict[str, Any]) -> str:
         return "fail"
     unsure = "inconclusive" in verdicts or None in rejected or document["skipped"] or not verdicts
     return "inconclusive" if unsure or document["interrupted"] else "pass"
+
+
+def _not_asked(wanted: Sequence[Case], *, quick: bool) -> list[str]:
+    """The ids of the cases that there are besides."""
+    asked = {case.id for case in wanted}
+    return [case.id for case in cases(quick=quick) if case.id not in asked]
 
 
 def _able(wanted: Sequence[Case], request: Request) -> tuple[list[Case], list[dict[str, str]]]:

@@ -73,7 +73,11 @@ def _crosscheck(
     ] = Path("runs/crosscheck"),
     docs: Annotated[
         Path | None,
-        typer.Option("--docs", metavar="FILE", help="Fill the page's measured parts and figures (full run)."),
+        typer.Option(
+            "--docs",
+            metavar="FILE",
+            help="Fill the page's measured parts and figures; it names the cases that --case leaves out.",
+        ),
     ] = None,
     jobs: JobsOption = 1,
     way: WayOption = None,
