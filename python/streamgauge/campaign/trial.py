@@ -242,15 +242,16 @@ def reuse(job: Job, keep: Keep) -> Outcome | None:
         trial = _reworded(job.directory, trial, as_run)
     measure = as_run.get("measure", {})
     metrics = load_metrics(job.directory, measure)
-    if metrics is None:
-        if not (job.directory / "packets.parquet").exists():
-            return None
+    if metrics is None and (job.directory / "packets.parquet").exists():
         try:
             metrics = compute(Record.open(job.directory), job.scenario)
         except RecordError:
             return None
         with _disk_errors(job.directory):
             save_metrics(job.directory, metrics, measure)
+    # Who keeps something else of a trial reads that; metrics of an older schema are no reason to run again.
+    if metrics is None and job.extra is None:
+        return None
     return Outcome(
         job=job,
         valid=bool(trial["validity"]["valid"]),
