@@ -1,0 +1,47 @@
+//! Clients that take nothing, say nothing, or are gone.
+
+use streamgauge_base::Chunk;
+use streamgauge_systems::darwin::{Preset, RTSP, ServerSettings};
+use streamgauge_systems::{CloseReason, Input};
+
+use crate::client::{Client, MOST_KEPT, PROBED, RELIABLE};
+
+#[test]
+fn a_client_that_never_acknowledges_is_bounded_and_forgotten() {
+    let mut client = Client::playing(ServerSettings::of(Preset::Source), RELIABLE);
+    client.run(10_000);
+    let early = client.host.media;
+    assert!((10..300).contains(&early), "{early} packets");
+    client.run(300_000);
+    assert!(client.host.closed && client.names.iter().any(|name| name == "session_timeout"));
+    assert!(client.most < MOST_KEPT, "{} B", client.most);
+    assert!(client.kept() < 20_000, "{} B are kept of it", client.kept());
+}
+
+#[test]
+fn who_vanishes_leaves_nothing_behind() {
+    for settings in [ServerSettings::of(Preset::Source), ServerSettings::of(Preset::Paper)] {
+        for setup in [PROBED, RELIABLE, ""] {
+            let mut client = Client::playing(settings.clone(), setup);
+            client.run(3_000);
+            client.host.to_server.push_back(Chunk::bytes(*b"SET_PARAMETER * RTSP/1.0\r\nContent-Length: 9"));
+            client.input(Input::Readable(RTSP));
+            client.input(Input::Closed(RTSP, CloseReason::Failed));
+            let sent = client.host.media;
+            client.run(300_000);
+            assert_eq!(client.host.media, sent);
+            assert!(client.kept() < 20_000, "{} B are kept of it", client.kept());
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_takes_nothing_stops_its_media_and_ends() {
+    let mut client = Client::new();
+    assert_eq!(client.setup("Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\n"), 200);
+    client.host.room = 3_000;
+    assert_eq!(client.play(""), 200);
+    client.run(300_000);
+    assert!(client.host.closed);
+    assert!(client.most < MOST_KEPT, "{} B", client.most);
+}
