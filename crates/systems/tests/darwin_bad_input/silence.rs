@@ -4,7 +4,7 @@ use streamgauge_base::Chunk;
 use streamgauge_systems::darwin::{Preset, RTSP, ServerSettings};
 use streamgauge_systems::{CloseReason, Input};
 
-use crate::client::{Client, MOST_KEPT, PROBED, RELIABLE};
+use crate::client::{Client, MOST_KEPT, PROBED, RELIABLE, URL};
 
 #[test]
 fn a_client_that_never_acknowledges_is_bounded_and_forgotten() {
@@ -44,4 +44,22 @@ fn a_connection_that_takes_nothing_stops_its_media_and_ends() {
     client.run(300_000);
     assert!(client.host.closed);
     assert!(client.most < MOST_KEPT, "{} B", client.most);
+}
+
+#[test]
+fn a_pause_behind_media_that_waits_for_the_connection_is_a_pause() {
+    let mut client = Client::new();
+    assert_eq!(client.setup("Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\n"), 200);
+    assert_eq!(client.play(""), 200);
+    client.host.room = 3_000;
+    client.run(2_000);
+    let session = client.session.clone();
+    let pause = client.text("PAUSE", URL, &session);
+    assert_eq!(client.write(pause), [], "its answer waits too");
+    client.host.room = 1_000_000;
+    client.input(Input::Writable(RTSP));
+    assert_eq!(client.answers(), [200]);
+    let room = client.host.room;
+    client.run(10_000);
+    assert_eq!(client.host.room, room, "and then nothing is sent");
 }

@@ -180,7 +180,7 @@ impl Session {
     /// Stops sending; PLAY goes on from here.
     pub fn pause(&mut self) {
         self.play = None;
-        (self.attempt, self.wake) = (NEVER, NEVER);
+        (self.attempt, self.wake, self.blocked) = (NEVER, NEVER, false);
     }
 
     /// Sends each stream's goodbye.
