@@ -9,6 +9,9 @@ use streamgauge_wire::rtsp::{
 /// A session without a stated timeout has this one (RFC 2326 section 12.37).
 const USUAL_TIMEOUT_S: u64 = 60;
 
+/// A session gets a sign of life at least each half of this, whatever it is said to bear.
+const MOST_TIMEOUT_S: u64 = 86_400;
+
 /// What a request is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -152,7 +155,8 @@ impl Client {
         if let Ok(Some(Session(id, timeout))) = response.typed_header::<Session>()
             && matches!(step, Step::Setup(_))
         {
-            self.timeout = Duration::from_secs(timeout.filter(|&s| s > 0).unwrap_or(USUAL_TIMEOUT_S));
+            let timeout_s = timeout.filter(|&s| s > 0).unwrap_or(USUAL_TIMEOUT_S);
+            self.timeout = Duration::from_secs(timeout_s.min(MOST_TIMEOUT_S));
             self.session = Some(id);
         }
         let status = response.status();

@@ -125,6 +125,19 @@ fn a_terse_server_is_played_and_its_session_kept() {
 }
 
 #[test]
+fn a_session_that_bears_silence_for_ever_is_kept_all_the_same() {
+    // The second is 2^55: in nanoseconds a multiple of 2^64.
+    for timeout in ["18446744073709551615", "36028797018963968"] {
+        let patient = move |request: &Request<Vec<u8>>| {
+            terse(request).replace(";timeout=4", &format!(";timeout={timeout}"))
+        };
+        let pair = Scripted::pair(50, PlayerKind::Vlc, "rtsp://server/live", Box::new(patient));
+        assert_eq!(named(&pair, "frame_shown").len(), 50);
+        assert!(!asked(&pair).iter().any(|a| a.starts_with("GET_PARAMETER")), "{:?}", asked(&pair));
+    }
+}
+
+#[test]
 fn quicktime_says_what_quicktime_says() {
     let pair = Scripted::pair(10, PlayerKind::Quicktime, "rtsp://server/a.mov", Box::new(terse));
     let asked = asked(&pair);
