@@ -15,6 +15,10 @@ use crate::media::sdp::TrackDescription;
 /// A server may recommend no longer acknowledgement delay; Darwin's ends at 0.1 s.
 const MOST_ACK_DELAY_MS: u32 = 1_000;
 
+/// Pictures that are said to be nearer to each other than this are not counted by it: each number takes a place in the
+/// buffer, whether it comes or not.
+const LEAST_INTERVAL: Duration = Duration::from_millis(2);
+
 /// One track of the session.
 pub struct Track {
     pub description: TrackDescription,
@@ -196,10 +200,11 @@ impl Track {
         (rtcp::write(&packets), block)
     }
 
-    /// The time between two pictures, if the description says.
+    /// The time between two pictures, if the description says one that can be.
     pub fn interval(&self) -> Option<Duration> {
         let frames = self.description.frames_per_1000_s.filter(|&frames| frames > 0)?;
-        (self.description.media == "video").then(|| Duration::from_nanos(1_000_000_000_000 / frames))
+        let interval = Duration::from_nanos(1_000_000_000_000 / frames);
+        (self.description.media == "video" && interval >= LEAST_INTERVAL).then_some(interval)
     }
 
     /// `timestamp` is the media's time `at`.

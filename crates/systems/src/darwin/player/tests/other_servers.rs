@@ -125,6 +125,19 @@ fn a_terse_server_is_played_and_its_session_kept() {
 }
 
 #[test]
+fn a_frame_rate_that_no_pictures_have_is_not_believed() {
+    let hasty = |request: &Request<Vec<u8>>| match request.method() {
+        Method::Describe => {
+            let sdp = SDP.replace("a=control", "a=framerate:1000000000\r\na=control");
+            ok("Content-Type: application/sdp\r\n", &sdp)
+        }
+        _ => terse(request),
+    };
+    let pair = Scripted::pair(50, PlayerKind::Vlc, "rtsp://server/live", Box::new(hasty));
+    assert_eq!(named(&pair, "frame_shown").len(), 50);
+}
+
+#[test]
 fn a_session_that_bears_silence_for_ever_is_kept_all_the_same() {
     // The second is 2^55: in nanoseconds a multiple of 2^64.
     for timeout in ["18446744073709551615", "36028797018963968"] {
