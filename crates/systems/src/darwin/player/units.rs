@@ -7,6 +7,10 @@ use streamgauge_base::{Chunk, Duration, Instant};
 /// A timestamp so far ahead of all others is not the media's.
 const MOST_AHEAD: Duration = Duration::from_secs(300);
 
+/// Ticks from the media's start that leave room for all that a session may add: at the fastest clock that can be
+/// described, 17 years.
+const MOST_TICKS: i64 = i64::MAX / 4;
+
 /// Between units, until two of them tell.
 const USUAL_INTERVAL: Duration = Duration::from_millis(40);
 
@@ -23,7 +27,7 @@ impl Timeline {
     /// `timestamp` is the media's time `at`.
     pub fn new(clock_rate: u32, timestamp: u32, at: Duration) -> Self {
         let ticks = u128::from(at.as_nanos()) * u128::from(clock_rate) / 1_000_000_000;
-        Timeline { clock_rate, timestamp, ticks: ticks as i64 }
+        Timeline { clock_rate, timestamp, ticks: i64::try_from(ticks).unwrap_or(i64::MAX).min(MOST_TICKS) }
     }
 
     fn ticks_of(&self, timestamp: u32) -> i64 {
@@ -112,6 +116,8 @@ pub struct Units {
     held: VecDeque<Unit>,
     /// So many at the front have fallen due.
     fallen: usize,
+    /// Play begins there.
+    from: Duration,
     /// The first number after those that left.
     next_number: u64,
     /// The time after which everything left.
@@ -129,6 +135,7 @@ impl Units {
             interval: interval.filter(|interval| interval.as_nanos() > 0),
             held: VecDeque::new(),
             fallen: 0,
+            from: Duration::ZERO,
             next_number: 0,
             left: None,
             newest: None,
@@ -152,6 +159,7 @@ impl Units {
 
     /// Play begins at `from`; what is before it is not waited for.
     pub fn begin(&mut self, from: Duration) {
+        self.from = from;
         if let Some(interval) = self.interval {
             self.next_number = from.as_nanos().div_ceil(interval.as_nanos());
         }
@@ -171,7 +179,7 @@ impl Units {
     /// become whole after it had fallen due. A unit that has left, or is before the start, takes nothing any more.
     pub fn take(&mut self, now: Instant, place: Place, payload: Option<Chunk>) -> Option<&mut Unit> {
         let at = self.timeline.as_mut()?.at(place.timestamp)?;
-        let latest = self.newest.or(self.left).unwrap_or(Duration::ZERO);
+        let latest = self.newest.or(self.left).unwrap_or(self.from);
         if at > latest + MOST_AHEAD {
             return None;
         }
@@ -201,7 +209,7 @@ impl Units {
     fn place(&mut self, at: Duration, timestamp: u32) -> Option<usize> {
         if let Some(interval) = self.interval {
             let step = interval.as_nanos();
-            let number = (at.as_nanos() + step / 2) / step;
+            let number = at.as_nanos().saturating_add(step / 2) / step;
             let first = self.held.front().map_or(self.next_number, |unit| unit.number);
             let index = usize::try_from(number.checked_sub(first)?).ok()?;
             while self.held.len() <= index {

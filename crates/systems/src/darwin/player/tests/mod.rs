@@ -159,6 +159,16 @@ fn sound_and_pictures_are_played_together() {
     }
 }
 
+#[test]
+fn play_may_begin_deep_in_the_media() {
+    let mut spec = spec(PlayerKind::Quicktime);
+    spec.clip.duration = Duration::from_secs(1_010);
+    spec.player.begin = Duration::from_secs(1_000);
+    let pair = run(&spec, pipe(), &[]);
+    assert_eq!(end(&pair), (Some(250.0), "all frames were shown or given up".into()));
+    assert!(named(&pair, "frame_incomplete").is_empty());
+}
+
 /// One packet in 20, none of them twice in a row.
 const LOSSY: fn(u64) -> bool = |n| n % 20 == 7;
 

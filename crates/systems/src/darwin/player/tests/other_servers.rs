@@ -138,6 +138,23 @@ fn a_frame_rate_that_no_pictures_have_is_not_believed() {
 }
 
 #[test]
+fn a_range_at_the_end_of_all_time_is_no_overflow() {
+    // The end of the numbers of times, and of ticks.
+    for (clock, from) in [("90000", "18446744073.709"), ("4294967295", "2147483648.49999")] {
+        let late = move |request: &Request<Vec<u8>>| match request.method() {
+            Method::Describe => ok("Content-Type: application/sdp\r\n", &SDP.replace("90000", clock)),
+            Method::Play => {
+                let info = "RTP-Info: url=rtsp://elsewhere/live/streamid=7;seq=950;rtptime=0\r\n";
+                ok(&format!("Session: abc\r\nRange: npt={from}-\r\n{info}"), "")
+            }
+            _ => terse(request),
+        };
+        let pair = Scripted::pair(50, PlayerKind::Vlc, "rtsp://server/live", Box::new(late));
+        assert_eq!(named(&pair, MEDIA_END).len(), 1);
+    }
+}
+
+#[test]
 fn a_session_that_bears_silence_for_ever_is_kept_all_the_same() {
     // The second is 2^55: in nanoseconds a multiple of 2^64.
     for timeout in ["18446744073709551615", "36028797018963968"] {
