@@ -79,7 +79,9 @@ impl Reception {
                 None => return Arrival::Stray,
             },
         };
-        if self.highest.is_some_and(|highest| behind >= WINDOW && extended <= highest) {
+        // A packet from before the first has a number below 0, which wraps.
+        let is_newest = |highest: u32| extended.wrapping_sub(highest).cast_signed() > 0;
+        if self.highest.is_some_and(|highest| behind >= WINDOW && !is_newest(highest)) {
             // The sender began anew.
             (self.came, self.ended) = (Seen::default(), Seen::default());
             self.highest = None;
@@ -92,7 +94,7 @@ impl Reception {
             self.ended.first(extended);
         }
         match self.highest {
-            Some(highest) if extended < highest => self.counts.behind += 1,
+            Some(highest) if !is_newest(highest) => self.counts.behind += 1,
             _ => self.highest = Some(extended),
         }
         Arrival::First(extended)
@@ -160,6 +162,20 @@ mod tests {
         assert_eq!(packet(8), Arrival::First(8));
         assert_eq!(packet(9), Arrival::First(9));
         assert_eq!(packet(8), Arrival::Duplicate);
+    }
+
+    #[test]
+    fn a_packet_from_before_the_first_changes_nothing_for_the_others() {
+        for first in [5u16, 50_000] {
+            let mut reception = Reception::new(90_000);
+            let mut packet = |n: u16| reception.packet(Instant::ZERO, n, 0, 100, true);
+            let (number, before) = (u32::from(first), first.wrapping_sub(8));
+            assert_eq!(packet(first), Arrival::First(number));
+            assert_eq!(packet(before), Arrival::First(number.wrapping_sub(8)));
+            assert_eq!(packet(first + 1), Arrival::First(number + 1));
+            assert_eq!((packet(first), packet(before)), (Arrival::Duplicate, Arrival::Duplicate));
+            assert_eq!(reception.counts().behind, 1);
+        }
     }
 
     proptest! {
