@@ -12,7 +12,10 @@ use streamgauge_base::Duration;
 use super::asset::{Asset, Codec, Track};
 
 /// The first dynamic payload type (RFC 3551 section 6); each further track has the next.
-pub const FIRST_PAYLOAD_TYPE: u8 = 96;
+const FIRST_PAYLOAD_TYPE: u8 = 96;
+
+/// Tracks that can be told apart by a dynamic payload type, of which 127 is the last.
+pub const MOST_TRACKS: usize = 32;
 
 /// IP, UDP and RTP headers of a packet; and about how much media one carries: for `b=AS`, which counts both
 /// (RFC 3550 section 6.2).
@@ -27,6 +30,12 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
+/// The RTP payload type of a track, one of the first [`MOST_TRACKS`].
+pub fn payload_type(track: usize) -> u8 {
+    debug_assert!(track < MOST_TRACKS);
+    FIRST_PAYLOAD_TYPE + track as u8
+}
+
 /// The control URL of a track, relative to the presentation's.
 pub fn control(track: usize) -> String {
     format!("trackID={}", track + 1)
@@ -38,7 +47,8 @@ pub fn track_of(control: &str) -> Option<usize> {
     number.trim_end_matches('/').parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// The description of `asset`, which is served at `origin`, with an id of this version of it.
+/// The description of the first [`MOST_TRACKS`] tracks of `asset`, which is served at `origin`, with an id of this
+/// version of it.
 pub fn describe(asset: &Asset, origin: IpAddr, id: u64) -> String {
     let (family, any) = if origin.is_ipv4() { ("IP4", "0.0.0.0") } else { ("IP6", "::") };
     // A line break in a name would begin another line.
@@ -49,7 +59,7 @@ pub fn describe(asset: &Asset, origin: IpAddr, id: u64) -> String {
     let end = asset.duration.as_nanos();
     let _ = write!(text, "a=range:npt=0-{}.{:06}\r\n", end / 1_000_000_000, end % 1_000_000_000 / 1000);
     text.push_str("a=control:*\r\n");
-    for (number, track) in asset.tracks.iter().enumerate() {
+    for (number, track) in asset.tracks.iter().take(MOST_TRACKS).enumerate() {
         describe_track(&mut text, number, track);
     }
     text
@@ -57,7 +67,7 @@ pub fn describe(asset: &Asset, origin: IpAddr, id: u64) -> String {
 
 fn describe_track(text: &mut String, number: usize, track: &Track) {
     let kind = if track.is_video() { "video" } else { "audio" };
-    let payload_type = FIRST_PAYLOAD_TYPE + number as u8;
+    let payload_type = payload_type(number);
     let (encoding, parameters) = encoding(&track.codec);
     let channels = match track.codec {
         Codec::Aac { channels, .. } => format!("/{channels}"),

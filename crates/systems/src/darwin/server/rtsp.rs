@@ -18,9 +18,6 @@ use crate::media::sdp;
 
 const METHODS: &str = "OPTIONS, DESCRIBE, SETUP, PLAY, PAUSE, TEARDOWN, GET_PARAMETER, SET_PARAMETER";
 
-/// Channels are numbered by a byte, two for each track after the connection's own.
-const MOST_TRACKS: usize = 127;
-
 type Answer = Response<Vec<u8>>;
 
 impl DarwinServer {
@@ -154,7 +151,7 @@ impl DarwinServer {
             None if asset.tracks.len() == 1 => 0,
             None => return Err(refuse(StatusCode::AggregateOperationNotAllowed)),
         };
-        if track >= asset.tracks.len().min(MOST_TRACKS) {
+        if track >= asset.tracks.len().min(sdp::MOST_TRACKS) {
             return Err(refuse(StatusCode::NotFound));
         }
         let used = self.session.iter().flat_map(|session| &session.streams);
@@ -189,15 +186,8 @@ impl DarwinServer {
             response.insert_typed_header(granted);
         }
 
-        let payload_type = sdp::FIRST_PAYLOAD_TYPE + track as u8;
-        let mut stream = Stream::new(
-            (track, &asset.tracks[track]),
-            way,
-            url.to_string(),
-            payload_type,
-            beginnings,
-            &self.settings,
-        );
+        let tracked = (track, &asset.tracks[track]);
+        let mut stream = Stream::new(tracked, way, url.to_string(), beginnings, &self.settings);
         if let Some(options) = header::<TransportOptions>(request) {
             if let Some(tolerance) = options.late_tolerance {
                 stream.lateness.tolerate(millis(tolerance));

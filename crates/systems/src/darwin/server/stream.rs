@@ -15,7 +15,7 @@ use super::settings::ServerSettings;
 use super::thinning::Thinning;
 use crate::app::ChannelId;
 use crate::darwin::FIRST_RTP;
-use crate::media::{Payload, Track, UnitKind};
+use crate::media::{Payload, Track, UnitKind, sdp};
 
 const RTP_HEADER_BYTES: usize = 12;
 
@@ -75,7 +75,6 @@ impl Stream {
         (index, track): (usize, &Track),
         way: Way,
         url: String,
-        payload_type: u8,
         beginnings: Beginnings,
         settings: &ServerSettings,
     ) -> Self {
@@ -84,7 +83,7 @@ impl Stream {
             way,
             url,
             beginnings,
-            payload_type,
+            payload_type: sdp::payload_type(index),
             next_sequence: beginnings.sequence,
             unit: 0,
             pending: VecDeque::new(),

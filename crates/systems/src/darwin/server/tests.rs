@@ -442,6 +442,25 @@ fn acknowledgements_of_nothing_do_no_harm() {
     assert_eq!(statuses(&pair), [200, 200]);
 }
 
+#[test]
+fn of_a_file_of_many_tracks_those_are_served_that_have_a_payload_type() {
+    let mut many = (*asset(5)).clone();
+    many.tracks = vec![many.tracks[0].clone(); 300];
+    let server = DarwinServer::new(Arc::new(OneAsset(Arc::new(many))), source(), "test", 1);
+    let setup = |at, track| (at, format!("SETUP {URL}/trackID={track} RTSP/1.0\r\nCSEQ\r\n{}\r\n", udp("")));
+    let script = vec![
+        request(0, "DESCRIBE", false, ""),
+        setup(50, 33),
+        setup(100, 32),
+        request(200, "PLAY", false, "SESSION\r\n"),
+    ];
+    let mut pair = Pair::new(Box::new(server), Box::new(Client::new(script)), pipe(|_| false));
+    pair.run(instant(1000));
+    assert_eq!(statuses(&pair), [200, 404, 200, 200]);
+    let sent = pair.sent.iter().find(|sent| sent.channel == ChannelId(63)).expect("media of the last");
+    assert_eq!(sent.datagram.head()[1] & 0x7f, 127);
+}
+
 /// Nobody at the other end.
 struct Sink;
 

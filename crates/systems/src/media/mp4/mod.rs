@@ -10,6 +10,7 @@ use mp4parse::{AudioCodecSpecific, CodecType, SampleEntry, TrackType, VideoCodec
 use streamgauge_base::Duration;
 
 use super::asset::{Asset, Bytes, Codec, Track, Unit, UnitKind, VIDEO_CLOCK_RATE};
+use super::sdp::MOST_TRACKS;
 use super::{aac, h264};
 
 /// More units than this in a track are refused: 19 hours of sound and video at 60 frames per second have as many.
@@ -56,7 +57,8 @@ fn broken(track: usize, what: impl std::fmt::Display) -> MediaError {
     MediaError::Broken(format!("track {}: {what}", track + 1))
 }
 
-/// Reads `file`, of which only the tables are copied. Tracks of other codecs are left out.
+/// Reads `file`, of which only the tables are copied. Tracks of other codecs are left out, and those behind the first
+/// [`MOST_TRACKS`].
 pub fn read(name: &str, file: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Result<Asset, MediaError> {
     let bytes = (*file).as_ref();
     let movie = boxes::movie(bytes)?;
@@ -119,7 +121,7 @@ fn place(name: &str, tracks: Vec<Unplaced>, file: &Arc<dyn AsRef<[u8]> + Send + 
             bytes: Bytes::Shared(file.clone()),
         }
     });
-    let tracks: Vec<Track> = placed.collect();
+    let tracks: Vec<Track> = placed.take(MOST_TRACKS).collect();
     let end = |track: &Track| {
         let last = track.units.iter().map(|unit| unit.shown).max()?;
         Some(last + track.duration().div(track.units.len() as u64))

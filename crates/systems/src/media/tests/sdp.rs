@@ -54,6 +54,13 @@ fn what_is_described_is_read_back() {
 }
 
 #[test]
+fn more_tracks_than_payload_types_are_not_described() {
+    let tracks = read(&describe(&asset(&vec![Codec::Sizes; 300]), HERE, 1)).unwrap().tracks;
+    let types: Vec<u8> = tracks.iter().map(|track| track.payload_type).collect();
+    assert_eq!(types, (96..=127).collect::<Vec<u8>>());
+}
+
+#[test]
 fn frames_of_known_size_are_described_as_h264_without_parameter_sets() {
     let tracks = read(&describe(&asset(&[Codec::Sizes]), HERE, 1)).unwrap().tracks;
     assert_eq!(tracks[0].codec, Some(Codec::H264 { sps: vec![], pps: vec![], length_bytes: 4 }));
