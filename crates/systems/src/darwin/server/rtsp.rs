@@ -349,18 +349,14 @@ fn choose(offers: &Transports, used: &[Way]) -> Option<(Transport, Way)> {
                 Some((Transport::udp(ports), Way::Plain))
             }
             Lower::Tcp => {
-                let next = 2 * used.len() as u8;
-                let channels = offer.interleaved.unwrap_or((next, next + 1));
-                let taken = used.iter().any(|way| match way {
-                    Way::Interleaved(rtp, rtcp) => {
-                        [channels.0, channels.1].iter().any(|c| c == rtp || c == rtcp)
-                    }
-                    _ => false,
-                });
-                if taken || channels.0 == channels.1 {
-                    return None;
-                }
-                Some((Transport::tcp(channels), Way::Interleaved(channels.0, channels.1)))
+                let is_taken = |channel: u8| {
+                    let has = |way: &Way| matches!(*way, Way::Interleaved(rtp, rtcp) if channel == rtp || channel == rtcp);
+                    used.iter().any(has)
+                };
+                let is_free = |&(rtp, rtcp): &(u8, u8)| rtp != rtcp && !is_taken(rtp) && !is_taken(rtcp);
+                let mut pairs = (0..=u8::MAX / 2).map(|pair| (2 * pair, 2 * pair + 1));
+                let (rtp, rtcp) = offer.interleaved.or_else(|| pairs.find(is_free)).filter(is_free)?;
+                Some((Transport::tcp((rtp, rtcp)), Way::Interleaved(rtp, rtcp)))
             }
         }
     })
@@ -390,6 +386,12 @@ mod tests {
         let used = [Way::Interleaved(0, 1)];
         assert_eq!(chosen("RTP/AVP/TCP;unicast", &used), Some(Way::Interleaved(2, 3)));
         assert_eq!(chosen("RTP/AVP/TCP;interleaved=1-2", &used), None);
+        let used = [Way::Interleaved(2, 3), Way::Interleaved(0, 9)];
+        assert_eq!(
+            chosen("RTP/AVP/TCP;unicast", &used),
+            Some(Way::Interleaved(4, 5)),
+            "the first that are free"
+        );
         assert_eq!(chosen("RTP/AVP;unicast;client_port=5000-5001;mode=record", &[]), None);
     }
 }
