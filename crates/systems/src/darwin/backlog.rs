@@ -7,6 +7,9 @@ use streamgauge_base::Chunk;
 use super::RTSP;
 use crate::app::Io;
 
+/// While more than this waits, the server reads no further request and the player answers none.
+const MOST_BYTES: usize = 64 * 1024;
+
 /// What the RTSP connection has not taken yet.
 #[derive(Default)]
 pub struct Backlog {
@@ -32,9 +35,15 @@ impl Backlog {
         self.waiting.is_empty()
     }
 
-    /// How much waits.
-    pub fn bytes(&self) -> usize {
-        self.bytes
+    /// Too much waits for anything to be added that can be left.
+    pub fn is_full(&self) -> bool {
+        self.bytes > MOST_BYTES
+    }
+
+    /// How many chunks wait.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
     }
 
     /// How much the connection has taken so far.

@@ -202,6 +202,8 @@ impl DarwinPlayer {
                             None => {}
                         }
                     }
+                    // Who asks on and on and takes no answer gets none.
+                    Ok(Item::Request(_)) if self.connection.is_full() => {}
                     Ok(Item::Request(request)) => self.connection.push(Client::answer(&request), io),
                     Ok(Item::Response(response)) => self.response(now, response, io),
                     Err(problem) if problem.is_fatal() || self.phase == Phase::SettingUp => {

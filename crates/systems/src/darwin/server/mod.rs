@@ -35,9 +35,6 @@ use super::{FIRST_RTP, RTSP};
 use crate::app::{App, ChannelId, Input, Io};
 use crate::outbox::Outbox;
 
-/// While so much waits for the connection to take it, nothing more is read from it.
-const MOST_BACKLOG_BYTES: usize = 64 * 1024;
-
 /// Requests that wait for the round trip to be measured.
 const MOST_WAITING: usize = 8;
 
@@ -102,7 +99,7 @@ impl DarwinServer {
 
     /// Reads what the client sent while there is room for the answers.
     fn read(&mut self, now: Instant, io: &mut dyn Io) {
-        while self.connected && self.backlog.bytes() <= MOST_BACKLOG_BYTES {
+        while self.connected && !self.backlog.is_full() {
             match self.reader.next() {
                 Some(item) => self.take(now, item, io),
                 None => match io.read(RTSP, READ_BYTES) {

@@ -235,3 +235,40 @@ fn a_request_of_the_servers_is_answered_at_once_and_does_not_disturb() {
     assert!(answered[0].reason.contains("Response") && answered[0].reason.contains("Ok"), "{answered:?}");
     assert_eq!(named(&pair, "frame_shown").len(), 10);
 }
+
+/// A connection that brings bytes and takes none.
+struct Stuck(Option<Chunk>);
+
+impl Io for Stuck {
+    fn send(&mut self, _: ChannelId, _: Chunk) {}
+    fn write(&mut self, _: ChannelId, _: Chunk) -> usize {
+        0
+    }
+    fn read(&mut self, _: ChannelId, _: usize) -> Option<Chunk> {
+        self.0.take()
+    }
+    fn close(&mut self, _: ChannelId) {}
+    fn bind_pair(&mut self, _: ChannelId) -> Option<u16> {
+        None
+    }
+    fn direct(&mut self, _: ChannelId, _: u16) {}
+}
+
+#[test]
+fn a_server_that_asks_and_takes_no_answer_gets_none() {
+    let settings = PlayerSettings::of(PlayerKind::Quicktime);
+    let mut player = DarwinPlayer::new(settings, "rtsp://server/x", "video", 1);
+    let mut io = Stuck(None);
+    player.handle(Instant::ZERO, Input::Opened(RTSP), &mut io);
+    let mut answered = 0;
+    while !player.connection.is_full() {
+        io.0 = Some(Chunk::bytes(*b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n"));
+        player.handle(Instant::ZERO, Input::Readable(RTSP), &mut io);
+        answered += 1;
+    }
+    assert!((1_000..2_000).contains(&answered), "64 kB of answers: {answered}");
+    let waiting = player.connection.waiting();
+    io.0 = Some(Chunk::bytes(b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n".repeat(100)));
+    player.handle(Instant::ZERO, Input::Readable(RTSP), &mut io);
+    assert_eq!(player.connection.waiting(), waiting);
+}
