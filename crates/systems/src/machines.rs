@@ -1,5 +1,7 @@
 //! From a flow of the plan to its machines and the channels between them.
 
+use std::borrow::Cow;
+
 use streamgauge_base::Ecn;
 
 use crate::app::{App, ChannelId};
@@ -72,14 +74,19 @@ pub fn machines(flow: &FlowSpec, seed: u64) -> Result<Machines, MachineError> {
         AppSpec::External => {
             let what = "a third-party system runs in emu only; give the flow a stand-in for sim \
                         (sim: {system: rtp}) or run with --mode emu";
-            Err(("app", what.into()))
+            Err(("app".into(), what.into()))
         }
     };
-    made.map_err(|(key, what)| refuse(key, what))
+    made.map_err(|(key, what)| refuse(&key, what))
 }
 
 /// What a folder's own `machines` says is wrong: the key, and the fault with its remedy.
-pub(crate) type Refusal = (&'static str, String);
+pub(crate) type Refusal = (Cow<'static, str>, String);
+
+/// What a part of the plan says of itself, a field and its fault, as a refusal of the plan that has the part at `key`.
+pub(crate) fn within(key: &'static str) -> impl Fn((&'static str, String)) -> Refusal {
+    move |(field, what)| (format!("{key}.{field}").into(), what)
+}
 
 #[cfg(test)]
 mod tests {

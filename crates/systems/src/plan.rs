@@ -293,3 +293,16 @@ pub struct ClipSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub key_frames: Vec<u32>,
 }
+
+impl ClipSpec {
+    /// Refuses what nobody can play: the field, what is wrong and what would be right.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.frame_interval < Duration::from_millis(1) {
+            return Err(("frame_interval", "shorter than 1 ms; give 1 ms or more".into()));
+        }
+        if self.frame_bytes.is_empty() || self.frame_bytes.contains(&0) {
+            return Err(("frame_bytes", "give at least one frame, each of 1 B or more".into()));
+        }
+        Ok(())
+    }
+}

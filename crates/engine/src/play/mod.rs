@@ -120,7 +120,7 @@ pub fn run(args: &PlayArgs) -> Result<u8> {
         TransportName::Tcp => Transport::Tcp,
     };
     let settings = with_overrides(&PlayerSettings { transport, ..PlayerSettings::of(kind) }, &args.settings)?;
-    settings.check().map_err(|(key, why)| EngineError::new(format!("read --set {key}"), why).code(3))?;
+    settings.check().map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
     let mut play = Play::connect(args, settings)?;
     let end = play.run(args)?;
     let seen = play.app.report_at(play.now());

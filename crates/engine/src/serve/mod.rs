@@ -14,7 +14,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use streamgauge_base::Duration;
 use streamgauge_systems::darwin::{Preset, ServerSettings};
 
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::net::ports::PortRange;
 use crate::settings::{seconds, with_overrides};
 
@@ -91,6 +91,7 @@ pub fn run(args: &ServeArgs) -> Result<()> {
         PresetName::Source => Preset::Source,
     };
     let mut settings = with_overrides(&ServerSettings::of(preset), &args.settings)?;
+    settings.check().map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
     if let Some(timeout) = args.timeout {
         (settings.rtp_timeout, settings.rtsp_timeout) = (timeout, timeout);
     }

@@ -23,20 +23,20 @@ pub(crate) fn machines(spec: &CbrSpec) -> Result<Machines, Refusal> {
     // The negated comparison refuses NaN too.
     if !(spec.packets_per_s > 0.0 && spec.packets_per_s <= 1e9) {
         let what = format!("{} packets/s; give a rate above 0 and up to 1e9 packets/s", spec.packets_per_s);
-        return Err(("app.cbr.packets_per_s", what));
+        return Err(("app.cbr.packets_per_s".into(), what));
     }
     if spec.burst == 0 {
-        return Err(("app.cbr.burst", "0 packets at each tick; give 1 or more".into()));
+        return Err(("app.cbr.burst".into(), "0 packets at each tick; give 1 or more".into()));
     }
     if spec.payload_bytes > MAX_PAYLOAD_BYTES {
         let what =
             format!("{} B do not fit a datagram; give at most {MAX_PAYLOAD_BYTES} B", spec.payload_bytes);
-        return Err(("app.cbr.payload_bytes", what));
+        return Err(("app.cbr.payload_bytes".into(), what));
     }
     let ascending = spec.windows.windows(2).all(|w| w[0].1 <= w[1].0);
     if !ascending || spec.windows.iter().any(|w| w.0 >= w.1) {
         let what = "each window [on, off) must end after it begins and not overlap the one before";
-        return Err(("app.cbr.windows", what.into()));
+        return Err(("app.cbr.windows".into(), what.into()));
     }
     Ok(Machines {
         channels: vec![Channel { id: DATA, carrier: Carrier::Udp { port: PORT, ecn: spec.ecn.into() } }],

@@ -20,11 +20,11 @@ pub const MAX_PAYLOAD_BYTES: u32 = 1472;
 
 pub(crate) fn machines(spec: &PingSpec) -> Result<Machines, Refusal> {
     if spec.interval < Duration::from_millis(1) {
-        return Err(("app.ping.interval", "shorter than 1 ms; give 1 ms or more".into()));
+        return Err(("app.ping.interval".into(), "shorter than 1 ms; give 1 ms or more".into()));
     }
     if spec.payload_bytes > MAX_PAYLOAD_BYTES {
         let what = format!("{} B do not fit a frame; give at most {MAX_PAYLOAD_BYTES} B", spec.payload_bytes);
-        return Err(("app.ping.payload_bytes", what));
+        return Err(("app.ping.payload_bytes".into(), what));
     }
     Ok(Machines {
         channels: vec![Channel { id: ECHO, carrier: Carrier::IcmpEcho }],

@@ -17,7 +17,7 @@ pub use server::RtpServer;
 use streamgauge_base::Ecn;
 
 use crate::app::ChannelId;
-use crate::machines::{Carrier, Channel, Machines, Refusal};
+use crate::machines::{Carrier, Channel, Machines, Refusal, within};
 use crate::plan::RtpSpec;
 use lane::Lane;
 use session::Session;
@@ -43,16 +43,11 @@ pub const MIN_PAYLOAD_BYTES: u32 = 64;
 pub(crate) fn machines(spec: &RtpSpec, flow: &str, seed: u64) -> Result<Machines, Refusal> {
     if !(MIN_PAYLOAD_BYTES..=MAX_PAYLOAD_BYTES).contains(&spec.max_payload) {
         let (given, low, high) = (spec.max_payload, MIN_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES);
-        return Err(("app.rtp.max_payload", format!("{given} B; give {low} to {high} B")));
+        return Err(("app.rtp.max_payload".into(), format!("{given} B; give {low} to {high} B")));
     }
-    if spec.clip.frame_interval.as_nanos() < 1_000_000 {
-        return Err(("app.rtp.clip.frame_interval", "shorter than 1 ms; give 1 ms or more".into()));
-    }
-    if spec.clip.frame_bytes.is_empty() || spec.clip.frame_bytes.contains(&0) {
-        return Err(("app.rtp.clip.frame_bytes", "give at least one frame, each of 1 B or more".into()));
-    }
+    spec.clip.check().map_err(within("app.rtp.clip"))?;
     if spec.rtcp_interval.as_nanos() < 10_000_000 {
-        return Err(("app.rtp.rtcp_interval", "shorter than 10 ms; give 10 ms or more".into()));
+        return Err(("app.rtp.rtcp_interval".into(), "shorter than 10 ms; give 10 ms or more".into()));
     }
     let (carriers, lane): (Vec<Carrier>, fn() -> Lane) = match &spec.tcp {
         None => ([PORT, PORT + 1].map(|port| Carrier::Udp { port, ecn: Ecn::NotEct }).to_vec(), Lane::udp),

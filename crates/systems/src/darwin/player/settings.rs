@@ -144,20 +144,17 @@ impl PlayerSettings {
         }
     }
 
-    /// Refuses what cannot be played with: the key within the flow's plan, what is wrong and what would be right.
+    /// Refuses what cannot be played with: the constant, what is wrong and what would be right.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let ms = Duration::from_millis;
         if self.report_interval < ms(10) {
-            return Err((
-                "app.darwin.player.report_interval",
-                "shorter than 10 ms; give 10 ms or more".into(),
-            ));
+            return Err(("report_interval", "shorter than 10 ms; give 10 ms or more".into()));
         }
         if self.speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
             return Err(("speed", "not above 0; give a multiple of the media's pace, such as 1 or 2".into()));
         }
         if self.give_up_after < ms(1_000) {
-            return Err(("app.darwin.player.give_up_after", "shorter than 1 s; give 1 s or more".into()));
+            return Err(("give_up_after", "shorter than 1 s; give 1 s or more".into()));
         }
         Ok(())
     }

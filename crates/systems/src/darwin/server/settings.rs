@@ -200,51 +200,48 @@ impl ServerSettings {
         }
     }
 
-    /// Refuses what no server can work with: the key within the flow's plan, what is wrong and what would be
-    /// right.
+    /// Refuses what no server can work with: the constant, what is wrong and what would be right.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let wrong = |key, what: &str| Err((key, what.to_owned()));
         let ms = Duration::from_millis;
+        let packet = 64..=65_000;
+        let window = self.segment_bytes..=1 << 24;
         let is_share = |share: f64| share > 0.0 && share <= 1.0;
-        if !(64..=65_000).contains(&self.max_payload) {
-            return wrong("app.darwin.server.max_payload", "give 64 to 65000 B");
-        }
-        if !(64..=65_000).contains(&self.segment_bytes) {
-            return wrong("app.darwin.server.segment_bytes", "give 64 to 65000 B");
-        }
-        let caps = [self.small_window_bytes, self.medium_window_bytes, self.large_window_bytes];
-        if caps.iter().any(|cap| !(self.segment_bytes..=1 << 24).contains(cap)) {
-            let what = "a window is below one segment or above 16 MiB; give a size between them";
-            return wrong("app.darwin.server.small_window_bytes", what);
-        }
-        if ![self.initial_window_share, self.initial_threshold_share].into_iter().all(is_share) {
-            return wrong("app.darwin.server.initial_window_share", "give shares above 0 and at most 1");
-        }
-        if ![self.threshold_decrease, self.window_decrease].into_iter().all(is_share) {
-            return wrong("app.darwin.server.window_decrease", "give shares above 0 and at most 1");
-        }
-        if self.min_timeout > self.max_timeout || self.min_ack_timeout > self.max_ack_timeout {
-            return wrong("app.darwin.server.min_timeout", "the least is above the most; swap them");
-        }
-        if self.fixed_timeout.is_some_and(|timeout| timeout < ms(1)) {
-            return wrong("app.darwin.server.fixed_timeout", "give 1 ms or more, or none");
-        }
-        if self.duplicate_acks == Some(0) {
-            return wrong("app.darwin.server.duplicate_acks", "give 1 or more, or none");
-        }
-        if self.flow_control_probe_interval.min(self.max_retransmit_delay) < ms(1) {
-            return wrong("app.darwin.server.flow_control_probe_interval", "give 1 ms or more");
-        }
-        if !self.overbuffer_rate.is_finite() || !self.max_speed.is_finite() || self.max_speed <= 0.0 {
-            return wrong(
-                "app.darwin.server.overbuffer_rate",
-                "give a multiple of the media's pace, such as 2",
-            );
-        }
-        if self.rtp_timeout.min(self.rtsp_timeout) < ms(1000) {
-            return wrong("app.darwin.server.rtp_timeout", "give 1 s or more");
-        }
-        Ok(())
+        let (size, cap) =
+            ("give 64 to 65000 B", "below one segment or above 16 MiB; give a size between them");
+        let (share, time) = ("give a share above 0 and at most 1", "give 1 ms or more");
+        let pace = "give a multiple of the media's pace, such as 2";
+        let rules = [
+            ("max_payload", packet.contains(&self.max_payload), size),
+            ("segment_bytes", packet.contains(&self.segment_bytes), size),
+            ("small_window_bytes", window.contains(&self.small_window_bytes), cap),
+            ("medium_window_bytes", window.contains(&self.medium_window_bytes), cap),
+            ("large_window_bytes", window.contains(&self.large_window_bytes), cap),
+            ("initial_window_share", is_share(self.initial_window_share), share),
+            ("initial_threshold_share", is_share(self.initial_threshold_share), share),
+            ("threshold_decrease", is_share(self.threshold_decrease), share),
+            ("window_decrease", is_share(self.window_decrease), share),
+            ("min_timeout", self.min_timeout <= self.max_timeout, "above max_timeout; give at most that"),
+            (
+                "min_ack_timeout",
+                self.min_ack_timeout <= self.max_ack_timeout,
+                "above max_ack_timeout; give at most that",
+            ),
+            (
+                "fixed_timeout",
+                self.fixed_timeout.is_none_or(|timeout| timeout >= ms(1)),
+                "give 1 ms or more, or none",
+            ),
+            ("duplicate_acks", self.duplicate_acks != Some(0), "give 1 or more, or none"),
+            ("flow_control_probe_interval", self.flow_control_probe_interval >= ms(1), time),
+            ("max_retransmit_delay", self.max_retransmit_delay >= ms(1), time),
+            ("overbuffer_rate", self.overbuffer_rate.is_finite(), pace),
+            ("max_speed", self.max_speed.is_finite() && self.max_speed > 0.0, pace),
+            ("probe_bytes", self.probe_bytes <= 64 * 1024, "more than a player takes; give at most 65536 B"),
+            ("rtp_timeout", self.rtp_timeout >= ms(1000), "give 1 s or more"),
+            ("rtsp_timeout", self.rtsp_timeout >= ms(1000), "give 1 s or more"),
+        ];
+        let wrong = rules.into_iter().find(|(_, is_right, _)| !is_right);
+        wrong.map_or(Ok(()), |(name, _, what)| Err((name, what.into())))
     }
 }
 
@@ -330,23 +327,33 @@ mod tests {
     }
 
     #[test]
-    fn what_would_divide_by_nothing_or_never_end_is_refused_by_its_key() {
+    fn what_would_divide_by_nothing_or_never_end_is_refused_by_its_name() {
         let source = || ServerSettings::of(Preset::Source);
-        for (settings, key) in [
+        let second = Duration::from_secs(1);
+        for (settings, name) in [
             (ServerSettings { segment_bytes: 0, ..source() }, "segment_bytes"),
             (ServerSettings { max_payload: 0, ..source() }, "max_payload"),
             (ServerSettings { small_window_bytes: 10, ..source() }, "small_window_bytes"),
+            (ServerSettings { large_window_bytes: 10, ..source() }, "large_window_bytes"),
             (ServerSettings { window_decrease: f64::NAN, ..source() }, "window_decrease"),
-            (ServerSettings { min_timeout: Duration::from_secs(60), ..source() }, "min_timeout"),
+            (ServerSettings { initial_threshold_share: 0.0, ..source() }, "initial_threshold_share"),
+            (ServerSettings { min_timeout: second * 60, ..source() }, "min_timeout"),
+            (ServerSettings { min_ack_timeout: second, ..source() }, "min_ack_timeout"),
             (
                 ServerSettings { flow_control_probe_interval: Duration::ZERO, ..source() },
                 "flow_control_probe_interval",
             ),
+            (ServerSettings { max_retransmit_delay: Duration::ZERO, ..source() }, "max_retransmit_delay"),
             (ServerSettings { duplicate_acks: Some(0), ..source() }, "duplicate_acks"),
-            (ServerSettings { max_speed: 0.0, ..source() }, "overbuffer_rate"),
+            (ServerSettings { fixed_timeout: Some(Duration::ZERO), ..source() }, "fixed_timeout"),
+            (ServerSettings { max_speed: 0.0, ..source() }, "max_speed"),
+            (ServerSettings { overbuffer_rate: f64::INFINITY, ..source() }, "overbuffer_rate"),
+            (ServerSettings { probe_bytes: u32::MAX, ..source() }, "probe_bytes"),
+            (ServerSettings { rtsp_timeout: Duration::ZERO, ..source() }, "rtsp_timeout"),
         ] {
             let (found, what) = settings.check().unwrap_err();
-            assert!(found.ends_with(key) && !what.is_empty(), "{found}: {what}");
+            assert_eq!(found, name);
+            assert!(!what.is_empty());
         }
     }
 }
