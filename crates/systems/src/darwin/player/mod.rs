@@ -2,6 +2,7 @@
 
 mod acks;
 mod client;
+mod kept;
 mod playout;
 mod reception;
 mod report;
@@ -12,7 +13,8 @@ mod tests;
 mod track;
 mod units;
 
-pub use playout::{Fates, ReceivedUnit};
+pub use kept::ReceivedUnit;
+pub use playout::Fates;
 pub use report::PlayerReport;
 pub use settings::{PlayerKind, PlayerSettings, Transport};
 
@@ -122,7 +124,8 @@ impl DarwinPlayer {
         self.keep = keep;
     }
 
-    /// The next unit that has been shown or given up, in its track's order.
+    /// The next unit that has been shown or given up, in its track's order of decoding: up to 16 of a track wait for one
+    /// that is decoded before them and shown after them, until the end.
     pub fn take_unit(&mut self) -> Option<ReceivedUnit> {
         self.playout.as_mut()?.take_unit()
     }

@@ -5,10 +5,10 @@
 //! one clock, the server sends ahead, and play begins when enough media is held.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
 use streamgauge_base::{Chunk, Duration, Instant};
 
+use super::kept::{Kept, ReceivedUnit};
 use super::units::{Place, Timeline, Unit, Units};
 use crate::outbox::{MEDIA_END, Outbox};
 
@@ -31,26 +31,6 @@ pub struct Manner {
     pub stalls: bool,
     /// What is not there comes later, and late is not lost: the media is on a stream.
     pub in_order: bool,
-}
-
-/// A unit as it was received, with its payloads in order.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ReceivedUnit {
-    /// Its track, in the description's order.
-    pub track: usize,
-    /// Its number in the track from the media's start; a unit that never came has one too if the description gives
-    /// the frame rate.
-    pub number: u64,
-    /// Its time in the media.
-    pub at: Duration,
-    /// Its RTP timestamp; `None` if nothing of it came.
-    pub timestamp: Option<u32>,
-    /// What came of it.
-    pub payloads: Vec<Chunk>,
-    /// All of it came, be it too late.
-    pub whole: bool,
-    /// It was there when it was due.
-    pub shown: bool,
 }
 
 /// What became of the units of the pictures' track.
@@ -99,8 +79,7 @@ pub struct Playout {
     paused: Option<Instant>,
     last_buffer: Option<Instant>,
     fates: Fates,
-    keep: bool,
-    kept: VecDeque<ReceivedUnit>,
+    kept: Option<Kept>,
     ended: bool,
 }
 
@@ -133,20 +112,19 @@ impl Playout {
             paused: None,
             last_buffer: None,
             fates: Fates::default(),
-            keep: false,
-            kept: VecDeque::new(),
+            kept: None,
             ended: false,
         }
     }
 
-    /// Keeps what comes for `take_unit`.
-    pub fn keep_units(&mut self, keep: bool) {
-        self.keep = keep;
+    /// Keeps what comes from now on for `take_unit`.
+    pub fn keep_units(&mut self) {
+        self.kept = Some(Kept::new(self.tracks.len()));
     }
 
-    /// The next unit that has been shown or given up.
+    /// The next unit that has been shown or given up, in its track's order of decoding; all of them at the end.
     pub fn take_unit(&mut self) -> Option<ReceivedUnit> {
-        self.kept.pop_front()
+        self.kept.as_mut()?.take()
     }
 
     /// What became of the pictures so far.
@@ -374,8 +352,8 @@ impl Playout {
                     );
                 }
                 let Some(unit) = self.tracks[track].leave() else { break };
-                if self.keep {
-                    self.kept.push_back(received(track, unit));
+                if let Some(kept) = &mut self.kept {
+                    kept.push(track, unit);
                 }
             }
         }
@@ -451,6 +429,9 @@ impl Playout {
     pub fn end(&mut self, now: Instant, why: impl Into<Cow<'static, str>>, events: &mut Outbox) {
         if !std::mem::replace(&mut self.ended, true) {
             events.say(now, MEDIA_END, self.fates.shown as f64, "1", why);
+            if let Some(kept) = &mut self.kept {
+                kept.finish();
+            }
         }
     }
 }
@@ -478,20 +459,6 @@ fn missing(unit: &Unit) -> (Option<f64>, String) {
         }
         None if packets == 0 => (None, format!("frame {number}: no packet")),
         None => (None, format!("frame {number}: {packets} packets, not its first and last")),
-    }
-}
-
-fn received(track: usize, mut unit: Unit) -> ReceivedUnit {
-    let low = unit.payloads.first().map_or(0, |(sequence, _)| *sequence);
-    unit.payloads.sort_by_key(|(sequence, _)| sequence.wrapping_sub(low).cast_signed());
-    ReceivedUnit {
-        track,
-        number: unit.number,
-        at: unit.at,
-        timestamp: unit.timestamp,
-        payloads: unit.payloads.into_iter().map(|(_, payload)| payload).collect(),
-        whole: unit.whole_at.is_some(),
-        shown: unit.shown,
     }
 }
 

@@ -210,7 +210,9 @@ impl DarwinPlayer {
         };
         let intervals: Vec<_> = self.tracks.iter().map(Track::interval).collect();
         let mut playout = Playout::new(manner, &intervals, self.main, asked, start, end);
-        playout.keep_units(self.keep);
+        if self.keep {
+            playout.keep_units();
+        }
         playout
     }
 

@@ -101,6 +101,11 @@ impl Unit {
         self.whole_at = whole.then(|| self.whole_at.unwrap_or(now));
     }
 
+    /// The sequence number of the first of its packets that came.
+    pub fn first_sequence(&self) -> Option<u32> {
+        (self.packets > 0).then_some(self.low)
+    }
+
     /// Packets that it has, once its first and last have come.
     pub fn expected(&self) -> Option<u32> {
         (self.begins && self.ends).then(|| self.high.wrapping_sub(self.low).wrapping_add(1))

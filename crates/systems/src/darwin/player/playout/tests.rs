@@ -202,7 +202,7 @@ fn a_wrong_frame_rate_does_not_merge_frames() {
 #[test]
 fn kept_units_come_in_order_with_their_payloads_in_order() {
     let mut bench = Bench::new(DATAGRAMS, 2, Some(80), true);
-    bench.playout.keep_units(true);
+    bench.playout.keep_units();
     for (frame, packet) in [(0, 1), (1, 0), (0, 0)] {
         let place = Place {
             sequence: frame * 2 + packet,

@@ -169,6 +169,41 @@ fn play_may_begin_deep_in_the_media() {
     assert!(named(&pair, "frame_incomplete").is_empty());
 }
 
+/// Of 499 frames sent as I P B B P B B, the one that is shown after `sent` others are sent.
+fn shown_at(sent: usize) -> usize {
+    match sent % 3 {
+        1 => sent + 2,
+        _ => sent.saturating_sub(1),
+    }
+}
+
+#[test]
+fn pictures_that_refer_to_later_ones_are_shown_in_one_order_and_kept_in_the_other() {
+    let mut asset = Asset::of_clip(&spec(PlayerKind::Quicktime).clip);
+    let units = &mut asset.tracks[0].units;
+    units.truncate(499);
+    let interval = Duration::from_millis(40);
+    for (sent, unit) in units.iter_mut().enumerate() {
+        // As in files: decoded two frames before it is shown, so that no picture is shown before it is decoded.
+        unit.shown = interval * (2 + shown_at(sent) as u64);
+    }
+    asset.duration = interval * 501;
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let library = Arc::new(OneAsset(Arc::new(asset.clone())));
+        let server = DarwinServer::new(library, ServerSettings::of(Preset::Source), "video", 1);
+        let player = PlayerSettings { transport, ..PlayerSettings::of(PlayerKind::Quicktime) };
+        let (player, kept) = Kept::new(DarwinPlayer::new(player, "rtsp://server/clip.mov", "video", 1));
+        let mut pair = Pair::new(Box::new(server), Box::new(player), Pipe { drop: LOSSY, ..pipe() });
+        pair.run(Instant::from_nanos(90_000_000_000));
+        assert_eq!(end(&pair), (Some(499.0), "all frames were shown or given up".into()));
+        let shown: Vec<f64> = named(&pair, "frame_shown").iter().filter_map(|event| event.value).collect();
+        assert_eq!(shown, (2..501).map(f64::from).collect::<Vec<_>>());
+        let units = &kept.lock().unwrap().0;
+        let kept: Vec<usize> = units.iter().filter(|u| u.shown).map(|u| u.number as usize - 2).collect();
+        assert_eq!(kept, (0..499).map(shown_at).collect::<Vec<_>>());
+    }
+}
+
 /// One packet in 20, none of them twice in a row.
 const LOSSY: fn(u64) -> bool = |n| n % 20 == 7;
 
