@@ -159,6 +159,9 @@ impl DarwinPlayer {
             payload
         });
         playout.arrived(now, track, media.place, payload, &mut self.events);
+        if media.opens {
+            playout.begins_with(track, media.place.timestamp);
+        }
         if media.before_another {
             playout.begins_at(now, track, media.place.sequence.wrapping_add(1));
         }

@@ -196,6 +196,11 @@ impl Playout {
         }
     }
 
+    /// The unit of `timestamp` is the first that was sent of the track.
+    pub fn begins_with(&mut self, track: usize, timestamp: u32) {
+        self.tracks[track].begins_with(timestamp);
+    }
+
     /// Packet `sequence` begins a unit: the one before it, which came after it, ended one.
     pub fn begins_at(&mut self, now: Instant, track: usize, sequence: u32) {
         self.tracks[track].begins_at(now, sequence);

@@ -192,7 +192,7 @@ impl DarwinPlayer {
             self.playout = Some(self.new_playout(asked, start, end.filter(|end| *end > start)));
             self.next_report = Some(self.reports.next(now));
         }
-        self.anchor(response, from);
+        self.anchor(response, from, begins);
         for (track, packet) in std::mem::take(&mut self.early) {
             self.media(now, track, &packet);
         }
@@ -216,20 +216,24 @@ impl DarwinPlayer {
         playout
     }
 
-    /// What timestamps mean, as RTP-Info says for each track.
-    fn anchor(&mut self, response: &Response<Vec<u8>>, from: Option<Duration>) {
+    /// What timestamps mean, and where play `begins` which packet is the first, as RTP-Info says for each track.
+    fn anchor(&mut self, response: &Response<Vec<u8>>, from: Option<Duration>, begins: bool) {
         let (Ok(client), Some(playout)) = (&self.client, &mut self.playout) else { return };
         let info = response.typed_header::<RtpInfo>().ok().flatten().unwrap_or_default();
-        for (index, track) in self.tracks.iter().enumerate() {
+        let alone = self.tracks.len() == 1;
+        for (index, track) in self.tracks.iter_mut().enumerate() {
             let url = client.track_url(track.description.control.as_deref());
             let control = track.description.control.as_deref().unwrap_or("");
             let named = |url_said: &str| {
                 url_said == url.as_str() || (!control.is_empty() && url_said.ends_with(control))
             };
             let said = info.0.iter().find(|stream| named(&stream.url));
-            let only = if self.tracks.len() == 1 { info.0.first() } else { None };
-            let Some(timestamp) = said.or(only).and_then(|stream| stream.rtptime) else { continue };
-            playout.anchor(index, track.timeline(timestamp, from.unwrap_or(self.settings.begin)));
+            let only = if alone { info.0.first() } else { None };
+            let Some(stream) = said.or(only) else { continue };
+            track.first_sequence = stream.seq.filter(|_| begins);
+            if let Some(timestamp) = stream.rtptime {
+                playout.anchor(index, track.timeline(timestamp, from.unwrap_or(self.settings.begin)));
+            }
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct Track {
     source: Option<u32>,
     /// A packet of it came.
     pub heard: bool,
+    /// The number of the first packet, until it comes, if the server has said it.
+    pub first_sequence: Option<u16>,
     last_sender_report: Option<(u32, Instant)>,
     /// At the last report of ours.
     reported: Interval,
@@ -54,6 +56,8 @@ pub struct Media {
     pub padding: usize,
     /// It ends a unit, and the packet behind it came before it.
     pub before_another: bool,
+    /// It is the first that was sent.
+    pub opens: bool,
 }
 
 /// What RTCP of the server's says.
@@ -80,6 +84,7 @@ impl Track {
             ack_delay,
             source: None,
             heard: false,
+            first_sequence: None,
             last_sender_report: None,
             reported: Interval { at: now, bytes: 0 },
         }
@@ -117,11 +122,13 @@ impl Track {
             (None, Some(codec)) => begins_unit(codec, rtp.payload()),
             (None, None) => true,
         };
+        let opens = self.first_sequence.take_if(|announced| *announced == sequence as u16).is_some();
         let padding = usize::from(rtp.padding().unwrap_or(0));
         Some(Media {
             place: Place { sequence, timestamp: rtp.timestamp(), first, last },
             payload_at: packet.head().len() - padding - rtp.payload().len(),
             padding,
+            opens: opens && first,
             before_another: last && self.reception.follows_an_end(sequence.wrapping_add(2)).is_some(),
         })
     }

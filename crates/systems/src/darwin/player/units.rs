@@ -202,6 +202,17 @@ impl Units {
         (before.is_none() && unit.whole_at.is_some() && index < self.fallen && !unit.settled).then_some(unit)
     }
 
+    /// The unit of `timestamp` is the first that was sent: none before it was lost. Of no use once play has begun.
+    pub fn begins_with(&mut self, timestamp: u32) {
+        if self.fallen > 0 || self.left.is_some() {
+            return;
+        }
+        let first = self.held.iter().position(|unit| unit.timestamp == Some(timestamp)).unwrap_or(0);
+        let lacking = self.held.iter().take(first).take_while(|unit| unit.packets == 0).count();
+        self.held.drain(..lacking);
+        self.next_number = self.held.front().map_or(self.next_number, |unit| unit.number);
+    }
+
     /// The packet before `sequence` ended its unit: `sequence` begins one, whatever it looked like.
     pub fn begins_at(&mut self, now: Instant, sequence: u32) {
         if let Some(unit) = self.held.iter_mut().find(|unit| unit.packets > 0 && unit.low == sequence) {

@@ -196,6 +196,7 @@ fn pictures_that_refer_to_later_ones_are_shown_in_one_order_and_kept_in_the_othe
         let mut pair = Pair::new(Box::new(server), Box::new(player), Pipe { drop: LOSSY, ..pipe() });
         pair.run(Instant::from_nanos(90_000_000_000));
         assert_eq!(end(&pair), (Some(499.0), "all frames were shown or given up".into()));
+        assert!(named(&pair, "frame_incomplete").is_empty(), "none is before the first that was sent");
         let shown: Vec<f64> = named(&pair, "frame_shown").iter().filter_map(|event| event.value).collect();
         assert_eq!(shown, (2..501).map(f64::from).collect::<Vec<_>>());
         let units = &kept.lock().unwrap().0;
