@@ -1,6 +1,7 @@
 //! A player without a window: the Darwin player that sim runs, on real sockets, with a report of what came.
 
 mod answers;
+mod keeper;
 mod report;
 mod url;
 mod viewer;
@@ -28,7 +29,8 @@ use crate::net::stream::{News, Stream};
 use crate::net::wake::{Alarm, stop_signals};
 use crate::settings::{seconds, with_overrides};
 use crate::sys::monotonic_ns;
-use answers::{Answers, Keeper};
+use answers::Answers;
+use keeper::Keeper;
 use report::{Progress, Report};
 use url::Target;
 use viewer::Viewer;
@@ -319,7 +321,10 @@ impl Play {
         }
         if let Some(keeper) = &mut self.keeper {
             while let Some(unit) = self.app.take_unit() {
-                keeper.take(&unit, &self.answers)?;
+                let track = self.app.main_track().filter(|(number, _)| *number == unit.track);
+                if let Some(codec) = track.and_then(|(_, track)| track.codec.as_ref()) {
+                    keeper.take(&unit, codec)?;
+                }
             }
         }
         Ok(())

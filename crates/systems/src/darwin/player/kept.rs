@@ -13,7 +13,7 @@ const MOST_WAITING: usize = 16;
 /// A unit as it was received, with its payloads in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReceivedUnit {
-    /// Its track, in the description's order.
+    /// Its track, in the order of those of the description that are played.
     pub track: usize,
     /// Its number in the track from the media's start, in the order in which units are shown; one that never came has
     /// one too if the description gives the frame rate.

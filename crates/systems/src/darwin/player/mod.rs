@@ -30,6 +30,7 @@ use self::track::Track;
 use super::RTSP;
 use super::backlog::Backlog;
 use crate::app::{App, CloseReason, Input, Io};
+use crate::media::sdp::TrackDescription;
 use crate::outbox::{MEDIA_END, Outbox};
 use crate::reports::Reports;
 
@@ -128,6 +129,12 @@ impl DarwinPlayer {
     /// that is decoded before them and shown after them, until the end.
     pub fn take_unit(&mut self) -> Option<ReceivedUnit> {
         self.playout.as_mut()?.take_unit()
+    }
+
+    /// The track of which events speak, by its number among those of `take_unit`, and what the server says of it: that
+    /// with pictures, or else the first. `None` before it is known.
+    pub fn main_track(&self) -> Option<(usize, &TrackDescription)> {
+        self.tracks.get(self.main).map(|track| (self.main, &track.description))
     }
 
     /// Nothing will be sent or said any more.
