@@ -1,6 +1,4 @@
-//! Headers of RFC 2326 and of Apple's servers and players.
-//!
-//! Apple's are not in any RFC; their form is that of Darwin Streaming Server 6.0.3 and of QuickTime's requests.
+//! Headers of RFC 2326 that RFC 7826 changed, or that servers write otherwise.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,19 +9,6 @@ use streamgauge_base::Duration;
 use super::decimal::{seconds, written};
 use super::transport::split;
 
-/// In the response to DESCRIBE: protocols of retransmission that the server knows.
-pub const X_ACCEPT_RETRANSMIT: &str = "x-Accept-Retransmit";
-/// In the response to DESCRIBE: `1` if the server sends ahead of time where asked.
-pub const X_ACCEPT_DYNAMIC_RATE: &str = "x-Accept-Dynamic-Rate";
-/// [`Retransmit`].
-pub const X_RETRANSMIT: &str = "x-Retransmit";
-/// [`DynamicRate`].
-pub const X_DYNAMIC_RATE: &str = "x-Dynamic-Rate";
-/// [`TransportOptions`].
-pub const X_TRANSPORT_OPTIONS: &str = "x-Transport-Options";
-/// [`Prebuffer`].
-pub const X_PREBUFFER: &str = "x-Prebuffer";
-
 /// A header's name for `rtsp-types`. Panics if it is not ASCII.
 pub fn name(name: &'static str) -> HeaderName {
     HeaderName::from_static_str(name).expect("names are ASCII")
@@ -31,23 +16,13 @@ pub fn name(name: &'static str) -> HeaderName {
 
 /// Lets `rtsp-types` read and write a header by its `FromStr` and `Display`.
 macro_rules! typed {
-    ($header:ty) => {
-        impl TypedHeader for $header {
-            fn from_headers(headers: impl AsRef<Headers>) -> Result<Option<Self>, HeaderParseError> {
-                headers.as_ref().get(&Self::NAME).map(|value| value.as_str().parse()).transpose()
-            }
-            fn insert_into(&self, mut headers: impl AsMut<Headers>) {
-                headers.as_mut().insert(Self::NAME, self.to_string());
-            }
-        }
-    };
     ($header:ty, $name:expr) => {
         impl TypedHeader for $header {
             fn from_headers(headers: impl AsRef<Headers>) -> Result<Option<Self>, HeaderParseError> {
-                headers.as_ref().get(&name($name)).map(|value| value.as_str().parse()).transpose()
+                headers.as_ref().get(&$name).map(|value| value.as_str().parse()).transpose()
             }
             fn insert_into(&self, mut headers: impl AsMut<Headers>) {
-                headers.as_mut().insert(name($name), self.to_string());
+                headers.as_mut().insert($name, self.to_string());
             }
         }
     };
@@ -61,10 +36,6 @@ pub struct Range {
     pub from: Option<Duration>,
     /// Where it ends; `None` for the end.
     pub to: Option<Duration>,
-}
-
-impl Range {
-    const NAME: HeaderName = RANGE;
 }
 
 impl FromStr for Range {
@@ -90,7 +61,7 @@ impl fmt::Display for Range {
     }
 }
 
-typed!(Range);
+typed!(Range, RANGE);
 
 /// `s.f` or `h:mm:ss.f`.
 fn play_time(text: &str) -> Result<Duration, HeaderParseError> {
@@ -119,10 +90,6 @@ pub struct StreamInfo {
 /// RTP-Info (RFC 2326 section 12.33).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RtpInfo(pub Vec<StreamInfo>);
-
-impl RtpInfo {
-    const NAME: HeaderName = RTP_INFO;
-}
 
 impl FromStr for RtpInfo {
     type Err = HeaderParseError;
@@ -160,15 +127,11 @@ impl fmt::Display for RtpInfo {
     }
 }
 
-typed!(RtpInfo);
+typed!(RtpInfo, RTP_INFO);
 
 /// Speed (RFC 2326 section 12.35): how much faster than in real time data is sent. Finite, of either sign.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Speed(pub f64);
-
-impl Speed {
-    const NAME: HeaderName = SPEED;
-}
 
 impl FromStr for Speed {
     type Err = HeaderParseError;
@@ -184,139 +147,4 @@ impl fmt::Display for Speed {
     }
 }
 
-typed!(Speed);
-
-/// x-Retransmit: in SETUP, the protocols of retransmission that the client would take, and the server's grant, which
-/// repeats it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Retransmit {
-    /// Apple's Reliable UDP is among them.
-    pub reliable_udp: bool,
-    /// `window`: the client's window in kB. Darwin Streaming Server reads it and does nothing with it.
-    pub window_kbytes: Option<u32>,
-    text: String,
-}
-
-impl Retransmit {
-    const PROTOCOL: &str = "our-retransmit";
-
-    /// Asks for Reliable UDP.
-    pub fn ask(window_kbytes: Option<u32>) -> Self {
-        let window = window_kbytes.map_or_else(String::new, |window| format!(";window={window}"));
-        Retransmit { reliable_udp: true, window_kbytes, text: format!("{}{window}", Self::PROTOCOL) }
-    }
-}
-
-impl FromStr for Retransmit {
-    type Err = HeaderParseError;
-    fn from_str(text: &str) -> Result<Self, HeaderParseError> {
-        let ours = text.split(',').find_map(|protocol| {
-            let mut parts = protocol.split(';').map(str::trim);
-            parts.next().filter(|name| name.eq_ignore_ascii_case(Self::PROTOCOL)).map(|_| parts)
-        });
-        let reliable_udp = ours.is_some();
-        let window_kbytes = value_of(ours.into_iter().flatten(), "window").and_then(|w| w.parse().ok());
-        Ok(Retransmit { reliable_udp, window_kbytes, text: text.into() })
-    }
-}
-
-impl fmt::Display for Retransmit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-typed!(Retransmit, X_RETRANSMIT);
-
-/// x-Dynamic-Rate: whether the server may send ahead of time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DynamicRate {
-    /// It may.
-    pub wanted: bool,
-    /// In the response: the round trip that the server measured.
-    pub rtt_ms: Option<u32>,
-}
-
-impl FromStr for DynamicRate {
-    type Err = HeaderParseError;
-    fn from_str(text: &str) -> Result<Self, HeaderParseError> {
-        let mut parts = text.split(';').map(str::trim);
-        let wanted = match parts.next().unwrap_or_default() {
-            "0" => false,
-            "1" => true,
-            _ => return Err(HeaderParseError),
-        };
-        Ok(DynamicRate { wanted, rtt_ms: value_of(parts, "rtt").and_then(|ms| ms.parse().ok()) })
-    }
-}
-
-impl fmt::Display for DynamicRate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", u8::from(self.wanted))?;
-        self.rtt_ms.map_or(Ok(()), |ms| write!(f, ";rtt={ms}"))
-    }
-}
-
-typed!(DynamicRate, X_DYNAMIC_RATE);
-
-/// x-Transport-Options.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TransportOptions {
-    /// `late-tolerance`: how late a packet may come and still be of use.
-    pub late_tolerance: Option<Duration>,
-}
-
-impl FromStr for TransportOptions {
-    type Err = HeaderParseError;
-    fn from_str(text: &str) -> Result<Self, HeaderParseError> {
-        let late_tolerance = value_of(text.split(';').map(str::trim), "late-tolerance")
-            .map(|value| seconds(value).ok_or(HeaderParseError));
-        Ok(TransportOptions { late_tolerance: late_tolerance.transpose()? })
-    }
-}
-
-impl fmt::Display for TransportOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.late_tolerance.map_or(Ok(()), |time| write!(f, "late-tolerance={}", written(time, 6)))
-    }
-}
-
-typed!(TransportOptions, X_TRANSPORT_OPTIONS);
-
-/// x-Prebuffer: how far back from the range's start the server may begin, and how far it did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Prebuffer {
-    /// `maxtime`, in PLAY.
-    pub most: Option<Duration>,
-    /// `time`, in its response.
-    pub used: Option<Duration>,
-}
-
-impl FromStr for Prebuffer {
-    type Err = HeaderParseError;
-    fn from_str(text: &str) -> Result<Self, HeaderParseError> {
-        let time = |key| {
-            let value = value_of(text.split(';').map(str::trim), key);
-            value.map(|value| seconds(value).ok_or(HeaderParseError)).transpose()
-        };
-        Ok(Prebuffer { most: time("maxtime")?, used: time("time")? })
-    }
-}
-
-impl fmt::Display for Prebuffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let written = |key, time: Option<Duration>| time.map(|time| format!("{key}={}", written(time, 5)));
-        let parts = [written("maxtime", self.most), written("time", self.used)];
-        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(";"))
-    }
-}
-
-typed!(Prebuffer, X_PREBUFFER);
-
-/// The value of `name=value` among `parts`.
-fn value_of<'a>(mut parts: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
-    parts.find_map(|part| {
-        let (key, value) = part.split_once('=')?;
-        key.trim().eq_ignore_ascii_case(name).then(|| value.trim())
-    })
-}
+typed!(Speed, SPEED);

@@ -2,16 +2,18 @@
 //!
 //! Messages are those of `rtsp-types`, and so are the headers that RFC 7826 left as they were. The others are here.
 
+mod apple;
+mod clashes;
 mod decimal;
 mod headers;
 mod reader;
 mod transport;
 
-pub use headers::{
-    DynamicRate, Prebuffer, Range, Retransmit, RtpInfo, Speed, StreamInfo, TransportOptions,
-    X_ACCEPT_DYNAMIC_RATE, X_ACCEPT_RETRANSMIT, X_DYNAMIC_RATE, X_PREBUFFER, X_RETRANSMIT,
-    X_TRANSPORT_OPTIONS, name,
+pub use apple::{
+    DynamicRate, Prebuffer, Retransmit, TransportOptions, X_ACCEPT_DYNAMIC_RATE, X_ACCEPT_RETRANSMIT,
+    X_DYNAMIC_RATE, X_PREBUFFER, X_RETRANSMIT, X_TRANSPORT_OPTIONS,
 };
+pub use headers::{Range, RtpInfo, Speed, StreamInfo, name};
 pub use reader::{Fault, Item, Limits, Problem, Reader};
 pub use rtsp_types::headers::{self as names, HeaderName, HeaderParseError, HeaderValue, TypedHeader};
 pub use rtsp_types::headers::{Allow, CSeq, ContentType, Public, Session};

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rtsp_types::headers::{HeaderName, HeaderParseError, Headers, TRANSPORT, TypedHeader};
+use rtsp_types::headers::{HeaderParseError, Headers, TRANSPORT, TypedHeader};
 
 /// What RTP runs over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,10 +134,6 @@ impl fmt::Display for Transport {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Transports(pub Vec<Transport>);
 
-impl Transports {
-    const NAME: HeaderName = TRANSPORT;
-}
-
 impl FromStr for Transports {
     type Err = HeaderParseError;
     fn from_str(text: &str) -> Result<Self, HeaderParseError> {
@@ -156,7 +152,7 @@ impl fmt::Display for Transports {
     }
 }
 
-super::headers::typed!(Transports);
+super::headers::typed!(Transports, TRANSPORT);
 
 /// The parts between `separator`s that are not in quotes.
 pub fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {

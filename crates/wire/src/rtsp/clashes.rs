@@ -1,0 +1,52 @@
+//! Header names of which one begins another.
+
+/// Names of headers that either end reads or writes.
+const KNOWN: [&str; 22] = [
+    "Accept",
+    "Allow",
+    "Content-Base",
+    "Content-Length",
+    "Content-Location",
+    "Content-Type",
+    "CSeq",
+    "Location",
+    "Public",
+    "Range",
+    "Require",
+    "RTP-Info",
+    "Server",
+    "Session",
+    "Speed",
+    "Transport",
+    "Unsupported",
+    "User-Agent",
+    "x-Dynamic-Rate",
+    "x-Prebuffer",
+    "x-Retransmit",
+    "x-Transport-Options",
+];
+
+/// A head without headers whose names begin a known one's or begin with one: to `rtsp-types` (0.1.3) they are the same,
+/// so that Accept-Language would be read as Accept.
+pub fn without_clashes(head: &[u8]) -> Vec<u8> {
+    let begins = |long: &[u8], short: &[u8]| {
+        long.len() > short.len() && long[..short.len()].eq_ignore_ascii_case(short)
+    };
+    let mut kept = true;
+    let mut lines = head.split_inclusive(|&byte| byte == b'\n');
+    let mut sound = lines.next().unwrap_or_default().to_vec();
+    for line in lines {
+        // A line that begins with a blank goes on with the header before it.
+        if !line.starts_with(b" ") && !line.starts_with(b"\t") {
+            let name = line.iter().position(|&byte| byte == b':').map(|colon| &line[..colon]);
+            let clash = |known: &str| {
+                name.is_some_and(|name| begins(name, known.as_bytes()) || begins(known.as_bytes(), name))
+            };
+            kept = !KNOWN.iter().any(|known| clash(known));
+        }
+        if kept {
+            sound.extend(line);
+        }
+    }
+    sound
+}
