@@ -158,7 +158,7 @@ impl DarwinPlayer {
             Transport::Tcp => Lower::Tcp,
         };
         let transport = transport.ok_or("the server chose no transport that was asked for")?;
-        if transport.lower != asked {
+        if transport.lower != asked || !transport.unicast {
             return Err("the server chose another transport than was asked for".into());
         }
         track.set_source(transport.ssrc);

@@ -215,6 +215,9 @@ fn refusals_end_the_session_with_one_event_that_says_why() {
         end(&pair).1,
         "the server refused SETUP: 461 Unsupported Transport; try the other of udp and tcp"
     );
+    let multicast = |request: &Request<Vec<u8>>| terse(request).replace("unicast", "multicast");
+    let pair = Scripted::pair(1, PlayerKind::Quicktime, "rtsp://server/x", Box::new(multicast));
+    assert_eq!(end(&pair).1, "the server chose another transport than was asked for");
     let pair = Scripted::pair(1, PlayerKind::Quicktime, "http://server/x", Box::new(terse));
     assert_eq!(end(&pair).1, "http://server/x is not an rtsp:// URL");
 }
