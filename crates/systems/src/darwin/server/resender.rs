@@ -119,17 +119,11 @@ impl Resender {
         let first = self.list.front().map_or(sequence, |packet| packet.sequence);
         let ahead = sequence.wrapping_sub(first);
         let index = self.list.partition_point(|packet| packet.sequence.wrapping_sub(first) < ahead);
-        let Some(packet) = self
-            .list
-            .get(index)
-            .filter(|p| p.sequence == sequence)
-            .is_some()
-            .then(|| self.list.remove(index))
-        else {
+        let is_listed = self.list.get(index).is_some_and(|packet| packet.sequence == sequence);
+        let Some(packet) = is_listed.then(|| self.list.remove(index)).flatten() else {
             tracker.acknowledged_again();
             return;
         };
-        let packet = packet.expect("it was just looked at");
         tracker.acknowledged(packet.bytes);
         if packet.again {
             // Nobody knows which of its transmissions arrived (Karn): neither a round trip nor an order.

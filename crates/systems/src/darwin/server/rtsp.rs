@@ -74,13 +74,13 @@ impl DarwinServer {
                 if request.body().is_empty() {
                     Ok(response)
                 } else {
-                    Err(refuse(StatusCode::ParameterNotUnderstood))
+                    Err(status(StatusCode::ParameterNotUnderstood))
                 }
             }
             Method::SetParameter => {
                 let response = self.optional_session(request)?;
                 if !request.body().is_empty() {
-                    return Err(refuse(StatusCode::ParameterNotUnderstood));
+                    return Err(status(StatusCode::ParameterNotUnderstood));
                 }
                 self.take_tolerance(request);
                 Ok(response)
@@ -89,17 +89,17 @@ impl DarwinServer {
                 Err(with(status(StatusCode::MethodNotAllowed), names::ALLOW, METHODS))
             }
             Method::Redirect | Method::PlayNotify | Method::Extension(_) => {
-                Err(refuse(StatusCode::NotImplemented))
+                Err(status(StatusCode::NotImplemented))
             }
         }
     }
 
     fn describe(&mut self, request: &Request<Vec<u8>>) -> Result<Answer, Answer> {
-        let url = request.request_uri().ok_or_else(|| refuse(StatusCode::BadRequest))?;
+        let url = request.request_uri().ok_or_else(|| status(StatusCode::BadRequest))?;
         if let Some(accept) = request.header(&names::ACCEPT) {
             let types = accept.as_str().to_ascii_lowercase();
             if !["application/sdp", "application/*", "*/*"].iter().any(|known| types.contains(known)) {
-                return Err(refuse(StatusCode::NotAcceptable));
+                return Err(status(StatusCode::NotAcceptable));
             }
         }
         let (path, _) = target(url);
@@ -119,7 +119,7 @@ impl DarwinServer {
 
     fn open(&self, path: &str) -> Result<std::sync::Arc<crate::media::Asset>, Answer> {
         self.library.open(path).map_err(|error| {
-            refuse(match error {
+            status(match error {
                 OpenError::NotFound => StatusCode::NotFound,
                 OpenError::Unsupported(_) => StatusCode::UnsupportedMediaType,
                 OpenError::Failed(_) => StatusCode::InternalServerError,
@@ -128,19 +128,19 @@ impl DarwinServer {
     }
 
     fn setup(&mut self, request: &Request<Vec<u8>>, io: &mut dyn Io) -> Result<Answer, Answer> {
-        let url = request.request_uri().ok_or_else(|| refuse(StatusCode::BadRequest))?;
+        let url = request.request_uri().ok_or_else(|| status(StatusCode::BadRequest))?;
         let (path, track) = target(url);
         if request.header(&names::SESSION).is_some() {
             let session = self.session_of(request)?;
             if session.path != path {
-                return Err(refuse(StatusCode::AggregateOperationNotAllowed));
+                return Err(status(StatusCode::AggregateOperationNotAllowed));
             }
             if session.is_playing() {
-                return Err(refuse(StatusCode::MethodNotValidInThisState));
+                return Err(status(StatusCode::MethodNotValidInThisState));
             }
         } else if self.session.is_some() {
             // A connection has one session at a time.
-            return Err(refuse(StatusCode::MethodNotValidInThisState));
+            return Err(status(StatusCode::MethodNotValidInThisState));
         }
         let asset = match &self.session {
             Some(session) => session.asset.clone(),
@@ -149,19 +149,19 @@ impl DarwinServer {
         let track = match track {
             Some(track) => track,
             None if asset.tracks.len() == 1 => 0,
-            None => return Err(refuse(StatusCode::AggregateOperationNotAllowed)),
+            None => return Err(status(StatusCode::AggregateOperationNotAllowed)),
         };
         if track >= asset.tracks.len().min(sdp::MOST_TRACKS) {
-            return Err(refuse(StatusCode::NotFound));
+            return Err(status(StatusCode::NotFound));
         }
         let used = self.session.iter().flat_map(|session| &session.streams);
         if used.clone().any(|stream| stream.track == track) {
-            return Err(refuse(StatusCode::MethodNotValidInThisState));
+            return Err(status(StatusCode::MethodNotValidInThisState));
         }
-        let offers: Transports = header(request).ok_or_else(|| refuse(StatusCode::UnsupportedTransport))?;
+        let offers: Transports = header(request).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
         let used: Vec<Way> = used.map(|stream| stream.way).collect();
         let (mut transport, way) =
-            choose(&offers, &used).ok_or_else(|| refuse(StatusCode::UnsupportedTransport))?;
+            choose(&offers, &used).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
 
         let mut response = status(StatusCode::Ok);
         let retransmit: Option<Retransmit> = header(request);
@@ -175,7 +175,7 @@ impl DarwinServer {
         };
         if let Some((rtp, rtcp)) = transport.client_port {
             let (media, control) = (rtp_channel(track), ChannelId(rtp_channel(track).0 + 1));
-            let port = io.bind_pair(media).ok_or_else(|| refuse(StatusCode::ServiceUnavailable))?;
+            let port = io.bind_pair(media).ok_or_else(|| status(StatusCode::ServiceUnavailable))?;
             transport.server_port = Some((port, port.saturating_add(1)));
             io.direct(media, rtp);
             io.direct(control, rtcp);
@@ -223,7 +223,7 @@ impl DarwinServer {
         self.take_tolerance(request);
         let range = match request.typed_header::<Range>() {
             Ok(range) => range.unwrap_or(Range { from: None, to: None }),
-            Err(_) => return Err(refuse(StatusCode::InvalidRange)),
+            Err(_) => return Err(status(StatusCode::InvalidRange)),
         };
         let max_speed = self.settings.max_speed;
         let session = self.session_of(request)?;
@@ -233,7 +233,7 @@ impl DarwinServer {
             speed: header::<Speed>(request).map(|speed| speed.0.min(max_speed)),
             max_back: header::<Prebuffer>(request).and_then(|prebuffer| prebuffer.most),
         };
-        let play = session.play(now, ask).ok_or_else(|| refuse(StatusCode::InvalidRange))?;
+        let play = session.play(now, ask).ok_or_else(|| status(StatusCode::InvalidRange))?;
         let mut response = named(session);
         response.insert_typed_header(&Range { from: Some(play.from), to: Some(play.to) });
         if play.speed != 1.0 {
@@ -265,10 +265,10 @@ impl DarwinServer {
     fn session_of(&mut self, request: &Request<Vec<u8>>) -> Result<&mut Session, Answer> {
         let id = header::<rtsp::Session>(request).map(|session| session.0);
         let session = self.session.as_mut().filter(|session| id.is_some_and(|id| id.trim() == session.id));
-        let session = session.ok_or_else(|| refuse(StatusCode::SessionNotFound))?;
+        let session = session.ok_or_else(|| status(StatusCode::SessionNotFound))?;
         let of_track = request.request_uri().is_some_and(|url| target(url).1.is_some());
         if of_track && session.streams.len() > 1 && matches!(request.method(), Method::Play | Method::Pause) {
-            return Err(refuse(StatusCode::OnlyAggregateOperationAllowed));
+            return Err(status(StatusCode::OnlyAggregateOperationAllowed));
         }
         Ok(session)
     }
@@ -285,10 +285,6 @@ impl DarwinServer {
 /// A response without anything but its status.
 pub(super) fn status(status: StatusCode) -> Answer {
     Response::builder(Version::V1_0, status).build(Vec::new())
-}
-
-fn refuse(code: StatusCode) -> Answer {
-    status(code)
 }
 
 fn with(mut response: Answer, name: HeaderName, value: &str) -> Answer {
