@@ -60,10 +60,11 @@ enum Phase {
 
 /// Plays one URL.
 ///
-/// Events: `media_end` (value: frames shown; its reason says what ended the session), `playout_start` (s since PLAY was sent), `frame_shown` (value: the frame's number), `frame_late` (s)
-/// and `frame_incomplete` (packets missing, as far as known), `stall` (value: the frame waited for) and `resume` (s
-/// stalled), `buffer` (s of media held, at most each 0.5 s); with each receiver report `jitter` (s), `fraction_lost`
-/// (1) and `cumulative_lost` (packets). Frames are those of the first track with pictures, or else of the first.
+/// Events: `media_end` (value: frames shown; its reason says what ended the session), `playout_start` (s since PLAY was
+/// sent), `frame_shown` (value: the frame's number), `frame_late` (s) and `frame_incomplete` (packets missing, as far as
+/// known), `stall` (value: the frame waited for) and `resume` (s stalled), `buffer` (s of media held, at most each
+/// 0.5 s); with each receiver report `jitter` (s), `fraction_lost` (1) and `cumulative_lost` (packets). Frames are those
+/// of the first track with pictures, or else of the first.
 pub struct DarwinPlayer {
     settings: PlayerSettings,
     /// Or what is wrong with the URL.
