@@ -21,7 +21,7 @@ demo: setup ## stream real video through the bottleneck, simulate beside it, wri
 test: setup ## everything that CI runs: Rust, Python, sim and emu
 	$(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
 	$(CARGO) test --quiet --release -p streamgauge-sim --test digests
-	@scripts/fuzz.sh 5 trace path_spec trial_plan rtsp rtcp
+	@scripts/fuzz.sh 5 trace path_spec trial_plan rtsp rtcp sdp
 	$(PY) -m pytest
 
 test-sim: setup ## the part of the tests that needs neither root nor Linux
