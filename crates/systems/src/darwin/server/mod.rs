@@ -45,8 +45,8 @@ const READ_BYTES: usize = 16 * 1024;
 ///
 /// What a client can make it keep is bounded: one message of at most 80 kB half read and 16 kB behind it, at
 /// most 8 requests waiting for the round trip to be measured (80 kB each), 64 kB and a response not yet
-/// written, and for each track of the session the packets of one access unit and 8,192 entries of 64 B of
-/// packets outstanding, which a window of 64 kB keeps far below that. Assets are shared.
+/// written, and for each track of the session its URL (16 kB), the packets of one access unit and 8,192 entries
+/// of 64 B of packets outstanding, which a window of 64 kB keeps far below that. Assets are shared.
 ///
 /// Events: those of a session (`rudp_cwnd`, `rudp_cut`, `rudp_rto`, `rudp_retransmit`, `rudp_expired`,
 /// `rudp_given_up`, `stale_drop`, `thinning`, `overbuffer`), and `session_timeout` (s of silence).
