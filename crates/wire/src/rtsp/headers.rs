@@ -115,7 +115,9 @@ impl FromStr for RtpInfo {
 impl fmt::Display for RtpInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, stream) in self.0.iter().enumerate() {
-            write!(f, "{}url={}", if index > 0 { "," } else { "" }, stream.url)?;
+            // Quotes are RFC 7826's (section 18.45), and all that makes such a URL one.
+            let quote = if stream.url.contains([',', ';']) { "\"" } else { "" };
+            write!(f, "{}url={quote}{}{quote}", if index > 0 { "," } else { "" }, stream.url)?;
             if let Some(seq) = stream.seq {
                 write!(f, ";seq={seq}")?;
             }

@@ -239,6 +239,9 @@ fn rtp_info_is_read_with_any_url() {
     let stream = |url: &str, seq, rtptime| StreamInfo { url: url.into(), seq, rtptime };
     assert_eq!(streams[0], stream("rtsp://h/a.mov/trackID=1", Some(65_535), Some(u32::MAX)));
     assert_eq!(streams[1..], [stream("trackID=2", Some(5), None), stream("a,b", None, None)]);
+    let odd = RtpInfo(vec![stream("rtsp://h/a,b;c.mov/trackID=1", Some(1), None), stream("d", None, None)]);
+    assert_eq!(written(&odd, names::RTP_INFO), "url=\"rtsp://h/a,b;c.mov/trackID=1\";seq=1,url=d");
+    assert_eq!(odd.to_string().parse(), Ok(odd));
     for value in ["", "seq=1", "url=a;seq=65536", "url=a;seq", "url="] {
         assert_eq!(read::<RtpInfo>(names::RTP_INFO, value), Err(HeaderParseError), "{value}");
     }
