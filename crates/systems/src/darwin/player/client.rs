@@ -2,7 +2,7 @@
 
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::rtsp::{
-    CSeq, Empty, HeaderName, Method, Public, Request, Response, Session, StatusCode, Url, Version, names,
+    CSeq, Empty, HeaderName, Method, Public, Request, Response, StatusCode, Url, Version, names,
     write_request, write_response,
 };
 
@@ -152,12 +152,10 @@ impl Client {
         if let Ok(Some(public)) = response.typed_header::<Public>() {
             self.has_get_parameter = public.contains(&Method::GetParameter);
         }
-        if let Ok(Some(Session(id, timeout))) = response.typed_header::<Session>()
-            && matches!(step, Step::Setup(_))
-        {
-            let timeout_s = timeout.filter(|&s| s > 0).unwrap_or(USUAL_TIMEOUT_S);
+        if let Some(said) = response.header(&names::SESSION).filter(|_| matches!(step, Step::Setup(_))) {
+            let (id, timeout_s) = session(said.as_str());
             self.timeout = Duration::from_secs(timeout_s.min(MOST_TIMEOUT_S));
-            self.session = Some(id);
+            self.session = Some(id.into());
         }
         let status = response.status();
         if status.is_success() {
@@ -195,6 +193,15 @@ impl Client {
     }
 }
 
+/// A session's id and its timeout in seconds (RFC 2326 section 12.37). Some write blanks around the `;`, and a timeout
+/// that cannot be read is none.
+fn session(said: &str) -> (&str, u64) {
+    let mut parts = said.split(';').map(str::trim);
+    let id = parts.next().unwrap_or_default();
+    let timeout = parts.find_map(|part| part.strip_prefix("timeout=")?.trim().parse().ok());
+    (id, timeout.filter(|&timeout_s| timeout_s > 0).unwrap_or(USUAL_TIMEOUT_S))
+}
+
 /// `control` as an absolute URL. A relative one stands behind its base, whose last part is a folder even where the
 /// server left its `/` away.
 fn resolve(base: &Url, control: &str) -> Url {
@@ -229,6 +236,20 @@ mod tests {
         ] {
             let base = Url::parse(base).unwrap();
             assert_eq!(resolve(&base, control).as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn a_session_is_known_however_its_timeout_is_written() {
+        for (said, expected) in [
+            ("12345678", ("12345678", 60)),
+            ("12345678;timeout=30", ("12345678", 30)),
+            ("a-b.c ; x=1; timeout=30", ("a-b.c", 30)),
+            ("a;timeout=0", ("a", 60)),
+            ("a;timeout=1e3", ("a", 60)),
+            ("a;timeout=18446744073709551616", ("a", 60)),
+        ] {
+            assert_eq!(session(said), expected, "{said}");
         }
     }
 
