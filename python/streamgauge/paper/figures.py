@@ -267,13 +267,26 @@ def _means(
         .mark_rule(strokeWidth=1.6)
         .encode(x=alt.X("lo:Q", title=title), x2="hi:Q", color=colour)
     )
-    marks: list[Any] = [whiskers]
-    for origin, shape in zip(origins, ("diamond", "circle", "triangle-up"), strict=False):
-        mine = base.transform_filter(_is("m", origin)).encode(x=x)
-        if origin == "paper":
-            marks.append(mine.mark_point(shape=shape, filled=False, size=46, strokeWidth=1.5, color=_INK))
-        else:
-            marks.append(mine.mark_point(shape=shape, filled=True, size=46, opacity=1).encode(color=colour))
+    shape = alt.Shape(
+        "m:N",
+        title=None,
+        scale=alt.Scale(domain=origins, range=["diamond", "circle", "triangle-up"][: len(origins)]),
+        legend=alt.Legend(
+            title=None,
+            orient="top",
+            symbolSize=60,
+            symbolStrokeWidth=1.5,
+            symbolStrokeColor=_INK,
+            symbolFillColor="transparent",
+        ),
+    )
+    theirs = base.transform_filter(_is("m", "paper")).encode(x=x, shape=shape)
+    ours = base.transform_filter("datum.m !== 'paper'").encode(x=x, shape=shape, color=colour)
+    marks = [
+        whiskers,
+        theirs.mark_point(filled=False, size=46, strokeWidth=1.5, color=_INK),
+        ours.mark_point(filled=True, size=46, opacity=1),
+    ]
     return alt.layer(*marks).properties(width=size[0], height=size[1])
 
 
