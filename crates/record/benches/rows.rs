@@ -1,19 +1,22 @@
-//! Cost of a row of `packets.parquet`: digest, encoding and writing, all in. `cargo bench -p streamgauge-record`.
+//! Cost of a row of `packets.parquet` and of `events.parquet`: digest, encoding and writing, all in.
+//! `cargo bench -p streamgauge-record`.
 //!
-//! The rows are those of bulk TCP flows through bottleneck and delay and of their acknowledgements through the
-//! other direction's wire: full frames, a queue that fills and drops, sequence numbers that interleave.
+//! The packets are those of bulk TCP flows through bottleneck and delay and of their acknowledgements through the
+//! other direction's wire: full frames, a queue that fills and drops, sequence numbers that interleave. The events are
+//! those of a player and its server: a picture every 40 ms, and every fifth time a level with its reason.
 
 use std::fs;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use streamgauge_base::{
-    Cause, Direction, Duration, Fate, FlowId, Headers, Instant, Item, Outcome, PacketId, PacketInfo,
+    Cause, Direction, Duration, Event, Fate, FlowId, Headers, Instant, Item, Outcome, PacketId, PacketInfo,
     QueueDepth, StageId, Stream, Transport,
 };
-use streamgauge_record::{Classifier, FlowEntry, Legend, PacketWriter, StageEntry};
+use streamgauge_record::{Classifier, FlowEntry, Legend, PacketWriter, StageEntry, write_events};
 
 const ROWS: usize = 1 << 20;
+const EVENTS: usize = 1 << 17;
 
 type Row = (Fate, PacketInfo, Direction);
 
@@ -113,6 +116,24 @@ fn write(path: &Path, legend: &Legend, rows: &[Row]) -> u64 {
     writer.finish().expect("a finished file").rows
 }
 
+fn events() -> Vec<Event> {
+    let event = |i: usize| {
+        let (name, unit, reason) = match i % 5 {
+            4 => ("rudp_cwnd", "B", format!("{} B in flight", 24_576 + 1448 * (i % 40)).into()),
+            _ => ("frame_shown", "s", "".into()),
+        };
+        Event {
+            at: Instant::from_nanos(40_000_000 * i as u64),
+            flow: Some(FlowId((i % 2) as u16)),
+            name: name.into(),
+            value: Some((i % 977) as f64 / 7.0),
+            unit: unit.into(),
+            reason,
+        }
+    };
+    (0..EVENTS).map(event).collect()
+}
+
 fn bench(c: &mut Criterion) {
     let directory = std::env::temp_dir().join(format!("streamgauge-bench-{}", std::process::id()));
     fs::create_dir_all(&directory).expect("a temporary directory");
@@ -122,9 +143,17 @@ fn bench(c: &mut Criterion) {
     for flows in [2, 200] {
         let (legend, rows) = (legend(flows), rows(flows));
         group.bench_function(format!("{flows} flows"), |b| b.iter(|| write(&path, &legend, &rows)));
-        let bytes = fs::metadata(&path).expect("written above").len();
-        println!("{:.2} bytes a row on disk", bytes as f64 / ROWS as f64);
+        // Not there if a filter on the command line left it out.
+        if let Ok(file) = fs::metadata(&path) {
+            println!("{:.2} bytes a row on disk", file.len() as f64 / ROWS as f64);
+        }
     }
+    group.finish();
+    let mut group = c.benchmark_group("events.parquet");
+    group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(10);
+    let (path, legend, mut events) = (directory.join("events.parquet"), legend(2), events());
+    group
+        .bench_function("2 flows", |b| b.iter(|| write_events(&path, &mut events, &legend).expect("a file")));
     group.finish();
     fs::remove_dir_all(&directory).expect("our own directory");
 }
