@@ -69,6 +69,10 @@ by a token bucket of 1600 B
 by CBQ on a device of 100 Mbit/s
 by CBQ on a device of 100 Mbit/s
 
+{rate: 1 Mbit/s, queue: droptail 20 packets, shaper: sleeping 4 ms late 1}
+by a program whose sleeps end each 4 ms
+by a program whose sleeps end each 4 ms
+
 {rate: 1 Mbit/s, queue: droptail 20 packets, layer: ip}
 drop-tail
 drop-tail

@@ -170,6 +170,14 @@ not above
 shaper
 needs the rate
 
+{rate: 1 Mbit/s, queue: droptail 20 packets, shaper: sleeping 2 s}
+shaper.sleeping.tick
+at most 1 s
+
+{rate: {square: {first: 1 Mbit/s, second: 0 bit/s, period: 1 s}}, queue: droptail 9 kB, shaper: sleeping}
+shaper
+sleep for ever
+
 {loss: {gilbert: {good: 10 packets}}}
 loss.gilbert.bad
 missing

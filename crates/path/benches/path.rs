@@ -144,13 +144,14 @@ fn shapers() -> Vec<(&'static str, Vec<StageSpec>)> {
         vec![StageSpec { name: "bottleneck".into(), kind }]
     };
     let constant = || RateSpec::Constant(BitRate::from_bps(10_000_000));
-    let period = Duration::from_secs(1);
+    let (period, tick) = (Duration::from_secs(1), Duration::from_millis(4));
     let times = (1..=831).map(|index| Duration::from_micros(1200) * index).collect();
     let trace = OpportunitiesSpec { times, bytes: 1514, period };
     vec![
         ("serial", of(constant(), ShaperSpec::Serial)),
         ("token bucket", of(constant(), ShaperSpec::TokenBucket(TokenBucketSpec { burst: 3028 }))),
         ("cbq", of(constant(), ShaperSpec::Cbq(CbqSpec::default()))),
+        ("sleeping", of(constant(), ShaperSpec::Sleeping(SleepingSpec { tick, late: 0 }))),
         ("opportunities", of(RateSpec::Opportunities(trace), ShaperSpec::Serial)),
     ]
 }

@@ -4,7 +4,7 @@ use streamgauge_base::{BitRate, Duration};
 
 use crate::error::Problem;
 use crate::schedule::{Schedule, ascending};
-use crate::spec::{CbqSpec, Layer, OpportunitiesSpec, RateSpec, ShaperSpec, TokenBucketSpec};
+use crate::spec::{CbqSpec, Layer, OpportunitiesSpec, RateSpec, ShaperSpec, SleepingSpec, TokenBucketSpec};
 use crate::stage::Change;
 
 impl RateSpec {
@@ -108,6 +108,7 @@ impl ShaperSpec {
             ShaperSpec::Serial => Ok(()),
             ShaperSpec::TokenBucket(spec) => spec.check(layer),
             ShaperSpec::Cbq(spec) => spec.check(rate),
+            ShaperSpec::Sleeping(spec) => spec.check(rate),
         }
     }
 
@@ -116,6 +117,7 @@ impl ShaperSpec {
             ShaperSpec::Serial => "serial",
             ShaperSpec::TokenBucket(_) => "token_bucket",
             ShaperSpec::Cbq(_) => "cbq",
+            ShaperSpec::Sleeping(_) => "sleeping",
         }
     }
 }
@@ -132,6 +134,22 @@ impl TokenBucketSpec {
         let expected =
             format!("{packet} (a full packet, which else could never leave) to {} bytes", Self::LARGEST);
         Err(Problem::value("shaper.token_bucket.burst", &expected, self.burst.to_string()))
+    }
+}
+
+impl SleepingSpec {
+    fn check(&self, rate: &RateSpec) -> Result<(), Problem> {
+        let value = |key, expected: &str, given: String| Err(Problem::value(key, expected, given));
+        if rate.rates().iter().any(|rate| rate.as_bps() == 0) {
+            return value("rate", "a rate above 0", "0 bit/s (shaper sleeping)".into());
+        }
+        if !(1..=1_000_000_000).contains(&self.tick.as_nanos()) {
+            return value("shaper.sleeping.tick", "more than 0 and at most 1 s", format!("{:?}", self.tick));
+        }
+        if self.late > 1000 {
+            return value("shaper.sleeping.late", "at most 1000", self.late.to_string());
+        }
+        Ok(())
     }
 }
 

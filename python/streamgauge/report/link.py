@@ -52,6 +52,8 @@ def _shaper(shaper: str | Mapping[str, Any]) -> str:
     if "cbq" in shaper:
         device = shaper["cbq"].get("device_rate", 100_000_000)
         return f" by CBQ on a device of {say_exactly(float(device), RATE)}"
+    if "sleeping" in shaper:
+        return f" by a program whose sleeps end each {_time(shaper['sleeping']['tick'])}"
     return " by " + ", ".join(shaper)
 
 

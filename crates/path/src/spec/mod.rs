@@ -16,5 +16,5 @@ pub use delay::{DelaySpec, Distribution, JitterSpec};
 pub use impairment::{BlockSpec, BlockedProtocol, CorruptSpec, DuplicateSpec, MtuSpec, ReorderSpec};
 pub use loss::{LossModel, LossSpec};
 pub use queue::{Limit, QueueSpec};
-pub use rate::{CbqSpec, OpportunitiesSpec, RateSpec, ShaperSpec, TokenBucketSpec};
+pub use rate::{CbqSpec, OpportunitiesSpec, RateSpec, ShaperSpec, SleepingSpec, TokenBucketSpec};
 pub use stage::{BottleneckSpec, Layer, PathSpec, StageKind, StageSpec};

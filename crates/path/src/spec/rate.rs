@@ -50,6 +50,8 @@ pub enum ShaperSpec {
     TokenBucket(TokenBucketSpec),
     /// One bounded class of class-based queueing, as in Linux up to 6.2.
     Cbq(CbqSpec),
+    /// Whole packets, each when a program wakes that sleeps for as long as its bits take.
+    Sleeping(SleepingSpec),
 }
 
 /// A token bucket without a peak rate. It starts full.
@@ -80,6 +82,17 @@ pub struct CbqSpec {
     /// The average's weight is 2^-this, 1 to 31 (tc: `ewma`).
     #[serde(default = "default_ewma_log")]
     pub ewma_log: u8,
+}
+
+/// A program that sleeps, on a machine whose clock ticks. Rates never 0.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SleepingSpec {
+    /// Time between two ticks, at which alone sleeps end, > 0 and at most 1 s.
+    pub tick: Duration,
+    /// Ticks by which every sleep is longer than its whole ticks, at most 1000.
+    #[serde(default)]
+    pub late: u32,
 }
 
 impl Default for CbqSpec {

@@ -1,9 +1,10 @@
 //! What takes packets from a bottleneck's queue and sends them: at a rate (serial), as tokens allow, as a class
-//! of CBQ, or when a trace says so.
+//! of CBQ, when a program wakes, or when a trace says so.
 
 mod cbq;
 mod opportunities;
 mod serial;
+mod sleeping;
 mod token_bucket;
 
 use streamgauge_base::{BitRate, Instant};
@@ -12,6 +13,7 @@ use crate::spec::{RateSpec, ShaperSpec};
 use cbq::Cbq;
 use opportunities::Opportunities;
 use serial::Serial;
+use sleeping::Sleeping;
 use token_bucket::TokenBucket;
 
 /// Bits times 10^9 in a byte: the unit in which a rate in bit/s counts work per nanosecond.
@@ -33,6 +35,7 @@ enum Kind {
     Serial(Serial),
     TokenBucket(TokenBucket),
     Cbq(Box<Cbq>),
+    Sleeping(Sleeping),
     Opportunities(Box<Opportunities>),
 }
 
@@ -50,6 +53,7 @@ impl Transmitter {
             (_, ShaperSpec::Serial) => Kind::Serial(Serial::default()),
             (_, ShaperSpec::TokenBucket(spec)) => Kind::TokenBucket(TokenBucket::new(spec)),
             (_, ShaperSpec::Cbq(spec)) => Kind::Cbq(Box::new(Cbq::new(spec, initial))),
+            (_, ShaperSpec::Sleeping(spec)) => Kind::Sleeping(Sleeping::new(spec)),
         };
         Transmitter::of(initial, kind)
     }
@@ -57,7 +61,7 @@ impl Transmitter {
     fn of(rate: BitRate, kind: Kind) -> Self {
         let longest = match &kind {
             Kind::TokenBucket(bucket) => bucket.longest(),
-            Kind::Serial(_) | Kind::Cbq(_) | Kind::Opportunities(_) => u32::MAX,
+            Kind::Serial(_) | Kind::Cbq(_) | Kind::Sleeping(_) | Kind::Opportunities(_) => u32::MAX,
         };
         Transmitter { rate, ends: Instant::FAR_FUTURE, longest, kind }
     }
@@ -87,6 +91,7 @@ impl Transmitter {
             Kind::Serial(serial) => serial.start(now, bytes, self.rate),
             Kind::TokenBucket(bucket) => bucket.start(now, bytes, self.rate),
             Kind::Cbq(class) => class.start(now, bytes, self.rate),
+            Kind::Sleeping(program) => program.start(now, bytes, self.rate),
             Kind::Opportunities(trace) => trace.start(now, bytes),
         };
     }
@@ -98,6 +103,7 @@ impl Transmitter {
             Kind::Serial(serial) => serial.idle(),
             Kind::TokenBucket(bucket) => bucket.idle(self.ends, self.rate),
             Kind::Cbq(class) => class.idle(self.rate),
+            Kind::Sleeping(_) => {}
             Kind::Opportunities(trace) => trace.idle(),
         }
         self.ends = Instant::FAR_FUTURE;
@@ -112,7 +118,7 @@ impl Transmitter {
                 class.set_rate(rate);
                 None
             }
-            Kind::Opportunities(_) => None,
+            Kind::Sleeping(_) | Kind::Opportunities(_) => None,
         };
         self.rate = rate;
         self.ends = ends.unwrap_or(self.ends);

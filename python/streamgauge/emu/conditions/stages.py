@@ -179,8 +179,8 @@ def block(settings: Settings, rows: Rows, duration: int) -> Judgement:
 
 def bottleneck(settings: Settings, rows: Rows, duration: int) -> Judgement:
     """A drop-tail queue takes what fits; each transmission takes the time that the rate in force gives it; a
-    token bucket lets through no more than it may. CBQ and traces of opportunities set no such rule packet by
-    packet and are not judged by it."""
+    token bucket lets through no more than it may. CBQ, a program that sleeps and traces of opportunities set
+    no such rule packet by packet and are not judged by it."""
     size = rows.ip_bytes if settings.get("layer", "ethernet") == "ip" else rows.wire_bytes
     faults = _droptail(settings["queue"].get("droptail", {}), rows, size)
     steps = timeline.rates(settings, duration)

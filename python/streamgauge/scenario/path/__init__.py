@@ -45,7 +45,14 @@ from streamgauge.scenario.path.queue import (
     RedSettings,
 )
 from streamgauge.scenario.path.rate import RateStep, RateSteps, Square, SquareWave
-from streamgauge.scenario.path.shaper import Cbq, CbqSettings, TokenBucket, TokenBucketSettings
+from streamgauge.scenario.path.shaper import (
+    Cbq,
+    CbqSettings,
+    Sleeping,
+    SleepingSettings,
+    TokenBucket,
+    TokenBucketSettings,
+)
 from streamgauge.scenario.path.stages import Block, Corrupt, Delay, Duplicate, Link, Loss, Mtu, Reorder
 from streamgauge.scenario.path.text import direction_of_text, text_of_direction
 from streamgauge.scenario.path.trace import Trace, TraceFile, shipped_traces
@@ -101,6 +108,8 @@ __all__ = [
     "RedSettings",
     "Reorder",
     "Reordering",
+    "Sleeping",
+    "SleepingSettings",
     "Square",
     "SquareWave",
     "Switch",

@@ -14,7 +14,7 @@ from streamgauge.scenario.path.loss import LossValue
 from streamgauge.scenario.path.presets import expand, preset_names
 from streamgauge.scenario.path.queue import Queue, limit_of
 from streamgauge.scenario.path.rate import LinkRate
-from streamgauge.scenario.path.shaper import Cbq, Shaper, TokenBucket
+from streamgauge.scenario.path.shaper import Cbq, Shaper, Sleeping, TokenBucket
 from streamgauge.scenario.path.stages import (
     STAGES,
     AnyStage,
@@ -147,6 +147,8 @@ def _link_sound(where: Where, link: Link) -> None:
             (*where, "shaper", "token_bucket", "burst"),
             f"expected at least {most} B",
         )
+    if isinstance(link.shaper, Sleeping) and 0 in link.rates_bps():
+        raise issue("at a rate of 0 it would sleep for ever; take another shaper", (*where, "shaper"))
     if isinstance(link.shaper, Cbq):
         device, most_bps = link.shaper.cbq.device_rate, max(link.rates_bps())
         if 0 in link.rates_bps():

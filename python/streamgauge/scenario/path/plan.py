@@ -31,7 +31,7 @@ from streamgauge.scenario.path.queue import (
     red_thresholds,
 )
 from streamgauge.scenario.path.rate import RateSteps, Square
-from streamgauge.scenario.path.shaper import Cbq, TokenBucket
+from streamgauge.scenario.path.shaper import Cbq, Sleeping, TokenBucket
 from streamgauge.scenario.path.stages import (
     AnyStage,
     Block,
@@ -146,6 +146,8 @@ def _bottleneck(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int, end_ns
                     "ewma_log": cbq.ewma_log,
                 }
             }
+        case Sleeping(sleeping=program):
+            made["shaper"] = {"sleeping": {"tick": program.tick.ns, "late": program.late}}
     return made
 
 

@@ -1,4 +1,4 @@
-"""How a bottleneck sends at its rate: packet after packet, by tokens, or as Linux's CBQ estimated it."""
+"""How a bottleneck sends at its rate: packet after packet, by tokens, as Linux's CBQ, or waking by ticks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from streamgauge.scenario.path.common import Settings, choose, form, not_zero, whole_packets
-from streamgauge.scenario.values import Model
-from streamgauge.units import Packets, Rate, Size
+from streamgauge.scenario.values import Model, issue
+from streamgauge.units import Packets, Rate, Size, Time
 
-__all__ = ["SHAPERS", "Cbq", "CbqSettings", "Shaper", "TokenBucket", "TokenBucketSettings"]
+__all__ = [
+    "SHAPERS",
+    "Cbq",
+    "CbqSettings",
+    "Shaper",
+    "Sleeping",
+    "SleepingSettings",
+    "TokenBucket",
+    "TokenBucketSettings",
+]
 
 
 class TokenBucketSettings(Settings):
@@ -62,11 +71,35 @@ class Cbq(Model):
     cbq: CbqSettings
 
 
-SHAPERS: dict[str, type[Any]] = {"token_bucket": TokenBucket, "cbq": Cbq}
+class SleepingSettings(Settings):
+    """A program that sleeps while a packet's bits take their time (time(7): Linux before 2.6.21)."""
+
+    first: ClassVar[str | None] = "tick"
+
+    tick: Time = Field(default=Time("4 ms"))
+    """Of its machine's clock: no sleep ends between two ticks."""
+    late: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Ticks by which each sleep is longer than the whole ticks that its time needs."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> SleepingSettings:
+        not_zero(self.tick, "tick", "a tick")
+        if self.tick.s > 1:
+            raise issue(f"a clock that ticks each {self.tick} is none; expected at most 1 s", "tick")
+        return self
+
+
+class Sleeping(Model):
+    """A packet leaves when the program wakes."""
+
+    sleeping: SleepingSettings
+
+
+SHAPERS: dict[str, type[Any]] = {"token_bucket": TokenBucket, "cbq": Cbq, "sleeping": Sleeping}
 
 
 def shaper_words(value: Any) -> Any:
-    """``token_bucket 1600 B``, ``cbq``; ``serial``, the default, is no shaper at all."""
+    """``token_bucket 1600 B``, ``cbq``, ``sleeping 4 ms``; ``serial``, the default, is no shaper at all."""
     if value is None or (isinstance(value, str) and value.strip() == "serial"):
         return None
     return choose(value, "shaper", ("serial", *SHAPERS), "token_bucket 1600 B")
@@ -74,17 +107,20 @@ def shaper_words(value: Any) -> Any:
 
 Shaper = Annotated[
     Annotated[
-        Annotated[TokenBucket, Tag("~token_bucket")] | Annotated[Cbq, Tag("~cbq")],
+        Annotated[TokenBucket, Tag("~token_bucket")]
+        | Annotated[Cbq, Tag("~cbq")]
+        | Annotated[Sleeping, Tag("~sleeping")],
         Discriminator(lambda value: form(value, "token_bucket", **SHAPERS)),
     ]
     | None,
     BeforeValidator(
         shaper_words,
         json_schema_input_type=Annotated[
-            str, Field(pattern=r"^\s*(serial|token_bucket\s+\S.*|cbq(\s+\S.*)?)$")
+            str, Field(pattern=r"^\s*(serial|token_bucket\s+\S.*|(cbq|sleeping)(\s+\S.*)?)$")
         ]
         | TokenBucket
         | Cbq
+        | Sleeping
         | None,
     ),
 ]

@@ -16,7 +16,7 @@ from streamgauge.scenario.path.direction import Direction
 from streamgauge.scenario.path.loss import Bernoulli, Gilbert, GilbertElliott
 from streamgauge.scenario.path.queue import QUEUES, AnyQueue, limit_of
 from streamgauge.scenario.path.rate import RateSteps
-from streamgauge.scenario.path.shaper import Cbq, TokenBucket
+from streamgauge.scenario.path.shaper import Cbq, Sleeping, TokenBucket
 from streamgauge.scenario.path.stages import (
     AnyStage,
     Block,
@@ -125,6 +125,8 @@ def _shaper(link: Link) -> str:
             return f" by a token bucket of {bucket.burst.bytes} B"
         case Cbq(cbq=cbq):
             return f" by CBQ on a device of {cbq.device_rate}"
+        case Sleeping(sleeping=program):
+            return f" by a program whose sleeps end each {program.tick}"
     return ""
 
 
