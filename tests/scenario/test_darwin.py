@@ -106,7 +106,7 @@ def test_a_constant_takes_the_place_of_the_presets() -> None:
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("flows.qt.parameters.preset=papre", ["not one of paper, source", "did you mean 'paper'?"]),
+        ("flows.qt.parameters.preset=papre", ["not one of paper, source, fitted", "did you mean 'paper'?"]),
         ("flows.qt.parameters.player=quictime", ["did you mean 'quicktime'?"]),
         ("flows.qt.parameters.max_paylod=1 kB", ["did you mean", "max_payload"]),
         ("flows.qt.parameters.max_payload=1400", ["has no unit"]),

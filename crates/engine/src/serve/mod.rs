@@ -42,7 +42,8 @@ pub struct ServeArgs {
     /// Where RTSP is taken; port 0 lets the kernel choose. Default: 0.0.0.0, port 554 as root, else 8554.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
-    /// The constants: what De Cicco et al. state of Darwin, or what its public source does.
+    /// The constants: what De Cicco et al. state of Darwin, what its public source does, or what fits their
+    /// tables.
     #[arg(long, value_enum, default_value = "source")]
     preset: PresetName,
     /// One constant, by its field's name; times take a unit (250 ms). Repeatable.
@@ -81,6 +82,7 @@ enum System {
 enum PresetName {
     Paper,
     Source,
+    Fitted,
 }
 
 /// Serves until it is told to stop.
@@ -89,6 +91,7 @@ pub fn run(args: &ServeArgs) -> Result<()> {
     let preset = match args.preset {
         PresetName::Paper => Preset::Paper,
         PresetName::Source => Preset::Source,
+        PresetName::Fitted => Preset::Fitted,
     };
     let mut settings = with_overrides(&ServerSettings::of(preset), &args.settings)?;
     settings.check().map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;

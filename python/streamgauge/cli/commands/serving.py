@@ -57,10 +57,10 @@ def _serve(
         ),
     ] = None,
     preset: Annotated[
-        Literal["paper", "source"],
+        Literal["paper", "source", "fitted"],
         typer.Option(
             "--preset",
-            help="Constants: as De Cicco et al. state them, or as Darwin's source has them.",
+            help="Constants: what De Cicco et al. state, what its source has, or what fits their tables.",
         ),
     ] = "source",
     settings: Annotated[
