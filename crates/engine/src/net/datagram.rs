@@ -34,6 +34,9 @@ pub fn bound(what: &str, own: IpAddr, e: &io::Error) -> EngineError {
         .remedy("run inside the namespace that has this address")
 }
 
+/// Datagrams of strangers that are passed over before others get their turn.
+const MOST_FOREIGN: usize = 64;
+
 /// A UDP channel.
 pub struct Udp {
     // Not connected: a connected socket would answer the next send with the error of an earlier one.
@@ -106,9 +109,10 @@ impl Udp {
             && send_parts(self.socket.as_fd(), datagram.head(), filler, self.peer, self.to)
     }
 
-    /// The next one from the other end's host, whichever of its ports it comes from; read through `room`.
+    /// The next one from the other end's host, whichever of its ports it comes from; read through `room`. `None` if
+    /// there is none, or is behind many of strangers: then there is still something to poll.
     pub fn receive(&mut self, room: &mut [u8]) -> Option<Chunk> {
-        loop {
+        for _ in 0..MOST_FOREIGN {
             match self.socket.recv_from(room) {
                 Ok((length, from)) if from.ip() == self.peer => return Some(Chunk::bytes(&room[..length])),
                 Ok(_) => {}
@@ -118,5 +122,6 @@ impl Udp {
                 Err(_) => return None,
             }
         }
+        None
     }
 }

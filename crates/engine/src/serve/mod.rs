@@ -24,8 +24,8 @@ const PORTS: [u16; 2] = [554, 8554];
 /// UDP ports as Darwin has them, and room for a thousand sessions with sound.
 const UDP_PORTS: PortRange = PortRange::new(6970, 14_999);
 
-/// Descriptors that are no session's.
-const OWN_DESCRIPTORS: u64 = 24;
+/// Descriptors that are no session's: our own, and those of clients that are turned away.
+const OWN_DESCRIPTORS: u64 = 24 + server::TURNED_AWAY as u64;
 
 /// Descriptors of a session with picture and sound over UDP: the connection and two pairs.
 const SESSION_DESCRIPTORS: u64 = 5;

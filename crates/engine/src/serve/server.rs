@@ -35,10 +35,13 @@ const TIMER: u64 = u64::MAX - 2;
 const EVENTS: usize = 256;
 
 /// Clients that are told the server is full, at once; further ones are cut off without a word.
-const TURNED_AWAY: usize = 64;
+pub const TURNED_AWAY: usize = 64;
 
 /// How long a client that is turned away may take to say what it wanted.
 const TURN_AWAY_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Errors of an accept that leave the client waiting.
+const NO_ROOM: [libc::c_int; 4] = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::ENOBUFS];
 
 /// Without a free descriptor the next client is looked at so much later.
 const BREATHER: Duration = Duration::from_millis(200);
@@ -226,8 +229,9 @@ impl Server {
         }
     }
 
+    /// Takes who has come, up to a turn's share; the kernel reports the rest again.
     fn accept(&mut self) {
-        loop {
+        for _ in 0..EVENTS {
             match self.listener.accept() {
                 Ok((socket, peer)) => {
                     if let Err(why) =
@@ -236,7 +240,7 @@ impl Server {
                         self.refuse(peer, &why.to_string());
                     }
                 }
-                Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => {
+                Err(e) if e.raw_os_error().is_some_and(|errno| NO_ROOM.contains(&errno)) => {
                     // The client still waits and would wake us at once, again and again.
                     let _ = self.host.epoll.delete(self.listener.as_fd());
                     self.breathes_until = Some(self.now() + BREATHER);
