@@ -71,8 +71,8 @@ pub struct Connection {
     watched: Option<i16>,
     /// What the machine may still read at this turn.
     allowance: usize,
-    /// An interleaved packet was taken in part: what is written next is the rest of it.
-    within_packet: bool,
+    /// A chunk was taken in part: what is written next is the rest of it.
+    within_chunk: bool,
     /// The machine has finished the stream.
     finished: bool,
     /// What has been read of the stream, for whoever reads beside the machine.
@@ -92,7 +92,7 @@ impl Connection {
             pairs: Default::default(),
             watched: None,
             allowance: READ_AT_ONCE,
-            within_packet: false,
+            within_chunk: false,
             finished: false,
             heard: None,
             counts: Counts::default(),
@@ -160,7 +160,7 @@ impl Connection {
         }
     }
 
-    /// Gives the ports back. The sockets close with `self`.
+    /// Gives the ports back and closes their sockets; that of the stream closes with `self`.
     pub fn release(&mut self, host: &mut Host) {
         for pair in self.pairs.iter_mut().filter_map(Option::take) {
             host.ports.release(pair[0].port());
@@ -224,13 +224,14 @@ impl Io for Face<'_> {
             return 0;
         }
         let connection = &mut *self.connection;
-        let packet = (!connection.within_packet).then(|| interleaved(chunk.head())).flatten();
+        let packet = if connection.within_chunk { None } else { interleaved(chunk.head()) };
         let bytes = chunk.len();
         let taken = connection.stream.write(chunk);
-        if taken > 0 {
-            connection.within_packet = taken < bytes && (packet.is_some() || connection.within_packet);
+        if taken == 0 {
+            return 0;
         }
-        if let Some(length) = packet.filter(|_| taken > 0) {
+        connection.within_chunk = taken < bytes;
+        if let Some(length) = packet {
             connection.counts.rtp_packets_sent += 1;
             connection.counts.rtp_bytes_sent += u64::from(length);
         }

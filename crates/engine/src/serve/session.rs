@@ -198,6 +198,8 @@ impl Session {
         host: &mut Host,
         teller: &mut Teller,
     ) {
+        // Of a connection that we have closed, the other end's close is no news.
+        let why = if self.connection.is_finished() { "closed by the server" } else { why };
         self.give(now, Input::Closed(RTSP, reason), host, teller);
         self.over = Some(why);
     }
