@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
+use streamgauge_base::Event;
 
 use crate::error::{EngineError, Result};
 
@@ -18,6 +19,20 @@ pub fn say(value: &impl Serialize) {
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     }
+}
+
+/// Prints text for people, at once. A reader who has gone is no error.
+pub fn say_text(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// What a machine has said whose time zero is `zero_ns`, CLOCK_MONOTONIC.
+pub fn told(event: &Event, zero_ns: i64) -> Value {
+    json!({
+        "t_monotonic_ns": zero_ns + event.at.as_nanos() as i64, "name": event.name,
+        "value": event.value, "unit": event.unit, "reason": event.reason,
+    })
 }
 
 /// Prints an error event.

@@ -13,7 +13,7 @@ use streamgauge_systems::plan::{Action, TrialPlan};
 use streamgauge_systems::{App, Carrier, ChannelId, CloseReason, Input, Io, machines};
 
 use crate::error::{EngineError, Result};
-use crate::lines::{Command, Commands, bad_field, say};
+use crate::lines::{Command, Commands, bad_field, say, told};
 use crate::net::Addresses;
 use crate::net::datagram::{MAX_DATAGRAM, Udp};
 use crate::net::stream::{News, Stream};
@@ -203,11 +203,9 @@ impl Node {
     }
 
     fn tell(&self, event: &Event) {
-        let at = self.t0.unwrap_or(0) + event.at.as_nanos() as i64;
-        say(&json!({
-            "t_monotonic_ns": at, "flow": self.flow, "name": event.name, "value": event.value,
-            "unit": event.unit, "reason": event.reason,
-        }));
+        let mut line = told(event, self.t0.unwrap_or(0));
+        line["flow"] = json!(self.flow);
+        say(&line);
     }
 
     /// Gives the machine what its sockets have for it.

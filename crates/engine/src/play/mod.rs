@@ -16,13 +16,12 @@ use clap::ValueEnum;
 use nix::libc;
 use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signalfd::SignalFd;
-use serde_json::json;
 use streamgauge_base::{Duration, Instant};
 use streamgauge_systems::darwin::{DarwinPlayer, PlayerKind, PlayerReport, PlayerSettings, RTSP, Transport};
 use streamgauge_systems::{App, ChannelId, CloseReason, Input};
 
 use crate::error::{EngineError, Result};
-use crate::lines::say;
+use crate::lines::{say, say_text, told};
 use crate::net::connection::{Connection, Face, Host, addresses};
 use crate::net::ports::{PortRange, Ports};
 use crate::net::stream::{News, Stream};
@@ -132,7 +131,7 @@ pub fn run(args: &PlayArgs) -> Result<u8> {
     if args.json {
         say(&report);
     } else {
-        print!("{}", report.lines());
+        say_text(&report.lines());
     }
     Ok(status)
 }
@@ -214,14 +213,14 @@ impl Play {
             if now >= next_line {
                 next_line = now + PROGRESS_EACH;
                 let line = progress.line(now.as_secs_f64(), &self.viewer, &self.app.report_at(now));
-                if terminal { eprint!("\r\x1b[K{line}") } else { eprintln!("{line}") }
+                show(&if terminal { format!("{CLEAR}{line}") } else { format!("{line}\n") });
             }
             if now >= until {
                 break End::Played("stopped as asked");
             }
         };
         if terminal && next_line < Instant::FAR_FUTURE {
-            eprint!("\r\x1b[K");
+            show(CLEAR);
         }
         Ok(end)
     }
@@ -311,12 +310,8 @@ impl Play {
         while let Some(event) = self.app.poll_event() {
             self.viewer.event(&event);
             if let Some(file) = &mut self.events {
-                let line = json!({
-                    "t_monotonic_ns": self.zero_ns + event.at.as_nanos() as i64, "name": event.name,
-                    "value": event.value, "unit": event.unit, "reason": event.reason,
-                });
                 // A full disk must not stop the play.
-                let _ = writeln!(file, "{line}");
+                let _ = file.write_all(format!("{}\n", told(&event, self.zero_ns)).as_bytes());
             }
         }
         if let Some(keeper) = &mut self.keeper {
@@ -388,6 +383,14 @@ impl Play {
             rtcp_packets_sent: self.connection.counts.rtcp_packets_sent,
         }
     }
+}
+
+/// Back to the beginning of a terminal's line, which is empty then.
+const CLEAR: &str = "\r\x1b[K";
+
+/// Writes to stderr. A reader who has gone does not stop the play.
+fn show(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// A connection to the first of the target's addresses that takes one.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use streamgauge_base::Event;
 
 use crate::error::{EngineError, Result};
-use crate::lines::say;
+use crate::lines::{say, say_text, told};
 use crate::net::connection::Counts;
 
 /// Where it goes.
@@ -39,28 +39,18 @@ impl Teller {
         if self.json {
             say(value);
         } else if !self.quiet {
-            say_line(line);
+            say_text(&format!("{line}\n"));
         }
     }
 
     /// What the machine of a session has said.
     pub fn event(&mut self, session: u64, event: &Event) {
         let Some(log) = &mut self.log else { return };
-        let mut line = json!({
-            "t_monotonic_ns": self.zero_ns + event.at.as_nanos() as i64, "name": event.name,
-            "value": event.value, "unit": event.unit, "reason": event.reason, "session": session,
-        })
-        .to_string();
-        line.push('\n');
+        let mut line = told(event, self.zero_ns);
+        line["session"] = json!(session);
         // A full disk must not end the sessions.
-        let _ = log.write_all(line.as_bytes());
+        let _ = log.write_all(format!("{line}\n").as_bytes());
     }
-}
-
-/// A line on stdout, at once. A reader who has gone is no error.
-fn say_line(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 /// A session's end, for both readers.
