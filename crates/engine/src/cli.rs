@@ -114,9 +114,10 @@ fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || !called_by_the_public_name() {
         error.exit();
     }
+    // What is wrong, and on lines of their own the arguments that are missing; usage and hints follow a blank line.
     let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    eprintln!("streamgauge: {}", first.trim_start_matches("error: "));
+    let wrong: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    eprintln!("streamgauge: {}", wrong.join(" ").trim_start_matches("error: "));
     ExitCode::from(3)
 }
 
