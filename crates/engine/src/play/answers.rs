@@ -7,7 +7,7 @@ use streamgauge_wire::rtsp::{Item, Reader};
 #[derive(Default)]
 pub struct Answers {
     reader: Reader,
-    /// The status of the first that was no success.
+    /// The status of the last that was no success. A player goes on without some things, without others it ends.
     pub refused: Option<u16>,
 }
 
@@ -18,7 +18,7 @@ impl Answers {
         for item in self.reader.by_ref() {
             let Ok(Item::Response(response)) = item else { continue };
             if !response.status().is_success() {
-                self.refused.get_or_insert(u16::from(response.status()));
+                self.refused = Some(u16::from(response.status()));
             }
         }
     }
@@ -29,15 +29,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_refusal_is_kept() {
+    fn the_last_refusal_is_kept() {
         let mut answers = Answers::default();
         for piece in b"RTSP/1.0 200 OK\r\nCSeq: 1\r\nContent-Length: 2\r\n\r\nab".chunks(7) {
             answers.read(Chunk::bytes(piece));
         }
         answers.read(Chunk::bytes(*b"$\x00\x00\x04abcdRTSP/1.0 200 OK\r\nCSeq: 2\r\n\r\n"));
         assert_eq!(answers.refused, None);
-        answers.read(Chunk::bytes(*b"RTSP/1.0 404 Not Found\r\nCSeq: 3\r\n\r\n"));
-        answers.read(Chunk::bytes(*b"RTSP/1.0 454 Session Not Found\r\nCSeq: 4\r\n\r\n"));
+        answers.read(Chunk::bytes(*b"RTSP/1.0 501 Not Implemented\r\nCSeq: 3\r\n\r\n"));
+        answers.read(Chunk::bytes(*b"RTSP/1.0 404 Not Found\r\nCSeq: 4\r\n\r\n"));
         assert_eq!(answers.refused, Some(404));
     }
 }

@@ -285,8 +285,11 @@ impl Play {
         };
         let report = self.app.report_at(self.now());
         let whole = report.duration.is_none_or(|length| report.position + END_WITHIN >= length);
-        let played = whole && report.frames.shown > 0 && self.answers.refused.is_none();
-        Some(if played { End::Played("played to the end") } else { End::Early(why) })
+        Some(if whole && report.frames.shown > 0 {
+            End::Played("played to the end")
+        } else {
+            End::Early(why)
+        })
     }
 
     fn datagrams(&mut self, channel: ChannelId) -> Result<()> {
