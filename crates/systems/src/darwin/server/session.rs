@@ -30,8 +30,9 @@ const WINDOW_SAID_EACH: i64 = 50;
 /// Time between two events of the lead, in milliseconds.
 const LEAD_SAID_EACH: i64 = 500;
 
-/// The goodbye comes so long after the last packet, in milliseconds: players that find it beside media that they have
-/// not read yet leave that unread.
+/// The goodbye comes so long after the last packet, in milliseconds, and not before the media's time is over: players
+/// that find it beside media that they have not read yet leave that unread, and some, told of the end while they
+/// still hold media, never come to it.
 const GOODBYE_AFTER: i64 = 500;
 
 /// Tracks of one asset on their way to one player. Times in milliseconds where they are numbers.
@@ -222,11 +223,12 @@ impl Session {
         self.wake = if self.attempt - at > nap + step { at + nap } else { self.attempt };
         if self.play.is_some_and(|play| play.sent) && self.streams.iter().all(|s| s.resender.is_empty()) {
             let done_at = play.done_at.unwrap_or(at);
-            let said_bye = at >= done_at + GOODBYE_AFTER;
+            let goodbye_at = Self::transmit_time(&play, play.to).max(done_at + GOODBYE_AFTER);
+            let said_bye = at >= goodbye_at;
             if said_bye {
                 self.end(now, line);
             }
-            self.wake = if said_bye { NEVER } else { done_at + GOODBYE_AFTER };
+            self.wake = if said_bye { NEVER } else { goodbye_at };
             self.play = Some(Play { sent: true, done_at: Some(done_at), said_bye, ..play });
         }
     }

@@ -225,6 +225,10 @@ fn every_frame_is_sent_once_on_a_network_that_loses_nothing_ahead_of_its_time() 
     let last = pair.sent.last().unwrap();
     let goodbye = rtcp::parse(last.datagram.head()).any(|packet| matches!(packet, Ok(Packet::Bye { .. })));
     assert!(goodbye && last.channel == ChannelId(2), "{last:?}");
+    // All has been sent long before, and the player has it still to show.
+    let since = |at: Instant| at.saturating_since(media(&pair)[0].at).as_secs_f64();
+    assert!(since(media(&pair).last().unwrap().at) < 40.0);
+    assert!((59.9..60.1).contains(&since(last.at)), "{} s", since(last.at));
 }
 
 #[test]
