@@ -3,8 +3,8 @@
 //! Shapers in user space did that: they hand on a packet, sleep for the time that it takes at the rate, and look at
 //! the next. Before Linux 2.6.21, and on machines without high-resolution timers after it, no sleep ends between two
 //! ticks of the kernel's clock (time(7), "High-resolution timers"): 10 ms apart up to 2.4, 4 ms by default since
-//! 2.6.13. A sleep is so many whole ticks from the tick before it, and never shorter than was asked for; kernels that
-//! count one more, to be sure, have `late` 1.
+//! 2.6.13. A sleep is so many whole ticks from the tick before it, and never shorter than was asked for. Linux's
+//! nanosleep counted one tick more until 2.6.15 (`sys_nanosleep`, kernel/timer.c): there `late` is 1.
 //!
 //! What this makes of a rate: each packet costs up to `1 + late` ticks more than its bits, so that the rate is missed
 //! by the more the shorter packets are, and the higher the rate is.
