@@ -173,6 +173,19 @@ def test_verdicts_that_hang_on_an_assumption_are_told(make: Make, tmp_path: Path
     assert len(list(sweep(tmp_path))) == 2, "alternatives lie apart"
 
 
+def test_an_alternative_may_replace_what_a_mutant_sets_a_part_of(make: Make, tmp_path: Path) -> None:
+    result = simulate(
+        make(
+            "flows.video={role: rival, system: darwin, clip: {source: carphone, rate: 242 kbit/s}}",
+            "assumed={flows.video.clip: {try: [bikes-242k]}}",
+            "checks.fills.breaks={flows.video.clip.rate: 1 Mbit/s}",
+        ),
+        tmp_path,
+        repeat=1,
+    )
+    assert [one.value for one in run_alternatives(result, repeat=1)] == ["bikes-242k"]
+
+
 def test_what_checks_read_is_run_too(make: Make, tmp_path: Path) -> None:
     scenario = make("checks.fills.that=goodput.ftp <= goodput.ftp of hessler/ftp-no")
     result = simulate(scenario, tmp_path, repeat=1)

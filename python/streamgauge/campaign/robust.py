@@ -105,13 +105,19 @@ def _variations(result: CampaignResult) -> dict[tuple[str, str], list[Scenario]]
     only compares with.
     """
     found: dict[tuple[str, str], list[Scenario]] = {}
-    for scenario in result.scenarios:
+    for scenario in map(_without_mutants, result.scenarios):
         for address, assumed in scenario.assumed.items():
             for value in assumed.values:
                 changed = override(scenario, {address: value})
                 if changed != scenario:
                     found.setdefault((address, as_written(value)), []).append(changed)
     return found
+
+
+def _without_mutants(scenario: Scenario) -> Scenario:
+    """The scenario with its checks alone: a mutant may set a part of what an alternative replaces whole."""
+    checks = {name: check.model_copy(update={"breaks": {}}) for name, check in scenario.checks.items()}
+    return scenario.model_copy(update={"checks": checks})
 
 
 def _folder(out: Path, address: str, value: str) -> Path:
