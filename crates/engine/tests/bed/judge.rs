@@ -32,7 +32,7 @@ const LATE: Duration = Duration::from_micros(200);
 const WINDOW: Duration = Duration::from_millis(100);
 
 /// The share of some window that the machine did not have: from here on a bound that was missed may be its doing.
-const SHORT: f64 = 0.2;
+const SHORT: f64 = 0.1;
 
 /// The share of the whole time from which on the machine is not fit to judge.
 const PRESSED: f64 = 0.25;
@@ -246,7 +246,7 @@ pub fn check() {
         ..Want::default()
     };
     assert_eq!(verdict(&[], 0.0, &want(1.0, 1.0)), None, "what was held is held");
-    let idle = verdict(&missed, 0.001, &want(0.01, 0.1)).unwrap();
+    let idle = verdict(&missed, 0.001, &want(0.01, SHORT / 2.0)).unwrap();
     assert!(idle.starts_with("a delay: 6 ms") && !idle.contains(STARVED), "{idle}");
     let busy = verdict(&missed, 0.0004, &want(0.1, 0.5)).unwrap();
     assert!(busy.starts_with(STARVED) && !busy.contains(UNFIT) && !busy.contains(WRONG), "{busy}");
