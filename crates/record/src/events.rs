@@ -15,7 +15,7 @@ use parquet::schema::parser::parse_message_type;
 use streamgauge_base::Event;
 
 use crate::error::RecordError;
-use crate::file::{Partial, digest_text, hash_text, keys};
+use crate::file::{Partial, digest_text, hash_text, keys, put_text};
 use crate::legend::Legend;
 
 /// The schema that this version writes.
@@ -65,24 +65,20 @@ impl<Text: AsRef<str>> EventColumns<Text> {
         hasher.update(&(self.time.len() as u64).to_le_bytes());
         // The hash takes many bytes at once much faster than a few at a time.
         let mut bytes = Vec::new();
-        let text = |bytes: &mut Vec<u8>, text: &str| {
-            bytes.extend((text.len() as u64).to_le_bytes());
-            bytes.extend(text.as_bytes());
-        };
         bytes.extend(self.time.iter().flat_map(|time| time.to_le_bytes()));
         for flow in &self.flow {
             bytes.push(u8::from(flow.is_some()));
-            text(&mut bytes, flow.as_ref().map_or("", AsRef::as_ref));
+            put_text(&mut bytes, flow.as_ref().map_or("", AsRef::as_ref));
         }
         for name in &self.name {
-            text(&mut bytes, name.as_ref());
+            put_text(&mut bytes, name.as_ref());
         }
         for value in &self.value {
             bytes.push(u8::from(value.is_some()));
             bytes.extend(value.unwrap_or_default().to_bits().to_le_bytes());
         }
         for one in self.unit.iter().chain(&self.reason) {
-            text(&mut bytes, one.as_ref());
+            put_text(&mut bytes, one.as_ref());
         }
         hasher.update(&bytes);
         digest_text(&hasher)

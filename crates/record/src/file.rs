@@ -53,5 +53,13 @@ pub(crate) fn digest_text(hasher: &blake3::Hasher) -> String {
 
 /// Feeds a digest with `text`, its length first, so that neighbours cannot trade bytes.
 pub(crate) fn hash_text(hasher: &mut blake3::Hasher, text: &str) {
-    hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+    let mut bytes = Vec::with_capacity(8 + text.len());
+    put_text(&mut bytes, text);
+    hasher.update(&bytes);
+}
+
+/// What [`hash_text`] feeds, to be fed with much else at once.
+pub(crate) fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend((text.len() as u64).to_le_bytes());
+    bytes.extend(text.as_bytes());
 }
