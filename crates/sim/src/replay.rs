@@ -50,27 +50,33 @@ pub struct Replay {
 /// If the file cannot be read or has an older schema, which lacks what a replay needs, or if the path cannot
 /// be built.
 pub fn replay(plan: &PathPlan, packets: &FilePath) -> Result<Replay, SimError> {
-    let PathPlan { path: spec, seed } = plan;
-    let seed = *seed;
     let mut recorded = Vec::new();
     read_packets(packets, |row| recorded.push(row.decided()))?;
     recorded.sort_unstable_by_key(PacketRow::key);
+    replay_rows(plan, &recorded)
+}
+
+/// Replays the rows of a record, which are sorted by their keys.
+fn replay_rows(plan: &PathPlan, recorded: &[PacketRow]) -> Result<Replay, SimError> {
+    let PathPlan { path: spec, seed } = plan;
+    let seed = *seed;
     let down_stages = spec.down.len() as u8;
     let mut lanes = [
         Lane::new(&spec.down, 0, seed, Direction::Down)?,
         Lane::new(&spec.up, down_stages, seed, Direction::Up)?,
     ];
     let mut replayed = Rows { rows: Vec::with_capacity(recorded.len()), arrived: Vec::new() };
-    let mut entered = 0;
+    let mut arrivals = Vec::new();
     for rows in recorded.chunk_by(|a, b| a.pkt == b.pkt) {
         // The rows of a packet at the stage where it entered come first, its original before the copies.
         let first = rows.chunk_by(|a, b| (a.stage, a.copy) == (b.stage, b.copy)).next().unwrap_or(rows);
-        let lane = &mut lanes[usize::from(first[0].stage >= down_stages)];
         replayed.saw(&first[0]);
-        for rows in lane.arrivals(first) {
-            lane.enter(rows, &mut replayed);
-            entered += 1;
-        }
+        arrivals.extend(lanes[usize::from(first[0].stage >= down_stages)].arrivals(first));
+    }
+    // A datagram has its number from its first fragment; others may come before the rest of it.
+    arrivals.sort_by_key(|rows| rows[0].t_in);
+    for rows in &arrivals {
+        lanes[usize::from(rows[0].stage >= down_stages)].enter(rows, &mut replayed);
     }
     let times = recorded.iter().map(|row| row.t_out.or(row.t_drop).unwrap_or(row.t_in));
     let end = Instant::from_nanos(times.max().unwrap_or(0));
@@ -82,11 +88,11 @@ pub fn replay(plan: &PathPlan, packets: &FilePath) -> Result<Replay, SimError> {
     replayed.sort_unstable_by_key(PacketRow::key);
     let names: Vec<_> =
         spec.down.iter().map(|stage| ("down", stage)).chain(spec.up.iter().map(|s| ("up", s))).collect();
-    let (different, first) = compare(&recorded, &replayed, |row| match names.get(usize::from(row.stage)) {
+    let (different, first) = compare(recorded, &replayed, |row| match names.get(usize::from(row.stage)) {
         Some((direction, stage)) => format!("packet {} at path.{direction}.{}", row.pkt, stage.name),
         None => format!("packet {} at stage {}, which the plan has not", row.pkt, row.stage),
     });
-    Ok(Replay { packets: entered, rows: recorded.len() as u64, different, first })
+    Ok(Replay { packets: arrivals.len() as u64, rows: recorded.len() as u64, different, first })
 }
 
 /// One direction.
@@ -238,5 +244,40 @@ fn fate_of(row: &PacketRow) -> String {
             format!("in at {t_in} ns, dropped at {at} ns for cause {cause} ({queue}, flags {flags})")
         }
         _ => format!("in at {t_in} ns, held ({queue}, flags {flags})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use streamgauge_base::Duration;
+    use streamgauge_path::spec::{DelaySpec, DuplicateSpec};
+
+    use super::*;
+
+    /// A sender that is interrupted within a datagram: its second fragment comes after another's packet, which
+    /// has the higher number.
+    #[test]
+    fn fragments_with_others_between_them_replay() {
+        let twice = StageKind::Duplicate(DuplicateSpec { probability: 0.3, switches: Vec::new() });
+        let late = StageKind::Delay(DelaySpec::constant(Duration::from_nanos(5_000_000)));
+        let stage = |name: &str, kind| StageSpec { name: name.into(), kind };
+        let down = vec![stage("twice", twice), stage("late", late.clone())];
+        let plan = PathPlan { path: PathSpec { down, up: vec![stage("late", late)] }, seed: 1 };
+        let mut path = Path::new(&plan.path.down, StageId(0), plan.seed, Direction::Down).unwrap();
+        let mut fates = Rows { rows: Vec::new(), arrived: Vec::new() };
+        let whole = |id, bytes| Item::new(PacketId(id), FlowId(0), bytes);
+        for n in 0..200 {
+            let part = |offset, more| Item { fragment: Fragment::part(offset, more), ..whole(2 * n, 1500) };
+            for (at, item) in [part(0, true), whole(2 * n + 1, 84), part(185, false)].into_iter().enumerate() {
+                path.enqueue(Instant::from_nanos(n * 1_000_000 + at as u64 * 1000), item, &mut fates);
+            }
+        }
+        let end = Instant::from_nanos(u64::MAX / 2);
+        while path.dequeue(end, &mut fates).is_some() {}
+        let mut rows = fates.rows;
+        rows.sort_unstable_by_key(PacketRow::key);
+        assert!(rows.iter().filter(|row| row.copy == 1).count() > 100);
+        let found = replay_rows(&plan, &rows).unwrap();
+        assert_eq!((found.packets, found.different, found.first), (600, 0, None));
     }
 }
