@@ -167,16 +167,19 @@ def tell_starved(trial: dict[str, Any], who: str) -> None:
 
 
 def the_valid_one(trials: list[dict[str, Any]]) -> dict[str, Any]:
-    """The last trial, which is valid; fails, with all verdicts, if it is not.
-
-    Skips the test, loudly, if every trial was starved while by the kernel's own account tasks waited for a
-    processor for most of it (PSI), or the hypervisor kept the processors for longer than departures may be
-    late: on such a machine there is nothing to see.
-    """
-    if all(starved(trial) and _pressed(trial) for trial in trials):
-        pytest.skip(f"no processor for {len(trials)} trials: {trials[-1]['why']}")
+    """The last trial, which is valid; fails, with all verdicts, if it is not, and skips the test, loudly, if
+    there was nothing to see."""
+    skip_without_processor(trials)
     assert trials[-1]["valid"], [trial["why"] for trial in trials]
     return trials[-1]
+
+
+def skip_without_processor(trials: list[dict[str, Any]]) -> None:
+    """Skips the test if every trial was starved while by the kernel's own account tasks waited for a
+    processor for most of it (PSI), or the hypervisor kept the processors for longer than departures may be
+    late: on such a machine there is nothing to see."""
+    if all(starved(trial) and _pressed(trial) for trial in trials):
+        pytest.skip(f"no processor for {len(trials)} trials: {trials[-1]['why']}")
 
 
 PRESSED = 0.6

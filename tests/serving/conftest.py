@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from starved import STARVED, TOO_BUSY
+from starved import GAVE_UP, STARVED, TOO_BUSY
 from streamgauge.emu.engine import engine
 from streamgauge.errors import CannotRunError
 
@@ -39,6 +39,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if STARVED:
         terminalreporter.section(f"{len(STARVED)} times a real player or server was starved, and run again")
         for line in STARVED:
+            terminalreporter.line(line)
+    if GAVE_UP:
+        terminalreporter.section(f"{len(GAVE_UP)} times another's player failed by itself, and was run again")
+        for line in GAVE_UP:
             terminalreporter.line(line)
     for report in terminalreporter.stats.get("skipped", ()):
         if TOO_BUSY in str(report.longrepr):

@@ -26,6 +26,9 @@ TOO_BUSY = "the machine was too busy"
 STARVED: list[str] = []
 """Failures of this session for want of the processor, in words; told at its end."""
 
+GAVE_UP: list[str] = []
+"""Times that somebody else's player failed by itself and was run again, in words; told likewise."""
+
 P = ParamSpec("P")
 
 

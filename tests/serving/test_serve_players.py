@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import RATE, SECONDS, Server
-from starved import again_if_starved
+from starved import GAVE_UP, again_if_starved
 from streamgauge.emu.engine import engine
 
 pytestmark = pytest.mark.emu
@@ -110,10 +110,27 @@ def test_ffmpeg_gets_the_sound_too(network: Network, server: Server, clips: Path
     assert set(pictures(played)) >= set(expected[1:]), "the first block holds the encoder's priming"
 
 
-def chain_lines(done: subprocess.CompletedProcess[str]) -> int:
-    """Buffers that a loud fakesink of gst-launch-1.0 -v has shown."""
-    assert done.returncode == 0, done.stderr + done.stdout[-2000:]
-    return sum("last-message = chain" in line for line in done.stdout.splitlines())
+def shown_by_gstreamer(network: Network, pipeline: str) -> int:
+    """Buffers that a loud fakesink of gst-launch-1.0 -v has shown.
+
+    GStreamer 1.22 is run again, and the end of the session says so, where it failed by itself: one time in
+    some fifty it links a decoder too late or too early and gets stuck or gives up, whoever serves it.
+    """
+    for _ in range(GSTREAMER_TRIES):
+        try:
+            done = network.run("gst-launch-1.0", "-v", *pipeline.split(), timeout_s=30.0)
+        except subprocess.TimeoutExpired:
+            said = "did not end within 30 s"
+        else:
+            # It may also close its connection at the end and then fail to say PAUSE on it.
+            if done.returncode == 0 or ("Got EOS" in done.stdout and "gst_rtspsrc_pause" in done.stderr):
+                return sum("last-message = chain" in line for line in done.stdout.splitlines())
+            said = done.stderr + done.stdout[-2000:]
+        GAVE_UP.append(f"{pipeline.partition(' ')[0]}: {said.partition(chr(10))[0]}")
+    raise AssertionError(f"{GSTREAMER_TRIES} times GStreamer failed, last: {said}")
+
+
+GSTREAMER_TRIES = 3
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -127,7 +144,7 @@ def test_gstreamer_shows_every_frame(network: Network, server: Server, name: str
     }
     source = f"rtspsrc location={url(server, name)} protocols={transport} latency=200"
     pipeline = f"{source} ! {depay[name]} ! fakesink silent=false sync=true"
-    assert chain_lines(network.run("gst-launch-1.0", "-v", *pipeline.split())) == FRAMES
+    assert shown_by_gstreamer(network, pipeline) == FRAMES
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -139,7 +156,7 @@ def test_gstreamer_finds_out_by_itself_what_a_url_has(network: Network, server: 
     pipeline += "all. ! video/x-raw ! queue ! fakesink silent=false sync=true"
     if name == "h264.mp4":
         pipeline += " all. ! audio/x-raw ! queue ! fakesink sync=true"
-    assert chain_lines(network.run("gst-launch-1.0", "-v", *pipeline.split())) == FRAMES
+    assert shown_by_gstreamer(network, pipeline) == FRAMES
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
