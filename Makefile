@@ -20,13 +20,17 @@ demo: setup ## stream real video through the bottleneck, simulate beside it, wri
 
 test: setup ## everything that CI runs: Rust, Python, sim and emu
 	$(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
-	$(CARGO) test --quiet --release -p streamgauge-sim --test digests
+	# Beside what set-up builds, so that nothing of it is built again with other features.
+	$(CARGO) test --quiet --release -p streamgauge-sim -p streamgauge-python -p streamgauge-engine $(FEATURES) --test digests
 	@scripts/fuzz.sh 5 trace path_spec trial_plan rtsp rtcp sdp
-	$(PY) -m pytest
+	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long'
+	# Players in real time, which keep no processor busy; trials of emu take turns.
+	$(PY) -m pytest -n 3 tests/serving
+	$(PY) -m pytest -m 'emu and not long' --ignore tests/serving
 
 test-sim: setup ## the part of the tests that needs neither root nor Linux
 	$(CARGO) test --quiet
-	$(PY) -m pytest -m 'not emu and not long'
+	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long'
 
 test-long: setup ## whole entries of the catalogue in emu (minutes each)
 	$(PY) -m pytest -m long

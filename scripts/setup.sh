@@ -123,17 +123,22 @@ build() {
         say "engine and native module: up to date"
         return
     fi
-    say "building the native module (the first time takes some minutes)"
-    # shellcheck disable=SC1091
-    VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --release --quiet --skip-install >/dev/null 2>.venv/build.log ||
-        { cat .venv/build.log >&2; fail "the native module did not build"; }
     if [ "$(uname -s)" = Linux ]; then
-        say "building streamgauge-engine"
+        say "building the native module and streamgauge-engine (the first time takes some minutes)"
         [ -n "$features" ] || say "without BPF programs (vegas in emu): they need clang, libelf-dev and zlib1g-dev"
-        cargo build --release --quiet -p streamgauge-engine --features "$features"
+        # In one call, so that what they share has the same features and is built once.
+        PYO3_PYTHON="$PWD/.venv/bin/python" cargo build --release --quiet -p streamgauge-python -p streamgauge-engine \
+            --features "pyo3/extension-module${features:+,streamgauge-engine/$features}" 2>.venv/build.log ||
+            { cat .venv/build.log >&2; fail "the native module or streamgauge-engine did not build"; }
+        local built="${CARGO_TARGET_DIR:-target}/release"
         mkdir -p python/streamgauge/_bin
-        install -m 755 "${CARGO_TARGET_DIR:-target}/release/streamgauge-engine" python/streamgauge/_bin/
+        install -m 755 "$built/lib_native.so" python/streamgauge/_native.abi3.so
+        install -m 755 "$built/streamgauge-engine" python/streamgauge/_bin/
     else
+        say "building the native module (the first time takes some minutes)"
+        # shellcheck disable=SC1091
+        VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --release --quiet --skip-install >/dev/null 2>.venv/build.log ||
+            { cat .venv/build.log >&2; fail "the native module did not build"; }
         say "emu needs Linux: streamgauge-engine is not built here, sim is complete"
     fi
     printf 'features: %s\n' "$features" >"$stamp"

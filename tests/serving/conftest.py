@@ -35,6 +35,20 @@ CLIPS = {
 }
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # Of several processes (pytest-xdist) only the first one's terminal is seen.
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output.update(starved=STARVED, gave_up=GAVE_UP)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    output = getattr(node, "workeroutput", {})
+    STARVED.extend(output.get("starved", []))
+    GAVE_UP.extend(output.get("gave_up", []))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if STARVED:
         terminalreporter.section(f"{len(STARVED)} times a real player or server was starved, and run again")
