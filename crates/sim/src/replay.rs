@@ -268,7 +268,8 @@ mod tests {
         let whole = |id, bytes| Item::new(PacketId(id), FlowId(0), bytes);
         for n in 0..200 {
             let part = |offset, more| Item { fragment: Fragment::part(offset, more), ..whole(2 * n, 1500) };
-            for (at, item) in [part(0, true), whole(2 * n + 1, 84), part(185, false)].into_iter().enumerate() {
+            for (at, item) in [part(0, true), whole(2 * n + 1, 84), part(185, false)].into_iter().enumerate()
+            {
                 path.enqueue(Instant::from_nanos(n * 1_000_000 + at as u64 * 1000), item, &mut fates);
             }
         }
