@@ -374,7 +374,7 @@ impl Play {
             stalls: seen.frames.stalls,
             stalled_s: seen.frames.stalled.as_secs_f64(),
             freezes: self.viewer.freezes,
-            frozen_s: self.viewer.frozen_s,
+            frozen_s: self.viewer.frozen.as_secs_f64(),
             packets_received: seen.packets,
             bytes_received: seen.bytes,
             packets_lost: seen.lost,

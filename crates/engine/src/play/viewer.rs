@@ -2,46 +2,52 @@
 
 use std::collections::VecDeque;
 
-use streamgauge_base::Event;
+use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_systems::MEDIA_END;
 
-/// Intervals between frames over which a freeze is judged (W3C webrtc-stats, `freezeCount`).
+/// Intervals between frames over which a freeze is judged, or as many as there were (W3C webrtc-stats, `freezeCount`;
+/// the same rule as of the metric `freeze_count`).
 const INTERVALS: usize = 30;
 
-/// A gap that is longer than the mean interval by this is a freeze (W3C webrtc-stats), s.
-const FREEZE_ABOVE_S: f64 = 0.150;
+/// A gap that is longer than the mean interval by this is a freeze (W3C webrtc-stats).
+const FREEZE_ABOVE: Duration = Duration::from_millis(150);
 
 /// What was seen so far.
 #[derive(Default)]
 pub struct Viewer {
-    /// Gaps between frames above max(3 d, d + 150 ms), with d their mean interval.
+    /// Gaps between frames of max(3 d, d + 150 ms) or more, with d the mean interval before them.
     pub freezes: u64,
-    /// How long they were in all, s.
-    pub frozen_s: f64,
+    /// How long they were in all.
+    pub frozen: Duration,
     /// Nothing more is shown, and what ended it; empty at the media's own end.
     pub ended: Option<String>,
-    last_frame_s: Option<f64>,
-    intervals: VecDeque<f64>,
+    last_frame: Option<Instant>,
+    intervals: VecDeque<Duration>,
 }
 
 impl Viewer {
     /// Takes what the player says.
     pub fn event(&mut self, event: &Event) {
         match &*event.name {
-            "frame_shown" => self.frame(event.at.as_secs_f64()),
+            "frame_shown" => self.frame(event.at),
             MEDIA_END => self.ended = Some(event.reason.clone().into_owned()),
             _ => {}
         }
     }
 
-    fn frame(&mut self, at: f64) {
-        let Some(interval) = self.last_frame_s.replace(at).map(|last| at - last) else { return };
-        if self.intervals.len() == INTERVALS {
-            let mean = self.intervals.iter().sum::<f64>() / INTERVALS as f64;
-            if interval > (3.0 * mean).max(mean + FREEZE_ABOVE_S) {
+    fn frame(&mut self, at: Instant) {
+        let Some(interval) = self.last_frame.replace(at).map(|last| at.saturating_since(last)) else {
+            return;
+        };
+        if !self.intervals.is_empty() {
+            let sum: u64 = self.intervals.iter().map(|interval| interval.as_nanos()).sum();
+            let mean = Duration::from_nanos(sum / self.intervals.len() as u64);
+            if interval >= (mean * 3).max(mean + FREEZE_ABOVE) {
                 self.freezes += 1;
-                self.frozen_s += interval;
+                self.frozen += interval;
             }
+        }
+        if self.intervals.len() == INTERVALS {
             self.intervals.pop_front();
         }
         self.intervals.push_back(interval);
@@ -51,8 +57,6 @@ impl Viewer {
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
-
-    use streamgauge_base::Instant;
 
     use super::*;
 
@@ -68,17 +72,28 @@ mod tests {
         for frame in 0..40 {
             say(&mut viewer, 40 * frame, "frame_shown", "");
         }
-        // The mean is 40 ms: 190 ms is none yet, 191 ms is one.
-        say(&mut viewer, 1560 + 190, "frame_shown", "");
+        // The mean is 40 ms: 189 ms is none yet, 190 ms is one.
+        say(&mut viewer, 1560 + 189, "frame_shown", "");
         assert_eq!(viewer.freezes, 0);
         for frame in 1..=30 {
-            say(&mut viewer, 1750 + 40 * frame, "frame_shown", "");
+            say(&mut viewer, 1749 + 40 * frame, "frame_shown", "");
         }
-        say(&mut viewer, 2950 + 191, "frame_shown", "");
-        assert_eq!(viewer.freezes, 1);
-        assert!((viewer.frozen_s - 0.191).abs() < 1e-9);
+        say(&mut viewer, 2949 + 190, "frame_shown", "");
+        assert_eq!((viewer.freezes, viewer.frozen), (1, Duration::from_millis(190)));
         assert_eq!(viewer.ended, None);
         say(&mut viewer, 5000, MEDIA_END, "the server said goodbye");
         assert_eq!(viewer.ended.as_deref(), Some("the server said goodbye"));
+    }
+
+    #[test]
+    fn the_second_interval_may_be_one_and_the_first_may_not() {
+        let mut viewer = Viewer::default();
+        for at in [0, 1000, 1040] {
+            say(&mut viewer, at, "frame_shown", "");
+        }
+        assert_eq!(viewer.freezes, 0);
+        // The mean is 520 ms.
+        say(&mut viewer, 1040 + 1560, "frame_shown", "");
+        assert_eq!((viewer.freezes, viewer.frozen), (1, Duration::from_millis(1560)));
     }
 }
