@@ -94,10 +94,11 @@ pub fn run(args: &ServeArgs) -> Result<()> {
         PresetName::Fitted => Preset::Fitted,
     };
     let mut settings = with_overrides(&ServerSettings::of(preset), &args.settings)?;
+    settings.check().map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
     if let Some(timeout) = args.timeout {
         (settings.rtp_timeout, settings.rtsp_timeout) = (timeout, timeout);
+        settings.check().map_err(|(_, why)| EngineError::new("read --timeout", why).code(3))?;
     }
-    settings.check().map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
     let sessions = u64::from(args.max_sessions).min(room_for_sessions(args.max_sessions));
     server::Server::open(args, settings, sessions as usize)?.run()
 }
