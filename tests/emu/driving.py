@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamgauge.calibrate.run import stolen_s
 
 CHECKOUT = Path(__file__).parent.parent.parent
 
@@ -83,7 +84,7 @@ class Person:
         """Runs a scenario, seed after seed, until a trial was not starved; the end tells which were."""
         file, found = self.scenario(text), []
         for seed in range(1, MOST_TRIALS + 1):
-            began, stolen = time.monotonic(), stolen_s()
+            stolen = Stolen()
             done = self.run(
                 "run",
                 file,
@@ -98,7 +99,7 @@ class Person:
             )
             assert done.stdout, f"status {done.returncode}: {done.stderr}"
             (trial,) = json.loads(done.stdout)["trials"]
-            trial["stolen_share"] = (stolen_s() - stolen) / (time.monotonic() - began)
+            trial["stolen_share"] = stolen.share()
             found.append(trial)
             if not starved(trial):
                 break
@@ -116,11 +117,11 @@ class Person:
         for seed in range(1, MOST_TRIALS + 1):
             jobs = max(AT_ONCE + 1 - seed, 1)
             words = ["run", *left.values(), "--mode", "emu", "--seed", str(seed), "--jobs", str(jobs)]
-            began, stolen = time.monotonic(), stolen_s()
+            stolen = Stolen()
             done = self.run(*words, "--out", str(self.out), "--json", *arguments)
             assert done.stdout, f"status {done.returncode}: {done.stderr}"
             for trial in json.loads(done.stdout)["trials"]:
-                trial["stolen_share"] = (stolen_s() - stolen) / (time.monotonic() - began)
+                trial["stolen_share"] = stolen.share()
                 name = trial["scenario"].removeprefix("test/")
                 found[name].append(trial)
                 if starved(trial):
@@ -189,11 +190,15 @@ STOLEN = 0.001
 """Share of a run's time that the hypervisor kept, likewise: as much as a verdict allows to be late."""
 
 
-def stolen_s() -> float:
-    """Time that the hypervisor has kept from a processor since boot, s, the mean of all."""
-    lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
-    processors = sum(line.startswith("cpu") for line in lines) - 1
-    return int(lines[0].split()[8]) / os.sysconf("SC_CLK_TCK") / processors
+class Stolen:
+    """What the hypervisor keeps of a processor's time from now on, the mean of all."""
+
+    def __init__(self) -> None:
+        self._began, self._before = time.monotonic(), stolen_s()
+
+    def share(self) -> float:
+        """Of the time since then."""
+        return (stolen_s() - self._before) / (time.monotonic() - self._began) / (os.cpu_count() or 1)
 
 
 def _pressed(trial: dict[str, Any]) -> bool:

@@ -8,7 +8,6 @@ verdict.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from driving import (
     AT_ONCE,
     MOST_TRIALS,
     Person,
+    Stolen,
     skip_without_processor,
     starved,
-    stolen_s,
     tell_starved,
 )
 from scipy import stats
@@ -111,9 +110,9 @@ def emulated(simulated: dict[str, list[Behaviour]], tmp_path_factory: pytest.Tem
         names = [f"today/queue-{name}" for name in left]
         jobs = max(AT_ONCE + 1 - seed, 1)
         words = [*names, "--mode", "emu", "--seed", str(seed), "--jobs", str(jobs)]
-        began, stolen = time.monotonic(), stolen_s()
+        stolen = Stolen()
         trials = run(out / f"emu-{seed}", *words)
-        stolen_share = (stolen_s() - stolen) / (time.monotonic() - began)
+        stolen_share = stolen.share()
         for trial in trials:
             name = trial.scenario.removeprefix("today/queue-")
             why = list(trial.why)

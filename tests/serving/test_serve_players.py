@@ -114,7 +114,7 @@ def shown_by_gstreamer(network: Network, pipeline: str) -> int:
     """Buffers that a loud fakesink of gst-launch-1.0 -v has shown.
 
     GStreamer 1.22 is run again, and the end of the session says so, where it failed by itself: one time in
-    some fifty it links a decoder too late or too early and gets stuck or gives up, whoever serves it.
+    some fifty it shows nothing, stops halfway or finds no pad linked, while the server has sent every packet.
     """
     for _ in range(GSTREAMER_TRIES):
         try:

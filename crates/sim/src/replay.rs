@@ -66,17 +66,18 @@ fn replay_rows(plan: &PathPlan, recorded: &[PacketRow]) -> Result<Replay, SimErr
         Lane::new(&spec.up, down_stages, seed, Direction::Up)?,
     ];
     let mut replayed = Rows { rows: Vec::with_capacity(recorded.len()), arrived: Vec::new() };
+    let way = |row: &PacketRow| usize::from(row.stage >= down_stages);
     let mut arrivals = Vec::new();
     for rows in recorded.chunk_by(|a, b| a.pkt == b.pkt) {
         // The rows of a packet at the stage where it entered come first, its original before the copies.
         let first = rows.chunk_by(|a, b| (a.stage, a.copy) == (b.stage, b.copy)).next().unwrap_or(rows);
         replayed.saw(&first[0]);
-        arrivals.extend(lanes[usize::from(first[0].stage >= down_stages)].arrivals(first));
+        arrivals.extend(lanes[way(&first[0])].arrivals(first));
     }
     // A datagram has its number from its first fragment; others may come before the rest of it.
     arrivals.sort_by_key(|rows| rows[0].t_in);
     for rows in &arrivals {
-        lanes[usize::from(rows[0].stage >= down_stages)].enter(rows, &mut replayed);
+        lanes[way(&rows[0])].enter(rows, &mut replayed);
     }
     let times = recorded.iter().map(|row| row.t_out.or(row.t_drop).unwrap_or(row.t_in));
     let end = Instant::from_nanos(times.max().unwrap_or(0));
