@@ -126,6 +126,26 @@ def test_other_scenarios_are_paired_by_seed() -> None:
     assert evaluate("C", check(that), "a", "sim", [*here, *there[:2]]).n == 2
 
 
+def test_a_seed_that_is_invalid_on_one_side_shifts_no_pair() -> None:
+    loads = [40, 52, 61, 75, 48]
+    here = [trial(pps, seed) for seed, pps in enumerate(loads)]
+    there = [trial(pps + 10, seed, "b/other-one", valid=seed != 1) for seed, pps in enumerate(loads)]
+    that = "throughput.v of b/other-one - throughput.v == 80 kbit/s +- 1 bit/s"
+    result = evaluate("C", check(that), "a", "sim", [*here, *there])
+    assert (result.verdict, result.n) == ("pass", 4)
+    assert "paired by seed: 4 seeds are valid in every scenario" in result.why
+    # What the pairs rest on is all that is counted: the mean of the four, not of the five.
+    assert result.values["throughput.v"].interval.mean == pytest.approx(8_000 * (sum(loads) - 52) / 4)
+
+
+def test_scenarios_without_a_common_seed_are_not_compared() -> None:
+    here = [trial(pps, seed) for seed, pps in enumerate([40, 50])]
+    there = [trial(pps + 10, seed + 5, "b/other-one") for seed, pps in enumerate([40, 50])]
+    result = evaluate("C", check("throughput.v of b/other-one >= throughput.v"), "a", "sim", [*here, *there])
+    assert (result.verdict, result.n) == ("inconclusive", 0)
+    assert "no seed is valid in each of a, b/other-one" in result.why
+
+
 def test_over_time() -> None:
     sent = constant(0, 50, 2, 4, payload=972) + constant(0, 100, 4, 6, payload=972)
     one = [compute(record(sent, flows=["v"], duration_s=10.0, scenario="a"))]

@@ -13,7 +13,8 @@ leaves the whole undecided only if it could turn it. The verdict is pass, fail o
 inconclusive. It is inconclusive besides when there is no valid trial or more than a third of the trials are
 invalid, here or in another scenario that the check reads, and when a term has nothing to measure.
 
-Repetitions of several scenarios are paired in the order of their seeds; n is the number of pairs.
+Repetitions of several scenarios are paired by their seeds, for a seed draws the same in all of them: a seed
+that is not valid in each is left out, and n is the number of pairs.
 """
 
 from __future__ import annotations
@@ -129,10 +130,10 @@ def evaluate(
     for group in groups.values():
         if (reason := group.unusable()) is not None:
             return replace(blank, why=reason)
-    pairs = min(len(group.valid) for group in groups.values())
-    repetitions: list[Repetition] = [
-        {key: group.valid[i] for key, group in groups.items()} for i in range(pairs)
-    ]
+    repetitions = _repetitions(groups)
+    if not repetitions:
+        which = ", ".join(group.scenario for group in groups.values())
+        return replace(blank, why=f"no seed is valid in each of {which}; run them with the same seeds", n=0)
     judged = _Judge(repetitions)
     holds = judged.decide(expression.root)
     verdict: Verdict = "inconclusive" if holds is None else "pass" if holds else "fail"
@@ -141,9 +142,9 @@ def evaluate(
     return replace(
         blank,
         verdict=verdict,
-        why=deciding.why,
+        why=deciding.why + _unpaired(groups, len(repetitions)),
         measured=deciding.measured,
-        n=pairs,
+        n=len(repetitions),
         values=values,
         comparisons=tuple(judged.comparisons),
         differs=_differs(check, values, blank.published),
@@ -178,6 +179,24 @@ class _Group:
             which = f"{self.mode} trials of {self.scenario}"
             return f"{self.invalid} of {self.total} {which} are invalid, more than a third"
         return None
+
+
+def _repetitions(groups: Mapping[str, _Group]) -> list[Repetition]:
+    """What is compared: each valid trial of one scenario, each seed that is valid in all of several."""
+    if len(groups) == 1:
+        ((key, group),) = groups.items()
+        return [{key: trial} for trial in group.valid]
+    by_seed = {key: {trial.seed: trial for trial in group.valid} for key, group in groups.items()}
+    common = set.intersection(*(set(trials) for trials in by_seed.values()))
+    return [{key: trials[seed] for key, trials in by_seed.items()} for seed in sorted(common)]
+
+
+def _unpaired(groups: Mapping[str, _Group], pairs: int) -> str:
+    """Says so if a valid trial has no partner."""
+    if all(len(group.valid) == pairs for group in groups.values()):
+        return ""
+    seeds = "1 seed is" if pairs == 1 else f"{pairs} seeds are"
+    return f"; paired by seed: {seeds} valid in every scenario that it reads"
 
 
 class _Judge:
