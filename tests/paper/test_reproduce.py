@@ -95,3 +95,27 @@ def test_a_disk_that_takes_no_page_is_told(
     monkeypatch.setattr(reproducing, "save", lambda *_: None)
     assert reproduce("--preset", "paper") == 4
     assert "cannot write page and figures into runs: No space left on device" in capsys.readouterr().err
+
+
+def test_a_preset_that_was_tuned_to_the_paper_is_run_by_name_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert reproduce("--preset", "fitted") in (1, 2), "in 20 s the claims do not all hold"
+    said = capsys.readouterr().out
+    assert "Table II beside ours (sim, preset fitted; n = 2" in said
+    assert Path("runs/darwin.html").exists()
+    names = {file.name for file in Path("runs/figures").iterdir()}
+    assert names == {f"darwin-fitted-figure-8.{suffix}" for suffix in ("svg", "png")}
+    reproduce("--preset", "fitted", "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert [(one["preset"], one["reused"]) for one in told["presets"]] == [("fitted", 2)]
+    assert "no evidence" in told["presets"][0]["meaning"]
+    reproduce("--json")
+    told = json.loads(capsys.readouterr().out)
+    assert [one["preset"] for one in told["presets"]] == ["paper", "source"], "what is tuned is not compared"
+
+
+def test_a_preset_of_single_scenarios_is_refused_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", ONE, "--mode", "sim", "--preset", "fitted"]) == 3
+    said = capsys.readouterr().err
+    assert "name one alone: darwin" in said and "--set 'flows.*.parameters.preset=fitted'" in said

@@ -51,9 +51,10 @@ def check_preset(paper: Paper | None, preset: str, names: Sequence[str]) -> None
     if paper is None:
         raise ScenarioError(
             f"--preset is for a whole paper, and '{' '.join(names)}' is none",
-            hint=f"name one alone: {', '.join(papers())}",
+            hint=f"name one alone: {', '.join(papers())}; "
+            f"of other scenarios --set 'flows.*.parameters.preset={preset}' changes it",
         )
-    known = paper.presets.values if paper.presets else ()
+    known = paper.presets.known if paper.presets else ()
     if preset not in known:
         has = f"it has {', '.join(known)}" if known else "it has none; leave --preset out"
         raise ScenarioError(f"the paper '{paper.id}' has no preset '{preset}'; {has}")

@@ -72,13 +72,20 @@ class PaperFigure:
 
 @dataclass(frozen=True)
 class Presets:
-    """Readings of a system that the paper leaves open, each run in full."""
+    """Readings of a system that the paper leaves open."""
 
     system: str
     parameter: str
     values: tuple[str, ...]
-    """The first is that of the catalogue."""
+    """Those that are compared, each run in full. The first is that of the catalogue."""
     meaning: Mapping[str, str]
+    besides: tuple[str, ...] = ()
+    """Those that are run by name alone: what is tuned to the paper is not compared with it."""
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.values, *self.besides)
 
     def applied(self, scenario: Scenario, value: str) -> Scenario:
         """The scenario with every flow of the system set to a preset."""
@@ -116,16 +123,25 @@ def papers() -> dict[str, Paper]:
 
 
 def _paper(data: Mapping[str, Any]) -> Paper:
-    presets = data.get("presets")
     return Paper(
         id=data["catalogue"],
         citation=data["paper"],
-        presets=Presets(**{**presets, "values": tuple(presets["values"])}) if presets else None,
+        presets=_presets(data["presets"]) if data.get("presets") else None,
         tables=tuple(
             PaperTable(one["id"], one["title"], one["caption"], tuple(map(_row, one["rows"])))
             for one in data["tables"]
         ),
         figures=tuple(map(_figure, data["figures"])),
+    )
+
+
+def _presets(data: Mapping[str, Any]) -> Presets:
+    return Presets(
+        system=data["system"],
+        parameter=data["parameter"],
+        values=tuple(data["values"]),
+        meaning=data["meaning"],
+        besides=tuple(data.get("besides", ())),
     )
 
 

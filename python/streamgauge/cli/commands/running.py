@@ -84,7 +84,9 @@ def _reproduce(
     ] = False,
     preset: Annotated[
         str | None,
-        typer.Option("--preset", metavar="NAME", help="Of a paper: only this reading of it. Default: all."),
+        typer.Option(
+            "--preset", metavar="NAME", help="Of a paper: only this reading of it. Default: all compared."
+        ),
     ] = None,
     mode: ModeOption = None,
     seed: SeedOption = None,
