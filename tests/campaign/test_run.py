@@ -29,6 +29,7 @@ from streamgauge.errors import CannotRunError, ScenarioError, StreamGaugeError
 from streamgauge.record import Record
 from streamgauge.scenario import Scenario, from_text
 from streamgauge.scenario.lower import Keep
+from streamgauge.scenario.settings import set_folder
 
 Make = Callable[..., Scenario]
 
@@ -102,6 +103,52 @@ def test_a_changed_scenario_runs_again_in_the_same_place(make: Make, tmp_path: P
     assert not after.reused and after.job.directory == before.job.directory
     assert after.digest != before.digest
     assert json.loads((after.job.directory / "trial.json").read_text())["digest"] == after.digest
+    earlier = tmp_path / "earlier" / "1" / before.job.directory.relative_to(tmp_path)
+    assert Record.open(earlier).verify() == before.digest, "what was there is kept"
+
+
+def test_trials_of_another_experiment_go_all_of_them(make: Make, tmp_path: Path) -> None:
+    simulate(make(), tmp_path, repeat=3)
+    result = simulate(make("path.down.rate=2 Mbit/s"), tmp_path, repeat=1)
+    (moved,) = result.set_aside
+    assert (moved.trials, moved.directory) == (3, tmp_path / "earlier" / "1")
+    assert "was 1 Mbit/s, is 2 Mbit/s" in moved.why
+    assert len(list(sweep(tmp_path))) == 1 and len(list(sweep(moved.directory))) == 3
+    # Each has one place, however often they take turns.
+    for _ in range(2):
+        assert all(one.reused for one in simulate(make(), tmp_path, repeat=3).outcomes)
+        assert all(one.reused for one in simulate(make("path.down.rate=2 Mbit/s"), tmp_path).outcomes[:1])
+    assert [path.name for path in (tmp_path / "earlier").iterdir()] == ["1"]
+
+
+def test_more_seeds_and_another_mode_set_nothing_aside(make: Make, tmp_path: Path) -> None:
+    simulate(make(), tmp_path, repeat=2)
+    result = simulate(make(), tmp_path, first_seed=7, repeat=1)
+    assert not result.set_aside and len(list(sweep(tmp_path))) == 3
+
+
+def test_a_trial_of_an_older_simulator_is_kept_apart(make: Make, tmp_path: Path) -> None:
+    outcome = simulate(make(), tmp_path, repeat=2).outcomes[0]
+    file = outcome.job.directory / "trial.json"
+    file.write_text(file.read_text().replace(outcome.job.key, "0" * 32))
+    (moved,) = simulate(make(), tmp_path, repeat=1).set_aside
+    assert (moved.trials, moved.why) == (1, "made by another version of StreamGauge, or of what it plays")
+
+
+def test_a_folder_is_named_by_what_was_set() -> None:
+    assert set_folder([]) == Path()
+    assert set_folder(["path.down.rate=2 Mbit/s"]) == Path("path.down.rate=2Mbit_s")
+    assert set_folder(["path.down.rate=2Mbit/s"]) == Path("path.down.rate=2Mbit_s")
+    twice = ["until.time=5 s", "path.down.rate=1 Mbit/s", "until.time=6 s"]
+    assert set_folder(twice) == Path("path.down.rate=1Mbit_s/until.time=6s")
+    assert set_folder(["flows.*.parameters.preset=fitted"]) == Path("flows.%2A.parameters.preset=fitted")
+    wave = "path.down.rate={square: {first: 1 Mbit/s, second: %s, period: 10 s}}"
+    (one,), (other,) = (set_folder([wave % second]).parts for second in ("2 Mbit/s", "3 Mbit/s"))
+    assert one != other and one.startswith("path.down.rate=square-first-1Mbit_s") and len(one) <= 80
+    for nasty in ("title=../../etc/passwd", "title=..", "title=/", "title=" + "x" * 300, "title=a\n\0b"):
+        (part,) = set_folder([nasty]).parts
+        assert len(part) <= 80 and part.startswith("title=")
+    assert set_folder(["title=a b"]) == set_folder(["title=ab"]), "spaces make no difference to a quantity"
 
 
 def test_another_wording_is_written_into_the_record_that_is_there(make: Make, tmp_path: Path) -> None:
@@ -322,7 +369,7 @@ def test_emu_trials_that_broke_count_as_invalid(
 
 def test_json_has_the_published_shape(make: Make, tmp_path: Path) -> None:
     data = json.loads(json.dumps(simulate(make(), tmp_path, repeat=2).to_json()))
-    assert set(data) == {"schema", "trials", "checks", "simulated_s", "wall_s"}
+    assert set(data) == {"schema", "trials", "checks", "set_aside", "simulated_s", "wall_s"}
     assert data["schema"] == "streamgauge.run/1"
     trial = data["trials"][0]
     assert set(trial) == {"scenario", "mode", "seed", "valid", "why", "directory", "digest", "flows"}

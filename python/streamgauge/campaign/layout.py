@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 from streamgauge.systems.registry import Mode
 
-__all__ = ["place", "remove_leftovers", "scenario_of", "sweep", "trial_directory"]
+__all__ = ["place", "remove_leftovers", "scenario_of", "seed_of", "sweep", "trial_directory"]
 
 # A trial grows beside its place under such a name and is renamed when it is whole.
 _PARTIAL = re.compile(r"\.(?P<name>seed=\d+)\.(?P<pid>\d+)-[0-9a-f]{8}\.partial")
@@ -28,6 +28,11 @@ def trial_directory(out: Path, scenario: str, mode: Mode, seed: int) -> Path:
 def scenario_of(directory: Path) -> str:
     """The id of the scenario whose trial lies in ``directory``."""
     return unquote(directory.parent.parent.name.removeprefix("scenario="))
+
+
+def seed_of(directory: Path) -> int:
+    """The seed of the trial that lies in ``directory``."""
+    return int(directory.name.partition("=")[2])
 
 
 @contextlib.contextmanager
@@ -88,6 +93,4 @@ def _alive(pid: int) -> bool:
 def sweep(out: Path) -> Iterator[Path]:
     """Every whole trial in ``out``, sorted by scenario, mode and seed."""
     found = [path.parent for path in out.glob("scenario=*/mode=*/seed=*/trial.json")]
-    yield from sorted(
-        found, key=lambda d: (d.parent.parent.name, d.parent.name, int(d.name.partition("=")[2]))
-    )
+    yield from sorted(found, key=lambda d: (d.parent.parent.name, d.parent.name, seed_of(d)))

@@ -13,6 +13,7 @@ from streamgauge.checks.expression import parse
 from streamgauge.errors import MediaError, ScenarioError
 from streamgauge.scenario import Scenario, catalogue_ids, load
 from streamgauge.scenario.semantics import end_ns
+from streamgauge.scenario.settings import tidy
 from streamgauge.systems.registry import Mode
 
 __all__ = ["EMU_VERSION", "Extra", "Job", "jobs_for", "resume_key", "with_dependencies"]
@@ -44,6 +45,8 @@ class Job:
     key: str
     extra: Extra | None = None
     """What else is taken from its record."""
+    settings: tuple[str, ...] = ()
+    """What was set in the scenario, for the record to say (`streamgauge.scenario.settings.tidy`)."""
 
     @property
     def seconds(self) -> float:
@@ -105,9 +108,18 @@ def _with_what_fits(name: str, settings: Sequence[str]) -> Scenario:
     return load(name, settings=kept)[0]
 
 
-def jobs_for(scenario: Scenario, mode: Mode, out: Path, *, first_seed: int, repeat: int | None) -> list[Job]:
+def jobs_for(
+    scenario: Scenario,
+    mode: Mode,
+    out: Path,
+    *,
+    first_seed: int,
+    repeat: int | None,
+    settings: Iterable[str] = (),
+) -> list[Job]:
     """The trials of a scenario in one mode: seeds ``first_seed`` and up."""
     count = repeat if repeat is not None else getattr(scenario.repetitions, mode)
+    said = tidy(settings)
     return [
         Job(
             scenario=scenario,
@@ -115,6 +127,7 @@ def jobs_for(scenario: Scenario, mode: Mode, out: Path, *, first_seed: int, repe
             seed=seed,
             directory=trial_directory(out, scenario.id, mode, seed),
             key=resume_key(scenario, mode, seed),
+            settings=said,
         )
         for seed in range(first_seed, first_seed + count)
     ]

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from streamgauge.campaign.earlier import SetAside, set_aside
 from streamgauge.campaign.layout import remove_leftovers
 from streamgauge.campaign.plan import Job, jobs_for, with_dependencies
-from streamgauge.campaign.trial import EmuSettings, Outcome, reuse, run_job
+from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors, reuse, run_job
 from streamgauge.campaign.workers import Watcher, run_all
 from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
 from streamgauge.errors import StreamGaugeError
@@ -56,6 +57,8 @@ class CampaignResult:
     interrupted: bool = False
     planned: int = 0
     wanted: frozenset[str] = field(default_factory=frozenset)
+    set_aside: tuple[SetAside, ...] = ()
+    """Trials of other experiments that lay where these were to go."""
 
     @property
     def simulated_s(self) -> float:
@@ -92,6 +95,7 @@ class CampaignResult:
             "schema": "streamgauge.run/1",
             "trials": [outcome.to_json() for outcome in self.outcomes],
             "checks": [check.to_json() for check in self.checks],
+            "set_aside": [one.to_json() for one in self.set_aside],
             "simulated_s": self.simulated_s,
             "wall_s": self.wall_s,
         }
@@ -114,10 +118,13 @@ def run(
     Args:
         scenarios: what to run.
         modes: the modes of each scenario, by id.
-        out: where records go; trials that lie there already and are the same are not run again.
+        out: where records go; trials that lie there already and are the same are not run again, and those of
+            another experiment with the same id are kept in ``earlier`` there.
         first_seed: the first repetition's seed.
         repeat: how many repetitions; each scenario's own number if ``None``.
-        settings: ``ADDRESS=VALUE``, applied to scenarios that only a check asks for where they fit.
+        settings: what was set in the scenarios, ``ADDRESS=VALUE``: written into the records, and applied to
+            scenarios that only a check asks for where they fit. Each set wants an ``out`` of its own, such as
+            ``out / streamgauge.scenario.settings.set_folder(settings)``.
         keep: how much of each record is stored.
         emu: how emu runs; `EmuSettings.jobs` says how many of its trials at once.
         progress: called after each trial and when there is something to say, from this thread.
@@ -125,6 +132,7 @@ def run(
     Raises StreamGaugeError if a trial cannot run; Ctrl-C ends it early and is told by ``interrupted``.
     """
     began = time.monotonic()
+    settings = list(settings)
     everything = with_dependencies(scenarios, settings=settings)
     wanted = frozenset(scenario.id for scenario in scenarios)
     asked: dict[str, list[Mode]] = {scenario.id: list(modes[scenario.id]) for scenario in scenarios}
@@ -137,8 +145,10 @@ def run(
         job
         for scenario in everything
         for mode in asked[scenario.id]
-        for job in jobs_for(scenario, mode, out, first_seed=first_seed, repeat=repeat)
+        for job in jobs_for(scenario, mode, out, first_seed=first_seed, repeat=repeat, settings=settings)
     ]
+    with disk_errors(out):
+        moved = set_aside(jobs)
     outcomes, interrupted = run_jobs(jobs, keep=keep, emu=emu or EmuSettings(), progress=progress)
     judged = [scenario for scenario in everything if scenario.id in wanted]
     return CampaignResult(
@@ -150,6 +160,7 @@ def run(
         interrupted=interrupted,
         planned=len(jobs),
         wanted=wanted,
+        set_aside=tuple(moved),
     )
 
 

@@ -24,7 +24,7 @@ from streamgauge.scenario.lower import Keep
 if TYPE_CHECKING:
     from streamgauge.emu.together import Together
 
-__all__ = ["EmuSettings", "Outcome", "reuse", "run_job"]
+__all__ = ["EmuSettings", "Outcome", "disk_errors", "reuse", "run_job"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ _DISK = (
 
 
 @contextmanager
-def _disk_errors(directory: Path) -> Iterator[None]:
+def disk_errors(directory: Path) -> Iterator[None]:
     """A full or read-only disk is the machine's failing, and says its remedy."""
     try:
         yield
@@ -123,7 +123,7 @@ def run_job(
     without, it takes the machine's lock and runs alone. Raises StreamGaugeError.
     """
     began = time.monotonic()
-    with _disk_errors(job.directory), place(job.directory) as partial:
+    with disk_errors(job.directory), place(job.directory) as partial:
         # Metrics are computed from the packets; what is not to be kept goes after that.
         plan = lower(job.scenario, job.mode, job.seed)
         if job.mode == "sim":
@@ -145,6 +145,7 @@ def run_job(
             resume_key=job.key,
             summary=summary,
             ours=_ours(job),
+            settings=job.settings,
         )
         metrics = compute(Record.open(partial), job.scenario)
         save_metrics(partial, metrics, as_run.get("measure", {}))
@@ -210,7 +211,7 @@ def _reworded(directory: Path, trial: dict[str, Any], as_run: dict[str, Any]) ->
     digests = (trial["packets_digest"] or "", trial["events_digest"] or "")
     digest = _native.trial_digest(json.dumps(as_run, allow_nan=False), *digests)
     trial = trial | {"scenario": as_run, "digest": digest}
-    with _disk_errors(directory):
+    with disk_errors(directory):
         write_json(directory / "trial.json", trial)
     return trial
 
@@ -247,7 +248,7 @@ def reuse(job: Job, keep: Keep) -> Outcome | None:
             metrics = compute(Record.open(job.directory), job.scenario)
         except RecordError:
             return None
-        with _disk_errors(job.directory):
+        with disk_errors(job.directory):
             save_metrics(job.directory, metrics, measure)
     # Who keeps something else of a trial reads that; metrics of an older schema are no reason to run again.
     if metrics is None and job.extra is None:

@@ -23,6 +23,7 @@ from streamgauge.metrics.interval import interval
 from streamgauge.record import Record
 from streamgauge.report.model import trial_folders
 from streamgauge.scenario.semantics import recorded_clip
+from streamgauge.scenario.settings import named, tidy
 
 __all__ = ["quality_command"]
 
@@ -33,8 +34,8 @@ _DIGITS = {"psnr_db": 1, "clip_psnr_db": 1}
 def quality_command(directory: Path, flow: str | None, as_json: bool) -> int:
     """A row for each scenario, mode and flow; with --json each trial's, frame by frame.
 
-    Trials that --set, --mutants or --robust changed are left out, as in reports. Raises MediaError at the
-    first flow whose pictures cannot be judged, RecordError at the first damaged record.
+    What --set changed stands by itself; what --mutants and --robust did is left out, as in reports. Raises
+    MediaError at the first flow whose pictures cannot be judged, RecordError at the first damaged record.
     """
     check_folder(directory)
     jobs = _jobs(directory, flow)
@@ -44,7 +45,7 @@ def quality_command(directory: Path, flow: str | None, as_json: bool) -> int:
         for done, (record, name) in enumerate(jobs):
             spent = time.monotonic() - began
             left = spent / done * (len(jobs) - done) if done else None
-            words = f"{record.trial['plan']['scenario']} {record.trial['mode']} seed {record.trial['seed']}"
+            words = f"{_name(record)} {record.trial['mode']} seed {record.trial['seed']}"
             bar.update(Progress(done, len(jobs), left, words))
             try:
                 clip = recorded_clip(record.trial, name)
@@ -81,6 +82,10 @@ def _jobs(directory: Path, flow: str | None) -> list[tuple[Record, str]]:
     return jobs
 
 
+def _name(record: Record) -> str:
+    return named(record.trial["plan"]["scenario"], tidy(record.trial.get("set") or ()))
+
+
 def _valid(record: Record) -> bool:
     return bool((record.trial.get("validity") or {}).get("valid", True))
 
@@ -89,6 +94,7 @@ def _row(record: Record, flow: str, quality: Quality) -> dict[str, Any]:
     return {
         "directory": str(record.directory),
         "scenario": record.trial["plan"]["scenario"],
+        "set": list(record.trial.get("set") or ()),
         "mode": record.trial["mode"],
         "seed": record.trial["seed"],
         "valid": _valid(record),
@@ -109,7 +115,7 @@ def _print(found: Sequence[tuple[Record, str, Quality]]) -> None:
         if not _valid(record):
             invalid += 1
             continue
-        group = groups.setdefault((record.trial["plan"]["scenario"], record.trial["mode"]), {})
+        group = groups.setdefault((_name(record), record.trial["mode"]), {})
         group.setdefault(flow, []).append(quality)
     console = Console(soft_wrap=True)
     for (scenario, mode), flows in groups.items():

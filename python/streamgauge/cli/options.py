@@ -50,7 +50,7 @@ OutOption = Annotated[
     typer.Option(
         "--out",
         metavar="DIR",
-        help="Where records go; a rerun resumes there. With --set, by default a folder of its own below.",
+        help="Where records go; a rerun resumes there. With --set, a folder below that is named by it.",
     ),
 ]
 WayOption = Annotated[

@@ -7,6 +7,7 @@ from pathlib import Path
 from streamgauge.cli.folders import check_folder
 from streamgauge.errors import CannotRunError, RecordError
 from streamgauge.report import build, load
+from streamgauge.report.model import left_out
 
 __all__ = ["report_command"]
 
@@ -18,7 +19,7 @@ def report_command(directory: Path, out: Path | None) -> None:
     out = out or directory / "report.html"
     trials = load(directory)
     try:
-        print(build(trials, out), flush=True)
+        print(build(trials, out, left_out=left_out(directory)), flush=True)
     except OSError as error:
         raise CannotRunError(
             f"cannot write {out}: {error.strerror}; choose another file with --out."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.cli.tables import print_result
 from streamgauge.scenario import Scenario, find
 from streamgauge.scenario.lower import Keep, lower
+from streamgauge.scenario.settings import set_folder
 from streamgauge.systems.registry import Mode
 
 __all__ = [
@@ -154,11 +154,8 @@ def status_of(verdicts: Sequence[str], mutants: Sequence[MutantResult] | None) -
 
 
 def chosen_out(request: Request) -> Path:
-    """Changed scenarios keep their ids, so by default they go to a folder of their own."""
-    if request.settings and request.out == Path("runs"):
-        said = "\n".join(sorted(request.settings)).encode()
-        return Path("runs") / f"set-{hashlib.blake2b(said, digest_size=4).hexdigest()}"
-    return request.out
+    """Changed scenarios keep their ids, so they go to a folder of their own."""
+    return request.out / set_folder(request.settings)
 
 
 def _print_json(ran: Ran) -> None:

@@ -53,6 +53,8 @@ def print_result(
     again = f" ({reused} there already)" if reused else ""
     took = f"{result.simulated_s:,.0f} s of traffic in {result.wall_s:.1f} s"
     total = len(result.outcomes)
+    for one in result.set_aside:
+        _line(console, escape(one.words()))
     ran = f"{total} trial{'' if total == 1 else 's'}{again}, {took}"
     if not total:  # interrupted before anything was kept
         return

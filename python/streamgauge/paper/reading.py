@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -95,7 +95,9 @@ def read(
 def _beside(out: Path, ran: set[tuple[str, str]]) -> list[LoadedTrial]:
     """Trials in the folder that this run did not make: of the other mode."""
     modes = {mode for _, mode in ran}
-    return [load_trial(folder) for folder in sweep(out) if folder.parent.name.partition("=")[2] not in modes]
+    others = (folder for folder in sweep(out) if folder.parent.name.partition("=")[2] not in modes)
+    # Nothing else lies in the folder of what was set, so that it need not be said of each.
+    return [replace(trial, header={**trial.header, "set": []}) for trial in map(load_trial, others)]
 
 
 def _same(trial: LoadedTrial, scenarios: Mapping[str, Scenario]) -> bool:

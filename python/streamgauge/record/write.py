@@ -71,6 +71,7 @@ def finish_trial(
     provenance: Mapping[str, Any],
     resume_key: str,
     summary: Mapping[str, Any],
+    settings: Sequence[str] = (),
     ours: Mapping[str, bool] | None = None,
 ) -> dict[str, Any]:
     """Writes `trial.json` and `provenance.json` beside the packets and events that are there already.
@@ -86,6 +87,7 @@ def finish_trial(
         resume_key: equal for trials that need not be run again.
         summary: what the run says of itself; `duration_s`, `model_version`, `balance` and `host` are used if
             they are there, the rest is kept under "summary".
+        settings: what was set in the scenario, `ADDRESS=VALUE`.
         ours: for each flow, whether we wrote the programs at both ends; if None, whether the plan has a
             machine of ours for it.
 
@@ -119,6 +121,7 @@ def finish_trial(
         "mode": mode,
         "seed": seed,
         "model_version": summary.get("model_version", _native.MODEL_VERSION),
+        "set": list(settings),
         "resume_key": resume_key,
         "duration_s": summary.get("duration_s", plan["duration"] / 1e9),
         "validity": dict(validity),

@@ -18,6 +18,7 @@ from streamgauge.report.chart import save
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.families import Cell, tables
 from streamgauge.report.model import Entry, LoadedTrial, gather, load, say_half
+from streamgauge.report.model import left_out as find_left_out
 from streamgauge.report.page import render_page, write_whole
 from streamgauge.report.validity import verdicts
 from streamgauge.scenario.words import as_written
@@ -35,7 +36,11 @@ FLOW_COLUMNS = {
 
 
 def build(
-    source: Path | Iterable[LoadedTrial], out: Path, *, checks: Sequence[CheckResult] | None = None
+    source: Path | Iterable[LoadedTrial],
+    out: Path,
+    *,
+    checks: Sequence[CheckResult] | None = None,
+    left_out: Mapping[Path, int] | None = None,
 ) -> Path:
     """Writes the report of a folder of trials, or of trials in memory, as one HTML file.
 
@@ -43,12 +48,15 @@ def build(
         source: a folder with trials anywhere below it, or the trials.
         out: the file to write; it appears whole or not at all.
         checks: verdicts, if the caller has them; otherwise all checks are judged anew.
+        left_out: folders that the page names as not in it, with how many trials each holds; found if `source`
+            is a folder.
 
     Raises:
         RecordError: if there is no trial.
     """
-    entries = gather(load(source) if isinstance(source, Path) else source, checks)
-    return write_whole(out, render(entries))
+    if isinstance(source, Path):
+        left_out, source = find_left_out(source), load(source)
+    return write_whole(out, render(gather(source, checks), left_out or {}))
 
 
 def write_figures(
@@ -67,12 +75,13 @@ def write_figures(
     return [save(figure, folder / f"{figure.id}.{suffix}") for figure in drawn for suffix in formats]
 
 
-def render(entries: Sequence[Entry]) -> str:
+def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None) -> str:
     """The page as text."""
     return render_page(
         "streamgauge.report",
         "report.html.j2",
         questions=_questions(entries),
+        left_out={str(folder): count for folder, count in (left_out or {}).items()},
         sections=[_section(entry) for entry in entries],
         plus_minus=PLUS_MINUS,
         checks=_check_rows(entries),
@@ -92,7 +101,7 @@ def _questions(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     for question, found in by_question(entries):
         common = shared_basis([one for _, one in found])
         answers = [
-            {"id": entry.id, "text": " ".join(one.sentences), "basis": "" if common else own_basis(one)}
+            {"slug": entry.slug, "text": " ".join(one.sentences), "basis": "" if common else own_basis(one)}
             for entry, one in found
         ]
         asked.append(
@@ -115,7 +124,7 @@ def _section(entry: Entry) -> dict[str, Any]:
         cited = f"{source.get('paper', '')}{section}{shows}"
     return {
         "id": entry.id,
-        "slug": entry.id.replace("/", "-"),
+        "slug": entry.slug,
         "title": entry.scenario.get("title") or entry.id,
         "cited": cited,
         "path": words.path_words(entry.plan),
@@ -227,7 +236,7 @@ def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
     return {
         "id": check.id,
         "scenario": entry.id,
-        "slug": entry.id.replace("/", "-"),
+        "slug": entry.slug,
         "mode": check.mode,
         "verdict": check.verdict,
         "mark": certificate.MARKS[check.verdict],

@@ -51,7 +51,7 @@ def for_entry(entry: Entry) -> list[Figure]:
     shown = [(group.mode, group.shown) for group in entry.groups if group.shown is not None]
     if not shown:
         return []
-    slug = entry.id.replace("/", "-")
+    slug = entry.slug
     made = [_sent_received_lost(entry, shown, slug), _shares(entry, shown, slug), _queue(shown, slug)]
     made += [_round_trips(shown, slug), _windows(shown, slug)]
     for i, wanted in enumerate(entry.scenario.get("figures") or []):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from streamgauge.errors import RecordError, StreamGaugeError
 from streamgauge.metrics import METRICS, Interval, TrialMetrics, interval
 from streamgauge.metrics.compute import compute
 from streamgauge.metrics.dimension import Dimension, say, say_with
+from streamgauge.scenario.settings import named, set_folder, sorting
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,11 @@ class LoadedTrial:
         """The scenario's id."""
         found = self.header.get("scenario") or {}
         return str(found.get("id", "") if isinstance(found, Mapping) else found)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What was set in it, ``ADDRESS=VALUE``."""
+        return tuple(self.header.get("set") or ())
 
     @property
     def mode(self) -> str:
@@ -123,11 +131,18 @@ class Entry:
     """One scenario of the report, with its trials in each mode."""
 
     id: str
+    """The scenario's, with what was set: ``my/download (path.down.rate=2Mbit/s)``."""
     scenario: Mapping[str, Any]
     """In normalised form, as it was run."""
     plan: Mapping[str, Any]
     groups: tuple[Group, ...]
     checks: tuple[CheckResult, ...]
+    settings: tuple[str, ...] = ()
+
+    @property
+    def slug(self) -> str:
+        """The id as a name in links and of files."""
+        return re.sub(r"[^A-Za-z0-9._]+", "-", self.id).strip("-")
 
     @property
     def family(self) -> str:
@@ -162,11 +177,31 @@ class Entry:
 
 
 def trial_folders(directory: Path) -> list[Path]:
-    """Every whole trial under a folder. Scenarios that `--set`, `--mutants` or `--robust` changed lie in
-    folders of their own, ``set-...`` and ``variations``, and are left out unless the folder is theirs."""
+    """Every whole trial under a folder, but those of `left_out`."""
+    return [folder for folder in _whole(directory) if _apart(folder.relative_to(directory)) is None]
+
+
+def left_out(directory: Path) -> dict[Path, int]:
+    """Folders that are reported by themselves, with how many trials each holds: what a scenario was before it
+    was changed (``earlier``), a paper's presets (``set-...``), mutants and alternatives (``variations``).
+    """
+    apart = [_apart(folder.relative_to(directory)) for folder in _whole(directory)]
+    return {directory / place: count for place, count in Counter(filter(None, apart)).items()}
+
+
+def _whole(directory: Path) -> list[Path]:
     folders = sorted({path.parent for path in directory.rglob("trial.json")})
-    folders = [folder for folder in folders if not any(part.endswith(".partial") for part in folder.parts)]
-    return [folder for folder in folders if not _is_changed(folder.relative_to(directory))]
+    return [folder for folder in folders if not any(part.endswith(".partial") for part in folder.parts)]
+
+
+def _apart(place: Path) -> Path | None:
+    """The outermost folder above a trial that is reported by itself."""
+    for depth, part in enumerate(place.parts, 1):
+        if part == "earlier":
+            return Path(*place.parts[: depth + 1])
+        if part == "variations" or part.startswith("set-"):
+            return Path(*place.parts[:depth])
+    return None
 
 
 def load(directory: Path) -> list[LoadedTrial]:
@@ -184,15 +219,11 @@ def load(directory: Path) -> list[LoadedTrial]:
     return trials
 
 
-def _is_changed(place: Path) -> bool:
-    return any(part == "variations" or part.startswith("set-") for part in place.parts)
-
-
 def _alike(trials: Sequence[LoadedTrial]) -> None:
     """Trials that would be averaged must be repetitions of one another."""
-    first: dict[tuple[str, str], LoadedTrial] = {}
+    first: dict[tuple[Path, str, str], LoadedTrial] = {}
     for trial in trials:
-        other = first.setdefault((trial.scenario, trial.mode), trial)
+        other = first.setdefault((set_folder(trial.settings), trial.scenario, trial.mode), trial)
         ours, theirs = trial.header.get("scenario"), other.header.get("scenario")
         if not isinstance(ours, Mapping) or not isinstance(theirs, Mapping):
             continue
@@ -249,6 +280,17 @@ def gather(trials: Iterable[LoadedTrial], checks: Sequence[CheckResult] | None =
         trials: in any order.
         checks: verdicts, if they are known; otherwise every scenario's checks are judged here.
     """
+    # The same written otherwise, 2Mbit/s and 2 Mbit/s, is one set, and lies in one folder.
+    by_set: dict[Path, list[LoadedTrial]] = {}
+    for trial in trials:
+        by_set.setdefault(set_folder(trial.settings), []).append(trial)
+    entries = [entry for found in by_set.values() for entry in _of_one_set(found, checks)]
+    return sorted(entries, key=_order)
+
+
+def _of_one_set(trials: Sequence[LoadedTrial], checks: Sequence[CheckResult] | None) -> list[Entry]:
+    """The scenarios in which the same was set, checks judged among them."""
+    settings = trials[0].settings
     by_scenario: dict[str, list[LoadedTrial]] = {}
     for trial in trials:
         by_scenario.setdefault(trial.scenario, []).append(trial)
@@ -277,8 +319,10 @@ def gather(trials: Iterable[LoadedTrial], checks: Sequence[CheckResult] | None =
         mine = [check for check in checks if check.scenario == name]
         order = list(dict.fromkeys(check.id for check in mine))
         mine.sort(key=lambda check: (order.index(check.id), check.mode != "sim"))
-        entries.append(Entry(name, scenarios[name], headers[name].get("plan") or {}, groups, tuple(mine)))
-    return sorted(entries, key=_order)
+        id_ = named(name, settings)
+        plan = headers[name].get("plan") or {}
+        entries.append(Entry(id_, scenarios[name], plan, groups, tuple(mine), settings))
+    return entries
 
 
 _CLASSES = ("no", "little", "medium", "heavy", "burst")
@@ -287,7 +331,7 @@ _CLASSES = ("no", "little", "medium", "heavy", "burst")
 
 def _order(entry: Entry) -> tuple[object, ...]:
     # Over UDP before over TCP: what reacts comes after what it is compared with.
-    stem, _, last = entry.id.replace("-udp", "-\0udp").rpartition("-")
-    if last in _CLASSES:
-        return (not entry.id.startswith("today/"), stem, _CLASSES.index(last))
-    return (not entry.id.startswith("today/"), f"{stem}-{last}", -1)
+    id_ = str(entry.scenario.get("id") or entry.id)
+    stem, _, last = id_.replace("-udp", "-\0udp").rpartition("-")
+    order = (stem, _CLASSES.index(last)) if last in _CLASSES else (f"{stem}-{last}", -1)
+    return (not id_.startswith("today/"), *order, sorting(entry.settings))
