@@ -372,7 +372,8 @@ def test_json_has_the_published_shape(make: Make, tmp_path: Path) -> None:
     assert set(data) == {"schema", "trials", "checks", "set_aside", "simulated_s", "wall_s"}
     assert data["schema"] == "streamgauge.run/1"
     trial = data["trials"][0]
-    assert set(trial) == {"scenario", "mode", "seed", "valid", "why", "directory", "digest", "flows"}
+    about = {"scenario", "mode", "seed", "valid", "why", "replaces", "replaced_by"}
+    assert set(trial) == about | {"directory", "digest", "flows"}
     wanted = {"throughput_bps", "goodput_bps", "loss_bps", "loss_percent", "mean_packet_bytes"}
     assert wanted <= set(trial["flows"]["ftp"])
     assert trial["digest"].startswith("blake3:")

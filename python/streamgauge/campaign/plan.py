@@ -47,6 +47,8 @@ class Job:
     """What else is taken from its record."""
     settings: tuple[str, ...] = ()
     """What was set in the scenario, for the record to say (`streamgauge.scenario.settings.tidy`)."""
+    replaces: int | None = None
+    """The seed of the repetition for which this one stands, because that was invalid."""
 
     @property
     def seconds(self) -> float:

@@ -159,7 +159,8 @@ def run_alternatives(
     before = {(check.scenario, check.mode, check.id): check.verdict for check in result.checks}
     found = []
     for address, value, changed, jobs in groups:
-        mine = [outcome for outcome in outcomes if outcome.job in jobs]
+        places = {job.directory.parent for job in jobs}
+        mine = [outcome for outcome in outcomes if outcome.job.directory.parent in places]
         ids = {scenario.id for scenario in changed}
         others = [outcome for outcome in result.outcomes if outcome.job.scenario.id not in ids]
         judged = [scenario for scenario in changed if scenario.id in result.wanted]

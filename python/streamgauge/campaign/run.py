@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from streamgauge.campaign.earlier import SetAside, set_aside
 from streamgauge.campaign.layout import remove_leftovers
 from streamgauge.campaign.plan import Job, jobs_for, with_dependencies
-from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors, reuse, run_job
+from streamgauge.campaign.replacing import as_left, further, in_order
+from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors, run_job
 from streamgauge.campaign.workers import Watcher, run_all
 from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
 from streamgauge.errors import StreamGaugeError
@@ -78,9 +79,11 @@ class CampaignResult:
         return "pass"
 
     def mostly_invalid(self) -> list[tuple[str, Mode, int, int]]:
-        """Scenarios of which more than a third is invalid: (id, mode, invalid, all)."""
+        """Scenarios of whose repetitions more than a third is invalid: (id, mode, invalid, all)."""
         groups: dict[tuple[str, Mode], list[bool]] = {}
         for outcome in self.outcomes:
+            if not outcome.counts:
+                continue
             groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome.valid)
         found = []
         for (scenario, mode), valid in groups.items():
@@ -166,12 +169,14 @@ def run(
 
 def measured(outcomes: Iterable[Outcome]) -> list[Any]:
     """The trials as checks read them; one that left nothing to measure counts as invalid."""
-    return [
-        outcome.metrics
-        if outcome.metrics is not None
-        else InvalidTrial(outcome.job.scenario.id, outcome.job.mode, outcome.job.seed, outcome.why)
-        for outcome in outcomes
-    ]
+    found: list[Any] = []
+    for outcome in outcomes:
+        if outcome.metrics is not None and outcome.counts:
+            found.append(outcome.metrics)
+        elif outcome.counts or outcome.replaced_by is not None:
+            job = outcome.job
+            found.append(InvalidTrial(job.scenario.id, job.mode, job.seed, outcome.why, outcome.replaced_by))
+    return found
 
 
 def run_jobs(
@@ -181,26 +186,45 @@ def run_jobs(
     emu: EmuSettings,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[list[Outcome], bool]:
-    """Runs jobs, in their order for the caller; returns what finished, and whether Ctrl-C cut it short."""
+    """Runs jobs, in their order for the caller; returns what finished, and whether Ctrl-C cut it short.
+
+    After a trial that was replaced comes the one that stands for it (`EmuSettings.replace`).
+    """
     for out in {job.directory.parent.parent.parent for job in jobs}:
         remove_leftovers(out)
     board = _Board(jobs, progress)
-    done: dict[Job, Outcome] = {}
-    pending: list[Job] = []
+    own = {job.directory for job in jobs}
+    lines: dict[Job, list[Outcome]] = {}
+    pending: dict[Job, Job] = {}
     for job in jobs:
-        found = reuse(job, keep)
+        found = as_left(job, keep, own)
         if found is None:
-            pending.append(job)
+            pending[job] = job
         else:
-            done[job] = found
+            lines[job] = found
             board.finished(job, timed=False)
     interrupted = False
-    try:
-        _simulate_all([job for job in pending if job.mode == "sim"], keep, emu, board, done)
-        _emulate_all([job for job in pending if job.mode == "emu"], keep, emu, board, done)
-    except KeyboardInterrupt:
-        interrupted = True
-    return [done[job] for job in jobs if job in done], interrupted
+    for left in range(emu.replace, -1, -1):
+        done: dict[Job, Outcome] = {}
+        try:
+            todo = list(pending.values())
+            _simulate_all([job for job in todo if job.mode == "sim"], keep, emu, board, done)
+            _emulate_all([job for job in todo if job.mode == "emu"], keep, emu, board, done)
+        except KeyboardInterrupt:
+            interrupted = True
+        for job, tried in pending.items():
+            if tried in done:
+                lines.setdefault(job, []).append(done[tried])
+        if interrupted or not left:
+            break
+        pending = {
+            job: further(tried, own)
+            for job, tried in pending.items()
+            if job.mode == "emu" and not done[tried].valid
+        }
+        for job in pending.values():
+            board.add(job)
+    return in_order(jobs, lines), interrupted
 
 
 def _simulate_all(
@@ -285,6 +309,12 @@ class _Board:
     @staticmethod
     def _name(job: Job) -> str:
         return f"{job.scenario.id} {job.mode} seed {job.seed}"
+
+    def add(self, job: Job) -> None:
+        """One more, in the place of an invalid one."""
+        self.total += 1
+        self.left[job] = self._cost(job)
+        self.say(f"{job.scenario.id} {job.mode} seed {job.replaces} is invalid; seed {job.seed} in its place")
 
     def started(self, job: Job) -> None:
         self.running[job] = (time.monotonic(), "")

@@ -43,12 +43,19 @@ class EmuSettings:
     it: a machine that cannot carry so many shows it in invalid trials, told as ever and never averaged in.
     `provenance.json` has ``concurrent_trials``: ``{"allowed", "most"}``.
     """
+    replace: int = 0
+    """How many further seeds may stand, one after the other, for a repetition whose trial is invalid.
+
+    0 replaces nothing. Each is told: `Outcome.replaced_by`, ``replaces`` in its record, and in the verdicts.
+    """
     spin: bool | None = None
     """Whether emulators spin away the last 50 us before a departure; only one that runs alone if ``None``."""
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
             raise ValueError(f"jobs is {self.jobs}; at least one trial runs at a time.")
+        if self.replace < 0:
+            raise ValueError(f"replace is {self.replace}; 0 replaces no trial.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +69,13 @@ class Outcome:
     metrics: TrialMetrics | None
     wall_s: float
     reused: bool = False
+    replaced_by: int | None = None
+    """The seed of the valid trial that stands for this invalid one."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is its repetition's: neither replaced, nor an invalid trial in another's place."""
+        return self.valid or (self.replaced_by is None and self.job.replaces is None)
 
     @property
     def simulated_s(self) -> float:
@@ -77,6 +91,8 @@ class Outcome:
             "seed": self.job.seed,
             "valid": self.valid,
             "why": list(self.why),
+            "replaces": self.job.replaces,
+            "replaced_by": self.replaced_by,
             "directory": str(self.job.directory),
             "digest": self.digest,
             "flows": {} if metrics is None else {name: metrics.flow_json(name) for name in metrics.flows},
@@ -146,6 +162,7 @@ def run_job(
             summary=summary,
             ours=_ours(job),
             settings=job.settings,
+            replaces=job.replaces,
         )
         metrics = compute(Record.open(partial), job.scenario)
         save_metrics(partial, metrics, as_run.get("measure", {}))
@@ -216,10 +233,10 @@ def _reworded(directory: Path, trial: dict[str, Any], as_run: dict[str, Any]) ->
     return trial
 
 
-def reuse(job: Job, keep: Keep) -> Outcome | None:
+def reuse(job: Job, keep: Keep, *, invalid_too: bool = False) -> Outcome | None:
     """The trial as it lies in its place already, if it is the same; ``None`` if it must run.
 
-    An invalid emu trial runs again: the machine was at fault, which says nothing about its outcome.
+    An invalid emu trial is taken with ``invalid_too`` alone.
     """
     try:
         trial = json.loads((job.directory / "trial.json").read_text(encoding="utf-8"))
@@ -227,7 +244,7 @@ def reuse(job: Job, keep: Keep) -> Outcome | None:
         return None
     if trial.get("resume_key") != job.key:
         return None
-    if job.mode == "emu" and not trial["validity"]["valid"]:
+    if job.mode == "emu" and not trial["validity"]["valid"] and not invalid_too:
         return None
     wanted = {"metrics": (), "events": ("events.parquet",), "packets": ("packets.parquet", "events.parquet")}
     if not all((job.directory / name).exists() for name in wanted[keep]):

@@ -67,6 +67,8 @@ class InvalidTrial:
     mode: str
     seed: int
     why: tuple[str, ...]
+    replaced_by: int | None = None
+    """The seed of the trial that stands for it, if one does: then it does not count as invalid."""
     valid: bool = False
 
 
@@ -123,6 +125,7 @@ def evaluate(
         n=len(groups[""].valid),
         trials=groups[""].total,
         invalid=groups[""].invalid,
+        replaced=groups[""].replaced,
         values={},
         comparisons=(),
         note=check.get("note"),
@@ -142,7 +145,7 @@ def evaluate(
     return replace(
         blank,
         verdict=verdict,
-        why=deciding.why + _unpaired(groups, len(repetitions)),
+        why=deciding.why + _replaced(groups) + _unpaired(groups, len(repetitions)),
         measured=deciding.measured,
         n=len(repetitions),
         values=values,
@@ -159,12 +162,16 @@ class _Group:
     mode: str
     valid: list[TrialMetrics]
     total: int
+    """Without those that were replaced."""
+    replaced: int
 
     @classmethod
     def gather(cls, scenario: str, mode: str, trials: Sequence[TrialLike]) -> _Group:
         mine = [trial for trial in trials if trial.scenario == scenario and trial.mode == mode]
         valid = [trial for trial in mine if isinstance(trial, TrialMetrics) and trial.valid]
-        return cls(scenario, mode, sorted(valid, key=lambda trial: trial.seed), len(mine))
+        replaced = sum(isinstance(trial, InvalidTrial) and trial.replaced_by is not None for trial in mine)
+        valid.sort(key=lambda trial: trial.seed)
+        return cls(scenario, mode, valid, len(mine) - replaced, replaced)
 
     @property
     def invalid(self) -> int:
@@ -189,6 +196,14 @@ def _repetitions(groups: Mapping[str, _Group]) -> list[Repetition]:
     by_seed = {key: {trial.seed: trial for trial in group.valid} for key, group in groups.items()}
     common = set.intersection(*(set(trials) for trials in by_seed.values()))
     return [{key: trials[seed] for key, trials in by_seed.items()} for seed in sorted(common)]
+
+
+def _replaced(groups: Mapping[str, _Group]) -> str:
+    """Says so if a trial stands for another that was invalid."""
+    count = sum(group.replaced for group in groups.values())
+    if not count:
+        return ""
+    return f"; in place of {count} invalid trial{'' if count == 1 else 's'} by further seeds"
 
 
 def _unpaired(groups: Mapping[str, _Group], pairs: int) -> str:

@@ -94,9 +94,12 @@ class CheckResult:
     """Valid trials that it rests on."""
     trials: int
     invalid: int
+    """Of `trials`, both without those that a further seed replaced."""
     values: Mapping[str, Value]
     """Every metric term of the expression, by its text."""
     comparisons: tuple[Compared, ...]
+    replaced: int = 0
+    """Invalid trials that further seeds stand for."""
     note: str | None = None
     differs: str | None = None
     """Where a published number and ours differ although the check holds: by how much, and the mechanism."""
@@ -117,6 +120,7 @@ class CheckResult:
             "no_variation": measured is not None and measured.interval.no_variation,
             "n": self.n,
             "invalid": self.invalid,
+            "replaced": self.replaced,
             "origin": self.origin,
             "strict": self.strict,
             "that": self.that,

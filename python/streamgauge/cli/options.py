@@ -16,6 +16,7 @@ __all__ = [
     "OutOption",
     "Records",
     "RepeatOption",
+    "ReplaceOption",
     "SeedOption",
     "SetOption",
     "WayOption",
@@ -65,6 +66,16 @@ JobsOption = Annotated[
         min=1,
         help="emu: run N trials at the same time. They disturb each other: see how many are invalid. "
         "Sim uses all cores by itself.",
+    ),
+]
+ReplaceOption = Annotated[
+    int,
+    typer.Option(
+        "--replace",
+        metavar="N",
+        min=0,
+        help="emu: put a further seed in the place of an invalid trial, at most N times a repetition. "
+        "Each is told.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]

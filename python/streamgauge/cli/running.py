@@ -53,6 +53,7 @@ class Request:
     way: str | None
     jobs: int
     as_json: bool
+    replace: int = 0
     capture: bool = False
     mutants: bool = False
     robust: bool = False
@@ -88,7 +89,8 @@ def run_command(request: Request) -> int:
     else:
         print_result(ran.result, ran.mutants, ran.alternatives)
     if ran.interrupted:
-        return interrupted(f"{len(ran.result.outcomes)} of {ran.result.planned} trials are kept in {out}")
+        kept = sum(outcome.counts for outcome in ran.result.outcomes)
+        return interrupted(f"{kept} of {ran.result.planned} trials are kept in {out}")
     return status_of([ran.result.verdict], ran.mutants)
 
 
@@ -107,7 +109,7 @@ def carry_out(
     request: Request, scenarios: Sequence[Scenario], modes: Mapping[str, Sequence[Mode]], out: Path
 ) -> Ran:
     """The trials, and the mutants and alternatives that were asked for. Ctrl-C ends it early and is told."""
-    emu = EmuSettings(way=request.way, capture=request.capture, jobs=request.jobs)
+    emu = EmuSettings(way=request.way, capture=request.capture, jobs=request.jobs, replace=request.replace)
     first_seed, repeat, keep = request.first_seed, request.repetitions, request.keep
     mutants: list[MutantResult] | None = None
     alternatives: list[Alternative] | None = None

@@ -43,6 +43,9 @@ def print_result(
             reasons = dict.fromkeys(reason for outcome in invalid for reason in outcome.why)
             count = f"{len(invalid)} of {len(outcomes)} {mode} trials of {scenario} are invalid"
             _line(console, f"[yellow]{count}[/yellow]: {escape('; '.join(reasons))}")
+            for outcome in invalid:
+                if outcome.replaced_by is not None:
+                    _line(console, f"  seed {outcome.job.seed} is replaced by seed {outcome.replaced_by}")
     for check in result.checks:
         _print_check(console, check)
     if mutants is not None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from streamgauge.campaign import EmuSettings, Job, Progress, jobs_for, run_jobs
+from streamgauge.campaign import EmuSettings, Job, Outcome, Progress, jobs_for, run_jobs
 from streamgauge.crosscheck.cases import Case
 from streamgauge.crosscheck.measure import Taken, keep_quantities, read
 from streamgauge.crosscheck.quantities import Found
@@ -25,8 +25,8 @@ REFERENCE_SEED: Final = 1001
 """First seed where sim stands in for emu: another seed is another run."""
 FAST: Final = "/100m-"
 """In the ids of scenarios whose real trials need the machine for themselves."""
-MOST_TRIALS: Final = 2
-"""For one valid trial that is asked for, before a case has to do with fewer."""
+REPLACE: Final = 1
+"""How many further seeds may stand for an invalid real trial, before a case has to do with fewer."""
 
 OF_HOSTS: Final = ("host_jitter",)
 """What of a variant is the scenario's own and no flow's."""
@@ -95,7 +95,7 @@ class Bench:
     interrupted: bool = False
 
     def run(self, wanted: Sequence[Case]) -> dict[str, tuple[Runs, Runs]]:
-        """Every case in sim and in the reference; invalid trials are replaced by further seeds.
+        """Every case in sim and in the reference; of that, invalid trials are replaced by further seeds.
 
         Returns:
             By the case's id, what it left in sim and in the reference.
@@ -104,20 +104,7 @@ class Bench:
             case.id: (self._jobs(case, "sim", case.sim), self._reference(case, case.emu)) for case in wanted
         }
         left = self._go(job for pair in jobs.values() for some in pair for job in some)
-        found = {case.id: tuple(_runs(some, left) for some in jobs[case.id]) for case in wanted}
-        while not self.interrupted:
-            more: dict[str, list[Job]] = {}
-            for case in wanted:
-                valid, invalid = (len(part) for part in (found[case.id][1].taken, found[case.id][1].invalid))
-                lacking = min(case.emu - valid, MOST_TRIALS * case.emu - valid - invalid)
-                if lacking > 0:
-                    jobs[case.id][1].extend(extra := self._reference(case, lacking, after=valid + invalid))
-                    more[case.id] = extra
-            if not more:
-                break
-            left |= self._go(job for some in more.values() for job in some)
-            found |= {name: tuple(_runs(some, left) for some in jobs[name]) for name in more}
-        return {name: (pair[0], pair[1]) for name, pair in found.items()}
+        return {name: (_runs(sim, left), _runs(emu, left)) for name, (sim, emu) in jobs.items()}
 
     def simulate(self, label: str, wanted: Iterable[Case]) -> dict[str, Runs]:
         """Cases in sim alone, in a folder of their own: variants keep their scenario's id."""
@@ -125,38 +112,38 @@ class Bench:
         left = self._go(job for some in jobs.values() for job in some)
         return {name: _runs(some, left) for name, some in jobs.items()}
 
-    def _reference(self, case: Case, count: int, *, after: int = 0) -> list[Job]:
+    def _reference(self, case: Case, count: int) -> list[Job]:
         first = 1 if self.reference == "emu" else REFERENCE_SEED
-        return self._jobs(case, self.reference, count, first=first + after)
+        return self._jobs(case, self.reference, count, first=first)
 
     def _jobs(self, case: Case, mode: Mode, count: int, *, first: int = 1, folder: str = "") -> list[Job]:
         jobs = jobs_for(case.scenario, mode, self.out / folder, first_seed=first, repeat=count)
         build = _build() if mode == "sim" else ""
         return [replace(job, key=_key(job.key, build), extra=keep_quantities(case)) for job in jobs]
 
-    def _go(self, jobs: Iterable[Job]) -> dict[Path, tuple[bool, str]]:
+    def _go(self, jobs: Iterable[Job]) -> dict[Path, list[Outcome]]:
+        """What became of each repetition, by the place of its own trial."""
         todo = list(jobs)
-        found: dict[Path, tuple[bool, str]] = {}
-        alone = replace(self.emu, jobs=1)
-        for heavy, emu in ((False, self.emu), (True, alone)):
+        found: dict[Path, list[Outcome]] = {}
+        shared = replace(self.emu, replace=REPLACE)
+        for heavy, emu in ((False, shared), (True, replace(shared, jobs=1))):
             some = [job for job in todo if (job.scenario.id.partition(FAST)[1] != "") == heavy]
             if some and not self.interrupted:
                 outcomes, self.interrupted = run_jobs(some, keep="events", emu=emu, progress=self.progress)
-                found |= {one.job.directory: (one.valid, "; ".join(one.why)) for one in outcomes}
+                for one in outcomes:
+                    own = one.job.seed if one.job.replaces is None else one.job.replaces
+                    found.setdefault(one.job.directory.with_name(f"seed={own}"), []).append(one)
         return found
 
 
-def _runs(jobs: Iterable[Job], outcomes: Mapping[Path, tuple[bool, str]]) -> Runs:
+def _runs(jobs: Iterable[Job], outcomes: Mapping[Path, Sequence[Outcome]]) -> Runs:
     taken: list[Taken] = []
     invalid: list[tuple[int, str]] = []
-    for job in jobs:
-        if job.directory not in outcomes:
-            continue
-        valid, why = outcomes[job.directory]
-        if valid:
-            taken.append(read(job.directory))
+    for outcome in (one for job in jobs for one in outcomes.get(job.directory, ())):
+        if outcome.valid:
+            taken.append(read(outcome.job.directory))
         else:
-            invalid.append((job.seed, why))
+            invalid.append((outcome.job.seed, "; ".join(outcome.why)))
     return Runs(tuple(taken), tuple(invalid))
 
 

@@ -68,6 +68,7 @@ def read(
                 "scenario": scenarios[outcome.job.scenario.id].in_mode(outcome.job.mode).normalised(),
                 "mode": outcome.job.mode,
                 "seed": outcome.job.seed,
+                "replaces": outcome.job.replaces,
                 "validity": {"valid": outcome.valid, "why": list(outcome.why)},
             },
             provenance={},

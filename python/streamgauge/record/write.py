@@ -72,6 +72,7 @@ def finish_trial(
     resume_key: str,
     summary: Mapping[str, Any],
     settings: Sequence[str] = (),
+    replaces: int | None = None,
     ours: Mapping[str, bool] | None = None,
 ) -> dict[str, Any]:
     """Writes `trial.json` and `provenance.json` beside the packets and events that are there already.
@@ -88,6 +89,7 @@ def finish_trial(
         summary: what the run says of itself; `duration_s`, `model_version`, `balance` and `host` are used if
             they are there, the rest is kept under "summary".
         settings: what was set in the scenario, `ADDRESS=VALUE`.
+        replaces: the seed of the invalid trial for which this one stands.
         ours: for each flow, whether we wrote the programs at both ends; if None, whether the plan has a
             machine of ours for it.
 
@@ -122,6 +124,7 @@ def finish_trial(
         "seed": seed,
         "model_version": summary.get("model_version", _native.MODEL_VERSION),
         "set": list(settings),
+        "replaces": replaces,
         "resume_key": resume_key,
         "duration_s": summary.get("duration_s", plan["duration"] / 1e9),
         "validity": dict(validity),

@@ -45,6 +45,12 @@ class LoadedTrial:
         return tuple(self.header.get("set") or ())
 
     @property
+    def replaces(self) -> int | None:
+        """The seed of the invalid trial for which it stands."""
+        found = self.header.get("replaces")
+        return None if found is None else int(found)
+
+    @property
     def mode(self) -> str:
         """``sim`` or ``emu``."""
         return str(self.header.get("mode", ""))
@@ -82,6 +88,26 @@ class Group:
     def valid(self) -> list[TrialMetrics]:
         """Metrics of the valid trials, by seed."""
         return [trial.metrics for trial in self.trials if trial.valid and trial.metrics is not None]
+
+    def replaced_by(self, trial: LoadedTrial) -> int | None:
+        """The seed of the valid trial that stands for an invalid one."""
+        if trial.valid:
+            return None
+        whose = trial.seed if trial.replaces is None else trial.replaces
+        standing = (one.seed for one in self.trials if one.valid and whose in (one.replaces, one.seed))
+        return next(standing, None)
+
+    @property
+    def measured(self) -> list[TrialMetrics | InvalidTrial]:
+        """The trials as checks read them: of a repetition's invalid trials one at most."""
+        found: list[TrialMetrics | InvalidTrial] = []
+        for trial in self.trials:
+            by = self.replaced_by(trial)
+            if trial.valid and trial.metrics is not None:
+                found.append(trial.metrics)
+            elif trial.replaces is None or by is not None:
+                found.append(InvalidTrial(trial.scenario, trial.mode, trial.seed, trial.why, by))
+        return found
 
     @property
     def shown(self) -> TrialMetrics | None:
@@ -302,27 +328,26 @@ def _of_one_set(trials: Sequence[LoadedTrial], checks: Sequence[CheckResult] | N
         name: header["scenario"] if isinstance(header.get("scenario"), Mapping) else {"id": name}
         for name, header in headers.items()
     }
+    groups = {name: _groups(name, found) for name, found in by_scenario.items()}
     if checks is None:
-        measured = [
-            trial.metrics or InvalidTrial(trial.scenario, trial.mode, trial.seed, trial.why)
-            for found in by_scenario.values()
-            for trial in found
-        ]
+        measured = [one for found in groups.values() for group in found for one in group.measured]
         checks = evaluate_all(scenarios.values(), measured)
     entries = []
-    for name, found in by_scenario.items():
-        modes = sorted({trial.mode for trial in found}, key=lambda mode: (mode != "sim", mode))
-        groups = tuple(
-            Group(name, mode, tuple(sorted((t for t in found if t.mode == mode), key=lambda t: t.seed)))
-            for mode in modes
-        )
+    for name in by_scenario:
         mine = [check for check in checks if check.scenario == name]
         order = list(dict.fromkeys(check.id for check in mine))
         mine.sort(key=lambda check: (order.index(check.id), check.mode != "sim"))
         id_ = named(name, settings)
         plan = headers[name].get("plan") or {}
-        entries.append(Entry(id_, scenarios[name], plan, groups, tuple(mine), settings))
+        entries.append(Entry(id_, scenarios[name], plan, groups[name], tuple(mine), settings))
     return entries
+
+
+def _groups(scenario: str, trials: Sequence[LoadedTrial]) -> tuple[Group, ...]:
+    """A scenario's trials by mode, sim first, each by seed."""
+    modes = sorted({trial.mode for trial in trials}, key=lambda mode: (mode != "sim", mode))
+    by_seed = sorted(trials, key=lambda trial: trial.seed)
+    return tuple(Group(scenario, mode, tuple(t for t in by_seed if t.mode == mode)) for mode in modes)
 
 
 _CLASSES = ("no", "little", "medium", "heavy", "burst")

@@ -27,7 +27,13 @@ def verdicts(group: Group) -> dict[str, Any]:
         "valid": len(group.valid),
         "all": len(group.trials),
         "trials": [
-            {"seed": trial.seed, "valid": trial.valid, "why": "; ".join(trial.why)} for trial in group.trials
+            {
+                "seed": trial.seed,
+                "valid": trial.valid,
+                "why": "; ".join(trial.why),
+                "replaced_by": group.replaced_by(trial),
+            }
+            for trial in group.trials
         ],
         "columns": [f"{len(measured)} trials"] if many else [f"seed {trial.seed}" for trial in group.trials],
         "rows": [

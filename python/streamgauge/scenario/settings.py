@@ -59,6 +59,6 @@ def _key(setting: str) -> tuple[str, float, str]:
 
     address, _, value = setting.partition("=")
     try:
-        return (address, float(parse(value).value), value)
-    except (UnitError, ValueError, TypeError, AttributeError):
+        return (address, float(parse(value).amount), value)
+    except UnitError:
         return (address, 0.0, value)

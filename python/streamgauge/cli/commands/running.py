@@ -16,6 +16,7 @@ from streamgauge.cli.options import (
     Names,
     OutOption,
     RepeatOption,
+    ReplaceOption,
     SeedOption,
     SetOption,
     WayOption,
@@ -43,6 +44,7 @@ def _run(
         bool, typer.Option("--capture", help="emu: keep capture.pcapng, which Wireshark opens.")
     ] = False,
     jobs: JobsOption = 1,
+    replace: ReplaceOption = 0,
     as_json: JsonOption = False,
 ) -> int:
     """Run scenarios and judge their checks.
@@ -69,6 +71,7 @@ def _run(
             way=way,
             capture=capture,
             jobs=jobs,
+            replace=replace,
             as_json=as_json,
         )
     )
@@ -102,6 +105,7 @@ def _reproduce(
     ] = None,
     way: WayOption = None,
     jobs: JobsOption = 1,
+    replace: ReplaceOption = 0,
     as_json: JsonOption = False,
 ) -> int:
     """Run catalogue scenarios in full and compare with what was published.
@@ -134,6 +138,7 @@ def _reproduce(
         keep=keep or ("packets" if paper is None else "metrics"),
         way=way,
         jobs=jobs,
+        replace=replace,
         as_json=as_json,
         mutants=mutants,
         robust=robust,

@@ -1,0 +1,96 @@
+"""Further seeds in the place of invalid emu trials.
+
+Each repetition has a line of seeds of its own: its seed, then that plus `STEP`, plus twice `STEP`, and so on.
+Which seed stands for which so depends neither on how many repetitions there are nor on their order. A trial
+that stands for another says so in its record (``replaces``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from streamgauge.campaign.layout import seed_of
+from streamgauge.campaign.plan import Job, resume_key
+from streamgauge.campaign.trial import Outcome, reuse
+from streamgauge.scenario.lower import Keep
+
+__all__ = ["STEP", "as_left", "further", "in_order"]
+
+STEP: Final = 1_000_000
+"""From one seed of a repetition's line to the next."""
+
+
+def further(job: Job, taken: Iterable[Path]) -> Job:
+    """The trial in the place of an invalid one: the next seed of its repetition's line.
+
+    ``taken`` are the places of the repetitions themselves, which stand for nothing else; nor does what
+    somebody ran under such a seed.
+    """
+    own = set(taken)
+    line = job.seed if job.replaces is None else job.replaces
+    for seed in itertools.count(job.seed + STEP, STEP):
+        place = job.directory.with_name(f"seed={seed}")
+        header = _header(place)
+        if place not in own and (header is None or header.get("replaces") == line):
+            break
+    return _with_seed(job, seed)
+
+
+def _with_seed(job: Job, seed: int) -> Job:
+    return replace(
+        job,
+        seed=seed,
+        directory=job.directory.with_name(f"seed={seed}"),
+        key=resume_key(job.scenario, job.mode, seed),
+        replaces=job.seed if job.replaces is None else job.replaces,
+    )
+
+
+def as_left(job: Job, keep: Keep, taken: Iterable[Path]) -> list[Outcome] | None:
+    """A repetition's trials as they lie there, if one of them is valid; ``None`` if it must run.
+
+    An invalid emu trial that a further seed stands for stays as it is. One without runs again: the machine
+    was at fault, which says nothing about its outcome.
+    """
+    found = reuse(job, keep, invalid_too=True)
+    if job.mode == "sim" or (found is not None and found.valid):
+        return None if found is None else [found]
+    line = [found] if found is not None else []
+    for seed in sorted(_standing_for(job, set(taken))):
+        other = reuse(_with_seed(job, seed), keep, invalid_too=True)
+        if other is not None:
+            line.append(other)
+    return line if any(outcome.valid for outcome in line) else None
+
+
+def _standing_for(job: Job, own: set[Path]) -> Iterator[int]:
+    """Seeds of the records that stand for a repetition's."""
+    for folder in job.directory.parent.glob("seed=*"):
+        if folder in own or folder == job.directory:
+            continue
+        header = _header(folder)
+        if header is not None and header.get("replaces") == job.seed:
+            yield seed_of(folder)
+
+
+def _header(folder: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def in_order(jobs: Sequence[Job], lines: Mapping[Job, Sequence[Outcome]]) -> list[Outcome]:
+    """Each repetition's trials in turn; one that was replaced says by which."""
+    found: list[Outcome] = []
+    for job in jobs:
+        line = lines.get(job, ())
+        by = next((outcome.job.seed for outcome in line if outcome.valid), None)
+        found += [outcome if outcome.valid else replace(outcome, replaced_by=by) for outcome in line]
+    return found
