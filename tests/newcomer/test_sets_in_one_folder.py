@@ -142,3 +142,16 @@ def test_a_new_wording_is_the_same_experiment() -> None:
     Path("my.yaml").write_text(SCENARIO.replace("A download", "One download"))
     assert "2 there already" in streamgauge("run", "my.yaml", "--mode", "sim", "--out", "D")
     assert not Path("D/earlier").exists()
+
+
+def test_a_changed_scenario_is_not_held_against_the_paper() -> None:
+    ftp = ("hessler/ftp-medium", "--mode", "sim", "--repeat", "2", "--out", "D")
+    assert "differs from the paper (sent: published 8.0697 MB" in streamgauge("run", *ftp)
+    said = streamgauge("run", *ftp, "--set", "path.down.rate=2Mbit/s")
+    assert "differs from the paper" not in said
+    assert "changed from the catalogue: not compared with the paper" in said
+    page = Path(streamgauge("report", "D").splitlines()[-1]).read_text()
+    own, other = page.split("<h2>hessler/ftp-medium")[1:]
+    assert "<b>Differs from the paper</b> (sent: published" in own and "; ours: " in own
+    assert "<b>Changed from the catalogue: not compared with the paper</b>" in other
+    assert "; ours: " not in other

@@ -157,7 +157,7 @@ def run(
     return CampaignResult(
         scenarios=tuple(everything),
         outcomes=tuple(outcomes),
-        checks=tuple(evaluate_all(judged, measured(outcomes))),
+        checks=tuple(evaluate_all(judged, measured(outcomes), settings=settings)),
         out=out,
         wall_s=time.monotonic() - began,
         interrupted=interrupted,

@@ -72,21 +72,35 @@ class InvalidTrial:
     valid: bool = False
 
 
-def evaluate_all(scenarios: Iterable[Any], trials: Sequence[TrialLike]) -> list[CheckResult]:
+def evaluate_all(
+    scenarios: Iterable[Any], trials: Sequence[TrialLike], *, settings: Sequence[str] = ()
+) -> list[CheckResult]:
     """Every check of every scenario, once per mode in which the scenario has trials and the check applies.
 
     Args:
         scenarios: `streamgauge.scenario.Scenario` objects, or mappings in their normalised form.
         trials: metrics of all trials, valid or not; those of scenarios that checks refer to included.
+        settings: what was set in the scenarios: published numbers are those of the scenarios as they ship.
     """
+    from streamgauge.scenario.origin import changed  # late: scenarios hold checks
+
     results = []
     for scenario in scenarios:
         data: Mapping[str, Any] = scenario if isinstance(scenario, Mapping) else scenario.normalised()
         modes = dict.fromkeys(trial.mode for trial in trials if trial.scenario == data["id"])
         for mode in modes:
+            unlike: str | None = None
             for name, check in (data.get("checks") or {}).items():
                 if mode in (check.get("modes") or (mode,)):
-                    results.append(evaluate(name, check, str(data["id"]), mode, trials))
+                    found = evaluate(name, check, str(data["id"]), mode, trials)
+                    # Looked up only where something hangs on it.
+                    if found.published and (found.differs or settings):
+                        if unlike is None:
+                            unlike = changed(data, "sim" if mode == "sim" else "emu", settings)
+                        if unlike:
+                            said = f"{unlike}: not compared with the paper"
+                            found = replace(found, changed=True, differs=said)
+                    results.append(found)
     return results
 
 

@@ -102,7 +102,10 @@ class CheckResult:
     """Invalid trials that further seeds stand for."""
     note: str | None = None
     differs: str | None = None
-    """Where a published number and ours differ although the check holds: by how much, and the mechanism."""
+    """Where a published number and ours differ although the check holds: by how much, and the mechanism. Or
+    that they are not compared."""
+    changed: bool = False
+    """The scenario is another than the one whose numbers are published."""
 
     def to_json(self) -> dict[str, Any]:
         """The shape of ``streamgauge run --json``; `measured` and `interval` are in `unit`."""

@@ -229,7 +229,7 @@ def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
         {
             "name": "" if key == "value" else key,
             "published": str(text),
-            "ours": matched[key].words() if key in matched else "",
+            "ours": matched[key].words() if key in matched and not check.changed else "",
         }
         for key, text in check.published.items()
     ]

@@ -331,7 +331,7 @@ def _of_one_set(trials: Sequence[LoadedTrial], checks: Sequence[CheckResult] | N
     groups = {name: _groups(name, found) for name, found in by_scenario.items()}
     if checks is None:
         measured = [one for found in groups.values() for group in found for one in group.measured]
-        checks = evaluate_all(scenarios.values(), measured)
+        checks = evaluate_all(scenarios.values(), measured, settings=settings)
     entries = []
     for name in by_scenario:
         mine = [check for check in checks if check.scenario == name]
