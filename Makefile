@@ -15,7 +15,7 @@ help: ## say what there is
 setup: ## install what is missing, build what has changed
 	@scripts/setup.sh
 
-demo: setup ## stream real video through the bottleneck, simulate beside it, write one report (about 2 minutes)
+demo: setup ## stream real video through the bottleneck, simulate beside it, answer, write one report (2 minutes)
 	@scripts/demo.sh
 
 test: setup ## everything that CI runs: Rust, Python, sim and emu

@@ -345,3 +345,14 @@ def test_a_killed_run_leaves_no_half_trial_that_counts(scenario: Path) -> None:
     _, err = done.communicate(timeout=60)
     assert done.returncode == 0, err
     assert not list(out.rglob("*.partial")), "the next run sweeps up"
+
+
+def test_a_report_tells_answers_before_its_path(cli: Cli, scenario: Path) -> None:
+    cli("run", str(scenario))
+    cli("run", "hessler/ftp-no", "--mode", "sim", "--repeat", "1")
+    lines = cli("report", "runs", "--answer", "test/*").out.splitlines()
+    assert "test/cli sent" in lines[1] and lines[-1] == "runs/report.html"
+    assert not any("hessler" in line for line in lines)
+    assert cli("report", "runs").out == "runs/report.html\n"
+    told = cli("report", "runs", "--answer", "test/none")
+    assert told.status == 3 and "here are test/cli, hessler/ftp-no" in told.err

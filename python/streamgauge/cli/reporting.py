@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
+import fnmatch
+from collections.abc import Sequence
 from pathlib import Path
 
 from streamgauge.cli.folders import check_folder
-from streamgauge.errors import CannotRunError, RecordError
-from streamgauge.report import build, load
+from streamgauge.errors import CannotRunError, RecordError, ScenarioError
+from streamgauge.report import Entry, build, gather, load
+from streamgauge.report.answer import answer_text
 from streamgauge.report.model import left_out
 
 __all__ = ["report_command"]
 
 
-def report_command(directory: Path, out: Path | None) -> None:
-    """One page about a folder's trials. A damaged record is left out of every number, and is an error all the
-    same: RecordError, once the page is written."""
+def report_command(directory: Path, out: Path | None, answer: str | None = None) -> None:
+    """One page about a folder's trials, and before its path the answers of scenarios like ``answer``.
+
+    A damaged record is left out of every number, and is an error all the same: RecordError, once the page is
+    written. Raises ScenarioError if no scenario is like ``answer``.
+    """
     check_folder(directory)
     out = out or directory / "report.html"
     trials = load(directory)
+    said = "" if answer is None else _answers(gather(trials), answer, directory)
     try:
-        print(build(trials, out, left_out=left_out(directory)), flush=True)
+        page = build(trials, out, left_out=left_out(directory))
     except OSError as error:
         raise CannotRunError(
             f"cannot write {out}: {error.strerror}; choose another file with --out."
         ) from error
+    if said:
+        print(f"{said}\n")
+    print(page, flush=True)
     damaged = [trial.damage for trial in trials if trial.damage]
     if damaged:
         raise RecordError("\n".join(damaged))
+
+
+def _answers(entries: Sequence[Entry], wanted: str, directory: Path) -> str:
+    ids = {entry.id: str(entry.scenario.get("id") or entry.id) for entry in entries}
+    mine = [entry for entry in entries if fnmatch.fnmatchcase(ids[entry.id], wanted)]
+    if not mine:
+        known = ", ".join(dict.fromkeys(ids.values()))
+        hint = f"here are {known}"
+        raise ScenarioError(f"no scenario here is called '{wanted}'", file=directory, hint=hint)
+    return "\n".join([answer_text(mine), *_why_simulated(mine)])
+
+
+def _why_simulated(entries: Sequence[Entry]) -> list[str]:
+    """Why simulation answers where trials were emulated, a line a scenario."""
+    said = []
+    for entry in entries:
+        emulated = entry.group("emu")
+        if emulated is not None and not emulated.valid and entry.best.mode == "sim":
+            why = "; ".join(dict.fromkeys(reason for trial in emulated.trials for reason in trial.why))
+            tried = f"{len(emulated.trials)} tried"
+            said.append(f"Simulated, for no emulated trial of {entry.id} is valid ({tried}): {why}")
+    return said

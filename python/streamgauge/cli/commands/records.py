@@ -25,16 +25,24 @@ def _report(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The page. Default: DIR/report.html.")
     ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            "--answer", metavar="ID", help="Also print what scenarios answer: an id, or a glob of ids."
+        ),
+    ] = None,
 ) -> None:
     """Write one self-contained HTML page about the trials in a folder.
 
     [b]Example[/b]
 
       streamgauge report runs --out ftp.html
+
+      streamgauge report runs --answer 'hessler/ftp-*'
     """
     from streamgauge.cli.reporting import report_command
 
-    report_command(directory, out)
+    report_command(directory, out, answer)
 
 
 def _verify(
