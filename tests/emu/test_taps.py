@@ -20,7 +20,7 @@ from streamgauge.emu.taps import (
 
 NUMBERS = count()
 
-DROPPED, BOTTLENECK, DELAY = 1, 0, 1
+DROPPED, BOTTLENECK, DELAY, UDP = 1, 0, 1, 1
 PLAN = {
     "path": {"down": [{"name": "bottleneck"}, {"name": "delay"}], "up": [{"name": "delay"}]},
     "flows": [{"name": "a"}, {"name": "b"}],
@@ -31,7 +31,8 @@ def _row(
     flow: int, seq: int | None, *, fate: int = DELIVERED, flags: int = 0, **other: int
 ) -> dict[str, object]:
     row: dict[str, object] = {"flow": flow, "seq": seq, "fate": fate, "flags": flags, "dir": DOWN}
-    row |= {"pkt": next(NUMBERS), "copy": 0, "fragment_offset": 0, "ip_bytes": 1028}
+    row |= {"pkt": next(NUMBERS), "copy": 0, "fragment_offset": 0, "ip_bytes": 1028, "t_out": 0}
+    row |= {"hash": 7, "protocol": UDP}
     return row | {"stage": DELAY, "kind": MEDIA, "payload_bytes": 1000} | other
 
 

@@ -113,8 +113,8 @@ def sound() -> Trial:
         "deaths": [],
         "actions": [],
         "processes": [
-            {"flow": "video", "side": "player", "early": False, "started_s": 0.01, "waited_s": 0.1},
-            {"flow": "cross", "side": "server", "early": False, "started_s": 2.01, "waited_s": 0.0},
+            _process("video", "player", started_s=0.01, waited_s=0.1),
+            _process("cross", "server", started_s=2.01, waited_s=0.0),
         ],
         "collected": {
             "video": _collected(packets=475, octets=470_000),
@@ -126,6 +126,7 @@ def sound() -> Trial:
             "video": {"packets": 476, "bytes": 470_000, "copies": 0},
             "cross": {"packets": 80, "bytes": 80_000, "copies": 0},
         },
+        "unread_bytes": {"video": 0, "cross": 0},
         "replay": {"packets": 620, "rows": 1174, "different": 0, "first": None},
         "first_packets_s": {"video": 0.3, "cross": 2.02},
         "conditions": {"faults": [], "changes": 1, "judged": {"path.down.bottleneck": 2}},
@@ -134,6 +135,11 @@ def sound() -> Trial:
             "entries": {"p50_s": -2e-6, "p99_s": -1e-6, "packets": 620},
         },
     }
+
+
+def _process(flow: str, side: str, *, started_s: float, waited_s: float) -> Trial:
+    times = {"started_s": started_s, "ended_s": None, "waited_s": waited_s}
+    return {"flow": flow, "side": side, "early": False, **times}
 
 
 def _collected(*, packets: int, octets: int) -> Trial:
@@ -283,4 +289,36 @@ def test_over_tcp_bytes_are_compared() -> None:
     trial["collected"]["video"] |= {"received_packets": 400, "received_bytes": 470_000 - 400 * 16}
     assert verdict(PLAN, trial)["valid"]
     trial["collected"]["video"]["received_bytes"] -= 80_000
-    assert "B off the 470000 B" in verdict(PLAN, trial)["why"][0]
+    assert "B off the 470000 B that the path delivered in order" in verdict(PLAN, trial)["why"][0]
+
+
+def _over_tcp(read: int) -> Trial:
+    """A trial in which the video's player read so many bytes of the 470,000 that arrived in order."""
+    trial = sound()
+    trial["over_tcp"]["video"] = True
+    trial["collected"]["video"] |= {"received_packets": None, "received_bytes": read}
+    return trial
+
+
+def test_what_a_player_has_not_read_yet_is_the_kernels_to_tell() -> None:
+    trial = _over_tcp(270_000)
+    assert not verdict(PLAN, trial)["valid"]
+    trial["unread_bytes"]["video"] = 200_000
+    assert verdict(PLAN, trial)["valid"]
+    # Read between the last look and the end.
+    trial["collected"]["video"]["received_bytes"] = 470_000
+    assert verdict(PLAN, trial)["valid"]
+    trial["collected"]["video"]["received_bytes"] = 550_000
+    assert not verdict(PLAN, trial)["valid"]
+
+
+def test_a_player_that_stops_early_may_leave_bytes_behind() -> None:
+    trial = _over_tcp(100_000)
+    trial["processes"][0]["ended_s"] = 4.0
+    assert verdict(PLAN, trial)["valid"]
+    # But it cannot have had more than came.
+    trial["collected"]["video"]["received_bytes"] = 550_000
+    assert not verdict(PLAN, trial)["valid"]
+    stopped = copy.deepcopy(PLAN)
+    stopped["flows"][0]["actions"] = [[4_000_000_000, "stop"]]
+    assert verdict(stopped, _over_tcp(100_000))["valid"]

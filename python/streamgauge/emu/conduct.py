@@ -61,6 +61,7 @@ class Conductor:
         self._begin(witnesses.values())
         self._play()
         assert self._stats is not None
+        unread = net.unread_bytes("client", self.engine)
         seen = {end: helper.ask("stopped", cmd="stop") for end, helper in witnesses.items()}
         after = net.counters(self._ends(), self.engine)
         pressure = {key: value - pressure[key] for key, value in _pressure().items()}
@@ -80,6 +81,7 @@ class Conductor:
                 }
                 for end in before
             },
+            "unread_bytes": {flow.name: unread.get(flow.player_ip, 0) for flow in self.flows},
             "pressure_s": pressure,
             "deaths": self.deaths,
             "actions": self.actions_done,
@@ -272,6 +274,7 @@ class Conductor:
             "command": list(one.spec.command),
             "early": one.spec.early,
             "started_s": (one.started_ns - self.t0_ns) / 1e9,
+            "ended_s": None if one.ended_ns is None else (one.ended_ns - self.t0_ns) / 1e9,
             "status": one.popen.returncode,
             "cpu_s": one.cpu_s,
             "waited_s": one.waited_s,

@@ -232,6 +232,18 @@ def counters(namespaces: Iterable[str], engine: str) -> dict[str, dict[str, int]
     return found
 
 
+def unread_bytes(namespace: Namespace, engine: str) -> dict[str, int]:
+    """What TCP holds ready for programs that they have not read, in bytes by local address."""
+    lines = run([*inside(namespace, engine), "cat", "/proc/net/tcp"]).splitlines()[1:]
+    found: dict[str, int] = {}
+    for line in lines:
+        _, local, _, state, queues, *_ = line.split()
+        if state != "0A":  # whose queue is of connections
+            address = ".".join(str(octet) for octet in reversed(bytes.fromhex(local.partition(":")[0])))
+            found[address] = found.get(address, 0) + int(queues.partition(":")[2], 16)
+    return found
+
+
 def _parse_counters(text: str) -> dict[str, int]:
     values: dict[str, int] = {}
     lines = text.splitlines()

@@ -28,6 +28,7 @@ class Running:
     popen: subprocess.Popen[bytes]
     pidfd: int
     started_ns: int
+    #: When it ended, if it did so within the trial.
     ended_ns: int | None = None
     #: True once it was asked to end.
     asked: bool = False

@@ -8,32 +8,46 @@ from typing import Any
 
 import polars as pl
 
+from streamgauge.emu.in_order import in_order_bytes
+
 DOWN, MEDIA, CROSS, DELIVERED, RETRANSMIT, CORRUPTED, MORE_FRAGMENTS = 0, 0, 5, 0, 1, 8, 16
+TCP = 0
 """Codes of crates/record's legend."""
 
 
-def media_delivered(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+def media_delivered(
+    directory: Path, plan: Mapping[str, Any], ended_s: Mapping[str, float] | None = None
+) -> dict[str, dict[str, int]]:
     """Packets and payload bytes that the path handed to each flow's player as media or cross traffic, sound.
 
-    Each byte counts once: a retransmission does if what it repeats was lost, as a player counts it. A
-    datagram in fragments counts as a packet if all of them came; what the path made twice counts once, and
-    its "copies" stand apart.
+    Of a player that ended before the trial (`ended_s`, by flow), until then. A datagram in fragments counts
+    as a packet if all of them came; what the path made twice counts once, and its "copies" stand apart. Over
+    TCP bytes count that came in order (see `in_order`); elsewhere each counts once: a retransmission does if
+    what it repeats was lost.
     """
     last = len(plan["path"]["down"]) - 1
-    arrived = (
+    columns = [
+        "pkt", "copy", "fragment_offset", "flow", "stage", "kind", "t_out", "fate", "ip_bytes",
+        "payload_bytes", "seq", "flags", "hash", "protocol",
+    ]  # fmt: skip
+    rows = (
         pl.scan_parquet(directory / "packets.parquet")
-        .filter(
-            (pl.col("dir") == DOWN)
-            & (pl.col("stage") == last)
-            & (pl.col("fate") == DELIVERED)
-            & pl.col("kind").is_in([MEDIA, CROSS])
-        )
-        .select("pkt", "copy", "fragment_offset", "flow", "seq", "ip_bytes", "payload_bytes", "flags")
+        .filter((pl.col("dir") == DOWN) & (pl.col("flow") < len(plan["flows"])))
+        .select(columns)
         .collect()
     )
-    whole = _whole(arrived).with_columns(repeats=pl.col("flags") & RETRANSMIT != 0)
-    copies = whole.filter(pl.col("copy") > 0).group_by("flow").agg(pl.len().alias("copies"))
-    delivered = whole.filter(pl.col("copy") == 0)
+    ended = ended_s or {}
+    codes = {flow["name"]: code for code, flow in enumerate(plan["flows"])}
+    limits = {codes[name]: round(at * 1e9) for name, at in ended.items()}
+    end = pl.col("flow").cast(pl.Int64).replace_strict(limits, default=None, return_dtype=pl.Int64)
+    in_time = (pl.col("t_out") <= end).fill_null(True)
+    arrived = _whole(
+        rows.filter((pl.col("stage") == last) & (pl.col("fate") == DELIVERED) & in_time)
+    ).with_columns(repeats=pl.col("flags") & RETRANSMIT != 0)
+    counted = pl.col("kind").is_in([MEDIA, CROSS])
+    media = arrived.filter(counted)
+    copies = media.filter(pl.col("copy") > 0).group_by("flow").agg(pl.len().alias("copies"))
+    delivered = media.filter(pl.col("copy") == 0)
     fresh = delivered.filter(~pl.col("repeats"))
     repairs = (
         delivered.filter(pl.col("repeats") & pl.col("seq").is_not_null())
@@ -41,14 +55,29 @@ def media_delivered(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[
         .join(fresh, on=["flow", "seq"], how="anti")
     )
     packets = delivered.group_by("flow").agg(pl.len().alias("packets"))
-    octets = pl.concat([fresh, repairs]).group_by("flow").agg(pl.col("payload_bytes").sum().alias("bytes"))
-    rows = packets.join(octets, on="flow", how="left").join(copies, on="flow", how="left").fill_null(0)
-    found = {row["flow"]: row for row in rows.iter_rows(named=True)}
-    none = {"packets": 0, "bytes": 0, "copies": 0}
+    elsewhere = pl.concat([fresh, repairs]).filter(pl.col("protocol") != TCP)
+    octets = elsewhere.group_by("flow").agg(pl.col("payload_bytes").cast(pl.Int64).sum().alias("bytes"))
+    of_tcp = in_order_bytes(_segments(rows), arrived.filter(pl.col("protocol") == TCP), counted)
+    octets = pl.concat([octets, of_tcp]).group_by("flow").agg(pl.col("bytes").sum())
+    found: dict[int, dict[str, int]] = {}
+    for counts in (packets, copies, octets):
+        for row in counts.iter_rows(named=True):
+            found.setdefault(row["flow"], {}).update(row)
     return {
-        flow["name"]: {key: int(found.get(code, none)[key]) for key in none}
+        flow["name"]: {key: int(found.get(code, {}).get(key, 0)) for key in ("packets", "bytes", "copies")}
         for code, flow in enumerate(plan["flows"])
     }
+
+
+def _segments(rows: pl.DataFrame) -> pl.DataFrame:
+    """The TCP packets that were sent, as `in_order_bytes` takes them, before the path cut any of them up."""
+    at_stage = (
+        rows.filter((pl.col("protocol") == TCP) & (pl.col("copy") == 0) & pl.col("seq").is_not_null())
+        .group_by("pkt", "stage")
+        .agg(pl.col("flow", "hash", "seq", "kind").first(), pl.col("payload_bytes").sum())
+    )
+    # The stage that cuts one up counts what its first fragment holds.
+    return at_stage.sort("payload_bytes").group_by("pkt").last()
 
 
 def _parts() -> pl.Expr:
@@ -64,7 +93,7 @@ def _whole(arrived: pl.DataFrame) -> pl.DataFrame:
     datagrams = (
         _datagrams(parts).filter(pl.col("complete") & pl.col("sound")).select(pl.exclude("complete", "sound"))
     )
-    columns = ["pkt", "copy", "flow", "seq", "payload_bytes", "flags"]
+    columns = ["pkt", "copy", "flow", "kind", "seq", "payload_bytes", "flags", "protocol"]
     whole = arrived.filter(~harmed & ~_parts())
     return pl.concat([whole.select(columns), datagrams.select(columns)], how="vertical_relaxed")
 
@@ -79,10 +108,8 @@ def _datagrams(parts: pl.DataFrame) -> pl.DataFrame:
         .sort("pkt", "copy", "fragment_offset")
         .group_by("pkt", "copy", maintain_order=True)
         .agg(
-            pl.col("flow").first(),
-            pl.col("seq").first(),
+            pl.col("flow", "kind", "seq", "flags", "protocol").first(),
             pl.col("payload_bytes").sum(),
-            pl.col("flags").first(),
             complete=end.filter(is_last).max().fill_null(-1) == size.sum(),
             sound=(pl.col("flags") & CORRUPTED == 0).all(),
         )
@@ -97,7 +124,10 @@ def harmed(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]
     """
     down = len(plan["path"]["down"])
     last = {"client": down - 1, "server": down + len(plan["path"]["up"]) - 1}
-    columns = ["pkt", "copy", "fragment_offset", "flow", "seq", "ip_bytes", "payload_bytes", "flags", "stage"]
+    columns = [
+        "pkt", "copy", "fragment_offset", "flow", "stage", "kind", "ip_bytes", "payload_bytes", "seq",
+        "flags", "protocol",
+    ]  # fmt: skip
     arrived = (
         pl.scan_parquet(directory / "packets.parquet")
         .filter((pl.col("fate") == DELIVERED) & pl.col("stage").is_in(list(last.values())))

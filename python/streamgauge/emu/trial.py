@@ -86,7 +86,9 @@ def run_trial(
     measured["over_tcp"] = {setup.name: setup.parameters.get("transport") == "tcp" for setup in setups}
     duration_ns = round(measured["link"]["duration_s"] * 1e9)
     measured["conditions"] = judge_record(directory, plan, events, duration_ns)
-    measured["media_delivered"] = media_delivered(directory, plan)
+    measured["media_delivered"] = media_delivered(
+        directory, plan, expectation.players_ended_s(plan, measured)
+    )
     measured["harmed"] = harmed(directory, plan)
     measured["replay"] = json.loads(_native.replay(json.dumps(plan), str(directory)))
     measured["first_packets_s"] = first_packets(directory, plan)
