@@ -283,9 +283,15 @@ class Conductor:
     def _collect(self) -> dict[str, Any]:
         """What the adapters read from the files of their processes."""
         found = {}
+        ended_ns = time.monotonic_ns()
         for flow in self.flows:
             started = {side: one.started_ns for side, one in sides(self.running, flow).items()}
-            clock = Clock(t0_monotonic_ns=self.t0_ns, t0_realtime_ns=self.t0_realtime_ns, started=started)
+            clock = Clock(
+                t0_monotonic_ns=self.t0_ns,
+                t0_realtime_ns=self.t0_realtime_ns,
+                started=started,
+                ended_monotonic_ns=ended_ns,
+            )
             missing = [
                 side for side in ("server", "player") if side not in started and flow.name in self._later
             ]

@@ -159,6 +159,8 @@ class Clock:
     t0_realtime_ns: int
     #: When each side was started (monotonic ns).
     started: Mapping[Side, int]
+    #: When the last process had ended (monotonic ns).
+    ended_monotonic_ns: int
 
 
 class Adapter(Protocol):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from streamgauge.systems.adapter import EVENTS_FILE, Clock, Collected, FlowSetup, ProcessSpec, Side
+from streamgauge.systems.adapter import Clock, Collected, FlowSetup, ProcessSpec, Side
 from streamgauge.systems.events import last, read_events
 
 UNSUPPORTED = 127
@@ -45,11 +45,9 @@ class Command:
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
         found = Collected()
-        folders: list[Path] = [flow.out("server"), flow.out("player")]
-        for folder in folders:
-            found.events += read_events(
-                folder / EVENTS_FILE, t0_monotonic_ns=clock.t0_monotonic_ns, faults=found.faults
-            )
+        sides: tuple[Side, Side] = ("server", "player")
+        for side in sides:
+            found.events += read_events(flow, side, clock, found.faults)
         packets = last(found.events, "total_packets_received")
         octets = last(found.events, "total_bytes_received")
         if packets is not None:

@@ -1,42 +1,160 @@
-"""Reads the events that the processes of a flow wrote."""
+"""Reads the events that the processes of a flow wrote; what cannot be read is named."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
+from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup, Side
+from streamgauge.units import Frequency, Packets, Percent, Quantity, Rate, Size, Time
 
-def read_events(file: Path, *, t0_monotonic_ns: int, faults: list[str]) -> list[dict[str, Any]]:
-    """The events in `file`, each with ``t_monotonic_ns``, ``name``, ``value``, ``unit`` and ``reason``.
+LARGEST_FILE_BYTES = 20_000_000
+"""As much as is kept of a log."""
+LARGEST_LINE_BYTES = 65_536
+NAMED_LINES = 3
+"""How many of a file's bad lines are named one by one."""
+TOLERANCE_S = 1.0
+"""How far outside its program's life an event may lie: clocks are read, and times rounded, by others."""
 
-    ``t_s`` counts from the trial's start. A line that is no event is named in `faults`, once a file: a
-    program that is killed may leave half a line at the end, and that one is passed over.
+_KEYS = ("t_monotonic_ns", "t_s", "name", "value", "unit", "reason")
+
+
+def _units() -> dict[str, tuple[str, float]]:
+    """Each known unit with the one that is recorded in its place, and how many of it that is."""
+    known = {"": ("", 1.0), "1": ("1", 1.0), "1/s": ("1/s", 1.0)}
+    recorded: dict[type[Quantity], str] = {
+        Time: "s", Size: "B", Rate: "bit/s", Percent: "%", Packets: "packets", Frequency: "1/s",
+    }  # fmt: skip
+    for quantity, base in recorded.items():
+        known |= {unit: (base, scale / quantity.units.get(base, 1)) for unit, scale in quantity.units.items()}
+    return known
+
+
+UNITS = _units()
+"""Of values: those of scenarios, 1 for counts, and none."""
+
+
+def read_events(flow: FlowSetup, side: Side, clock: Clock, faults: list[str]) -> list[dict[str, Any]]:
+    """The events that one side of a flow wrote, as `event` makes them, in the units that are recorded.
+
+    Every line that is no event is put in `faults`, the first few by number and reason. A last line without
+    its end is passed over if it cannot be read: its program was ended while it wrote.
     """
+    file = flow.out(side) / EVENTS_FILE
+    shown = f"{flow.name}-{side}-{EVENTS_FILE}"
+    if file.is_symlink() or (file.exists() and not file.is_file()):
+        faults.append(f"{shown} is no plain file")
+        return []
     if not file.is_file():
         return []
+    with file.open("rb") as source:
+        text = source.read(LARGEST_FILE_BYTES + 1)
+    *lines, rest = text[:LARGEST_FILE_BYTES].split(b"\n")
+    if len(text) > LARGEST_FILE_BYTES:
+        faults.append(f"{shown} has more than {LARGEST_FILE_BYTES / 1e6:g} MB; what follows is not read")
+        rest = b""
     events: list[dict[str, Any]] = []
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    for number, line in enumerate(lines, 1):
-        try:
-            event = _event(json.loads(line), t0_monotonic_ns)
-        except (ValueError, TypeError, KeyError) as error:
-            if number < len(lines):
-                faults.append(f"{file.name}:{number}: not an event ({error})")
-                break
+    bad = 0
+    for number, line in enumerate([*lines, rest], 1):
+        if not line.strip():
             continue
-        events.append(event)
+        try:
+            events.append(_event(line, side, clock))
+        except _CutOffError as error:
+            if number <= len(lines):
+                bad = _name(faults, bad, f"{shown}:{number}: {error}")
+        except ValueError as error:
+            bad = _name(faults, bad, f"{shown}:{number}: {error}")
+    if bad > NAMED_LINES:
+        faults.append(f"{shown}: {bad - NAMED_LINES} more lines that are no events")
     return events
 
 
-def _event(raw: dict[str, Any], t0_monotonic_ns: int) -> dict[str, Any]:
-    at = raw["t_monotonic_ns"] if "t_monotonic_ns" in raw else t0_monotonic_ns + round(raw["t_s"] * 1e9)
-    value = raw.get("value")
-    if value is not None and not math.isfinite(value := float(value)):
-        raise ValueError(f"value of {raw['name']} is not finite")
-    return event(int(at), str(raw["name"]), value, str(raw.get("unit", "")), str(raw.get("reason", "")))
+def _name(faults: list[str], bad: int, fault: str) -> int:
+    if bad < NAMED_LINES:
+        faults.append(fault)
+    return bad + 1
+
+
+class _CutOffError(ValueError):
+    """A line that is not whole, or never was JSON."""
+
+
+def _event(line: bytes, side: Side, clock: Clock) -> dict[str, Any]:
+    """An event from its line. Raises ValueError with what is wrong."""
+    if len(line) > LARGEST_LINE_BYTES:
+        raise ValueError(f"a line of {len(line)} bytes (at most {LARGEST_LINE_BYTES})")
+    try:
+        raw = json.loads(line)
+    except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
+        raise _CutOffError("not JSON") from None
+    if not isinstance(raw, dict):
+        raise ValueError("not a JSON object")
+    for key in raw:
+        if key not in _KEYS:
+            raise ValueError(f"has a key {key[:40]!a}; an event has {', '.join(_KEYS)}")
+    unit = _text(raw, "unit")
+    if unit not in UNITS:
+        known = ", ".join(filter(None, UNITS))
+        raise ValueError(f"unit {unit[:40]!a} is not known; known are {known}")
+    recorded, scale = UNITS[unit]
+    value = None if raw.get("value") is None else _number(raw, "value") * scale
+    name = _text(raw, "name")
+    if not name:
+        raise ValueError("has no name")
+    return event(_time_ns(raw, side, clock), name, value, recorded, _text(raw, "reason"))
+
+
+def _time_ns(raw: dict[str, Any], side: Side, clock: Clock) -> int:
+    """CLOCK_MONOTONIC, within the life of the program."""
+    t0_ns = clock.t0_monotonic_ns
+    if raw.get("t_monotonic_ns") is not None:
+        value = _number(raw, "t_monotonic_ns")
+        # A double does not hold every ns of a machine that has run for long.
+        at_ns = raw["t_monotonic_ns"] if isinstance(raw["t_monotonic_ns"], int) else round(value)
+    elif raw.get("t_s") is not None:
+        at_ns = t0_ns + round(_number(raw, "t_s") * 1e9)
+    else:
+        raise ValueError("has no time (t_monotonic_ns or t_s)")
+    tolerance_ns = round(TOLERANCE_S * 1e9)
+    if at_ns < clock.started.get(side, t0_ns) - tolerance_ns:
+        raise ValueError(f"its time is {_s(at_ns - t0_ns)} s of the trial, before the {side} was started")
+    if at_ns > clock.ended_monotonic_ns + tolerance_ns:
+        raise ValueError(f"its time is {_s(at_ns - t0_ns)} s of the trial, after its end")
+    return int(at_ns)
+
+
+def _s(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e9:.6g}"
+
+
+def _number(raw: dict[str, Any], key: str) -> float:
+    """A finite number; a text or a truth value is none."""
+    value = raw[key]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{key} {json.dumps(value)[:40]} is not a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{key} is not a finite number")
+    return number
+
+
+def _text(raw: dict[str, Any], key: str) -> str:
+    value = raw.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(f"{key} {json.dumps(value)[:40]} is not a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{key} is not Unicode text") from None
+    return value
 
 
 def event(

@@ -55,9 +55,7 @@ class Node:
             if not said.is_file():
                 continue
             stopped = _split(said, flow.out(side) / EVENTS_FILE)
-            found.events += read_events(
-                flow.out(side) / EVENTS_FILE, t0_monotonic_ns=clock.t0_monotonic_ns, faults=found.faults
-            )
+            found.events += read_events(flow, side, clock, found.faults)
             stats: Mapping[str, Any] = (stopped or {}).get("stats") or {}
             if stopped is None:
                 found.faults.append(f"the {side} ended without saying what it had done")
@@ -71,16 +69,17 @@ class Node:
 
 
 def _split(said: Path, events: Path) -> dict[str, Any] | None:
-    """Moves the events among a node's lines to the events file and returns its last word."""
+    """Moves the events among a node's lines, and what is no line of it, to the events file; its last word."""
     stopped: dict[str, Any] | None = None
     kept = []
-    for line in said.read_text(encoding="utf-8", errors="replace").splitlines():
-        if not line.startswith("{") or not line.endswith("}"):
-            continue
-        said_line = json.loads(line)
-        if said_line.get("event") == "stopped":
-            stopped = said_line
-        elif "name" in said_line:
+    for line in said.read_bytes().splitlines(keepends=True):
+        try:
+            said_line = json.loads(line)
+        except ValueError:
+            said_line = None
+        if not isinstance(said_line, dict) or "name" in said_line:
             kept.append(line)
-    events.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        elif said_line.get("event") == "stopped":
+            stopped = said_line
+    events.write_bytes(b"".join(kept))
     return stopped

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from streamgauge.systems.adapter import EVENTS_FILE, Clock, Collected, FlowSetup, ProcessSpec
+from streamgauge.systems.adapter import Clock, Collected, FlowSetup, ProcessSpec, Side
 from streamgauge.systems.events import event, last, read_events
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -60,9 +61,9 @@ class Rtsp:
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
         found = Collected()
-        for side in ("server", "player"):
-            file = flow.out("server" if side == "server" else "player") / EVENTS_FILE
-            found.events += read_events(file, t0_monotonic_ns=clock.t0_monotonic_ns, faults=found.faults)
+        sides: tuple[Side, Side] = ("server", "player")
+        for side in sides:
+            found.events += read_events(flow, side, clock, found.faults)
         progress = flow.out("player") / "progress.txt"
         if progress.is_file():
             found.events += _progress(progress, clock)
@@ -87,6 +88,8 @@ def _progress(file: Path, clock: Clock) -> list[dict[str, object]]:
         try:
             value = float(text)
         except ValueError:  # "N/A" before the first picture
+            continue
+        if not math.isfinite(value):
             continue
         name, unit, reason = _PROGRESS[key]
         value = value / 1e6 if key == "out_time_us" else value
