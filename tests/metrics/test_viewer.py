@@ -19,13 +19,18 @@ Said = tuple[float, str, float | None]
 
 
 def measured(
-    said: list[Said], *, duration: float = 20.0, actions: list[tuple[int, str]] | None = None, **more: Any
+    said: list[Said],
+    *,
+    duration: float = 20.0,
+    actions: list[tuple[int, str]] | None = None,
+    app: Any = "external",
+    **more: Any,
 ) -> TrialMetrics:
     """A flow whose player said these (s, name, value), and one that only sends."""
     made = record(constant(0, 20, 0, duration), flows=["video", "bulk"], duration_s=duration, **more)
     rows = [(round(at * SECOND), "video", name, value, "", "") for at, name, value in said]
     made.events = pl.DataFrame(rows, schema=EVENTS, orient="row")
-    made.trial["plan"]["flows"][0]["actions"] = actions or []
+    made.trial["plan"]["flows"][0] |= {"actions": actions or [], "app": app}
     return compute(made)
 
 
@@ -41,7 +46,7 @@ def test_frames_shown_and_lost() -> None:
     assert found["frames_shown"] == 50 + 372
     assert found["frames_lost_percent"] == pytest.approx(100 * 6 / (6 + 50 + 372))
     # The picture of the frame at 2.96 s stays until 5 s.
-    assert (found["freeze_count"], found["stall_count"]) == (1, 0)
+    assert found["freeze_count"] == 1
     assert found["freeze_time_s"] == pytest.approx(5 - 2.96)
     assert metrics.value("freeze_time", "video", 3.0, 4.0) == pytest.approx(1.0)
     assert metrics.value("freeze_count", "video", 3.0, 20.0) == 0
@@ -49,6 +54,29 @@ def test_frames_shown_and_lost() -> None:
     assert found["startup_delay_s"] == pytest.approx(1.0)
     silent = metrics.flow_json("bulk")
     assert silent["frames_shown"] is None and silent["freeze_count"] is None
+
+
+def test_a_players_silence_says_nothing_of_what_it_never_tells() -> None:
+    unknown = {
+        "frames_lost_percent": None,
+        "stall_count": None,
+        "stall_time_s": None,
+        "rebuffer_percent": None,
+    }
+    said = frames(1, 19.9)[::2]
+    found = measured(said).flow_json("video")
+    assert {key: found[key] for key in unknown} == unknown
+    assert (found["frames_shown"], found["freeze_count"]) == (len(said), 0)
+    # Ours tell everything: there is nothing to tell.
+    clip = {"name": "c", "duration": SECOND, "frame_interval": 40_000_000, "frame_bytes": [500] * 25}
+    ours = {"rtp": {"clip": clip, "max_payload": 1388, "tcp": None}}
+    found = measured(said, app=ours).flow_json("video")
+    assert {key: found[key] for key in unknown} == dict.fromkeys(unknown, 0)
+    # One that tells of a frame that came too late tells of all.
+    late = measured([*said, (5.0, "frame_late", 0.1)]).flow_json("video")
+    assert late["frames_lost_percent"] == pytest.approx(100 / (len(said) + 1)) and late["stall_count"] is None
+    stalled = measured([*said, (5.0, "stall", 100.0), (6.0, "resume", 1.0)]).flow_json("video")
+    assert stalled["stall_time_s"] == pytest.approx(1.0) and stalled["frames_lost_percent"] is None
 
 
 def test_stalls_and_the_share_of_the_session_that_they_take() -> None:

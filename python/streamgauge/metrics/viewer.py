@@ -16,6 +16,9 @@ FREEZE_EXCESS_NS = 150_000_000
 FREEZE_MEMORY = 30
 """Frames over whose durations the mean is taken."""
 
+OURS = ("darwin", "rtp")
+"""Machines whose players tell of each frame and each stall."""
+
 _SAID = ("playout_start", "frame_shown", "frame_late", "frame_incomplete", "stall", "media_end", "buffer")
 
 
@@ -30,20 +33,22 @@ class Viewed:
 def viewed(trial: Trial, flow: int) -> Viewed | None:
     """One flow's viewer; None if it plays nothing, as far as its machine and the plan say.
 
-    Times are those of the events, so also where a host was late to act on them.
+    Times are those of the events, so also where a host was late to act on them. From a third-party player's
+    silence nothing follows: what it never speaks of, frames lost or stalls, is not among the metrics.
     """
-    said = trial.said
-    if not any(said.has(name, flow) for name in _SAID) and trial.machine(flow) not in ("darwin", "rtp"):
+    said, ours = trial.said, trial.machine(flow) in OURS
+    if not any(said.has(name, flow) for name in _SAID) and not ours:
         return None
+    tells_losses = ours or said.has("frame_late", flow) or said.has("frame_incomplete", flow)
+    tells_stalls = ours or said.has("stall", flow)
     grid = trial.grid
     shown, late = said.of("frame_shown", flow)[0], said.of("frame_late", flow)[0]
     incomplete = said.of("frame_incomplete", flow)[0]
     shown_per_sample = counted(grid, shown)
-    missed = counted(grid, late) + counted(grid, incomplete)
-    series = {
-        "frames_shown": Series(shown_per_sample),
-        "frames_lost": Series(missed, shown_per_sample + missed),
-    }
+    series = {"frames_shown": Series(shown_per_sample)}
+    if tells_losses:
+        missed = counted(grid, late) + counted(grid, incomplete)
+        series["frames_lost"] = Series(missed, shown_per_sample + missed)
     scalars: dict[str, float | None] = {"startup_delay": _startup_s(trial, flow, shown)}
     if len(shown):
         pauses = _pauses(trial, flow)
@@ -54,15 +59,18 @@ def viewed(trial: Trial, flow: int) -> Viewed | None:
         if not said.has("media_end", flow):
             open_end = over
         froze = freezes(shown, open_end, pauses)
-        session = Spans(shown[:1], np.array([max(over, int(shown[0]))])).without(pauses)
-        stalled_s = stalls.seconds(grid)
         series |= {
             "freeze_count": Series(counted(grid, froze.begin)),
             "freeze_time": Series(froze.without(pauses).seconds(grid)),
-            "stall_count": Series(counted(grid, said.of("stall", flow)[0])),
-            "stall_time": Series(stalled_s),
-            "rebuffer_ratio": Series(stalled_s, session.seconds(grid)),
         }
+        if tells_stalls:
+            session = Spans(shown[:1], np.array([max(over, int(shown[0]))])).without(pauses)
+            stalled_s = stalls.seconds(grid)
+            series |= {
+                "stall_count": Series(counted(grid, said.of("stall", flow)[0])),
+                "stall_time": Series(stalled_s),
+                "rebuffer_ratio": Series(stalled_s, session.seconds(grid)),
+            }
     return Viewed(series, scalars)
 
 
