@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from streamgauge.systems import events as module
 from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup
 from streamgauge.systems.events import NAMED_LINES, UNITS, read_events
+from streamgauge.systems.node import _split
 
 S = 10**9
 T0 = 5_000 * S
@@ -135,6 +136,18 @@ def test_nothing_but_a_plain_file_is_read(tmp_path: Path) -> None:
         faults: list[str] = []
         assert read_events(flow, "player", CLOCK, faults) == []
         assert faults == ["web-player-events.jsonl is no plain file"]
+
+
+def test_a_machine_of_ours_prints_events_among_other_lines(tmp_path: Path) -> None:
+    said, file = tmp_path / "stdout.log", tmp_path / "events.jsonl"
+    told = GOOD | {"flow": "video"}
+    said.write_bytes(
+        _lines({"event": "ready"}, told, b"{broken", {"event": "stopped", "stats": {"a": 1}}) + b'{"na'
+    )
+    assert _split(said, file) == {"event": "stopped", "stats": {"a": 1}}
+    events, faults = _read(file.read_bytes(), tmp_path)
+    assert [one["name"] for one in events] == ["level"]
+    assert faults == ["web-player-events.jsonl:2: not JSON"]
 
 
 def test_every_unit_of_scenarios_is_known() -> None:

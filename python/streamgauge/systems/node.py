@@ -77,8 +77,11 @@ def _split(said: Path, events: Path) -> dict[str, Any] | None:
             said_line = json.loads(line)
         except ValueError:
             said_line = None
-        if not isinstance(said_line, dict) or "name" in said_line:
+        if not isinstance(said_line, dict):
             kept.append(line)
+        elif "name" in said_line:
+            said_line.pop("flow", None)
+            kept.append(json.dumps(said_line).encode() + b"\n")
         elif said_line.get("event") == "stopped":
             stopped = said_line
     events.write_bytes(b"".join(kept))
