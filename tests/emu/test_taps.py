@@ -14,6 +14,7 @@ from streamgauge.emu.taps import (
     MEDIA,
     MORE_FRAGMENTS,
     RETRANSMIT,
+    handshakes_repeated,
     harmed,
     media_delivered,
 )
@@ -71,6 +72,19 @@ def test_copies_and_damage_are_told_apart(tmp_path: Path) -> None:
     assert media_delivered(tmp_path, PLAN)["a"] == {"packets": 2, "bytes": 2000, "copies": 1}
     found = harmed(tmp_path, PLAN)
     assert [found[end]["checksum_errors"] for end in ("client", "server")] == [1, 1]
+
+
+def test_repeated_handshakes(tmp_path: Path) -> None:
+    tcp = {"protocol": 0, "kind": 3, "payload_bytes": 0}
+    rows = [
+        _row(0, 7, **tcp),
+        _row(1, 7, **tcp),
+        _row(1, 7, flags=RETRANSMIT, **tcp),
+        _row(0, 8, flags=RETRANSMIT, protocol=0),
+        _row(0, 8, flags=RETRANSMIT, **(tcp | {"kind": 1})),
+    ]
+    pl.DataFrame(rows).write_parquet(tmp_path / "packets.parquet")
+    assert handshakes_repeated(tmp_path, PLAN) == ["b"]
 
 
 def _fragments(pkt: int, offsets: tuple[int, ...] = (0, 125, 250), **other: int) -> list[dict[str, object]]:

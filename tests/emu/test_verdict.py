@@ -126,6 +126,9 @@ def sound() -> Trial:
             "video": {"packets": 476, "bytes": 470_000, "copies": 0},
             "cross": {"packets": 80, "bytes": 80_000, "copies": 0},
         },
+        "commands": [],
+        "handshakes_repeated": [],
+        "media_before_stop": {},
         "unread_bytes": {"video": 0, "cross": 0},
         "replay": {"packets": 620, "rows": 1174, "different": 0, "first": None},
         "first_packets_s": {"video": 0.3, "cross": 2.02},
@@ -282,6 +285,41 @@ def test_cross_traffic_that_is_not_as_asked() -> None:
     assert found["why"] == ["flow cross sent 80 packets, not 160"]
 
 
+def test_who_may_be_silent() -> None:
+    """Somebody's commands, and who was not due; everybody else is missed."""
+    trial = sound()
+    trial["first_packets_s"]["video"] = None
+    assert "flow video never sent a packet" in verdict(PLAN, trial)["why"]
+    trial["commands"] = ["video"]
+    assert verdict(PLAN, trial)["valid"]
+    # Its process is held to its time all the same.
+    trial["processes"][0]["started_s"] = 0.3
+    assert "flow video started +0.300 s off" in verdict(PLAN, trial)["why"][0]
+
+    late = copy.deepcopy(PLAN)
+    late["flows"][1]["start"] = 10_000_000_000
+    trial = sound()
+    trial["first_packets_s"]["cross"] = None
+    trial["link"]["entered"][2]["packets"] = 0
+    assert "flow cross never sent a packet" not in verdict(late, trial)["why"]
+    never = copy.deepcopy(PLAN)
+    never["flows"][1]["app"]["cbr"]["windows"] = [[20_000_000_000, 30_000_000_000]]
+    assert "flow cross never sent a packet" not in verdict(never, trial)["why"]
+
+
+def test_ecn_that_was_asked_for() -> None:
+    trial = sound()
+    trial["collected"]["video"]["ecn_asked"] = True
+    assert verdict(PLAN, trial)["why"] == ["flow video asked for ECN, and did not get it"]
+    # Who has to ask again asks without.
+    trial["handshakes_repeated"] = ["video"]
+    assert verdict(PLAN, trial)["valid"]
+    trial["congestion_controls"]["video"] = ["cubic", "ecn"]
+    assert verdict(PLAN, trial)["valid"]
+    trial["collected"]["video"]["ecn_asked"] = False
+    assert verdict(PLAN, trial)["why"] == ["flow video used ECN unasked"]
+
+
 def test_over_tcp_bytes_are_compared() -> None:
     trial = sound()
     trial["over_tcp"]["video"] = True
@@ -322,3 +360,13 @@ def test_a_player_that_stops_early_may_leave_bytes_behind() -> None:
     stopped = copy.deepcopy(PLAN)
     stopped["flows"][0]["actions"] = [[4_000_000_000, "stop"]]
     assert verdict(stopped, _over_tcp(100_000))["valid"]
+
+
+def test_what_comes_after_a_stop_may_be_heard_or_not() -> None:
+    stopped = copy.deepcopy(PLAN)
+    stopped["flows"][0]["actions"] = [[4_000_000_000, "stop"]]
+    trial = sound()
+    trial["media_before_stop"]["video"] = {"packets": 400, "bytes": 0, "copies": 0}
+    for counted, valid in ((476, True), (440, True), (396, True), (380, False), (490, False)):
+        trial["collected"]["video"]["received_packets"] = counted
+        assert verdict(stopped, trial)["valid"] == valid, counted

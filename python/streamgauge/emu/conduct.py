@@ -282,7 +282,8 @@ class Conductor:
 
     def _collect(self) -> dict[str, Any]:
         """What the adapters read from the files of their processes."""
-        found = {}
+        assert self._stats is not None
+        found, duration_s = {}, self._stats["duration_s"]
         ended_ns = time.monotonic_ns()
         for flow in self.flows:
             started = {side: one.started_ns for side, one in sides(self.running, flow).items()}
@@ -295,7 +296,9 @@ class Conductor:
             missing = [
                 side for side in ("server", "player") if side not in started and flow.name in self._later
             ]
-            if missing:
+            if missing and flow.start_ns >= duration_s * 1e9:
+                collected = Collected()  # the trial was over before its time came
+            elif missing:
                 collected = Collected(faults=[f"its {missing[0]} was never started"])
             else:
                 collected = ADAPTERS[flow.system].collect(flow, clock)

@@ -152,17 +152,22 @@ def cbr_packets(plan: Mapping[str, Any], flow: Mapping[str, Any], duration_s: fl
     return float(seconds * settings["packets_per_s"] * fragments)
 
 
-def players_ended_s(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, float]:
-    """When players ended that did so before the trial, or were stopped, s by flow: they heard no more."""
-    found = {
+def players_ended_s(measured: Mapping[str, Any]) -> dict[str, float]:
+    """When players ended that did so before the trial, s by flow: they heard no more."""
+    return {
         one["flow"]: float(one["ended_s"])
         for one in measured["processes"]
         if one["side"] == "player" and one["ended_s"] is not None
     }
+
+
+def stopped_s(plan: Mapping[str, Any]) -> dict[str, float]:
+    """When flows are stopped, s by flow: from then on a player may listen or not."""
+    found = {}
     for flow in plan["flows"]:
         stops = [at / 1e9 for at, action in flow.get("actions", ()) if action == "stop"]
         if stops:
-            found[flow["name"]] = min([*stops, found.get(flow["name"], stops[0])])
+            found[flow["name"]] = min(stops)
     return found
 
 

@@ -18,6 +18,9 @@ from streamgauge.systems.command import programs_path
 SHOWN_UID = 1000
 """User id that players see in the ordinary user's way."""
 
+LAST_BYTES = 65_536
+"""Of a log, however long, in which the last words are looked for."""
+
 
 @dataclass(kw_only=True)
 class Running:
@@ -100,7 +103,11 @@ class Running:
     def last_words(self) -> str:
         """The last line of its stderr."""
         file = self.out / "stderr.log"
-        text = file.read_text(errors="replace") if file.is_file() else ""
+        if not file.is_file():
+            return ""
+        with file.open("rb") as source:
+            source.seek(max(0, file.stat().st_size - LAST_BYTES))
+            text = source.read(LAST_BYTES).decode(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return lines[-1][:300] if lines else ""
 

@@ -11,7 +11,7 @@ import polars as pl
 from streamgauge.emu.in_order import in_order_bytes
 
 DOWN, MEDIA, CROSS, DELIVERED, RETRANSMIT, CORRUPTED, MORE_FRAGMENTS = 0, 0, 5, 0, 1, 8, 16
-TCP = 0
+TCP, SIGNALLING = 0, 3
 """Codes of crates/record's legend."""
 
 
@@ -148,6 +148,24 @@ def harmed(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]
         found[end] = {"checksum_errors": corrupted, "reassembly_failed": failed}
     # Sources at the router receive what goes up, too.
     return found | {"cross": found["server"]}
+
+
+def handshakes_repeated(directory: Path, plan: Mapping[str, Any]) -> list[str]:
+    """Flows of which a TCP handshake (or a FIN) was sent again, because a part of it was lost."""
+    again = (
+        pl.scan_parquet(directory / "packets.parquet")
+        .filter(
+            (pl.col("protocol") == TCP)
+            & (pl.col("kind") == SIGNALLING)
+            & (pl.col("payload_bytes") == 0)
+            & (pl.col("flags") & RETRANSMIT != 0)
+        )
+        .select("flow")
+        .unique()
+        .collect()
+    )
+    codes = set(again["flow"])
+    return [flow["name"] for code, flow in enumerate(plan["flows"]) if code in codes]
 
 
 def first_packets(directory: Path, plan: Mapping[str, Any]) -> dict[str, float | None]:

@@ -22,7 +22,7 @@ from streamgauge.emu.job import Job, flow_setups, to_job
 from streamgauge.emu.lock import machine_lock
 from streamgauge.emu.options import EmuOptions
 from streamgauge.emu.sandbox import run_worker
-from streamgauge.emu.taps import first_packets, harmed, media_delivered
+from streamgauge.emu.taps import first_packets, handshakes_repeated, harmed, media_delivered
 from streamgauge.emu.together import Member, Together
 from streamgauge.emu.validity import verdict
 from streamgauge.errors import CannotRunError
@@ -86,11 +86,13 @@ def run_trial(
     measured["over_tcp"] = {setup.name: setup.parameters.get("transport") == "tcp" for setup in setups}
     duration_ns = round(measured["link"]["duration_s"] * 1e9)
     measured["conditions"] = judge_record(directory, plan, events, duration_ns)
-    measured["media_delivered"] = media_delivered(
-        directory, plan, expectation.players_ended_s(plan, measured)
-    )
+    ended_s, stopped_s = expectation.players_ended_s(measured), expectation.stopped_s(plan)
+    measured["media_delivered"] = media_delivered(directory, plan, ended_s)
+    measured["media_before_stop"] = media_delivered(directory, plan, stopped_s) if stopped_s else {}
     measured["harmed"] = harmed(directory, plan)
     measured["replay"] = json.loads(_native.replay(json.dumps(plan), str(directory)))
+    measured["commands"] = [setup.name for setup in setups if setup.system == "command"]
+    measured["handshakes_repeated"] = handshakes_repeated(directory, plan)
     measured["first_packets_s"] = first_packets(directory, plan)
     measured["agreement"] = agreement(directory, plan, measured["t0_realtime_ns"])
     for file in directory.glob("witness-*.stamps"):
