@@ -129,6 +129,7 @@ def sound() -> Trial:
         "commands": [],
         "handshakes_repeated": [],
         "media_before_stop": {},
+        "tcp_connections": [],
         "unread_bytes": {"video": 0, "cross": 0},
         "replay": {"packets": 620, "rows": 1174, "different": 0, "first": None},
         "first_packets_s": {"video": 0.3, "cross": 2.02},
@@ -285,6 +286,31 @@ def test_cross_traffic_that_is_not_as_asked() -> None:
     assert found["why"] == ["flow cross sent 80 packets, not 160"]
 
 
+def test_what_a_late_start_costs_is_not_missed_twice() -> None:
+    plan, trial = copy.deepcopy(PLAN), sound()
+    plan["flows"][1]["app"]["cbr"] |= {"packets_per_s": 100.0, "windows": [[2 * 10**9, 2_800_000_000]]}
+    # 80 packets were due, 7 of them before it had begun.
+    trial["first_packets_s"]["cross"] = 2.07
+    assert verdict(plan, _sent(trial, 73))["valid"]
+    assert verdict(plan, _sent(trial, 68))["why"] == ["flow cross sent 68 packets, not 80"]
+    assert verdict(plan, _sent(trial, 85))["why"] == ["flow cross sent 85 packets, not 80"]
+    trial["first_packets_s"]["cross"] = 2.0
+    assert verdict(plan, _sent(trial, 73))["why"] == ["flow cross sent 73 packets, not 80"]
+
+
+def _sent(trial: Trial, packets: int) -> Trial:
+    """With so many packets of cross traffic, by every count."""
+    trial = copy.deepcopy(trial)
+    link, seen = trial["link"], trial["witnesses"]
+    link["balance"][3:] = [_row(stage, "down", "cross", packets) for stage in ("bottleneck", "delay")]
+    link["entered"][2]["packets"] = link["left"][2]["packets"] = packets
+    seen["client"]["flows"][1]["rx_packets"] = seen["cross"]["flows"][0]["tx_packets"] = packets
+    trial["counters"]["client"]["link.rx_packets"] = 476 + packets
+    trial["collected"]["cross"] |= {"received_packets": packets, "received_bytes": packets * 1000}
+    trial["media_delivered"]["cross"] |= {"packets": packets, "bytes": packets * 1000}
+    return trial
+
+
 def test_who_may_be_silent() -> None:
     """Somebody's commands, and who was not due; everybody else is missed."""
     trial = sound()
@@ -348,6 +374,18 @@ def test_what_a_player_has_not_read_yet_is_the_kernels_to_tell() -> None:
     assert verdict(PLAN, trial)["valid"]
     trial["collected"]["video"]["received_bytes"] = 550_000
     assert not verdict(PLAN, trial)["valid"]
+
+
+def test_what_the_players_kernel_threw_away_it_was_not_handed() -> None:
+    trial = _over_tcp(270_000)
+    trial["counters"]["client"]["TcpExt.PAWSEstab"] = 1
+    trial["tcp_connections"] = [
+        {"flow": "video", "acked_bytes": 270_000},
+        {"flow": "cross", "acked_bytes": 9},
+    ]
+    assert verdict(PLAN, trial)["valid"]
+    trial["tcp_connections"][0]["acked_bytes"] = 400_000
+    assert not verdict(PLAN, trial)["valid"], "what it acknowledged it was handed"
 
 
 def test_a_player_that_stops_early_may_leave_bytes_behind() -> None:

@@ -40,6 +40,17 @@ HARM = {
 counts a second SYN-ACK too, which comes where the first was lost and both ends repeated."""
 
 
+REFUSED = (
+    "TcpExt.PAWSEstab",
+    "TcpExt.RcvPruned",
+    "TcpExt.OfoPruned",
+    "TcpExt.TCPRcvQDrop",
+    "TcpExt.TCPOFODrop",
+)
+"""Sound segments of TCP that a host threw away, to have them sent again: too old by their timestamps
+(RFC 7323 section 5.3), which comes of reordering, or no room."""
+
+
 def host(counters: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     """What the hosts at each end did beside delivering, by the kernel's counters; as sim has it."""
     found = {}
@@ -141,15 +152,32 @@ def first_cbr_s(flow: Mapping[str, Any]) -> float:
     return float(max(windows[0][0], flow["start"])) / 1e9
 
 
+def cbr_packets_late(flow: Mapping[str, Any], first_s: float | None) -> float:
+    """How many packets were due before a constant-bit-rate flow's first one was sent."""
+    if first_s is None:
+        return 0.0
+    settings = flow["app"]["cbr"]
+    late_s = max(0.0, first_s - first_cbr_s(flow))
+    return float(late_s * settings["packets_per_s"] * _fragments(settings))
+
+
+def _fragments(settings: Mapping[str, Any]) -> int:
+    """Packets of a datagram: what Ethernet does not carry whole the host sends in fragments."""
+    return -(-(int(settings["payload_bytes"]) + UDP_HEADER_BYTES) // FRAGMENT_BYTES)
+
+
 def cbr_packets(plan: Mapping[str, Any], flow: Mapping[str, Any], duration_s: float) -> float:
     """How many packets a constant-bit-rate flow sends within the trial."""
     settings = flow["app"]["cbr"]
     end = stopped_at(flow, round(duration_s * 1e9))
     windows = settings.get("windows") or [[flow["start"], end]]
     seconds = sum(max(0, min(off, end) - max(on, flow["start"])) for on, off in windows) / 1e9
-    # What Ethernet does not carry whole the host sends in fragments.
-    fragments = -(-(settings["payload_bytes"] + UDP_HEADER_BYTES) // FRAGMENT_BYTES)
-    return float(seconds * settings["packets_per_s"] * fragments)
+    return float(seconds * settings["packets_per_s"] * _fragments(settings))
+
+
+def acknowledged_bytes(measured: Mapping[str, Any], flow: str) -> int:
+    """What the flow's player has acknowledged in all, as the sender's kernel saw it at the end."""
+    return sum(int(one["acked_bytes"]) for one in measured["tcp_connections"] if one["flow"] == flow)
 
 
 def players_ended_s(measured: Mapping[str, Any]) -> dict[str, float]:
