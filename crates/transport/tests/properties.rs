@@ -5,7 +5,7 @@ mod common;
 use common::{MSS, Pair, Seen, Side, Side::*, Verdict, ms};
 use proptest::prelude::*;
 use streamgauge_base::{Chunk, Duration, Instant, Stream};
-use streamgauge_transport::tcp::{CloseReason, Config, CongestionControl, ConnectionEvent};
+use streamgauge_transport::tcp::{CloseReason, Config, CongestionControl, ConnectionEvent, flags};
 
 /// A network's habits, in per mille.
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +154,34 @@ proptest! {
             prop_assert_eq!((stats.retransmits, stats.timeouts, stats.recoveries), (0, 0, 0));
             prop_assert!(pair.tcp(side).is_closed());
         }
+    }
+
+    /// Who aborts says nothing but resets from then on, whatever comes; what was sent balances; and the other end, if
+    /// it has anything to say, learns of it.
+    #[test]
+    fn after_an_abort_nothing_but_resets_is_sent(
+        configs in (config(), config()), down in writes(), up in writes(), weather in weather(),
+        when in 0u64..2_000, by_server in any::<bool>(),
+    ) {
+        let mut pair = Pair::new(configs.0.clone(), configs.1.clone(), ms(10)).with_script(weather.script());
+        for (side, writes) in [(Server, &down), (Client, &up)] {
+            pair.end(side).outbox = chunks(writes).0.into();
+            pair.end(side).close_after = true;
+        }
+        pair.run_until(Instant::ZERO + ms(when));
+        let side = if by_server { Server } else { Client };
+        let said = pair.log.len();
+        pair.end(side).tcp.abort();
+        pair.run();
+        let after = || pair.log[said..].iter().filter(|seen| seen.from == side);
+        prop_assert!(after().all(|seen| seen.segment.has(flags::RST) && seen.segment.payload.is_empty()));
+        prop_assert!(pair.tcp(side).is_closed() && pair.tcp(side).poll_timeout().is_none());
+        let [sent, dropped, copied, arrived] = pair.bytes;
+        prop_assert_eq!(sent + copied, arrived + dropped);
+        // Unacknowledged data is repeated until something answers.
+        let peer = &pair.ends[side.peer() as usize];
+        let waits = peer.tcp.is_open() && peer.tcp.stats().in_flight > 0;
+        prop_assert!(!waits, "{:?}", peer.tcp.stats());
     }
 
     /// The same inputs give the same segments at the same times.

@@ -109,6 +109,15 @@ struct Pending {
     closed: Option<CloseReason>,
 }
 
+/// A reset that waits for `poll_transmit`.
+#[derive(Clone, Copy, Debug)]
+enum Reset {
+    /// Of the connection, by `abort`.
+    Abort,
+    /// The answer to a segment of no connection: its sequence number, and what it acknowledges.
+    Answer { seq: u32, ack: Option<u32> },
+}
+
 /// One end of a TCP connection.
 ///
 /// After every `handle`, `handle_timeout`, `write`, `read` and `close`, call
@@ -127,12 +136,25 @@ pub struct Connection {
     syn_sent: Instant,
     syn_tries: u32,
     syn_timer: Instant,
-    reset_due: bool,
+    /// What the peer is told of a connection that is void.
+    reset: Option<Reset>,
     /// Both ends speak ECN.
     ecn: bool,
     /// The peer's clock, to be echoed.
     peer_clock: u32,
     pending: Pending,
+}
+
+impl Reset {
+    /// To a segment that is no reset (RFC 9293 section 3.10.7.1).
+    fn answer(segment: &Segment) -> Self {
+        if segment.has(flags::ACK) {
+            return Reset::Answer { seq: segment.ack, ack: None };
+        }
+        let marks = [flags::SYN, flags::FIN].into_iter().filter(|&bit| segment.has(bit)).count() as u32;
+        let length = segment.payload.len() as u32 + marks;
+        Reset::Answer { seq: 0, ack: Some(segment.seq.wrapping_add(length)) }
+    }
 }
 
 impl Connection {
@@ -160,7 +182,7 @@ impl Connection {
             syn_sent: now,
             syn_tries: 0,
             syn_timer: Instant::FAR_FUTURE,
-            reset_due: false,
+            reset: None,
             ecn: false,
             peer_clock: 0,
             pending: Pending::default(),
@@ -201,10 +223,16 @@ impl Connection {
     pub fn close(&mut self) {
         self.sender.activate(&self.own).close();
     }
-    /// Ends the connection at once with a RST.
+    /// Ends the connection at once (RFC 9293 section 3.10.5): what waits to be sent, or sent again, never is, and the
+    /// peer is told by a RST, unless both ends have finished already. What still comes is answered by a RST too.
     pub fn abort(&mut self) {
         if self.state != State::Closed {
-            self.reset_due = matches!(self.state, State::Established | State::SynReceived);
+            let told = match self.state {
+                State::Established => !(self.sender.fin_sent() && self.receiver.finished()),
+                State::SynReceived => true,
+                State::Listen | State::SynSent | State::Closed => false,
+            };
+            self.reset = told.then_some(Reset::Abort);
             self.fail(CloseReason::Aborted);
         }
     }
@@ -274,7 +302,7 @@ impl Connection {
             return;
         }
         match self.state {
-            State::Closed => {}
+            State::Closed => self.reset = Some(Reset::answer(segment)),
             State::Listen => {
                 if segment.has(flags::SYN) && !segment.has(flags::ACK) {
                     self.ecn = self.own.shared.ecn && segment.has(flags::ECE | flags::CWR);
@@ -401,9 +429,15 @@ impl Connection {
             State::Listen => None,
             State::SynSent | State::SynReceived => self.transmit_syn(now),
             State::Established => self.transmit(now),
-            State::Closed => std::mem::take(&mut self.reset_due).then(|| {
-                let bits = flags::RST | flags::ACK;
-                self.segment(now, self.sender.next(), bits, Chunk::default(), 0, SackBlocks::default())
+            State::Closed => self.reset.take().map(|reset| match reset {
+                Reset::Abort => {
+                    let bits = flags::RST | flags::ACK;
+                    self.segment(now, self.sender.next(), bits, Chunk::default(), 0, SackBlocks::default())
+                }
+                Reset::Answer { seq, ack } => {
+                    let flags = flags::RST | if ack.is_some() { flags::ACK } else { 0 };
+                    Segment { seq, ack: ack.unwrap_or(0), flags, ..Segment::default() }
+                }
             }),
         }
     }

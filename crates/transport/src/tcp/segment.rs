@@ -99,7 +99,8 @@ impl Segment {
         if self.has(flags::SYN) {
             return BASE_BYTES + SYN_OPTION_BYTES;
         }
-        if self.has(flags::RST) {
+        if self.has(flags::RST) && self.timestamps == Timestamps::default() {
+            // It answers a segment of no connection, and has no options.
             return BASE_BYTES;
         }
         let sack = match u32::from(self.sack.len) {

@@ -212,6 +212,10 @@ impl Sender {
     pub fn close(&mut self) {
         self.closing = true;
     }
+    /// A FIN has been sent.
+    pub fn fin_sent(&self) -> bool {
+        self.fin.is_some()
+    }
     /// The peer has acknowledged our FIN.
     pub fn finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.una > fin)

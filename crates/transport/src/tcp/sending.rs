@@ -128,6 +128,10 @@ impl Sending {
             Sending::Active(sender) => sender.una(),
         }
     }
+    /// Our FIN has been sent.
+    pub fn fin_sent(&self) -> bool {
+        matches!(self, Sending::Active(sender) if sender.fin_sent())
+    }
     /// The peer has acknowledged our FIN.
     pub fn finished(&self) -> bool {
         matches!(self, Sending::Active(sender) if sender.finished())
