@@ -130,6 +130,12 @@ impl<R: Recorder> Io for HostIo<'_, R> {
         }
     }
 
+    fn abort(&mut self, channel: ChannelId) {
+        if let Some(connection) = connection(self.ports, channel) {
+            connection.abort();
+        }
+    }
+
     fn bind_pair(&mut self, rtp: ChannelId) -> Option<u16> {
         Some(self.ports.get(usize::from(rtp.0))?.number)
     }
@@ -257,7 +263,9 @@ impl Endpoint {
                     network.send(now, self.line, hash, Body::Segment(channel, segment));
                 }
                 if let Some(event) = connection.poll_event() {
-                    self.input(now, translate(channel, event), network);
+                    if let Some(input) = translate(channel, event) {
+                        self.input(now, input, network);
+                    }
                     // The machine may have written to any of its streams.
                     index = 0;
                     continue;
@@ -299,14 +307,16 @@ impl Endpoint {
     }
 }
 
-fn translate(channel: ChannelId, event: ConnectionEvent) -> Input<'static> {
-    match event {
+/// What the machine is told; nothing of a stream that it ended itself.
+fn translate(channel: ChannelId, event: ConnectionEvent) -> Option<Input<'static>> {
+    Some(match event {
         ConnectionEvent::Opened => Input::Opened(channel),
         ConnectionEvent::Readable => Input::Readable(channel),
         ConnectionEvent::Writable => Input::Writable(channel),
         ConnectionEvent::Closed(tcp::CloseReason::Finished) => Input::Closed(channel, CloseReason::Finished),
+        ConnectionEvent::Closed(tcp::CloseReason::Aborted) => return None,
         ConnectionEvent::Closed(_) => Input::Closed(channel, CloseReason::Failed),
-    }
+    })
 }
 
 /// The settings of a connection; refuses what no connection can work with.

@@ -32,4 +32,4 @@ pub use run::run;
 pub use summary::{EndedBy, FlowSummary, Hosts, Summary, TcpSummary};
 
 /// Goes up whenever the same plan and seed would give another record.
-pub const MODEL_VERSION: u32 = 7;
+pub const MODEL_VERSION: u32 = 8;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use streamgauge_base::{Duration, Instant};
+use streamgauge_base::{Direction, Duration, Fate, Instant, PacketInfo};
 use streamgauge_path::spec::Limit;
 use streamgauge_sim::{EndedBy, SimError, run};
 use streamgauge_systems::plan::{Action, AppSpec, TrialPlan};
@@ -32,12 +32,35 @@ fn a_flow_is_silent_before_it_starts_while_paused_and_after_it_stops() {
         };
         assert_eq!(sent(0, 2_000), 0, "{flow:?}");
         assert!(sent(2_000, 4_000) > 20, "{flow:?}");
-        // TCP's send buffer (4 MB at 2 Mbit/s) outlives the pause.
-        if !matches!(flow.app, AppSpec::Bulk(_)) {
+        // TCP's send buffer (4 MB at 2 Mbit/s) outlives the pause, and is given up at the stop, of which a bulk flow's
+        // server learns from its player.
+        let is_bulk = matches!(flow.app, AppSpec::Bulk(_));
+        if !is_bulk {
             assert_eq!(sent(4_001, 6_000), 0, "{flow:?}");
-            assert_eq!(sent(8_001, 12_000), 0, "{flow:?}");
         }
+        assert_eq!(sent(if is_bulk { 8_012 } else { 8_001 }, 12_000), 0, "{flow:?}");
         assert!(sent(6_000, 8_000) > 20, "{flow:?}");
+    }
+}
+
+/// Whatever waits in a stream's buffer when it is stopped never leaves.
+#[test]
+fn a_stopped_stream_gives_up_what_it_has_not_sent() {
+    let second = Duration::from_secs;
+    let streams = [rtp("x", 60, Some(tcp("cubic", 256 << 10))), bulk("x", "bbr", 256 << 10)];
+    for mut flow in streams {
+        flow.actions = vec![(second(4), Action::Stop)];
+        // Too slow for the clip: the send buffer has been full for long.
+        let (summary, record) =
+            Rows::of(&plan(path(300_000, Limit::Packets(20), 10), vec![flow.clone()], 10, 1));
+        let late = Instant::ZERO + Duration::from_millis(4_012);
+        let data =
+            |(fate, info, _): &&(Fate, PacketInfo, Direction)| info.payload_bytes > 0 && fate.t_in > late;
+        assert_eq!(record.at(0, 0).filter(data).count(), 0, "{flow:?}");
+        let sent = &summary.flows[0];
+        assert!(sent.server_sent_bytes > sent.player_received_bytes + (64 << 10), "{sent:?}");
+        assert_eq!(record.named("media_end").len(), 1);
+        assert_eq!(record.named("media_end")[0].reason, "stopped");
     }
 }
 

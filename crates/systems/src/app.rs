@@ -37,7 +37,7 @@ pub enum Input<'a> {
     Pause,
     /// Go on sending.
     Resume,
-    /// End the flow.
+    /// End the flow at once: nothing more is written, and what waits unsent in a stream's buffer is given up.
     Stop,
 }
 
@@ -51,6 +51,11 @@ pub trait Io {
     fn read(&mut self, channel: ChannelId, max: usize) -> Option<Chunk>;
     /// Finishes a stream: what was written still goes out.
     fn close(&mut self, channel: ChannelId);
+    /// Ends a stream at once, both ways: what was written and not yet sent is given up, and the other end's stream
+    /// fails. Nothing more is said of it here. A host that owes strangers what was written finishes it instead.
+    fn abort(&mut self, channel: ChannelId) {
+        self.close(channel);
+    }
     /// The port of `rtp`, which is even; the channel after it, for RTCP, has the next (RFC 3550 section 11).
     /// Both are bound if they were not. `None` if the host has no pair left. A trial fixes all ports.
     fn bind_pair(&mut self, rtp: ChannelId) -> Option<u16>;

@@ -53,6 +53,7 @@ struct Half {
     short_write: bool,
     closing: bool,
     closed: bool,
+    aborted: bool,
     read: u64,
 }
 
@@ -96,6 +97,10 @@ impl Io for PipeIo<'_> {
 
     fn close(&mut self, _: ChannelId) {
         self.half.closing = true;
+    }
+
+    fn abort(&mut self, _: ChannelId) {
+        self.half.aborted = true;
     }
 
     fn bind_pair(&mut self, rtp: ChannelId) -> Option<u16> {
@@ -162,6 +167,16 @@ impl Pair {
         let rate = self.pipe.stream_bytes_per_s.expect("only called where there is a stream");
         let (from, to) = self.pipe.outage;
         let out = Instant::ZERO + from <= self.now && self.now < Instant::ZERO + to;
+        if self.halves.iter().any(|half| half.aborted) {
+            for end in 0..2 {
+                let half = &mut self.halves[end];
+                let told = !half.aborted && !half.closed;
+                *half = Half { closing: true, closed: true, read: half.read, ..Half::default() };
+                if told {
+                    self.input(end, Input::Closed(STREAM, CloseReason::Failed));
+                }
+            }
+        }
         let step_bytes = (rate * STEP.as_nanos() / 1_000_000_000) as usize;
         for end in 0..2 {
             let mut budget = if out { 0 } else { step_bytes };

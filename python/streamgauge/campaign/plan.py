@@ -19,7 +19,7 @@ from streamgauge.systems.registry import Mode
 __all__ = ["EMU_VERSION", "Extra", "Job", "jobs_for", "resume_key", "with_dependencies"]
 
 #: Goes up when what emu does would leave another record; sim has a number of its own.
-EMU_VERSION = 2
+EMU_VERSION = 3
 
 
 class Extra(Protocol):

@@ -345,6 +345,18 @@ impl Stream {
         self.socket.as_raw_fd()
     }
 
+    /// Ends the connection, or the wait for one, at once: the kernel drops what it has not sent and resets the other
+    /// end. There is no more news.
+    pub fn abort(&mut self) {
+        // What dissolves a socket's association (connect(2)); Linux's TCP takes it in any state.
+        let nobody = libc::sockaddr { sa_family: libc::AF_UNSPEC as libc::sa_family_t, sa_data: [0; 14] };
+        let length = size_of_val(&nobody) as libc::socklen_t;
+        // SAFETY: `nobody` is readable for its length. It fails only where there is no connection.
+        unsafe { libc::connect(self.socket.as_raw_fd(), &nobody, length) };
+        self.state = State::Closed;
+        self.pending.clear();
+    }
+
     /// Nothing more will be written; what was still goes out.
     pub fn close(&mut self) {
         if self.state == State::Open {
@@ -366,4 +378,48 @@ fn choose_congestion_control(socket: &OwnedFd, name: &str) {
             name.len() as libc::socklen_t,
         )
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn an_abort_resets_the_other_end_and_drops_what_waits() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, peer) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let mut stream = Stream::accepted(socket.into(), peer);
+        assert_eq!(stream.news(), Some(News::Opened));
+        let taken = stream.write(Chunk::filler(64 << 20));
+        assert!((1..64 << 20).contains(&taken), "{taken}");
+        stream.abort();
+        assert_eq!((stream.news(), stream.interest()), (None, None));
+        assert_eq!(stream.write(Chunk::filler(1)), 0);
+        let mut read = 0;
+        let error = loop {
+            match client.read(&mut [0; 65_536]) {
+                Ok(0) => panic!("it finished in order, after {read} of {taken} B"),
+                Ok(length) => read += length,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        assert!(read < taken, "{read} of {taken} B");
+    }
+
+    #[test]
+    fn an_abort_ends_the_wait_for_a_player() {
+        let own = Ipv4Addr::LOCALHOST;
+        let mut stream = Stream::listen(Addresses { own, peer: own }, 0, &TcpSpec::default()).unwrap();
+        let there = stream.own_address().unwrap();
+        stream.abort();
+        assert_eq!(stream.interest(), None);
+        let refused = TcpStream::connect(there).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
 }

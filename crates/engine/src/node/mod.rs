@@ -346,6 +346,12 @@ impl Io for Channels {
         }
     }
 
+    fn abort(&mut self, channel: ChannelId) {
+        if let Some(stream) = self.stream(channel) {
+            stream.abort();
+        }
+    }
+
     fn bind_pair(&mut self, rtp: ChannelId) -> Option<u16> {
         match self.list.get(usize::from(rtp.0))? {
             Channel::Udp(udp) => Some(udp.port()),

@@ -6,11 +6,20 @@ use super::DATA;
 use crate::app::{App, CloseReason, Input, Io};
 use crate::outbox::{MEDIA_END, Outbox};
 
-/// Reads whatever arrives, at once.
+/// Reads whatever arrives, at once. Stopped, it resets the connection, as the kernel does for a reader that is gone.
 #[derive(Default)]
 pub struct BulkPlayer {
     received: u64,
+    ended: bool,
     events: Outbox,
+}
+
+impl BulkPlayer {
+    fn end(&mut self, now: Instant, why: &'static str) {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.events.say(now, MEDIA_END, self.received as f64, "B", why);
+        }
+    }
 }
 
 impl App for BulkPlayer {
@@ -26,8 +35,12 @@ impl App for BulkPlayer {
                     CloseReason::Finished => "the server finished",
                     CloseReason::Failed => "the connection failed",
                 };
-                self.events.say(now, MEDIA_END, self.received as f64, "B", reason);
+                self.end(now, reason);
                 io.close(DATA);
+            }
+            Input::Stop => {
+                self.end(now, "stopped");
+                io.abort(DATA);
             }
             _ => {}
         }

@@ -52,13 +52,7 @@ impl App for BulkServer {
                 self.paused = false;
                 self.fill(io);
             }
-            Input::Stop => {
-                self.left = Some(0);
-                if self.open {
-                    io.close(DATA);
-                    self.open = false;
-                }
-            }
+            // The player is stopped, and this end learns of it by the reset, as iperf3's does.
             Input::Closed(..) => self.open = false,
             _ => {}
         }

@@ -81,6 +81,14 @@ impl Backlog {
         self.forget();
     }
 
+    /// Ends the connection at once, with what it has not sent yet.
+    pub fn abort(&mut self, io: &mut dyn Io) {
+        if std::mem::take(&mut self.open) {
+            io.abort(RTSP);
+        }
+        self.forget();
+    }
+
     /// The connection is gone.
     pub fn forget(&mut self) {
         *self = Backlog::default();

@@ -111,6 +111,15 @@ impl Lane {
         }
     }
 
+    /// Ends the stream at once, with what it has not sent yet.
+    pub fn abort(&mut self, io: &mut dyn Io) {
+        if let Lane::Tcp { open, backlog, .. } = self {
+            backlog.clear();
+            *open = false;
+            io.abort(MEDIA);
+        }
+    }
+
     /// Ends the stream after what was sent; nothing waits in line any more.
     pub fn close(&mut self, io: &mut dyn Io) {
         if let Lane::Tcp { open, backlog, .. } = self {

@@ -137,7 +137,7 @@ impl App for RtpPlayer {
             Input::Resume => receiver.resume(now),
             Input::Stop => {
                 playout.end(now, "stopped", events);
-                lane.close(io);
+                lane.abort(io);
             }
             Input::Closed(_, why) => {
                 match why {

@@ -167,11 +167,11 @@ impl App for RtpServer {
                 }
             }
             Input::Stop => {
-                if !self.ended && self.lane.is_clear() {
+                if !self.ended && !self.lane.is_stream() {
                     self.send_report(now, io, true);
                 }
                 self.ended = true;
-                self.lane.close(io);
+                self.lane.abort(io);
             }
             Input::Closed(..) => self.ended = true,
             _ => {}

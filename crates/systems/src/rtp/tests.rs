@@ -118,6 +118,7 @@ fn a_stop_ends_the_clip_at_both_ends() {
         let end = named(&pair, crate::MEDIA_END);
         assert_eq!((end.len(), end[0].reason.as_ref()), (1, "stopped"));
         assert!(named(&pair, "frame_shown").len() <= 125);
+        assert!(pair.sent.iter().all(|sent| sent.at <= Instant::from_nanos(5_010_000_000)));
     }
 }
 

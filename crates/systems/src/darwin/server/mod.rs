@@ -211,6 +211,18 @@ impl DarwinServer {
         self.forget();
     }
 
+    /// Ends at once: media that waits on the connection is given up with it.
+    fn stop(&mut self, now: Instant, io: &mut dyn Io) {
+        let interleaved = |stream: &stream::Stream| matches!(stream.way, Way::Interleaved(..));
+        if self.session.as_ref().is_some_and(|session| session.streams.iter().any(interleaved)) {
+            self.end_session(now, io);
+            self.backlog.abort(io);
+            self.forget();
+        } else {
+            self.disconnect(now, io);
+        }
+    }
+
     fn forget(&mut self) {
         self.connected = false;
         self.backlog.forget();
@@ -271,7 +283,7 @@ impl App for DarwinServer {
                 self.end_session(now, io);
                 self.forget();
             }
-            Input::Stop => self.disconnect(now, io),
+            Input::Stop => self.stop(now, io),
             // A player that pauses says so by RTSP.
             _ => {}
         }
