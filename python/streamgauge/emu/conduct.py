@@ -218,12 +218,17 @@ class Conductor:
         """Starts a flow's processes, or does an action to it. Returns what was started."""
         if what == "start":
             return [self._start(flow, spec) for spec in self._later[flow.name]]
+        done_ns = time.monotonic_ns()
         for one in sides(self.running, flow).values():
-            # A node reads its actions from the plan; who only listens goes on listening.
-            if what in one.spec.actions and one.spec.ready != "line":
-                one.stop()
+            if one.spec.acted_on:
+                one.act(what)
         self.actions_done.append(
-            {"flow": flow.name, "action": what, "late_s": (time.monotonic_ns() - at_ns) / 1e9}
+            {
+                "flow": flow.name,
+                "action": what,
+                "at_s": (done_ns - self.t0_ns) / 1e9,
+                "late_s": (done_ns - at_ns) / 1e9,
+            }
         )
         return []
 

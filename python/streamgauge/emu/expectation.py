@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -167,12 +168,32 @@ def _fragments(settings: Mapping[str, Any]) -> int:
 
 
 def cbr_packets(plan: Mapping[str, Any], flow: Mapping[str, Any], duration_s: float) -> float:
-    """How many packets a constant-bit-rate flow sends within the trial."""
+    """How many packets a constant-bit-rate flow sends within the trial: those of its ticks, but in pauses."""
     settings = flow["app"]["cbr"]
     end = stopped_at(flow, round(duration_s * 1e9))
     windows = settings.get("windows") or [[flow["start"], end]]
-    seconds = sum(max(0, min(off, end) - max(on, flow["start"])) for on, off in windows) / 1e9
-    return float(seconds * settings["packets_per_s"] * _fragments(settings))
+    tick_ns = settings["burst"] * 1e9 / settings["packets_per_s"]
+    ticks = 0
+    for on, off in windows:
+        on, off = max(on, flow["start"]), min(off, end)
+        edges = [on, *(min(max(at, on), off) for pause in _pauses(flow, end) for at in pause), off]
+        before = [math.ceil((at - on) / tick_ns - 1e-9) for at in edges]
+        if on < off:
+            ticks += sum(before[1::2]) - sum(before[0::2])
+    return float(ticks * settings["burst"] * _fragments(settings))
+
+
+def _pauses(flow: Mapping[str, Any], end_ns: int) -> list[tuple[int, int]]:
+    """When the scenario held the flow, ns, in order."""
+    found: list[tuple[int, int]] = []
+    since = None
+    for at, action in sorted(flow.get("actions", ()), key=lambda done: done[0]):
+        if action == "pause":
+            since = at
+        elif since is not None:
+            found.append((since, at))
+            since = None
+    return found if since is None else [*found, (since, end_ns)]
 
 
 def acknowledged_bytes(measured: Mapping[str, Any], flow: str) -> int:

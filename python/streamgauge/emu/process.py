@@ -68,6 +68,13 @@ class Running:
             with suppress(ProcessLookupError):
                 os.killpg(self.popen.pid, self.spec.stop_signal)
 
+    def act(self, what: str) -> None:
+        """Does to it what a scenario asks: ends it, or tells it."""
+        if what == "stop":
+            self.stop()
+        else:
+            self.command({"cmd": what})
+
     def kill(self) -> None:
         """Ends it and what it started."""
         with suppress(ProcessLookupError, PermissionError):

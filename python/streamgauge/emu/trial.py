@@ -26,7 +26,7 @@ from streamgauge.emu.taps import first_packets, handshakes_repeated, harmed, med
 from streamgauge.emu.together import Member, Together
 from streamgauge.emu.validity import verdict
 from streamgauge.errors import CannotRunError
-from streamgauge.systems.adapters import check_actions, check_programs
+from streamgauge.systems.adapters import check_programs
 
 if TYPE_CHECKING:
     from streamgauge.scenario import Scenario
@@ -59,7 +59,6 @@ def run_trial(
     setups = flow_setups(scenario, plan)
     for setup in setups:
         check_programs(setup)
-        check_actions(setup)
         controls.check(setup.name, setup.congestion_control, options.chosen_way)
     directory.mkdir(parents=True, exist_ok=True)
     job = to_job(setups, plan, directory, executable, options)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from streamgauge.errors import MediaError
-from streamgauge.scenario.flow import Clip, Command
+from streamgauge.scenario.flow import Clip, Command, Flow
 from streamgauge.scenario.path.semantics import late_changes, path_problems
 from streamgauge.scenario.tcp import tcp_unsupported
 from streamgauge.scenario.values import FLOW_NAME, Instant, Problem, nearest
-from streamgauge.systems.registry import Mode
+from streamgauge.systems.registry import COMMAND_ACTIONS, Mode
 from streamgauge.units import Time
 
 if TYPE_CHECKING:
@@ -368,8 +368,22 @@ def unsupported(scenario: Scenario, mode: Mode) -> str | None:
         elif mode not in entry.modes:
             remedy = f"name a stand-in with '{mode}: {{system: rtp}}'"
             return f"flows.{name}: '{entry.name}' does not run in {mode}; {remedy}"
-        if (why := tcp_unsupported(flow, mode)) is not None:
+        if (why := tcp_unsupported(flow, mode) or _action_unsupported(flow, mode)) is not None:
             return f"flows.{name}.{why}"
         if mode == "sim" and isinstance(flow.clip, Clip) and flow.clip.file is not None:
             return f"flows.{name}.clip: sim knows the frame sizes of built-in content only"
+    return None
+
+
+def _action_unsupported(flow: Flow, mode: Mode) -> str | None:
+    """Which of a flow's events cannot be done to it in ``mode``, by the event's address below the flow."""
+    entry = flow.registered
+    able = COMMAND_ACTIONS if entry is None else entry.actions(mode, flow.parameters)
+    for index, event in enumerate(flow.events):
+        if event.do not in able:
+            who = "a command" if entry is None else f"'{entry.name}' as {entry.modes[mode]}"
+            return (
+                f"events.{index}.do: {who} cannot {event.do} in {mode}, only {', '.join(able)}; "
+                "leave the event out, or run the scenario in another mode"
+            )
     return None

@@ -118,7 +118,7 @@ class ProcessSpec:
     #: How an early process shows that it is ready: it touches ``STREAMGAUGE_READY``, prints a line with
     #: ``"event":"ready"``, or either touches the file or listens on ``STREAMGAUGE_PORT``.
     ready: Literal["file", "line", "file or port"] = "file"
-    #: Takes JSON commands on stdin: ``start`` with times, ``stop``.
+    #: Takes JSON commands on stdin: ``start`` with times, ``stop``, and what a scenario does to its flow.
     control: bool = False
     #: Working folder; the side's own if None.
     working_folder: str | None = None
@@ -129,8 +129,9 @@ class ProcessSpec:
     stop_signal: int = 2
     #: Its end before the trial's end is no fault (a transfer of limited size, media that ended).
     may_end: bool = False
-    #: Which of the flow's actions (pause, resume, stop) it takes as lines on ``control``.
-    actions: tuple[str, ...] = ()
+    #: What the scenario does to the flow is done to this process: ``stop`` ends it, ``pause`` and ``resume``
+    #: are lines on its ``control``. Which of them a system can is said by `registry.System.actions` alone.
+    acted_on: bool = False
 
 
 @dataclass(kw_only=True)

@@ -57,17 +57,3 @@ def check_programs(flow: FlowSetup) -> None:
                 f"flow {flow.name}: the {side}'s program {program} is not on PATH or cannot be run; "
                 "install it, or give its path from the scenario's folder."
             )
-
-
-def check_actions(flow: FlowSetup) -> None:
-    """CannotRunError if the flow is to be paused, resumed or stopped in a way that its system cannot."""
-    if isinstance(ADAPTERS[flow.system], Node):
-        return
-    wanted = [action for _, action in flow.plan.get("actions", ())]
-    able = {"rtsp": ("stop",), "bulk": ("stop",), "cbr": ("stop",), "command": ("stop",)}[flow.system]
-    for action in wanted:
-        if action not in able:
-            raise CannotRunError(
-                f"flow {flow.name}: {flow.system} cannot {action} in emu (it can: {', '.join(able)}); "
-                "run the scenario in mode sim, or leave the action out."
-            )

@@ -53,7 +53,7 @@ class Bulk:
                 namespace="client",
                 stop_signal=signal.SIGINT,
                 may_end=settings.get("bytes") is not None,
-                actions=("stop",),
+                acted_on=True,
             ),
         ]
 

@@ -60,7 +60,7 @@ class Cbr:
             namespace=flow.sending_namespace,
             stop_signal=signal.SIGINT,
             may_end=True,
-            actions=("stop",),
+            acted_on=True,
         )
         return [player, server]
 

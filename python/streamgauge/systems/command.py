@@ -40,7 +40,7 @@ class Command:
             environment=flow.environment,
             working_folder=flow.working_folder,
             may_end=side == "player",
-            actions=("stop",) if side == "player" else (),
+            acted_on=side == "player",
         )
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:

@@ -12,7 +12,10 @@ from streamgauge.systems.events import read_events
 
 
 class Node:
-    """The adapter of every machine that we wrote; of ``cbr`` where mgen cannot serve."""
+    """The adapter of every machine that we wrote; of ``cbr`` where mgen cannot serve.
+
+    What a scenario does to the flow both ends read from the plan.
+    """
 
     programs: Mapping[str, str] = {}
 
@@ -43,8 +46,6 @@ class Node:
             control=True,
             trusted=self._raw_sockets,
             may_end=True,
-            # The machine reads its actions from the plan.
-            actions=("pause", "resume", "stop"),
         )
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:

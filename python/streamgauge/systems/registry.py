@@ -14,8 +14,11 @@ from streamgauge.systems.tcp import HYSTARTS, LINUX_DELAYED_ACK, MECHANISMS
 from streamgauge.units import Frequency, Packets, Size, Time
 
 __all__ = [
+    "ACTIONS",
+    "COMMAND_ACTIONS",
     "SYSTEMS",
     "TRAFFIC",
+    "Action",
     "Mode",
     "Parameter",
     "ParameterValue",
@@ -25,6 +28,12 @@ __all__ = [
 ]
 
 Mode = Literal["sim", "emu"]
+Action = Literal["pause", "resume", "stop"]
+
+#: What a scenario can do to a flow while it runs. Our own machines take all of them, in both modes.
+ACTIONS: tuple[Action, ...] = ("pause", "resume", "stop")
+#: What it can do to a system that is given as commands: a program can be ended, but not told to hold.
+COMMAND_ACTIONS: tuple[Action, ...] = ("stop",)
 
 _SMALLEST_MGEN_PACKET = 28
 
@@ -55,6 +64,14 @@ class System:
             assert isinstance(size, Size) and isinstance(burst, Packets)
             return burst.amount > 1 or size.bytes < _SMALLEST_MGEN_PACKET
         return mode in self.ours
+
+    def actions(self, mode: Mode, parameters: dict[str, ParameterValue]) -> tuple[Action, ...]:
+        """What a scenario can do to a flow with these parameters while it runs. Nowhere else is it said."""
+        if self.written_by_us(mode, parameters):
+            return ACTIONS
+        # GStreamer's player has its server hold (RTSP's PAUSE); iperf3, mgen and ffmpeg can only be ended.
+        holds = self.name == "rtsp" and self.value(parameters, "player") == "gstreamer"
+        return ACTIONS if holds else COMMAND_ACTIONS
 
     def over_tcp(self, parameters: dict[str, ParameterValue]) -> bool:
         """Whether a flow with these parameters has a congestion control to choose."""

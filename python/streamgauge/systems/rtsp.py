@@ -38,7 +38,13 @@ class Rtsp:
             early=True,
         )
         if flow.parameters.get("player", "gstreamer") == "ffmpeg":
-            player = ProcessSpec(side="player", command=self._ffmpeg(flow), namespace="client", may_end=True)
+            player = ProcessSpec(
+                side="player",
+                command=self._ffmpeg(flow),
+                namespace="client",
+                may_end=True,
+                acted_on=True,
+            )
         else:
             player = ProcessSpec(
                 side="player",
@@ -47,7 +53,7 @@ class Rtsp:
                 early=True,
                 control=True,
                 may_end=True,
-                actions=("pause", "resume", "stop"),
+                acted_on=True,
             )
         return [server, player]
 

@@ -3,7 +3,8 @@
 Plays ``rtsp://STREAMGAUGE_SERVER:STREAMGAUGE_PORT/clip`` over ``STREAMGAUGE_PARAM_TRANSPORT`` (udp or tcp)
 into sinks that keep time and drop late pictures as a video window does, but show nothing. Waits for the line
 ``{"cmd":"start",...}`` on stdin when ``STREAMGAUGE_CONTROL`` is set, so that loading GStreamer delays no
-start. Once a second, and at the end, its statistics go to ``STREAMGAUGE_EVENTS``.
+start; the commands ``pause`` and ``resume`` hold the session, by RTSP's PAUSE and PLAY. Once a second, and
+at the end, its statistics go to ``STREAMGAUGE_EVENTS``.
 """
 
 from __future__ import annotations
@@ -79,6 +80,17 @@ class Player:
         GLib.timeout_add(1000, self._sample)
         return False
 
+    def pause(self) -> None:
+        """rtspsrc sends PAUSE; the time until the next picture is no freeze."""
+        self.say("paused")
+        self.last_shown = None
+        self.pipeline.set_state(Gst.State.PAUSED)
+
+    def resume(self) -> None:
+        self.say("resumed")
+        self.last_shown = None
+        self.pipeline.set_state(Gst.State.PLAYING)
+
     def stop(self) -> None:
         self._sample()
         self.say("stopped")
@@ -113,9 +125,9 @@ class Player:
         now = time.monotonic()
         self.say("frame_shown", self.shown, "1")
         self.shown += 1
-        if self.last_shown is None:
+        if self.shown == 1:
             self.say("first_frame_shown")
-        elif now - self.last_shown > FREEZE_S:
+        elif self.last_shown is not None and now - self.last_shown > FREEZE_S:
             self.freezes += 1
             self.frozen_s += now - self.last_shown
             self.say("freeze", now - self.last_shown, "s", "time between two pictures shown")
@@ -186,14 +198,17 @@ def main() -> int:
     player = Player()
 
     def command(channel: Any, _condition: Any) -> bool:
-        line = os.read(channel, 4096)
-        if b'"start"' in line:
-            # The start itself comes later: at t0 plus the flow's own start.
-            at = json.loads(line.splitlines()[0])["start_monotonic_ns"]
-            GLib.timeout_add(max(0, (at - time.monotonic_ns()) // 1_000_000), player.start)
-        if b'"stop"' in line or not line:
+        said = os.read(channel, 4096)
+        if not said:
             player.stop()
-        return bool(line)
+        for words in map(json.loads, said.splitlines()):
+            if words["cmd"] == "start":
+                # The start itself comes later: at t0 plus the flow's own start.
+                wait_ns = max(0, words["start_monotonic_ns"] - time.monotonic_ns())
+                GLib.timeout_add(wait_ns // 1_000_000, player.start)
+            else:
+                {"pause": player.pause, "resume": player.resume, "stop": player.stop}[words["cmd"]]()
+        return bool(said)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         GLib.unix_signal_add(GLib.PRIORITY_HIGH, number, player.stop)
