@@ -14,7 +14,7 @@ from driving import CHECKOUT, STARVED, Person
 
 NOBODY = 65534
 # Need neither Linux nor a lock.
-PURE = ("test_events", "test_in_order", "test_media", "test_taps", "test_verdict")
+PURE = ("test_endings", "test_events", "test_in_order", "test_media", "test_taps", "test_verdict")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from streamgauge.emu import expectation
 from streamgauge.emu.validity import verdict
 
 Trial = dict[str, Any]
@@ -36,6 +37,16 @@ PLAN: Trial = {
             "app": {"cbr": {"packets_per_s": 10.0, "payload_bytes": 1000, "burst": 1, "windows": []}},
         },
     ],
+}
+
+
+KILLED = {
+    "flow": "video",
+    "side": "player",
+    "how": "was killed by SIGKILL",
+    "status": -9,
+    "at_s": 4.0,
+    "may_end": True,
 }
 
 
@@ -110,7 +121,7 @@ def sound() -> Trial:
             "cross": {},
         },
         "pressure_s": {"some": 0.1},
-        "deaths": [],
+        "endings": [],
         "actions": [],
         "processes": [
             _process("video", "player", started_s=0.01, waited_s=0.1),
@@ -164,6 +175,19 @@ def test_a_sound_trial_is_valid() -> None:
     # A player's own start-up, 0.3 s to its first packet, is not held against it.
     assert found["measured"]["start_offset_s"]["video"] == pytest.approx(0.01)
     assert set(found["bounds"]) <= set(found["measured"])
+
+
+def test_a_pause_of_a_constant_bit_rate_holds_its_ticks() -> None:
+    """5 ticks a second of 4 packets from 2 s on, held from 4.05 to 6.01 s, stopped at 8.1 s."""
+    second = 10**9
+    cbr = {"packets_per_s": 20.0, "payload_bytes": 1000, "burst": 4, "windows": []}
+    actions = [[4.05 * second, "pause"], [6.01 * second, "resume"], [8.1 * second, "stop"]]
+    flow = {"start": 2 * second, "actions": actions, "app": {"cbr": cbr}}
+    assert expectation.cbr_packets({}, flow, 10.0) == 4 * (11 + 10)
+    # Held for good; and within windows of its own.
+    assert expectation.cbr_packets({}, flow | {"actions": actions[:1]}, 10.0) == 4 * 11
+    cbr["windows"] = [[0, 3 * second], [5 * second, 7 * second], [9 * second, 10 * second]]
+    assert expectation.cbr_packets({}, flow, 10.0) == 4 * (5 + 4)
 
 
 def test_what_the_emulator_used_is_shown_without_a_bound() -> None:
@@ -231,7 +255,7 @@ FAULTS: dict[str, tuple[Callable[[Trial], None], str]] = {
     ),
     "reassembly without fragments": (_set("counters", "server", "Ip.ReasmFails", to=1), "caused at most 0"),
     "player killed": (
-        _set("deaths", to=[{"flow": "video", "side": "player", "how": "was killed by SIGKILL", "at_s": 4.0}]),
+        _set("endings", to=[KILLED]),
         "player of flow video was killed by SIGKILL, 4.0 s",
     ),
     "adapter": (_set("collected", "video", "faults", to=["no log"]), "flow video: no log"),
@@ -245,7 +269,7 @@ FAULTS: dict[str, tuple[Callable[[Trial], None], str]] = {
     ),
     "no change": (_set("conditions", "faults", to=["path.down.loss: off"]), "path.down.loss: off"),
     "late action": (
-        _set("actions", to=[{"flow": "video", "action": "stop", "late_s": 0.5}]),
+        _set("actions", to=[{"flow": "video", "action": "stop", "at_s": 5.5, "late_s": 0.5}]),
         "stop came 0.500 s late",
     ),
     "sent later than said": (_set("agreement", "arrivals", "p50_s", to=1e-3), "reached the ends 1 ms"),

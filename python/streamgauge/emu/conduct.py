@@ -47,7 +47,8 @@ class Conductor:
     running: list[Running] = field(default_factory=list)
     t0_ns: int = 0
     t0_realtime_ns: int = 0
-    deaths: list[dict[str, Any]] = field(default_factory=list)
+    #: Processes that ended by themselves before the trial did, in order.
+    endings: list[dict[str, Any]] = field(default_factory=list)
     actions_done: list[dict[str, Any]] = field(default_factory=list)
     _later: dict[str, list[ProcessSpec]] = field(default_factory=dict)
     _stats: dict[str, Any] | None = None
@@ -83,7 +84,7 @@ class Conductor:
             },
             "unread_bytes": {flow.name: unread.get(flow.player_ip, 0) for flow in self.flows},
             "pressure_s": pressure,
-            "deaths": self.deaths,
+            "endings": self.endings,
             "actions": self.actions_done,
             "processes": [self._account(one) for one in self.running],
             "collected": self._collect(),
@@ -248,13 +249,18 @@ class Conductor:
         """A process of a flow has ended before the trial."""
         code = one.popen.wait()
         one.ended_ns = time.monotonic_ns()
-        at_s = (one.ended_ns - self.t0_ns) / 1e9
         if code == UNSUPPORTED and not one.asked:
             self._refuse(one)
-        expected = one.asked or (one.spec.may_end and code == 0)
-        if not expected:
-            self.deaths.append(
-                {"flow": one.flow.name, "side": one.spec.side, "at_s": at_s, "how": one.fate()}
+        if not one.asked:
+            self.endings.append(
+                {
+                    "flow": one.flow.name,
+                    "side": one.spec.side,
+                    "at_s": (one.ended_ns - self.t0_ns) / 1e9,
+                    "status": code,
+                    "how": one.fate(),
+                    "may_end": one.spec.may_end,
+                }
             )
         if self.job.plan.get("until_media_end") == one.flow.name and one.spec.side == "player":
             self.link.send(cmd="stop")

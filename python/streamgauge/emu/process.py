@@ -108,25 +108,27 @@ class Running:
         self.cpu_s = self.waited_s = 0.0
 
     def last_words(self) -> str:
-        """The last line of its stderr."""
-        file = self.out / "stderr.log"
-        if not file.is_file():
-            return ""
-        with file.open("rb") as source:
-            source.seek(max(0, file.stat().st_size - LAST_BYTES))
-            text = source.read(LAST_BYTES).decode(errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return lines[-1][:300] if lines else ""
+        """The last line of its stderr, or of its stdout if that is empty."""
+        for name in ("stderr.log", "stdout.log"):
+            file = self.out / name
+            if not file.is_file():
+                continue
+            with file.open("rb") as source:
+                source.seek(max(0, file.stat().st_size - LAST_BYTES))
+                text = source.read(LAST_BYTES).decode(errors="replace")
+            lines = [line.strip() for line in text.splitlines() if line.strip()]
+            if lines:
+                return lines[-1][:300]
+        return ""
 
     def fate(self) -> str:
         """How it ended, in words."""
         code = self.popen.returncode
         if code is None:
             return "is running"
-        if code < 0:
-            return f"was killed by {signal.Signals(-code).name}"
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         words = self.last_words()
-        return f"ended with status {code}" + (f" ({words})" if words else "")
+        return how + (f" ({words})" if words else "")
 
 
 def start(flow: FlowSetup, spec: ProcessSpec, *, way: str, uid: int) -> Running:

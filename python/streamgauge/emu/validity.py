@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamgauge.emu import expectation
+from streamgauge.emu import endings, expectation
 from streamgauge.emu.agreement import FEWEST
 
 SMALLEST_LATENESS_S, LATENESS_OF_RTT = 0.0005, 0.05
@@ -294,14 +294,7 @@ def _agreement(found: Verdict, plan: Mapping[str, Any], agreement: Mapping[str, 
 
 
 def _processes(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
-    found.none_of(
-        "deaths",
-        [
-            f"the {death['side']} of flow {death['flow']} {death['how']}, "
-            f"{death['at_s']:.1f} s into the trial"
-            for death in measured["deaths"]
-        ],
-    )
+    found.none_of("deaths", endings.deaths(measured))
     faults = [
         f"flow {name}: {fault}"
         for name, collected in measured["collected"].items()
@@ -416,7 +409,7 @@ def _players(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any
             least = min(before["packets"], delivered["packets"])
             found.at_most(
                 f"player_packets_off.{name}",
-                max(least - packets, packets - delivered["packets"], 0),
+                _outside(packets, least, delivered["packets"]),
                 bound,
                 f"flow {name}: {collected['received_what']} are {{value}} off the {delivered['packets']} "
                 "packets that the path delivered (bound {bound})",
@@ -429,8 +422,13 @@ def _players(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any
             least = 0 if name in ended or name in stopped else handed - measured["unread_bytes"][name]
             found.at_most(
                 f"player_bytes_off.{name}",
-                max(least - whole, whole - most, 0),
+                _outside(whole, least, most),
                 PLAYER_BYTES * most + PLAYER_BYTES_SLACK,
                 f"flow {name}: {collected['received_what']} are {{value}} B off the {most} B "
                 f"that the path delivered{' in order' * over_tcp} (bound {{bound}} B)",
             )
+
+
+def _outside(value: int, least: int, most: int) -> int:
+    """How far `value` is outside `least` to `most`."""
+    return max(least - value, value - most, 0)

@@ -1,0 +1,55 @@
+"""Processes of a flow that ended before the trial did: which of them harmed it.
+
+``measured`` has "endings", those that ended by themselves, in order: "flow", "side", "at_s", "status" (as
+`subprocess.Popen.returncode` has it), "how" in words and "may_end", whether their adapter expects it;
+"actions", what the scenario did to the flows: "flow", "action", "at_s"; and "first_packets_s" by flow.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+Ending = Mapping[str, Any]
+
+
+def _stopped_s(measured: Mapping[str, Any]) -> dict[str, float]:
+    """When flows were stopped by the scenario, s."""
+    return {one["flow"]: one["at_s"] for one in measured["actions"] if one["action"] == "stop"}
+
+
+def deaths(measured: Mapping[str, Any]) -> list[str]:
+    """A sentence for each process whose end harmed the trial. No harm is done by
+
+    - one whose adapter lets it end, with status 0;
+    - one whose flow the scenario had stopped: nothing more is expected of it, and a server may well say by
+      its status, or find by SIGPIPE, that its player has gone;
+    - a server that ends with status 0 when its flow has begun, if its player ends by itself with status 0
+      too, before it or after it: it had sent all that there was to send.
+    """
+    stopped = _stopped_s(measured)
+    faults = []
+    for one in measured["endings"]:
+        flow, at_s, status = one["flow"], one["at_s"], one["status"]
+        if status == 0 and one["may_end"]:
+            continue
+        if at_s >= stopped.get(flow, float("inf")) and (status >= 0 or status == -signal.SIGPIPE):
+            continue
+        if (why := _harm(one, measured)) is not None:
+            faults.append(f"the {one['side']} of flow {flow} {one['how']}, {at_s:.1f} s into the trial{why}")
+    return faults
+
+
+def _harm(one: Ending, measured: Mapping[str, Any]) -> str | None:
+    """What makes an end a death, to follow how and when; None if nothing does."""
+    if one["side"] != "server" or one["status"] != 0:
+        return ""
+    began_s = measured["first_packets_s"][one["flow"]]
+    if began_s is None or began_s > one["at_s"]:
+        return ", before its player had come"
+    done = any(
+        other["flow"] == one["flow"] and other["side"] == "player" and other["status"] == 0
+        for other in measured["endings"]
+    )
+    return None if done else ", and its player did not end with status 0"
