@@ -14,7 +14,15 @@ from urllib.parse import quote, unquote
 
 from streamgauge.systems.registry import Mode
 
-__all__ = ["place", "remove_leftovers", "scenario_of", "seed_of", "sweep", "trial_directory"]
+__all__ = [
+    "keep_logs",
+    "place",
+    "remove_leftovers",
+    "scenario_of",
+    "seed_of",
+    "sweep",
+    "trial_directory",
+]
 
 # A trial grows beside its place under such a name and is renamed when it is whole.
 _PARTIAL = re.compile(r"\.(?P<name>seed=\d+)\.(?P<pid>\d+)-[0-9a-f]{8}\.partial")
@@ -54,10 +62,31 @@ def place(directory: Path) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
         else:
             partial.rename(directory)
+        shutil.rmtree(_logs_of_broken(directory), ignore_errors=True)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         _prune(directory.parent)
         raise
+
+
+def _logs_of_broken(directory: Path) -> Path:
+    return directory.with_name(f"{directory.name}.broken")
+
+
+def keep_logs(partial: Path, directory: Path) -> Path | None:
+    """Keeps the logs of a trial that broke on the way beside its place, until a whole trial takes that.
+
+    Returns their folder, ``None`` if it left none.
+    """
+    logs = [file for file in sorted((partial / "logs").glob("*")) if file.is_file() and file.stat().st_size]
+    if not logs:
+        return None
+    kept = _logs_of_broken(directory)
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir()
+    for log in logs:
+        log.rename(kept / log.name)
+    return kept
 
 
 def _prune(folder: Path) -> None:

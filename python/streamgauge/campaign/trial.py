@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamgauge.campaign.layout import place
+from streamgauge.campaign.layout import keep_logs, place
 from streamgauge.campaign.plan import Job
 from streamgauge.campaign.stored import load_metrics, save_metrics
-from streamgauge.errors import CannotRunError, RecordError
+from streamgauge.errors import CannotRunError, RecordError, StreamGaugeError
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.record import Record, finish_trial, prune
 from streamgauge.record.write import write_json
@@ -125,6 +125,17 @@ def disk_errors(directory: Path) -> Iterator[None]:
         raise CannotRunError(f"cannot write {directory}: {error.strerror}; {remedy}.") from error
 
 
+@contextmanager
+def _logs_kept(partial: Path, directory: Path) -> Iterator[None]:
+    """A trial that breaks keeps its logs, and the error says where."""
+    try:
+        yield
+    except StreamGaugeError as error:
+        if (kept := keep_logs(partial, directory)) is None:
+            raise
+        raise type(error)(f"{error} Logs: {kept}") from error
+
+
 def run_job(
     job: Job,
     *,
@@ -147,7 +158,8 @@ def run_job(
         else:
             from streamgauge.emu import run_trial  # Linux alone has it
 
-            found = run_trial(job.scenario, plan, job.seed, partial, _emu_options(emu, say, together))
+            with _logs_kept(partial, job.directory):
+                found = run_trial(job.scenario, plan, job.seed, partial, _emu_options(emu, say, together))
             validity, summary, provenance = found["validity"], found["summary"], found["provenance"]
         as_run = job.scenario.in_mode(job.mode).normalised()
         trial = finish_trial(
