@@ -1,0 +1,8 @@
+"""What a stranger does, as tests. Those that need namespaces have the people of tests/emu."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "emu"))
