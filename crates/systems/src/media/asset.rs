@@ -91,6 +91,12 @@ impl Track {
         between + between.div((self.units.len() as u64 - 1).max(1))
     }
 
+    /// Where the last unit that is shown ends, from the asset's start. `None` without units.
+    pub fn end(&self) -> Option<Duration> {
+        let last = self.units.iter().map(|unit| unit.shown).max()?;
+        Some(last + self.duration().div(self.units.len() as u64))
+    }
+
     /// Average over its duration, RTP left out.
     pub fn bit_rate_bps(&self) -> u64 {
         per_second(self.media_bytes() * 8, self.duration())

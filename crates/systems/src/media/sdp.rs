@@ -56,13 +56,21 @@ pub fn describe(asset: &Asset, origin: IpAddr, id: u64) -> String {
     let name = if name.trim().is_empty() { "-" } else { name.trim() };
     let mut text =
         format!("v=0\r\no=- {id} {id} IN {family} {origin}\r\ns={name}\r\nc=IN {family} {any}\r\nt=0 0\r\n");
-    let end = asset.duration.as_nanos();
-    let _ = write!(text, "a=range:npt=0-{}.{:06}\r\n", end / 1_000_000_000, end % 1_000_000_000 / 1000);
+    describe_range(&mut text, asset.duration);
     text.push_str("a=control:*\r\n");
     for (number, track) in asset.tracks.iter().take(MOST_TRACKS).enumerate() {
         describe_track(&mut text, number, track);
+        // Sound and pictures seldom end together.
+        if let Some(end) = track.end().filter(|_| asset.tracks.len() > 1) {
+            describe_range(&mut text, end);
+        }
     }
     text
+}
+
+fn describe_range(text: &mut String, end: Duration) {
+    let end = end.as_nanos();
+    let _ = write!(text, "a=range:npt=0-{}.{:06}\r\n", end / 1_000_000_000, end % 1_000_000_000 / 1000);
 }
 
 fn describe_track(text: &mut String, number: usize, track: &Track) {
@@ -166,6 +174,8 @@ pub struct TrackDescription {
     pub control: Option<String>,
     /// Frames in 1000 seconds.
     pub frames_per_1000_s: Option<u64>,
+    /// Where it ends in the presentation, if it has a range of its own (RFC 2326 section C.1.5).
+    pub end: Option<Duration>,
 }
 
 /// A description that is none.
@@ -199,6 +209,7 @@ pub fn read(text: &str) -> Result<Presentation, SdpProblem> {
             parameters,
             control: of("control").map(str::to_owned),
             frames_per_1000_s: of("framerate").and_then(thousandths),
+            end: of("range").and_then(range_end),
         })
     };
     let tracks: Vec<TrackDescription> = session.medias.iter().filter_map(track).collect();

@@ -15,12 +15,22 @@ use crate::outbox::{MEDIA_END, Outbox};
 /// A unit that becomes whole within this time after it was due is late; after it, incomplete. As in system rtp.
 const LATE_WINDOW: Duration = Duration::from_secs(1);
 
-/// Over UDP nothing in the media's last second is waited for: if it does not come, it was lost, and nothing behind it
-/// would show that.
+/// Nothing in the media's last second is waited for. Over UDP, if it does not come, it was lost, and nothing behind it
+/// would show that. On a stream that holds only where nobody knows which picture is the last: the clock goes on, and
+/// what comes is shown when it comes.
 const TAIL: Duration = Duration::from_secs(1);
 
 /// Least time between two events `buffer`.
 const BUFFER_EVENTS: Duration = Duration::from_millis(500);
+
+/// Where the media ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// In the media's time.
+    pub at: Duration,
+    /// It is the pictures' own end. Else it is the end of whatever lasts longest, sound perhaps.
+    pub of_pictures: bool,
+}
 
 /// How it plays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,9 +82,13 @@ pub struct Playout {
     at: Duration,
     /// Where the media ends, if it is known.
     end: Option<Duration>,
+    /// The pictures end there too.
+    of_pictures: bool,
     /// Nothing more will come, and why.
     over: Option<Cow<'static, str>>,
     asked: Instant,
+    /// When a unit's packet last came.
+    heard: Instant,
     startup: Option<Duration>,
     paused: Option<Instant>,
     last_buffer: Option<Instant>,
@@ -92,7 +106,7 @@ impl Playout {
         main: usize,
         asked: Instant,
         from: Duration,
-        end: Option<Duration>,
+        end: Option<End>,
     ) -> Self {
         let mut tracks: Vec<Units> = intervals.iter().map(|interval| Units::new(*interval)).collect();
         tracks.iter_mut().for_each(|track| track.begin(from));
@@ -105,9 +119,11 @@ impl Playout {
             state: State::Gathering,
             base: asked,
             at: from,
-            end: end.map(|end| end.saturating_sub(half)),
+            end: end.map(|end| end.at.saturating_sub(half)),
+            of_pictures: end.is_some_and(|end| end.of_pictures),
             over: None,
             asked,
+            heard: asked,
             startup: None,
             paused: None,
             last_buffer: None,
@@ -182,6 +198,7 @@ impl Playout {
         if self.ended {
             return;
         }
+        self.heard = now;
         let Some(unit) = self.tracks[track].take(now, place, payload) else { return };
         let due = due(self.base, self.at, unit.at);
         let late = fall_late(unit, now, due);
@@ -214,9 +231,22 @@ impl Playout {
         let oldest = self.tracks.iter().filter_map(Units::oldest).map(|unit| self.due(unit.at) + LATE_WINDOW);
         let playing = self.state == State::Playing;
         let next = self.next_due().filter(|_| playing).map(|(_, due)| due);
-        let main = &self.tracks[self.main];
-        let end = self.end.filter(|_| playing && main.is_empty() && !main.are_numbered());
-        oldest.chain(next).chain(end.map(|end| self.due(end))).min()
+        let end = self.all_due().filter(|_| playing && self.tracks[self.main].is_empty());
+        oldest.chain(next).chain(end).min()
+    }
+
+    /// It is known which picture is the last: they are counted, and the end is theirs. Else one is believed in only so
+    /// far as something came of it or after it, or the end is more than [`TAIL`] away.
+    fn knows_the_last(&self) -> bool {
+        self.of_pictures && self.tracks[self.main].are_numbered()
+    }
+
+    /// By when all has come or never will, where nobody knows which picture is the last.
+    fn all_due(&self) -> Option<Instant> {
+        let due = self.due(self.end.filter(|_| !self.knows_the_last())?);
+        // On a stream nothing is lost, and what is slow may be on its way still.
+        let slow = self.manner.in_order && self.over.is_none();
+        Some(if slow { due.max(self.heard) + LATE_WINDOW } else { due })
     }
 
     /// The track whose next unit falls due first, and when.
@@ -231,13 +261,14 @@ impl Playout {
 
     /// The pictures' track should have something at `at`, though nothing of it or after it came.
     fn expects(&self, at: Duration) -> bool {
-        let before_the_end = self.end.is_some_and(|end| at < end);
+        let tail = if self.knows_the_last() { Duration::ZERO } else { TAIL };
+        let before_the_end = self.end.is_some_and(|end| at + tail < end);
         self.waits_at(at) || before_the_end && self.tracks[self.main].are_numbered()
     }
 
     /// The clock stops rather than go past `at`.
     fn waits_at(&self, at: Duration) -> bool {
-        let tail = if self.manner.in_order { Duration::ZERO } else { TAIL };
+        let tail = if self.manner.in_order && self.knows_the_last() { Duration::ZERO } else { TAIL };
         self.manner.stalls
             && self.over.is_none()
             && self.tracks[self.main].is_dry()
@@ -269,8 +300,9 @@ impl Playout {
         let next = track.next_at().unwrap_or(self.at).max(self.at);
         let newest = track.newest_end();
         let held = newest.unwrap_or(Duration::ZERO).saturating_sub(next);
-        let all =
-            self.over.is_some() || self.end.is_some_and(|end| newest.is_some_and(|newest| newest >= end));
+        let tail = if self.knows_the_last() { Duration::ZERO } else { TAIL };
+        let comes_to = |end| newest.is_some_and(|newest| newest + tail >= end);
+        let all = self.over.is_some() || self.end.is_some_and(comes_to);
         let enough = held >= self.manner.prebuffer && held > Duration::ZERO || all;
         // What would stop the clock at once does not start it.
         let is_whole = track.next().is_some_and(|unit| unit.whole_at.is_some());
@@ -315,7 +347,7 @@ impl Playout {
                 let number = unit.number;
                 if is_main {
                     self.fates.shown += 1;
-                    events.say(due, "frame_shown", number as f64, "1", "");
+                    events.say(due.max(whole_at), "frame_shown", number as f64, "1", "");
                 }
             }
             // The host looked too late.
@@ -382,11 +414,10 @@ impl Playout {
         }
         let track = &self.tracks[self.main];
         let at_the_end = match self.end {
-            Some(end) if track.are_numbered() => track.next_at().is_none_or(|next| next >= end),
-            Some(end) => self.due(end) <= now,
-            None => false,
+            Some(end) if self.knows_the_last() => track.next_at().is_none_or(|next| next >= end),
+            _ => self.all_due().is_some_and(|due| due <= now),
         };
-        let cut_short = self.over.as_ref().filter(|_| self.end.is_none() || !track.are_numbered());
+        let cut_short = self.over.as_ref().filter(|_| self.end.is_none() || !self.knows_the_last());
         let why = match cut_short {
             _ if !track.is_empty() => return,
             _ if at_the_end => "all frames were shown or given up".into(),

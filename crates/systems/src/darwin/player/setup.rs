@@ -8,7 +8,7 @@ use streamgauge_wire::rtsp::{
 use streamgauge_wire::rtsp::{Transport as TransportHeader, Url};
 
 use super::client::Step;
-use super::playout::{Manner, Playout};
+use super::playout::{End, Manner, Playout};
 use super::settings::Transport;
 use super::track::Track;
 use super::{DarwinPlayer, Phase};
@@ -189,7 +189,7 @@ impl DarwinPlayer {
         if begins {
             let start = from.unwrap_or(self.settings.begin);
             let end = range.and_then(|range| range.to).or(self.duration);
-            self.playout = Some(self.new_playout(asked, start, end.filter(|end| *end > start)));
+            self.playout = Some(self.new_playout(asked, start, end));
             self.next_report = Some(self.reports.next(now));
         }
         self.anchor(response, from, begins);
@@ -201,7 +201,12 @@ impl DarwinPlayer {
         }
     }
 
+    /// Of the media from `start` to `end`, as the server says of all of it together.
     fn new_playout(&self, asked: Instant, start: Duration, end: Option<Duration>) -> Playout {
+        let own = self.tracks[self.main].description.end;
+        let of_pictures = own.is_some() || self.tracks.len() == 1;
+        let at = end.into_iter().chain(own).min().filter(|end| *end > start);
+        let end = at.map(|at| End { at, of_pictures });
         let in_order = self.settings.transport == Transport::Tcp;
         let manner = Manner {
             prebuffer: self.settings.prebuffer,

@@ -122,11 +122,7 @@ fn place(name: &str, tracks: Vec<Unplaced>, file: &Arc<dyn AsRef<[u8]> + Send + 
         }
     });
     let tracks: Vec<Track> = placed.take(MOST_TRACKS).collect();
-    let end = |track: &Track| {
-        let last = track.units.iter().map(|unit| unit.shown).max()?;
-        Some(last + track.duration().div(track.units.len() as u64))
-    };
-    let duration = tracks.iter().filter_map(end).max().unwrap_or(Duration::ZERO);
+    let duration = tracks.iter().filter_map(Track::end).max().unwrap_or(Duration::ZERO);
     Asset { name: name.into(), duration, tracks }
 }
 

@@ -30,6 +30,10 @@ fn visual() -> Codec {
 fn what_is_described_is_read_back() {
     let mut asset = asset(&[sets(), visual(), aac()]);
     asset.tracks[2].clock_rate = 44_100;
+    // Pictures that end before the sound.
+    for unit in &mut asset.tracks[0].units {
+        unit.shown = unit.shown.saturating_sub(Duration::from_millis(10));
+    }
     let text = describe(&asset, HERE, 7);
     let Presentation { control: whole, duration, tracks } = read(&text).unwrap();
     assert_eq!((whole, duration), (None, Some(Duration::from_secs(1))));
@@ -41,6 +45,8 @@ fn what_is_described_is_read_back() {
         assert_eq!(track_of(&format!("rtsp://host/path/{}", control(number))), Some(number));
     }
     assert_eq!(tracks.len(), 3);
+    let ends: Vec<_> = tracks.iter().map(|track| track.end).collect();
+    assert_eq!(ends, [990, 1000, 1000].map(|ms| Some(Duration::from_millis(ms))), "each track's own");
     assert_eq!(tracks[0].frames_per_1000_s, Some(50_000));
     assert_eq!(tracks[2].frames_per_1000_s, None);
     assert!(text.contains("profile-level-id=42C01E;"), "{text}");
@@ -64,6 +70,7 @@ fn more_tracks_than_payload_types_are_not_described() {
 fn frames_of_known_size_are_described_as_h264_without_parameter_sets() {
     let tracks = read(&describe(&asset(&[Codec::Sizes]), HERE, 1)).unwrap().tracks;
     assert_eq!(tracks[0].codec, Some(Codec::H264 { sps: vec![], pps: vec![], length_bytes: 4 }));
+    assert_eq!(tracks[0].end, None, "a track alone ends with the presentation");
 }
 
 #[test]

@@ -27,7 +27,8 @@ struct Bench {
 impl Bench {
     fn new(manner: Manner, packets: u32, end: Option<u64>, numbered: bool) -> Self {
         let interval = numbered.then(|| ms(40));
-        let mut playout = Playout::new(manner, &[interval], 0, Instant::ZERO, Duration::ZERO, end.map(ms));
+        let end = end.map(|end| End { at: ms(end), of_pictures: true });
+        let mut playout = Playout::new(manner, &[interval], 0, Instant::ZERO, Duration::ZERO, end);
         playout.anchor(0, Timeline::new(CLOCK, 7, Duration::ZERO));
         Bench { playout, outbox: Outbox::default(), said: Vec::new(), now: Instant::ZERO, packets }
     }

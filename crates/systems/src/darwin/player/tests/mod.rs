@@ -1,5 +1,6 @@
 //! The player against our server, end to end.
 
+mod ends;
 mod other_servers;
 
 use std::sync::{Arc, Mutex};
