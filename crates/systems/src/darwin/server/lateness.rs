@@ -4,17 +4,31 @@ use super::millis;
 use super::settings::ServerSettings;
 use super::thinning::WORST;
 
-/// Whether lateness has a say in how much is sent, and how much. One for each track of a Reliable UDP or TCP
-/// session. Times in milliseconds; lateness is negative ahead of time.
+/// What a track of a Reliable UDP or TCP session bears, and how late its packets were. Times in milliseconds; lateness
+/// is negative ahead of time.
 pub struct Lateness {
     limits: Limits,
     /// By how much the delays are less than at a tolerance of 1.5 s.
     shift: i64,
-    level: u8,
-    last: Option<Last>,
-    thinning: bool,
+    /// Of a packet, at the last check or where thinning began.
+    last: i64,
     /// The last check of mild lateness did not raise the level; the next will.
     waited: bool,
+}
+
+/// Whether lateness has a say in how much is sent, and how much: of a track, or of all tracks of a session together.
+#[derive(Default)]
+pub struct Checks {
+    level: u8,
+    last: Option<Check>,
+    thinning: bool,
+}
+
+impl Checks {
+    /// 0 sends all, [`WORST`] the least.
+    pub fn level(&self) -> u8 {
+        self.level
+    }
 }
 
 struct Limits {
@@ -27,10 +41,10 @@ struct Limits {
     interval: i64,
 }
 
-struct Last {
-    checked: i64,
+/// When the last check was, and when the packet of it was due.
+struct Check {
+    at: i64,
     media: i64,
-    lateness: i64,
 }
 
 /// What to do with a packet.
@@ -64,9 +78,7 @@ impl Lateness {
                 interval: millis(settings.quality_check_interval),
             },
             shift: 0,
-            level: 0,
-            last: None,
-            thinning: false,
+            last: 0,
             waited: false,
         };
         lateness.tolerate(millis(settings.late_tolerance));
@@ -83,57 +95,51 @@ impl Lateness {
         self.limits.drop - self.shift
     }
 
-    /// 0 sends all, [`WORST`] the least.
-    pub fn level(&self) -> u8 {
-        self.level
-    }
-
     /// A packet with transmit time `due` is about to be sent, in a session that has played since `played`.
-    pub fn note(&mut self, due: i64, now: i64, played: i64) -> Say {
+    pub fn note(&mut self, checks: &mut Checks, due: i64, now: i64, played: i64) -> Say {
         if due <= played {
             return Say::Send;
         }
         let late = now - due;
-        let Some(last) = &mut self.last else {
-            self.last = Some(Last { checked: now, media: due, lateness: late });
+        let this = Check { at: now, media: due };
+        let Some(check) = &checks.last else {
+            (checks.last, self.last) = (Some(this), late);
             return Say::Send;
         };
         let limits = &self.limits;
-        if !self.thinning {
-            if late > limits.start_thinning - self.shift && late - last.lateness < ONSET {
-                last.lateness = last.lateness.min(late);
+        if !checks.thinning {
+            if late > limits.start_thinning - self.shift && late - self.last < ONSET {
+                self.last = self.last.min(late);
                 return Say::Send;
             }
-            self.thinning = true;
+            checks.thinning = true;
         }
-        let before = self.level;
+        let before = checks.level;
         if late > limits.thin_all - self.shift {
-            last.checked = now;
-            last.media = due;
-            last.lateness = late;
-            self.level = WORST;
+            checks.level = WORST;
+            (checks.last, self.last) = (Some(this), late);
             if late > limits.drop - self.shift {
                 return Say::Drop;
             }
-        } else if now - last.checked > limits.interval || due - last.media > limits.interval {
-            let grows = late > last.lateness;
+        } else if now - check.at > limits.interval || due - check.media > limits.interval {
+            let grows = late > self.last;
             if late > limits.always_thin - self.shift {
-                self.level = (self.level + 1).min(WORST);
+                checks.level = (checks.level + 1).min(WORST);
             } else if late > limits.start_thinning - self.shift && grows {
                 if self.waited {
-                    self.level = (self.level + 1).min(WORST);
+                    checks.level = (checks.level + 1).min(WORST);
                 }
                 self.waited = !self.waited;
             }
-            if late < limits.start_thicking - self.shift && self.level > 0 && late < last.lateness {
-                self.level -= 1;
+            if late < limits.start_thicking - self.shift && checks.level > 0 && late < self.last {
+                checks.level -= 1;
             }
             if late < limits.thick_all {
-                self.level = 0;
+                checks.level = 0;
             }
-            *last = Last { checked: now, media: due, lateness: late };
+            (checks.last, self.last) = (Some(this), late);
         }
-        if self.level == before { Say::Send } else { Say::Changed }
+        if checks.level == before { Say::Send } else { Say::Changed }
     }
 }
 
@@ -142,22 +148,57 @@ mod tests {
     use super::super::settings::Preset;
     use super::*;
 
-    fn lateness(tolerance: i64) -> Lateness {
+    /// A track by itself.
+    struct Alone {
+        lateness: Lateness,
+        checks: Checks,
+    }
+
+    impl Alone {
+        fn note(&mut self, due: i64, now: i64, played: i64) -> Say {
+            self.lateness.note(&mut self.checks, due, now, played)
+        }
+
+        fn level(&self) -> u8 {
+            self.checks.level()
+        }
+    }
+
+    fn lateness(tolerance: i64) -> Alone {
         let mut lateness = Lateness::new(&ServerSettings::of(Preset::Source), true);
         lateness.tolerate(tolerance);
-        lateness
+        Alone { lateness, checks: Checks::default() }
     }
 
     /// What is said of a packet so late, sent at `now`.
-    fn note(lateness: &mut Lateness, now: i64, late: i64) -> Say {
-        lateness.note(now - late, now, -1_000_000)
+    fn note(alone: &mut Alone, now: i64, late: i64) -> Say {
+        alone.note(now - late, now, -1_000_000)
+    }
+
+    #[test]
+    fn tracks_that_share_their_checks_begin_together() {
+        let settings = ServerSettings::of(Preset::Source);
+        let said = |shared: bool| {
+            let mut video = (Lateness::new(&settings, true), Checks::default());
+            let mut sound = (Lateness::new(&settings, false), Checks::default());
+            let note = |(lateness, own): &mut (Lateness, Checks), checks: &mut Checks, late: i64| {
+                lateness.note(if shared { checks } else { own }, 5000 - late, 5000, -1_000_000)
+            };
+            let mut checks = Checks::default();
+            note(&mut video, &mut checks, 0);
+            note(&mut video, &mut checks, -100);
+            (note(&mut sound, &mut checks, 2600), note(&mut video, &mut checks, 200), checks.level())
+        };
+        // By itself the sound's first packet is sent, however late it is.
+        assert_eq!(said(false), (Say::Send, Say::Send, 0));
+        assert_eq!(said(true), (Say::Drop, Say::Send, WORST));
     }
 
     #[test]
     fn a_packet_later_than_the_player_bears_is_dropped() {
         for (tolerance, limit) in [(1500, 1750), (10_000, 10_250), (2384, 2634), (400, 650)] {
             let mut lateness = lateness(tolerance);
-            assert_eq!(lateness.drop_after(), limit);
+            assert_eq!(lateness.lateness.drop_after(), limit);
             note(&mut lateness, 0, 0);
             assert_ne!(note(&mut lateness, 20_000, limit), Say::Drop);
             assert_eq!(note(&mut lateness, 20_010, limit + 1), Say::Drop);
@@ -170,7 +211,7 @@ mod tests {
     fn packets_from_before_the_session_played_are_never_late() {
         let mut lateness = lateness(1500);
         assert_eq!(lateness.note(5000, 90_000, 5000), Say::Send);
-        assert!(lateness.last.is_none());
+        assert!(lateness.checks.last.is_none());
     }
 
     #[test]

@@ -54,6 +54,10 @@ pub struct DarwinServer {
     library: Arc<dyn Library>,
     settings: Arc<ServerSettings>,
     draws: Draws,
+    /// Whether it is busy when RTCP comes, and how likely it is.
+    busy: (Draws, u64),
+    /// How late it wakes.
+    wakes: Draws,
     reader: Reader,
     backlog: Backlog,
     session: Option<Session>,
@@ -84,8 +88,10 @@ impl DarwinServer {
     pub fn new(library: Arc<dyn Library>, settings: ServerSettings, flow: &str, seed: u64) -> Self {
         DarwinServer {
             library,
+            busy: (Draws::named(seed, flow, "darwin_server_busy"), Draws::threshold(settings.busy_ack_loss)),
             settings: Arc::new(settings),
             draws: Draws::named(seed, flow, "darwin_server"),
+            wakes: Draws::named(seed, flow, "darwin_server_wakes"),
             reader: Reader::default(),
             backlog: Backlog::default(),
             session: None,
@@ -188,9 +194,13 @@ impl DarwinServer {
         self.backlog.push(Chunk::bytes(write_response(&response)), io);
     }
 
-    /// RTCP from the player of a track; whatever it says, the player is there.
+    /// RTCP from the player of a track; whatever it says, the player is there, unless nobody has time to hear it.
     fn rtcp(&mut self, now: Instant, track: usize, datagram: &[u8], io: &mut dyn Io) {
         if let Some(session) = &mut self.session {
+            let (draws, likely) = &mut self.busy;
+            if *likely > 0 && session.is_busy(track) && draws.chance(*likely) {
+                return;
+            }
             self.heard = now;
             let line = &mut Line { io, backlog: &mut self.backlog, events: &mut self.events };
             session.rtcp(now, track, datagram, line);
@@ -252,7 +262,7 @@ impl DarwinServer {
         let Some(session) = &mut self.session else { return };
         let taken = self.backlog.taken();
         let line = &mut Line { io, backlog: &mut self.backlog, events: &mut self.events };
-        session.work(now, line);
+        session.work(now, line, &mut self.wakes);
         if self.backlog.taken() != taken {
             // Media that the connection takes has gone to somebody.
             self.heard = now;

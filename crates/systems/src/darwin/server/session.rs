@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use streamgauge_base::{Duration, Instant};
+use streamgauge_base::{Duration, Instant, Stream as Draws};
 use streamgauge_wire::reliable_udp::{ClientReport, Quality};
 use streamgauge_wire::rtcp::{self, Packet};
 
 use super::bandwidth::Tracker;
 use super::flow_control::Reception;
-use super::lateness::Say;
+use super::lateness::{Checks, Say};
 use super::line::Line;
 use super::overbuffer::Overbuffer;
 use super::resender::{Sign, Verdict};
@@ -23,6 +23,9 @@ const NEVER: i64 = i64::MAX;
 /// A client that wants media slower than at this speed gets it at this: transmit times grow with its inverse, and
 /// stay far from the end of numbers.
 const LEAST_SPEED: f64 = 0.01;
+
+/// A host that looks so much later than it was to be woken was busy.
+const HOST_LATE: Duration = Duration::from_millis(1);
 
 /// Time between two events of the window, in milliseconds, unless it is cut.
 const WINDOW_SAID_EACH: i64 = 50;
@@ -48,11 +51,13 @@ pub struct Session {
     settings: Arc<ServerSettings>,
     pub tracker: Tracker,
     pub overbuffer: Overbuffer,
+    /// What tracks share of their lateness, if they do.
+    checks: Checks,
     play: Option<Play>,
     /// When the next new packet is tried.
     attempt: i64,
     /// When there is anything to do.
-    wake: i64,
+    wake: Option<Instant>,
     /// The RTSP connection takes no more.
     blocked: bool,
     verdicts: Vec<Verdict>,
@@ -107,10 +112,11 @@ impl Session {
             streams: Vec::new(),
             tracker: Tracker::new(&settings),
             overbuffer: Overbuffer::new(&settings),
+            checks: Checks::default(),
             settings,
             play: None,
             attempt: NEVER,
-            wake: NEVER,
+            wake: None,
             blocked: false,
             verdicts: Vec::new(),
             interval: (0, 0),
@@ -143,12 +149,13 @@ impl Session {
                 stream.seek(&self.asset.tracks[stream.track], start);
             }
         }
-        let bit_rate_bps = self.asset.bit_rate_bps();
+        let bit_rate_bps = if self.settings.media_rate_known { self.asset.bit_rate_bps() } else { 0 };
         for stream in &mut self.streams {
             stream.resender.clear(&mut self.tracker);
         }
         self.tracker.open(bit_rate_bps, &self.settings);
         self.overbuffer.restart();
+        self.checks = Checks::default();
         let plain = self.streams.iter().any(|stream| stream.way == Way::Plain);
         let speed = ask.speed.filter(|speed| *speed > 0.0 && !plain).unwrap_or(1.0);
         let speed = speed.max(LEAST_SPEED).min(self.settings.max_speed);
@@ -156,7 +163,7 @@ impl Session {
         let play = Play { from, to, back, speed, base, sent: false, done_at: None, said_bye: false };
         self.play = Some(play);
         self.interval = (0, base);
-        (self.attempt, self.wake, self.blocked) = (base, base, false);
+        (self.attempt, self.wake, self.blocked) = (base, Some(now), false);
         Some(play)
     }
 
@@ -181,7 +188,7 @@ impl Session {
     /// Stops sending; PLAY goes on from here.
     pub fn pause(&mut self) {
         self.play = None;
-        (self.attempt, self.wake, self.blocked) = (NEVER, NEVER, false);
+        (self.attempt, self.wake, self.blocked) = (NEVER, None, false);
     }
 
     /// Sends each stream's goodbye.
@@ -196,23 +203,21 @@ impl Session {
 
     /// When it wants to work.
     pub fn wake(&self) -> Option<Instant> {
-        (self.wake != NEVER).then(|| instant(self.wake))
+        self.wake
     }
 
     /// The RTSP connection takes more.
     pub fn unblock(&mut self, now: Instant) {
         if std::mem::take(&mut self.blocked) {
-            (self.attempt, self.wake) = (millis_of(now), millis_of(now));
+            (self.attempt, self.wake) = (millis_of(now), Some(now));
         }
     }
 
     /// Sends what is due.
-    pub fn work(&mut self, now: Instant, line: &mut Line) {
+    pub fn work(&mut self, now: Instant, line: &mut Line, draws: &mut Draws) {
         let Some(play) = self.play else { return };
+        let Some(woken) = self.wake.filter(|wake| *wake <= now) else { return };
         let at = millis_of(now);
-        if at < self.wake {
-            return;
-        }
         if at >= self.attempt {
             self.attempt = self.send_due(now, at, &play, line);
         } else {
@@ -220,17 +225,43 @@ impl Session {
         }
         let nap = millis(self.settings.max_retransmit_delay);
         let step = millis(self.settings.send_interval);
-        self.wake = if self.attempt - at > nap + step { at + nap } else { self.attempt };
-        if self.play.is_some_and(|play| play.sent) && self.streams.iter().all(|s| s.resender.is_empty()) {
+        let mut until = if self.attempt - at > nap + step { at + nap } else { self.attempt };
+        let nothing_waits = !self.repeats() || self.streams.iter().all(|s| s.resender.is_empty());
+        if self.play.is_some_and(|play| play.sent) && nothing_waits {
             let done_at = play.done_at.unwrap_or(at);
             let goodbye_at = Self::transmit_time(&play, play.to).max(done_at + GOODBYE_AFTER);
             let said_bye = at >= goodbye_at;
             if said_bye {
                 self.end(now, line);
             }
-            self.wake = if said_bye { NEVER } else { goodbye_at };
+            until = if said_bye { NEVER } else { goodbye_at };
             self.play = Some(Play { sent: true, done_at: Some(done_at), said_bye, ..play });
         }
+        self.wake = self.sleep(woken, now, until, draws);
+    }
+
+    /// When a task that was woken at `woken`, and looked at the time at `now`, wakes if it sleeps until the millisecond
+    /// `until`.
+    fn sleep(&self, woken: Instant, now: Instant, until: i64, draws: &mut Draws) -> Option<Instant> {
+        let most = self.settings.wake_delay.as_nanos();
+        if until == NEVER || most == 0 {
+            return (until != NEVER).then(|| instant(until));
+        }
+        let sleep = Duration::from_millis((until - millis_of(now)).max(0).cast_unsigned());
+        // A host that looks a little late adds nothing of its own to the delay.
+        let from = if now.saturating_since(woken) < HOST_LATE { woken } else { now };
+        Some(instant(until).max(from + sleep + Duration::from_nanos(draws.below(most))))
+    }
+
+    /// Packets are sent again still.
+    fn repeats(&self) -> bool {
+        self.settings.repeats_after_last || self.play.is_none_or(|play| !play.sent)
+    }
+
+    /// RTCP may find it busy: it has something new to send to the asset's track over Reliable UDP.
+    pub fn is_busy(&self, track: usize) -> bool {
+        let reliable = |stream: &Stream| stream.track == track && stream.way == Way::Reliable;
+        self.play.is_some_and(|play| !play.sent) && self.streams.iter().any(reliable)
     }
 
     /// When media at `at` is to be sent.
@@ -245,8 +276,9 @@ impl Session {
         let max_payload = self.settings.max_payload;
         loop {
             let mut first = None;
+            let shared = Some(self.checks.level()).filter(|_| self.settings.lateness_per_session);
             for (index, stream) in self.streams.iter_mut().enumerate() {
-                stream.follow_level(self.settings.thinning_reaches_file);
+                stream.follow_level(self.settings.thinning_reaches_file, shared);
                 let next = stream.next(&self.asset.tracks[stream.track], max_payload);
                 if let Some(next) = next.filter(|next| next.at < play.to) {
                     let due = Self::transmit_time(play, next.at);
@@ -286,13 +318,14 @@ impl Session {
     /// Has the packet judged by its lateness, and drops it if it is too late.
     fn in_time(&mut self, index: usize, due: i64, at: i64, play: &Play, line: &mut Line) -> bool {
         let stream = &mut self.streams[index];
-        let say = stream.lateness.note(due, at, play.base);
+        let checks = if self.settings.lateness_per_session { &mut self.checks } else { &mut stream.checks };
+        let say = stream.lateness.note(checks, due, at, play.base);
         let late_s = (at - due) as f64 / 1e3;
         let now = instant(at);
         match say {
             Say::Send => true,
             Say::Changed => {
-                let level = f64::from(stream.lateness.level());
+                let level = f64::from(checks.level());
                 line.events.say(now, "thinning", level, "1", format!("{late_s:.3} s late"));
                 true
             }
@@ -353,6 +386,9 @@ impl Session {
 
     /// Looks on all tracks for packets that have waited too long.
     fn resend_overdue(&mut self, at: i64, line: &mut Line) {
+        if !self.repeats() {
+            return;
+        }
         for index in 0..self.streams.len() {
             let stream = &mut self.streams[index];
             stream.resender.overdue(at, &mut self.tracker, &mut self.verdicts);
@@ -429,8 +465,10 @@ impl Session {
             }
         }
         if self.takes_acks(index) {
-            self.streams[index].resender.overtaken(at, &mut self.tracker, &mut self.verdicts);
-            self.carry_out(at, index, line);
+            if self.repeats() {
+                self.streams[index].resender.overtaken(at, &mut self.tracker, &mut self.verdicts);
+                self.carry_out(at, index, line);
+            }
             self.say_window(at, false, line);
         }
     }

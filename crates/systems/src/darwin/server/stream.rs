@@ -8,7 +8,7 @@ use streamgauge_wire::reliable_udp::Hint;
 use streamgauge_wire::rtcp::{self, Packet};
 
 use super::flow_control::FlowControl;
-use super::lateness::Lateness;
+use super::lateness::{Checks, Lateness};
 use super::line::Line;
 use super::resender::{Piece, Resender};
 use super::settings::ServerSettings;
@@ -54,6 +54,8 @@ pub struct Stream {
     piece: u32,
     pub resender: Resender,
     pub lateness: Lateness,
+    /// Its own, where tracks share none.
+    pub checks: Checks,
     pub flow_control: FlowControl,
     pub thinning: Thinning,
     packets: u32,
@@ -90,6 +92,7 @@ impl Stream {
             piece: 0,
             resender: Resender::new(settings),
             lateness: Lateness::new(settings, track.is_video()),
+            checks: Checks::default(),
             flow_control: FlowControl::new(settings),
             thinning: Thinning::default(),
             packets: 0,
@@ -230,11 +233,12 @@ impl Stream {
         self.packets > 0
     }
 
-    /// The level at which frames are left out now, of those that reach the file.
-    pub fn follow_level(&mut self, thinning_reaches_file: bool) {
+    /// The level at which frames are left out now, of those that reach the file: its own, or the `shared` one of all
+    /// tracks.
+    pub fn follow_level(&mut self, thinning_reaches_file: bool, shared: Option<u8>) {
         let level = match self.way {
             Way::Plain => self.flow_control.level(),
-            _ if thinning_reaches_file => self.lateness.level(),
+            _ if thinning_reaches_file => shared.unwrap_or(self.checks.level()),
             _ => 0,
         };
         self.thinning.set(level);

@@ -27,10 +27,15 @@ fn spec(kind: PlayerKind) -> DarwinSpec {
             frame_bytes: vec![5000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000],
             key_frames: Vec::new(),
         },
-        server: ServerSettings::of(Preset::Source),
+        server: server_by_the_rules(),
         player: PlayerSettings::of(kind),
         tcp: TcpSpec::default(),
     }
+}
+
+/// The public server's rules, without what it fails to hear and to repeat.
+fn server_by_the_rules() -> ServerSettings {
+    ServerSettings { repeats_after_last: true, busy_ack_loss: 0.0, ..ServerSettings::of(Preset::Source) }
 }
 
 fn pipe() -> Pipe {
@@ -144,9 +149,8 @@ fn sound_and_pictures_are_played_together() {
         bytes: Bytes::Shared(Arc::new(vec![7u8; 200])),
     });
     for transport in [Transport::Udp, Transport::Tcp] {
-        let settings = ServerSettings::of(Preset::Source);
         let library = Arc::new(OneAsset(Arc::new(asset.clone())));
-        let server = DarwinServer::new(library, settings, "video", 1);
+        let server = DarwinServer::new(library, server_by_the_rules(), "video", 1);
         let player = PlayerSettings { transport, ..PlayerSettings::of(PlayerKind::Quicktime) };
         let player = DarwinPlayer::new(player, "rtsp://server/clip.mov", "video", 1);
         let (player, kept) = Kept::new(player);
@@ -191,7 +195,7 @@ fn pictures_that_refer_to_later_ones_are_shown_in_one_order_and_kept_in_the_othe
     asset.duration = interval * 501;
     for transport in [Transport::Udp, Transport::Tcp] {
         let library = Arc::new(OneAsset(Arc::new(asset.clone())));
-        let server = DarwinServer::new(library, ServerSettings::of(Preset::Source), "video", 1);
+        let server = DarwinServer::new(library, server_by_the_rules(), "video", 1);
         let player = PlayerSettings { transport, ..PlayerSettings::of(PlayerKind::Quicktime) };
         let (player, kept) = Kept::new(DarwinPlayer::new(player, "rtsp://server/clip.mov", "video", 1));
         let mut pair = Pair::new(Box::new(server), Box::new(player), Pipe { drop: LOSSY, ..pipe() });

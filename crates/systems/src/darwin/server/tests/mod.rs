@@ -1,5 +1,7 @@
 //! The server against a client that follows a script.
 
+mod running;
+
 use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Duration, Event, Instant};
@@ -124,11 +126,20 @@ fn asset(seconds: u64) -> Arc<Asset> {
 }
 
 fn server(seconds: u64, settings: ServerSettings) -> Box<DarwinServer> {
-    Box::new(DarwinServer::new(Arc::new(OneAsset(asset(seconds))), settings, "test", 1))
+    seeded(seconds, settings, 1)
+}
+
+fn seeded(seconds: u64, settings: ServerSettings, seed: u64) -> Box<DarwinServer> {
+    Box::new(DarwinServer::new(Arc::new(OneAsset(asset(seconds))), settings, "test", seed))
 }
 
 fn source() -> ServerSettings {
     ServerSettings::of(Preset::Source)
+}
+
+/// One that hears every acknowledgement.
+fn attentive() -> ServerSettings {
+    ServerSettings { busy_ack_loss: 0.0, ..source() }
 }
 
 fn paper() -> ServerSettings {
@@ -209,7 +220,7 @@ fn the_answer_to_setup_waits_for_the_round_trip_and_grants_what_was_asked() {
 
 #[test]
 fn every_frame_is_sent_once_on_a_network_that_loses_nothing_ahead_of_its_time() {
-    let pair = run(source(), Client::new(dialogue(RELIABLE, "")), pipe(|_| false), 60, 90);
+    let pair = run(attentive(), Client::new(dialogue(RELIABLE, "")), pipe(|_| false), 60, 90);
     let sequences: Vec<_> = media(&pair).iter().map(|sent| sequence(&sent.datagram)).collect();
     // A key frame of 5,000 B is 4 packets.
     assert_eq!(sequences.len(), 60 * 28);
@@ -317,7 +328,7 @@ fn media_pauses_and_goes_on_and_is_sought_to_key_frames() {
     script.push(request(8000, "PLAY", false, "SESSION\r\n"));
     script.push(request(9000, "PLAY", false, "SESSION\r\nRange: npt=30.5-\r\nx-Prebuffer: maxtime=2\r\n"));
     script.push(request(10_000, "PLAY", false, "SESSION\r\nRange: npt=40.5-41.5\r\n"));
-    let pair = run(source(), Client::new(script), pipe(|_| false), 60, 20);
+    let pair = run(attentive(), Client::new(script), pipe(|_| false), 60, 20);
     assert_eq!(statuses(&pair), [200; 7]);
     assert_eq!(bytes_between(&pair, 6, 8), 0);
     let sequences: Vec<_> = media(&pair).iter().map(|sent| sequence(&sent.datagram)).collect();

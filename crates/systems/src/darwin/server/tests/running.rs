@@ -1,0 +1,86 @@
+//! What the public server does as it runs, beside its rules.
+
+use super::*;
+
+fn lossy_end(settings: ServerSettings) -> Pair {
+    let client = Client::new(dialogue(RELIABLE, "x-Transport-Options: late-tolerance=10\r\n"));
+    // 20 s are 560 packets, with two reports among them; the last ten are lost.
+    run(settings, client, pipe(|n| (552..562).contains(&n)), 20, 60)
+}
+
+#[test]
+fn after_its_last_new_packet_the_public_server_repeats_nothing() {
+    let pair = lossy_end(source());
+    let sequences: Vec<_> = media(&pair).iter().map(|sent| sequence(&sent.datagram)).collect();
+    let again = named(&pair, "rudp_retransmit").len();
+    assert_eq!(sequences.len(), 560 + again);
+    let last =
+        media(&pair).iter().position(|sent| sequence(&sent.datagram) == sequences[0].wrapping_add(559));
+    assert_eq!(last, Some(sequences.len() - 1), "the last new packet is the last");
+    let goodbye = pair.sent.last().unwrap();
+    assert!(rtcp::parse(goodbye.datagram.head()).any(|p| matches!(p, Ok(Packet::Bye { .. }))));
+    let after_s = (goodbye.at - media(&pair)[0].at).as_secs_f64();
+    assert!((19.9..20.1).contains(&after_s), "{after_s} s");
+}
+
+#[test]
+fn the_rules_alone_repeat_until_the_player_has_it_all() {
+    let pair = lossy_end(paper());
+    let lost: Vec<_> =
+        named(&pair, "rudp_retransmit").iter().map(|again| again.value.unwrap() as u16).collect();
+    let first = sequence(&media(&pair)[0].datagram);
+    assert!((550..560).all(|n| lost.contains(&first.wrapping_add(n))), "{lost:?}");
+}
+
+/// Seconds of lead gained in a second, with ten seeds.
+fn gains(settings: &ServerSettings) -> Vec<f64> {
+    let gain = |seed| {
+        let client = Box::new(Client::new(dialogue(RELIABLE, "")));
+        let mut pair = Pair::new(seeded(60, settings.clone(), seed), client, pipe(|_| false));
+        pair.run(instant(30_000));
+        let said = named(&pair, "overbuffer").into_iter().map(|e| (e.at.as_secs_f64(), e.value.unwrap()));
+        let grows: Vec<_> = said.filter(|(_, lead)| (2.0..23.0).contains(lead)).collect();
+        let (first, last) = (grows[0], grows[grows.len() - 1]);
+        (last.1 - first.1) / (last.0 - first.0)
+    };
+    (1..=10).map(gain).collect()
+}
+
+fn mean(of: &[f64]) -> f64 {
+    of.iter().sum::<f64>() / of.len() as f64
+}
+
+#[test]
+fn the_lead_grows_as_the_public_servers_does() {
+    // Measured of it on a link that holds nothing back.
+    let found = gains(&attentive());
+    assert!((1.36..=1.38).contains(&mean(&found)), "{found:?}");
+    assert!(found.iter().all(|gain| (1.33..1.41).contains(gain)), "{found:?}");
+    // Woken at each 50 ms sharp, every second wake begins a bucket: 150 ms are gained in each 100.
+    let found = gains(&paper());
+    assert!(found.iter().all(|gain| (1.49..=1.51).contains(gain)), "{found:?}");
+}
+
+#[test]
+fn a_server_that_does_not_know_the_media_s_rate_gives_it_the_large_window() {
+    for (media_rate_known, first) in [(true, 24_576.0), (false, 32_768.0)] {
+        let settings = ServerSettings { media_rate_known, ..source() };
+        let pair = run(settings, Client::new(dialogue(RELIABLE, "")), pipe(|_| false), 10, 2);
+        assert_eq!(named(&pair, "rudp_cwnd")[0].value, Some(first));
+    }
+}
+
+#[test]
+fn a_busy_server_drops_acknowledgements_and_repeats_what_arrived() {
+    let lost = |busy_ack_loss, repeats_after_last| {
+        let settings = ServerSettings { busy_ack_loss, repeats_after_last, ..source() };
+        let tolerance = "x-Transport-Options: late-tolerance=10\r\n";
+        let pair = run(settings, Client::new(dialogue(RELIABLE, tolerance)), pipe(|_| false), 30, 60);
+        named(&pair, "rudp_retransmit").len()
+    };
+    assert_eq!(lost(0.0, true), 0);
+    // Of 840 acknowledgements of a packet each; the end's are all heard.
+    let some = lost(0.1, true);
+    assert!((60..140).contains(&some), "{some}");
+    assert!(lost(0.1, false) <= some);
+}
