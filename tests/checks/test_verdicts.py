@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 from streamgauge.checks import InvalidTrial, evaluate, evaluate_all
-from streamgauge.metrics import TrialMetrics, compute
+from streamgauge.checks.expression import parse
+from streamgauge.checks.result import Value
+from streamgauge.checks.typing import is_signed
+from streamgauge.metrics import Interval, TrialMetrics, compute
+from streamgauge.metrics.dimension import PERCENT
 from synthetic import constant, record
 
 
@@ -195,6 +199,25 @@ def test_the_measured_side_is_named_first_wherever_it_stands() -> None:
     assert result.to_json()["measured"] == pytest.approx(400_000)
     assert result.why.startswith("throughput.v is 400 kbit/s")
     assert "at most 425 kbit/s" in result.why
+
+
+@pytest.mark.parametrize(
+    ("that", "signed"),
+    [
+        ("loss.v <= 5 %", False),
+        ("mean(loss.v, 1 s to 3 s) <= 5 %", False),
+        ("loss.v / throughput.v <= 5 % / 1 kbit/s", False),
+        ("gap.v <= 5 %", True),
+        ("loss.v - loss.v <= 5 %", True),
+        ("harm(goodput.v, goodput.v) <= 1", True),
+        ("sd(gap.v) <= 5 %", False),
+    ],
+)
+def test_what_cannot_be_below_zero_has_no_interval_below_it(that: str, signed: bool) -> None:
+    assert is_signed(parse(that).root.left) is signed  # type: ignore[attr-defined]
+    value = Value("x", Interval(3e-5, 5e-5, 10, False), PERCENT, signed)
+    said = "0.0030 % [-0.0020, 0.0080] %" if signed else "0.0030 % [0, 0.0080] %"
+    assert value.words() == f"{said} (95 % interval, n = 10)"
 
 
 def holds(that: str, *trials: TrialMetrics) -> bool:

@@ -72,7 +72,7 @@ def test_a_line_has_the_papers_numbers_and_ours() -> None:
     assert ours is not None and ours.mean == pytest.approx(32 * 8000) and ours.n == 3
     assert "jain" in first.ours and "jain" not in second.ours
     text = tables_text(DARWIN, found)
-    assert "265.96" in text and "256.0 ± " in text
+    assert "265.96" in text and "256 ± 20" in text
     data = table_json(DARWIN.tables[1], [found])
     line = next(
         line for line in data["lines"] if line["flow"] == "tcp1" and line["scenario"] == first.scenario

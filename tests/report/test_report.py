@@ -17,6 +17,7 @@ from streamgauge.report import LoadedTrial, answer, build, for_entry, gather, sa
 from streamgauge.report.chart import Figure
 from streamgauge.report.figures import MAX_POINTS
 from streamgauge.report.model import load
+from streamgauge.report.validity import verdicts
 from synthetic import CROSS, PROBE, UP, Sent, SyntheticRecord, constant, record
 
 CHECKS = {
@@ -148,6 +149,21 @@ def test_verdicts_published_and_ours(page: str) -> None:
     assert page.count("✗</span> fail") >= 2
     assert "Differs from the paper" in page
     assert "our queue is longer" in page
+
+
+def test_what_a_verdict_measured_is_said_without_powers_of_ten() -> None:
+    built = made()
+    measured = {
+        "system_calls": 91_420.7, "rate_bps": 123_456_789.0, "sent_packets": 12_345_678,
+        "error_percent": 0.00001, "late_s": 1e-10, "unaccounted": 0, "share": 0.5,
+    }  # fmt: skip
+    built.trial["validity"] = {"valid": True, "measured": measured}
+    (entry,) = gather([loaded(built)])
+    cells = {row["name"]: row["cells"][0] for row in verdicts(entry.groups[0])["rows"]}
+    assert cells == {
+        "system calls": "91\u202f421", "rate": "123.456789 Mbit/s", "sent": "12345678 packets",
+        "error": "0.00001 %", "late": "0.100 ns", "unaccounted": "0", "share": "0.5",
+    }  # fmt: skip
 
 
 def test_figures_hold_what_was_measured(trials: list[LoadedTrial], page: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from streamgauge.around.capacity import bottleneck, capacity_bits
-from streamgauge.metrics.dimension import RATE, say
+from streamgauge.metrics.dimension import DATA, RATE, TIME, plain, say
 
 __all__ = ["SCHEMA", "in_words", "summarise"]
 
@@ -123,7 +123,7 @@ def in_words(figures: Mapping[str, Mapping[str, Any]], validity: Mapping[str, An
         if one["throughput_bps"] is not None:
             share = one["utilisation_percent"]
             used = f" ({share:.1f} % of the link)" if share is not None else ""
-            parts.append(f"{say(one['throughput_bps'], RATE)}{used} over {one['active_s']:.3g} s")
+            parts.append(f"{say(one['throughput_bps'], RATE)}{used} over {say(one['active_s'], TIME)}")
         parts.append(f"{one['delivered_packets']} of {one['entered_packets']} packets delivered")
         parts += [f"{count} {_CAUSE_WORDS.get(why, why)}" for why, count in one["dropped_packets"].items()]
         if one["ce_marked_packets"]:
@@ -133,7 +133,7 @@ def in_words(figures: Mapping[str, Mapping[str, Any]], validity: Mapping[str, An
             waits = f"one-way delay p50/p95/p99 {_milliseconds(one['delay_s'])} ms"
             if one["queue"] is not None:
                 waits += f"; of it in the queue {_milliseconds(one['queue']['delay_s'])} ms"
-                waits += f", at most {one['queue']['max_bytes'] / 1000:.3g} kB waiting"
+                waits += f", at most {say(8.0 * one['queue']['max_bytes'], DATA)} waiting"
             lines.append(f"      {waits}")
     why = "; ".join(validity["why"])
     lines.append("valid" if validity["valid"] else f"INVALID: {why}")
@@ -141,4 +141,4 @@ def in_words(figures: Mapping[str, Mapping[str, Any]], validity: Mapping[str, An
 
 
 def _milliseconds(delays: Mapping[str, float]) -> str:
-    return " / ".join(f"{1e3 * delays[name]:.4g}" for name in ("p50", "p95", "p99"))
+    return " / ".join(plain(1e3 * delays[name], 4) for name in ("p50", "p95", "p99"))

@@ -37,7 +37,7 @@ from streamgauge.checks.syntax import (
     Quantity,
     Reference,
 )
-from streamgauge.checks.typing import dimension_of
+from streamgauge.checks.typing import dimension_of, is_signed
 from streamgauge.checks.values import Repetition, Unmeasurable, value_of
 from streamgauge.metrics.dimension import UNITS, Dimension, say
 from streamgauge.metrics.interval import Interval, interval
@@ -261,8 +261,8 @@ class _Judge:
         except Unmeasurable as error:
             return Compared(str(node), None, None, None, None, str(error))
         dimension = _dimension(node)
-        a = Value(str(node.left), interval(left), dimension)
-        b = Value(str(node.right), interval(right), dimension)
+        a = Value(str(node.left), interval(left), dimension, is_signed(node.left))
+        b = Value(str(node.right), interval(right), dimension, is_signed(node.right))
         differences = [x - y for x, y in zip(left, right, strict=True)]
         within = [0.0] * len(right)
         if node.within is not None:
@@ -370,7 +370,7 @@ def _terms(expression: Expression, repetitions: list[Repetition]) -> dict[str, V
                 values = [value_of(node, repetition) for repetition in repetitions]
             except Unmeasurable:
                 return
-            found[str(node)] = Value(str(node), interval(values), dimension_of(node))
+            found[str(node)] = Value(str(node), interval(values), dimension_of(node), is_signed(node))
             if not isinstance(node, Call) or len(node.arguments) == 1:
                 return
         for child in node.children():

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from streamgauge.metrics.dimension import Dimension, json_value, say, say_interval
+from streamgauge.metrics.dimension import Dimension, json_value, show
 from streamgauge.metrics.interval import Interval
+
+_NARROWEST = 5e-6
+"""Verdicts rest on intervals, so they are shown down to this share of the mean."""
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 
@@ -19,14 +22,19 @@ class Value:
     text: str
     interval: Interval
     dimension: Dimension
+    signed: bool = True
+    """Whether it can be below zero."""
 
     def words(self) -> str:
-        """``546 kbit/s [540, 552] (95 % interval, n = 10)``."""
-        found = say(self.interval.mean, self.dimension)
-        low, high = self.interval.low, self.interval.high
-        if low is not None and high is not None and not self.interval.no_variation:
-            found += f" {say_interval(low, high, self.dimension)}"
-        return f"{found} ({self.interval.words()})"
+        """``546.0 kbit/s [540.0, 552.0] kbit/s (95 % interval, n = 10)``."""
+        measured = self.interval
+        found = show(measured.mean, measured.half_width, self.dimension, signed=self.signed, least=_NARROWEST)
+        text = f"{found.mean} {found.unit}".rstrip()
+        if found.half:
+            text += f" [{found.low}, {found.high}] {found.unit}".rstrip()
+        elif measured.half_width:
+            return f"{text} (95 % interval narrower than the digits show, n = {measured.n})"
+        return f"{text} ({measured.words()})"
 
     def to_json(self) -> dict[str, Any]:
         """Mean, interval and unit."""

@@ -39,6 +39,24 @@ class Unlike(Exception):
         self.hint = hint
 
 
+def is_signed(node: Term) -> bool:
+    """Whether a value can be below zero, as far as its parts tell."""
+    match node:
+        case Reference():
+            return METRICS[node.metric].signed
+        case Quantity():
+            return node.value < 0
+        case Binary() if node.operator != "-":
+            return is_signed(node.left) or is_signed(node.right)
+        case Call() if node.function in ("sd", "abs", "jain"):
+            return False
+        case Call() if node.function not in ("harm", "spearman"):
+            return any(is_signed(argument) for argument in node.arguments)
+        case Fraction():
+            return False
+    return True
+
+
 def dimension_of(node: Term) -> Dimension:
     """The dimension of a value.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 
 from streamgauge.units import Packets, Percent, Quantity, Rate, Size, Time
 
@@ -129,22 +130,28 @@ def pick_unit(value: float, dimension: Dimension) -> tuple[float, str]:
     for scale, name in ladder:
         if size >= scale:
             return scale, name
-    # Nothing is too small to be said; zero and tiny values take the ladder's everyday unit.
-    everyday = {RATE: (1e3, "kbit/s"), DATA: (8.0, "B"), TIME: (1e-3, "ms")}
+    # Nothing is too small to be said; zero takes the everyday unit.
+    everyday = {} if size else {RATE: (1e3, "kbit/s"), TIME: (1e-3, "ms")}
     return everyday.get(dimension, ladder[-1])
 
 
+_MOST_DECIMALS = 12
+"""Below this a number is what arithmetic leaves of nothing."""
+
+
 def number(value: float, digits: int = 3) -> str:
-    """`value` to `digits` significant digits; whole numbers are never rounded to tens."""
+    """`value` to `digits` significant digits; whole numbers are never rounded to tens, nor are powers of ten
+    split off."""
     if not math.isfinite(value):
         return str(value)
     if value == 0:
         return "0"
-    rounded = float(f"{value:.{digits - 1}e}")
-    decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
-    if decimals < 0:
-        return f"{value:,.0f}".replace(",", "\u202f") if abs(value) >= 10_000 else f"{value:.0f}"
-    return f"{rounded:.{decimals}f}" if decimals <= digits + 3 else f"{rounded:g}"
+    return _fixed(value, max(0, _decimals(value, digits)))
+
+
+def plain(value: float, digits: int) -> str:
+    """`value` to at most so many significant digits, without zeros at the end and powers of ten."""
+    return format(Decimal(f"{value:.{digits}g}"), "f")
 
 
 def say(value: float, dimension: Dimension, digits: int = 3) -> str:
@@ -157,23 +164,94 @@ def say(value: float, dimension: Dimension, digits: int = 3) -> str:
 def say_exactly(value: float, dimension: Dimension) -> str:
     """A setting rather than a measurement: ``1 Mbit/s``, ``16.384 kB``."""
     scale, unit = pick_unit(value, dimension)
-    return f"{value / scale:.9g} {unit}".rstrip()
+    return f"{plain(value / scale, 9)} {unit}".rstrip()
 
 
-def say_with(value: float, half: float, dimension: Dimension, digits: int = 3) -> str:
-    """``245 ± 1.2 kbit/s``: a canonical value with the half-width of its interval, to the same decimals."""
-    scale, unit = pick_unit(value, dimension)
-    width = number(half / scale, 2)
-    decimals = len(width.partition(".")[2])
-    text = f"{value / scale:.{decimals}f}" if 0 < decimals <= 4 else number(value / scale, digits)
-    return f"{text} ± {width} {unit}".rstrip()
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A mean and its interval as text, in one unit and to the same place: that of the second significant
+    digit of the interval's half-width. `half`, `low` and `high` are empty where no interval is shown."""
+
+    mean: str
+    half: str
+    low: str
+    high: str
+    unit: str
+    crosses_zero: bool
+    """The interval reaches below zero, where the quantity cannot be: `low` is 0, and there is no ±."""
+
+    @property
+    def interval(self) -> str:
+        """``± 1.2``; ``[0, 2.7]`` where that would reach below zero; empty where there is none."""
+        if not self.half:
+            return ""
+        return f"[{self.low}, {self.high}]" if self.crosses_zero else f"± {self.half}"
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.mean, self.interval, self.unit) if part)
 
 
-def say_interval(low: float, high: float, dimension: Dimension, digits: int = 3) -> str:
-    """``[low, high] unit`` with one unit for both ends."""
-    scale, unit = pick_unit(max(abs(low), abs(high)), dimension)
-    low, high = low / scale, high / scale
-    # More digits where the ends would read the same.
-    while digits < 6 and low != high and number(low, digits) == number(high, digits):
-        digits += 1
-    return f"[{number(low, digits)}, {number(high, digits)}] {unit}".rstrip()
+DIGITS_SHOW = 5e-4
+"""A half-width of this share of the mean or less does not show in three digits of it."""
+
+
+def show(
+    value: float,
+    half: float | None,
+    dimension: Dimension,
+    digits: int = 3,
+    *,
+    signed: bool = True,
+    least: float = DIGITS_SHOW,
+) -> Shown:
+    """A canonical value with the half-width of its interval, as a person would write them.
+
+    Args:
+        value: the mean.
+        half: half the interval's width; None if there is no interval, 0 if nothing varied.
+        dimension: of both.
+        digits: significant digits where there is no interval to go by.
+        signed: whether the quantity can be below zero; of one that cannot the interval ends there.
+        least: the share of the mean that a half-width must exceed to be shown.
+    """
+    if not half or not math.isfinite(half) or half <= least * abs(value):
+        scale, unit = pick_unit(value, dimension)
+        return Shown(number(value / scale, digits), "", "", "", unit, False)
+    scale, unit = pick_unit(max(abs(value), half), dimension)
+    return _shown(value / scale, half / scale, unit, _decimals(half / scale, 2), signed)
+
+
+def show_in(value: float, half: float | None, decimals: int, *, signed: bool = True) -> Shown:
+    """The same for a column in a fixed unit, whose numbers have at most so many `decimals`; an interval that
+    does not show in them is left out."""
+    if not half or not math.isfinite(half) or not round(half, decimals):
+        return Shown(_fixed(value, decimals), "", "", "", "", False)
+    return _shown(value, half, "", min(decimals, _decimals(half, 2)), signed)
+
+
+def _shown(value: float, half: float, unit: str, decimals: int, signed: bool) -> Shown:
+    low, high = value - half, value + half
+    crosses = not signed and low < 0 <= value
+    lowest = "0" if crosses else _fixed(low, decimals)
+    return Shown(
+        _fixed(value, decimals), _fixed(half, decimals), lowest, _fixed(high, decimals), unit, crosses
+    )
+
+
+def _decimals(value: float, digits: int) -> int:
+    """The decimals to which a number other than 0 has so many significant digits; negative for tens."""
+    rounded = abs(float(f"{value:.{digits - 1}e}"))
+    return digits - 1 - math.floor(math.log10(rounded)) if rounded else _MOST_DECIMALS
+
+
+def _fixed(value: float, decimals: int) -> str:
+    """To so many decimals, or to tens if negative; never as a power of ten, never as minus nothing."""
+    if decimals > _MOST_DECIMALS:
+        decimals = _MOST_DECIMALS if round(value, _MOST_DECIMALS) else 0
+    text = f"{round(value, decimals) + 0.0:.{max(0, decimals)}f}"
+    if float(text) == 0:
+        text = "0" if decimals <= 0 else text.removeprefix("-")
+    whole, dot, rest = text.partition(".")
+    if not dot and abs(value) >= 10_000:
+        whole = f"{int(whole):,}".replace(",", "\u202f")
+    return f"{whole}{dot}{rest}"

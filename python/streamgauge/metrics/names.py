@@ -34,6 +34,11 @@ class MetricName:
     better: Better = ""
     """Whether a flow fares better with more of it or with less; empty if that cannot be said."""
 
+    @property
+    def signed(self) -> bool:
+        """Whether it can be below zero: more can arrive in a window than is sent in it, and media be late."""
+        return self.name in ("gap", "overbuffer")
+
 
 def _table(
     *rows: tuple[str, Dimension, Subject, str, str] | tuple[str, Dimension, Subject, str, str, Better],

@@ -113,7 +113,7 @@ def counted(compared: Sequence[Compared], presets: Sequence[str]) -> str:
 def short(check: CheckResult) -> str:
     """What was measured, with half its interval."""
     value = check.measured
-    return "–" if value is None else say_half(value.interval, value.dimension)
+    return "–" if value is None else say_half(value.interval, value.dimension, signed=value.signed)
 
 
 def published_words(check: CheckResult) -> str:

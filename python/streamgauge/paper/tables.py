@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.metrics import Interval
-from streamgauge.metrics.dimension import json_value
+from streamgauge.metrics.dimension import json_value, show_in
 from streamgauge.metrics.names import METRICS
 from streamgauge.paper.published import Paper, PaperTable
 from streamgauge.paper.reading import Reading
@@ -76,10 +76,9 @@ def ours(line: Line, metric: str) -> tuple[str, str]:
     if found is None:
         return ("–" if metric in line.published else "", "")
     scale, digits = _SCALE[metric], _DIGITS[metric]
-    mean = f"{found.mean / scale:.{digits}f}"
-    if found.half_width is None or found.no_variation:
-        return mean, ""
-    return mean, f"± {found.half_width / scale:.{digits + (1 if metric == 'jain' else 0)}f}"
+    half = None if found.half_width is None else found.half_width / scale
+    shown = show_in(found.mean / scale, half, digits, signed=False)
+    return shown.mean, shown.interval
 
 
 def tables_text(paper: Paper, reading: Reading) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from streamgauge.checks import CheckResult
 from streamgauge.checks.evaluate import match_published
 from streamgauge.metrics import METRICS, Interval
-from streamgauge.metrics.dimension import number, pick_unit, say
+from streamgauge.metrics.dimension import show
 from streamgauge.report import certificate, figures, words
 from streamgauge.report.answer import PLUS_MINUS, answer, by_question, own_basis, shared_basis, summary
 from streamgauge.report.chart import save
@@ -156,15 +156,15 @@ def _assumed(entry: Entry) -> list[str]:
 def _cell(found: Interval | None, metric: str) -> Cell:
     if found is None:
         return Cell("–")
-    dimension = METRICS[metric].dimension
-    text = say(found.mean, dimension)
+    named = METRICS[metric]
+    shown = show(found.mean, found.half_width, named.dimension, signed=named.signed)
     if found.no_variation:
-        return Cell(text, "no variation")
-    if found.half_width is None:
-        return Cell(text)
-    scale, unit = pick_unit(found.mean, dimension)
-    digits = 1 if found.half_width < 5e-4 * abs(found.mean) else 2
-    return Cell(text, f"± {number(found.half_width / scale, digits)} {unit}")
+        interval = "no variation"
+    elif found.half_width and not shown.half:
+        interval = "varies less than shown"
+    else:
+        interval = f"{shown.interval} {shown.unit}" if shown.half else ""
+    return Cell(f"{shown.mean} {shown.unit}".rstrip(), interval.rstrip())
 
 
 def _flows(entry: Entry) -> list[dict[str, Any]]:
@@ -246,7 +246,7 @@ def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
         "published": beside,
         "measured": "–"
         if check.measured is None
-        else say_half(check.measured.interval, check.measured.dimension),
+        else say_half(check.measured.interval, check.measured.dimension, signed=check.measured.signed),
         "rests_on": "" if check.measured is None else check.measured.interval.words(),
         "n": check.n,
         "invalid": check.invalid,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from streamgauge.metrics.dimension import number
+from streamgauge.metrics.dimension import number, plain
 from streamgauge.report.model import Entry, Group
 
 MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "skipped": "–"}
@@ -41,7 +41,7 @@ def quantity(value: float | None, unit: str, *, digits: int, signed: bool = Fals
         if abs(value) >= factor:
             scale, shown = factor, name
             break
-    text = f"{value / scale:.{digits}g}" if digits > 3 else number(value / scale, digits)
+    text = plain(value / scale, digits) if digits > 3 else number(value / scale, digits)
     sign = "+" if signed and value > 0 else ""
     return f"{sign}{text} {shown}".replace("us", "µs")
 

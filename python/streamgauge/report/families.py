@@ -10,7 +10,7 @@ from typing import Any
 
 from streamgauge.checks.evaluate import published_value
 from streamgauge.metrics import METRICS
-from streamgauge.metrics.dimension import json_value, number
+from streamgauge.metrics.dimension import json_value, number, show_in
 from streamgauge.report.chart import Figure, bars
 from streamgauge.report.model import Entry
 
@@ -76,8 +76,8 @@ def _table(data: Mapping[str, Any], entries: list[Entry], id_: str) -> FamilyTab
                 mean = _scaled(ours.mean, metric)
                 low = None if ours.low is None else _scaled(ours.low, metric)
                 high = None if ours.high is None else _scaled(ours.high, metric)
-                said = "" if high is None or ours.no_variation else f"± {high - mean:.{digits}f}"
-                cells.append(Cell(f"{mean:.{digits}f}", said))
+                shown = show_in(mean, None if high is None else high - mean, digits, signed=False)
+                cells.append(Cell(shown.mean, shown.interval))
                 drawn.append((label, float(number(mean, 5).replace("\u202f", "")), mode, title, low, high))
         rows.append((label, tuple(cells)))
     counts = {

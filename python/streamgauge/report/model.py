@@ -18,7 +18,7 @@ from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
 from streamgauge.errors import RecordError, StreamGaugeError
 from streamgauge.metrics import METRICS, Interval, TrialMetrics, interval
 from streamgauge.metrics.compute import compute
-from streamgauge.metrics.dimension import Dimension, say, say_with
+from streamgauge.metrics.dimension import Dimension, show
 from streamgauge.scenario.settings import named, set_folder, sorting
 
 
@@ -142,14 +142,13 @@ class Group:
 
 def say_mean(found: Interval, metric: str, digits: int = 3) -> str:
     """A metric's mean with half its interval, ``245 ± 1.2 kbit/s``; see `say_half`."""
-    return say_half(found, METRICS[metric].dimension, digits)
+    return say_half(found, METRICS[metric].dimension, digits, signed=METRICS[metric].signed)
 
 
-def say_half(found: Interval, dimension: Dimension, digits: int = 3) -> str:
-    """A mean with half its interval; without it if nothing varied, n is 1, or the digits do not show it."""
-    if found.half_width is None or found.no_variation or found.half_width <= 5e-4 * abs(found.mean):
-        return say(found.mean, dimension, digits)
-    return say_with(found.mean, found.half_width, dimension, digits)
+def say_half(found: Interval, dimension: Dimension, digits: int = 3, *, signed: bool = True) -> str:
+    """A mean with half its interval; without it if nothing varied, n is 1, or the digits do not show it.
+    Where a quantity that is not `signed` would reach below zero, its interval's ends: ``1.0 [0, 2.7] %``."""
+    return str(show(found.mean, found.half_width, dimension, digits, signed=signed))
 
 
 @dataclass(frozen=True)

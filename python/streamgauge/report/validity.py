@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamgauge.metrics.dimension import DATA, TIME, say, say_exactly
+from streamgauge.metrics.dimension import DATA, RATE, TIME, number, plain, say, say_exactly
 from streamgauge.report.model import Group
 
 MANY = 4
@@ -84,11 +84,11 @@ def _number(name: str, value: Any) -> str:
         case "_ns":
             return say(value / 1e9, TIME)
         case "_bps":
-            return f"{value / 1e3:.6g} kbit/s"
+            return say_exactly(value, RATE)
         case "_bytes":
             return say_exactly(8.0 * value, DATA)
         case "_percent":
-            return f"{value:.4g} %"
+            return f"{plain(value, 4)} %"
         case "_packets":
-            return f"{value:.6g} packets"
-    return f"{value:.4g}"
+            return f"{plain(value, 9)} packets"
+    return number(value, 4) if abs(value) >= 10_000 else plain(value, 4)
