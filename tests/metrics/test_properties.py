@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import statistics
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,7 @@ from hypothesis import strategies as st
 from streamgauge.metrics import compute, interval, jain
 from streamgauge.metrics.fairness import spearman
 from streamgauge.metrics.runs import run_lengths
-from synthetic import CROSS, PROBE, UP, Sent, SyntheticRecord, constant, record
+from synthetic import CROSS, MEDIA, PROBE, RTCP, UP, Sent, SyntheticRecord, constant, record
 
 DURATION = 10.0
 
@@ -61,6 +64,67 @@ def test_what_is_sent_arrives_or_is_lost_or_is_held(made: SyntheticRecord) -> No
         assert sent == pytest.approx(received + lost + held)
         # Without retransmissions each payload byte that arrives is goodput.
         assert good * DURATION == pytest.approx(received)
+
+
+@given(records(), st.floats(0, DURATION), st.floats(0, DURATION))
+@settings(max_examples=60, deadline=None)
+def test_of_what_is_sent_no_more_gets_through(made: SyntheticRecord, one: float, other: float) -> None:
+    """In any stretch, against the rows: what was sent in it, of that what arrived and what was lost."""
+    metrics = compute(made)
+    grid = metrics.grid
+    try:
+        part = grid.slice(*sorted((one, other)))
+    except ValueError:
+        part = grid.slice()
+    begin, end = (int(grid.edges_ns[i]) for i in (part.start, part.stop))
+    length = (end - begin) / 1e9
+    column = {"ethernet": "wire_bytes", "ip": "ip_bytes", "payload": "payload_bytes"}[metrics.layer]
+    for index, name in enumerate(metrics.flows):
+        entry = 1 if index == 2 else 0
+        rows = list(made.packets.filter(made.packets["flow"] == index).iter_rows(named=True))
+        sent = [row for row in rows if row["stage"] == entry and begin <= row["t_in"] < end]
+        arrived = {row["pkt"] for row in rows if row["stage"] == 2 and row["t_out"] is not None}
+        lost = {row["pkt"] for row in rows if row["fate"] == 1}
+        got = 8 * sum(row["payload_bytes"] for row in sent if row["pkt"] in arrived) / length
+        gone = 8 * sum(row[column] for row in sent if row["pkt"] in lost) / length
+        throughput, goodput, loss = (
+            metrics.value(metric, name, begin / 1e9, end / 1e9)
+            for metric in ("throughput", "sent_goodput", "sent_loss")
+        )
+        assert goodput == pytest.approx(got)
+        if sent:
+            assert loss * throughput == pytest.approx(gone)
+            assert goodput + gone <= throughput * (1 + 1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 150), st.booleans()), max_size=60))
+@settings(max_examples=60, deadline=None)
+def test_the_time_that_a_flow_sends_by_walking(packets: list[tuple[int, bool]]) -> None:
+    """Packets at least 10 ms apart: gaps of at most 1 s count, and for the last of a run its mean gap."""
+    at = {50 * place: mine for place, mine in packets}
+    sent = [Sent(ms / 1e3, 0, kind=MEDIA if mine else RTCP) for ms, mine in at.items()]
+    metrics = compute(record(sent, flows=["a"], duration_s=20.0))
+    times = sorted(ms for ms, mine in at.items() if mine)
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    longest = max(1000.0, 10 * statistics.median(gaps)) if gaps else 0.0
+    expected, run = 0.0, []
+    for gap in [*gaps, math.inf]:
+        if gap <= longest:
+            run.append(gap)
+        elif run:
+            expected, run = expected + sum(run) * (len(run) + 1) / len(run), []
+    assert metrics.value("sending_time", "a") == pytest.approx(expected / 1e3, abs=1e-6)
+
+
+def test_a_burst_is_measured_over_its_own_time() -> None:
+    """1.6 Mbit/s for 0.72 s in a sample of 1 s are not 1.15 Mbit/s."""
+    sent = constant(0, 200, 3, 3.72, kind=CROSS)
+    made = record(sent, flows=["cross"], duration_s=6.0, measure={"sample": "1 s", "layer": "payload"})
+    metrics = compute(made)
+    assert metrics.value("throughput", "cross", 3.0, 4.0) == pytest.approx(1.152e6)
+    assert metrics.value("sending_rate", "cross", 3.0, 4.0) == pytest.approx(1.6e6)
+    assert metrics.value("sending_time", "cross", 3.0, 4.0) == pytest.approx(0.72)
+    assert np.isnan(metrics.value("sending_rate", "cross", 1.0, 2.0))
 
 
 @given(records())

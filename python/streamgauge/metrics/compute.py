@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.metrics import delay, impairments, queueing, rates, reliable_udp, tcp
+from streamgauge.metrics import activity, delay, impairments, queueing, rates, reliable_udp, tcp
 from streamgauge.metrics.fairness import jain, jain_series
 from streamgauge.metrics.frame import DOWN, DROPPED, UP, Layer, RecordLike, StageInfo, Trial, prepare
 from streamgauge.metrics.grid import SECOND_NS, Floats
@@ -92,12 +92,16 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
 
 
 def _counts(trial: Trial) -> dict[str, Floats]:
-    """Bits and packets, [flow, sample]."""
+    """Bits, packets and seconds, [flow, sample]."""
+    good, good_of_sent = rates.good_bits(trial)
     return {
         "sent": rates.sent_bits(trial),
         "received": rates.received_bits(trial),
         "lost": rates.lost_bits(trial),
-        "good": rates.good_bits(trial),
+        "good": good,
+        "good_of_sent": good_of_sent,
+        "lost_of_sent": rates.sent_and_lost_bits(trial),
+        "sending": activity.sending_seconds(trial),
         "repeated": rates.repeated_bits(trial),
         "up": rates.sent_bits(trial, UP),
         "sent_packets": rates.sent_packets(trial),
@@ -119,6 +123,10 @@ def _series(counts: Mapping[str, Floats], widths: Floats) -> dict[str, Series]:
         "sender_rate": Series(sent, widths),
         "receiver_rate": Series(received, widths),
         "goodput": Series(counts["good"], widths),
+        "sent_goodput": Series(counts["good_of_sent"], widths),
+        "sent_loss": Series(counts["lost_of_sent"], sent),
+        "sending_time": Series(counts["sending"]),
+        "sending_rate": Series(sent, counts["sending"]),
         "loss_rate": Series(lost, widths),
         "loss": Series(lost, sent),
         "gap": Series(sent - received, sent),
@@ -147,9 +155,7 @@ def _scalars(trial: Trial) -> list[dict[str, float | None]]:
     Runs are of its packets in the order it sent them in the window, lost if dropped anywhere on the way.
     """
     offered = trial.offered[DOWN]
-    found = offered.find(trial.dropped[DOWN])
-    lost = np.zeros(len(offered), dtype=np.bool_)
-    lost[found[found != -1]] = True
+    lost = rates.are_lost(trial)
     window = offered.window
     scalars: list[dict[str, float | None]] = []
     for row in range(len(trial.flows)):

@@ -21,7 +21,7 @@ LAYER_COLUMN: dict[Layer, str] = {"ethernet": "wire_bytes", "ip": "ip_bytes", "p
 
 DOWN, UP = 0, 1
 DELIVERED, DROPPED, HELD = 0, 1, 2
-PROBE = 4
+RTCP, SIGNALLING, PROBE = 2, 3, 4
 RETRANSMIT = 1
 
 

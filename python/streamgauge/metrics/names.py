@@ -49,6 +49,10 @@ def _table(
 METRICS: dict[str, MetricName] = _table(
     ("throughput", RATE, "flow", "Throughput (offered)", "M1", "more"),
     ("goodput", RATE, "flow", "Goodput", "M2", "more"),
+    ("sent_goodput", RATE, "flow", "Goodput of what was sent", "M2", "more"),
+    ("sent_loss", PERCENT, "flow", "Loss of what was sent", "M4", "less"),
+    ("sending_time", TIME, "flow", "Time sending", "M7"),
+    ("sending_rate", RATE, "flow", "Rate while sending", "M7"),
     ("loss_rate", RATE, "flow", "Loss rate", "M3", "less"),
     ("loss", PERCENT, "flow", "Loss", "M4", "less"),
     ("gap", PERCENT, "flow", "Sent but not received", "M4", "less"),

@@ -54,16 +54,36 @@ def lost_packets(trial: Trial, direction: int = DOWN) -> Floats:
     return trial.dropped[direction].total()
 
 
-def good_bits(trial: Trial, direction: int = DOWN) -> Floats:
-    """M2 goodput, as counts: payload bits delivered for the first time. Always the payload layer.
+def good_bits(trial: Trial, direction: int = DOWN) -> tuple[Floats, Floats]:
+    """M2 goodput, as counts: payload bits delivered for the first time. Always the payload layer. Counted
+    when they arrive, and counted when the packets that brought them were sent.
 
     A retransmission counts if what it repeats had not arrived, and not otherwise: each byte of the stream
     counts once, as in RFC 2647 section 3.17. (De Cicco et al. write (Δsent - Δloss) / ΔT; without
     retransmissions and up to headers and queueing it is the same.)
     """
-    delivered = trial.delivered[direction]
-    counts = _first_deliveries(delivered, trial.offered[direction], trial.entries[direction])
-    return delivered.total(8 * delivered["payload_bytes"] * counts)
+    delivered, offered = trial.delivered[direction], trial.offered[direction]
+    entries = trial.entries[direction]
+    bits = 8 * delivered["payload_bytes"] * _first_deliveries(delivered, offered, entries)
+    known = entries != -1
+    sent = np.zeros(len(offered), dtype=bits.dtype)
+    sent[entries[known]] = bits[known]
+    return delivered.total(bits), offered.total(sent)
+
+
+def sent_and_lost_bits(trial: Trial, direction: int = DOWN) -> Floats:
+    """Bits of packets that are lost anywhere on their way, counted when they were sent."""
+    offered = trial.offered[direction]
+    return offered.total(8 * offered[trial.bytes_column] * are_lost(trial, direction))
+
+
+def are_lost(trial: Trial, direction: int = DOWN) -> Mask:
+    """Which of the packets offered are lost on their way."""
+    offered = trial.offered[direction]
+    found = offered.find(trial.dropped[direction])
+    lost = np.zeros(len(offered), dtype=np.bool_)
+    lost[found[found != -1]] = True
+    return lost
 
 
 def repeated_bits(trial: Trial, direction: int = DOWN) -> Floats:

@@ -198,6 +198,10 @@ _COUNTS = frozenset({"frames_shown", "freeze_count", "stall_count", "rudp_cut"})
 FLOW_KEYS: dict[str, tuple[str, str]] = {
     "throughput_bps": ("throughput", "mean"),
     "goodput_bps": ("goodput", "mean"),
+    "sent_goodput_bps": ("sent_goodput", "mean"),
+    "sent_loss_percent": ("sent_loss", "mean"),
+    "sending_s": ("sending_time", "mean"),
+    "sending_bps": ("sending_rate", "mean"),
     "loss_bps": ("loss_rate", "mean"),
     "loss_percent": ("loss", "mean"),
     "gap_percent": ("gap", "mean"),
