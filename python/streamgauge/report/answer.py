@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from streamgauge.metrics import Interval, TrialMetrics
 from streamgauge.metrics.dimension import PERCENT, RATE, TIME, say
+from streamgauge.metrics.grid import Mask
 from streamgauge.report.model import Entry, Group, say_mean
 from streamgauge.report.words import bottleneck_words
 
@@ -18,6 +20,8 @@ HELD_RATE, BACKED_OFF = 0.95, 0.8
 
 BURST_S = 3.0
 """Company shorter than this says nothing about backing off."""
+NEARLY_ALL = 0.95
+"""A flow that sends for this share of a stretch or more is not said to have paused in it."""
 
 
 @dataclass(frozen=True)
@@ -35,41 +39,59 @@ class Answer:
         return " ".join([*self.sentences, f"({self.basis}; {self.conditions})"])
 
 
-def active(trial: TrialMetrics, flow: str) -> tuple[float, float] | None:
-    """When a flow was at it, in s: from the first to the last sample with at least half its usual packets.
-
-    None if it sent nothing. Usual is the median over samples with any, so that a sample that holds only the
-    flow's first or last packets is not taken for company.
-    """
-    packets = trial.flows[flow].series["sent_packets"].numerator
-    if not packets.any():
-        return None
-    sent = np.flatnonzero(packets >= 0.5 * np.median(packets[packets > 0]))
-    edges = trial.grid.edges_ns / 1e9
-    return float(edges[sent[0]]), float(edges[sent[-1] + 1])
+def activity(trial: TrialMetrics, flow: str) -> Mask:
+    """The samples in at least half of which a flow sends; in any part of which, if there are none."""
+    seconds = trial.flows[flow].series["sending_time"].numerator
+    mostly: Mask = seconds >= 0.5 * trial.grid.widths_s
+    return mostly if mostly.any() else seconds > 0
 
 
 @dataclass(frozen=True)
 class Phases:
-    """When a subject ran alone, and when it had company, inside the measurement window, in s."""
+    """When a subject ran alone, and when others sent beside it, inside the measurement window, in s."""
 
     before: tuple[float, float] | None
+    """From its start to the first packet of any other flow."""
     during: tuple[float, float]
+    company: tuple[str, ...]
+    """The other flows that sent meanwhile, rivals and subjects."""
 
 
-def phases(entry: Entry, trial: TrialMetrics, subject: str) -> Phases | None:
-    """A subject's time without and with its rivals; None if nothing competed with it."""
-    rivals = [found for name in entry.names("rival") if (found := active(trial, name))]
-    mine = active(trial, subject)
-    if not rivals or mine is None:
+def phases(trials: Sequence[TrialMetrics], subject: str) -> Phases | None:
+    """A subject's time without and with other flows, by the first trial; None if it was never beside one.
+
+    No other flow sends in the time alone, in any of the trials, of which each draws its own starts.
+    """
+    trial = trials[0]
+    grid = trial.grid
+    others = [name for name, flow in trial.flows.items() if name != subject and not flow.info.is_ping]
+    mine = np.zeros(len(grid), dtype=np.bool_)
+    mine[grid.slice()] = True
+    own = np.flatnonzero(mine & activity(trial, subject))
+    if not len(own):
         return None
-    begin = max(min(start for start, _ in rivals), mine[0], trial.grid.begin_s)
-    end = min(max(stop for _, stop in rivals), mine[1], trial.grid.end_s)
-    if end - begin < trial.grid.sample_s:
+    mine[: own[0]] = mine[own[-1] + 1 :] = False
+    beside = {name: found for name in others if (found := mine & activity(trial, name)).any()}
+    if not beside:
         return None
-    alone = max(mine[0], trial.grid.begin_s)
-    before = (alone, begin) if begin - alone >= max(1.0, 2 * trial.grid.sample_s) else None
-    return Phases(before, (begin, end))
+    shared = np.flatnonzero(np.logical_or.reduce(list(beside.values())))
+    edges = grid.edges_ns / 1e9
+    during = float(edges[shared[0]]), float(edges[shared[-1] + 1])
+    if during[1] - during[0] < grid.sample_s:
+        return None
+    begin = float(edges[own[0]])
+    first = [_first_sent(one, name, begin) for one in trials for name in others if name in one.flows]
+    until = min([during[0], *first])
+    before = (begin, until) if until - begin >= max(1.0, 2 * grid.sample_s) else None
+    return Phases(before, during, tuple(beside))
+
+
+def _first_sent(trial: TrialMetrics, flow: str, begin_s: float) -> float:
+    """The begin of the first sample from `begin_s` on in which a flow sends at all; else infinite."""
+    grid = trial.grid
+    seconds = trial.flows[flow].series["sending_time"].numerator
+    sent = np.flatnonzero((seconds > 0) & (grid.starts_s >= begin_s - 1e-9))
+    return float(grid.starts_s[sent[0]]) if len(sent) else math.inf
 
 
 def answer(entry: Entry) -> Answer:
@@ -100,36 +122,45 @@ def basis(group: Group) -> str:
 
 
 def _flow_sentence(entry: Entry, group: Group, name: str) -> str:
-    shown = group.valid[0]
-    found = phases(entry, shown, name)
     label = f"{entry.id}: {name}" if len(entry.names("subject")) > 1 else entry.id
+    found = phases(group.valid, name)
     if found is None:
-        sent = group.say("throughput", name)
-        return f"{label} sent {sent} and lost {group.say('loss', name)}; {_delay(group, name, None)}."
-    rivals = entry.names("rival")
-    with_rivals = " and ".join(rivals)
-    rival_rate = group.over_each(
-        lambda trial: sum(trial.value("throughput", rival, *found.during) for rival in rivals)
-    )
-    load = "" if rival_rate is None else f" sending {say_mean(rival_rate, 'throughput')}"
+        sent, lost = group.say("throughput", name), group.say("sent_loss", name)
+        return f"{label} sent {sent} and lost {lost}; {_delay(group, name, None)}."
     stretch = f"{found.during[0]:g} s to {found.during[1]:g} s"
+    beside = f"beside {listed([_sending(group, one, found.during) for one in found.company])} ({stretch})"
+    # All of what was sent in these seconds: what a queue still gives out from before is left out.
     during = group.say("throughput", name, *found.during)
-    loss = group.say("loss", name, *found.during)
-    got = group.say("goodput", name, *found.during)
+    loss = group.say("sent_loss", name, *found.during)
+    got = group.say("sent_goodput", name, *found.during)
+    delay = _delay(group, name, found.during)
     if found.before is None:
-        return (
-            f"{label} sent {during} beside {with_rivals}{load} ({stretch}), lost {loss} and got {got} of "
-            f"payload through; {_delay(group, name, found.during)}."
-        )
+        return f"{label} sent {during} {beside}, lost {loss} and got {got} of payload through; {delay}."
     length = found.during[1] - found.during[0]
     verb = _verb(group, name, found) if length >= BURST_S else f"met a burst of less than {BURST_S:g} s"
     before = group.say("throughput", name, *found.before)
-    loss_before = group.say("loss", name, *found.before)
-    delay = _delay(group, name, found.during)
+    loss_before = group.say("sent_loss", name, *found.before)
     return (
-        f"{label} {verb}: it sent {before} alone and {during} beside {with_rivals}{load} ({stretch}). "
+        f"{label} {verb}: it sent {before} alone and {during} {beside}. "
         f"It lost {loss} (alone {loss_before}) and got {got} of payload through; {delay}."
     )
+
+
+def _sending(group: Group, flow: str, stretch: tuple[float, float]) -> str:
+    """A flow that sent beside another, with its rate while it did, and for how long if not all the time."""
+    rate = group.over("sending_rate", flow, *stretch)
+    time = group.over("sending_time", flow, *stretch)
+    if rate is None or time is None:
+        return flow
+    text = f"{flow} sending {say_mean(rate, 'sending_rate')}"
+    whole = time.mean >= NEARLY_ALL * (stretch[1] - stretch[0])
+    return text if whole else f"{text} for {say(time.mean, TIME)}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _verb(group: Group, name: str, found: Phases) -> str:
