@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from streamgauge.metrics import compute
 from streamgauge.metrics.dimension import RATE, UNITS
-from streamgauge.report import LoadedTrial, answer
+from streamgauge.report import LoadedTrial, answer, build, gather
+from streamgauge.report.answer import by_question
+from streamgauge.report.model import labels
+from streamgauge.scenario import load
 from synthetic import CROSS, SIGNALLING, Sent, SyntheticRecord, constant, record
 
 SENTENCE = re.compile(r"test/one:? (\w.*?average\.)")
@@ -98,3 +102,79 @@ def test_no_sentence_gets_more_through_than_it_sends(made: SyntheticRecord, riva
         assert UNITS[unit][1] == RATE
         # Both are said to three digits.
         assert got_bps <= sent_bps * 1.005 + 1e-9, text
+
+
+def asked(id_: str, mode: str, valid: bool = True, seed: int = 1) -> LoadedTrial:
+    sent = constant(0, 25, 0, 10) + constant(1, 50, 4, 10, kind=CROSS)
+    built = record(
+        sent, flows=["v", "cross"], duration_s=10.0, scenario=id_, mode=mode, valid=valid, seed=seed
+    )
+    return loaded(built, ("cross",), question="Which is better?")
+
+
+def both(id_: str, valid: bool) -> list[LoadedTrial]:
+    return [asked(id_, "sim"), asked(id_, "sim", seed=2), asked(id_, "emu", valid)]
+
+
+WHY = "no emulated trial of test/b is valid (conservation failed)"
+
+
+def test_scenarios_of_one_question_are_answered_from_one_mode(tmp_path: Path) -> None:
+    trials = [*both("test/a", True), *both("test/b", False)]
+    said = answer(trials)
+    assert "emulated with" not in said and said.count("simulated, n = 2") == 1
+    assert [line for line in said.splitlines() if WHY in line] == [f"    Answered by simulation: {WHY}."]
+    page = build(trials, tmp_path / "r.html").read_text()
+    answers = page[page.index('id="answers"') : page.index('id="test-a"')]
+    assert WHY in answers and "emulated with" not in answers
+    assert "emulated with" not in page[page.index('id="test-a"') : page.index("Scenario</h3>")]
+
+
+def test_emulation_answers_where_all_of_a_question_have_it() -> None:
+    said = answer([*both("test/a", True), *both("test/b", True)])
+    assert "simulat" not in said and "emulated with our programs, n = 1" in said
+
+
+def test_without_simulation_of_all_each_answers_as_it_can() -> None:
+    said = answer([asked("test/a", "emu"), asked("test/b", "emu", False)])
+    assert "test/a did not back off" in said and "No valid trial, so no answer" in said
+    alone = answer(both("test/b", False))
+    assert f"Answered by simulation: {WHY}." in alone
+
+
+def test_what_was_never_emulated_is_said_not_to_be() -> None:
+    said = answer([*both("test/a", True), asked("test/b", "sim")])
+    assert "Answered by simulation: test/b was not emulated." in said
+    assert "Answered by" not in answer([asked("test/a", "sim"), asked("test/b", "sim")])
+
+
+def test_labels_tell_the_catalogue_s_scenarios_apart() -> None:
+    questions: dict[str, list[str]] = {}
+    for scenario in load("*"):
+        questions.setdefault(scenario.question or "", []).append(scenario.id)
+    groups = [ids[:count] for ids in questions.values() for count in range(1, len(ids) + 1)]
+    catalogue = [id_ for ids in questions.values() for id_ in ids]
+    for group in [*groups, catalogue]:
+        found = labels(group)
+        assert len(set(found.values())) == len(group)
+        for id_, label in found.items():
+            assert id_ == label or id_.endswith(("/" + label, "-" + label))
+    assert len(catalogue) > 50
+    squares = ["darwin/1qt-square", "darwin/2qt-square", "darwin/4qt-square"]
+    assert list(labels(squares).values()) == ["1qt-square", "2qt-square", "4qt-square"]
+    assert labels(["hessler/ftp-no", "hessler/ftp-heavy"]) == {
+        "hessler/ftp-no": "no", "hessler/ftp-heavy": "heavy"
+    }  # fmt: skip
+    assert labels(["my/own", "own"]) == {"my/own": "my/own", "own": "own"}
+
+
+def test_a_summary_tells_its_scenarios_apart() -> None:
+    trials = [asked(f"test/{n}qt-square", "sim") for n in (1, 2, 4)]
+    (one,) = by_question(gather(trials))
+    assert re.findall(r"(\S+) 200 kbit/s", one.summary) == ["1qt-square", "2qt-square", "4qt-square"]
+
+
+def test_both_transports_of_rtsp_answer_one_question() -> None:
+    """What is compared is answered from one mode: UDP by emulation beside TCP by simulation says nothing."""
+    questions = {load(f"today/demo-rtsp-{way}-medium")[0].question for way in ("udp", "tcp")}
+    assert len(questions) == 1

@@ -11,7 +11,7 @@ import numpy as np
 from streamgauge.metrics import Interval, TrialMetrics
 from streamgauge.metrics.dimension import PERCENT, RATE, TIME, say
 from streamgauge.metrics.grid import Mask
-from streamgauge.report.model import Entry, Group, say_mean
+from streamgauge.report.model import Entry, Group, labels, say_mean
 from streamgauge.report.words import bottleneck_words
 
 HELD_RATE, BACKED_OFF = 0.95, 0.8
@@ -94,11 +94,9 @@ def _first_sent(trial: TrialMetrics, flow: str, begin_s: float) -> float:
     return float(grid.starts_s[sent[0]]) if len(sent) else math.inf
 
 
-def answer(entry: Entry) -> Answer:
-    """One scenario's answer, from the mode that answers best: emulation where it is valid."""
-    group = entry.best
-    question = str(entry.scenario.get("question") or entry.scenario.get("title") or entry.id)
-    conditions = bottleneck_words(entry.plan)
+def answer(entry: Entry, group: Group) -> Answer:
+    """One scenario's answer, from its trials in one mode."""
+    question, conditions = _question(entry), bottleneck_words(entry.plan)
     if not group.valid:
         reasons = sorted({reason for trial in group.trials for reason in trial.why})
         why = "; ".join(reasons[:3]) or "nothing to measure"
@@ -193,28 +191,85 @@ def _delay(group: Group, name: str, stretch: tuple[float, float] | None) -> str:
 def answer_text(entries: Sequence[Entry]) -> str:
     """All answers as plain text for a terminal: one question once, then its answers."""
     lines: list[str] = []
-    for question, answers in by_question(entries):
-        lines += ([""] if lines else []) + [question]
-        common = shared_basis([found for _, found in answers])
-        for _, found in answers:
+    for asked in by_question(entries):
+        lines += ([""] if lines else []) + [asked.question]
+        common = asked.basis
+        for found in asked.answers:
             lines.append(f"  - {' '.join(found.sentences)}" + ("" if common else f" ({own_basis(found)})"))
         if common:
             lines.append(f"    ({common})")
+        if asked.why_simulated:
+            lines.append(f"    {asked.why_simulated}")
     if lines:
         lines += ["", PLUS_MINUS]
     return "\n".join(lines)
 
 
-PLUS_MINUS = "± is half the 95 % interval (Student's t); it is left out where nothing varied and for n = 1."
+PLUS_MINUS = (
+    "± is half the 95 % interval (Student's t), in brackets its ends where one would be below zero; it is "
+    "left out where nothing varied or less than the digits show, and for n = 1."
+)
 
 
-def by_question(entries: Sequence[Entry]) -> list[tuple[str, list[tuple[Entry, Answer]]]]:
-    """Questions in order, each with the scenarios that ask it and their answers."""
-    asked: dict[str, list[tuple[Entry, Answer]]] = {}
+@dataclass(frozen=True)
+class Asked:
+    """A question with the answers of the scenarios that ask it, in order."""
+
+    question: str
+    answers: tuple[Answer, ...]
+    summary: str
+    """What all of them got through and lost; empty for fewer than three."""
+    why_simulated: str
+    """Why simulation answers although trials were emulated, in a line; empty if it does not."""
+
+    @property
+    def basis(self) -> str:
+        """What all answers rest on, to be said once; empty if they differ."""
+        bases = {own_basis(found) for found in self.answers}
+        return bases.pop() if len(bases) == 1 and len(self.answers) > 1 else ""
+
+
+def by_question(entries: Sequence[Entry]) -> list[Asked]:
+    """Questions in order, each answered from one mode where that is possible: like with like."""
+    asked: dict[str, list[Entry]] = {}
     for entry in entries:
-        found = answer(entry)
-        asked.setdefault(found.question, []).append((entry, found))
-    return list(asked.items())
+        asked.setdefault(_question(entry), []).append(entry)
+    found = []
+    for question, mine in asked.items():
+        groups = answering(mine)
+        answers = tuple(answer(entry, group) for entry, group in zip(mine, groups, strict=True))
+        found.append(Asked(question, answers, summary(mine, groups), _why_simulated(mine, groups)))
+    return found
+
+
+def answering(entries: Sequence[Entry]) -> list[Group]:
+    """The trials by which scenarios of one question answer: all emulated where all have valid ones, else all
+    simulated where all have that, else each scenario's best."""
+    for mode in ("emu", "sim"):
+        groups = [group for entry in entries if (group := entry.group(mode)) is not None and group.valid]
+        if len(groups) == len(entries):
+            return groups
+    return [entry.best for entry in entries]
+
+
+def _why_simulated(entries: Sequence[Entry], groups: Sequence[Group]) -> str:
+    emulated = [entry.group("emu") for entry in entries]
+    if any(group.mode != "sim" for group in groups) or not any(emulated):
+        return ""
+    parts = []
+    for entry, group in zip(entries, emulated, strict=True):
+        if group is None:
+            parts.append(f"{entry.id} was not emulated")
+        elif not group.valid:
+            reasons = sorted({reason for trial in group.trials for reason in trial.why})
+            why = f" ({reasons[0]})" if reasons else ""
+            parts.append(f"no emulated trial of {entry.id} is valid{why}")
+    more = f"; {len(parts) - 2} more like these" if len(parts) > 2 else ""
+    return f"Answered by simulation: {'; '.join(parts[:2])}{more}."
+
+
+def _question(entry: Entry) -> str:
+    return str(entry.scenario.get("question") or entry.scenario.get("title") or entry.id)
 
 
 def own_basis(found: Answer) -> str:
@@ -222,25 +277,19 @@ def own_basis(found: Answer) -> str:
     return f"{found.basis}; {found.conditions}"
 
 
-def shared_basis(answers: Sequence[Answer]) -> str:
-    """What all answers rest on, to be said once; empty if they differ."""
-    bases = {own_basis(found) for found in answers}
-    return bases.pop() if len(bases) == 1 and len(answers) > 1 else ""
-
-
-def summary(entries: Sequence[Entry]) -> str:
+def summary(entries: Sequence[Entry], groups: Sequence[Group]) -> str:
     """What scenarios of one question got through and lost, in one sentence; empty for fewer than three."""
     told = []
     if len(entries) < 3:
         return ""
+    short = labels([entry.id for entry in entries])
     subjects = {name for entry in entries for name in entry.names("subject")}
     for name in sorted(subjects):
         parts = []
-        for entry in entries:
-            got, lost = entry.best.over("goodput", name), entry.best.over("loss", name)
+        for entry, group in zip(entries, groups, strict=True):
+            got, lost = group.over("goodput", name), group.over("loss", name)
             if got is not None and lost is not None:
-                label = entry.id.rpartition("-")[2]
-                parts.append(f"{label} {say(got.mean, RATE)} ({say(lost.mean, PERCENT, 2)} lost)")
+                parts.append(f"{short[entry.id]} {say(got.mean, RATE)} ({say(lost.mean, PERCENT, 2)} lost)")
         if parts:
             told.append(f"Payload that {name} got through over the whole run: {', '.join(parts)}.")
     return " ".join(told)

@@ -13,7 +13,7 @@ from streamgauge.checks.evaluate import match_published
 from streamgauge.metrics import METRICS, Interval
 from streamgauge.metrics.dimension import show
 from streamgauge.report import certificate, figures, words
-from streamgauge.report.answer import PLUS_MINUS, answer, by_question, own_basis, shared_basis, summary
+from streamgauge.report.answer import PLUS_MINUS, Answer, Asked, by_question, own_basis
 from streamgauge.report.chart import save
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.families import Cell, tables
@@ -77,12 +77,14 @@ def write_figures(
 
 def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None) -> str:
     """The page as text."""
+    asked = by_question(entries)
+    answers = {one.scenario: one for question in asked for one in question.answers}
     return render_page(
         "streamgauge.report",
         "report.html.j2",
-        questions=_questions(entries),
+        questions=[_question(one, entries) for one in asked],
         left_out={str(folder): count for folder, count in (left_out or {}).items()},
-        sections=[_section(entry) for entry in entries],
+        sections=[_section(entry, answers[entry.id]) for entry in entries],
         plus_minus=PLUS_MINUS,
         checks=_check_rows(entries),
         modes=sorted({check.mode for entry in entries for check in entry.checks}, reverse=True),
@@ -95,27 +97,27 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
     )
 
 
-def _questions(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Questions in order, each with the answers of the scenarios that ask it."""
-    asked = []
-    for question, found in by_question(entries):
-        common = shared_basis([one for _, one in found])
-        answers = [
-            {"slug": entry.slug, "text": " ".join(one.sentences), "basis": "" if common else own_basis(one)}
-            for entry, one in found
-        ]
-        asked.append(
+def _question(asked: Asked, entries: Sequence[Entry]) -> dict[str, Any]:
+    """A question with the answers of the scenarios that ask it."""
+    slugs = {entry.id: entry.slug for entry in entries}
+    common = asked.basis
+    return {
+        "question": asked.question,
+        "summary": asked.summary,
+        "answers": [
             {
-                "question": question,
-                "summary": summary([entry for entry, _ in found]),
-                "answers": answers,
-                "basis": common,
+                "slug": slugs[one.scenario],
+                "text": " ".join(one.sentences),
+                "basis": "" if common else own_basis(one),
             }
-        )
-    return asked
+            for one in asked.answers
+        ],
+        "basis": common,
+        "why_simulated": asked.why_simulated,
+    }
 
 
-def _section(entry: Entry) -> dict[str, Any]:
+def _section(entry: Entry, found: Answer) -> dict[str, Any]:
     source = entry.source
     cited = ""
     if source:
@@ -131,8 +133,8 @@ def _section(entry: Entry) -> dict[str, Any]:
         "drawing": Markup(path_drawing(entry)),
         "measured": words.measure_words(entry),
         "assumed": _assumed(entry),
-        "sentences": answer(entry).sentences,
-        "basis": own_basis(answer(entry)),
+        "sentences": found.sentences,
+        "basis": own_basis(found),
         "in_words": words.flows_words(entry),
         "flows": _flows(entry),
         "columns": list(FLOW_COLUMNS.values()),

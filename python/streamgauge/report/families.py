@@ -12,7 +12,7 @@ from streamgauge.checks.evaluate import published_value
 from streamgauge.metrics import METRICS
 from streamgauge.metrics.dimension import json_value, number, show_in
 from streamgauge.report.chart import Figure, bars
-from streamgauge.report.model import Entry
+from streamgauge.report.model import Entry, labels
 
 COLUMNS = {"sent": "sent, kB", "received": "received, kB", "loss": "loss, %"}
 """The metrics of a paper's table: our name and the column's."""
@@ -58,8 +58,9 @@ def _table(data: Mapping[str, Any], entries: list[Entry], id_: str) -> FamilyTab
     flow = str(data["flow"])
     rows: list[tuple[str, tuple[Cell, ...]]] = []
     drawn: list[tuple[Any, ...]] = []
+    short = labels([entry.id for entry in entries])
     for entry in entries:
-        label = entry.id.rpartition("-")[2]
+        label = short[entry.id]
         published = data["scenarios"][entry.id]
         cells = []
         for metric, title in COLUMNS.items():

@@ -170,11 +170,6 @@ class Entry:
         return re.sub(r"[^A-Za-z0-9._]+", "-", self.id).strip("-")
 
     @property
-    def family(self) -> str:
-        """Everything before the id's last dash: ``today/demo-rtsp-udp``'s is ``today/demo-rtsp``."""
-        return self.id.rpartition("-")[0] or self.id
-
-    @property
     def source(self) -> Mapping[str, Any]:
         """Where the experiment comes from; empty if it is nobody's but ours."""
         return self.scenario.get("source") or {}
@@ -199,6 +194,24 @@ class Entry:
         return [
             name for name, flow in shown.flows.items() if flow.info.role == role and not flow.info.is_ping
         ]
+
+
+def labels(ids: Sequence[str]) -> dict[str, str]:
+    """What tells scenarios apart, in short: the end of each id, after a slash or dash, that no other has."""
+    found = {}
+    for id_ in ids:
+        # What was set, in parentheses, is not taken apart.
+        ends = [id_[cut.end() :] for cut in re.finditer("[/-]", id_.partition(" (")[0])][::-1]
+        others = [other for other in ids if other != id_]
+        found[id_] = next(
+            (
+                end
+                for end in ends
+                if end and not any(f"/{other}".endswith((f"/{end}", f"-{end}")) for other in others)
+            ),
+            id_,
+        )
+    return found
 
 
 def trial_folders(directory: Path) -> list[Path]:
