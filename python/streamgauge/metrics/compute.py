@@ -76,7 +76,8 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
         rtt, rtt_source = rtts[row]
         if rtt_source is not None:
             series["rtt"] = _mean(rtt)
-        series |= {"cwnd": _mean(windows.of(row), 8.0), "srtt": _mean(smoothed.of(row))}
+        if tcp.carries_media(trial, row):
+            series |= {"cwnd": _mean(windows.of(row), 8.0), "srtt": _mean(smoothed.of(row))}
         if bottleneck is not None:
             passed = crossings[bottleneck.id]
             offered, achieved = passed.offered_bits[row], passed.achieved_bits[row]
