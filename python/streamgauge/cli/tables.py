@@ -10,9 +10,9 @@ from rich.table import Table
 
 from streamgauge.campaign import Alternative, CampaignResult, MutantResult, Outcome, score
 from streamgauge.checks import CheckResult
-from streamgauge.metrics.interval import Interval, interval
+from streamgauge.metrics import TrialMetrics
 from streamgauge.report import answer
-from streamgauge.report.model import load_trial, say_mean
+from streamgauge.report.model import NOT_KNOWN, load_trial, mean_over, say_mean
 from streamgauge.systems.registry import Mode
 
 __all__ = ["print_result", "score_words"]
@@ -82,21 +82,24 @@ def _print_flows(console: Console, scenario: str, mode: Mode, outcomes: Sequence
     _line(console, f"[b]{scenario}[/b] {mode}, {len(usable)} of {len(outcomes)} trials valid{layer}")
     if not usable:
         return
+    console.print(flows_table(usable))
+
+
+def flows_table(trials: Sequence[TrialMetrics]) -> Table:
+    """A row a flow: means over the trials; what no trial can tell is said not to be known."""
     table = Table(box=None, pad_edge=False, show_header=True, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("  flow", no_wrap=True)
-    for column in ("throughput", "goodput", "loss"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for name in usable[0].flows:
+    metrics = ("throughput", "goodput", "loss")
+    for metric in metrics:
+        table.add_column(metric, justify="right", no_wrap=True)
+    for name in trials[0].flows:
+        found = [mean_over(trials, lambda one, m=metric, n=name: one.value(m, n)) for metric in metrics]  # type: ignore[misc]
         cells = [
-            _cell(interval([one.value(metric, name) for one in usable]), metric)
-            for metric in ("throughput", "goodput", "loss")
+            NOT_KNOWN if mean is None else say_mean(mean, metric)
+            for metric, mean in zip(metrics, found, strict=True)
         ]
         table.add_row(f"  {name}", *cells)
-    console.print(table)
-
-
-def _cell(found: Interval, metric: str) -> str:
-    return "-" if found.mean != found.mean else say_mean(found, metric)
+    return table
 
 
 def _line(console: Console, text: str) -> None:

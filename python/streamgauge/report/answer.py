@@ -123,6 +123,9 @@ def _flow_sentence(entry: Entry, group: Group, name: str) -> str:
     label = f"{entry.id}: {name}" if len(entry.names("subject")) > 1 else entry.id
     found = phases(group.valid, name)
     if found is None:
+        total = group.over("sent", name)
+        if total is not None and total.mean == 0:
+            return f"{label} sent nothing."
         sent, lost = group.say("throughput", name), group.say("sent_loss", name)
         return f"{label} sent {sent} and lost {lost}; {_delay(group, name, None)}."
     stretch = f"{found.during[0]:g} s to {found.during[1]:g} s"

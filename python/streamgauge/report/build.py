@@ -17,7 +17,7 @@ from streamgauge.report.answer import PLUS_MINUS, Answer, Asked, by_question, ow
 from streamgauge.report.chart import save
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.families import Cell, tables
-from streamgauge.report.model import Entry, LoadedTrial, gather, load, say_half
+from streamgauge.report.model import NOT_KNOWN, Entry, LoadedTrial, gather, load, say_half
 from streamgauge.report.model import left_out as find_left_out
 from streamgauge.report.page import render_page, write_whole
 from streamgauge.report.validity import verdicts
@@ -157,7 +157,7 @@ def _assumed(entry: Entry) -> list[str]:
 
 def _cell(found: Interval | None, metric: str) -> Cell:
     if found is None:
-        return Cell("–")
+        return Cell(NOT_KNOWN)
     named = METRICS[metric]
     shown = show(found.mean, found.half_width, named.dimension, signed=named.signed)
     if found.no_variation:

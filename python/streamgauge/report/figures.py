@@ -249,11 +249,16 @@ def _asked(entry: Entry, wanted: Mapping[str, Any], shown: Shown, id_: str) -> F
                 continue
             for name, label in zip(metrics, names, strict=True):
                 try:
-                    found.append((mode, subject, name, label, trial.series(name, subject), trial))
+                    series = trial.series(name, subject)
                 except KeyError:
                     continue
+                # A series of nothing but gaps is no more known than one that is not there.
+                if np.isfinite(series.samples()).any():
+                    found.append((mode, subject, name, label, series, trial))
     if not found:
         return None
+    lacking = [mode for mode, _ in shown if mode not in {one[0] for one in found}]
+    like += f" Not known in {' and '.join(lacking)}." if lacking else ""
     subjects_found = list(dict.fromkeys(one[1] for one in found))
     if kind == "series":
         rows = [

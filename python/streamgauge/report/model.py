@@ -121,23 +121,33 @@ class Group:
         return self.over_each(lambda trial: trial.value(metric, subject, begin_s, end_s))
 
     def over_each(self, measure: Callable[[TrialMetrics], float]) -> Interval | None:
-        """Mean and interval of anything measured per trial; trials that have no value are left out."""
-        values = []
-        for trial in self.valid:
-            try:
-                value = measure(trial)
-            except (KeyError, ValueError):
-                continue
-            if np.isfinite(value):
-                values.append(value)
-        return interval(values) if values else None
+        """Mean and interval of anything measured per trial; see `mean_over`."""
+        return mean_over(self.valid, measure)
 
     def say(
         self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
     ) -> str:
-        """`over` in words: ``546 ± 6 kbit/s``; a dash if there is nothing."""
+        """`over` in words: ``546 ± 6 kbit/s``; ``not known`` if there is nothing."""
         found = self.over(metric, subject, begin_s, end_s)
-        return "–" if found is None else say_mean(found, metric)
+        return NOT_KNOWN if found is None else say_mean(found, metric)
+
+
+NOT_KNOWN = "not known"
+"""Stands for a number that there is none of, which is not 0."""
+
+
+def mean_over(trials: Iterable[TrialMetrics], measure: Callable[[TrialMetrics], float]) -> Interval | None:
+    """Mean and interval of anything measured per trial; trials that have no value are left out, None if none
+    has."""
+    values = []
+    for trial in trials:
+        try:
+            value = measure(trial)
+        except (KeyError, ValueError):
+            continue
+        if np.isfinite(value):
+            values.append(value)
+    return interval(values) if values else None
 
 
 def say_mean(found: Interval, metric: str, digits: int = 3) -> str:

@@ -1,0 +1,85 @@
+"""What cannot be known is said not to be, and is never 0."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamgauge.cli.tables import flows_table
+from streamgauge.metrics import TrialMetrics, compute
+from streamgauge.metrics.result import Series
+from streamgauge.report import LoadedTrial, answer, build, for_entry, gather
+from synthetic import CROSS, constant, record
+
+
+def trial(seed: int, mode: str = "sim", silent: bool = False) -> LoadedTrial:
+    sent = constant(1, 50, 0, 10, kind=CROSS) + ([] if silent else constant(0, 25, 0, 10))
+    built = record(sent, flows=["v", "cross"], duration_s=10.0, seed=seed, mode=mode)
+    built.trial["scenario"]["figures"] = [
+        {"draw": draw, "of": ["frames_lost"], "by": "flow"} for draw in ("series", "bars", "cdf")
+    ]
+    return LoadedTrial(built.trial, {}, compute(built))
+
+
+def with_frames(one: LoadedTrial, lost: Series | None, scalar: bool = False) -> LoadedTrial:
+    """With what became of its frames: known, a series of nothing, a null, or not even that."""
+    metrics = one.metrics
+    assert metrics is not None
+    flow = metrics.flows["v"]
+    series = {**flow.series, **({} if lost is None else {"frames_lost": lost})}
+    scalars: dict[str, float | None] = {**flow.scalars, **({"frames_lost": None} if scalar else {})}
+    flows = {**metrics.flows, "v": dataclasses.replace(flow, series=series, scalars=scalars)}
+    return dataclasses.replace(one, metrics=dataclasses.replace(metrics, flows=flows))
+
+
+def nothing(one: LoadedTrial, how: str) -> LoadedTrial:
+    assert one.metrics is not None
+    gaps = np.full(len(one.metrics.grid), np.nan)
+    match how:
+        case "nan":
+            return with_frames(one, Series(gaps, gaps))
+        case "null":
+            return with_frames(one, None, scalar=True)
+    return with_frames(one, None)
+
+
+@pytest.mark.parametrize("how", ["nan", "null", "absent"])
+def test_frames_that_nobody_counted_are_not_drawn(how: str, tmp_path: Path) -> None:
+    known = trial(1)
+    assert known.metrics is not None
+    ones = np.ones(len(known.metrics.grid))
+    trials = [with_frames(known, Series(ones, 4 * ones)), nothing(trial(1, "emu"), how)]
+    (entry,) = gather(trials)
+    asked = [figure for figure in for_entry(entry) if "asked" in figure.id]
+    assert len(asked) == 3
+    for figure in asked:
+        assert {value for row in figure.rows for value in row if value in ("sim", "emu")} == {"sim"}
+        assert "Not known in emu." in figure.caption
+    (entry,) = gather([nothing(trial(1, "emu"), how)])
+    assert not [figure for figure in for_entry(entry) if "asked" in figure.id]
+    assert build(trials, tmp_path / "r.html").exists()
+
+
+def columns(trials: list[TrialMetrics]) -> dict[str, list[str]]:
+    table = flows_table(trials)
+    cells: list[list[Any]] = [list(column.cells) for column in table.columns]
+    return {row[0].strip(): list(row[1:]) for row in zip(*cells, strict=True)}
+
+
+def test_a_flow_that_sent_nothing_lost_an_unknown_share(tmp_path: Path) -> None:
+    trials = [trial(1, silent=True), trial(2, silent=True)]
+    found = columns([one.metrics for one in trials if one.metrics])
+    assert found["v"] == ["0 kbit/s", "0 kbit/s", "not known"]
+    assert found["cross"][2] == "0 %"
+    assert "test/one: v sent nothing." in answer(trials)
+    page = build(trials, tmp_path / "r.html").read_text()
+    assert ">not known</td>" in page
+
+
+def test_what_one_trial_lacks_the_others_tell() -> None:
+    trials = [trial(1, silent=True), trial(2), trial(3)]
+    found = columns([one.metrics for one in trials if one.metrics])
+    assert found["v"][2] == "0 %"
