@@ -151,6 +151,29 @@ def test_verdicts_published_and_ours(page: str) -> None:
     assert "our queue is longer" in page
 
 
+def test_a_pass_does_not_hide_a_difference(page: str, trials: list[LoadedTrial]) -> None:
+    (entry,) = gather(trials)
+    differing = [one for one in entry.checks if one.verdict == "pass" and one.differs]
+    assert [(one.id, one.mode) for one in differing] == [("low", "sim"), ("low", "emu")]
+    assert "2 pass (of them 2 differ from the published numbers)" in page
+    table = page[page.index("Checks</h2>") : page.index("Over time")]
+    assert table.count("differs from the published") == 2
+
+
+def test_whiskers_end_where_a_quantity_does() -> None:
+    """One lossy trial of three: the interval of the loss would reach below 0 %."""
+    trials = []
+    for seed, rate in ((1, 10), (2, 10), (3, 200)):
+        sent = constant(0, 25, 0, 10) + constant(1, rate, 2, 8, kind=CROSS)
+        built = record(sent, flows=["v", "cross"], duration_s=10.0, seed=seed)
+        built.trial["scenario"]["figures"] = [{"draw": "bars", "of": ["loss"]}]
+        trials.append(loaded(built))
+    (entry,) = gather(trials)
+    (bars,) = [figure for figure in for_entry(entry) if "asked" in figure.id]
+    lows = [row[4] for row in bars.rows]
+    assert lows and min(lows) == 0
+
+
 def test_what_a_verdict_measured_is_said_without_powers_of_ten() -> None:
     built = made()
     measured = {

@@ -162,8 +162,6 @@ def _cell(found: Interval | None, metric: str) -> Cell:
     shown = show(found.mean, found.half_width, named.dimension, signed=named.signed)
     if found.no_variation:
         interval = "no variation"
-    elif found.half_width and not shown.half:
-        interval = "varies less than shown"
     else:
         interval = f"{shown.interval} {shown.unit}" if shown.half else ""
     return Cell(f"{shown.mean} {shown.unit}".rstrip(), interval.rstrip())
@@ -260,10 +258,11 @@ def _check(check: CheckResult, entry: Entry) -> dict[str, Any]:
 
 
 def _counts(entries: Sequence[Entry]) -> dict[str, int]:
-    found = {"pass": 0, "fail": 0, "inconclusive": 0}
+    found = {"pass": 0, "fail": 0, "inconclusive": 0, "differ": 0}
     for entry in entries:
         for check in entry.checks:
             found[check.verdict] += 1
+            found["differ"] += check.verdict == "pass" and bool(check.differs)
     return found
 
 

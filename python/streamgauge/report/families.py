@@ -75,7 +75,7 @@ def _table(data: Mapping[str, Any], entries: list[Entry], id_: str) -> FamilyTab
                     cells.append(Cell("–"))
                     continue
                 mean = _scaled(ours.mean, metric)
-                low = None if ours.low is None else _scaled(ours.low, metric)
+                low = None if ours.low is None else max(0.0, _scaled(ours.low, metric))
                 high = None if ours.high is None else _scaled(ours.high, metric)
                 shown = show_in(mean, None if high is None else high - mean, digits, signed=False)
                 cells.append(Cell(shown.mean, shown.interval))

@@ -311,6 +311,8 @@ def _mean_bars(
                         (None, None) if found.low is None or found.high is None else (found.low, found.high)
                     )
                     low, high = (None if end is None else _round(end / scale) for end in ends)
+                    if low is not None and not METRICS[name].signed:
+                        low = max(0.0, low)
                     height = _round(found.mean / scale)
                     rows.append((subject or "all", height, METRICS[name].title, group.mode, low, high))
     names = [METRICS[name].title for name in metrics]

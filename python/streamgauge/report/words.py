@@ -15,7 +15,7 @@ NS = 1e9
 
 def tie(text: str) -> str:
     """Keeps numbers, their units and their ± on one line, by no-break spaces."""
-    text = re.sub(r"(?<=\d) (?=(?:[kMG]?bit/s|[kMG]?B|ms|µs|s|%|packets)(?![A-Za-z]))", "\u00a0", text)
+    text = re.sub(r"(?<=[\d\]]) (?=(?:[kMG]?bit/s|[kMG]?B|ms|µs|s|%|packets)(?![A-Za-z]))", "\u00a0", text)
     return text.replace(" ± ", "\u00a0±\u00a0")
 
 
