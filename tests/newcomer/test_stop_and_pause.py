@@ -94,10 +94,7 @@ time.sleep(float(sys.argv[1]))
 
 
 def command(kind: str, plays_on_s: float, more: str = "") -> str:
-    system = (
-        f"{{server: {sys.executable} serve.py {kind}, player: {sys.executable} play.py {plays_on_s}, "
-        f"name: {kind}}}"
-    )
+    system = f"{{server: python3 serve.py {kind}, player: python3 play.py {plays_on_s}, name: {kind}}}"
     return f"{{role: rival, system: {system}{more}}}"
 
 
