@@ -1,23 +1,20 @@
 """How well the validity verdict tells a sound emu trial from one with a fault in it.
 
-    python benches/validity.py [--trials N] [--fault NAME ...] [--seconds S] [--json FILE]
+    python benches/validity.py [--quiet N] [--faults N] [--only KIND ...] [--json FILE]
 
-Runs short trials, N of each kind, in turn: clean ones, and ones with a fault put in on purpose, of material
-but small size:
+Two rates, each with its 95 % interval (Wilson 1927):
 
-- cpu-theft: a process of a higher real-time priority takes every processor, 30 ms of every 60 ms
-- capture-loss: the emulator's rings overflow, or one row in a hundred is not recorded, in turn
-- wrong-delay: 1 ms more than asked: from the beginning, or from the trial's start only (after the
-  pre-flight), or by sending later than recorded, in turn
-- wrong-rate: 2 % less than asked: from the beginning, or from the trial's start only, in turn
+- **false alarms**: of N trials of each of ten kinds that are odd and unharmed (verdict_trials.py), those
+  called invalid. One that is invalid for nothing but want of the processor is counted apart, and left out of
+  the rate: late departures, arrivals read late, a late start or action, a program that waited, a pre-flight
+  that was disturbed. Nothing else is.
+- **catches**: of N trials with each fault, those called invalid by a test that is there for it. The faults
+  are the emulator's own (crates/engine/src/link/sabotage.rs), stolen processor time, and a killed player,
+  server, witness and emulator.
 
-A fault is caught if the trial is invalid; a false alarm is a clean trial that is. Each share stands with
-its 95 % interval (Wilson 1927), and with the tests of the verdict that spoke. A trial that ended without a
-record has no verdict: it is counted as "broken" and left out of the shares.
-
-Needs root and a quiet machine: whatever else runs steals the processor too, and a busy machine's clean
-trials are rightly invalid. The full run, `--trials 100`, takes about half an hour;
-Ctrl-C shows what there is so far.
+One round has a trial of each kind, in turn, so that a machine that grows busier does so for all alike. Needs
+root and a quiet machine. The whole, 100 quiet trials and 6 of each fault, takes about 20 minutes; Ctrl-C
+tells what there is so far.
 """
 
 from __future__ import annotations
@@ -26,14 +23,17 @@ import argparse
 import json
 import math
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,37 +41,32 @@ from typing import Any
 from streamgauge.emu import EmuOptions, run_trial
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.scenario import from_text, lower
-
-# The sabotage of streamgauge-engine that each trial of a kind has in turn; None is a thief outside.
-KINDS: dict[str, tuple[tuple[str, ...] | None, ...]] = {
-    "clean": ((),),
-    "cpu-theft": (None,),
-    "capture-loss": (("overflow_ring",), ("drop_row",)),
-    "wrong-delay": (("wrong_delay",), ("late_wrong_delay",), ("unsaid_delay",)),
-    "wrong-rate": (("wrong_rate",), ("late_wrong_rate",)),
-}
-
-SCENARIO = """
-id: bench/validity
-title: A short trial on a link that is full
-path:
-  down: {{rate: 2 Mbit/s, queue: droptail 20 packets, delay: 20 ms}}
-  up: {{delay: 20 ms}}
-flows:
-  cbr: {{role: subject, traffic: cbr, parameters: {{rate: 300 packets/s, size: 1000 B}}}}
-  probe: {{role: rival, traffic: ping, parameters: {{interval: 100 ms}}}}
-until: {{time: {seconds:g} s}}
-modes: [emu]
-"""
+from verdict_trials import FAULTS, ODD, failed, scenario, wanted_processor
 
 THIEF = """
 import os, time
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))
 while True:
-    end = time.monotonic() + 0.03
-    while time.monotonic() < end: pass
-    time.sleep(0.03)
+    while time.monotonic() % 0.06 < 0.03: pass
+    time.sleep(0.06 - time.monotonic() % 0.06)
 """
+"""Takes its processor for 30 ms of every 60 ms, at the same time on all: in turns they would harm nobody."""
+
+# Who is killed, by how its command line looks, and what must say so.
+KILLS = {
+    "killed-player": (re.compile(r"^mgen flush event LISTEN"), ("deaths",)),
+    "killed-server": (re.compile(r"^mgen event .* ON "), ("deaths",)),
+    "killed-witness": (re.compile(r"^\S*streamgauge-engine witness .*client"), ()),
+    "killed-emulator": (re.compile(r"^\S*streamgauge-engine link "), ()),
+}
+THEFT = {
+    "cpu-theft": ("lateness_p99_s", "late_over_service", "clamped_share", "clamped_max_s", "arrivals_p99_s")
+}
+HARMED: dict[str, tuple[str, ...]] = {
+    **FAULTS,
+    **THEFT,
+    **{kind: tests for kind, (_, tests) in KILLS.items()},
+}
 
 Z = 1.959964
 """Of a 95 % interval."""
@@ -92,25 +87,32 @@ class Tally:
     """What became of the trials of one kind."""
 
     trials: int = 0
-    invalid: int = 0
-    broken: int = 0
-    caught_by: Counter[str] = field(default_factory=Counter)
-    variants: Counter[str] = field(default_factory=Counter)
-    missed: Counter[str] = field(default_factory=Counter)
+    #: Invalid by a test that means it: a false alarm of a quiet kind, a catch of a fault.
+    hits: int = 0
+    #: Of a quiet kind: invalid for want of the processor alone. They are no part of `judged`.
+    starved: int = 0
+    spoke: Counter[str] = field(default_factory=Counter)
     whys: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
+    @property
+    def judged(self) -> int:
+        return self.trials - self.starved
+
+    def add(self, other: Tally) -> None:
+        self.trials += other.trials
+        self.hits += other.hits
+        self.starved += other.starved
+        self.seconds += other.seconds
+
     def to_json(self) -> dict[str, Any]:
-        low, high = wilson(self.invalid, self.trials)
         return {
             "trials": self.trials,
-            "invalid": self.invalid,
-            "broken": self.broken,
-            "share": self.invalid / self.trials if self.trials else None,
-            "interval_95": [low, high],
-            "caught_by": dict(self.caught_by.most_common()),
-            "variants": dict(self.variants),
-            "missed": dict(self.missed),
+            "hits": self.hits,
+            "starved": self.starved,
+            "share": self.hits / self.judged if self.judged else None,
+            "interval_95": list(wilson(self.hits, self.judged)),
+            "tests": dict(self.spoke.most_common()),
             "examples": self.whys[:5],
             "seconds_per_trial": self.seconds / max(self.trials, 1),
         }
@@ -126,111 +128,142 @@ def theft(wanted: bool) -> Iterator[None]:
         yield
     finally:
         for one in thieves:
-            one.send_signal(signal.SIGKILL)
+            one.kill()
             one.wait()
 
 
-def red(validity: dict[str, Any]) -> list[str]:
-    """Names of the verdict's tests that failed."""
-    found = []
-    for name, bound in validity["bounds"].items():
-        value = validity["measured"].get(name)
-        if isinstance(value, list):
-            failed = bool(value)
-        elif isinstance(bound, list) and isinstance(value, int | float):
-            failed = not bound[0] <= value <= bound[1]
-        elif isinstance(value, int | float) and not name.startswith(("preflight_", "record_", "cbr_packets")):
-            failed = not value <= bound
-        else:
-            failed = False
-        if failed:
-            found.append(name)
+class Killer:
+    """Kills a process of the trial, once, when the trial has begun."""
+
+    def __init__(self, which: re.Pattern[str] | None) -> None:
+        self._which = which
+
+    def say(self, line: str) -> None:
+        """Hears of the trial's progress: ``0 of 2 s`` when it begins."""
+        if self._which is not None and re.match(r"\d+ of \d+ s", line):
+            threading.Timer(0.5, self._kill, (self._which,)).start()
+            self._which = None
+
+    @staticmethod
+    def _kill(which: re.Pattern[str]) -> None:
+        for pid in _descendants(os.getpid()):
+            with suppress(OSError):
+                line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if which.search(line):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def _descendants(pid: int) -> list[int]:
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                # The command's name may hold spaces: what follows its closing bracket does not.
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, todo = [], [pid]
+    while todo:
+        below = parents.get(todo.pop(), [])
+        found += below
+        todo += below
     return found
 
 
-def trial(seconds: float, sabotage: tuple[str, ...] | None, seed: int, folder: Path) -> dict[str, Any] | None:
-    """One trial's verdict; None if it left no record."""
-    (scenario,) = from_text(SCENARIO.format(seconds=seconds))
-    plan = lower(scenario, "emu", seed)
-    with theft(sabotage is None):
+def trial(kind: str, seed: int, folder: Path) -> dict[str, Any] | str:
+    """One trial's verdict; why, in words, if it left no record."""
+    (made,) = from_text(scenario(kind))
+    killer = Killer(KILLS[kind][0] if kind in KILLS else None)
+    options = EmuOptions(sabotage=(kind,) if kind in FAULTS else (), say=killer.say)
+    with theft(kind in THEFT):
         try:
-            done = run_trial(scenario, plan, seed, folder, EmuOptions(sabotage=sabotage or ()))
+            done = run_trial(made, lower(made, "emu", seed), seed, folder, options)
         except TrialBrokenError as error:
-            print(f"  broken: {error}", file=sys.stderr)
-            return None
+            return str(error)
     validity: dict[str, Any] = done["validity"]
     return validity
 
 
-def show(tallies: dict[str, Tally]) -> None:
-    print(f"\n{'kind':14}{'trials':>7}{'invalid':>9}{'share':>8}  95 % interval     which tests spoke")
+def judge(tally: Tally, kind: str, found: dict[str, Any] | str) -> None:
+    """Counts one trial."""
+    tally.trials += 1
+    if isinstance(found, str):
+        # Without a record there is no trial to believe in: told, whatever broke it.
+        tally.hits += 1
+        tally.spoke["no record"] += 1
+        tally.whys.append(found)
+        return
+    bad = failed(found)
+    tally.spoke.update(bad)
+    if found["valid"]:
+        return
+    tally.whys.append("; ".join(found["why"]))
+    if kind in ODD:
+        starved = wanted_processor(found)
+        tally.starved += starved
+        tally.hits += not starved
+    else:
+        tally.hits += not set(HARMED[kind]).isdisjoint(bad)
+
+
+def show(title: str, tallies: dict[str, Tally], hits: str) -> Tally:
+    """A table, and the rate of all; `hits` is what is counted."""
+    total = Tally()
+    print(f"\n{title:20}{'trials':>7}{'starved':>9}{hits:>14}  which tests spoke")
     for kind, tally in tallies.items():
-        if not tally.trials:
-            continue
-        low, high = wilson(tally.invalid, tally.trials)
-        spoke = ", ".join(f"{name} {count}" for name, count in tally.caught_by.most_common(6)) or "-"
-        share = tally.invalid / tally.trials
-        interval = f"{100 * low:5.1f} to {100 * high:5.1f} %"
-        print(f"{kind:14}{tally.trials:7}{tally.invalid:9}{100 * share:7.1f}%  {interval}  {spoke}")
-        if tally.broken:
-            print(f"  broken, left out: {tally.broken}")
-        for variant, count in tally.variants.items():
-            if len(tally.variants) > 1 or tally.missed:
-                print(f"  {variant:24}{count - tally.missed[variant]:4} of {count} invalid")
+        spoke = ", ".join(f"{name} {count}" for name, count in tally.spoke.most_common(4)) or "-"
+        print(f"{kind:20}{tally.trials:7}{tally.starved:9}{tally.hits:14}  {spoke}")
+        total.add(tally)
+    low, high = wilson(total.hits, total.judged)
+    share = f"{100 * total.hits / total.judged:.1f} %" if total.judged else "no"
+    print(
+        f"{'all':20}{total.trials:7}{total.starved:9}{total.hits:14}  {share} {hits} "
+        f"of {total.judged} judged (95 % interval {100 * low:.1f} to {100 * high:.1f} %)"
+    )
+    return total
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--trials", type=int, default=6, help="of each kind (default 6; the full run has 100)"
-    )
-    parser.add_argument("--fault", action="append", choices=list(KINDS), help="only these kinds")
-    parser.add_argument("--seconds", type=float, default=1.2, help="length of a trial, s")
+    parser.add_argument("--quiet", type=int, default=10, help="trials of each quiet kind (default 10)")
+    parser.add_argument("--faults", type=int, default=6, help="trials of each fault (default 6)")
+    parser.add_argument("--only", action="append", choices=[*ODD, *HARMED], help="only these kinds")
     parser.add_argument("--json", type=Path, help="also write the figures there")
     options = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("benches/validity.py: only root may take the processor from root; run it as root.")
-    kinds = options.fault or list(KINDS)
-    tallies = {kind: Tally() for kind in kinds}
+    rounds = dict.fromkeys(ODD, options.quiet) | dict.fromkeys(HARMED, options.faults)
+    tallies = {kind: Tally() for kind in rounds if kind in (options.only or rounds)}
+    plan = [kind for number in range(max(rounds.values())) for kind in tallies if number < rounds[kind]]
     began, load_before = time.monotonic(), os.getloadavg()
     # Ended early, it still tells what it has seen.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            for number in range(options.trials):
-                # In turn, so that a machine that grows busier does so for all alike.
-                for kind in kinds:
-                    sabotage = KINDS[kind][number % len(KINDS[kind])]
-                    started = time.monotonic()
-                    place = Path(folder) / f"{kind}-{number}"
-                    verdict = trial(options.seconds, sabotage, 1 + number, place)
-                    tally = tallies[kind]
-                    if verdict is None:
-                        tally.broken += 1
-                        if kind == "clean" and tally.broken > tally.trials:
-                            sys.exit("benches/validity.py: clean trials leave no record; see above.")
-                        continue
-                    tally.seconds += time.monotonic() - started
-                    tally.trials += 1
-                    variant = "+".join(sabotage or ()) or kind
-                    tally.variants[variant] += 1
-                    if verdict["valid"]:
-                        tally.missed[variant] += 1
-                    else:
-                        tally.invalid += 1
-                        tally.caught_by.update(red(verdict))
-                        tally.whys.append("; ".join(verdict["why"]))
-                    subprocess.run(["rm", "-rf", place], check=True)
-                print(f"\r{number + 1} of {options.trials} rounds", end="", file=sys.stderr, flush=True)
+            for number, kind in enumerate(plan):
+                tally, started = tallies[kind], time.monotonic()
+                place = Path(folder) / str(number)
+                judge(tally, kind, trial(kind, 1 + tally.trials, place))
+                tally.seconds += time.monotonic() - started
+                shutil.rmtree(place, ignore_errors=True)
+                print(f"\r{number + 1} of {len(plan)} trials", end="", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         print("\nended early", file=sys.stderr)
-    show(tallies)
+    quiet = {kind: tally for kind, tally in tallies.items() if kind in ODD and tally.trials}
+    harmed = {kind: tally for kind, tally in tallies.items() if kind in HARMED and tally.trials}
+    alarms = show("quiet kind", quiet, "false alarms")
+    for kind, tally in quiet.items():
+        for why in tally.whys[:3]:
+            print(f"  {kind}: {why}")
+    catches = show("fault", harmed, "caught")
     took_s = time.monotonic() - began
     print(f"\n{took_s:.0f} s; load average {load_before[0]:.1f} before, {os.getloadavg()[0]:.1f} after")
     if options.json:
         found = {
-            "schema": "streamgauge.validity-bench/1",
-            "kinds": {kind: tally.to_json() for kind, tally in tallies.items()},
+            "schema": "streamgauge.validity-bench/2",
+            "false_alarms": alarms.to_json()
+            | {"kinds": {kind: tally.to_json() for kind, tally in quiet.items()}},
+            "catches": catches.to_json()
+            | {"kinds": {kind: tally.to_json() for kind, tally in harmed.items()}},
             "load_average": [load_before[0], os.getloadavg()[0]],
             "seconds": took_s,
         }
