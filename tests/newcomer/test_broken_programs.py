@@ -1,0 +1,131 @@
+"""Somebody's programs crash, hang on, litter and talk nonsense: each is told in one clear sentence, or harms
+nothing, and nothing stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "emu"))
+
+from driving import Person, command_line, the_valid_one
+from scenarios import scenario
+
+pytestmark = pytest.mark.emu
+
+READY = "open(os.environ['STREAMGAUGE_READY'], 'w').close()"
+LEFT_BEHIND = "987654"
+"""Seconds that a child sleeps: nobody else does so for as long."""
+
+
+def _flow(name: str, *, server: str = f"{READY}; time.sleep(60)", player: str = "time.sleep(60)") -> str:
+    """A flow of two Python programs, which send nothing."""
+    words = "import os, signal, subprocess, sys, time"
+    lines = [f"  {name}:", "    role: subject", "    system:"]
+    lines += [f"      {side}: |-\n        python3 -c \"{words}; {program}\"" for side, program in
+              (("server", server), ("player", player))]  # fmt: skip
+    return "\n".join(lines)
+
+
+DYING = {
+    "crashed": _flow("crashed", server=f"{READY}; time.sleep(1.5); os.kill(os.getpid(), signal.SIGSEGV)"),
+    "gave_up": _flow("gave_up", server=f"{READY}; time.sleep(1.5); sys.exit('no more frames')"),
+    "killed": _flow("killed", player="time.sleep(0.5); os.kill(os.getpid(), signal.SIGKILL)"),
+    "nonsense": _flow(
+        "nonsense",
+        player="e = open(os.environ['STREAMGAUGE_EVENTS'], 'w'); "
+        "e.write('{broken' + chr(10) + '{}' + chr(10)); e.flush(); time.sleep(60)",
+    ),
+}
+SAID = {
+    "crashed": "the server of flow crashed was killed by SIGSEGV, ",
+    "gave_up": "the server of flow gave_up ended with status 1 (no more frames), ",
+    "killed": "the player of flow killed was killed by SIGKILL, 0.",
+    "nonsense": "flow nonsense: nonsense-player-events.jsonl:1: not JSON",
+}
+UNTIDY = {
+    "stubborn": _flow("stubborn", player="signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"),
+    "litters": _flow(
+        "litters",
+        player=f"subprocess.Popen(['sleep', '{LEFT_BEHIND}'], start_new_session=True); "
+        f"subprocess.Popen(['sleep', '{LEFT_BEHIND}']); time.sleep(60)",
+    ),
+    "chatty": _flow(
+        "chatty",
+        player="line = 'x' * 999 + chr(10); [sys.stdout.write(line * 1000) for _ in range(100)]; "
+        "sys.stderr.write(line * 1000); time.sleep(60)",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def me() -> Iterator[Person]:
+    """Who runs the tests, with a folder that programs without rights can read."""
+    home = Path(tempfile.mkdtemp(prefix="streamgauge-test-"))
+    home.chmod(0o755)
+    yield Person(way="root" if os.geteuid() == 0 else "user", home=home, uid=os.geteuid())
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def _run(me: Person, text: str, name: str) -> subprocess.CompletedProcess[str]:
+    file = me.scenario(text, name)
+    return me.run("run", file, "--mode", "emu", "--seed", "1", "--out", str(me.home / name), "--json")
+
+
+def _assert_nothing_left() -> None:
+    sleeping = [
+        pid
+        for pid in Path("/proc").iterdir()
+        if pid.name.isdigit() and LEFT_BEHIND in command_line(int(pid.name))
+    ]
+    assert not sleeping
+    links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
+    assert "eth0@server" not in links
+
+
+def test_each_program_that_dies_is_named_once(me: Person) -> None:
+    done = _run(me, scenario("\n".join(DYING.values()), until="3 s"), "dying")
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    (trial,) = json.loads(done.stdout)["trials"]
+    for name, said in SAID.items():
+        assert sum(why.startswith(said) for why in trial["why"]) == 1, trial["why"]
+        of_it = [why for why in trial["why"] if f"flow {name}" in why]
+        assert len(of_it) == (2 if name == "nonsense" else 1), "nothing else follows from it"
+    logs = Path(trial["directory"]) / "logs"
+    assert (logs / "gave_up-server-stderr.log").read_text() == "no more frames\n"
+    assert (logs / "nonsense-player-events.jsonl").is_file()
+    _assert_nothing_left()
+
+
+def test_untidy_programs_harm_nothing(me: Person) -> None:
+    trial = the_valid_one(me.trials(scenario("\n".join(UNTIDY.values()), until="3 s")))
+    logs = Path(trial["directory"]) / "logs"
+    assert (logs / "chatty-player-stdout.log").stat().st_size == 20_000_000
+    _assert_nothing_left()
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV before the trial began"),
+        (
+            "print('no such codec', file=sys.stderr); sys.exit(3)",
+            "ended with status 3 (no such codec) before",
+        ),
+    ],
+)
+def test_a_server_that_dies_at_once_is_told_before_the_trial(me: Person, program: str, said: str) -> None:
+    done = _run(me, scenario(_flow("media", server=program), until="3 s"), f"at-once-{len(program)}")
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    (trial,) = json.loads(done.stdout)["trials"]
+    (why,) = trial["why"]
+    assert f"the server of flow media {said}" in why
+    _assert_nothing_left()
