@@ -33,7 +33,8 @@ class Clip:
 
     `bit_rate_bps` is the whole of what is encoded, sound included; containers and RTP come on top. `size` is
     (width, height) in pixels; without it the bit rate decides. H.264 constrained baseline without B-frames,
-    AAC-LC mono when `audio_bps` is above zero, a key frame every `gop_s` seconds.
+    AAC-LC mono when `audio_bps` is above zero (a file's own sound; built-in content has a tone), a key frame
+    every `gop_s` seconds.
 
     `rate_control` says what the rate is held over: a second, or (`variable`) the whole clip, so that quality
     stays and the rate does not. A variable rate may also be of MPEG-4 part 2 Simple Profile, which QuickTime
@@ -78,7 +79,7 @@ class Clip:
         if found is None or found["source"] not in BUILT_IN:
             raise MediaError(
                 f"clip {name}: no such content; write SOURCE-RATE such as carphone-550k, where SOURCE is "
-                f"one of {', '.join(BUILT_IN)}, or give a file with a bit rate."
+                f"one of {', '.join(BUILT_IN)}, or in a scenario a file with a bit rate."
             )
         rate = round(float(found["rate"]) * _UNITS[found["unit"]])
         return cls(source=found["source"], bit_rate_bps=rate, duration_s=duration_s)

@@ -56,7 +56,8 @@ def load(path_or_id: str | Path, *, settings: Iterable[str] = ()) -> list[Scenar
         # A family's name stands for all of it.
         wanted = [name for name in known if name.startswith((f"{text}-", f"{text}/"))]
     if not wanted:
-        close = nearest(text, known)
+        families = {name.partition("/")[0] for name in known}
+        close = nearest(text, [*known, *sorted(families)])
         raise ScenarioError(
             f"there is no scenario '{text}', neither as a file nor in the catalogue",
             hint=f"did you mean '{close}'?" if close else "'streamgauge list' names them",

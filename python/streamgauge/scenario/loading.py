@@ -17,10 +17,12 @@ from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario.flow import Clip
+from streamgauge.scenario.flow import Clip, Command
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import OverrideError, apply_override, override, parse_assignment
 from streamgauge.scenario.problems import problems_of
+from streamgauge.systems.adapter import FlowSetup
+from streamgauge.systems.command import CommandError, check_command
 
 __all__ = ["ScenarioErrors", "from_text", "load_file"]
 
@@ -123,7 +125,7 @@ def _parsed(text: str, file: str) -> _Document:
         line = None if mark is None else mark.line + 1
         why = " ".join(str(error.problem or error.context or "not YAML").split())
         raise ScenarioError(
-            f"not YAML: {why}", file=file, line=line, hint="check indentation, brackets and quotes"
+            f"not YAML: {why}", file=file, line=line, hint="check indentation, brackets, commas and quotes"
         ) from None
     except YAMLError as error:
         raise ScenarioError(f"not YAML: {' '.join(str(error).split())}", file=file) from None
@@ -280,6 +282,24 @@ def _media_files_exist(scenario: Scenario, document: _Document) -> None:
                 )
 
 
+def _commands_sound(scenario: Scenario, document: _Document) -> None:
+    for name, whole in scenario.flows.items():
+        flow = whole.in_mode("emu")  # sim runs no commands
+        if not isinstance(flow.system, Command):
+            continue
+        stands_in = whole.emu is not None and whole.emu.system is not None
+        known = FlowSetup.variable_names(flow.parameters, has_clip=flow.clip is not None)
+        for side in ("server", "player"):
+            try:
+                check_command(getattr(flow.system, side), [*known, *flow.system.env])
+            except CommandError as error:
+                key = ("flows", name, *(("emu",) if stands_in else ()), "system", side)
+                file, line = document.place(key)
+                raise ScenarioError(
+                    error.why, file=file, line=line, key=_key_text(key), hint=error.hint
+                ) from None
+
+
 def from_text(
     text: str,
     *,
@@ -309,6 +329,7 @@ def from_text(
             _anchor(document, folder)
         scenario = _build(document)
         _media_files_exist(scenario, document)
+        _commands_sound(scenario, document)
         _mutants_stand(scenario, document)
         if scenario.id in seen:
             raise ScenarioError(f"two variants are called '{scenario.id}'", file=file, key="variants")

@@ -20,6 +20,9 @@ EVENTS_FILE = "events.jsonl"
 READY_FILE = "ready"
 """Name of the file that a side touches when it is ready."""
 
+PREFIX = "STREAMGAUGE_"
+"""What the names of the contract's variables begin with."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FlowSetup:
@@ -95,6 +98,21 @@ class FlowSetup:
         for name, value in self.parameters.items():
             values[f"STREAMGAUGE_PARAM_{name.upper().replace('-', '_')}"] = str(value)
         return values
+
+    @classmethod
+    def variable_names(cls, parameters: Mapping[str, Any], *, has_clip: bool) -> list[str]:
+        """The names of `variables` for a flow with those parameters."""
+        media = Path() if has_clip else None
+        flow = cls(
+            name="",
+            index=0,
+            system="command",
+            parameters=parameters,
+            media=media,
+            plan={"start": 0},
+            trial={"duration": 0},
+        )
+        return list(flow.variables("server"))
 
     def out(self, side: Side) -> Path:
         """Folder for what a side writes; its logs and events are there too."""

@@ -6,11 +6,11 @@ import shlex
 import shutil
 from pathlib import Path
 
-from streamgauge.errors import CannotRunError
+from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.systems.adapter import Adapter, FlowSetup
 from streamgauge.systems.bulk import Bulk
 from streamgauge.systems.cbr import Cbr
-from streamgauge.systems.command import Command, programs_path
+from streamgauge.systems.command import Command, CommandError, check_command, programs_path
 from streamgauge.systems.node import Node
 from streamgauge.systems.rtsp import Rtsp
 
@@ -36,7 +36,8 @@ def adapter_for(flow: FlowSetup) -> Adapter:
 
 
 def check_programs(flow: FlowSetup) -> None:
-    """CannotRunError naming the first program that the flow needs and this machine lacks, and its package."""
+    """CannotRunError naming the first program that the flow needs and this machine lacks, and its package;
+    ScenarioError for a command that makes no sense."""
     adapter = adapter_for(flow)
     for program, package in adapter.programs.items():
         if program == "ffmpeg" and flow.parameters.get("player") != "ffmpeg":
@@ -47,6 +48,11 @@ def check_programs(flow: FlowSetup) -> None:
                 f"(Debian, Ubuntu: `apt-get install {package}`)."
             )
     for side, command in flow.commands.items():
+        # A scenario made in Python comes this far unread.
+        try:
+            check_command(command, [*flow.variables(side), *flow.environment])
+        except CommandError as error:
+            raise ScenarioError(error.why, key=f"flow {flow.name}: {side}", hint=error.hint) from None
         program = shlex.split(command)[0]
         where = program
         if "/" in program and flow.working_folder is not None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from streamgauge.errors import ScenarioError
+from streamgauge.scenario.path.commas import queue_in_full, split_values
 from streamgauge.scenario.path.delay import DelayValue, delay_ns
 from streamgauge.scenario.path.elements import Blocking, Corruption, Duplication, MtuLimit, Reordering
 from streamgauge.scenario.path.loss import LossValue
@@ -49,6 +51,18 @@ class Direction(Model):
     delay: DelayValue | None = None
     reorder: Reordering | None = None
     stages: tuple[Stage, ...] | None = None
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _commas(cls, data: Any, handler: ModelWrapValidatorHandler[Direction]) -> Direction:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            failed = {str(detail["loc"][0]) for detail in error.errors() if detail["loc"]}
+            for key in failed if isinstance(data, dict) else ():
+                if (problem := _missing_comma(data, key, handler)) is not None:
+                    raise problem from None
+            raise
 
     @model_validator(mode="after")
     def _sound(self) -> Direction:
@@ -116,6 +130,31 @@ class Direction(Model):
     def delay_ns(self) -> int:
         """Propagation delay at t = 0, ns."""
         return sum(delay_ns(stage.delay) for stage in self.chain() if isinstance(stage, Delay))
+
+
+def _missing_comma(
+    data: dict[str, Any], key: str, handler: ModelWrapValidatorHandler[Direction]
+) -> PydanticCustomError | None:
+    """What to say of ``key`` if its value goes on with other keys and all makes sense with them apart."""
+    said = {name: value for name, value in data.items() if value is not None}
+    if not isinstance(said.get(key), str):
+        return None
+    pairs = [
+        (name, queue_in_full(value) if name == "queue" else value)
+        for name, value in split_values(key, said.pop(key))
+    ]
+    if len(pairs) == 1 or {name for name, _ in pairs} & set(said):
+        return None
+    try:
+        handler({**said, **dict(pairs)})
+    except ValidationError:
+        return None
+    whole = ", ".join(f"{name}: {value}" for name, value in pairs)
+    return issue(
+        f"a comma is missing before '{pairs[1][0]}'",
+        key,
+        f"write '{whole}', or each key on a line of its own",
+    )
 
 
 def _link_sound(where: Where, link: Link) -> None:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from streamgauge.errors import ScenarioError
+from streamgauge.scenario.path.commas import KEYS, queue_in_full, split_values
 from streamgauge.scenario.path.common import Settings
 from streamgauge.scenario.path.delay import DelaySettings
 from streamgauge.scenario.path.direction import Direction
@@ -23,23 +24,6 @@ from streamgauge.units import Quantity, Time
 
 __all__ = ["KEYS", "direction_of_text", "spelt_out", "text_of_direction"]
 
-#: What a line may say, in the order that packets cross it.
-KEYS = (
-    "block",
-    "loss",
-    "corrupt",
-    "duplicate",
-    "mtu",
-    "rate",
-    "trace",
-    "csv",
-    "queue",
-    "shaper",
-    "layer",
-    "delay",
-    "jitter",
-    "reorder",
-)
 EXAMPLE = "rate 1 Mbit/s, queue droptail 10 kB, delay 20 ms"
 
 
@@ -59,7 +43,32 @@ def direction_of_text(text: str, *, source: str = "", base: Direction | None = N
 
     Raises ScenarioError naming the key, what was expected and the nearest spelling, as for a scenario file.
     """
+    try:
+        return _read(text, source, base)
+    except ScenarioError as error:
+        meant = _with_commas(text)
+        try:
+            _read(meant, source, base)
+        except ScenarioError:
+            raise error from None
+        for part in text.split(","):
+            pairs = split_values(*part.strip().partition(" ")[::2])
+            if len(pairs) > 1:
+                raise ScenarioError(
+                    f"a comma is missing before '{' '.join(pairs[1])}'",
+                    file=source or None,
+                    key=pairs[0][0],
+                    hint=f"write '{meant}'",
+                ) from None
+        raise
 
+
+def _with_commas(text: str) -> str:
+    pairs = [split_values(*part.strip().partition(" ")[::2]) for part in text.split(",")]
+    return ", ".join(" ".join(pair) for several in pairs for pair in several)
+
+
+def _read(text: str, source: str, base: Direction | None) -> Direction:
     def refuse(why: str, key: str | None = None, hint: str | None = None) -> ScenarioError:
         return ScenarioError(why, file=source or None, key=key, hint=hint)
 
@@ -97,9 +106,8 @@ def direction_of_text(text: str, *, source: str = "", base: Direction | None = N
         else:
             said["delay"] = {"constant": below}
         said["delay"]["jitter"] = said.pop("jitter")
-    queue = said.get("queue", "")
-    if queue[:1].isdigit() or queue[:1] == ".":
-        said["queue"] = f"droptail {queue}"
+    if "queue" in said:
+        said["queue"] = queue_in_full(said["queue"])
     if base is not None:
         said = {name: getattr(base, name) for name in Direction.model_fields} | said
     if said.get("rate") is not None and said.get("queue") is None:
