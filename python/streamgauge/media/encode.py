@@ -28,6 +28,8 @@ def prepare(clip: Clip) -> Path:
     MediaError if the content is missing or cannot be encoded, CannotRunError if there is no ffmpeg.
     """
     source = source_of(clip)
+    if clip.audio_bps and not clip.is_built_in and source is not None and not _has_sound(source):
+        raise MediaError(f"{source}: it has no sound to encode; leave the clip's 'audio' out.")
     arguments = encoder_arguments(clip, source)
     key = _key(arguments, source)
     kept = cache_folder() / "clips" / f"{clip.label}-{clip.duration_s:g}s-{key}.mp4"
@@ -57,7 +59,7 @@ def encoder_arguments(clip: Clip, source: Path | None) -> list[str]:
     group = max(1, round(clip.gop_s * clip.frame_rate))
     command = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y"]
     command += source_arguments(clip, source)
-    if clip.audio_bps:
+    if clip.audio_bps and clip.is_built_in:
         command += ["-f", "lavfi", "-i", "sine=frequency=440:beep_factor=4:sample_rate=44100"]
     bits, length_s = str(clip.video_bps), clip.duration_s
     command += ["-map", "0:v:0", "-vf", f"{picture_filter(clip)},format=yuv420p"]
@@ -74,7 +76,16 @@ def encoder_arguments(clip: Clip, source: Path | None) -> list[str]:
     if clip.codec == "h264":
         command += ["-x264-params", "repeat-headers=1"]
     if clip.audio_bps:
-        command += ["-map", "1:a:0", "-c:a", "aac", "-ac", "1", "-b:a", str(clip.audio_bps)]
+        command += [
+            "-map",
+            "1:a:0" if clip.is_built_in else "0:a:0",
+            "-c:a",
+            "aac",
+            "-ac",
+            "1",
+            "-b:a",
+            str(clip.audio_bps),
+        ]
     command += ["-t", f"{length_s:.3f}", "-map_metadata", "-1", "-movflags", "+faststart"]
     return command
 
@@ -144,6 +155,23 @@ def packets(file: Path) -> list[Packet]:
     done = subprocess.run([*command, "-of", "csv=p=0", str(file)], capture_output=True, text=True, check=True)
     rows = (line.split(",") for line in done.stdout.split())
     return [Packet(int(size), flags.startswith("K")) for size, flags, *_ in rows]
+
+
+def _has_sound(file: Path) -> bool:
+    """Whether ffprobe finds an audio stream in `file`; of what it cannot read, the encoder tells."""
+    command = [
+        "ffprobe",
+        "-v",
+        "error",
+        "-select_streams",
+        "a",
+        "-show_entries",
+        "stream=index",
+        "-of",
+        "csv=p=0",
+    ]
+    done = subprocess.run([*command, str(file)], capture_output=True, text=True, check=False)
+    return done.returncode != 0 or bool(done.stdout.strip())
 
 
 def source_of(clip: Clip) -> Path | None:

@@ -1,14 +1,16 @@
-"""Sizes of coded frames without coding anything: from shipped figures, scaled to the asked rate."""
+"""Sizes of coded frames: of built-in content from shipped figures, scaled to the asked rate, without coding
+anything; of a user's own file from what `prepare` encodes."""
 
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
 from streamgauge.errors import MediaError
-from streamgauge.media.clip import BUILT_IN, Clip
+from streamgauge.media.clip import Clip
+from streamgauge.media.encode import Packet, packets, prepare, source_of
 
 SCHEMA = "streamgauge.clip/1"
 
@@ -18,15 +20,23 @@ def frame_sizes(clip: Clip) -> list[int]:
     at a constant rate, 20 s at a variable one.
 
     Scaled so that a pass has `clip.bit_rate_bps` on average, sound counted in; at a variable rate that is
-    shipped they are those of the file that `prepare` makes. The same on every machine. A user's own file has
-    no shipped figures: MediaError says so.
+    shipped they are those of the file that `prepare` makes. The same on every machine.
+
+    Of a user's own file they are those of all that `prepare` encodes, which is done on first use, with the
+    sound's bytes shared out; as there MediaError or CannotRunError.
     """
+    if not clip.is_built_in:
+        sizes = [frame.size for frame in _own(clip)]
+        return _scaled(sizes, clip, frame_interval_ns(clip)) if clip.audio_bps else sizes
     shipped = _shipped(clip)
-    sizes: list[int] = shipped["frame_bytes"]
-    if shipped["exact"]:
-        return list(sizes)
+    sizes = list(shipped["frame_bytes"])
+    return sizes if shipped["exact"] else _scaled(sizes, clip, frame_interval_ns(clip))
+
+
+def _scaled(sizes: list[int], clip: Clip, interval_ns: int) -> list[int]:
+    """Sizes in the same proportions that have the clip's rate on average."""
     # Integers throughout, the remainder carried on: the mean is exact and no platform rounds apart.
-    target = clip.bit_rate_bps * len(sizes) * frame_interval_ns(clip) // 8_000_000_000
+    target = clip.bit_rate_bps * len(sizes) * interval_ns // 8_000_000_000
     total, carried, scaled = sum(sizes), 0, []
     for size in sizes:
         carried += size * target
@@ -38,29 +48,36 @@ def frame_sizes(clip: Clip) -> list[int]:
 def key_frames(clip: Clip) -> list[int]:
     """Which frames of the pass of `frame_sizes` are key frames, counted from 0. Raises MediaError as that
     does."""
-    keys: list[int] = _shipped(clip)["key_frames"]
-    return list(keys)
+    if not clip.is_built_in:
+        return [number for number, frame in enumerate(_own(clip)) if frame.is_key]
+    return list(_shipped(clip)["key_frames"])
 
 
 def frame_interval_ns(clip: Clip) -> int:
     """Nanoseconds between frames of `frame_sizes`."""
-    interval: int = _file(_built_in(clip))["frame_interval_ns"]
+    interval: int = (
+        _file(clip.source)["frame_interval_ns"] if clip.is_built_in else 1_000_000_000 // clip.frame_rate
+    )
     return interval
 
 
-def _built_in(clip: Clip) -> str:
-    if not clip.is_built_in:
-        raise MediaError(
-            f"{clip.source}: sim knows the frame sizes of built-in content only ({', '.join(BUILT_IN)}); "
-            "name one as the clip, or run in mode emu."
-        )
-    return clip.source
+def _own(clip: Clip) -> list[Packet]:
+    file = source_of(clip)
+    assert file is not None
+    status = file.stat()
+    return _packets_of(clip, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _packets_of(clip: Clip, _size: int, _mtime_ns: int) -> list[Packet]:
+    """A campaign plans each of its trials: a file that does not change is read and hashed once."""
+    return packets(prepare(clip))
 
 
 def _shipped(clip: Clip) -> dict[str, Any]:
     """The shipped pass whose rate is nearest to the asked one by ratio: the weight of key frames depends on
     it."""
-    data = _file(_built_in(clip))
+    data = _file(clip.source)
     passes = data["encodings"] if clip.rate_control == "constant" else data["variable"][clip.codec]
     rate = min(passes, key=lambda rate: max(int(rate), clip.bit_rate_bps) / min(int(rate), clip.bit_rate_bps))
     if clip.rate_control == "variable":

@@ -107,7 +107,7 @@ def _flow(name: str, flow: Flow, times: dict[tuple[str, str], int], end: int, mo
         "entry": flow.entry,
         "start": start,
         "actions": actions,
-        "app": _app(flow, end - start, mode),
+        "app": _app(flow, end - start, end, mode),
     }
 
 
@@ -145,7 +145,7 @@ def _tcp(flow: Flow) -> Json:
     }
 
 
-def _app(flow: Flow, longest_ns: int, mode: Mode) -> Any:
+def _app(flow: Flow, longest_ns: int, trial_ns: int, mode: Mode) -> Any:
     entry = flow.registered
     if entry is None or (mode not in entry.ours and entry.plays):
         return "external"
@@ -167,15 +167,15 @@ def _app(flow: Flow, longest_ns: int, mode: Mode) -> Any:
         case "ping":
             return {"ping": {"interval": _ns(flow, "interval"), "payload_bytes": _bytes(flow, "size")}}
         case "rtp":
-            return {"rtp": _rtp(flow, longest_ns)}
+            return {"rtp": _rtp(flow, longest_ns, trial_ns)}
         case "darwin":
-            return {"darwin": _darwin(flow, longest_ns)}
+            return {"darwin": _darwin(flow, longest_ns, trial_ns)}
     raise AssertionError(f"no plan for {entry.name}")
 
 
-def _rtp(flow: Flow, longest_ns: int) -> Json:
+def _rtp(flow: Flow, longest_ns: int, trial_ns: int) -> Json:
     return {
-        "clip": _clip(flow, longest_ns),
+        "clip": _clip(flow, longest_ns, trial_ns),
         "max_payload": _bytes(flow, "max_payload"),
         "tcp": _tcp(flow) if flow.parameter("transport") == "tcp" else None,
         "rtcp_interval": _ns(flow, "rtcp_interval"),
@@ -183,23 +183,25 @@ def _rtp(flow: Flow, longest_ns: int) -> Json:
     }
 
 
-def _darwin(flow: Flow, longest_ns: int) -> Json:
+def _darwin(flow: Flow, longest_ns: int, trial_ns: int) -> Json:
     preset, player = str(flow.parameter("preset")), str(flow.parameter("player"))
     server, client = darwin.settings(preset, player, flow.parameters)
     return {
-        "clip": _clip(flow, longest_ns),
+        "clip": _clip(flow, longest_ns, trial_ns),
         "server": server,
         "player": client | {"transport": flow.parameter("transport")},
         "tcp": _tcp(flow),
     }
 
 
-def _clip(flow: Flow, longest_ns: int) -> Json:
+def _clip(flow: Flow, longest_ns: int, trial_ns: int) -> Json:
     from streamgauge.media import Clip as MediaClip
     from streamgauge.media import frame_interval_ns, frame_sizes
 
     assert flow.clip is not None
-    clip = media_clip(flow.clip, Time.of(longest_ns))
+    # Of the trial's length, wherever the flow starts in it: one file for all flows and seeds, the one that
+    # systems play that are given files.
+    clip = media_clip(flow.clip, Time.of(trial_ns))
     assert isinstance(clip, MediaClip)
     given = flow.clip.duration if isinstance(flow.clip, Clip) else None
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Problem", "end_ns", "media_clip", "problems", "recorded_clip", "resolve_times", "unsupported"]
 
 _RESERVED = ("other",)
+_IS_A_FILE = re.compile(r"/|\.[A-Za-z]\w*$")
 _LONGEST_NS = 24 * 3600 * 10**9
 
 
@@ -136,6 +138,13 @@ def _clips(scenario: Scenario) -> Iterator[Problem]:
                     (*where, "source"),
                     f"there is no content called '{clip.source}'; expected one of {', '.join(BUILT_IN)}",
                     f"did you mean '{close}'?" if close else "name a file of your own with 'file:'",
+                )
+                continue
+            if isinstance(clip, str) and _IS_A_FILE.search(clip):
+                yield Problem(
+                    where,
+                    f"'{clip}' is a file, and a file needs the bit rate that it is encoded at",
+                    f"write 'clip: {{file: {clip}, rate: 550 kbit/s}}'",
                 )
                 continue
             try:
@@ -370,8 +379,6 @@ def unsupported(scenario: Scenario, mode: Mode) -> str | None:
             return f"flows.{name}: '{entry.name}' does not run in {mode}; {remedy}"
         if (why := tcp_unsupported(flow, mode) or _action_unsupported(flow, mode)) is not None:
             return f"flows.{name}.{why}"
-        if mode == "sim" and isinstance(flow.clip, Clip) and flow.clip.file is not None:
-            return f"flows.{name}.clip: sim knows the frame sizes of built-in content only"
     return None
 
 
