@@ -11,6 +11,25 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 RUST_MINIMUM=88 # 1.88, as in Cargo.toml
 
 # --- system packages -------------------------------------------------------------------------------------
+# nginx is a program of an example, not a service: its package is kept from starting one, now and at boot, unless
+# there was one before.
+install_without_services() { # package...
+    local policy=/usr/sbin/policy-rc.d had_nginx=""
+    ! command -v nginx >/dev/null || had_nginx=yes
+    if [ ! -e "$policy" ]; then
+        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    else
+        policy=""
+    fi
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    [ -z "$policy" ] || { rm -f "$policy"; trap - EXIT; }
+    if [ -z "$had_nginx" ] && command -v nginx >/dev/null; then
+        systemctl disable --quiet nginx 2>/dev/null || update-rc.d nginx disable >/dev/null 2>&1 || true
+    fi
+}
+
 system_packages() {
     if ! command -v dpkg-query >/dev/null; then
         say "not a Debian or Ubuntu system: skipping system packages (emu needs those of scripts/packages-debian.txt)"
@@ -26,9 +45,11 @@ system_packages() {
     if [ "$(id -u)" = 0 ]; then
         say "installing system packages: $missing"
         apt-get update -qq
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+        # shellcheck disable=SC2086
+        install_without_services $missing
     else
         say "missing system packages; sim works without them. For emu run as root:"
+        [[ $missing != *nginx* ]] || command -v nginx >/dev/null || line+=" && systemctl disable --now nginx"
         printf '    %s\n' "$line"
     fi
 }
