@@ -1,0 +1,266 @@
+"""The commands of the README and of each page, run as they are printed, by somebody with a fresh checkout.
+
+Each command is in one class of the table below; a new one fails the test until it is. Those that take seconds
+run here, those that need namespaces among the tests of emu, long ones with `make test-long`. Of what does not
+run here the program itself reads at least the options, the scenarios and the settings.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from driving import Person
+from pages import PAGES, Page
+from stranger import Stranger
+from streamgauge.cli.app import command
+from streamgauge.paper import papers
+from streamgauge.scenario import find
+
+When = Literal["here", "serving", "in namespaces", "long", "never"]
+
+
+@dataclass(frozen=True)
+class How:
+    """When a command is run, why not here, and what is seen of it."""
+
+    when: When = "here"
+    why: str = ""
+    status: int = 0
+    #: Patterns of what it prints, each of which the page shows as well.
+    shows: tuple[str, ...] = ()
+
+
+HERE = How()
+WORLD = How("in namespaces", "needs namespaces")
+A_MINUTE = "takes minutes"
+PUBLIC = "plays for a person, in a window or through speakers"
+
+COMMANDS: dict[str, How] = {
+    # README
+    "make demo": How("never", "streams for two minutes; CI runs it by itself"),
+    "make test": How("never", "is what runs this"),
+    "streamgauge doctor": WORLD,
+    "streamgauge calibrate": How("long", A_MINUTE),
+    "streamgauge list": HERE,
+    "streamgauge show today/rtsp-udp-medium": HERE,
+    "streamgauge presets": HERE,
+    "streamgauge run today/rtsp-udp-medium": How("long", A_MINUTE, status=0),
+    "streamgauge run hessler/ftp-medium --mode sim --repeat 10 --set path.down.rate=2Mbit/s": HERE,
+    "streamgauge reproduce 'hessler/ftp-*' --mutants": HERE,
+    "streamgauge reproduce darwin": How("long", A_MINUTE, status=1),
+    "streamgauge crosscheck tcp --quick --case 'reno/*'": How("long", A_MINUTE, status=1),
+    "streamgauge run examples/nginx-ffmpeg.yaml": How("long", "test_own_programs runs it in less time"),
+    "streamgauge report runs/": HERE,
+    "streamgauge link --down 'rate 1 Mbit/s, queue 10 kB, delay 20 ms' --server 'python3 -m http.server' "
+    "-- sh -c 'curl -so /dev/null http://$STREAMGAUGE_SERVER:8000/docs/images/rtsp-udp-tcp.png'": WORLD,
+    "streamgauge link --preset lte --trace lte-walking -- bash": WORLD,
+    "streamgauge clip carphone-550k videos/clip.mp4": HERE,
+    "streamgauge serve --system darwin --listen 127.0.0.1:8554 videos/ &": How("serving"),
+    "streamgauge play rtsp://127.0.0.1:8554/clip.mp4": How(shows=("played to the end", "over Reliable UDP")),
+    "streamgauge calibrate --out calibration.png": How("long", A_MINUTE),
+    # CONTRIBUTING
+    "make setup": How("never", "has been done"),
+    "make test-sim": How("never", "is what runs this"),
+    "make lint": How("never", "CI runs it"),
+    "make fuzz": How("never", "CI runs a part of it"),
+    "make bench": How("never", "a benchmark"),
+    # adapters, calibrate, emu
+    "streamgauge calibrate --quick --json": How("long", A_MINUTE),
+    "streamgauge calibrate --out calibration.png --out calibration.json": How("long", A_MINUTE),
+    "python benches/validity.py --trials 100 --json validity.json": How("never", "a benchmark"),
+    "python benches/link_peers.py --rounds 3": How("never", "a benchmark"),
+    "streamgauge run examples/http.yaml --mode emu --repeat 20 --jobs 4": How("long", A_MINUTE),
+    # extending
+    "cargo test -p streamgauge-path && make setup": How("never", "tests what the reader has written"),
+    "streamgauge run my.yaml --set 'path.down.queue=headdrop 20 packets'": How(
+        "never", "runs what the reader has written"
+    ),
+    # fidelity, performance
+    "streamgauge crosscheck tcp --jobs 4 --with ns3 --docs docs/fidelity.md": How(
+        "never", "takes an hour and needs ns-3"
+    ),
+    "python benches/simulators.py": How("never", "a benchmark"),
+    "cargo bench -p streamgauge-sim --bench sim": How("never", "a benchmark"),
+    # link-command
+    "streamgauge link --down 'rate 1 Mbit/s, queue 10 kB, delay 20 ms' --up 'delay 20 ms' "
+    "--server 'python3 -m http.server' "
+    "-- sh -c 'curl -so /dev/null http://$STREAMGAUGE_SERVER:8000/docs/images/queues.png'": How(
+        "in namespaces",
+        shows=(
+            r"streamgauge: down +\d+ kbit/s \([\d.]+ % of the link\) over [\d.]+ s",
+            r"one-way delay p50/p95/p99 [\d.]+ / [\d.]+ / [\d.]+ ms",
+            r"at most [\d.]+ kB waiting",
+            r"packets delivered",
+        ),
+    ),
+    "streamgauge link --preset dsl --server 'iperf3 -s -1' "
+    "-- sh -c 'iperf3 -R -c $STREAMGAUGE_SERVER'": WORLD,
+    "streamgauge link --down 'rate 2 Mbit/s' --server 'python3 -m http.server' "
+    "-- streamgauge link --down 'delay 40 ms' --up 'delay 40 ms' "
+    "-- sh -c 'curl http://$STREAMGAUGE_SERVER:8000/'": WORLD,
+    "sudo streamgauge link --preset lte --internet -- curl -o /dev/null https://example.org/": How(
+        "never", "leaves the machine"
+    ),
+    "streamgauge link --preset lte --server 'python3 -m http.server' "
+    "-- sh -c 'chromium --headless --dump-dom http://$STREAMGAUGE_SERVER:8000/'": How(
+        "never", "needs Chromium"
+    ),
+    "sudo streamgauge link --preset lte --server 'python3 -m http.server' "
+    "-- sh -c 'chromium --headless --no-sandbox --dump-dom http://$STREAMGAUGE_SERVER:8000/'": How(
+        "never", "needs Chromium"
+    ),
+    # papers
+    "streamgauge reproduce darwin --mode emu": How("long", "takes hours", status=1),
+    "streamgauge reproduce darwin --mutants --robust": How("long", A_MINUTE, status=1),
+    "streamgauge reproduce darwin --preset source --json": How("long", A_MINUTE, status=1),
+    # quality, queues
+    "streamgauge run my-scenario.yaml --out runs": HERE,
+    "streamgauge quality runs": How(shows=("PSNR",)),
+    "streamgauge quality runs --json": HERE,
+    "streamgauge reproduce 'today/queue-*' --mode sim --mutants": HERE,
+    "streamgauge run 'today/queue-*' --mode emu": How("long", "takes ten minutes"),
+    # reliable-udp, reliable-udp-today
+    "streamgauge reproduce 'today/reliable-udp-*' --mode sim --mutants": How(
+        "long", "20 s of two processors"
+    ),
+    "streamgauge reproduce 'today/reliable-udp-*' --mode sim --set 'flows.*.parameters.preset=paper'": How(
+        "long", "as long", status=1
+    ),
+    "streamgauge run darwin/1qt1tcp-const --mode sim": How(status=1, why="the page says so"),
+    "streamgauge clip carphone-242k movies/clip.mp4": HERE,
+    "streamgauge serve --system darwin movies/": How("serving"),
+    # scenarios, tcp
+    "streamgauge run my.yaml": HERE,
+    "streamgauge run my.yaml --set path.down.rate=1Mbit/s --repeat 5": HERE,
+    "streamgauge run today/tcp-cubic --mode sim --set 'flows.tcp.parameters.without=[prr]'": HERE,
+    # serve
+    "streamgauge serve --system darwin --listen 127.0.0.1:8554 videos": How("serving"),
+    "ffplay rtsp://127.0.0.1:8554/clip.mp4": How("never", PUBLIC),
+    "mpv --rtsp-transport=udp rtsp://127.0.0.1:8554/clip.mp4": How("never", PUBLIC),
+    "gst-launch-1.0 playbin uri=rtsp://127.0.0.1:8554/clip.mp4": How("never", PUBLIC),
+    "streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --player quicktime": How(shows=("played to the end",)),
+}
+
+READ = [Page.read(file) for file in PAGES]
+BY_NAME = {page.name: page for page in READ}
+
+
+def bare(line: str) -> str:
+    """A command as the table has it: a page that is read in a checkout may say where the program is."""
+    return line.removeprefix(".venv/bin/")
+
+
+def pages_with(*when: When) -> list[str]:
+    return [
+        page.name for page in READ if any(COMMANDS.get(bare(c), HERE).when in when for c in page.commands)
+    ]
+
+
+def test_every_command_is_in_a_class_and_every_class_is_of_a_command() -> None:
+    printed = {bare(line) for page in READ for line in page.commands}
+    assert sorted(printed - set(COMMANDS)) == [], "say in COMMANDS when these run"
+    assert sorted(set(COMMANDS) - printed) == [], "no page has these any more"
+    for line, how in COMMANDS.items():
+        for page in READ:
+            if line in map(bare, page.commands) and how.shows and page.name != "README.md":
+                assert all(re.search(shown, page.text) for shown in how.shows), (
+                    f"{page.name} does not show it"
+                )
+
+
+@pytest.mark.parametrize("name", pages_with("here", "serving"))
+def test_a_page_as_printed(name: str, tmp_path: Path) -> None:
+    """From top to bottom, in one folder."""
+    page, stranger = BY_NAME[name], Stranger.in_a_checkout(tmp_path)
+    page.save_files(tmp_path)
+    served: list[subprocess.Popen[str]] = []
+    try:
+        for line in page.commands:
+            how = COMMANDS[bare(line)]
+            if how.when == "here":
+                run(stranger, line, how)
+            elif how.when == "serving":
+                served.append(serve(stranger, line))
+        for server in served:
+            end(server)
+    finally:
+        for server in served:
+            server.kill()
+            server.wait()
+
+
+@pytest.mark.parametrize("name", pages_with("in namespaces", "long", "never"))
+def test_what_does_not_run_here_is_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, stranger = BY_NAME[name], Stranger.in_a_checkout(tmp_path)
+    page.save_files(tmp_path)
+    monkeypatch.chdir(stranger.folder)
+    for line in page.commands:
+        how = COMMANDS[bare(line)]
+        if how.when in ("in namespaces", "long", "never") and how.why != "runs what the reader has written":
+            read(shlex.split(bare(line), comments=True))
+
+
+@pytest.mark.parametrize("name", pages_with("in namespaces"))
+def test_a_page_in_namespaces(name: str, anyone: Person, tmp_path: Path) -> None:
+    page, stranger = BY_NAME[name], Stranger.in_a_checkout(tmp_path)
+    for line in page.commands:
+        how = COMMANDS[bare(line)]
+        if how.when == "in namespaces":
+            run(stranger, line, how)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", pages_with("long"))
+def test_a_page_that_takes_long(name: str, anyone: Person, tmp_path: Path) -> None:
+    page, stranger = BY_NAME[name], Stranger.in_a_checkout(tmp_path)
+    page.save_files(tmp_path)
+    for line in page.commands:
+        how = COMMANDS[bare(line)]
+        if how.when == "long":
+            run(stranger, line, how, timeout_s=6 * 3600)
+
+
+def run(stranger: Stranger, line: str, how: How, timeout_s: float = 300) -> None:
+    done = stranger.run(line, timeout_s)
+    assert done.status == how.status, f"{line}\n{done.stderr}\n{done.stdout}"
+    for shown in how.shows:
+        assert re.search(shown, done.stdout + done.stderr), f"{line}\n{done.stderr}\n{done.stdout}"
+
+
+def serve(stranger: Stranger, line: str) -> subprocess.Popen[str]:
+    """A server that stays, in another terminal or in the background, once it says that it serves."""
+    server = stranger.popen(f"exec {line.removesuffix('&')}")
+    assert server.stdout is not None
+    said = server.stdout.readline()
+    assert said.startswith("serving "), f"{line}\n{said}{server.communicate()}"
+    return server
+
+
+def end(server: subprocess.Popen[str]) -> None:
+    server.send_signal(signal.SIGINT)
+    said = server.communicate(timeout=30)
+    assert server.returncode == 0, said
+
+
+def read(words: list[str]) -> None:
+    """The program reads its options, scenarios and settings, and does not run."""
+    words = words[1:] if words[0] == "sudo" else words
+    if words[0] != "streamgauge":
+        return
+    group: Any = command()
+    context = group.make_context("streamgauge", words[1:])
+    name, one, rest = group.resolve_command(context, [*context._protected_args, *context.args])
+    parameters = one.make_context(name, list(rest), parent=context).params
+    if name in ("run", "reproduce", "show"):
+        names = parameters.get("names") or [parameters["name"]]
+        if not (len(names) == 1 and names[0] in papers()):
+            assert find(names, settings=parameters.get("settings") or [])
+    if name == "link":
+        read(list(parameters["command"]))
