@@ -15,7 +15,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "media": set(),
     "record": set(),
     "systems": {"media", "scenario"},
-    "metrics": {"media", "record", "scenario"},
+    "metrics": {"media", "record", "scenario", "systems"},
     "checks": {"metrics", "record", "scenario"},
     "emu": {"media", "record", "scenario", "systems"},
     "around": {"campaign", "emu", "metrics", "record", "scenario"},

@@ -74,7 +74,7 @@ COMMANDS: dict[str, How] = {
     # adapters, calibrate, emu
     "streamgauge calibrate --quick --json": How("long", A_MINUTE),
     "streamgauge calibrate --out calibration.png --out calibration.json": How("long", A_MINUTE),
-    "python benches/validity.py --trials 100 --json validity.json": How("never", "a benchmark"),
+    "python benches/validity.py --json validity.json": How("never", "a benchmark"),
     "python benches/link_peers.py --rounds 3": How("never", "a benchmark"),
     "streamgauge run examples/http.yaml --mode emu --repeat 20 --jobs 4": How("long", A_MINUTE),
     # extending
@@ -133,6 +133,10 @@ COMMANDS: dict[str, How] = {
     "streamgauge reproduce 'today/reliable-udp-*' --mode sim --set 'flows.*.parameters.preset=paper'": How(
         "long", "as long", status=1
     ),
+    "streamgauge run darwin/vlc-vs-qtp-qtp-0.50 --mode sim --repeat 10 --set 'path.down.rate=144 kbit/s' "
+    "--set path.down.shaper=serial --set path.down.layer=ethernet --set 'path.down.delay=0 ms' "
+    "--set 'until.time=35 s' --set flows.video.clip=carphone-288k --set flows.video.parameters.preset=source "
+    "--set flows.video.parameters.media_rate_known=off": How(status=1, shows=(r"38\.3\d? ± 0\.\d+ %",)),
     "streamgauge run darwin/1qt1tcp-const --mode sim": How(status=1, why="the page says so"),
     "streamgauge clip carphone-242k movies/clip.mp4": HERE,
     "streamgauge serve --system darwin movies/": How("serving"),

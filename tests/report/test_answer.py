@@ -116,7 +116,7 @@ def both(id_: str, valid: bool) -> list[LoadedTrial]:
     return [asked(id_, "sim"), asked(id_, "sim", seed=2), asked(id_, "emu", valid)]
 
 
-WHY = "no emulated trial of test/b is valid (conservation failed)"
+WHY = "no emulated trial of test/b is valid (1 tried: conservation failed)"
 
 
 def test_scenarios_of_one_question_are_answered_from_one_mode(tmp_path: Path) -> None:

@@ -46,16 +46,4 @@ def _answers(entries: Sequence[Entry], wanted: str, directory: Path) -> str:
         known = ", ".join(dict.fromkeys(ids.values()))
         hint = f"here are {known}"
         raise ScenarioError(f"no scenario here is called '{wanted}'", file=directory, hint=hint)
-    return "\n".join([answer_text(mine), *_why_simulated(mine)])
-
-
-def _why_simulated(entries: Sequence[Entry]) -> list[str]:
-    """Why simulation answers where trials were emulated, a line a scenario."""
-    said = []
-    for entry in entries:
-        emulated = entry.group("emu")
-        if emulated is not None and not emulated.valid and entry.best.mode == "sim":
-            why = "; ".join(dict.fromkeys(reason for trial in emulated.trials for reason in trial.why))
-            tried = f"{len(emulated.trials)} tried"
-            said.append(f"Simulated, for no emulated trial of {entry.id} is valid ({tried}): {why}")
-    return said
+    return answer_text(mine)

@@ -265,7 +265,7 @@ def _why_simulated(entries: Sequence[Entry], groups: Sequence[Group]) -> str:
             parts.append(f"{entry.id} was not emulated")
         elif not group.valid:
             reasons = sorted({reason for trial in group.trials for reason in trial.why})
-            why = f" ({reasons[0]})" if reasons else ""
+            why = f" ({len(group.trials)} tried: {reasons[0]})" if reasons else ""
             parts.append(f"no emulated trial of {entry.id} is valid{why}")
     more = f"; {len(parts) - 2} more like these" if len(parts) > 2 else ""
     return f"Answered by simulation: {'; '.join(parts[:2])}{more}."
