@@ -11,7 +11,7 @@ from driving import CHECKOUT
 from people import *  # noqa: F403
 from people import tell_of_the_starved
 
-# The odd trials and the faults that its bench counts. By its file, for a folder of benches is called ns3, as is
+# The odd trials and the faults that the bench counts, by the file: a folder of benches is called ns3, as is
 # the module of ns-3.
 _found = importlib.util.spec_from_file_location("verdict_trials", CHECKOUT / "benches" / "verdict_trials.py")
 assert _found is not None and _found.loader is not None
