@@ -80,6 +80,8 @@ pub struct DarwinPlayer {
     playout: Option<Playout>,
     /// How long the media is, as its description says.
     duration: Option<Duration>,
+    /// The description has one track: its end is the presentation's.
+    alone: bool,
     /// Over UDP, media that came before the response to PLAY.
     early: Vec<(usize, Chunk)>,
     /// When PLAY was first sent.
@@ -106,6 +108,7 @@ impl DarwinPlayer {
             main: 0,
             playout: None,
             duration: None,
+            alone: false,
             early: Vec::new(),
             play_asked: None,
             paused: false,

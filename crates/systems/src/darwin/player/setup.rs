@@ -125,6 +125,7 @@ impl DarwinPlayer {
             client.described(response, presentation.control.as_deref());
         }
         self.duration = presentation.duration;
+        self.alone = presentation.tracks.len() == 1;
         let playable = |track: &TrackDescription| {
             track.clock_rate > 0 && (track.media == "video" || track.media == "audio")
         };
@@ -204,7 +205,7 @@ impl DarwinPlayer {
     /// Of the media from `start` to `end`, as the server says of all of it together.
     fn new_playout(&self, asked: Instant, start: Duration, end: Option<Duration>) -> Playout {
         let own = self.tracks[self.main].description.end;
-        let of_pictures = own.is_some() || self.tracks.len() == 1;
+        let of_pictures = own.is_some() || self.alone;
         let at = end.into_iter().chain(own).min().filter(|end| *end > start);
         let end = at.map(|at| End { at, of_pictures });
         let in_order = self.settings.transport == Transport::Tcp;

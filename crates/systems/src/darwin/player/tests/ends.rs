@@ -8,8 +8,8 @@ use super::*;
 const VIDEO_TICKS: u32 = 90_000;
 const SOUND_TICKS: u32 = 48_000;
 
-/// A server of frames and blocks of a small packet each, which a send buffer holds all of, that sends what it has ahead of its time, in order, and then nothing:
-/// no goodbye.
+/// A server of frames and blocks of a small packet each, which a send buffer holds all of, that sends what it has ahead
+/// of its time, in order, and then nothing: no goodbye.
 struct Mute {
     sdp: String,
     range: &'static str,
@@ -112,6 +112,8 @@ struct Said {
     ranges: bool,
     /// In ms, 0 for none.
     sound: u64,
+    /// There is a track that the player cannot play, too.
+    other: bool,
 }
 
 /// 12 s of pictures, 15 in a second, with times in 1/600 s as a QuickTime movie has them.
@@ -134,6 +136,9 @@ fn played(said: Said, transport: Transport, pipe: Pipe) -> Pair {
             own(&format!("{}.{:03}", said.sound / 1000, said.sound % 1000))
         );
         left.extend((0..said.sound / 20).map(|n| (n * 10, 1, n as u32 * SOUND_TICKS / 50)));
+    }
+    if said.other {
+        sdp += "m=application 0 RTP/AVP 98\r\na=rtpmap:98 X-HINTS/1000\r\na=control:trackID=3\r\n";
     }
     left.sort_unstable_by_key(|&(at, track, _)| std::cmp::Reverse((at, track)));
     let tcp = transport == Transport::Tcp;
@@ -163,7 +168,7 @@ fn without_a_frame_rate_and_a_goodbye_nothing_is_waited_for_behind_the_last_pict
         [("npt=0-12.0", 0), ("npt=0-12.00200", 0), ("npt=0-12.3", 12_300), ("npt=0-12.0", 11_500)]
     {
         for ranges in [false, true] {
-            let said = Said { range, frame_rate: false, ranges, sound };
+            let said = Said { range, frame_rate: false, ranges, sound, other: false };
             for transport in [Transport::Tcp, Transport::Udp] {
                 plays_to_its_end(&played(said, transport, pipe()), 12.3);
             }
@@ -175,7 +180,7 @@ fn without_a_frame_rate_and_a_goodbye_nothing_is_waited_for_behind_the_last_pict
 fn sound_that_outlasts_the_pictures_makes_no_picture() {
     for (range, sound) in [("npt=0-12.1", 12_100), ("npt=0-12.5", 12_500)] {
         for ranges in [false, true] {
-            let said = Said { range, frame_rate: true, ranges, sound };
+            let said = Said { range, frame_rate: true, ranges, sound, other: false };
             for transport in [Transport::Tcp, Transport::Udp] {
                 plays_to_its_end(&played(said, transport, pipe()), 12.5);
             }
@@ -184,8 +189,16 @@ fn sound_that_outlasts_the_pictures_makes_no_picture() {
 }
 
 #[test]
+fn a_track_that_is_not_played_may_be_what_lasts_longest() {
+    let said = Said { range: "npt=0-12.5", frame_rate: true, ranges: false, sound: 0, other: true };
+    for transport in [Transport::Tcp, Transport::Udp] {
+        plays_to_its_end(&played(said, transport, pipe()), 12.5);
+    }
+}
+
+#[test]
 fn pictures_lost_at_the_end_are_counted_where_their_end_is_known() {
-    let alone = Said { range: "npt=0-12.0", frame_rate: true, ranges: false, sound: 0 };
+    let alone = Said { range: "npt=0-12.0", frame_rate: true, ranges: false, sound: 0, other: false };
     let last_two = |n| n >= u64::from(PICTURES) - 2;
     let lost = played(alone, Transport::Udp, Pipe { drop: last_two, ..pipe() });
     assert_eq!(named(&lost, "frame_incomplete").len(), 2);
@@ -200,7 +213,7 @@ fn pictures_lost_at_the_end_are_counted_where_their_end_is_known() {
 #[test]
 fn a_stream_that_stops_before_its_end_stops_the_clock_and_nothing_is_forgotten() {
     for (from_s, sound) in [(2, 0), (2, 12_500), (5, 0), (5, 12_500)] {
-        let said = Said { range: "npt=0-12.5", frame_rate: false, ranges: false, sound };
+        let said = Said { range: "npt=0-12.5", frame_rate: false, ranges: false, sound, other: false };
         let outage = (Duration::from_secs(from_s), Duration::from_secs(15));
         let held = played(said, Transport::Tcp, Pipe { outage, ..pipe() });
         assert_eq!((named(&held, "stall").len(), named(&held, "resume").len()), (1, 1), "{from_s} s");
