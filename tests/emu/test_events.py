@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streamgauge.systems import events as module
 from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup
 from streamgauge.systems.events import NAMED_LINES, UNITS, read_events
 from streamgauge.systems.node import _split
@@ -22,12 +21,12 @@ CLOCK = Clock(
 GOOD: dict[str, Any] = {"t_s": 3, "name": "level", "value": 1.5, "unit": "1", "reason": "why"}
 
 
-def _read(text: bytes, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
+def _read(text: bytes, folder: Path, **bound: int) -> tuple[list[dict[str, Any]], list[str]]:
     flow = FlowSetup(name="web", index=0, system="command", folder=folder)
     flow.out("player").mkdir(exist_ok=True)
     (flow.out("player") / EVENTS_FILE).write_bytes(text)
     faults: list[str] = []
-    return read_events(flow, "player", CLOCK, faults), faults
+    return read_events(flow, "player", CLOCK, faults, **bound), faults
 
 
 def _lines(*events: Any) -> bytes:
@@ -78,6 +77,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "not a number": (b'{"t_s": 3, "name": "x", "value": NaN}', "value is not a finite number"),
     "infinite": (b'{"t_s": 3, "name": "x", "value": -Infinity}', "value is not a finite number"),
     "too large": (b'{"t_s": 3, "name": "x", "value": 1' + b"0" * 400 + b"}", "value is not a finite number"),
+    "too large in its unit": (GOOD | {"value": 1e305, "unit": "Gbit/s"}, "value 1e+305 Gbit/s is too large"),
     "no time": ({"name": "x"}, "has no time"),
     "a text as time": (GOOD | {"t_s": "3"}, 't_s "3" is not a number'),
     "before it was started": (GOOD | {"t_s": 0.5}, "0.5 s of the trial, before the player was started"),
@@ -118,10 +118,9 @@ def test_many_bad_lines_are_few_faults(tmp_path: Path) -> None:
     assert faults[-1] == f"web-player-events.jsonl: {10_000 - NAMED_LINES} more lines that are no events"
 
 
-def test_a_file_without_end_is_read_to_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LARGEST_FILE_BYTES", 1000)
+def test_a_file_without_end_is_read_to_its_limit(tmp_path: Path) -> None:
     line = _lines(GOOD)
-    events, faults = _read(line * 1000, tmp_path)
+    events, faults = _read(line * 1000, tmp_path, largest=1000)
     assert len(events) == 1000 // len(line)
     assert faults == ["web-player-events.jsonl has more than 0.001 MB; what follows is not read"]
 

@@ -108,6 +108,13 @@ def test_what_env_gives_counts_as_a_variable(stranger: Stranger) -> None:
     assert stranger.run("streamgauge show my.yaml").status == 0
 
 
+def test_a_command_has_variables_of_its_own(stranger: Stranger) -> None:
+    said = "STREAMGAUGE_X=1; LEVEL2=2; echo $STREAMGAUGE_X $LEVEL2"
+    written(stranger.folder, server=f"sh -c '{said}'\n      env: {{LEVEL: high}}")
+    done = stranger.run("streamgauge show my.yaml")
+    assert (done.status, done.stderr) == (0, "")
+
+
 def test_a_scenario_made_in_python_is_told_as_well() -> None:
     from streamgauge.errors import ScenarioError
     from streamgauge.systems.adapter import FlowSetup

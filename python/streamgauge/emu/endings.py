@@ -11,12 +11,9 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
+from streamgauge.emu.expectation import stopped_s
+
 Ending = Mapping[str, Any]
-
-
-def _stopped_s(measured: Mapping[str, Any]) -> dict[str, float]:
-    """When flows were stopped by the scenario, s."""
-    return {one["flow"]: one["at_s"] for one in measured["actions"] if one["action"] == "stop"}
 
 
 def deaths(measured: Mapping[str, Any]) -> list[str]:
@@ -28,7 +25,7 @@ def deaths(measured: Mapping[str, Any]) -> list[str]:
     - a server that ends with status 0 when its flow has begun, if its player ends by itself with status 0
       too, before it or after it: it had sent all that there was to send.
     """
-    stopped = _stopped_s(measured)
+    stopped = stopped_s(measured)
     faults = []
     for one in measured["endings"]:
         flow, at_s, status = one["flow"], one["at_s"], one["status"]

@@ -210,14 +210,9 @@ def players_ended_s(measured: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def stopped_s(plan: Mapping[str, Any]) -> dict[str, float]:
-    """When flows are stopped, s by flow: from then on a player may listen or not."""
-    found = {}
-    for flow in plan["flows"]:
-        stops = [at / 1e9 for at, action in flow.get("actions", ()) if action == "stop"]
-        if stops:
-            found[flow["name"]] = min(stops)
-    return found
+def stopped_s(measured: Mapping[str, Any]) -> dict[str, float]:
+    """When the scenario stopped flows, s by flow: from then on a player may listen or not."""
+    return {one["flow"]: float(one["at_s"]) for one in measured["actions"] if one["action"] == "stop"}
 
 
 def over_tcp(flow: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:

@@ -85,7 +85,7 @@ def run_trial(
     measured["over_tcp"] = {setup.name: setup.parameters.get("transport") == "tcp" for setup in setups}
     duration_ns = round(measured["link"]["duration_s"] * 1e9)
     measured["conditions"] = judge_record(directory, plan, events, duration_ns)
-    ended_s, stopped_s = expectation.players_ended_s(measured), expectation.stopped_s(plan)
+    ended_s, stopped_s = expectation.players_ended_s(measured), expectation.stopped_s(measured)
     measured["media_delivered"] = media_delivered(directory, plan, ended_s)
     measured["media_before_stop"] = media_delivered(directory, plan, stopped_s) if stopped_s else {}
     measured["harmed"] = harmed(directory, plan)

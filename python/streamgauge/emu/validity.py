@@ -396,7 +396,7 @@ def _players(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any
     what was acknowledged.
     """
     refused = any(measured["counters"]["client"].get(name, 0) for name in expectation.REFUSED)
-    ended, stopped = expectation.players_ended_s(measured), expectation.stopped_s(plan)
+    ended, stopped = expectation.players_ended_s(measured), expectation.stopped_s(measured)
     for flow in plan["flows"]:
         name = flow["name"]
         collected, delivered = measured["collected"][name], measured["media_delivered"][name]

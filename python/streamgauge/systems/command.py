@@ -13,6 +13,8 @@ from pathlib import Path
 from streamgauge.systems.adapter import PREFIX, Clock, Collected, FlowSetup, ProcessSpec, Side
 from streamgauge.systems.events import last, read_events
 
+LARGEST_COUNT = 2**63
+"""No counter of bytes or packets comes to that."""
 UNSUPPORTED = 127
 """Exit status by which a command says that it cannot do what was asked."""
 
@@ -49,13 +51,22 @@ class Command:
         sides: tuple[Side, Side] = ("server", "player")
         for side in sides:
             found.events += read_events(flow, side, clock, found.faults)
-        packets = last(found.events, "total_packets_received")
-        octets = last(found.events, "total_bytes_received")
-        if packets is not None:
-            found.received_packets, found.received_what = int(packets), "packets that the player reports"
+        packets = self._total(found, "total_packets_received")
+        octets = self._total(found, "total_bytes_received")
         if octets is not None:
-            found.received_bytes = int(octets)
+            found.received_bytes, found.received_what = octets, "bytes that the player reports"
+        if packets is not None:
+            found.received_packets, found.received_what = packets, "packets that the player reports"
         return found
+
+    @staticmethod
+    def _total(found: Collected, name: str) -> int | None:
+        """The last of a counter; one that no counter can show is a fault."""
+        total = last(found.events, name)
+        if total is not None and not 0 <= total < LARGEST_COUNT:
+            found.faults.append(f"its {name} is {total:g}, which is no count")
+            return None
+        return None if total is None else int(total)
 
 
 def _variables(flow: FlowSetup, side: Side) -> dict[str, str]:
@@ -123,7 +134,10 @@ def check_command(text: str, known: Sequence[str]) -> None:
         name = found["bare"] or found["braced"]
         if name is None or name in known or found["then"] in _MAY_BE_UNSET:
             continue
-        if name.upper().startswith(PREFIX) or difflib.get_close_matches(name, known, n=1, cutoff=0.9):
+        if re.search(rf"\b{name}=", text):  # set by the command itself
+            continue
+        ours = [one for one in known if one.startswith(PREFIX)]
+        if name.upper().startswith(PREFIX) or difflib.get_close_matches(name, ours, n=1, cutoff=0.9):
             raise CommandError(f"there is no variable '{name}'", _instead(name, known))
 
 

@@ -36,11 +36,14 @@ UNITS = _units()
 """Of values: those of scenarios, 1 for counts, and none."""
 
 
-def read_events(flow: FlowSetup, side: Side, clock: Clock, faults: list[str]) -> list[dict[str, Any]]:
+def read_events(
+    flow: FlowSetup, side: Side, clock: Clock, faults: list[str], *, largest: int = LARGEST_FILE_BYTES
+) -> list[dict[str, Any]]:
     """The events that one side of a flow wrote, as `event` makes them, in the units that are recorded.
 
     Every line that is no event is put in `faults`, the first few by number and reason. A last line without
-    its end is passed over if it cannot be read: its program was ended while it wrote.
+    its end is passed over if it cannot be read: its program was ended while it wrote. What is beyond
+    `largest` bytes is not read.
     """
     file = flow.out(side) / EVENTS_FILE
     shown = f"{flow.name}-{side}-{EVENTS_FILE}"
@@ -50,10 +53,10 @@ def read_events(flow: FlowSetup, side: Side, clock: Clock, faults: list[str]) ->
     if not file.is_file():
         return []
     with file.open("rb") as source:
-        text = source.read(LARGEST_FILE_BYTES + 1)
-    *lines, rest = text[:LARGEST_FILE_BYTES].split(b"\n")
-    if len(text) > LARGEST_FILE_BYTES:
-        faults.append(f"{shown} has more than {LARGEST_FILE_BYTES / 1e6:g} MB; what follows is not read")
+        text = source.read(largest + 1)
+    *lines, rest = text[:largest].split(b"\n")
+    if len(text) > largest:
+        faults.append(f"{shown} has more than {largest / 1e6:g} MB; what follows is not read")
         rest = b""
     events: list[dict[str, Any]] = []
     bad = 0
@@ -101,6 +104,8 @@ def _event(line: bytes, side: Side, clock: Clock) -> dict[str, Any]:
         raise ValueError(f"unit {unit[:40]!a} is not known; known are {known}")
     recorded, scale = UNITS[unit]
     value = None if raw.get("value") is None else _number(raw, "value") * scale
+    if value is not None and not math.isfinite(value):
+        raise ValueError(f"value {raw['value']} {unit} is too large")
     name = _text(raw, "name")
     if not name:
         raise ValueError("has no name")

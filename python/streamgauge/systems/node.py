@@ -10,6 +10,9 @@ from typing import Any
 from streamgauge.systems.adapter import EVENTS_FILE, Clock, Collected, FlowSetup, ProcessSpec, Side
 from streamgauge.systems.events import read_events
 
+LARGEST_EVENTS_BYTES = 2_000_000_000
+"""Of a machine of ours, which says about a hundred bytes for each frame: more than a day of them."""
+
 
 class Node:
     """The adapter of every machine that we wrote; of ``cbr`` where mgen cannot serve.
@@ -56,7 +59,7 @@ class Node:
             if not said.is_file():
                 continue
             stopped = _split(said, flow.out(side) / EVENTS_FILE)
-            found.events += read_events(flow, side, clock, found.faults)
+            found.events += read_events(flow, side, clock, found.faults, largest=LARGEST_EVENTS_BYTES)
             stats: Mapping[str, Any] = (stopped or {}).get("stats") or {}
             if stopped is None:
                 found.faults.append(f"the {side} ended without saying what it had done")
