@@ -148,6 +148,7 @@ def test_a_folder_is_named_by_what_was_set() -> None:
     for nasty in ("title=../../etc/passwd", "title=..", "title=/", "title=" + "x" * 300, "title=a\n\0b"):
         (part,) = set_folder([nasty]).parts
         assert len(part) <= 80 and part.startswith("title=")
+    assert set_folder(["clip=a/b"]) != set_folder(["clip=a_b"])
     assert set_folder(["title=a b"]) == set_folder(["title=ab"]), "spaces make no difference to a quantity"
 
 
@@ -218,6 +219,22 @@ def test_verdicts_that_hang_on_an_assumption_are_told(make: Make, tmp_path: Path
         ("2 Mbit/s", "pass", False),
     ], "the value assumed itself is not run again"
     assert len(list(sweep(tmp_path))) == 2, "alternatives lie apart"
+
+
+def test_mutants_and_alternatives_of_an_earlier_scenario_are_kept_apart(make: Make, tmp_path: Path) -> None:
+    changes = (
+        "assumed={path.down.rate: {try: [300 kbit/s]}}",
+        "checks.fills.breaks={path.down.rate: 300 kbit/s}",
+    )
+    for title, delay, repeat in (("then", "10 ms", 3), ("now", "50 ms", 2)):
+        result = simulate(
+            make(*changes, f"path.down.delay={delay}", f"title={title}"), tmp_path, repeat=repeat
+        )
+        run_mutants(result, repeat=repeat)
+        run_alternatives(result, repeat=repeat)
+    folders = {path.parent.parent for path in tmp_path.rglob("seed=*/trial.json")}
+    counts = sorted((len(list(folder.glob("seed=*"))), "earlier" in folder.parts) for folder in folders)
+    assert counts == [(2, False)] * 3 + [(3, True)] * 3
 
 
 def test_an_alternative_may_replace_what_a_mutant_sets_a_part_of(make: Make, tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from streamgauge.campaign.earlier import set_aside
 from streamgauge.campaign.plan import jobs_for
 from streamgauge.campaign.run import CampaignResult, Progress, measured, run_jobs
-from streamgauge.campaign.trial import EmuSettings, Outcome
+from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors
 from streamgauge.checks import evaluate
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, override
@@ -108,6 +109,8 @@ def run_mutants(
             (check, changed, mode, jobs_for(changed, mode, out, first_seed=first_seed, repeat=count))
         )
     jobs = [job for *_, of_one in planned for job in of_one]
+    with disk_errors(result.out):
+        set_aside(jobs)
     outcomes, interrupted = run_jobs(jobs, keep=keep, emu=emu or EmuSettings(), progress=progress)
     if interrupted:
         raise KeyboardInterrupt

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streamgauge.campaign.earlier import set_aside
 from streamgauge.campaign.plan import Job, jobs_for
 from streamgauge.campaign.run import CampaignResult, Progress, measured, run_jobs
-from streamgauge.campaign.trial import EmuSettings
+from streamgauge.campaign.trial import EmuSettings, disk_errors
 from streamgauge.checks import evaluate_all
 from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep
@@ -151,6 +152,8 @@ def run_alternatives(
             )
         ]
         groups.append((address, value, changed, jobs))
+    with disk_errors(result.out):
+        set_aside([job for *_, jobs in groups for job in jobs])
     outcomes, interrupted = run_jobs(
         [job for *_, jobs in groups for job in jobs], keep=keep, emu=emu or EmuSettings(), progress=progress
     )

@@ -150,7 +150,10 @@ def evaluate(
     repetitions = _repetitions(groups)
     if not repetitions:
         which = ", ".join(group.scenario for group in groups.values())
-        return replace(blank, why=f"no seed is valid in each of {which}; run them with the same seeds", n=0)
+        remedy = "run them with the same seeds"
+        if blank.replaced:
+            remedy = "further seeds in place of invalid trials have no partner there; run more repetitions"
+        return replace(blank, why=f"no seed is valid in each of {which}; {remedy}", n=0)
     judged = _Judge(repetitions)
     holds = judged.decide(expression.root)
     verdict: Verdict = "inconclusive" if holds is None else "pass" if holds else "fail"

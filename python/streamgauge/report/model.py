@@ -86,8 +86,12 @@ class Group:
 
     @cached_property
     def valid(self) -> list[TrialMetrics]:
-        """Metrics of the valid trials, by seed."""
-        return [trial.metrics for trial in self.trials if trial.valid and trial.metrics is not None]
+        """Metrics of the valid trials, by seed; of a repetition one."""
+        return [trial.metrics for trial in self.trials if self._counts(trial) and trial.metrics is not None]
+
+    def _counts(self, trial: LoadedTrial) -> bool:
+        """Valid, and not in the place of a trial that has become valid since."""
+        return trial.valid and not any(one.valid and one.seed == trial.replaces for one in self.trials)
 
     def replaced_by(self, trial: LoadedTrial) -> int | None:
         """The seed of the valid trial that stands for an invalid one."""
@@ -103,9 +107,9 @@ class Group:
         found: list[TrialMetrics | InvalidTrial] = []
         for trial in self.trials:
             by = self.replaced_by(trial)
-            if trial.valid and trial.metrics is not None:
+            if self._counts(trial) and trial.metrics is not None:
                 found.append(trial.metrics)
-            elif trial.replaces is None or by is not None:
+            elif not trial.valid and (trial.replaces is None or by is not None):
                 found.append(InvalidTrial(trial.scenario, trial.mode, trial.seed, trial.why, by))
         return found
 

@@ -38,7 +38,7 @@ def _folder(setting: str) -> str:
     spelt = value.replace(" ", "").replace("/", "_")
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", spelt).strip("-")
     name = f"{quote(address, safe='')}={safe}"
-    if safe == spelt and len(name) <= _LONGEST:
+    if safe == spelt and "_" not in value and len(name) <= _LONGEST:
         return name
     digest = hashlib.blake2b(f"{address}={spelt}".encode(), digest_size=4).hexdigest()
     return f"{name[: _LONGEST - len(digest) - 1]}-{digest}"
