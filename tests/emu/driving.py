@@ -6,9 +6,10 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,33 @@ import pytest
 from streamgauge.calibrate.run import stolen_s
 
 CHECKOUT = Path(__file__).parent.parent.parent
+
+
+THIEF = """
+import os, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))
+while True:
+    while time.monotonic() % 0.06 < 0.03: pass
+    time.sleep(0.06 - time.monotonic() % 0.06)
+"""
+
+
+@contextmanager
+def a_thief_on_every_processor() -> Iterator[None]:
+    """Takes it from the emulator, whose priority is lower, half of the time: what a busy hypervisor does.
+
+    All at once, by the clock that they share: in turns they would leave it one to go to, unharmed.
+    """
+    thieves = [
+        subprocess.Popen(["taskset", "-c", str(core), sys.executable, "-c", THIEF])
+        for core in os.sched_getaffinity(0)
+    ]
+    try:
+        yield
+    finally:
+        for one in thieves:
+            one.kill()
+            one.wait()
 
 
 @dataclass

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from driving import CHECKOUT, STARVED, Person
 
-__all__ = ["anyone", "base", "cache", "checkout", "person", "resident", "tell_of_the_starved"]
+__all__ = ["anybody", "anyone", "base", "cache", "checkout", "person", "resident", "tell_of_the_starved"]
 
 NOBODY = 65534
 _TOLD: list[pytest.TerminalReporter] = []
@@ -87,6 +87,12 @@ def resident(request: pytest.FixtureRequest, base: Path, cache: Path, checkout: 
     if request.param == "root" and os.geteuid() != 0:
         pytest.skip("root's way needs root")
     yield from _someone(request.param, base, cache, checkout)
+
+
+@pytest.fixture(scope="module")
+def anybody(base: Path, cache: Path, checkout: Path) -> Iterator[Person]:
+    """As `anyone`, and the same one for all tests of a module."""
+    yield from _someone("root" if os.geteuid() == 0 else "user", base, cache, checkout)
 
 
 @pytest.fixture

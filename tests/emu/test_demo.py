@@ -4,40 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from driving import CHECKOUT
+from driving import CHECKOUT, a_thief_on_every_processor
 
 pytestmark = pytest.mark.emu
 
 SHORT = ("until.time=4s", "flows.cross.start=1s", "measure.window=[0 s, 4 s]", "checks=null")
-
-THIEF = """
-import os, time
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))
-while True:
-    end = time.monotonic() + 0.03
-    while time.monotonic() < end: pass
-    time.sleep(0.03)
-"""
-
-
-@contextmanager
-def a_thief_on_every_processor() -> Iterator[None]:
-    """As benches/validity.py: of a higher real-time priority than the emulator, half of the time."""
-    command = [sys.executable, "-c", THIEF]
-    cores = os.sched_getaffinity(0)
-    thieves = [subprocess.Popen(["taskset", "-c", str(core), *command]) for core in cores]
-    try:
-        yield
-    finally:
-        for one in thieves:
-            one.kill()
-            one.wait()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a real-time priority needs root")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import AT_ONCE
+from driving import AT_ONCE, a_thief_on_every_processor
 from scenarios import FTP, scenario
 from streamgauge.emu import EmuOptions, run_trial
 from streamgauge.emu.lock import machine_lock
@@ -57,26 +54,9 @@ def test_a_fault_in_the_emulator_is_found(fault: str, verdicts: dict[str, dict[s
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may take the processor from root")
 def test_a_stolen_processor_is_found(tmp_path: Path) -> None:
-    # Above the emulator's own class, on every core, half of the time: what a busy hypervisor does. At
-    # once, by the clock that the cores share: in turns they would leave the emulator one to go to, unharmed.
-    thief = (
-        "import os, time\n"
-        "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))\n"
-        "while True:\n"
-        "    while time.monotonic() % 0.06 < 0.03: pass\n"
-        "    time.sleep(0.06 - time.monotonic() % 0.06)\n"
-    )
-    thieves = []
-    for core in os.sched_getaffinity(0):
-        command = ["taskset", "-c", str(core), sys.executable, "-c", thief]
-        thieves.append(subprocess.Popen(command))
-    try:
+    with a_thief_on_every_processor():
         (made,) = from_text(scenario(FTP, until="3 s"))
         validity = run_trial(made, lower(made, "emu", 1), 1, tmp_path / "trial", EmuOptions())["validity"]
-    finally:
-        for one in thieves:
-            one.send_signal(signal.SIGKILL)
-            one.wait()
     print(*validity["why"], sep="\n")
     assert not validity["valid"]
     assert "lateness_p99_s" in failed(validity)

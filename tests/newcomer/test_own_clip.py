@@ -120,6 +120,7 @@ def _loudness(file: Path) -> float:
     return float(line.split()[-2])
 
 
+@needs_ffmpeg
 def test_a_path_alone_is_answered_by_what_works(stranger: Stranger, folder: Path) -> None:
     """The remedy is followed as it is written."""
     text = scenario("silent").replace(f"clip: {CLIPS['silent']}", "clip: silent.mp4")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from driving import CHECKOUT, Person, the_valid_one
+from driving import Person, the_valid_one
 from streamgauge.record import Record
 from streamgauge.scenario import from_text
 
@@ -24,11 +20,11 @@ QUEUE_S = 25 * 1500 * 8 / 2e6
 """What the bottleneck's queue holds when it is full."""
 BOUND_S = 2 * DELAY_S + QUEUE_S
 """A round trip and the queue: what the path itself lets anything outlast its stop by."""
-HOST_S = 0.25
+HOST_S = 0.5
 """And a player and a server, on a machine with other work."""
 FAREWELL_S = 1.2
 """How long the goodbyes of a session may be waited for."""
-END_S = 7.5
+END_S = 10.0
 PAUSE_S, RESUME_S, STOP_S = 2.5, 4.0, 5.5
 
 PATH = """
@@ -127,16 +123,11 @@ modes: [emu]
 
 
 @pytest.fixture(scope="module")
-def someone() -> Iterator[Person]:
-    """Whoever runs the tests, in a folder that players may read."""
-    folder = Path(tempfile.mkdtemp(prefix="streamgauge-newcomer-"))
-    folder.chmod(0o755)
+def someone(anybody: Person) -> Person:
+    """With the programs of `COMMANDS` at hand."""
     for name, text in (("serve.py", SERVE), ("play.py", PLAY)):
-        (folder / name).write_text(text, encoding="utf-8")
-    yield Person(
-        way="root" if os.geteuid() == 0 else "user", home=folder, uid=os.geteuid(), checkout=CHECKOUT
-    )
-    shutil.rmtree(folder, ignore_errors=True)
+        (anybody.home / name).write_text(text, encoding="utf-8")
+    return anybody
 
 
 def simulated(text: str, someone: Person) -> dict[str, Any]:
