@@ -8,7 +8,7 @@ pub type TcpFlags = u8;
 
 /// The transport header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transport {
+pub enum TransportHeader {
     /// TCP.
     Tcp {
         /// Sequence number of the first payload byte.
@@ -33,7 +33,7 @@ pub enum Transport {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers<'a> {
     /// The transport header.
-    pub transport: Transport,
+    pub transport: TransportHeader,
     /// Its bytes; 0 if it is not in this packet.
     pub header_bytes: u8,
     /// Bytes above the transport header.
@@ -52,7 +52,7 @@ pub enum PacketKind {
     Ack = 1,
     /// Other RTCP.
     Rtcp = 2,
-    /// Session signalling: RTSP text, TCP SYN, FIN, RST.
+    /// Session signalling: RTSP text, heads of HTTP, QUIC's handshake, TCP SYN, FIN, RST.
     Signalling = 3,
     /// ICMP echo.
     Probe = 4,
@@ -67,24 +67,24 @@ pub mod packet_flags {
     use crate::item::Ecn;
 
     /// Carries bytes, or an RTP sequence number, that this flow sent before.
-    pub const RETRANSMIT: u8 = 1;
+    pub const RETRANSMIT: u16 = 1;
     /// Arrived ECN-capable.
-    pub const ECN_IN: u8 = 2;
+    pub const ECN_IN: u16 = 2;
     /// The stage set congestion experienced.
-    pub const CE_MARKED: u8 = 4;
+    pub const CE_MARKED: u16 = 4;
     /// The path corrupted it.
-    pub const CORRUPTED: u8 = 8;
+    pub const CORRUPTED: u16 = 8;
     /// More fragments of its datagram are behind it.
-    pub const MORE_FRAGMENTS: u8 = 16;
+    pub const MORE_FRAGMENTS: u16 = 16;
     /// Arrived at the path with ECT(1).
-    pub const ECT1_ARRIVED: u8 = 32;
+    pub const ECT1_ARRIVED: u16 = 32;
     /// Arrived at the path with congestion experienced.
-    pub const CE_ARRIVED: u8 = 64;
+    pub const CE_ARRIVED: u16 = 64;
     /// No router may cut it up.
-    pub const DONT_FRAGMENT: u8 = 128;
+    pub const DONT_FRAGMENT: u16 = 128;
 
     /// What of the flags tells the ECN bits with which a packet arrived at the path.
-    pub const fn of_arrived(ecn: Ecn) -> u8 {
+    pub const fn of_arrived(ecn: Ecn) -> u16 {
         match ecn {
             Ecn::NotEct => 0,
             Ecn::Ect0 => ECN_IN,
@@ -94,7 +94,7 @@ pub mod packet_flags {
     }
 
     /// The ECN bits with which a packet of these flags arrived at the path.
-    pub const fn arrived(flags: u8) -> Ecn {
+    pub const fn arrived(flags: u16) -> Ecn {
         match (flags & CE_ARRIVED != 0, flags & ECT1_ARRIVED != 0, flags & ECN_IN != 0) {
             (true, _, _) => Ecn::Ce,
             (_, true, _) => Ecn::Ect1,
@@ -110,13 +110,15 @@ pub struct PacketInfo {
     /// What it carries.
     pub kind: PacketKind,
     /// Bits of [`packet_flags`].
-    pub flags: u8,
+    pub flags: u16,
     /// Bytes of the transport header; 0 where it is not in this packet, as in a datagram's later fragments.
     pub header_bytes: u8,
     /// Bytes above the transport header.
     pub payload_bytes: u32,
     /// RTP or TCP sequence number; `None` if hidden or absent.
     pub seq: Option<u32>,
+    /// Of TCP: which of its flow's connections it belongs to, counted from 0 in order of their first packets.
+    pub connection: Option<u32>,
 }
 
 impl PacketInfo {

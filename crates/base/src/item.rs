@@ -19,14 +19,24 @@ impl FlowId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct StageId(pub u8);
 
-/// Which way a packet goes: `Down` is server to player (RFC 8867's forward).
+/// Which way a packet goes: `Down` is from the servers' end to the clients' (RFC 8867's forward).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Direction {
-    /// Server to player.
+    /// From the servers' end to the clients'.
     Down = 0,
-    /// Player to server.
+    /// Back.
     Up = 1,
+}
+
+impl Direction {
+    /// The way back.
+    pub const fn opposite(self) -> Direction {
+        match self {
+            Direction::Down => Direction::Up,
+            Direction::Up => Direction::Down,
+        }
+    }
 }
 
 /// The two ECN bits (RFC 3168 section 5).

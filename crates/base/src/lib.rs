@@ -15,10 +15,10 @@ mod time;
 pub use chunk::Chunk;
 pub use event::{Event, EventSink};
 pub use fate::{Cause, Fate, FateSink, Outcome, QueueDepth};
-pub use headers::{Headers, PacketInfo, PacketKind, TcpFlags, Transport, packet_flags};
+pub use headers::{Headers, PacketInfo, PacketKind, TcpFlags, TransportHeader, packet_flags};
 pub use item::{Direction, Ecn, FlowId, Fragment, Item, PacketId, Protocol, StageId};
 pub use rate::BitRate;
-pub use rng::Stream;
+pub use rng::RandomStream;
 pub use time::{Duration, Instant};
 
 /// Bytes that Ethernet adds to an IP packet in every count of this project: the 14-byte header, no FCS,

@@ -5,9 +5,9 @@ use rand_pcg::Pcg64;
 
 /// A seeded stream of random numbers that belongs to one owner and purpose.
 #[derive(Clone, Debug)]
-pub struct Stream(Pcg64);
+pub struct RandomStream(Pcg64);
 
-impl Stream {
+impl RandomStream {
     /// The stream of `seed` for `owner` (a flow's or stage's name) and `purpose` ("loss", "host_jitter").
     pub fn named(seed: u64, owner: &str, purpose: &str) -> Self {
         // FNV-1a over the names, whose separator can stand in neither: stable across versions and machines.
@@ -19,7 +19,7 @@ impl Stream {
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
         bytes[8..16].copy_from_slice(&(!seed).to_le_bytes());
         bytes[16..24].copy_from_slice(&hash.to_le_bytes());
-        Stream(Pcg64::from_seed(bytes))
+        RandomStream(Pcg64::from_seed(bytes))
     }
 
     /// 64 random bits.
@@ -27,12 +27,12 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// True with probability `threshold / 2^64`; see [`Stream::threshold`].
+    /// True with probability `threshold / 2^64`; see [`RandomStream::threshold`].
     pub fn chance(&mut self, threshold: u64) -> bool {
         self.bits() < threshold
     }
 
-    /// A probability in [0, 1] as the integer that [`Stream::chance`] compares with. 1.0 gives `u64::MAX`.
+    /// A probability in [0, 1] as the integer that [`RandomStream::chance`] compares with. 1.0 gives `u64::MAX`.
     pub fn threshold(probability: f64) -> u64 {
         // `as` saturates, so 1.0 * 2^64 becomes u64::MAX.
         (probability * 18_446_744_073_709_551_616.0) as u64
@@ -50,16 +50,16 @@ mod tests {
 
     #[test]
     fn streams_are_independent_of_each_other_and_stable() {
-        let mut a = Stream::named(1, "ftp", "start");
-        let mut b = Stream::named(1, "ftp", "jitter");
-        let mut c = Stream::named(2, "ftp", "start");
+        let mut a = RandomStream::named(1, "ftp", "start");
+        let mut b = RandomStream::named(1, "ftp", "jitter");
+        let mut c = RandomStream::named(2, "ftp", "start");
         let firsts = [a.bits(), b.bits(), c.bits()];
         assert_eq!(
             firsts,
             [
-                Stream::named(1, "ftp", "start").bits(),
-                Stream::named(1, "ftp", "jitter").bits(),
-                Stream::named(2, "ftp", "start").bits(),
+                RandomStream::named(1, "ftp", "start").bits(),
+                RandomStream::named(1, "ftp", "jitter").bits(),
+                RandomStream::named(2, "ftp", "start").bits(),
             ]
         );
         assert!(firsts[0] != firsts[1] && firsts[0] != firsts[2] && firsts[1] != firsts[2]);
@@ -67,8 +67,8 @@ mod tests {
 
     #[test]
     fn chance_matches_its_probability() {
-        let mut s = Stream::named(7, "loss", "bernoulli");
-        let threshold = Stream::threshold(0.1);
+        let mut s = RandomStream::named(7, "loss", "bernoulli");
+        let threshold = RandomStream::threshold(0.1);
         let hits = (0..100_000).filter(|_| s.chance(threshold)).count();
         // 5 standard deviations of a binomial.
         assert!((9_526..=10_474).contains(&hits), "{hits}");
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn below_stays_below() {
-        let mut s = Stream::named(7, "x", "y");
+        let mut s = RandomStream::named(7, "x", "y");
         assert!((0..10_000).all(|_| s.below(7) < 7));
         assert_eq!(s.below(0), 0);
     }

@@ -1,0 +1,75 @@
+//! What the channels of a flow speak: what the classifier of packets is told.
+
+use serde::{Deserialize, Serialize};
+
+/// What a TCP connection carries. A variant has its reader in `streamgauge-record`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamProtocol {
+    /// Bytes that nobody is to read anything into: bulk data.
+    Opaque,
+    /// HTTP/1.0 and 1.1 (RFC 9112).
+    Http,
+    /// RTSP, and RTP interleaved with it (RFC 2326 section 10.12).
+    Rtsp,
+}
+
+/// What UDP datagrams carry. A variant has its reader in `streamgauge-record`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DatagramProtocol {
+    /// Bytes that nobody is to read anything into: a constant bit rate.
+    Opaque,
+    /// QUIC (RFC 9000).
+    Quic,
+    /// Apple's Reliable UDP: RTP that RTCP acknowledges.
+    ReliableUdp,
+    /// RTP and RTCP (RFC 3550).
+    Rtp,
+}
+
+/// What a flow's channels speak, by what they ride on. Of several protocols on one carrier a packet is the first's
+/// that knows it for its own. Where nothing is told, the classifier guesses.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Protocols {
+    /// On TCP.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tcp: Vec<StreamProtocol>,
+    /// On UDP.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub udp: Vec<DatagramProtocol>,
+}
+
+impl Protocols {
+    /// TCP connections that speak `protocol`, and no UDP.
+    pub fn tcp(protocol: StreamProtocol) -> Self {
+        Protocols { tcp: vec![protocol], udp: Vec::new() }
+    }
+
+    /// Datagrams of `protocol`, and no TCP.
+    pub fn udp(protocol: DatagramProtocol) -> Self {
+        Protocols { tcp: Vec::new(), udp: vec![protocol] }
+    }
+
+    /// Nothing is told.
+    pub fn is_empty(&self) -> bool {
+        self.tcp.is_empty() && self.udp.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_names_what_there_is() {
+        let text = r#"{"tcp":["rtsp","http"],"udp":["reliable_udp"]}"#;
+        let read: Protocols = serde_json::from_str(text).unwrap();
+        assert_eq!(read.tcp, [StreamProtocol::Rtsp, StreamProtocol::Http]);
+        assert_eq!(read.udp, [DatagramProtocol::ReliableUdp]);
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        let error = serde_json::from_str::<Protocols>(r#"{"tcp":["quic"]}"#).unwrap_err().to_string();
+        assert!(error.contains("unknown variant `quic`") && error.contains("`http`"), "{error}");
+    }
+}
