@@ -1,6 +1,9 @@
-//! Bytes to messages and back, where no kept crate does it: RTSP 1.0 on top of `rtsp-types`, compound RTCP on top
-//! of `rtcp-types`, and the RTCP packets of Apple's Reliable UDP.
+//! Bytes to messages and back, where no kept crate does it: HTTP/1.1 on top of `httparse`, RTSP 1.0 on top of
+//! `rtsp-types`, compound RTCP on top of `rtcp-types`, and the RTCP packets of Apple's Reliable UDP.
 
-pub mod reliable_udp;
+pub mod http;
+mod incoming;
 pub mod rtcp;
 pub mod rtsp;
+
+pub use rtcp::reliable_udp;

@@ -1,12 +1,14 @@
 //! Compound RTCP (RFC 3550 section 6), with the packets of Apple's Reliable UDP.
 
+pub mod reliable_udp;
+
 use rtcp_types::prelude::*;
 use rtcp_types::{
     App, Bye, ReceiverReport, ReportBlock, ReportBlockBuilder, Sdes, SdesChunk, SdesItem, SenderReport,
 };
 use streamgauge_base::{Duration, Instant};
 
-use crate::reliable_udp::{ACK, Ack, CLIENT_REPORT, ClientReport, HINT, HINT_SUBTYPE, Hint, OLD_ACK};
+use reliable_udp::{ACK, AckPacket, CLIENT_REPORT, ClientReport, HINT, HINT_SUBTYPE, Hint, OLD_ACK};
 
 /// The packet type of APP, which Reliable UDP's packets have.
 pub const APP: u8 = 204;
@@ -33,14 +35,14 @@ pub enum Packet {
         /// Payload bytes sent.
         octets: u32,
         /// At most 31 are written.
-        blocks: Vec<Block>,
+        blocks: Vec<RtcpBlock>,
     },
     /// RR.
     ReceiverReport {
         /// The receiver.
         ssrc: u32,
         /// At most 31 are written.
-        blocks: Vec<Block>,
+        blocks: Vec<RtcpBlock>,
     },
     /// SDES: of what it says, the first CNAME.
     Cname {
@@ -55,7 +57,7 @@ pub enum Packet {
         sources: Vec<u32>,
     },
     /// APP `qtak` or `ack `; written as `qtak`.
-    Ack(Ack),
+    Ack(AckPacket),
     /// APP `QTSS`.
     ClientReport(ClientReport),
     /// APP `qtsi`.
@@ -71,7 +73,7 @@ pub enum Packet {
 
 /// What a report says of one source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Block {
+pub struct RtcpBlock {
     /// Of whose packets.
     pub source: u32,
     /// Lost since the last report, in 1/256.
@@ -169,11 +171,11 @@ fn read(packet: &rtcp_types::Packet<'_>, packet_type: u8) -> Result<Packet, Prob
             rtp_timestamp: report.rtp_timestamp(),
             packets: report.packet_count(),
             octets: report.octet_count(),
-            blocks: report.report_blocks().map(|block| Block::read(&block)).collect(),
+            blocks: report.report_blocks().map(|block| RtcpBlock::read(&block)).collect(),
         },
         Kept::Rr(report) => Packet::ReceiverReport {
             ssrc: report.ssrc(),
-            blocks: report.report_blocks().map(|block| Block::read(&block)).collect(),
+            blocks: report.report_blocks().map(|block| RtcpBlock::read(&block)).collect(),
         },
         Kept::Sdes(sdes) => {
             let cname = sdes.chunks().find_map(|chunk| {
@@ -184,7 +186,7 @@ fn read(packet: &rtcp_types::Packet<'_>, packet_type: u8) -> Result<Packet, Prob
         }
         Kept::Bye(bye) => Packet::Bye { sources: bye.ssrcs().collect() },
         Kept::App(app) => match app.name() {
-            ACK | OLD_ACK => Packet::Ack(Ack::read(app.ssrc(), app.data())?),
+            ACK | OLD_ACK => Packet::Ack(AckPacket::read(app.ssrc(), app.data())?),
             CLIENT_REPORT => Packet::ClientReport(ClientReport::read(app.ssrc(), app.subtype(), app.data())?),
             HINT => Packet::Hint(Hint::read(app.ssrc(), app.data())?),
             name => Packet::Other { packet_type, app: Some(name) },
@@ -193,9 +195,9 @@ fn read(packet: &rtcp_types::Packet<'_>, packet_type: u8) -> Result<Packet, Prob
     })
 }
 
-impl Block {
+impl RtcpBlock {
     fn read(block: &ReportBlock<'_>) -> Self {
-        Block {
+        RtcpBlock {
             source: block.ssrc(),
             fraction_lost: block.fraction_lost(),
             // Sign-extended from 24 bits.

@@ -17,7 +17,7 @@ const COMPOUND: [u8; 76] = [
 ];
 
 fn compound() -> Vec<Packet> {
-    let block = Block {
+    let block = RtcpBlock {
         source: 12,
         fraction_lost: 51,
         cumulative_lost: -4,
@@ -71,7 +71,7 @@ fn padding_is_no_data_and_within_its_packet() {
         let head = [0xa0, 204, 0, 6, 0, 0, 0, 1, b'q', b't', b'a', b'k', 0, 0, 0, 2, 0, 0, 0, 9, 1, 2, 3, 4];
         [&head[..], &[0, 0, 0, padding]].concat()
     };
-    let ack = Ack { receiver_ssrc: 1, stream_ssrc: 2, base: 9, mask: vec![0x0102_0304] };
+    let ack = AckPacket { receiver_ssrc: 1, stream_ssrc: 2, base: 9, mask: vec![0x0102_0304] };
     assert_eq!(all(&padded(4)), [Ok(Packet::Ack(ack))]);
     let problem = |fault| [Err(Problem { fault, packet_type: 204 })];
     assert_eq!(all(&padded(16)), problem(Fault::Truncated), "nothing but padding");
@@ -89,7 +89,7 @@ fn times_are_ntps() {
 
 #[test]
 fn too_much_is_cut_off() {
-    let blocks = vec![Block { cumulative_lost: i32::MIN, ..Block::default() }; 40];
+    let blocks = vec![RtcpBlock { cumulative_lost: i32::MIN, ..RtcpBlock::default() }; 40];
     let cname = "\u{e9}".repeat(200);
     let packets = [Packet::ReceiverReport { ssrc: 1, blocks }, Packet::Cname { ssrc: 1, cname }];
     let read = all(&write(&packets));
@@ -99,11 +99,11 @@ fn too_much_is_cut_off() {
     assert_eq!((blocks.len(), blocks[0].cumulative_lost, cname.len()), (31, -0x80_0000, 254));
 }
 
-fn block() -> impl Strategy<Value = Block> {
+fn block() -> impl Strategy<Value = RtcpBlock> {
     any::<(u32, u8, i32, u32, u32, u32, u32)>().prop_map(
         |(source, fraction_lost, lost, highest, jitter, lsr, dlsr)| {
             let (cumulative_lost, extended_highest) = (lost >> 8, highest);
-            Block { source, fraction_lost, cumulative_lost, extended_highest, jitter, lsr, dlsr }
+            RtcpBlock { source, fraction_lost, cumulative_lost, extended_highest, jitter, lsr, dlsr }
         },
     )
 }
@@ -119,7 +119,7 @@ fn packet() -> impl Strategy<Value = Packet> {
     let bye = vec(any::<u32>(), 0..31).prop_map(|sources| Packet::Bye { sources });
     let ack = (any::<(u32, u32, u16)>(), vec(any::<u32>(), 0..9)).prop_map(
         |((receiver_ssrc, stream_ssrc, base), mask)| {
-            Packet::Ack(Ack { receiver_ssrc, stream_ssrc, base, mask })
+            Packet::Ack(AckPacket { receiver_ssrc, stream_ssrc, base, mask })
         },
     );
     let report =

@@ -7,7 +7,7 @@ use rtsp_types::headers::{HeaderName, HeaderParseError, Headers, RANGE, RTP_INFO
 use streamgauge_base::Duration;
 
 use super::decimal::{seconds, written};
-use super::transport::split;
+use super::parts::split;
 
 /// A header's name for `rtsp-types`. Panics if it is not ASCII.
 pub fn name(name: &'static str) -> HeaderName {

@@ -6,6 +6,7 @@ mod apple;
 mod clashes;
 mod decimal;
 mod headers;
+mod parts;
 mod reader;
 mod transport;
 
@@ -14,7 +15,7 @@ pub use apple::{
     X_DYNAMIC_RATE, X_PREBUFFER, X_RETRANSMIT, X_TRANSPORT_OPTIONS,
 };
 pub use headers::{Range, RtpInfo, Speed, StreamInfo, name};
-pub use reader::{Fault, Item, Limits, Problem, Reader};
+pub use reader::{Fault, Limits, Problem, Reader, RtspItem};
 pub use rtsp_types::headers::{self as names, HeaderName, HeaderParseError, HeaderValue, TypedHeader};
 pub use rtsp_types::headers::{Allow, CSeq, ContentType, Public, Session};
 pub use rtsp_types::{Empty, Method, Request, Response, StatusCode, Url, Version};

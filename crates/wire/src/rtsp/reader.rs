@@ -1,12 +1,11 @@
 //! Messages and interleaved packets out of a connection's bytes, however they are cut.
 
-use std::collections::VecDeque;
-
 use rtsp_types::{Message, Request, Response, StatusCode, Version};
 use streamgauge_base::Chunk;
 
 use super::clashes::without_clashes;
 use super::{INTERLEAVED_HEADER_BYTES, MAGIC};
+use crate::incoming::{Incoming, Run};
 
 /// How much a peer may make us keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +25,7 @@ impl Default for Limits {
 
 /// What a connection carries.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Item {
+pub enum RtspItem {
     /// A request; clients and servers send them.
     Request(Request<Vec<u8>>),
     /// A response.
@@ -92,9 +91,7 @@ impl Problem {
 #[derive(Debug, Default)]
 pub struct Reader {
     limits: Limits,
-    waiting: VecDeque<Chunk>,
-    /// Bytes taken of the first that waits.
-    taken: usize,
+    incoming: Incoming,
     state: State,
     ended: bool,
 }
@@ -117,12 +114,6 @@ impl Default for State {
     }
 }
 
-/// Some bytes of one sort.
-enum Run<'a> {
-    Real(&'a [u8]),
-    Filler(usize),
-}
-
 impl Reader {
     /// Reads within `limits`.
     pub fn new(limits: Limits) -> Self {
@@ -131,55 +122,29 @@ impl Reader {
 
     /// Takes the connection's next bytes.
     pub fn push(&mut self, chunk: Chunk) {
-        if !self.ended && !chunk.is_empty() {
-            self.waiting.push_back(chunk);
+        if !self.ended {
+            self.incoming.push(chunk);
         }
-    }
-
-    /// The next bytes, at most `most`.
-    fn run<'a>(waiting: &'a mut VecDeque<Chunk>, taken: &mut usize, most: usize) -> Option<Run<'a>> {
-        while waiting.front()?.len() == *taken {
-            waiting.pop_front();
-            *taken = 0;
-        }
-        let front = waiting.front()?;
-        let at = *taken;
-        let run = match front.head().get(at..).filter(|rest| !rest.is_empty()) {
-            Some(rest) => Run::Real(&rest[..rest.len().min(most)]),
-            None => Run::Filler((front.len() - at).min(most)),
-        };
-        *taken += match run {
-            Run::Real(bytes) => bytes.len(),
-            Run::Filler(bytes) => bytes,
-        };
-        Some(run)
-    }
-
-    fn byte(waiting: &mut VecDeque<Chunk>, taken: &mut usize) -> Option<u8> {
-        Self::run(waiting, taken, 1).map(|run| match run {
-            Run::Real(bytes) => bytes[0],
-            Run::Filler(_) => 0,
-        })
     }
 
     fn end(&mut self, fault: Fault, cseq: Option<u32>) -> Problem {
         self.ended = true;
-        self.waiting.clear();
+        self.incoming.clear();
         self.state = State::default();
         Problem { fault, cseq }
     }
 }
 
 impl Iterator for Reader {
-    type Item = Result<Item, Problem>;
+    type Item = Result<RtspItem, Problem>;
 
     /// The next message or packet; `None` until more is pushed, and for ever after a fatal problem.
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
-            let (waiting, taken) = (&mut self.waiting, &mut self.taken);
+            let incoming = &mut self.incoming;
             match &mut self.state {
                 State::Head { text, line } => {
-                    let byte = Self::byte(waiting, taken)?;
+                    let byte = incoming.byte()?;
                     if text.is_empty() {
                         match byte {
                             MAGIC => self.state = State::Frame { header: [MAGIC, 0, 0, 0], have: 1 },
@@ -219,7 +184,7 @@ impl Iterator for Reader {
                 State::Body { message, head, left } => {
                     if *left > 0 {
                         let before = message.len();
-                        match Self::run(waiting, taken, *left)? {
+                        match incoming.run(*left)? {
                             Run::Real(bytes) => message.extend(bytes),
                             Run::Filler(bytes) => message.resize(before + bytes, 0),
                         }
@@ -232,7 +197,7 @@ impl Iterator for Reader {
                     }
                 }
                 State::Frame { header, have } => {
-                    header[*have] = Self::byte(waiting, taken)?;
+                    header[*have] = incoming.byte()?;
                     *have += 1;
                     if *have == INTERLEAVED_HEADER_BYTES {
                         let left = usize::from(u16::from_be_bytes([header[2], header[3]]));
@@ -241,7 +206,7 @@ impl Iterator for Reader {
                 }
                 State::Packet { channel, left, real, filler } => {
                     if *left > 0 {
-                        let more = match Self::run(waiting, taken, *left)? {
+                        let more = match incoming.run(*left)? {
                             Run::Real(bytes) => {
                                 real.resize(real.len() + std::mem::take(filler), 0);
                                 real.extend(bytes);
@@ -258,7 +223,7 @@ impl Iterator for Reader {
                         let packet = Chunk::with_filler(std::mem::take(real), *filler as u32);
                         let channel = *channel;
                         self.state = State::default();
-                        return Some(Ok(Item::Interleaved { channel, packet }));
+                        return Some(Ok(RtspItem::Interleaved { channel, packet }));
                     }
                 }
             }
@@ -288,18 +253,18 @@ fn body_bytes(head: &[u8]) -> Option<usize> {
 }
 
 /// A whole message, of which `head` bytes are start line and headers.
-fn read(message: &[u8], head: usize) -> Result<Item, Problem> {
+fn read(message: &[u8], head: usize) -> Result<RtspItem, Problem> {
     let problem = |fault| Err(Problem { fault, cseq: cseq(&message[..head]) });
     let message = &[&without_clashes(&message[..head]), &message[head..]].concat();
     match Message::parse(message) {
         Ok((Message::Request(request), length)) if length == message.len() => match request.version() {
-            Version::V1_0 => Ok(Item::Request(request)),
+            Version::V1_0 => Ok(RtspItem::Request(request)),
             Version::V2_0 => problem(Fault::Version),
         },
         Ok((Message::Response(response), length)) if length == message.len() => match response.version() {
             // Written, it would have fewer digits than it was read from.
             Version::V1_0 if u16::from(response.status()) < 100 => problem(Fault::Malformed),
-            Version::V1_0 => Ok(Item::Response(response)),
+            Version::V1_0 => Ok(RtspItem::Response(response)),
             Version::V2_0 => problem(Fault::Version),
         },
         _ if is_of_another_version(message) => problem(Fault::Version),

@@ -4,7 +4,7 @@ use streamgauge_base::Duration;
 
 use super::*;
 
-fn all(bytes: &[u8]) -> Vec<Result<Item, Problem>> {
+fn all(bytes: &[u8]) -> Vec<Result<RtspItem, Problem>> {
     let mut reader = Reader::default();
     reader.push(Chunk::bytes(bytes));
     reader.collect()
@@ -36,7 +36,9 @@ fn written<H: TypedHeader>(header: &H, name: HeaderName) -> String {
 fn requests_and_responses_are_read() {
     let items =
         all(b"\r\nOPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\nRTSP/1.0 200 OK\nCseq: 2\nContent-length: 3\n\nabc");
-    let [Ok(Item::Request(request)), Ok(Item::Response(response))] = &items[..] else { panic!("{items:?}") };
+    let [Ok(RtspItem::Request(request)), Ok(RtspItem::Response(response))] = &items[..] else {
+        panic!("{items:?}")
+    };
     assert_eq!(request.method(), &Method::Options);
     assert_eq!(request.typed_header::<CSeq>().unwrap().as_deref(), Some(&1));
     assert_eq!((response.status(), &response.body()[..]), (StatusCode::Ok, &b"abc"[..]));
@@ -46,7 +48,7 @@ fn requests_and_responses_are_read() {
 #[test]
 fn a_header_may_go_on_in_the_next_line() {
     let items = all(b"PLAY rtsp://h/a RTSP/1.0\r\nCSeq: 1\r\nRange:\r\n npt=1-2\r\n\r\n");
-    let [Ok(Item::Request(request))] = &items[..] else { panic!("{items:?}") };
+    let [Ok(RtspItem::Request(request))] = &items[..] else { panic!("{items:?}") };
     let second = Duration::from_secs(1);
     assert_eq!(request.typed_header(), Ok(Some(Range { from: Some(second), to: Some(second * 2) })));
 }
@@ -54,7 +56,7 @@ fn a_header_may_go_on_in_the_next_line() {
 #[test]
 fn names_that_begin_alike_are_different_headers() {
     let items = all(b"DESCRIBE rtsp://h/a RTSP/1.0\r\nCSeq: 1\r\nAccept-Language: en\r\n\tde\r\nC: x\r\n: y\r\nX: z\r\n\r\n");
-    let [Ok(Item::Request(request))] = &items[..] else { panic!("{items:?}") };
+    let [Ok(RtspItem::Request(request))] = &items[..] else { panic!("{items:?}") };
     assert_eq!(request.header(&names::ACCEPT), None);
     assert_eq!(request.header(&names::CSEQ).map(|cseq| cseq.as_str()), Some("1"));
     assert_eq!(request.headers().count(), 1);
@@ -74,7 +76,7 @@ fn a_message_that_is_not_rtsp_is_told_and_what_is_behind_it_is_read() {
         (b"RTSP/2.0 200 OK\r\nCSeq: 7\r\n\r\n", Fault::Version),
     ] {
         let items = all(&[message, &next[..]].concat());
-        let [Err(problem), Ok(Item::Request(_))] = &items[..] else { panic!("{items:?}") };
+        let [Err(problem), Ok(RtspItem::Request(_))] = &items[..] else { panic!("{items:?}") };
         assert_eq!(*problem, Problem { fault, cseq: Some(7) });
         assert!(!problem.is_fatal());
     }
@@ -126,7 +128,7 @@ fn a_packet_is_framed() {
     let mut reader = Reader::default();
     reader.push(framed);
     let packet = Chunk::with_filler(*b"ab", 300);
-    assert_eq!(reader.next(), Some(Ok(Item::Interleaved { channel: 3, packet })));
+    assert_eq!(reader.next(), Some(Ok(RtspItem::Interleaved { channel: 3, packet })));
     assert_eq!(reader.next(), None);
 }
 
@@ -136,8 +138,8 @@ fn real_bytes_behind_filler_keep_their_place() {
     reader.push(Chunk::with_filler(*b"$\0\0\x04a", 2));
     reader.push(Chunk::bytes(*b"b$\0\0\0"));
     let packet = Chunk::bytes(*b"a\0\0b");
-    assert_eq!(reader.next(), Some(Ok(Item::Interleaved { channel: 0, packet })));
-    assert_eq!(reader.next(), Some(Ok(Item::Interleaved { channel: 0, packet: Chunk::default() })));
+    assert_eq!(reader.next(), Some(Ok(RtspItem::Interleaved { channel: 0, packet })));
+    assert_eq!(reader.next(), Some(Ok(RtspItem::Interleaved { channel: 0, packet: Chunk::default() })));
 }
 
 #[test]
@@ -294,7 +296,7 @@ fn apples_headers_are_read() {
 }
 
 /// A message or packet as it is sent, and what is read of it.
-fn sent() -> impl Strategy<Value = (Chunk, Item)> {
+fn sent() -> impl Strategy<Value = (Chunk, RtspItem)> {
     let body = vec(any::<u8>(), 0..50);
     let message =
         (any::<bool>(), 1..u32::MAX, "[a-z0-9/]{0,20}", body).prop_map(|(asks, cseq, path, body)| {
@@ -304,18 +306,18 @@ fn sent() -> impl Strategy<Value = (Chunk, Item)> {
                     .request_uri(url)
                     .typed_header(&CSeq::from(cseq))
                     .build(body);
-                (Chunk::bytes(write_request(&request)), Item::Request(request))
+                (Chunk::bytes(write_request(&request)), RtspItem::Request(request))
             } else {
                 let response = Response::builder(Version::V1_0, StatusCode::Ok)
                     .typed_header(&CSeq::from(cseq))
                     .header(names::CONTENT_BASE, path)
                     .build(body);
-                (Chunk::bytes(write_response(&response)), Item::Response(response))
+                (Chunk::bytes(write_response(&response)), RtspItem::Response(response))
             }
         });
     let packet = (any::<u8>(), vec(any::<u8>(), 0..60), 0u32..1500).prop_map(|(channel, head, filler)| {
         let packet = Chunk::with_filler(head, filler);
-        (interleave(channel, &packet), Item::Interleaved { channel, packet })
+        (interleave(channel, &packet), RtspItem::Interleaved { channel, packet })
     });
     prop_oneof![message, packet]
 }

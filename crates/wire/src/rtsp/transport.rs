@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use rtsp_types::headers::{HeaderParseError, Headers, TRANSPORT, TypedHeader};
 
+use super::parts::split;
+
 /// What RTP runs over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lower {
@@ -153,15 +155,6 @@ impl fmt::Display for Transports {
 }
 
 super::headers::typed!(Transports, TRANSPORT);
-
-/// The parts between `separator`s that are not in quotes.
-pub fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
-    let mut quoted = false;
-    text.split(move |c| {
-        quoted ^= c == '"';
-        c == separator && !quoted
-    })
-}
 
 /// `a-b`; `a` alone has its RTCP behind it.
 fn pair<N: FromStr + TryFrom<u32> + Copy + Into<u32>>(text: &str) -> Result<(N, N), HeaderParseError> {

@@ -3,7 +3,7 @@
 //! All are APP packets (RFC 3550 section 6.7). Their form is that of Darwin Streaming Server 6.0.3 on the wire; no
 //! document of Apple's gives it whole.
 
-use crate::rtcp::{Fault, Problem};
+use super::{APP, Fault, Problem};
 
 /// The name of an acknowledgement.
 pub const ACK: [u8; 4] = *b"qtak";
@@ -21,7 +21,7 @@ const MOST_MASK_WORDS: usize = 32;
 
 /// Packets that arrived. A number that is not in it says nothing: an acknowledgement is no list of losses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ack {
+pub struct AckPacket {
     /// Who acknowledges.
     pub receiver_ssrc: u32,
     /// Whose packets; Darwin Streaming Server goes by address and port instead.
@@ -32,14 +32,14 @@ pub struct Ack {
     pub mask: Vec<u32>,
 }
 
-impl Ack {
+impl AckPacket {
     /// Acknowledges `sequences`, in any order, within 32768 of the first: as few acknowledgements as hold them.
-    pub fn of(receiver_ssrc: u32, stream_ssrc: u32, sequences: &[u16]) -> Vec<Ack> {
+    pub fn of(receiver_ssrc: u32, stream_ssrc: u32, sequences: &[u16]) -> Vec<AckPacket> {
         let Some(&first) = sequences.first() else { return Vec::new() };
         let mut offsets: Vec<i16> = sequences.iter().map(|s| s.wrapping_sub(first).cast_signed()).collect();
         offsets.sort_unstable();
         offsets.dedup();
-        let mut acks: Vec<Ack> = Vec::new();
+        let mut acks: Vec<AckPacket> = Vec::new();
         for offset in offsets {
             let sequence = first.wrapping_add(offset.cast_unsigned());
             let bit = acks.last().map(|ack| usize::from(sequence.wrapping_sub(ack.base)) - 1);
@@ -48,7 +48,7 @@ impl Ack {
                     ack.mask.resize(ack.mask.len().max(bit / 32 + 1), 0);
                     ack.mask[bit / 32] |= 1 << (31 - bit % 32);
                 }
-                _ => acks.push(Ack { receiver_ssrc, stream_ssrc, base: sequence, mask: Vec::new() }),
+                _ => acks.push(AckPacket { receiver_ssrc, stream_ssrc, base: sequence, mask: Vec::new() }),
             }
         }
         acks
@@ -67,10 +67,10 @@ impl Ack {
 
     pub(crate) fn read(receiver_ssrc: u32, data: &[u8]) -> Result<Self, Problem> {
         let (Some(stream_ssrc), Some(word)) = (word(data, 0), word(data, 4)) else {
-            return Err(Problem { fault: Fault::Truncated, packet_type: crate::rtcp::APP });
+            return Err(Problem { fault: Fault::Truncated, packet_type: APP });
         };
         let mask = data[8..].chunks_exact(4).filter_map(|bytes| self::word(bytes, 0)).collect();
-        Ok(Ack { receiver_ssrc, stream_ssrc, base: word as u16, mask })
+        Ok(AckPacket { receiver_ssrc, stream_ssrc, base: word as u16, mask })
     }
 
     /// The APP packet's data.
@@ -130,7 +130,7 @@ impl ClientReport {
     /// Reads what Darwin Streaming Server reads, as it does: an item that it does not know is passed over without
     /// its data, which is then read as items.
     pub(crate) fn read(client_ssrc: u32, subtype: u8, data: &[u8]) -> Result<Self, Problem> {
-        let problem = |fault| Problem { fault, packet_type: crate::rtcp::APP };
+        let problem = |fault| Problem { fault, packet_type: APP };
         if subtype != 0 {
             return Err(problem(Fault::Subtype));
         }
@@ -230,7 +230,7 @@ impl Hint {
             }
             rest = after.get(length..).unwrap_or_default();
         }
-        Err(Problem { fault: Fault::Item, packet_type: crate::rtcp::APP })
+        Err(Problem { fault: Fault::Item, packet_type: APP })
     }
 
     /// The APP packet's data.
@@ -257,7 +257,7 @@ fn items(data: &[u8]) -> Result<(u32, &[u8]), Problem> {
         let length = 4 * usize::from(length as u16);
         Some((ssrc, data.get(8..8 + length)?))
     });
-    items.ok_or(Problem { fault: Fault::Truncated, packet_type: crate::rtcp::APP })
+    items.ok_or(Problem { fault: Fault::Truncated, packet_type: APP })
 }
 
 /// The first item: its name, how many bytes of data it says it has, and what is behind its header.

@@ -11,7 +11,7 @@ const VECTOR: [u8; 28] = [
 
 #[test]
 fn an_acknowledgement_is_base_and_mask() {
-    let acks = Ack::of(0x0102_0304, 0xa0b0_c0d0, &[1, 0xfffe, 33, 0xffff, 1]);
+    let acks = AckPacket::of(0x0102_0304, 0xa0b0_c0d0, &[1, 0xfffe, 33, 0xffff, 1]);
     assert_eq!(write(&[Packet::Ack(acks[0].clone())]), VECTOR);
     assert_eq!(acks.len(), 1);
     let Some(Ok(Packet::Ack(ack))) = parse(&VECTOR).next() else { panic!("no acknowledgement") };
@@ -20,12 +20,12 @@ fn an_acknowledgement_is_base_and_mask() {
     let mut old = VECTOR;
     old[8..12].copy_from_slice(b"ack ");
     assert_eq!(parse(&old).next(), Some(Ok(Packet::Ack(ack))));
-    assert_eq!(Ack::of(1, 2, &[]), []);
+    assert_eq!(AckPacket::of(1, 2, &[]), []);
 }
 
 #[test]
 fn numbers_too_far_apart_for_one_mask_take_several() {
-    let acks = Ack::of(1, 2, &[0, 1024, 1025, 3000]);
+    let acks = AckPacket::of(1, 2, &[0, 1024, 1025, 3000]);
     let shape: Vec<_> = acks.iter().map(|ack| (ack.base, ack.mask.len())).collect();
     assert_eq!(shape, [(0, 32), (1025, 0), (3000, 0)]);
 }
@@ -96,7 +96,7 @@ proptest! {
     #[test]
     fn what_is_acknowledged_is_read_back(first: u16, near in proptest::collection::vec(0u16..4000, 1..200)) {
         let sequences: Vec<u16> = near.iter().map(|n| first.wrapping_add(*n)).collect();
-        let acks = Ack::of(1, 2, &sequences);
+        let acks = AckPacket::of(1, 2, &sequences);
         let datagram = write(&acks.iter().cloned().map(Packet::Ack).collect::<Vec<_>>());
         let mut read: Vec<u16> = Vec::new();
         for packet in parse(&datagram) {

@@ -1,0 +1,21 @@
+//! HTTP/1.0 and 1.1 (RFC 9110, RFC 9112): messages out of a stream of bytes and back, and the values of the headers
+//! that streaming uses.
+//!
+//! Heads are taken apart by `httparse`; where messages begin and end, and what ranges and caches are told, is here.
+//! Bodies are handed on as they come and kept nowhere.
+
+mod body;
+mod caching;
+mod fault;
+mod head;
+mod ranges;
+mod reader;
+
+pub use caching::{CacheControl, EntityTag, TagCondition};
+pub use fault::{Fault, MOST_HEADERS};
+pub use head::{HttpHeaders, Request, Response, Unwritable, Version, reason};
+pub use ranges::{ByteRange, ContentRange, NoValue, Ranges};
+pub use reader::{HttpItem, Reader};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! A connection's bytes that have come and were not yet looked at.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::Chunk;
+
+/// Pieces in order, taken from the front.
+#[derive(Clone, Debug, Default)]
+pub struct Incoming {
+    waiting: VecDeque<Chunk>,
+    /// Bytes taken of the first that waits.
+    taken: usize,
+}
+
+/// Some bytes of one sort.
+pub enum Run<'a> {
+    Real(&'a [u8]),
+    Filler(usize),
+}
+
+impl Incoming {
+    /// Adds what came.
+    pub fn push(&mut self, chunk: Chunk) {
+        if !chunk.is_empty() {
+            self.waiting.push_back(chunk);
+        }
+    }
+
+    /// Forgets all of it.
+    pub fn clear(&mut self) {
+        *self = Incoming::default();
+    }
+
+    fn drop_spent(&mut self) -> Option<()> {
+        while self.waiting.front()?.len() == self.taken {
+            self.waiting.pop_front();
+            self.taken = 0;
+        }
+        Some(())
+    }
+
+    /// The next bytes, at most `most`.
+    pub fn run(&mut self, most: usize) -> Option<Run<'_>> {
+        self.drop_spent()?;
+        let (front, at) = (self.waiting.front()?, self.taken);
+        let run = match front.head().get(at..).filter(|rest| !rest.is_empty()) {
+            Some(rest) => Run::Real(&rest[..rest.len().min(most)]),
+            None => Run::Filler((front.len() - at).min(most)),
+        };
+        self.taken += match run {
+            Run::Real(bytes) => bytes.len(),
+            Run::Filler(bytes) => bytes,
+        };
+        Some(run)
+    }
+
+    /// The next byte; filler reads as zeros.
+    pub fn byte(&mut self) -> Option<u8> {
+        self.run(1).map(|run| match run {
+            Run::Real(bytes) => bytes[0],
+            Run::Filler(_) => 0,
+        })
+    }
+
+    /// The next bytes as they came, at most `most`: filler stays filler.
+    pub fn chunk(&mut self, most: u64) -> Option<Chunk> {
+        self.drop_spent()?;
+        let mut front = self.waiting.pop_front()?;
+        if self.taken > 0 {
+            front = front.split_off(std::mem::take(&mut self.taken));
+        }
+        let rest = front.split_off(usize::try_from(most).unwrap_or(usize::MAX));
+        if !rest.is_empty() {
+            self.waiting.push_front(rest);
+        }
+        Some(front)
+    }
+}
