@@ -2,7 +2,7 @@
 
 use streamgauge_base::{Cause, Item, Protocol, StageId};
 
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::passing::{Effect, Passing};
 use crate::schedule::{Schedule, ascending, starts_on};
 use crate::spec::{BlockSpec, BlockedProtocol};
@@ -45,7 +45,7 @@ impl BlockSpec {
         Schedule::switched(&self.switches)
     }
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), StageProblem> {
         ascending("switches", &self.switches)
     }
 }

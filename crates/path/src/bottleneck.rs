@@ -2,7 +2,7 @@
 
 use streamgauge_base::{BitRate, Cause, ETHERNET_HEADER_BYTES, FateSink, Instant, Item, QueueDepth, StageId};
 
-use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::{Layer, RateSpec, ShaperSpec};
 use crate::stage::{Change, Departure, Stage};
 use crate::transmit::Transmitter;
@@ -31,16 +31,16 @@ impl<Q: Queue> Bottleneck<Q> {
 
     /// What it holds, the packet being sent included.
     pub fn depth(&self) -> QueueDepth {
-        let link = self.link();
+        let transmit = self.transmit();
         let waiting = self.queue.depth();
         QueueDepth {
-            bytes: waiting.bytes.saturating_add(link.sending_bytes),
-            packets: waiting.packets.saturating_add(link.sending_packets),
+            bytes: waiting.bytes.saturating_add(transmit.sending_bytes),
+            packets: waiting.packets.saturating_add(transmit.sending_packets),
         }
     }
 
-    fn link(&self) -> LinkState {
-        LinkState {
+    fn transmit(&self) -> TransmitState {
+        TransmitState {
             rate: self.transmitter.rate(),
             sending_bytes: self.sending.map_or(0, |packet| packet.bytes),
             sending_packets: u32::from(self.sending.is_some()),
@@ -49,8 +49,8 @@ impl<Q: Queue> Bottleneck<Q> {
 
     /// The link is free at `now`: the queue's next packet goes on it.
     fn send_next(&mut self, now: Instant, fates: &mut impl FateSink) {
-        let (id, link) = (self.id, self.link());
-        let next = self.queue.pop(now, &link, &mut |packet, cause| {
+        let (id, transmit) = (self.id, self.transmit());
+        let next = self.queue.pop(now, &transmit, &mut |packet, cause| {
             fates.fate(&packet.arrival(id).dropped(now, cause));
         });
         match &next {
@@ -64,7 +64,7 @@ impl<Q: Queue> Bottleneck<Q> {
 impl<Q: Queue> Stage for Bottleneck<Q> {
     fn enqueue(&mut self, now: Instant, item: Item, fates: &mut impl FateSink) {
         debug_assert!(self.transmitter.ends() >= now, "an arrival before the departures of its time");
-        let (id, link) = (self.id, self.link());
+        let (id, transmit) = (self.id, self.transmit());
         let packet = QueuedPacket {
             item,
             t_in: now,
@@ -76,7 +76,7 @@ impl<Q: Queue> Stage for Bottleneck<Q> {
             fates.fate(&packet.arrival(id).dropped(now, Cause::TooBig));
             return;
         }
-        self.queue.push(now, packet, &link, &mut |packet, cause| {
+        self.queue.push(now, packet, &transmit, &mut |packet, cause| {
             fates.fate(&packet.arrival(id).dropped(now, cause));
         });
         if self.sending.is_none() {

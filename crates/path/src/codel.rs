@@ -3,7 +3,7 @@
 use streamgauge_base::{Cause, Duration, Instant, QueueDepth};
 
 use crate::fifo::Fifo;
-use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::{CodelSpec, Limit};
 
 /// A FIFO whose head is dropped or marked by CoDel.
@@ -146,17 +146,17 @@ impl Queue for Codel {
         &mut self,
         _now: Instant,
         packet: QueuedPacket,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        self.fifo.push_within(self.limit, packet, link, drop);
+        self.fifo.push_within(self.limit, packet, transmit, drop);
     }
 
     #[inline]
     fn pop(
         &mut self,
         now: Instant,
-        _link: &LinkState,
+        _transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         self.control.pop(now, &mut self.fifo, &self.law, drop)

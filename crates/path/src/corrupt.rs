@@ -1,9 +1,9 @@
 //! Packets that arrive damaged.
 
-use streamgauge_base::{Cause, Item, StageId, Stream};
+use streamgauge_base::{Cause, Item, RandomStream, StageId};
 
 use crate::chance::{Chance, probability};
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::passing::{Effect, Passing};
 use crate::schedule::{Schedule, ascending, starts_on};
 use crate::spec::CorruptSpec;
@@ -16,12 +16,12 @@ pub type Corrupt = Passing<Corrupting>;
 pub struct Corrupting {
     probability: f64,
     chance: Chance,
-    random: Stream,
+    random: RandomStream,
 }
 
 impl Corrupt {
     /// The stage, its draws from `random` alone.
-    pub fn new(id: StageId, spec: &CorruptSpec, random: Stream) -> Self {
+    pub fn new(id: StageId, spec: &CorruptSpec, random: RandomStream) -> Self {
         let chance = Chance::new(spec.probability);
         Passing::with(
             id,
@@ -47,7 +47,7 @@ impl CorruptSpec {
         Schedule::switched(&self.switches)
     }
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), StageProblem> {
         probability("probability", self.probability)?;
         ascending("switches", &self.switches)
     }

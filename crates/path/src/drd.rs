@@ -6,11 +6,11 @@
 //! 0.95 at drdmax. drdcongest is a threshold of its own: an ECN-capable packet that finds at least so many and is
 //! not dropped leaves with CE set; marking does not stand in for a drop.
 
-use streamgauge_base::{Cause, Instant, QueueDepth, Stream};
+use streamgauge_base::{Cause, Instant, QueueDepth, RandomStream};
 
 use crate::fifo::Fifo;
 use crate::nistnet::Behind;
-use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::DrdSpec;
 
 /// Probability at and above drdmax.
@@ -22,12 +22,12 @@ pub struct Drd {
     spec: DrdSpec,
     behind: Behind,
     fifo: Fifo,
-    random: Stream,
+    random: RandomStream,
 }
 
 impl Drd {
     /// An empty queue; its draws come from `random` alone, one for each packet that finds more than drdmin.
-    pub fn new(spec: &DrdSpec, random: Stream) -> Self {
+    pub fn new(spec: &DrdSpec, random: RandomStream) -> Self {
         Drd { spec: spec.clone(), behind: Behind::new(spec.delay), fifo: Fifo::default(), random }
     }
 
@@ -43,16 +43,16 @@ impl Queue for Drd {
         &mut self,
         now: Instant,
         mut packet: QueuedPacket,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        let held = self.behind.held(now, &self.fifo, link);
+        let held = self.behind.held(now, &self.fifo, transmit);
         if held > self.spec.min_packets.into()
-            && self.random.chance(Stream::threshold(self.probability(held)))
+            && self.random.chance(RandomStream::threshold(self.probability(held)))
         {
             return drop(packet, Cause::Aqm);
         }
-        if self.spec.limit.is_some_and(|limit| !self.fifo.has_room(limit, packet.bytes, link)) {
+        if self.spec.limit.is_some_and(|limit| !self.fifo.has_room(limit, packet.bytes, transmit)) {
             return drop(packet, Cause::QueueFull);
         }
         if self.spec.congested_packets.is_some_and(|congested| held >= congested.into()) {
@@ -64,7 +64,7 @@ impl Queue for Drd {
     fn pop(
         &mut self,
         _now: Instant,
-        _link: &LinkState,
+        _transmit: &TransmitState,
         _drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         self.take()

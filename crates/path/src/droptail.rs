@@ -2,9 +2,9 @@
 
 use streamgauge_base::{BitRate, Cause, Instant, QueueDepth};
 
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::fifo::Fifo;
-use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::{Layer, Limit};
 
 /// A FIFO with a limit in bytes, packets or time. The limit counts the packet being sent.
@@ -27,17 +27,17 @@ impl Queue for Droptail {
         &mut self,
         _now: Instant,
         packet: QueuedPacket,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        self.fifo.push_within(self.limit, packet, link, drop);
+        self.fifo.push_within(self.limit, packet, transmit, drop);
     }
 
     #[inline]
     fn pop(
         &mut self,
         _now: Instant,
-        _link: &LinkState,
+        _transmit: &TransmitState,
         _drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         self.take()
@@ -56,13 +56,13 @@ impl Queue for Droptail {
 
 impl Limit {
     /// Checks that a packet can fit at all, at the highest rate there will be.
-    pub(crate) fn check(self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
+    pub(crate) fn check(self, layer: Layer, highest: BitRate) -> Result<(), StageProblem> {
         let bytes = match self {
-            Limit::Packets(0) => return Err(Problem::LimitPackets),
+            Limit::Packets(0) => return Err(StageProblem::LimitPackets),
             Limit::Packets(_) => return Ok(()),
             Limit::Bytes(bytes) => bytes,
             Limit::Time(time) => u64::try_from(highest.nanobits_in(time) / 8_000_000_000).unwrap_or(u64::MAX),
         };
-        if bytes < layer.smallest_packet() { Err(Problem::LimitBytes { bytes }) } else { Ok(()) }
+        if bytes < layer.smallest_packet() { Err(StageProblem::LimitBytes { bytes }) } else { Ok(()) }
     }
 }

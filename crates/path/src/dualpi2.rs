@@ -3,7 +3,7 @@
 use streamgauge_base::{Cause, Duration, Ecn, Instant, QueueDepth};
 
 use crate::fifo::{Fifo, depth};
-use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::{DualScheduler, Dualpi2Spec, L4sMarking};
 use crate::ticks::Ticks;
 
@@ -175,11 +175,11 @@ impl Queue for Dualpi2 {
         &mut self,
         now: Instant,
         packet: QueuedPacket,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
         self.catch_up(now);
-        if !self.spec.limit.holds(self.packets() + 1, self.bytes() + u64::from(packet.bytes), link) {
+        if !self.spec.limit.holds(self.packets() + 1, self.bytes() + u64::from(packet.bytes), transmit) {
             return drop(packet, Cause::QueueFull);
         }
         match packet.item.ecn {
@@ -191,7 +191,7 @@ impl Queue for Dualpi2 {
     fn pop(
         &mut self,
         now: Instant,
-        _link: &LinkState,
+        _transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         self.catch_up(now);

@@ -1,9 +1,9 @@
 //! Packets that arrive twice.
 
-use streamgauge_base::{Cause, Item, StageId, Stream};
+use streamgauge_base::{Cause, Item, RandomStream, StageId};
 
 use crate::chance::{Chance, probability};
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::passing::{Effect, Passing};
 use crate::schedule::{Schedule, ascending, starts_on};
 use crate::spec::DuplicateSpec;
@@ -16,7 +16,7 @@ pub type Duplicate = Passing<Duplicating>;
 pub struct Duplicating {
     probability: f64,
     chance: Chance,
-    random: Stream,
+    random: RandomStream,
     /// Set in the number of every copy made here and in no number that arrives, so that copies of copies
     /// keep numbers of their own.
     bit: u8,
@@ -27,7 +27,7 @@ impl Duplicate {
     pub const MOST: usize = 8;
 
     /// The `nth` of its direction, counted from 0, its draws from `random` alone.
-    pub fn new(id: StageId, spec: &DuplicateSpec, nth: usize, random: Stream) -> Self {
+    pub fn new(id: StageId, spec: &DuplicateSpec, nth: usize, random: RandomStream) -> Self {
         assert!(nth < Self::MOST, "duplicating stage {nth} of at most {}", Self::MOST);
         let chance = Chance::new(spec.probability);
         let effect = Duplicating { probability: spec.probability, chance, random, bit: 1 << nth };
@@ -53,7 +53,7 @@ impl DuplicateSpec {
         Schedule::switched(&self.switches)
     }
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), StageProblem> {
         probability("probability", self.probability)?;
         ascending("switches", &self.switches)
     }

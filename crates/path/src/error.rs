@@ -22,13 +22,13 @@ pub enum SpecError {
         /// Its name.
         stage: String,
         /// What is wrong.
-        problem: Problem,
+        problem: StageProblem,
     },
 }
 
 /// What is wrong with a stage's settings.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum Problem {
+pub enum StageProblem {
     /// The name is empty.
     #[error("a stage needs a name")]
     EmptyName,
@@ -157,13 +157,13 @@ pub(crate) fn refuse<T>(
     setting: &'static str,
     given: impl ToString,
     expected: &'static str,
-) -> Result<T, Problem> {
-    Err(Problem::Setting { setting, given: given.to_string(), expected })
+) -> Result<T, StageProblem> {
+    Err(StageProblem::Setting { setting, given: given.to_string(), expected })
 }
 
-impl Problem {
+impl StageProblem {
     pub(crate) fn value(key: &'static str, expected: &str, given: String) -> Self {
-        Problem::Value { key, expected: expected.to_owned(), given }
+        StageProblem::Value { key, expected: expected.to_owned(), given }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Cause, QueueDepth};
 
-use crate::queue::{LinkState, QueuedPacket};
+use crate::queue::{QueuedPacket, TransmitState};
 use crate::spec::Limit;
 
 /// Packets in order of arrival, and their bytes.
@@ -42,10 +42,10 @@ impl Fifo {
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
-    /// Whether a packet of `bytes` more is within `limit`, which counts what `link` is sending too.
+    /// Whether a packet of `bytes` more is within `limit`, which counts what `transmit` is sending too.
     #[inline]
-    pub fn has_room(&self, limit: Limit, bytes: u32, link: &LinkState) -> bool {
-        limit.holds(self.packets() + 1, self.bytes + u64::from(bytes), link)
+    pub fn has_room(&self, limit: Limit, bytes: u32, transmit: &TransmitState) -> bool {
+        limit.holds(self.packets() + 1, self.bytes + u64::from(bytes), transmit)
     }
     /// Takes `packet` if it is within `limit`, else gives it to `drop`.
     #[inline]
@@ -53,10 +53,10 @@ impl Fifo {
         &mut self,
         limit: Limit,
         packet: QueuedPacket,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        if self.has_room(limit, packet.bytes, link) {
+        if self.has_room(limit, packet.bytes, transmit) {
             self.push(packet);
         } else {
             drop(packet, Cause::QueueFull);
@@ -78,15 +78,15 @@ pub(crate) fn depth(packets: u64, bytes: u64) -> QueueDepth {
 }
 
 impl Limit {
-    /// Whether a queue of `packets` and `bytes`, beside what `link` is sending, is within the limit.
+    /// Whether a queue of `packets` and `bytes`, beside what `transmit` is sending, is within the limit.
     #[inline]
-    pub(crate) fn holds(self, packets: u64, bytes: u64, link: &LinkState) -> bool {
-        let bytes = bytes + u64::from(link.sending_bytes);
+    pub(crate) fn holds(self, packets: u64, bytes: u64, transmit: &TransmitState) -> bool {
+        let bytes = bytes + u64::from(transmit.sending_bytes);
         match self {
             Limit::Bytes(limit) => bytes <= limit,
-            Limit::Packets(limit) => packets + u64::from(link.sending_packets) <= u64::from(limit),
+            Limit::Packets(limit) => packets + u64::from(transmit.sending_packets) <= u64::from(limit),
             // Eight bits a byte and 10^9 ns a second, without dividing.
-            Limit::Time(limit) => u128::from(bytes) * 8_000_000_000 <= link.rate.nanobits_in(limit),
+            Limit::Time(limit) => u128::from(bytes) * 8_000_000_000 <= transmit.rate.nanobits_in(limit),
         }
     }
 }

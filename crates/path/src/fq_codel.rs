@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-use streamgauge_base::{Cause, Instant, QueueDepth, Stream};
+use streamgauge_base::{Cause, Instant, QueueDepth, RandomStream};
 
 use crate::codel::{Control, Law};
 use crate::fifo::{Fifo, depth};
-use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::{FqCodelSpec, Limit};
 
 /// Packets that may be given up at once for want of room (RFC 8290 section 4.1).
@@ -42,7 +42,7 @@ struct FlowQueue {
 
 impl FqCodel {
     /// No packets; the hash is perturbed by a draw from `random`.
-    pub fn new(spec: &FqCodelSpec, mut random: Stream) -> Self {
+    pub fn new(spec: &FqCodelSpec, mut random: RandomStream) -> Self {
         let law =
             Law { target: spec.target, interval: spec.interval, ecn: spec.ecn, mtu: u64::from(spec.mtu) };
         FqCodel {
@@ -90,7 +90,7 @@ impl Queue for FqCodel {
         &mut self,
         _now: Instant,
         packet: QueuedPacket,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
         let index = self.queue_of(packet.item.hash);
@@ -103,7 +103,7 @@ impl Queue for FqCodel {
             queue.credits = self.quantum;
             self.new.push_back(index as u32);
         }
-        while self.packets > 0 && !self.limit.holds(self.packets, self.bytes, link) {
+        while self.packets > 0 && !self.limit.holds(self.packets, self.bytes, transmit) {
             self.give_up(drop);
         }
     }
@@ -111,7 +111,7 @@ impl Queue for FqCodel {
     fn pop(
         &mut self,
         now: Instant,
-        _link: &LinkState,
+        _transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         loop {

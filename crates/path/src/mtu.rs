@@ -2,7 +2,7 @@
 
 use streamgauge_base::{Cause, Fragment, IPV4_HEADER_BYTES, Item, StageId};
 
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::passing::{Effect, Passing};
 use crate::schedule::{Schedule, ascending, starts_on};
 use crate::spec::MtuSpec;
@@ -11,7 +11,8 @@ use crate::spec::MtuSpec;
 ///
 /// Every fragment has an IP header without options and an Ethernet header of its own. A real router also
 /// answers what it may not cut up with ICMP "fragmentation needed" (RFC 1191 section 4); this one is silent,
-/// as many a firewall makes it (a "black hole", RFC 2923 section 2.1).
+/// as many a firewall makes it (a "black hole", RFC 2923 section 2.1). What is corrupted has one wrong bit, which
+/// goes with the first fragment: one in each could cancel in the checksum, and the datagram would pass as sound.
 pub type Mtu = Passing<Cutting>;
 
 /// Its length.
@@ -46,6 +47,7 @@ impl Effect for Cutting {
                 fragment: Fragment::part(offset, !last || item.fragment.more()),
                 ip_bytes,
                 bytes: ip_bytes + (item.bytes - item.ip_bytes),
+                corrupted: item.corrupted && from == 0,
                 ..item
             }
         };
@@ -76,9 +78,9 @@ impl MtuSpec {
         Schedule::switched(&self.switches)
     }
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), StageProblem> {
         if !(SHORTEST..=LONGEST).contains(&self.bytes) {
-            return Err(Problem::Mtu(self.bytes));
+            return Err(StageProblem::Mtu(self.bytes));
         }
         ascending("switches", &self.switches)
     }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use streamgauge_base::{Cause, Duration, Instant, QueueDepth};
 
 use crate::fifo::Fifo;
-use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::NistnetSpec;
 
 /// A FIFO whose limit counts packets that wait, that are being sent, and that are still in the delay behind it.
@@ -32,10 +32,10 @@ impl Queue for Nistnet {
         &mut self,
         now: Instant,
         packet: QueuedPacket,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        if self.behind.held(now, &self.fifo, link) < self.packets {
+        if self.behind.held(now, &self.fifo, transmit) < self.packets {
             self.fifo.push(packet);
         } else {
             drop(packet, Cause::QueueFull);
@@ -45,7 +45,7 @@ impl Queue for Nistnet {
     fn pop(
         &mut self,
         _now: Instant,
-        _link: &LinkState,
+        _transmit: &TransmitState,
         _drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         self.take()
@@ -83,12 +83,12 @@ impl Behind {
         }
     }
 
-    /// How many wait in `fifo`, are being sent by `link` or are in the delay at `now`; one that leaves it just then
+    /// How many wait in `fifo`, are being sent by `transmit` or are in the delay at `now`; one that leaves it just then
     /// has left.
-    pub fn held(&mut self, now: Instant, fifo: &Fifo, link: &LinkState) -> u64 {
+    pub fn held(&mut self, now: Instant, fifo: &Fifo, transmit: &TransmitState) -> u64 {
         while self.leave.front().is_some_and(|&leaves| leaves <= now) {
             self.leave.pop_front();
         }
-        fifo.packets() + u64::from(link.sending_packets) + self.leave.len() as u64
+        fifo.packets() + u64::from(transmit.sending_packets) + self.leave.len() as u64
     }
 }

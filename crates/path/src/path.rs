@@ -1,6 +1,6 @@
 //! One direction of a path, built from its specification.
 
-use streamgauge_base::{Direction, Duration, FateSink, Instant, Item, StageId, Stream};
+use streamgauge_base::{Direction, Duration, FateSink, Instant, Item, RandomStream, StageId};
 
 use crate::block::Block;
 use crate::bottleneck::Bottleneck;
@@ -12,7 +12,7 @@ use crate::drd::Drd;
 use crate::droptail::Droptail;
 use crate::dualpi2::Dualpi2;
 use crate::duplicate::Duplicate;
-use crate::error::{Problem, SpecError};
+use crate::error::{SpecError, StageProblem};
 use crate::fq_codel::FqCodel;
 use crate::loss::Loss;
 use crate::mtu::Mtu;
@@ -54,7 +54,7 @@ impl Path {
             let copier = duplicates;
             duplicates += usize::from(matches!(spec.kind, StageKind::Duplicate(_)));
             if duplicates > Duplicate::MOST {
-                return Err(refuse(Problem::TooManyDuplicates(duplicates)));
+                return Err(refuse(StageProblem::TooManyDuplicates(duplicates)));
             }
             let id = StageId(first_stage.0 + index as u8);
             built.push(AnyStage::build(spec, id, seed, direction, copier));
@@ -114,7 +114,7 @@ impl AnyStage {
             Direction::Down => format!("down.{}", spec.name),
             Direction::Up => format!("up.{}", spec.name),
         };
-        let random = |purpose| Stream::named(seed, &owner, purpose);
+        let random = |purpose| RandomStream::named(seed, &owner, purpose);
         match &spec.kind {
             StageKind::Loss(loss) => (AnyStage::Loss(Loss::new(id, loss, random("loss"))), loss.schedule()),
             StageKind::Bottleneck(spec) => {
@@ -180,9 +180,9 @@ impl AnyStage {
 }
 
 impl StageSpec {
-    fn check(&self) -> Result<(), Problem> {
+    fn check(&self) -> Result<(), StageProblem> {
         if self.name.is_empty() {
-            return Err(Problem::EmptyName);
+            return Err(StageProblem::EmptyName);
         }
         match &self.kind {
             StageKind::Loss(loss) => loss.check(),

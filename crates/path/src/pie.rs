@@ -4,10 +4,10 @@
 //! de-randomisation (5.4) and the cap on the adjustment (5.5). It is always on: the switch of section 5.3
 //! saves a router work that a model need not save.
 
-use streamgauge_base::{Cause, Duration, Instant, QueueDepth, Stream};
+use streamgauge_base::{Cause, Duration, Instant, QueueDepth, RandomStream};
 
 use crate::fifo::Fifo;
-use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::{Limit, PieDelay, PieSpec};
 use crate::ticks::Ticks;
 
@@ -20,7 +20,7 @@ pub struct Pie {
     limit: Limit,
     fifo: Fifo,
     control: Control,
-    random: Stream,
+    random: RandomStream,
     ticks: Ticks,
 }
 
@@ -109,7 +109,7 @@ impl Control {
     }
 
     /// Whether an arrival at a queue of `bytes` is to be dropped or marked (section 4.1, with section 5.4).
-    fn drops(&mut self, bytes: u64, random: &mut Stream) -> bool {
+    fn drops(&mut self, bytes: u64, random: &mut RandomStream) -> bool {
         if self.drop_prob == 0.0 && self.is_low(self.current_qdelay) && self.is_low(self.qdelay_old) {
             self.burst_allowance = self.spec.max_burst;
         }
@@ -135,7 +135,7 @@ impl Control {
                 return true;
             }
         }
-        random.chance(Stream::threshold(self.drop_prob))
+        random.chance(RandomStream::threshold(self.drop_prob))
     }
 
     fn is_low(&self, delay: f64) -> bool {
@@ -167,7 +167,7 @@ impl Departures {
 
 impl Pie {
     /// An empty queue, whose drops draw from `random`.
-    pub fn new(spec: &PieSpec, random: Stream) -> Self {
+    pub fn new(spec: &PieSpec, random: RandomStream) -> Self {
         Pie {
             limit: spec.limit,
             fifo: Fifo::default(),
@@ -198,11 +198,11 @@ impl Queue for Pie {
         &mut self,
         now: Instant,
         mut packet: QueuedPacket,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
         self.catch_up(now);
-        if !self.fifo.has_room(self.limit, packet.bytes, link) {
+        if !self.fifo.has_room(self.limit, packet.bytes, transmit) {
             self.control.accu_prob = 0.0;
             return drop(packet, Cause::QueueFull);
         }
@@ -219,7 +219,7 @@ impl Queue for Pie {
     fn pop(
         &mut self,
         now: Instant,
-        _link: &LinkState,
+        _transmit: &TransmitState,
         _drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         self.catch_up(now);

@@ -40,9 +40,9 @@ impl QueuedPacket {
     }
 }
 
-/// What a queue sees of the link it feeds.
+/// What a queue sees of the transmission that it feeds.
 #[derive(Clone, Copy, Debug)]
-pub struct LinkState {
+pub struct TransmitState {
     /// The rate in force.
     pub rate: BitRate,
     /// Bytes of the packet being sent, whole until its transmission ends; 0 while idle.
@@ -59,7 +59,7 @@ pub trait Queue {
         &mut self,
         now: Instant,
         packet: QueuedPacket,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     );
     /// The packet to send next, at `now`, when the link has become free. What is given up on the way goes to
@@ -67,7 +67,7 @@ pub trait Queue {
     fn pop(
         &mut self,
         now: Instant,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket>;
     /// The transmission of `packet` has ended at `at`; `pop` at the same time comes next. A manager that

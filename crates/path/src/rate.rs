@@ -2,7 +2,7 @@
 
 use streamgauge_base::{BitRate, Duration};
 
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::schedule::{Schedule, ascending};
 use crate::spec::{CbqSpec, Layer, OpportunitiesSpec, RateSpec, ShaperSpec, SleepingSpec, TokenBucketSpec};
 use crate::stage::Change;
@@ -43,22 +43,24 @@ impl RateSpec {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), StageProblem> {
         match self {
             RateSpec::Constant(_) => {}
             RateSpec::Steps(steps) => {
-                let &(first, _) = steps.first().ok_or(Problem::NoSteps)?;
+                let &(first, _) = steps.first().ok_or(StageProblem::NoSteps)?;
                 if first != Duration::ZERO {
-                    return Err(Problem::FirstStepLate(first));
+                    return Err(StageProblem::FirstStepLate(first));
                 }
                 ascending("rate", steps)?;
             }
-            RateSpec::Square { period, .. } if period.as_nanos() < 2 => return Err(Problem::Period(*period)),
+            RateSpec::Square { period, .. } if period.as_nanos() < 2 => {
+                return Err(StageProblem::Period(*period));
+            }
             RateSpec::Square { .. } => {}
             RateSpec::Opportunities(trace) => return trace.check(),
         }
         if self.rates().iter().all(|rate| rate.as_bps() == 0) {
-            return Err(Problem::NoRate);
+            return Err(StageProblem::NoRate);
         }
         Ok(())
     }
@@ -72,8 +74,8 @@ impl OpportunitiesSpec {
         BitRate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX).max(1))
     }
 
-    fn check(&self) -> Result<(), Problem> {
-        let value = |key, expected: &str, given: String| Err(Problem::value(key, expected, given));
+    fn check(&self) -> Result<(), StageProblem> {
+        let value = |key, expected: &str, given: String| Err(StageProblem::value(key, expected, given));
         if self.times.is_empty() {
             return value("rate.opportunities.times", "at least one time", "none".into());
         }
@@ -99,10 +101,10 @@ impl OpportunitiesSpec {
 
 impl ShaperSpec {
     /// Whether it can shape `rate`, with packets of this layer.
-    pub(crate) fn check(&self, rate: &RateSpec, layer: Layer) -> Result<(), Problem> {
+    pub(crate) fn check(&self, rate: &RateSpec, layer: Layer) -> Result<(), StageProblem> {
         if matches!(rate, RateSpec::Opportunities(_)) && *self != ShaperSpec::Serial {
             let expected = "no other shaper beside a trace of opportunities, which is one itself";
-            return Err(Problem::value("shaper", expected, self.name().into()));
+            return Err(StageProblem::value("shaper", expected, self.name().into()));
         }
         match self {
             ShaperSpec::Serial => Ok(()),
@@ -126,20 +128,20 @@ impl TokenBucketSpec {
     /// The largest burst, 1 GB: tokens are counted in 64 bits.
     const LARGEST: u32 = 1_000_000_000;
 
-    fn check(&self, layer: Layer) -> Result<(), Problem> {
+    fn check(&self, layer: Layer) -> Result<(), StageProblem> {
         let packet = layer.full_packet();
         if (packet..=Self::LARGEST).contains(&self.burst) {
             return Ok(());
         }
         let expected =
             format!("{packet} (a full packet, which else could never leave) to {} bytes", Self::LARGEST);
-        Err(Problem::value("shaper.token_bucket.burst", &expected, self.burst.to_string()))
+        Err(StageProblem::value("shaper.token_bucket.burst", &expected, self.burst.to_string()))
     }
 }
 
 impl SleepingSpec {
-    fn check(&self, rate: &RateSpec) -> Result<(), Problem> {
-        let value = |key, expected: &str, given: String| Err(Problem::value(key, expected, given));
+    fn check(&self, rate: &RateSpec) -> Result<(), StageProblem> {
+        let value = |key, expected: &str, given: String| Err(StageProblem::value(key, expected, given));
         if rate.rates().iter().any(|rate| rate.as_bps() == 0) {
             return value("rate", "a rate above 0", "0 bit/s (shaper sleeping)".into());
         }
@@ -154,8 +156,8 @@ impl SleepingSpec {
 }
 
 impl CbqSpec {
-    fn check(&self, rate: &RateSpec) -> Result<(), Problem> {
-        let value = |key, expected: &str, given: String| Err(Problem::value(key, expected, given));
+    fn check(&self, rate: &RateSpec) -> Result<(), StageProblem> {
+        let value = |key, expected: &str, given: String| Err(StageProblem::value(key, expected, given));
         for class in rate.rates() {
             if class.as_bps() == 0 || class >= self.device_rate {
                 let expected =

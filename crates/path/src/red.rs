@@ -2,10 +2,10 @@
 //! Transactions on Networking 1(4), 1993; gentle: Floyd, "Recommendation on using the gentle variant of RED", 2000;
 //! ECN: RFC 3168 section 7.
 
-use streamgauge_base::{Cause, Instant, QueueDepth, Stream};
+use streamgauge_base::{Cause, Instant, QueueDepth, RandomStream};
 
 use crate::fifo::Fifo;
-use crate::queue::{LinkState, Queue, QueuedPacket};
+use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::RedSpec;
 
 /// A FIFO whose arrivals are dropped or marked by an average of its length, the packet being sent included.
@@ -24,7 +24,7 @@ pub struct Red {
     max: f64,
     counts_bytes: bool,
     fifo: Fifo,
-    random: Stream,
+    random: RandomStream,
     average: f64,
     /// Packets, or mean packets' worth of bytes, taken since the last drop or mark.
     count: f64,
@@ -34,7 +34,7 @@ pub struct Red {
 
 impl Red {
     /// An empty queue at rest; its draws come from `random` alone, one for each arrival that may be hit.
-    pub fn new(spec: &RedSpec, random: Stream) -> Self {
+    pub fn new(spec: &RedSpec, random: RandomStream) -> Self {
         let (min, max, counts_bytes) = spec.thresholds().unwrap_or((1, 2, false));
         Red {
             spec: spec.clone(),
@@ -69,17 +69,17 @@ impl Red {
         }
     }
 
-    fn update(&mut self, now: Instant, link: &LinkState) {
+    fn update(&mut self, now: Instant, transmit: &TransmitState) {
         let weight = self.spec.weight;
         if let Some(since) = self.resting.take() {
-            let done = link.rate.nanobits_in(now.saturating_since(since));
+            let done = transmit.rate.nanobits_in(now.saturating_since(since));
             let packets = done / (u128::from(self.spec.mean_packet) * 8_000_000_000);
             self.average *= power(1.0 - weight, u64::try_from(packets).unwrap_or(u64::MAX));
         } else {
             let held = if self.counts_bytes {
-                self.fifo.bytes() + u64::from(link.sending_bytes)
+                self.fifo.bytes() + u64::from(transmit.sending_bytes)
             } else {
-                self.fifo.packets() + u64::from(link.sending_packets)
+                self.fifo.packets() + u64::from(transmit.sending_packets)
             };
             self.average = (1.0 - weight) * self.average + weight * held as f64;
         }
@@ -98,7 +98,7 @@ impl Red {
         let hit = p >= 1.0
             || self.count * p >= 1.0
             || spaced >= 1.0
-            || self.random.chance(Stream::threshold(spaced));
+            || self.random.chance(RandomStream::threshold(spaced));
         self.count = if hit { 0.0 } else { self.count + size };
         hit
     }
@@ -109,17 +109,17 @@ impl Queue for Red {
         &mut self,
         now: Instant,
         mut packet: QueuedPacket,
-        link: &LinkState,
+        transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
-        self.update(now, link);
+        self.update(now, transmit);
         if self.hits(packet.bytes) {
             let certain = self.probability() >= 1.0;
             if !(self.spec.ecn && !certain && packet.mark()) {
                 return drop(packet, Cause::Aqm);
             }
         }
-        if !self.fifo.has_room(self.spec.limit, packet.bytes, link) {
+        if !self.fifo.has_room(self.spec.limit, packet.bytes, transmit) {
             self.count = 0.0;
             return drop(packet, Cause::QueueFull);
         }
@@ -129,7 +129,7 @@ impl Queue for Red {
     fn pop(
         &mut self,
         now: Instant,
-        _link: &LinkState,
+        _transmit: &TransmitState,
         _drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         let next = self.fifo.pop();

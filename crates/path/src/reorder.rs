@@ -1,9 +1,9 @@
 //! Packets that others overtake.
 
-use streamgauge_base::{FateSink, Instant, Item, StageId, Stream};
+use streamgauge_base::{FateSink, Instant, Item, RandomStream, StageId};
 
 use crate::chance::{Chance, probability};
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::heap::DueHeap;
 use crate::schedule::{Schedule, ascending, starts_on};
 use crate::spec::ReorderSpec;
@@ -17,7 +17,7 @@ pub struct Reorder {
     on: bool,
     spec: ReorderSpec,
     chance: Option<Chance>,
-    random: Stream,
+    random: RandomStream,
     /// Arrivals since the last that was chosen by its number.
     arrived: u64,
     waiting: DueHeap,
@@ -25,7 +25,7 @@ pub struct Reorder {
 
 impl Reorder {
     /// An empty stage, its draws from `random` alone.
-    pub fn new(id: StageId, spec: &ReorderSpec, random: Stream) -> Self {
+    pub fn new(id: StageId, spec: &ReorderSpec, random: RandomStream) -> Self {
         Reorder {
             id,
             on: starts_on(&spec.switches),
@@ -89,12 +89,12 @@ impl ReorderSpec {
         Schedule::switched(&self.switches)
     }
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), StageProblem> {
         match (self.probability, self.every) {
             (Some(p), None) => probability("probability", p)?,
-            (None, Some(0)) => return Err(Problem::EveryZeroth),
+            (None, Some(0)) => return Err(StageProblem::EveryZeroth),
             (None, Some(_)) => {}
-            _ => return Err(Problem::ReorderChoice),
+            _ => return Err(StageProblem::ReorderChoice),
         }
         ascending("switches", &self.switches)
     }

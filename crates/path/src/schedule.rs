@@ -4,7 +4,7 @@ use std::vec;
 
 use streamgauge_base::{Duration, Instant};
 
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::stage::Change;
 
 /// A stage's settings over time: the value at time zero, then every change, each at its exact time.
@@ -93,9 +93,11 @@ pub(crate) fn switches(list: &[(Duration, bool)]) -> impl Iterator<Item = (Durat
 }
 
 /// Checks that the times of `list` ascend.
-pub(crate) fn ascending<T>(list: &'static str, entries: &[(Duration, T)]) -> Result<(), Problem> {
+pub(crate) fn ascending<T>(list: &'static str, entries: &[(Duration, T)]) -> Result<(), StageProblem> {
     match entries.windows(2).position(|pair| pair[1].0 <= pair[0].0) {
-        Some(before) => Err(Problem::NotAscending { list, index: before + 1, at: entries[before + 1].0 }),
+        Some(before) => {
+            Err(StageProblem::NotAscending { list, index: before + 1, at: entries[before + 1].0 })
+        }
         None => Ok(()),
     }
 }

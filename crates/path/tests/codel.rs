@@ -9,7 +9,7 @@ use common::*;
 use proptest::prelude::*;
 use streamgauge_base::{Cause, Ecn};
 use streamgauge_path::spec::{CodelSpec, Limit, QueueSpec};
-use streamgauge_path::{Codel, LinkState, QueuedPacket};
+use streamgauge_path::{Codel, QueuedPacket, TransmitState};
 
 /// RFC 8289 section 5 as it is written, times in ns and 0 for never.
 struct Reference {
@@ -80,7 +80,7 @@ impl Reference {
 }
 
 impl Discipline for Reference {
-    fn push(&mut self, _: u64, packet: QueuedPacket, link: &LinkState, drops: &mut Drops) {
+    fn push(&mut self, _: u64, packet: QueuedPacket, link: &TransmitState, drops: &mut Drops) {
         if self.queue.len() + link.sending_packets as usize >= self.limit {
             drops.push((packet, Cause::QueueFull));
         } else {
@@ -88,7 +88,7 @@ impl Discipline for Reference {
         }
     }
 
-    fn pop(&mut self, now: u64, _: &LinkState, drops: &mut Drops) -> Option<QueuedPacket> {
+    fn pop(&mut self, now: u64, _: &TransmitState, drops: &mut Drops) -> Option<QueuedPacket> {
         let (mut packet, mut ok_to_drop) = self.dodequeue(now);
         if self.dropping {
             if !ok_to_drop {

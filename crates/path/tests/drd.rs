@@ -4,11 +4,11 @@ mod common;
 
 use common::*;
 use proptest::prelude::*;
-use streamgauge_base::{Cause, Direction, Ecn, Item, Outcome, QueueDepth, StageId, Stream};
+use streamgauge_base::{Cause, Direction, Ecn, Item, Outcome, QueueDepth, RandomStream, StageId};
 use streamgauge_path::spec::{
     BottleneckSpec, DrdSpec, Layer, Limit, QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec,
 };
-use streamgauge_path::{Drd, LinkState, Path, Queue, QueuedPacket};
+use streamgauge_path::{Drd, Path, Queue, QueuedPacket, TransmitState};
 
 const RATE: u64 = 8_000_000;
 
@@ -35,8 +35,8 @@ fn packet(item: Item) -> QueuedPacket {
 
 /// Arrivals dropped of 40,000 that each find `held` packets.
 fn dropped(held: u32) -> u32 {
-    let mut drd = Drd::new(&spec(10, 30), Stream::named(u64::from(held), "down.bottleneck", "drop"));
-    let state = LinkState { rate: bps(RATE), sending_bytes: 1000 * held, sending_packets: held };
+    let mut drd = Drd::new(&spec(10, 30), RandomStream::named(u64::from(held), "down.bottleneck", "drop"));
+    let state = TransmitState { rate: bps(RATE), sending_bytes: 1000 * held, sending_packets: held };
     let mut drops = 0;
     for id in 0..40_000 {
         drd.push(at(0), packet(item(id, 1000)), &state, &mut |_, cause| {

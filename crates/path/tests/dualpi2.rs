@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use common::aqm::*;
 use common::*;
 use proptest::prelude::*;
-use streamgauge_base::{Cause, Ecn, FlowId, Item, PacketId, QueueDepth, Stream};
+use streamgauge_base::{Cause, Ecn, FlowId, Item, PacketId, QueueDepth, RandomStream};
 use streamgauge_path::spec::{DualScheduler, Dualpi2Spec, L4sMarking, Limit, QueueSpec};
-use streamgauge_path::{Dualpi2, LinkState, Queue, QueuedPacket};
+use streamgauge_path::{Dualpi2, Queue, QueuedPacket, TransmitState};
 
 /// RFC 9332 appendix A.1 and A.2 as they are written. Times in seconds.
 struct Reference {
@@ -117,7 +117,7 @@ impl Reference {
 }
 
 impl Discipline for Reference {
-    fn push(&mut self, now: u64, packet: QueuedPacket, link: &LinkState, drops: &mut Drops) {
+    fn push(&mut self, now: u64, packet: QueuedPacket, link: &TransmitState, drops: &mut Drops) {
         self.timer(now);
         if self.lq.len() + self.cq.len() + link.sending_packets as usize >= self.limit {
             drops.push((packet, Cause::QueueFull));
@@ -128,7 +128,7 @@ impl Discipline for Reference {
         }
     }
 
-    fn pop(&mut self, now: u64, _: &LinkState, drops: &mut Drops) -> Option<QueuedPacket> {
+    fn pop(&mut self, now: u64, _: &TransmitState, drops: &mut Drops) -> Option<QueuedPacket> {
         self.timer(now);
         let k = self.spec.coupling;
         let (p_c, p_cl) = (self.p * self.p, k * self.p);
@@ -225,7 +225,7 @@ fn in_packets() -> Dualpi2Spec {
 /// on.
 fn steady(load: f64, seconds: u64, ecn: Ecn) -> Vec<Arrival> {
     let gap = (100e3 / load) as u64;
-    let mut random = Stream::named(7, "steady", "test");
+    let mut random = RandomStream::named(7, "steady", "test");
     (0..seconds * 1_000_000_000 / gap)
         .map(|n| Arrival { at: n * gap + random.below(gap), bytes: 100, hash: 0, ecn })
         .collect()
@@ -262,7 +262,7 @@ fn l4s_that_answers_marks_waits_for_about_a_millisecond() {
     // round-trip time of 10 ms) alone on 80 Mbit/s: 100 ns a byte.
     let ns_per_byte = 100;
     let mut queue = Dualpi2::new(&in_packets());
-    let link = LinkState { rate: bps(80_000_000), sending_bytes: 0, sending_packets: 0 };
+    let link = TransmitState { rate: bps(80_000_000), sending_bytes: 0, sending_packets: 0 };
     let (mut rate, mut free, mut sent, mut marked, mut delays) = (2e6, 0u64, 0u64, 0u64, Vec::new());
     let (mut now, mut round, mut alpha) = (0u64, 10_000_000, 0.0);
     let mut busy = 0u64;

@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use common::aqm::*;
 use common::*;
 use proptest::prelude::*;
-use streamgauge_base::{Cause, Ecn, Stream};
+use streamgauge_base::{Cause, Ecn, RandomStream};
 use streamgauge_path::spec::{CodelSpec, FqCodelSpec, Limit, QueueSpec};
-use streamgauge_path::{Codel, FqCodel, LinkState, Queue, QueuedPacket};
+use streamgauge_path::{Codel, FqCodel, Queue, QueuedPacket, TransmitState};
 
 /// RFC 8290 sections 4.1 and 4.2 as they are written, over CoDel queues that have been tested by themselves.
 /// Limits must be out of reach of `give_up`, which `an_overload_takes_half_of_the_longest_queue` tests.
@@ -22,7 +22,7 @@ struct Reference {
 }
 
 impl Discipline for Reference {
-    fn push(&mut self, now: u64, packet: QueuedPacket, link: &LinkState, drops: &mut Drops) {
+    fn push(&mut self, now: u64, packet: QueuedPacket, link: &TransmitState, drops: &mut Drops) {
         let index = (self.queue_of)(packet.item.hash);
         self.queues[index].0.push(at(now), packet, link, &mut |packet, cause| drops.push((packet, cause)));
         if !self.new.contains(&index) && !self.old.contains(&index) {
@@ -31,7 +31,7 @@ impl Discipline for Reference {
         }
     }
 
-    fn pop(&mut self, now: u64, link: &LinkState, drops: &mut Drops) -> Option<QueuedPacket> {
+    fn pop(&mut self, now: u64, link: &TransmitState, drops: &mut Drops) -> Option<QueuedPacket> {
         loop {
             let from_new = !self.new.is_empty();
             let index = if from_new { self.new[0] } else { *self.old.front()? };
@@ -64,13 +64,13 @@ impl Discipline for Reference {
 }
 
 fn real(spec: &FqCodelSpec) -> Real<FqCodel> {
-    Real(FqCodel::new(spec, Stream::named(1, "test", "hash")), |_| 0.0)
+    Real(FqCodel::new(spec, RandomStream::named(1, "test", "hash")), |_| 0.0)
 }
 
 fn reference(spec: &FqCodelSpec) -> Reference {
     let FqCodelSpec { target, interval, limit, ecn, mtu, .. } = *spec;
     let codel = CodelSpec { target, interval, limit, ecn, mtu };
-    let hashes = FqCodel::new(spec, Stream::named(1, "test", "hash"));
+    let hashes = FqCodel::new(spec, RandomStream::named(1, "test", "hash"));
     Reference {
         queues: (0..spec.flows).map(|_| (Codel::new(&codel), 0)).collect(),
         new: VecDeque::new(),
@@ -102,7 +102,7 @@ proptest! {
 
     #[test]
     fn hashes_spread_evenly(seed in any::<u64>(), first in any::<u32>()) {
-        let queue = FqCodel::new(&FqCodelSpec { flows: 8, ..FqCodelSpec::default() }, Stream::named(seed, "a", "b"));
+        let queue = FqCodel::new(&FqCodelSpec { flows: 8, ..FqCodelSpec::default() }, RandomStream::named(seed, "a", "b"));
         let mut counts = [0u32; 8];
         (0..8_000u32).for_each(|n| counts[queue.queue_of(first.wrapping_add(n))] += 1);
         // 1000 each, 7 standard deviations of a binomial.
@@ -184,7 +184,8 @@ fn an_overload_takes_half_of_the_longest_queue_from_its_head() {
 
 #[test]
 fn another_seed_hashes_otherwise() {
-    let queue = |seed| FqCodel::new(&FqCodelSpec::default(), Stream::named(seed, "down.bottleneck", "hash"));
+    let queue =
+        |seed| FqCodel::new(&FqCodelSpec::default(), RandomStream::named(seed, "down.bottleneck", "hash"));
     let (a, b) = (queue(1), queue(2));
     assert!((0..100).filter(|&hash| a.queue_of(hash) == b.queue_of(hash)).count() < 5);
 }

@@ -80,6 +80,15 @@ fn a_fragment_is_cut_up_again() {
 }
 
 #[test]
+fn one_wrong_bit_goes_with_one_fragment() {
+    let broken = Item { corrupted: true, ..whole(0, 3_020) };
+    let (left, _) = run(&[mtu(1500, &[]), mtu(576, &[])], &[broken, whole(1, 3_020)]);
+    let corrupted: Vec<_> =
+        left.iter().filter(|item| item.corrupted).map(|item| (item.id, extent(item).0)).collect();
+    assert_eq!(corrupted, [(broken.id, 0)]);
+}
+
+#[test]
 fn what_may_not_be_cut_up_is_dropped_with_its_cause() {
     let fixed = |id, bytes| Item { fragment: Fragment::WHOLE_DF, ..whole(id, bytes) };
     let (left, log) = run(&[mtu(1400, &[])], &[fixed(0, 1_401), fixed(1, 1_400)]);

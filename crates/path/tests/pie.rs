@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use common::aqm::*;
 use common::*;
 use proptest::prelude::*;
-use streamgauge_base::{Cause, Ecn, Stream};
+use streamgauge_base::{Cause, Ecn, RandomStream};
 use streamgauge_path::spec::{Limit, PieDelay, PieSpec, QueueSpec};
-use streamgauge_path::{LinkState, Pie, QueuedPacket};
+use streamgauge_path::{Pie, QueuedPacket, TransmitState};
 
 /// RFC 8033 sections 4 and 5 as they are written, with a clock that is asked at every update. Delays in
 /// seconds.
@@ -17,7 +17,7 @@ struct Reference {
     spec: PieSpec,
     limit: usize,
     queue: VecDeque<QueuedPacket>,
-    random: Stream,
+    random: RandomStream,
     updates: u64,
     drop_prob: f64,
     current_qdelay: f64,
@@ -37,7 +37,7 @@ impl Reference {
             spec: spec.clone(),
             limit: limit as usize,
             queue: VecDeque::new(),
-            random: Stream::named(1, "test", "drop"),
+            random: RandomStream::named(1, "test", "drop"),
             updates: 0,
             drop_prob: 0.0,
             current_qdelay: 0.0,
@@ -123,7 +123,7 @@ impl Reference {
 }
 
 impl Discipline for Reference {
-    fn push(&mut self, now: u64, mut packet: QueuedPacket, link: &LinkState, drops: &mut Drops) {
+    fn push(&mut self, now: u64, mut packet: QueuedPacket, link: &TransmitState, drops: &mut Drops) {
         self.timer(now);
         if self.queue.len() + link.sending_packets as usize >= self.limit {
             self.accu_prob = 0.0;
@@ -146,7 +146,7 @@ impl Discipline for Reference {
         self.queue.push_back(packet);
     }
 
-    fn pop(&mut self, now: u64, _: &LinkState, _: &mut Drops) -> Option<QueuedPacket> {
+    fn pop(&mut self, now: u64, _: &TransmitState, _: &mut Drops) -> Option<QueuedPacket> {
         self.timer(now);
         let packet = self.queue.pop_front()?;
         if self.spec.delay == PieDelay::Timestamps {
@@ -181,7 +181,7 @@ impl Discipline for Reference {
 }
 
 fn real(spec: &PieSpec) -> Real<Pie> {
-    Real(Pie::new(spec, Stream::named(1, "test", "drop")), Pie::drop_probability)
+    Real(Pie::new(spec, RandomStream::named(1, "test", "drop")), Pie::drop_probability)
 }
 
 fn specs() -> impl Strategy<Value = PieSpec> {
@@ -219,7 +219,7 @@ proptest! {
 /// jitter.
 fn overload(load: f64, seconds: u64, ecn: Ecn) -> Vec<Arrival> {
     let gap = (1e6 / load) as u64;
-    let mut random = Stream::named(7, "overload", "test");
+    let mut random = RandomStream::named(7, "overload", "test");
     (0..seconds * 1_000_000_000 / gap)
         .map(|n| Arrival { at: n * gap + random.below(gap), bytes: 1000, hash: 0, ecn })
         .collect()

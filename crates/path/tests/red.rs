@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 
 use common::*;
 use proptest::prelude::*;
-use streamgauge_base::{Cause, Direction, Ecn, Item, Outcome, QueueDepth, StageId, Stream};
+use streamgauge_base::{Cause, Direction, Ecn, Item, Outcome, QueueDepth, RandomStream, StageId};
 use streamgauge_path::spec::{
     BottleneckSpec, Layer, Limit, QueueSpec, RateSpec, RedSpec, ShaperSpec, StageKind, StageSpec,
 };
-use streamgauge_path::{LinkState, Path, Queue, QueuedPacket, Red};
+use streamgauge_path::{Path, Queue, QueuedPacket, Red, TransmitState};
 
 fn spec(min: u32, max: u32, limit: u32) -> RedSpec {
     RedSpec {
@@ -53,11 +53,11 @@ struct Line {
 
 impl Line {
     fn new(spec: &RedSpec) -> Self {
-        Line { red: Red::new(spec, Stream::named(1, "down.bottleneck", "drop")), sending: None }
+        Line { red: Red::new(spec, RandomStream::named(1, "down.bottleneck", "drop")), sending: None }
     }
-    fn state(&self) -> LinkState {
+    fn state(&self) -> TransmitState {
         let sending = self.sending.as_ref();
-        LinkState {
+        TransmitState {
             rate: bps(RATE),
             sending_bytes: sending.map_or(0, |packet| packet.bytes),
             sending_packets: sending.map_or(0, |_| 1),
@@ -213,8 +213,8 @@ proptest! {
 fn gaps_between_drops_are_uniform() {
     // Weight 1 makes the average the queue itself, and the packets on the line are all that stand in it: p = 0.1 * (25 - 20) / (45 - 20) = 1/50, so gaps are uniform on 1..=50.
     let spec = RedSpec { weight: 1.0, ..spec(20, 45, 100) };
-    let mut red = Red::new(&spec, Stream::named(5, "down.bottleneck", "drop"));
-    let state = LinkState { rate: bps(RATE), sending_bytes: 25_000, sending_packets: 25 };
+    let mut red = Red::new(&spec, RandomStream::named(5, "down.bottleneck", "drop"));
+    let state = TransmitState { rate: bps(RATE), sending_bytes: 25_000, sending_packets: 25 };
     let (mut counts, mut gap, mut hits) = ([0u32; 51], 0usize, 0u32);
     red.push(at(0), packet(item(0, 1000)), &state, &mut |_, _| {}); // ends the rest
     red.take();
@@ -239,8 +239,8 @@ fn gaps_between_drops_are_uniform() {
 fn in_byte_mode_a_packet_is_hit_by_its_length() {
     // p = 1/50 for 1000 B: over many arrivals, 1500 B are hit three times as often as 500 B.
     let spec = in_bytes(&RedSpec { weight: 1.0, ..spec(20, 45, 100) });
-    let mut red = Red::new(&spec, Stream::named(5, "down.bottleneck", "drop"));
-    let state = LinkState { rate: bps(RATE), sending_bytes: 25_000, sending_packets: 25 };
+    let mut red = Red::new(&spec, RandomStream::named(5, "down.bottleneck", "drop"));
+    let state = TransmitState { rate: bps(RATE), sending_bytes: 25_000, sending_packets: 25 };
     red.push(at(0), packet(item(0, 1000)), &state, &mut |_, _| {});
     red.take();
     let mut hits = [0u32; 2];

@@ -13,7 +13,7 @@ use streamgauge_base::{
 };
 use streamgauge_path::spec::Layer;
 use streamgauge_path::{
-    Bottleneck, Chain, Change, Delay, Departure, LinkState, Queue, QueuedPacket, Schedule, Stage,
+    Bottleneck, Chain, Change, Delay, Departure, Queue, QueuedPacket, Schedule, Stage, TransmitState,
 };
 
 /// A queue a flow, served in turn; when all together hold too much, the longest loses its head, whoever's
@@ -44,7 +44,7 @@ impl Queue for FlowQueues {
         &mut self,
         _: Instant,
         packet: QueuedPacket,
-        _: &LinkState,
+        _: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) {
         let hash = packet.item.hash;
@@ -60,7 +60,7 @@ impl Queue for FlowQueues {
     fn pop(
         &mut self,
         _: Instant,
-        _: &LinkState,
+        _: &TransmitState,
         _: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         let hash = *self.turns.front()?;
@@ -89,7 +89,7 @@ impl Queue for Stale {
         &mut self,
         _: Instant,
         packet: QueuedPacket,
-        _: &LinkState,
+        _: &TransmitState,
         _: &mut impl FnMut(QueuedPacket, Cause),
     ) {
         self.waiting.push_back(packet);
@@ -97,7 +97,7 @@ impl Queue for Stale {
     fn pop(
         &mut self,
         now: Instant,
-        _: &LinkState,
+        _: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         loop {

@@ -9,7 +9,7 @@ use streamgauge_path::spec::{
     DuplicateSpec, FqCodelSpec, JitterSpec, L4sMarking, Limit, LossModel, LossSpec, MtuSpec, PathSpec,
     PieSpec, QueueSpec, RateSpec, ReorderSpec, StageKind, StageSpec,
 };
-use streamgauge_path::{Path, Problem, SpecError, at_rest};
+use streamgauge_path::{Path, SpecError, StageProblem, at_rest};
 
 fn refusal(stages: &[StageSpec]) -> SpecError {
     Path::new(stages, StageId(0), 1, Direction::Down).expect_err("this path cannot be built")
@@ -33,8 +33,8 @@ fn each_mistake_is_named() {
         switches: vec![(ns(5), true), (ns(5), false)],
     };
     let stepped = DelaySpec { steps: vec![(ns(9), ns(1)), (ns(3), ns(1))], ..DelaySpec::constant(ns(1)) };
-    let run = |which, mean| Problem::MeanRun { which, mean };
-    let chance = |of, probability| Problem::Probability { of, probability };
+    let run = |which, mean| StageProblem::MeanRun { which, mean };
+    let chance = |of, probability| StageProblem::Probability { of, probability };
     let loss = |model| stage("bottleneck", StageKind::Loss(LossSpec { model, switches: vec![] }));
     let elliott = |loss_good, loss_bad, bad_packets| {
         loss(LossModel::GilbertElliott { good_packets: 9.0, bad_packets, loss_good, loss_bad })
@@ -51,29 +51,32 @@ fn each_mistake_is_named() {
     };
     let mtu = |bytes| stage("bottleneck", StageKind::Mtu(MtuSpec { bytes, switches: vec![] }));
     let twice = vec![(ns(5), true), (ns(5), false)];
-    let unsorted = |list, index, at| Problem::NotAscending { list, index, at: ns(at) };
+    let unsorted = |list, index, at| StageProblem::NotAscending { list, index, at: ns(at) };
     let cases = [
         (bernoulli("bottleneck", 1.5), chance("probability", 1.5)),
         (bernoulli("bottleneck", -0.1), chance("probability", -0.1)),
         (elliott(1.5, 0.5, 2.0), chance("loss_good", 1.5)),
         (elliott(0.5, -1.0, 2.0), chance("loss_bad", -1.0)),
         (elliott(0.5, 0.5, 0.9), run("bad_packets", 0.9)),
-        (loss(LossModel::List { packets: vec![1, 4, 4] }), Problem::ListNotAscending { index: 2, packet: 4 }),
-        (jitter(Distribution::Pareto { scale: ms(1), shape: 1.0 }), Problem::ParetoShape(1.0)),
-        (jitter(Distribution::Gamma { scale: ms(1), shape: 0.0 }), Problem::GammaShape(0.0)),
-        (jitter(Distribution::Table { quantiles: vec![ms(1)] }), Problem::ShortTable(1)),
+        (
+            loss(LossModel::List { packets: vec![1, 4, 4] }),
+            StageProblem::ListNotAscending { index: 2, packet: 4 },
+        ),
+        (jitter(Distribution::Pareto { scale: ms(1), shape: 1.0 }), StageProblem::ParetoShape(1.0)),
+        (jitter(Distribution::Gamma { scale: ms(1), shape: 0.0 }), StageProblem::GammaShape(0.0)),
+        (jitter(Distribution::Table { quantiles: vec![ms(1)] }), StageProblem::ShortTable(1)),
         (
             jitter(Distribution::Table { quantiles: vec![ms(1), ms(3), ms(2)] }),
-            Problem::TableDescends { index: 2, value: ms(2) },
+            StageProblem::TableDescends { index: 2, value: ms(2) },
         ),
         (
             jitter(Distribution::Normal { deviation: ms(3_600_001) }),
-            Problem::JitterTooLarge { which: "deviation", size: ms(3_600_001) },
+            StageProblem::JitterTooLarge { which: "deviation", size: ms(3_600_001) },
         ),
-        (stage("bottleneck", StageKind::Delay(two_extras)), Problem::FlowTwice { flow: 3 }),
-        (reorder(None, None), Problem::ReorderChoice),
-        (reorder(Some(0.1), Some(3)), Problem::ReorderChoice),
-        (reorder(None, Some(0)), Problem::EveryZeroth),
+        (stage("bottleneck", StageKind::Delay(two_extras)), StageProblem::FlowTwice { flow: 3 }),
+        (reorder(None, None), StageProblem::ReorderChoice),
+        (reorder(Some(0.1), Some(3)), StageProblem::ReorderChoice),
+        (reorder(None, Some(0)), StageProblem::EveryZeroth),
         (reorder(Some(2.0), None), chance("probability", 2.0)),
         (
             stage("bottleneck", StageKind::Duplicate(DuplicateSpec { probability: 2.0, switches: vec![] })),
@@ -90,24 +93,27 @@ fn each_mistake_is_named() {
             ),
             unsorted("switches", 1, 5),
         ),
-        (mtu(67), Problem::Mtu(67)),
-        (mtu(65_536), Problem::Mtu(65_536)),
+        (mtu(67), StageProblem::Mtu(67)),
+        (mtu(65_536), StageProblem::Mtu(65_536)),
         (gilbert("bottleneck", 0.5, 2.0), run("good_packets", 0.5)),
         (gilbert("bottleneck", 5.0, 0.0), run("bad_packets", 0.0)),
         (gilbert("bottleneck", f64::INFINITY, 1.0), run("good_packets", f64::INFINITY)),
         (stage("bottleneck", StageKind::Loss(switched)), unsorted("switches", 1, 5)),
         (stage("bottleneck", StageKind::Delay(stepped)), unsorted("steps", 1, 3)),
-        (link(steps(&[]), ten), Problem::NoSteps),
-        (link(steps(&[(1, 8)]), ten), Problem::FirstStepLate(ns(1))),
+        (link(steps(&[]), ten), StageProblem::NoSteps),
+        (link(steps(&[(1, 8)]), ten), StageProblem::FirstStepLate(ns(1))),
         (link(steps(&[(0, 8), (7, 9), (7, 8)]), ten), unsorted("rate", 2, 7)),
-        (link(square(1, 2, 1), ten), Problem::Period(ns(1))),
-        (link(square(0, 0, 10), ten), Problem::NoRate),
-        (link(steps(&[(0, 0), (5, 0)]), ten), Problem::NoRate),
-        (link(RateSpec::Constant(bps(0)), ten), Problem::NoRate),
-        (link(mega.clone(), Limit::Packets(0)), Problem::LimitPackets),
-        (link(mega.clone(), Limit::Bytes(33)), Problem::LimitBytes { bytes: 33 }),
-        (link(square(500_000, 1_000_000, 10), Limit::Time(ns(271_999))), Problem::LimitBytes { bytes: 33 }),
-        (StageSpec { name: String::new(), ..delay(ms(1)) }, Problem::EmptyName),
+        (link(square(1, 2, 1), ten), StageProblem::Period(ns(1))),
+        (link(square(0, 0, 10), ten), StageProblem::NoRate),
+        (link(steps(&[(0, 0), (5, 0)]), ten), StageProblem::NoRate),
+        (link(RateSpec::Constant(bps(0)), ten), StageProblem::NoRate),
+        (link(mega.clone(), Limit::Packets(0)), StageProblem::LimitPackets),
+        (link(mega.clone(), Limit::Bytes(33)), StageProblem::LimitBytes { bytes: 33 }),
+        (
+            link(square(500_000, 1_000_000, 10), Limit::Time(ns(271_999))),
+            StageProblem::LimitBytes { bytes: 33 },
+        ),
+        (StageSpec { name: String::new(), ..delay(ms(1)) }, StageProblem::EmptyName),
     ];
     for (stage, problem) in cases {
         let name = stage.name.clone();
@@ -115,7 +121,7 @@ fn each_mistake_is_named() {
         assert_eq!(refusal(&[delay(ms(1)), stage]), expected);
     }
     let nan = refusal(&[bernoulli("loss", f64::NAN)]);
-    assert!(matches!(nan, SpecError::Stage { problem: Problem::Probability { .. }, .. }));
+    assert!(matches!(nan, SpecError::Stage { problem: StageProblem::Probability { .. }, .. }));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use streamgauge_base::{Chunk, Duration, Instant, Stream};
+use streamgauge_base::{Chunk, Duration, Instant, RandomStream};
 use streamgauge_transport::tcp::{Config, CongestionControl, Connection, ConnectionEvent, Segment};
 
 const SEGMENTS: u64 = 20_000;
@@ -13,7 +13,7 @@ const DELAY: Duration = Duration::from_millis(10);
 
 type Link = VecDeque<(Instant, Segment)>;
 
-fn pump(end: &mut Connection, now: Instant, link: &mut Link, loss: u64, random: &mut Stream) {
+fn pump(end: &mut Connection, now: Instant, link: &mut Link, loss: u64, random: &mut RandomStream) {
     while let Some(segment) = end.poll_transmit(now) {
         if loss == 0 || segment.payload.is_empty() || !random.chance(loss) {
             link.push_back((now + DELAY, segment));
@@ -23,8 +23,8 @@ fn pump(end: &mut Connection, now: Instant, link: &mut Link, loss: u64, random: 
 
 /// Sends `SEGMENTS` full segments; returns how many went out, retransmissions included.
 fn transfer(config: &Config, loss: f64) -> u64 {
-    let mut random = Stream::named(1, "bench", "loss");
-    let loss = if loss > 0.0 { Stream::threshold(loss) } else { 0 };
+    let mut random = RandomStream::named(1, "bench", "loss");
+    let loss = if loss > 0.0 { RandomStream::threshold(loss) } else { 0 };
     let mut now = Instant::ZERO;
     let mut client = Connection::connect(config.clone(), now);
     let mut server = Connection::listen(config.clone());

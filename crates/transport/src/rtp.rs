@@ -9,7 +9,7 @@ const MAX_MISORDER: u16 = 100;
 
 /// The report block of an RTCP receiver report, without its addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Report {
+pub struct ReceptionReport {
     /// Share of packets lost since the last report, in 1/256; 0 if duplicates outnumber losses.
     pub fraction_lost: u8,
     /// Packets lost since the start, held within 24 signed bits; negative if there are more duplicates than
@@ -23,7 +23,7 @@ pub struct Report {
 
 /// Statistics of one source.
 #[derive(Clone, Debug)]
-pub struct Reception {
+pub struct SourceStatistics {
     clock_rate: u32,
     /// First extended sequence number; `None` before the first packet.
     base: Option<u32>,
@@ -39,10 +39,10 @@ pub struct Reception {
     jitter_16: u32,
 }
 
-impl Reception {
+impl SourceStatistics {
     /// For a payload whose timestamps count `clock_rate` per second (90,000 for video).
     pub fn new(clock_rate: u32) -> Self {
-        Reception {
+        SourceStatistics {
             clock_rate,
             base: None,
             highest: 0,
@@ -81,7 +81,7 @@ impl Reception {
     }
 
     fn restart_at(&mut self, sequence: u16) {
-        *self = Reception::new(self.clock_rate);
+        *self = SourceStatistics::new(self.clock_rate);
         self.base = Some(u32::from(sequence));
         self.highest = u32::from(sequence);
     }
@@ -124,7 +124,7 @@ impl Reception {
     }
 
     /// The report block now; the next one's fraction counts from here (appendix A.3).
-    pub fn report(&mut self) -> Report {
+    pub fn report(&mut self) -> ReceptionReport {
         let expected = self.expected();
         let expected_interval = expected.wrapping_sub(self.expected_prior);
         let received_interval = self.received.wrapping_sub(self.received_prior);
@@ -135,7 +135,7 @@ impl Reception {
             0 => 0,
             n => (lost_interval.max(0) * 256 / i64::from(n)).min(255) as u8,
         };
-        Report {
+        ReceptionReport {
             fraction_lost,
             cumulative_lost: self.lost().clamp(-0x80_0000, 0x7f_ffff) as i32,
             extended_highest: self.highest,
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn sequence_numbers_extend_over_wraps_and_late_packets() {
-        let mut r = Reception::new(90_000);
+        let mut r = SourceStatistics::new(90_000);
         assert_eq!(r.packet(at(0), 65_534, 0), Some(65_534));
         assert_eq!(r.packet(at(1), 65_535, 0), Some(65_535));
         assert_eq!(r.packet(at(2), 1, 0), Some(65_537));
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn loss_is_reported_since_the_last_report_and_since_the_start() {
-        let mut r = Reception::new(90_000);
+        let mut r = SourceStatistics::new(90_000);
         for seq in (0..100).filter(|seq| seq % 4 != 3) {
             r.packet(at(u64::from(seq)), seq, 0);
         }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn duplicates_make_the_loss_negative_and_the_fraction_zero() {
-        let mut r = Reception::new(90_000);
+        let mut r = SourceStatistics::new(90_000);
         for seq in [5, 5, 5, 6] {
             r.packet(at(0), seq, 0);
         }
@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn even_spacing_has_no_jitter_and_a_steady_deviation_converges_on_its_size() {
-        let mut even = Reception::new(90_000);
-        let mut uneven = Reception::new(90_000);
+        let mut even = SourceStatistics::new(90_000);
+        let mut uneven = SourceStatistics::new(90_000);
         for i in 0..400u64 {
             let timestamp = (i * 3600) as u32;
             even.packet(at(40 * i), i as u16, timestamp);
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn one_deviation_moves_the_jitter_by_a_sixteenth() {
-        let mut r = Reception::new(1_000);
+        let mut r = SourceStatistics::new(1_000);
         r.packet(at(0), 0, 0);
         r.packet(at(20 + 160), 1, 20);
         assert_eq!(r.report().jitter, 10);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_far_jump_counts_only_when_confirmed() {
-        let mut r = Reception::new(90_000);
+        let mut r = SourceStatistics::new(90_000);
         r.packet(at(0), 10, 0);
         assert_eq!(r.packet(at(1), 30_000, 0), None);
         assert_eq!(r.packet(at(2), 11, 0), Some(11));

@@ -4,7 +4,7 @@ mod common;
 
 use common::{MSS, Pair, Seen, Side, Side::*, Verdict, ms};
 use proptest::prelude::*;
-use streamgauge_base::{Chunk, Duration, Instant, Stream};
+use streamgauge_base::{Chunk, Duration, Instant, RandomStream};
 use streamgauge_transport::tcp::{CloseReason, Config, CongestionControl, ConnectionEvent, flags};
 
 /// A network's habits, in per mille.
@@ -18,7 +18,7 @@ struct Weather {
 
 impl Weather {
     fn script(self) -> impl FnMut(&Seen) -> Verdict {
-        let mut random = Stream::named(self.seed, "link", "weather");
+        let mut random = RandomStream::named(self.seed, "link", "weather");
         move |_| {
             let roll = random.below(1000);
             let extra = Duration::from_micros(random.below(30_000));
@@ -139,7 +139,7 @@ proptest! {
         configs in (config(), config()), down in writes(), up in writes(),
         twice in 0u64..300, seed in any::<u64>(),
     ) {
-        let mut random = Stream::named(seed, "link", "twice");
+        let mut random = RandomStream::named(seed, "link", "twice");
         let mut pair = Pair::new(configs.0.clone(), configs.1.clone(), ms(10));
         pair.script = Box::new(move |_| {
             if random.below(1000) < twice { Verdict::Twice(Duration::ZERO) } else { Verdict::Deliver }
@@ -225,7 +225,7 @@ proptest! {
         congestion in prop::sample::select(CongestionControl::NAMED).prop_map(|(_, control)| control),
         late in 1u64..100, by_us in 1u64..9_000, seed in any::<u64>(),
     ) {
-        let mut random = Stream::named(seed, "link", "late");
+        let mut random = RandomStream::named(seed, "link", "late");
         let config = Config { congestion, receive_window: 200_000, ..Config::default() };
         let mut pair = Pair::new(config.clone(), config, ms(10)).with_script(move |seen| {
             let is_late = seen.len() > 0 && random.below(1000) < late;

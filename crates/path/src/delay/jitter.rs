@@ -2,14 +2,14 @@
 
 use core::f64::consts::TAU;
 
-use streamgauge_base::Stream;
+use streamgauge_base::RandomStream;
 
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::spec::Distribution;
 
 impl Distribution {
     /// Nanoseconds to add to the delay, which may be negative.
-    pub(super) fn draw(&self, random: &mut Stream) -> i64 {
+    pub(super) fn draw(&self, random: &mut RandomStream) -> i64 {
         match self {
             Distribution::Uniform { spread } => {
                 let spread = spread.as_nanos();
@@ -54,35 +54,38 @@ impl Distribution {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(super) fn check(&self) -> Result<(), StageProblem> {
         let sizes: &[_] = match self {
             Distribution::Uniform { spread } => &[("spread", *spread)],
             Distribution::Normal { deviation } => &[("deviation", *deviation)],
             Distribution::Pareto { scale, shape } => {
                 // The mean of what is added is scale / (shape - 1).
                 if !(*shape > 1.0 && shape.is_finite()) {
-                    return Err(Problem::ParetoShape(*shape));
+                    return Err(StageProblem::ParetoShape(*shape));
                 }
                 &[("scale", *scale)]
             }
             Distribution::Gamma { shape, scale } => {
                 if !(*shape > 0.0 && shape.is_finite()) {
-                    return Err(Problem::GammaShape(*shape));
+                    return Err(StageProblem::GammaShape(*shape));
                 }
                 &[("scale", *scale)]
             }
             Distribution::Table { quantiles } => {
                 if quantiles.len() < 2 {
-                    return Err(Problem::ShortTable(quantiles.len()));
+                    return Err(StageProblem::ShortTable(quantiles.len()));
                 }
                 if let Some(before) = quantiles.windows(2).position(|pair| pair[1] < pair[0]) {
-                    return Err(Problem::TableDescends { index: before + 1, value: quantiles[before + 1] });
+                    return Err(StageProblem::TableDescends {
+                        index: before + 1,
+                        value: quantiles[before + 1],
+                    });
                 }
                 &[("quantiles", quantiles[quantiles.len() - 1])]
             }
         };
         match sizes.iter().find(|(_, size)| size.as_nanos() > MOST_NS) {
-            Some(&(which, size)) => Err(Problem::JitterTooLarge { which, size }),
+            Some(&(which, size)) => Err(StageProblem::JitterTooLarge { which, size }),
             None => Ok(()),
         }
     }
@@ -92,19 +95,19 @@ impl Distribution {
 const MOST_NS: u64 = 3_600_000_000_000;
 
 /// Uniform in (0, 1], so that its logarithm is finite.
-fn uniform(random: &mut Stream) -> f64 {
+fn uniform(random: &mut RandomStream) -> f64 {
     ((random.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
 /// Standard normal (Box and Muller 1958, "A note on the generation of random normal deviates").
-fn normal(random: &mut Stream) -> f64 {
+fn normal(random: &mut RandomStream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(uniform(random)));
     radius * libm::cos(TAU * uniform(random))
 }
 
 /// Gamma of this shape and scale 1 (Marsaglia and Tsang 2000, "A simple method for generating gamma variables",
 /// sections 2 and 6): by rejection, so the number of draws varies.
-fn gamma(random: &mut Stream, shape: f64) -> f64 {
+fn gamma(random: &mut RandomStream, shape: f64) -> f64 {
     if shape < 1.0 {
         let boost = libm::pow(uniform(random), 1.0 / shape);
         return gamma(random, shape + 1.0) * boost;

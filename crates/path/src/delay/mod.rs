@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Duration, FateSink, Instant, Item, QueueDepth, StageId};
 
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::schedule::{Schedule, ascending, switches};
 use crate::spec::DelaySpec;
 use crate::stage::{Arrival, Change, Departure, Stage};
@@ -118,7 +118,7 @@ impl DelaySpec {
         Schedule::listed(changes)
     }
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), StageProblem> {
         ascending("steps", &self.steps)?;
         if let Some(jitter) = &self.jitter {
             jitter.distribution.check()?;
@@ -126,7 +126,7 @@ impl DelaySpec {
         }
         for (index, &(flow, _)) in self.flows.iter().enumerate() {
             if self.flows[..index].iter().any(|&(other, _)| other == flow) {
-                return Err(Problem::FlowTwice { flow });
+                return Err(StageProblem::FlowTwice { flow });
             }
         }
         Ok(())

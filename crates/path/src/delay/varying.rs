@@ -1,6 +1,6 @@
 //! Delay that differs from packet to packet, or from flow to flow.
 
-use streamgauge_base::{Duration, FateSink, FlowId, Instant, Item, StageId, Stream};
+use streamgauge_base::{Duration, FateSink, FlowId, Instant, Item, RandomStream, StageId};
 
 use crate::heap::DueHeap;
 use crate::schedule::starts_on;
@@ -20,7 +20,7 @@ pub struct VaryingDelay {
     delay: Duration,
     on: bool,
     jitter: Option<JitterSpec>,
-    random: Stream,
+    random: RandomStream,
     keep_order: bool,
     /// In order of flow, with the last due of each.
     flows: Vec<(FlowId, Duration, Instant)>,
@@ -31,7 +31,7 @@ pub struct VaryingDelay {
 
 impl VaryingDelay {
     /// An empty pipe, its draws from `random` alone.
-    pub fn new(id: StageId, spec: &DelaySpec, random: Stream) -> Self {
+    pub fn new(id: StageId, spec: &DelaySpec, random: RandomStream) -> Self {
         let mut flows: Vec<_> =
             spec.flows.iter().map(|&(flow, extra)| (FlowId(flow), extra, Instant::ZERO)).collect();
         flows.sort_by_key(|&(flow, ..)| flow);

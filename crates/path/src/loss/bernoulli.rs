@@ -1,6 +1,6 @@
 //! Independent losses.
 
-use streamgauge_base::Stream;
+use streamgauge_base::RandomStream;
 
 use crate::chance::Chance;
 
@@ -16,7 +16,7 @@ impl Bernoulli {
     }
 
     #[inline]
-    pub fn loses(&mut self, random: &mut Stream) -> bool {
+    pub fn loses(&mut self, random: &mut RandomStream) -> bool {
         self.lose.draw(random)
     }
 }

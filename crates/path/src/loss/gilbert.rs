@@ -1,6 +1,6 @@
 //! Bursts of losses from a two-state Markov chain.
 
-use streamgauge_base::Stream;
+use streamgauge_base::RandomStream;
 
 use crate::chance::Chance;
 
@@ -14,7 +14,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(good_packets: f64, bad_packets: f64, random: &mut Stream) -> Self {
+    fn new(good_packets: f64, bad_packets: f64, random: &mut RandomStream) -> Self {
         Chain {
             bad: Chance::new(bad_packets / (good_packets + bad_packets)).draw(random),
             leave_good: Chance::new(1.0 / good_packets),
@@ -24,7 +24,7 @@ impl Chain {
 
     /// The state that this packet meets.
     #[inline]
-    fn step(&mut self, random: &mut Stream) -> bool {
+    fn step(&mut self, random: &mut RandomStream) -> bool {
         let bad = self.bad;
         let leave = if bad { self.leave_bad } else { self.leave_good };
         self.bad ^= leave.draw(random);
@@ -37,12 +37,12 @@ impl Chain {
 pub(super) struct Gilbert(Chain);
 
 impl Gilbert {
-    pub fn new(good_packets: f64, bad_packets: f64, random: &mut Stream) -> Self {
+    pub fn new(good_packets: f64, bad_packets: f64, random: &mut RandomStream) -> Self {
         Gilbert(Chain::new(good_packets, bad_packets, random))
     }
 
     #[inline]
-    pub fn loses(&mut self, random: &mut Stream) -> bool {
+    pub fn loses(&mut self, random: &mut RandomStream) -> bool {
         self.0.step(random)
     }
 }
@@ -62,7 +62,7 @@ impl GilbertElliott {
         bad_packets: f64,
         loss_good: f64,
         loss_bad: f64,
-        random: &mut Stream,
+        random: &mut RandomStream,
     ) -> Self {
         GilbertElliott {
             chain: Chain::new(good_packets, bad_packets, random),
@@ -72,7 +72,7 @@ impl GilbertElliott {
     }
 
     #[inline]
-    pub fn loses(&mut self, random: &mut Stream) -> bool {
+    pub fn loses(&mut self, random: &mut RandomStream) -> bool {
         let lose = if self.chain.bad { self.lose_bad } else { self.lose_good };
         let lost = lose.draw(random);
         self.chain.step(random);

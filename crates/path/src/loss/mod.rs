@@ -4,10 +4,10 @@ mod bernoulli;
 mod gilbert;
 mod list;
 
-use streamgauge_base::{Cause, Item, StageId, Stream};
+use streamgauge_base::{Cause, Item, RandomStream, StageId};
 
 use crate::chance::probability;
-use crate::error::Problem;
+use crate::error::StageProblem;
 use crate::passing::{Effect, Passing};
 use crate::schedule::{Schedule, ascending, starts_on};
 use crate::spec::{LossModel, LossSpec};
@@ -22,7 +22,7 @@ pub type Loss = Passing<Losing>;
 #[derive(Clone, Debug)]
 pub struct Losing {
     process: Process,
-    random: Stream,
+    random: RandomStream,
     /// Mean share of packets lost while it is on.
     ratio: f64,
 }
@@ -37,7 +37,7 @@ enum Process {
 
 impl Loss {
     /// The model as at time zero, its draws from `random` alone.
-    pub fn new(id: StageId, spec: &LossSpec, mut random: Stream) -> Self {
+    pub fn new(id: StageId, spec: &LossSpec, mut random: RandomStream) -> Self {
         let process = match spec.model {
             LossModel::Bernoulli { probability } => Process::Bernoulli(Bernoulli::new(probability)),
             LossModel::Gilbert { good_packets, bad_packets } => {
@@ -91,7 +91,7 @@ impl LossModel {
         }
     }
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check(&self) -> Result<(), StageProblem> {
         match *self {
             LossModel::Bernoulli { probability: p } => probability("probability", p),
             LossModel::Gilbert { good_packets, bad_packets } => check_runs(good_packets, bad_packets),
@@ -102,7 +102,7 @@ impl LossModel {
             }
             LossModel::List { ref packets } => match packets.windows(2).position(|pair| pair[1] <= pair[0]) {
                 Some(before) => {
-                    Err(Problem::ListNotAscending { index: before + 1, packet: packets[before + 1] })
+                    Err(StageProblem::ListNotAscending { index: before + 1, packet: packets[before + 1] })
                 }
                 None => Ok(()),
             },
@@ -110,10 +110,10 @@ impl LossModel {
     }
 }
 
-fn check_runs(good_packets: f64, bad_packets: f64) -> Result<(), Problem> {
+fn check_runs(good_packets: f64, bad_packets: f64) -> Result<(), StageProblem> {
     for (which, mean) in [("good_packets", good_packets), ("bad_packets", bad_packets)] {
         if !(1.0..f64::INFINITY).contains(&mean) {
-            return Err(Problem::MeanRun { which, mean });
+            return Err(StageProblem::MeanRun { which, mean });
         }
     }
     Ok(())
@@ -124,7 +124,7 @@ impl LossSpec {
         Schedule::switched(&self.switches)
     }
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), StageProblem> {
         self.model.check()?;
         ascending("switches", &self.switches)
     }

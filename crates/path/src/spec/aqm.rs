@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{BitRate, Duration};
 
-use crate::error::{Problem, refuse};
+use crate::error::{StageProblem, refuse};
 use crate::spec::{Layer, Limit};
 
 /// CoDel (RFC 8289).
@@ -221,22 +221,22 @@ fn ms(time: Duration) -> String {
     format!("{} ms", time.as_nanos() as f64 / 1e6)
 }
 
-fn positive_time(setting: &'static str, time: Duration) -> Result<(), Problem> {
+fn positive_time(setting: &'static str, time: Duration) -> Result<(), StageProblem> {
     if time == Duration::ZERO { refuse(setting, ms(time), "longer than 0 ms") } else { Ok(()) }
 }
 
 /// An update is worked through for each of these while packets wait, however far apart the packets are.
 const SHORTEST_UPDATE: Duration = Duration::from_micros(10);
 
-fn update_time(update: Duration) -> Result<(), Problem> {
+fn update_time(update: Duration) -> Result<(), StageProblem> {
     if update < SHORTEST_UPDATE { refuse("update", ms(update), "at least 0.01 ms") } else { Ok(()) }
 }
 
-fn positive_gain(setting: &'static str, gain: f64) -> Result<(), Problem> {
+fn positive_gain(setting: &'static str, gain: f64) -> Result<(), StageProblem> {
     if gain > 0.0 && gain.is_finite() { Ok(()) } else { refuse(setting, gain, "a positive number of hertz") }
 }
 
-fn target_and_interval(target: Duration, interval: Duration) -> Result<(), Problem> {
+fn target_and_interval(target: Duration, interval: Duration) -> Result<(), StageProblem> {
     positive_time("target", target)?;
     if target >= interval {
         return refuse("target", ms(target), "shorter than the interval (RFC 8289: 5 to 10 % of it)");
@@ -245,14 +245,14 @@ fn target_and_interval(target: Duration, interval: Duration) -> Result<(), Probl
 }
 
 impl CodelSpec {
-    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
+    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), StageProblem> {
         target_and_interval(self.target, self.interval)?;
         self.limit.check(layer, highest)
     }
 }
 
 impl FqCodelSpec {
-    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
+    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), StageProblem> {
         target_and_interval(self.target, self.interval)?;
         if self.flows == 0 || self.flows > 65_536 {
             return refuse("flows", self.flows, "between 1 and 65536 queues");
@@ -267,7 +267,7 @@ impl FqCodelSpec {
 }
 
 impl PieSpec {
-    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
+    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), StageProblem> {
         positive_time("target", self.target)?;
         update_time(self.update)?;
         positive_gain("alpha", self.alpha)?;
@@ -290,7 +290,7 @@ impl PieSpec {
 }
 
 impl Dualpi2Spec {
-    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
+    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), StageProblem> {
         positive_time("target", self.target)?;
         update_time(self.update)?;
         positive_gain("alpha", self.alpha)?;

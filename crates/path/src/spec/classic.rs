@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{BitRate, Duration};
 
-use crate::error::{Problem, refuse};
+use crate::error::{StageProblem, refuse};
 use crate::spec::{Layer, Limit};
 
 /// Random early detection (Floyd and Jacobson 1993).
@@ -76,7 +76,7 @@ fn thousand() -> u32 {
     1000
 }
 
-fn share(setting: &'static str, value: f64) -> Result<(), Problem> {
+fn share(setting: &'static str, value: f64) -> Result<(), StageProblem> {
     if value > 0.0 && value <= 1.0 { Ok(()) } else { refuse(setting, value, "above 0 and at most 1") }
 }
 
@@ -90,7 +90,7 @@ impl RedSpec {
         }
     }
 
-    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
+    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), StageProblem> {
         let both = || format!("{:?} beside a max of {:?}", self.min, self.max);
         let Some((min, max, bytes)) = self.thresholds() else {
             return refuse("min", both(), "in bytes or packets, as max is");
@@ -120,7 +120,7 @@ impl RedSpec {
 }
 
 impl DrdSpec {
-    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
+    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), StageProblem> {
         if self.min_packets >= self.max_packets {
             let given = format!("{} beside a max_packets of {}", self.min_packets, self.max_packets);
             return refuse("min_packets", given, "less than max_packets");
@@ -139,7 +139,7 @@ impl DrdSpec {
 }
 
 impl NistnetSpec {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
-        if self.packets == 0 { Err(Problem::LimitPackets) } else { Ok(()) }
+    pub(crate) fn check(&self) -> Result<(), StageProblem> {
+        if self.packets == 0 { Err(StageProblem::LimitPackets) } else { Ok(()) }
     }
 }

@@ -1,10 +1,12 @@
-//! Queue disciplines and their limits.
+//! Queue disciplines.
 
 use serde::{Deserialize, Serialize};
-use streamgauge_base::{BitRate, Duration};
+use streamgauge_base::BitRate;
 
-use crate::error::Problem;
-use crate::spec::{CodelSpec, DrdSpec, Dualpi2Spec, FqCodelSpec, Layer, NistnetSpec, PieSpec, RedSpec};
+use crate::error::StageProblem;
+use crate::spec::{
+    CodelSpec, DrdSpec, Dualpi2Spec, FqCodelSpec, Layer, Limit, NistnetSpec, PieSpec, RedSpec,
+};
 
 /// The queue's discipline and limit.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -62,7 +64,7 @@ impl QueueSpec {
         self
     }
 
-    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), Problem> {
+    pub(crate) fn check(&self, layer: Layer, highest: BitRate) -> Result<(), StageProblem> {
         match self {
             QueueSpec::Droptail(limit) => limit.check(layer, highest),
             QueueSpec::Nistnet(spec) => spec.check(),
@@ -74,16 +76,4 @@ impl QueueSpec {
             QueueSpec::Dualpi2(spec) => spec.check(layer, highest),
         }
     }
-}
-
-/// How much a queue holds, the packet being sent included.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Limit {
-    /// Bytes of the bottleneck's layer.
-    Bytes(u64),
-    /// Packets.
-    Packets(u32),
-    /// The bytes that the rate in force drains in this time (ns).
-    Time(Duration),
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockSpec, CorruptSpec, DelaySpec, DuplicateSpec, LossSpec, MtuSpec, QueueSpec, RateSpec, ReorderSpec,
-    ShaperSpec,
+    BlockSpec, CorruptSpec, DelaySpec, DuplicateSpec, Layer, LossSpec, MtuSpec, QueueSpec, RateSpec,
+    ReorderSpec, ShaperSpec,
 };
 
 /// Both directions of a path.
@@ -63,15 +63,4 @@ pub struct BottleneckSpec {
     /// Which bytes rate and limit count.
     #[serde(default)]
     pub layer: Layer,
-}
-
-/// Which bytes a bottleneck counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Layer {
-    /// IP + 14, as `tc`.
-    #[default]
-    Ethernet,
-    /// IP bytes.
-    Ip,
 }

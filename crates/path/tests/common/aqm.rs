@@ -2,9 +2,9 @@
 //! the same departures, and every decision of theirs is written down.
 
 use proptest::prelude::*;
-use streamgauge_base::{Cause, Ecn, FlowId, Item, Outcome, PacketId, QueueDepth, StageId, Stream};
+use streamgauge_base::{Cause, Ecn, FlowId, Item, Outcome, PacketId, QueueDepth, RandomStream, StageId};
 use streamgauge_path::spec::{BottleneckSpec, Layer, Limit, QueueSpec, RateSpec, ShaperSpec, StageKind};
-use streamgauge_path::{LinkState, Path, Queue, QueuedPacket};
+use streamgauge_path::{Path, Queue, QueuedPacket, TransmitState};
 
 use super::*;
 
@@ -33,8 +33,8 @@ pub struct Verdict {
 
 /// What lockstep needs of a discipline.
 pub trait Discipline {
-    fn push(&mut self, now: u64, packet: QueuedPacket, link: &LinkState, drop: &mut Drops);
-    fn pop(&mut self, now: u64, link: &LinkState, drop: &mut Drops) -> Option<QueuedPacket>;
+    fn push(&mut self, now: u64, packet: QueuedPacket, link: &TransmitState, drop: &mut Drops);
+    fn pop(&mut self, now: u64, link: &TransmitState, drop: &mut Drops) -> Option<QueuedPacket>;
     fn probability(&self) -> f64 {
         0.0
     }
@@ -46,10 +46,10 @@ pub type Drops = Vec<(QueuedPacket, Cause)>;
 pub struct Real<Q>(pub Q, pub fn(&Q) -> f64);
 
 impl<Q: Queue> Discipline for Real<Q> {
-    fn push(&mut self, now: u64, packet: QueuedPacket, link: &LinkState, drops: &mut Drops) {
+    fn push(&mut self, now: u64, packet: QueuedPacket, link: &TransmitState, drops: &mut Drops) {
         self.0.push(at(now), packet, link, &mut |packet, cause| drops.push((packet, cause)));
     }
-    fn pop(&mut self, now: u64, link: &LinkState, drops: &mut Drops) -> Option<QueuedPacket> {
+    fn pop(&mut self, now: u64, link: &TransmitState, drops: &mut Drops) -> Option<QueuedPacket> {
         self.0.pop(at(now), link, &mut |packet, cause| drops.push((packet, cause)))
     }
     fn probability(&self) -> f64 {
@@ -71,7 +71,7 @@ pub fn lockstep(queue: &mut impl Discipline, ns_per_byte: u64, arrivals: &[Arriv
         marked: packet.marked,
         probability,
     };
-    let link = |sending: &Option<(u64, QueuedPacket)>| LinkState {
+    let link = |sending: &Option<(u64, QueuedPacket)>| TransmitState {
         rate: bps(8_000_000_000 / ns_per_byte),
         sending_bytes: sending.map_or(0, |(_, packet)| packet.bytes),
         sending_packets: u32::from(sending.is_some()),
@@ -117,7 +117,7 @@ fn next(
     queue: &mut impl Discipline,
     now: u64,
     ns_per_byte: u64,
-    link: &LinkState,
+    link: &TransmitState,
     dropped: &mut impl FnMut(&QueuedPacket, f64),
 ) -> Option<(u64, QueuedPacket)> {
     let mut drops = Drops::new();
@@ -131,7 +131,7 @@ fn next(
 
 /// Stretches of load in (packets, mean gap ns) and what makes the rest up.
 pub fn arrivals_of(stretches: &[(usize, u64)], flows: u64, seed: u64) -> Vec<Arrival> {
-    let mut random = Stream::named(seed, "arrivals", "test");
+    let mut random = RandomStream::named(seed, "arrivals", "test");
     let mut now = 0;
     let mut arrivals = Vec::new();
     for &(packets, gap) in stretches {

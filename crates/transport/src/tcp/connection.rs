@@ -9,9 +9,8 @@ use super::clock::stamp;
 use super::config::Config;
 use super::congestion::Controller;
 use super::receiving::Receiving;
-use super::recovery::Arrival;
 use super::segment::{SackBlocks, Segment, Timestamps, flags};
-use super::sender::Sender;
+use super::sender::{Arrival, Sender};
 use super::sending::{Own, Sending};
 use super::seq;
 
@@ -140,6 +139,8 @@ pub struct Connection {
     reset: Option<Reset>,
     /// Both ends speak ECN.
     ecn: bool,
+    /// The peer finished before we did.
+    passive: bool,
     /// The peer's clock, to be echoed.
     peer_clock: u32,
     pending: Pending,
@@ -155,6 +156,20 @@ impl Reset {
         let length = segment.payload.len() as u32 + marks;
         Reset::Answer { seq: 0, ack: Some(segment.seq.wrapping_add(length)) }
     }
+}
+
+/// What a host answers to a segment that is of no connection (RFC 9293 section 3.10.7.1); nothing to a reset.
+pub fn answer_from_nobody(segment: &Segment) -> Option<Segment> {
+    if segment.has(flags::RST) {
+        return None;
+    }
+    let Reset::Answer { seq, ack } = Reset::answer(segment) else { return None };
+    Some(answer(seq, ack))
+}
+
+fn answer(seq: u32, ack: Option<u32>) -> Segment {
+    let flags = flags::RST | if ack.is_some() { flags::ACK } else { 0 };
+    Segment { seq, ack: ack.unwrap_or(0), flags, ..Segment::default() }
 }
 
 impl Connection {
@@ -184,6 +199,7 @@ impl Connection {
             syn_timer: Instant::FAR_FUTURE,
             reset: None,
             ecn: false,
+            passive: false,
             peer_clock: 0,
             pending: Pending::default(),
             mss: config.mss,
@@ -244,6 +260,12 @@ impl Connection {
     /// missed its last acknowledgement, so keep it while segments may be on the way.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed || self.is_finished()
+    }
+
+    /// Both directions are finished and ours was not the later: RFC 9293's TIME-WAIT, in which it answers a peer that
+    /// missed its last acknowledgement.
+    pub fn is_waiting(&self) -> bool {
+        self.state == State::Established && self.is_finished() && !self.passive
     }
 
     /// What the connection has to tell; call until `None`.
@@ -406,6 +428,7 @@ impl Connection {
         if receiver.receive(moment, at, &segment.payload, fin) {
             self.pending.readable |= receiver.readable() > 0;
             if receiver.finished() && !finished {
+                self.passive = !self.sender.fin_sent();
                 self.pending.closed = Some(CloseReason::Finished);
             }
         }
@@ -434,10 +457,7 @@ impl Connection {
                     let bits = flags::RST | flags::ACK;
                     self.segment(now, self.sender.next(), bits, Chunk::default(), 0, SackBlocks::default())
                 }
-                Reset::Answer { seq, ack } => {
-                    let flags = flags::RST | if ack.is_some() { flags::ACK } else { 0 };
-                    Segment { seq, ack: ack.unwrap_or(0), flags, ..Segment::default() }
-                }
+                Reset::Answer { seq, ack } => answer(seq, ack),
             }),
         }
     }

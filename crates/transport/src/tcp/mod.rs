@@ -10,8 +10,8 @@
 //! Windows are kept in bytes, and count segments as Linux does: each counts as a full one. The receive window is open in
 //! full from the start: of Linux's receive-buffer autotuning only the quick acknowledgements are modelled that come with
 //! each rise of the window.
-//! Not modelled: simultaneous open, urgent data and TIME-WAIT's 60 s (a closed connection goes on answering a
-//! retransmitted FIN for as long as its driver keeps it).
+//! Not modelled: simultaneous open and urgent data. TIME-WAIT is its driver's: a closed connection goes on answering a
+//! retransmitted FIN for as long as it is kept.
 //!
 //! ```
 //! use streamgauge_base::{Chunk, Duration, Instant};
@@ -44,11 +44,9 @@ mod connection;
 mod mechanisms;
 mod pacing;
 mod prr;
-mod rack;
 mod rate_sample;
 mod receiver;
 mod receiving;
-mod recovery;
 mod rto;
 mod scoreboard;
 mod segment;
@@ -56,13 +54,11 @@ mod send_buffer;
 mod sender;
 mod sending;
 mod seq;
-mod super_segment;
-mod timers;
 mod undo;
 mod window_growth;
 
 pub use config::{Config, CongestionControl, Hystart};
-pub use connection::{CloseReason, Connection, ConnectionEvent, Stats};
+pub use connection::{CloseReason, Connection, ConnectionEvent, Stats, answer_from_nobody};
 pub use mechanisms::Mechanisms;
 pub use rate_sample::RateSample;
 pub use segment::{SackBlocks, Segment, Timestamps, flags};

@@ -8,13 +8,15 @@
 //! SACK block is walked only where it differs from a block of the previous acknowledgement; a cursor passes
 //! over each segment once to judge it lost and once to send it again.
 
+mod rack;
+
 use std::collections::VecDeque;
 
 use streamgauge_base::{Duration, Instant};
 
 use super::clock::stamp;
-use super::rack::Rack;
 use super::rate_sample::{RateSample, Sampler};
+use rack::Rack;
 
 /// The receiver holds it (SACK).
 pub(super) const SACKED: u8 = 1;

@@ -1,5 +1,9 @@
 //! The sending half: what may go out when. What acknowledgements and timers mean for it is in `recovery` and `timers`.
 
+mod recovery;
+mod super_segment;
+mod timers;
+
 use streamgauge_base::{Chunk, Duration, Instant};
 
 use super::clock::stamp;
@@ -8,13 +12,14 @@ use super::congestion::{AnyController, Controller, Repair};
 use super::mechanisms::Mechanisms;
 use super::pacing::Pacer;
 use super::prr::Reduction;
-use super::recovery::Resend;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
 use super::send_buffer::SendBuffer;
-use super::super_segment::paced_burst;
-use super::timers::{LossProbe, Purpose, Timer};
 use super::undo::Undo;
+pub use recovery::Arrival;
+use recovery::Resend;
+use super_segment::paced_burst;
+use timers::{LossProbe, Purpose, Timer};
 
 /// A peer whose window never exceeds this gets segments as large as its window (RFC 1122's default MSS).
 const SMALL_WINDOW: u64 = 536;

@@ -7,7 +7,7 @@
 
 mod long_term;
 
-use streamgauge_base::{Duration, Instant, Stream};
+use streamgauge_base::{Duration, Instant, RandomStream};
 
 use self::long_term::LongTerm;
 use super::bandwidth::{UNIT, carried, least_burst, paced, rate};
@@ -102,7 +102,7 @@ pub struct Bbr {
     extra_rounds: u32,
     epoch_began: Instant,
     epoch_acked: u64,
-    random: Stream,
+    random: RandomStream,
 }
 
 impl Bbr {
@@ -142,7 +142,7 @@ impl Bbr {
             extra_rounds: 0,
             epoch_began: Instant::ZERO,
             epoch_acked: 0,
-            random: Stream::named(seed, "bbr", "phase"),
+            random: RandomStream::named(seed, "bbr", "phase"),
         };
         bbr.pace_from_rtt(None);
         bbr

@@ -9,7 +9,7 @@
 
 mod bounds;
 
-use streamgauge_base::{Duration, Instant, Stream};
+use streamgauge_base::{Duration, Instant, RandomStream};
 
 use self::bounds::{Bounds, beta, times, too_much_lost};
 use super::bandwidth::{UNIT, carried, least_burst, paced, rate};
@@ -125,7 +125,7 @@ pub struct Bbr3 {
     extra: WindowedMax<u64>,
     extra_began: Instant,
     extra_acked: u64,
-    random: Stream,
+    random: RandomStream,
 }
 
 impl Bbr3 {
@@ -175,7 +175,7 @@ impl Bbr3 {
             extra: WindowedMax::default(),
             extra_began: Instant::ZERO,
             extra_acked: 0,
-            random: Stream::named(seed, "bbr3", "probe"),
+            random: RandomStream::named(seed, "bbr3", "probe"),
         };
         bbr.pace_from_rtt(None);
         bbr

@@ -3,9 +3,9 @@
 
 use streamgauge_base::{Duration, Instant};
 
-use super::clock::{expiry, whole_ticks};
-use super::congestion::Controller;
-use super::sender::{GaveUp, Phase, Sender};
+use super::{GaveUp, Phase, Sender};
+use crate::tcp::clock::{expiry, whole_ticks};
+use crate::tcp::congestion::Controller;
 
 /// What is added to a timeout of RACK or of a loss probe, for the rounding of timers (Linux's `TCP_TIMEOUT_MIN_US`).
 const SLACK: Duration = Duration::from_millis(2);

@@ -2,7 +2,7 @@
 
 use streamgauge_base::{Duration, Instant};
 
-use super::scoreboard::{AMBIGUOUS, LOST, Learned, RESENT, SACKED, Scoreboard, Transmission};
+use super::{AMBIGUOUS, LOST, Learned, RESENT, SACKED, Scoreboard, Transmission};
 
 /// Segments that must be SACKed before what they overtook is lost without further delay, while no reordering has been
 /// seen (RFC 8985 section 6.2, step 4).

@@ -3,12 +3,12 @@
 
 use streamgauge_base::{Duration, Instant};
 
-use super::clock::stamp;
-use super::congestion::{Ack, Controller};
-use super::prr::Reduction;
-use super::scoreboard::Learned;
-use super::sender::{Phase, Sender};
 use super::timers::{ProbeAnswer, Purpose};
+use super::{Phase, Sender};
+use crate::tcp::clock::stamp;
+use crate::tcp::congestion::{Ack, Controller};
+use crate::tcp::prr::Reduction;
+use crate::tcp::scoreboard::Learned;
 
 /// An acknowledgement as it came. Sequence numbers are 64 bits wide.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,9 @@
 
 use streamgauge_base::{Duration, Instant};
 
-use super::congestion::{AnyController, Controller};
-use super::pacing::Pacer;
-use super::sender::{Blocked, Phase, Sender};
+use super::{Blocked, Phase, Sender};
+use crate::tcp::congestion::{AnyController, Controller};
+use crate::tcp::pacing::Pacer;
 
 /// Most bytes of a super-segment (Linux's `gso_max_size`), but two segments always go.
 const MOST_SUPER: u64 = 65_536;
