@@ -11,9 +11,10 @@ use std::path::Path;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use streamgauge_base::{
     Cause, Direction, Duration, Event, Fate, FlowId, Headers, Instant, Item, Outcome, PacketId, PacketInfo,
-    QueueDepth, StageId, Stream, Transport,
+    QueueDepth, RandomStream, StageId, TransportHeader,
 };
-use streamgauge_record::{Classifier, FlowEntry, Legend, PacketWriter, StageEntry, write_events};
+use streamgauge_plan::{FlowEntry, Legend, Protocols, Role, StageEntry, StreamProtocol};
+use streamgauge_record::{Classifier, PacketWriter, write_events};
 
 const ROWS: usize = 1 << 20;
 const EVENTS: usize = 1 << 17;
@@ -34,8 +35,10 @@ fn legend(flows: u16) -> Legend {
 
 /// `flows` bulk flows over `flows` Mbit/s, about 1 in 40 packets dropped.
 fn rows(flows: u16) -> Vec<Row> {
-    let mut random = Stream::named(1, "bench", "rows");
-    let mut classifier = Classifier::new(&legend(flows).subjects());
+    let mut random = RandomStream::named(1, "bench", "rows");
+    let role = |flow| if flow == 0 { Role::Subject } else { Role::Rival };
+    let told = (0..flows).map(|flow| (role(flow), Protocols::tcp(StreamProtocol::Opaque)));
+    let mut classifier = Classifier::new(told);
     let mut next = vec![0u32; usize::from(flows)];
     let mut rows = Vec::with_capacity(ROWS + 3);
     let service = Duration::from_nanos(12_112_000 / u64::from(flows));
@@ -47,7 +50,7 @@ fn rows(flows: u16) -> Vec<Row> {
         let seq = &mut next[usize::from(flow.0)];
         let item = Item { hash: 7, ..Item::new(PacketId(id), flow, 1500) };
         let headers = Headers {
-            transport: Transport::Tcp { seq: *seq, ack: 1, flags: 16 },
+            transport: TransportHeader::Tcp { seq: *seq, ack: 1, flags: 16 },
             header_bytes: 32,
             payload_bytes: 1448,
             payload_head: &[],
@@ -83,11 +86,11 @@ fn rows(flows: u16) -> Vec<Row> {
         ));
         if random.below(2) == 0 {
             let headers = Headers {
-                transport: Transport::Tcp { seq: 1, ack: *seq, flags: 16 },
+                transport: TransportHeader::Tcp { seq: 1, ack: *seq, flags: 16 },
                 payload_bytes: 0,
                 ..headers
             };
-            let info = classifier.classify(flow, Direction::Up, 8, &headers);
+            let info = classifier.classify(flow, Direction::Up, 7, &headers);
             let item = Item { id: PacketId(id), bytes: 66, ip_bytes: 52, ..item };
             id += 1;
             rows.push((

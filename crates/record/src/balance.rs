@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use streamgauge_base::{Cause, Direction, Fate, FlowId, Item, Outcome, StageId};
-
-use crate::legend::{CAUSES, DIRECTIONS, Legend, OTHER, cause_name, direction_name};
+use streamgauge_plan::{CAUSES, DIRECTIONS, Legend, OTHER, cause_name, direction_name};
 
 /// Packets and Ethernet bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -6,31 +6,36 @@ use streamgauge_base::{Direction, Ecn, Fate, Outcome, PacketInfo, packet_flags};
 pub(crate) const BATCH_ROWS: usize = 65_536;
 
 /// The schema that this version writes.
-pub const PACKETS_SCHEMA: &str = "streamgauge.packets/2";
+pub const PACKETS_SCHEMA: &str = "streamgauge.packets/3";
 
 /// A version of the schema.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Version {
     /// Without `fragment_offset`, `t_drop`, `hash` and `protocol`.
     One,
-    /// What is written now.
+    /// With `flags` of 8 bits, and without `connection`.
     Two,
+    /// What is written now.
+    Three,
 }
 
 impl Version {
-    pub const ALL: [Version; 2] = [Version::One, Version::Two];
+    pub const ALL: [Version; 3] = [Version::One, Version::Two, Version::Three];
+    pub const NEWEST: Version = Version::Three;
 
     pub fn schema(self) -> &'static str {
         match self {
             Version::One => "streamgauge.packets/1",
-            Version::Two => PACKETS_SCHEMA,
+            Version::Two => "streamgauge.packets/2",
+            Version::Three => PACKETS_SCHEMA,
         }
     }
 
     pub fn message(self) -> &'static str {
         match self {
             Version::One => MESSAGE_1,
-            Version::Two => MESSAGE,
+            Version::Two => MESSAGE_2,
+            Version::Three => MESSAGE,
         }
     }
 }
@@ -56,8 +61,7 @@ message packets {
   required int32 queue_packets (INTEGER(32, false));
 }";
 
-/// The file's schema. All are plain integers: readers of every language take them as they are.
-pub(crate) const MESSAGE: &str = "
+const MESSAGE_2: &str = "
 message packets {
   required int64 pkt (INTEGER(64, false));
   required int32 copy (INTEGER(8, false));
@@ -80,6 +84,33 @@ message packets {
   required int32 queue_packets (INTEGER(32, false));
   required int32 hash (INTEGER(32, false));
   required int32 protocol (INTEGER(8, false));
+}";
+
+/// The file's schema. All are plain integers: readers of every language take them as they are.
+pub(crate) const MESSAGE: &str = "
+message packets {
+  required int64 pkt (INTEGER(64, false));
+  required int32 copy (INTEGER(8, false));
+  required int32 fragment_offset (INTEGER(16, false));
+  required int32 flow (INTEGER(16, false));
+  required int32 dir (INTEGER(8, false));
+  required int32 stage (INTEGER(8, false));
+  required int32 kind (INTEGER(8, false));
+  required int64 t_in;
+  optional int64 t_out;
+  optional int64 t_drop;
+  required int32 fate (INTEGER(8, false));
+  required int32 cause (INTEGER(8, false));
+  required int32 wire_bytes (INTEGER(32, false));
+  required int32 ip_bytes (INTEGER(32, false));
+  required int32 payload_bytes (INTEGER(32, false));
+  optional int32 seq (INTEGER(32, false));
+  required int32 flags (INTEGER(16, false));
+  required int32 queue_bytes (INTEGER(32, false));
+  required int32 queue_packets (INTEGER(32, false));
+  required int32 hash (INTEGER(32, false));
+  required int32 protocol (INTEGER(8, false));
+  optional int32 connection (INTEGER(32, false));
 }";
 
 /// A column of one batch. Its length is fixed so that an index below [`BATCH_ROWS`] needs no check.
@@ -112,11 +143,13 @@ pub(crate) struct Columns {
     pub payload_bytes: Column<u32>,
     pub seq: Column<u32>,
     pub seq_known: Column<bool>,
-    pub flags: Column<u8>,
+    pub flags: Column<u16>,
     pub queue_bytes: Column<u32>,
     pub queue_packets: Column<u32>,
     pub hash: Column<u32>,
     pub protocol: Column<u8>,
+    pub connection: Column<u32>,
+    pub connection_known: Column<bool>,
 }
 
 impl Columns {
@@ -147,6 +180,8 @@ impl Columns {
             queue_packets: column(),
             hash: column(),
             protocol: column(),
+            connection: column(),
+            connection_known: column(),
         }
     }
 
@@ -199,6 +234,8 @@ impl Columns {
         self.queue_packets[i] = fate.queue.packets;
         self.hash[i] = item.hash;
         self.protocol[i] = item.protocol as u8;
+        self.connection[i] = info.connection.unwrap_or(0);
+        self.connection_known[i] = info.connection.is_some();
         self.rows = i + 1;
     }
 
@@ -209,7 +246,7 @@ impl Columns {
         hasher.update(&(n as u64).to_le_bytes());
         put(hasher, scratch, &self.pkt[..n], u64::to_le_bytes);
         hasher.update(&self.copy[..n]);
-        if version == Version::Two {
+        if version >= Version::Two {
             put(hasher, scratch, &self.fragment_offset[..n], u16::to_le_bytes);
         }
         put(hasher, scratch, &self.flow[..n], u16::to_le_bytes);
@@ -219,7 +256,7 @@ impl Columns {
         put(hasher, scratch, &self.t_in[..n], u64::to_le_bytes);
         put(hasher, scratch, &self.t_out_known[..n], |known| [u8::from(known)]);
         put(hasher, scratch, &self.t_out[..n], u64::to_le_bytes);
-        if version == Version::Two {
+        if version >= Version::Two {
             put(hasher, scratch, &self.t_drop_known[..n], |known| [u8::from(known)]);
             put(hasher, scratch, &self.t_drop[..n], u64::to_le_bytes);
         }
@@ -230,12 +267,21 @@ impl Columns {
         put(hasher, scratch, &self.payload_bytes[..n], u32::to_le_bytes);
         put(hasher, scratch, &self.seq_known[..n], |known| [u8::from(known)]);
         put(hasher, scratch, &self.seq[..n], u32::to_le_bytes);
-        hasher.update(&self.flags[..n]);
+        if version >= Version::Three {
+            put(hasher, scratch, &self.flags[..n], u16::to_le_bytes);
+        } else {
+            // Nothing wider is read from such a file.
+            put(hasher, scratch, &self.flags[..n], |flags| [flags as u8]);
+        }
         put(hasher, scratch, &self.queue_bytes[..n], u32::to_le_bytes);
         put(hasher, scratch, &self.queue_packets[..n], u32::to_le_bytes);
-        if version == Version::Two {
+        if version >= Version::Two {
             put(hasher, scratch, &self.hash[..n], u32::to_le_bytes);
             hasher.update(&self.protocol[..n]);
+        }
+        if version >= Version::Three {
+            put(hasher, scratch, &self.connection_known[..n], |known| [u8::from(known)]);
+            put(hasher, scratch, &self.connection[..n], u32::to_le_bytes);
         }
     }
 }
@@ -255,7 +301,7 @@ fn put<T: Copy, const WIDTH: usize>(
 }
 
 /// The classifier's flags with what only the stage knows.
-pub(crate) fn flags(fate: &Fate, info_flags: u8) -> u8 {
+pub(crate) fn flags(fate: &Fate, info_flags: u16) -> u16 {
     let ecn = if fate.item.ecn == Ecn::NotEct { 0 } else { packet_flags::ECN_IN };
     let marked = if fate.marked { packet_flags::CE_MARKED } else { 0 };
     let corrupted = if fate.item.corrupted { packet_flags::CORRUPTED } else { 0 };

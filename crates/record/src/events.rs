@@ -13,10 +13,10 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use streamgauge_base::Event;
+use streamgauge_plan::Legend;
 
 use crate::error::RecordError;
 use crate::file::{Partial, digest_text, hash_text, keys, put_text};
-use crate::legend::Legend;
 
 /// The schema that this version writes.
 pub const EVENTS_SCHEMA: &str = "streamgauge.events/1";

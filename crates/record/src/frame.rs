@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use etherparse::{EtherType, Ethernet2Slice, IpNumber, Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
-use streamgauge_base::{Ecn, Fragment, Headers, IPV4_HEADER_BYTES, Protocol, Transport};
+use streamgauge_base::{Direction, Ecn, Fragment, Headers, IPV4_HEADER_BYTES, Protocol, TransportHeader};
 
 /// What a frame says of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,15 +26,31 @@ pub struct Frame<'a> {
     /// Hash of addresses, protocol and ports: one value per connection and direction. A datagram's later fragments
     /// are hashed without ports, which only the first has.
     pub hash: u32,
+    /// Source port * 65536 + destination port; 0 where there are none.
+    pub ports: u32,
     /// What the classifier looks at.
     pub headers: Headers<'a>,
 }
 
+impl Frame<'_> {
+    /// One value for both directions of a TCP connection, of which this goes in `direction`; what
+    /// [`Classifier::classify`](crate::Classifier::classify) takes.
+    #[inline]
+    pub fn connection(&self, direction: Direction) -> u64 {
+        let address = |ip: Option<Ipv4Addr>| ip.unwrap_or(Ipv4Addr::UNSPECIFIED).octets();
+        let (source, destination) = (address(self.source), address(self.destination));
+        match direction {
+            Direction::Down => mixed(source, destination, IpNumber::TCP.0, self.ports),
+            Direction::Up => mixed(destination, source, IpNumber::TCP.0, self.ports.rotate_left(16)),
+        }
+    }
+}
+
 const ETHERNET_HEADER: usize = streamgauge_base::ETHERNET_HEADER_BYTES as usize;
 const NO_HEADERS: Headers<'static> =
-    Headers { transport: Transport::Other, header_bytes: 0, payload_bytes: 0, payload_head: &[] };
+    Headers { transport: TransportHeader::Other, header_bytes: 0, payload_bytes: 0, payload_head: &[] };
 
-/// Reads a whole frame without its FCS. Any bytes are accepted; what cannot be read is [`Transport::Other`].
+/// Reads a whole frame without its FCS. Any bytes are accepted; what cannot be read is [`TransportHeader::Other`].
 pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
     let above = bytes.get(ETHERNET_HEADER..).unwrap_or_default();
     let nothing = Frame {
@@ -46,6 +62,7 @@ pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
         fragment: Fragment::WHOLE_DF,
         identification: 0,
         hash: 0,
+        ports: 0,
         headers: Headers { payload_bytes: count(above), ..NO_HEADERS },
     };
     let is_ipv4 =
@@ -79,6 +96,7 @@ pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
         fragment: fragment(&ip),
         identification: ip.identification(),
         hash: flow_hash(ip.source(), ip.destination(), ip.protocol().0, ports),
+        ports,
         headers: Headers {
             transport,
             header_bytes: header_bytes as u8,
@@ -99,45 +117,49 @@ fn fragment(ip: &Ipv4HeaderSlice<'_>) -> Fragment {
 }
 
 /// The transport header, its length, and the ports as they stand in it (none: 0).
-fn transport(ip: &Ipv4HeaderSlice<'_>, payload: &[u8]) -> (Transport, usize, u32) {
+fn transport(ip: &Ipv4HeaderSlice<'_>, payload: &[u8]) -> (TransportHeader, usize, u32) {
     let ports = payload.first_chunk().map_or(0, |&ports| u32::from_be_bytes(ports));
     if ip.fragments_offset().value() > 0 {
         // Of a datagram's later fragments all bytes are payload.
-        let transport = if ip.protocol() == IpNumber::UDP { Transport::Udp } else { Transport::Other };
+        let transport =
+            if ip.protocol() == IpNumber::UDP { TransportHeader::Udp } else { TransportHeader::Other };
         return (transport, 0, 0);
     }
     match ip.protocol() {
         IpNumber::TCP => {
-            let Ok(tcp) = TcpHeaderSlice::from_slice(payload) else { return (Transport::Other, 0, 0) };
+            let Ok(tcp) = TcpHeaderSlice::from_slice(payload) else { return (TransportHeader::Other, 0, 0) };
             let flags = tcp.slice()[13];
             let (seq, ack) = (tcp.sequence_number(), tcp.acknowledgment_number());
-            (Transport::Tcp { seq, ack, flags }, tcp.slice().len(), ports)
+            (TransportHeader::Tcp { seq, ack, flags }, tcp.slice().len(), ports)
         }
         IpNumber::UDP => match UdpHeaderSlice::from_slice(payload) {
-            Ok(udp) => (Transport::Udp, udp.slice().len(), ports),
-            Err(_) => (Transport::Other, 0, 0),
+            Ok(udp) => (TransportHeader::Udp, udp.slice().len(), ports),
+            Err(_) => (TransportHeader::Other, 0, 0),
         },
         IpNumber::ICMP => match payload {
             // Type, code, checksum, identifier, sequence number (RFC 792).
             [0 | 8, 0, _, _, _, _, high, low, ..] => {
-                (Transport::IcmpEcho { seq: u16::from_be_bytes([*high, *low]) }, 8, 0)
+                (TransportHeader::IcmpEcho { seq: u16::from_be_bytes([*high, *low]) }, 8, 0)
             }
-            _ => (Transport::Other, 0, 0),
+            _ => (TransportHeader::Other, 0, 0),
         },
-        _ => (Transport::Other, 0, 0),
+        _ => (TransportHeader::Other, 0, 0),
     }
 }
 
 /// Hash of a connection in one direction, the same on every machine. `ports` is source port * 65536 +
 /// destination port.
 pub fn flow_hash(source: [u8; 4], destination: [u8; 4], protocol: u8, ports: u32) -> u32 {
+    (mixed(source, destination, protocol, ports) >> 32) as u32
+}
+
+fn mixed(source: [u8; 4], destination: [u8; 4], protocol: u8, ports: u32) -> u64 {
     let addresses = u64::from(u32::from_be_bytes(source)) << 32 | u64::from(u32::from_be_bytes(destination));
     let rest = u64::from(protocol) << 32 | u64::from(ports);
     // Two rounds of a multiply-xorshift mix (MurmurHash3's finaliser constants).
     let mut hash = addresses ^ rest.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    (hash >> 32) as u32
+    (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53)
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use streamgauge_base::{Direction, Fate, Item, PacketInfo, StageId};
+use streamgauge_plan::Legend;
 
 use crate::balance::Balance;
 use crate::columns::{BATCH_ROWS, Columns, MESSAGE, PACKETS_SCHEMA, Version};
 use crate::error::RecordError;
 use crate::file::{Partial, digest_text, hash_text, keys};
-use crate::legend::Legend;
 
 /// What a finished `packets.parquet` holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -151,7 +151,7 @@ impl<W: Write + Send> Encoder<W> {
 
     #[cold]
     pub fn write(&mut self, batch: &Columns) -> Result<(), RecordError> {
-        batch.digest(Version::Two, &mut self.hasher, &mut self.scratch.bytes);
+        batch.digest(Version::NEWEST, &mut self.hasher, &mut self.scratch.bytes);
         self.rows += batch.rows() as u64;
         self.row_group(batch).map_err(|e| RecordError::writing(&self.name, e))
     }
@@ -181,6 +181,7 @@ impl<W: Write + Send> Encoder<W> {
         put.narrow(&batch.queue_packets[..n], None)?;
         put.narrow(&batch.hash[..n], None)?;
         put.narrow(&batch.protocol[..n], None)?;
+        put.narrow(&batch.connection[..n], Some(&batch.connection_known[..n]))?;
         group.close()?;
         Ok(())
     }

@@ -32,7 +32,7 @@ pub struct PacketRow {
     /// IP bytes.
     pub ip_bytes: u32,
     /// All bits of `packet_flags`.
-    pub flags: u8,
+    pub flags: u16,
     /// What the stage held at its arrival.
     pub queue_bytes: u32,
     /// What the stage held at its arrival.
@@ -45,7 +45,7 @@ pub struct PacketRow {
 
 impl PacketRow {
     /// What [`crate::PacketWriter`] writes of `fate`; `info_flags` are the classifier's.
-    pub fn of(fate: &Fate, info_flags: u8) -> Self {
+    pub fn of(fate: &Fate, info_flags: u16) -> Self {
         let item = &fate.item;
         PacketRow {
             pkt: item.id.0,

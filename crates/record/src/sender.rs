@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use streamgauge_base::{Direction, Fate, Item, PacketInfo, StageId};
+use streamgauge_plan::Legend;
 
 use crate::balance::Balance;
 use crate::columns::Columns;
 use crate::error::RecordError;
-use crate::legend::Legend;
 use crate::packets::{Encoder, PacketsSummary, unknown_code};
 
 // A batch is a handful of boxes; there is no point in boxing it once more.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::canonical::canonical_json;
-use crate::columns::{BATCH_ROWS, Columns, PACKETS_SCHEMA, Version};
+use crate::columns::{BATCH_ROWS, Columns, Version};
 use crate::error::RecordError;
 use crate::events::{self, EVENTS_SCHEMA, EventColumns};
 use crate::file::{EVENTS_FILE, PACKETS_FILE, TRIAL_FILE, digest_text, hash_text, keys};
@@ -113,7 +113,7 @@ pub fn verify(directory: &Path) -> Result<VerifiedTrial, RecordError> {
 /// What a file of a record says of itself in its footer, unchecked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FileFooter {
-    /// "streamgauge.packets/2", say.
+    /// "streamgauge.packets/3", say.
     pub schema: String,
     /// The legend's JSON.
     pub legend: String,
@@ -177,17 +177,19 @@ pub fn verify_packets_in<R: ChunkReader + 'static>(file: R, name: &Path) -> Resu
     })
 }
 
-/// Gives every row of a `packets.parquet` of the newest schema to `visit`, in the file's order.
+/// Gives every row of a `packets.parquet` to `visit`, in the file's order. Version 1 of the schema has not all that a row
+/// is made of and is an error.
 pub fn read_packets(path: &Path, mut visit: impl FnMut(&PacketRow)) -> Result<(), RecordError> {
     let file = open(path)?;
     guarded(path, || {
         let reader = SerializedFileReader::new(file).map_err(|e| unreadable(path, e))?;
-        let known = [(PACKETS_SCHEMA, Version::Two.message())];
-        Footer::read(path, reader.metadata().file_metadata(), &known)?;
+        let complete = [Version::Two, Version::Three];
+        let known = complete.map(|version| (version.schema(), version.message()));
+        let (which, _) = Footer::read(path, reader.metadata().file_metadata(), &known)?;
         let mut batch = Columns::new();
         for i in 0..reader.num_row_groups() {
             let group = reader.get_row_group(i).map_err(|e| unreadable(path, e))?;
-            read_batch(Version::Two, group.as_ref(), &mut batch).map_err(|e| unreadable(path, e))?;
+            read_batch(complete[which], group.as_ref(), &mut batch).map_err(|e| unreadable(path, e))?;
             (0..batch.rows()).for_each(|row| visit(&batch.row(row)));
         }
         Ok(())
@@ -352,9 +354,14 @@ impl<'a> Columnwise<'a> {
     }
 
     fn narrow<T: TryFrom<u32> + Copy>(&mut self, to: &mut [T]) -> ParquetResult<()> {
+        self.narrow_as::<T, T>(to)
+    }
+
+    /// As [`Columnwise::narrow`], of values that are no wider than `N`.
+    fn narrow_as<N: TryFrom<u32>, T: From<N>>(&mut self, to: &mut [T]) -> ParquetResult<()> {
         let column = self.narrow_column(false)?;
         for (to, value) in to.iter_mut().zip(column.values) {
-            *to = narrowed(value)?;
+            *to = narrowed::<N>(value)?.into();
         }
         Ok(())
     }
@@ -411,12 +418,18 @@ fn read_batch(version: Version, group: &dyn RowGroupReader, batch: &mut Columns)
         return Err(ParquetError::General(format!("a row group of {n} rows, {BATCH_ROWS} expected")));
     }
     batch.set_rows(n);
+    let number = |column: Column<i32>, to: &mut [u32], known: &mut [bool]| {
+        spread(column, |i, value| {
+            known[i] = value.is_some();
+            to[i] = value.unwrap_or(0).cast_unsigned();
+        })
+    };
     let wide = |to: &mut [u64], column: Column<i64>| {
         to.iter_mut().zip(column.values).for_each(|(to, value)| *to = value.cast_unsigned());
     };
     wide(&mut batch.pkt[..n], columns.wide(false)?);
     columns.narrow(&mut batch.copy[..n])?;
-    if version == Version::Two {
+    if version >= Version::Two {
         columns.narrow(&mut batch.fragment_offset[..n])?;
     }
     columns.narrow(&mut batch.flow[..n])?;
@@ -431,7 +444,7 @@ fn read_batch(version: Version, group: &dyn RowGroupReader, batch: &mut Columns)
         })
     };
     time(&mut batch.t_out[..], &mut batch.t_out_known[..])?;
-    if version == Version::Two {
+    if version >= Version::Two {
         time(&mut batch.t_drop[..], &mut batch.t_drop_known[..])?;
     }
     columns.narrow(&mut batch.fate[..n])?;
@@ -439,17 +452,19 @@ fn read_batch(version: Version, group: &dyn RowGroupReader, batch: &mut Columns)
     columns.narrow(&mut batch.wire_bytes[..n])?;
     columns.narrow(&mut batch.ip_bytes[..n])?;
     columns.narrow(&mut batch.payload_bytes[..n])?;
-    let (seq, known) = (&mut batch.seq, &mut batch.seq_known);
-    spread(columns.narrow_column(true)?, |i, value| {
-        known[i] = value.is_some();
-        seq[i] = value.unwrap_or(0).cast_unsigned();
-    })?;
-    columns.narrow(&mut batch.flags[..n])?;
+    number(columns.narrow_column(true)?, &mut batch.seq[..], &mut batch.seq_known[..])?;
+    match version {
+        Version::One | Version::Two => columns.narrow_as::<u8, _>(&mut batch.flags[..n])?,
+        Version::Three => columns.narrow(&mut batch.flags[..n])?,
+    }
     columns.narrow(&mut batch.queue_bytes[..n])?;
     columns.narrow(&mut batch.queue_packets[..n])?;
-    if version == Version::Two {
+    if version >= Version::Two {
         columns.narrow(&mut batch.hash[..n])?;
         columns.narrow(&mut batch.protocol[..n])?;
+    }
+    if version >= Version::Three {
+        number(columns.narrow_column(true)?, &mut batch.connection[..], &mut batch.connection_known[..])?;
     }
     Ok(())
 }

@@ -19,11 +19,11 @@ use streamgauge_record::{
 /// What the file should hold for a row, in file order, as text; "null" for a null.
 fn expected((fate, info, direction): &Row) -> Vec<String> {
     let item = &fate.item;
-    let ecn_in = u8::from(item.ecn != Ecn::NotEct) * 2;
-    let marked = u8::from(fate.marked) * 4;
-    let corrupted = u8::from(item.corrupted) * 8;
-    let more = u8::from(item.fragment.word() & 0x2000 != 0) * 16;
-    let whole = u8::from(item.fragment.word() & 0x4000 != 0) * 128;
+    let ecn_in = u16::from(item.ecn != Ecn::NotEct) * 2;
+    let marked = u16::from(fate.marked) * 4;
+    let corrupted = u16::from(item.corrupted) * 8;
+    let more = u16::from(item.fragment.word() & 0x2000 != 0) * 16;
+    let whole = u16::from(item.fragment.word() & 0x4000 != 0) * 128;
     let or_null = |value: Option<String>| value.unwrap_or_else(|| "null".into());
     vec![
         item.id.0.to_string(),
@@ -47,6 +47,7 @@ fn expected((fate, info, direction): &Row) -> Vec<String> {
         fate.queue.packets.to_string(),
         item.hash.to_string(),
         (item.protocol as u8).to_string(),
+        or_null(info.connection.map(|number| number.to_string())),
     ]
 }
 
@@ -142,6 +143,9 @@ fn digest_changes_with_any_cell() {
         change(&|r| r.1.seq = Some(1)),
         change(&|r| r.1.seq = None),
         change(&|r| r.1.flags = 1),
+        change(&|r| r.1.flags = 0x100),
+        change(&|r| r.1.connection = Some(1)),
+        change(&|r| r.1.connection = None),
         change(&|r| r.0.marked = true),
         change(&|r| r.0.item.ecn = Ecn::Ect0),
         change(&|r| r.0.queue.bytes += 1),
@@ -160,7 +164,7 @@ fn digest_changes_with_any_cell() {
 #[test]
 fn digest_is_pinned() {
     let (_, summary) = encode(&[row(0), row(1)], &legend(), Compression::None);
-    assert_eq!(summary.digest, "blake3:f1b4228ba9d0dc250c8be95248ec6c52a141cc922ce7b028503f5eef3e541080");
+    assert_eq!(summary.digest, "blake3:7071964a6daf2a99a069953032fe8b3ef111876bb8c846656308de0ce6b3e932");
 }
 
 /// Several row groups, the last one short, written by the caller's thread and by one of its own.

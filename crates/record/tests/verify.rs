@@ -10,8 +10,8 @@ use common::{Scratch, encode, legend, row};
 use proptest::prelude::*;
 use streamgauge_base::{Event, FlowId, Instant};
 use streamgauge_record::{
-    Compression, EVENTS_FILE, PACKETS_FILE, RecordError, TRIAL_FILE, footer, trial_digest, verify,
-    verify_events, verify_packets, verify_packets_in, write_events,
+    Compression, EVENTS_FILE, PACKETS_FILE, RecordError, TRIAL_FILE, footer, read_packets, trial_digest,
+    verify, verify_events, verify_packets, verify_packets_in, write_events,
 };
 
 const SCENARIO: &str = r#"{"id": "test/one", "rate": 1e6, "title": "one"}"#;
@@ -147,11 +147,13 @@ fn other_versions() {
     write(&scratch.0);
     let path = scratch.join(PACKETS_FILE);
     let bytes = fs::read(&path).unwrap();
-    let at = bytes.windows(21).position(|w| w == b"streamgauge.packets/2").unwrap();
+    let at = bytes.windows(21).position(|w| w == b"streamgauge.packets/3").unwrap();
     let mut later = bytes.clone();
     later[at + 20] = b'7';
     fs::write(&path, later).unwrap();
     assert!(matches!(verify_packets(&path), Err(RecordError::Version { .. })));
+    let error = read_packets(&path, |_| ()).unwrap_err().to_string();
+    assert!(error.contains("packets/7") && error.contains("(streamgauge.packets/3)"), "{error}");
     // The footer of any version can be read, so that a reader can choose.
     assert_eq!(footer(&path).unwrap().schema, "streamgauge.packets/7");
     // A file of the other kind is not one of ours either.
@@ -275,4 +277,20 @@ fn the_first_version_is_still_verified() {
         let verified = verify(&directory).unwrap();
         assert!(verified.packets.unwrap().rows > 500, "{name}");
     }
+}
+
+/// A record of the second version, as it wrote it.
+#[test]
+fn the_second_version_is_still_verified_and_its_rows_read() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/record/data/v2");
+    let path = directory.join(PACKETS_FILE);
+    assert_eq!(footer(&path).unwrap().schema, "streamgauge.packets/2");
+    let rows = verify(&directory).unwrap().packets.unwrap().rows;
+    let mut read = 0;
+    read_packets(&path, |row| {
+        assert!(row.flags <= 0xff, "eight bits");
+        read += 1;
+    })
+    .unwrap();
+    assert_eq!(read, rows);
 }

@@ -89,8 +89,9 @@ class Record:
         4 CE set here, 8 corrupted, 16 more fragments, 32 came with ECT(1), 64 came with CE, 128 not to be
         fragmented), `queue_bytes`, `queue_packets` (at arrival, before itself), `hash` (of addresses and
         ports), `protocol` (0 TCP, 1 UDP, 2 ICMP, 3 other). `flow`, `dir`, `stage`, `kind`, `fate` and `cause`
-        are enumerations. Records of packets/1 have neither `fragment_offset`, `t_drop`, `hash` nor
-        `protocol`.
+        are enumerations. `connection` counts the flow's TCP connections from 0, in order of their first
+        packets (null: no TCP). Records of packets/1 have neither `fragment_offset`, `t_drop`, `hash` nor
+        `protocol`; those before packets/3 have no `connection`.
 
         Raises:
             RecordError: if the packets were not kept, or the file is damaged.

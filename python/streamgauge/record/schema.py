@@ -15,13 +15,13 @@ EVENTS: Final = "events.parquet"
 
 TRIAL_SCHEMA: Final = "streamgauge.trial/2"
 PROVENANCE_SCHEMA: Final = "streamgauge.provenance/1"
-PACKETS_SCHEMA: Final = "streamgauge.packets/2"
+PACKETS_SCHEMA: Final = "streamgauge.packets/3"
 EVENTS_SCHEMA: Final = "streamgauge.events/1"
 
 #: Every version that this program reads. A version is added here, and its reader beside it, never taken away.
 KNOWN: Final = {
     TRIAL: ("streamgauge.trial/1", TRIAL_SCHEMA),
-    PACKETS: ("streamgauge.packets/1", PACKETS_SCHEMA),
+    PACKETS: ("streamgauge.packets/1", "streamgauge.packets/2", PACKETS_SCHEMA),
     EVENTS: (EVENTS_SCHEMA,),
 }
 

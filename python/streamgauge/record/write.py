@@ -27,16 +27,8 @@ _KEPT: dict[Keep, tuple[str, ...]] = {"metrics": (), "events": (EVENTS,), "packe
 
 def legend(plan: Mapping[str, Any]) -> dict[str, Any]:
     """What the codes in a record of this plan mean: names of flows, stages with their directions."""
-    path = plan["path"]
-    return {
-        "flow": [flow["name"] for flow in plan["flows"]],
-        "subject": [flow["role"] == "subject" for flow in plan["flows"]],
-        "stage": [
-            {"name": stage["name"], "direction": direction}
-            for direction in ("down", "up")
-            for stage in path[direction]
-        ],
-    }
+    found: dict[str, Any] = json.loads(_native.legend(json.dumps(plan)))
+    return found
 
 
 def write_events(directory: Path, events: Sequence[Mapping[str, Any]], *, plan: Mapping[str, Any]) -> str:
@@ -57,7 +49,7 @@ def write_events(directory: Path, events: Sequence[Mapping[str, Any]], *, plan: 
         OSError: if the file cannot be written.
     """
     text = json.dumps([dict(event) for event in events], allow_nan=False)
-    return _native.write_events(directory, text, json.dumps(legend(plan)))
+    return _native.write_events(directory, text, _native.legend(json.dumps(plan)))
 
 
 def finish_trial(
@@ -72,8 +64,10 @@ def finish_trial(
     resume_key: str,
     summary: Mapping[str, Any],
     settings: Sequence[str] = (),
+    set_with: Sequence[str] | None = None,
     replaces: int | None = None,
     ours: Mapping[str, bool] | None = None,
+    systems: Mapping[str, Mapping[str, int]] | None = None,
 ) -> dict[str, Any]:
     """Writes `trial.json` and `provenance.json` beside the packets and events that are there already.
 
@@ -89,9 +83,11 @@ def finish_trial(
         summary: what the run says of itself; `duration_s`, `model_version`, `balance` and `host` are used if
             they are there, the rest is kept under "summary".
         settings: what was set in the scenario, `ADDRESS=VALUE`.
+        set_with: what was set in the scenarios that this one was run for; the same if None.
         replaces: the seed of the invalid trial for which this one stands.
         ours: for each flow, whether we wrote the programs at both ends; if None, whether the plan has a
             machine of ours for it.
+        systems: the versions of the parts of each system that the trial used.
 
     Returns:
         What `trial.json` now holds.
@@ -123,13 +119,18 @@ def finish_trial(
         "mode": mode,
         "seed": seed,
         "model_version": summary.get("model_version", _native.MODEL_VERSION),
+        "systems": {name: dict(told) for name, told in (systems or {}).items()},
         "set": list(settings),
+        **({"set_with": list(set_with)} if set_with is not None and [*set_with] != [*settings] else {}),
         "replaces": replaces,
         "resume_key": resume_key,
         "duration_s": summary.get("duration_s", plan["duration"] / 1e9),
         "validity": dict(validity),
         "stages": stages,
-        "flows": [_flow(code, flow, scenario, ours) for code, flow in enumerate(plan["flows"])],
+        "flows": [
+            *(_flow(code, flow, scenario, ours) for code, flow in enumerate(plan["flows"])),
+            *_relays(plan),
+        ],
         "balance": rows or [],
         "host": summary.get("host") or {},
         "summary": {key: value for key, value in summary.items() if key not in ("balance", "host")},
@@ -182,8 +183,23 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         raise
 
 
-#: Machines of a plan that are traffic; the others are streaming systems.
-_TRAFFIC = ("bulk", "cbr", "ping")
+def _relays(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The relays of a plan as flows of `trial.json`: what they sent across the path is counted as theirs."""
+    subjects = {flow.get("via") for flow in plan["flows"] if flow["role"] == "subject"}
+    return [
+        {
+            "id": len(plan["flows"]) + place,
+            "name": relay["name"],
+            "role": "subject" if relay["name"] in subjects else "rival",
+            "system": next(iter(relay["app"])),
+            "ours": True,
+        }
+        for place, relay in enumerate(plan.get("relays") or ())
+    ]
+
+
+#: Machines of a plan that play nothing: traffic; the others are streaming systems.
+_TRAFFIC = {told["name"] for told in json.loads(_native.systems()) if told["content"] == "none"}
 
 
 def _flow(

@@ -1,44 +1,100 @@
-//! One classifier for both modes: what a packet carries, from its headers alone.
+//! One classifier for both modes: what a packet carries, from its headers and what its flow is told to speak.
 //!
 //! It sits where packets enter the path, so that it sees each one once and in the order it was sent. What a
 //! machine itself knows (a retransmission under RFC 4588, which has an SSRC of its own) goes to events.
+//!
+//! A protocol is a file here, a variant of [`StreamProtocol`] or [`DatagramProtocol`] (or of both), and its line in
+//! [`stream_reader`] or [`datagram_reader`].
 
+mod http;
+mod messages;
+mod quic;
+mod reader;
+mod reliable_udp;
 mod rtp;
 mod rtsp;
 mod tcp;
 
-use streamgauge_base::{Direction, FlowId, Headers, PacketInfo, PacketKind, Transport, packet_flags};
+use streamgauge_base::{Direction, FlowId, Headers, PacketInfo, PacketKind, TransportHeader, packet_flags};
+use streamgauge_plan::{DatagramProtocol, Protocols, Role, StreamProtocol};
 
-/// Keeps, per flow and direction, what it needs to know a retransmission.
-pub struct Classifier {
-    /// Two a flow, down then up; the last two are those of "other".
-    senders: Vec<Sender>,
+use reader::{Datagram, DatagramReader, Segment, StreamReader};
+
+/// The reader of what a connection is told to carry; none where there is nothing to be read.
+fn stream_reader(protocol: StreamProtocol) -> Option<Box<dyn StreamReader>> {
+    match protocol {
+        StreamProtocol::Opaque => None,
+        StreamProtocol::Http => Some(Box::new(http::Http::default())),
+        StreamProtocol::Rtsp => Some(Box::new(rtsp::Rtsp::default())),
+    }
 }
 
-#[derive(Default)]
-struct Sender {
-    /// `None` for the flow "other", whose payload is neither media nor cross traffic.
-    subject: Option<bool>,
-    tcp: tcp::Connections,
-    rtp: rtp::Sources,
+/// The reader of what datagrams are told to carry; none where there is nothing to be read.
+fn datagram_reader(protocol: DatagramProtocol) -> Option<Box<dyn DatagramReader>> {
+    match protocol {
+        DatagramProtocol::Opaque => None,
+        DatagramProtocol::Quic => Some(Box::new(quic::Quic { told: true })),
+        DatagramProtocol::ReliableUdp => Some(Box::new(reliable_udp::ReliableUdp::told())),
+        DatagramProtocol::Rtp => Some(Box::new(rtp::Rtp::told())),
+    }
+}
+
+/// What connections may carry of which nothing is told: what is certain when it is seen.
+fn guessed_streams() -> Vec<Box<dyn StreamReader>> {
+    vec![Box::new(rtsp::Rtsp::default()), Box::new(http::Http::default())]
+}
+
+/// What datagrams may carry of which nothing is told.
+fn guessed_datagrams() -> Vec<Box<dyn DatagramReader>> {
+    vec![Box::new(reliable_udp::ReliableUdp::guessed()), Box::new(quic::Quic { told: false })]
+}
+
+/// Keeps, per flow, what it needs to know messages and retransmissions.
+pub struct Classifier {
+    /// By code; the last is "other".
+    flows: Vec<Flow>,
+}
+
+struct Flow {
+    /// What its payload is.
+    payload: PacketKind,
+    connections: tcp::Connections,
+    /// `None`: it is told nothing of connections, and has sent no payload on any.
+    streams: Option<Vec<Box<dyn StreamReader>>>,
+    /// `None`: it is told nothing of datagrams, and has sent none.
+    datagrams: Option<Vec<Box<dyn DatagramReader>>>,
+}
+
+impl Flow {
+    fn new(payload: PacketKind, told: &Protocols) -> Self {
+        let streams = told.tcp.iter().filter_map(|&protocol| stream_reader(protocol));
+        let streams = (!told.tcp.is_empty()).then(|| streams.collect());
+        let datagrams = told.udp.iter().filter_map(|&protocol| datagram_reader(protocol));
+        let datagrams = (!told.udp.is_empty()).then(|| datagrams.collect());
+        Flow { payload, connections: tcp::Connections::default(), streams, datagrams }
+    }
 }
 
 impl Classifier {
-    /// For flows of which `subjects` says, by code, whether their role is subject.
-    pub fn new(subjects: &[bool]) -> Self {
-        let roles = subjects.iter().map(|&s| Some(s)).chain([None]);
-        let senders = roles.flat_map(|subject| [(); 2].map(|()| Sender { subject, ..Sender::default() }));
-        Classifier { senders: senders.collect() }
+    /// For flows, by code, of this role that speak these protocols.
+    pub fn new(flows: impl IntoIterator<Item = (Role, Protocols)>) -> Self {
+        let flows = flows.into_iter().map(|(role, protocols)| {
+            let payload = match role {
+                Role::Subject => PacketKind::Media,
+                Role::Rival => PacketKind::Cross,
+            };
+            Flow::new(payload, &protocols)
+        });
+        let other = Flow::new(PacketKind::Other, &Protocols::default());
+        Classifier { flows: flows.chain([other]).collect() }
     }
 
-    /// Says what a packet carries. `connection` tells the flow's transport connections apart: the hash of
-    /// addresses and ports in [`Item::hash`](streamgauge_base::Item::hash).
+    /// Says what a packet carries. `ports` stands for the two ends of its TCP connection, whichever of them sends.
     ///
     /// - TCP without payload: SYN, FIN and RST are signalling, the rest acknowledgements.
-    /// - TCP payload: RTSP text (RFC 2326) is signalling. An interleaved frame that fills its segment and holds
-    ///   RTCP is RTCP; all other payload is media of a subject, cross traffic of a rival.
-    /// - UDP: RTCP by its payload type (RFC 5761 section 4), and with an acknowledgement of Apple's Reliable UDP in it
-    ///   an acknowledgement; else payload as above. RTP gives `seq`.
+    /// - TCP payload and UDP: what the reader of the flow's protocol says. Where a flow is told nothing of the carrier,
+    ///   what RTSP, HTTP, RTP, Reliable UDP or QUIC is without doubt. The rest is media of a subject, cross traffic of a
+    ///   rival.
     /// - ICMP echo is a probe.
     ///
     /// `seq` is TCP's or RTP's. The retransmit flag says that some of the TCP bytes (or the SYN or FIN), or this
@@ -47,49 +103,40 @@ impl Classifier {
         &mut self,
         flow: FlowId,
         direction: Direction,
-        connection: u32,
+        ports: u64,
         headers: &Headers<'_>,
     ) -> PacketInfo {
-        let flow = usize::from(flow.0).min(self.senders.len() / 2 - 1);
-        let sender = &mut self.senders[2 * flow + direction as usize];
-        let payload = match sender.subject {
-            Some(true) => PacketKind::Media,
-            Some(false) => PacketKind::Cross,
-            None => PacketKind::Other,
-        };
-        let head = headers.payload_head;
+        let flow = usize::from(flow.0).min(self.flows.len() - 1);
+        let Flow { payload, connections, streams, datagrams } = &mut self.flows[flow];
+        let (bytes, head) = (headers.payload_bytes, headers.payload_head);
+        let mut connection = None;
         let (kind, seq, again) = match headers.transport {
-            Transport::Tcp { seq, flags, .. } => {
-                let again = sender.tcp.sent(connection, seq, headers.payload_bytes, flags);
+            TransportHeader::Tcp { seq, flags, .. } => {
+                let sent = connections.sent(ports, direction, seq, bytes, flags);
+                connection = Some(sent.connection);
                 let kind = if flags & (tcp::SYN | tcp::RST) != 0 {
                     PacketKind::Signalling
-                } else if headers.payload_bytes == 0 {
+                } else if bytes == 0 {
                     if flags & tcp::FIN != 0 { PacketKind::Signalling } else { PacketKind::Ack }
-                } else if rtsp::is_message(head) {
-                    PacketKind::Signalling
-                } else if rtsp::is_interleaved_rtcp(head, headers.payload_bytes) {
-                    PacketKind::Rtcp
                 } else {
-                    payload
+                    let segment = Segment { direction, connection: sent.connection, seq, bytes, head };
+                    let streams = streams.get_or_insert_with(guessed_streams);
+                    streams.iter_mut().find_map(|reader| reader.read(&segment)).unwrap_or(*payload)
                 };
-                (kind, Some(seq), again)
+                (kind, Some(seq), sent.again)
             }
-            Transport::Udp if rtp::is_rtcp(head, headers.payload_bytes) => {
-                let kind = if rtp::acknowledges(head) { PacketKind::Ack } else { PacketKind::Rtcp };
-                (kind, None, false)
+            TransportHeader::Udp => {
+                let datagram = Datagram { direction, bytes, head };
+                let datagrams = datagrams.get_or_insert_with(guessed_datagrams);
+                let shown =
+                    datagrams.iter_mut().find_map(|reader| reader.read(&datagram)).unwrap_or_default();
+                (shown.kind.unwrap_or(*payload), shown.seq, shown.again)
             }
-            Transport::Udp => match rtp::parse(head) {
-                Some(packet) => {
-                    (payload, Some(u32::from(packet.seq)), sender.rtp.sent(packet.ssrc, packet.seq))
-                }
-                None => (payload, None, false),
-            },
-            Transport::IcmpEcho { seq } => (PacketKind::Probe, Some(u32::from(seq)), false),
-            Transport::Other => (PacketKind::Other, None, false),
+            TransportHeader::IcmpEcho { seq } => (PacketKind::Probe, Some(u32::from(seq)), false),
+            TransportHeader::Other => (PacketKind::Other, None, false),
         };
         let flags = if again { packet_flags::RETRANSMIT } else { 0 };
-        let (header_bytes, payload_bytes) = (headers.header_bytes, headers.payload_bytes);
-        PacketInfo { kind, flags, header_bytes, payload_bytes, seq }
+        PacketInfo { kind, flags, header_bytes: headers.header_bytes, payload_bytes: bytes, seq, connection }
     }
 }
 

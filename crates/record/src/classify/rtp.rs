@@ -1,10 +1,56 @@
 //! RTP and RTCP in UDP: RFC 3550 section 5.1, RFC 5761 section 4.
 
+use streamgauge_base::PacketKind;
+
+use super::reader::{Datagram, DatagramReader, Shown};
+
+/// The RTP of one flow.
+///
+/// Where a flow is told to speak it, every datagram of version 2 is RTP or RTCP. Where that is guessed, much else has
+/// these two bits: a source is believed from its second number in sequence on (RFC 3550 section A.1), and a compound of
+/// RTCP if it begins with a report or if the lengths of its packets are the datagram's (section A.2).
+pub struct Rtp {
+    sources: [Sources; 2],
+    /// `None` where it is told.
+    candidates: Option<[Candidates; 2]>,
+}
+
+impl Rtp {
+    /// Of a flow that is told to speak it.
+    pub fn told() -> Self {
+        Rtp { sources: Default::default(), candidates: None }
+    }
+
+    /// Of a flow that may or may not.
+    pub fn guessed() -> Self {
+        Rtp { candidates: Some(Default::default()), ..Rtp::told() }
+    }
+}
+
+impl DatagramReader for Rtp {
+    fn read(&mut self, datagram: &Datagram<'_>) -> Option<Shown> {
+        let Datagram { direction, bytes, head } = *datagram;
+        let way = direction as usize;
+        if is_rtcp(head, bytes) && (self.candidates.is_none() || is_certain(head, bytes)) {
+            return Some(Shown::kind(PacketKind::Rtcp));
+        }
+        let packet = parse(head)?;
+        if let Some(candidates) = &mut self.candidates
+            && !self.sources[way].knows(packet.ssrc)
+        {
+            let before = candidates[way].confirmed(&packet)?;
+            self.sources[way].sent(packet.ssrc, before);
+        }
+        let again = self.sources[way].sent(packet.ssrc, packet.seq);
+        Some(Shown { kind: None, seq: Some(u32::from(packet.seq)), again })
+    }
+}
+
 /// What is read of an RTP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RtpHeader {
-    pub seq: u16,
-    pub ssrc: u32,
+struct RtpHeader {
+    seq: u16,
+    ssrc: u32,
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -16,7 +62,7 @@ fn is_version_2(head: &[u8]) -> bool {
 }
 
 /// RTP, if `head` can be its header.
-pub fn parse(head: &[u8]) -> Option<RtpHeader> {
+fn parse(head: &[u8]) -> Option<RtpHeader> {
     if !is_version_2(head) {
         return None;
     }
@@ -26,26 +72,56 @@ pub fn parse(head: &[u8]) -> Option<RtpHeader> {
 /// RTCP, whose first packet must fit into the datagram.
 pub fn is_rtcp(head: &[u8], payload_bytes: u32) -> bool {
     let known_type = head.get(1).is_some_and(|t| (192..=223).contains(t));
-    let fits = |words: u16| (u32::from(words) + 1) * 4 <= payload_bytes;
-    is_version_2(head) && known_type && u16_at(head, 2).is_some_and(fits)
+    is_version_2(head)
+        && known_type
+        && length(head).is_some_and(|length| length as u64 <= u64::from(payload_bytes))
 }
 
-/// An APP packet (RFC 3550 section 6.7).
-const APP: u8 = 204;
-/// The names of Reliable UDP's acknowledgements, the newer first.
-const ACKS: [&[u8]; 2] = [b"qtak", b"ack "];
+/// Of the packet of RTCP that `bytes` begin with.
+fn length(bytes: &[u8]) -> Option<usize> {
+    u16_at(bytes, 2).map(|words| (usize::from(words) + 1) * 4)
+}
 
-/// Of RTCP: among the packets of the compound, as far as it is known, is an acknowledgement of Apple's Reliable UDP.
-pub fn acknowledges(head: &[u8]) -> bool {
-    let mut rest = head;
-    while is_version_2(rest) {
-        if rest[1..].first() == Some(&APP) && rest.get(8..12).is_some_and(|name| ACKS.contains(&name)) {
-            return true;
+/// The packets of a compound of RTCP, each with all that is known after it.
+pub fn compound(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::successors(Some(head), |packet: &&[u8]| {
+        let packet: &[u8] = packet;
+        packet.get(length(packet)?..)
+    })
+    .take_while(|packet| is_version_2(packet))
+}
+
+/// Of what may be RTCP: nothing else is likely to look like this. Reports come first, also where the rest is encrypted
+/// (RFC 3711 section 3.4).
+fn is_certain(head: &[u8], bytes: u32) -> bool {
+    const REPORTS: [u8; 2] = [200, 201];
+    let is_all = || {
+        let lengths = compound(head).map(|packet| length(packet).unwrap_or(0) as u64);
+        lengths.sum::<u64>() == u64::from(bytes)
+    };
+    head.get(1).is_some_and(|kind| REPORTS.contains(kind)) || is_all()
+}
+
+/// Sources that have shown one number, the last first.
+#[derive(Default)]
+struct Candidates(Vec<RtpHeader>);
+
+impl Candidates {
+    /// A packet of a source that is not believed; if its number is the one after the last, gives that one.
+    fn confirmed(&mut self, packet: &RtpHeader) -> Option<u16> {
+        let Some(at) = self.0.iter().position(|candidate| candidate.ssrc == packet.ssrc) else {
+            self.0.truncate(REMEMBERED - 1);
+            self.0.insert(0, *packet);
+            return None;
+        };
+        let before = self.0[at].seq;
+        if packet.seq != before.wrapping_add(1) {
+            self.0[at].seq = packet.seq;
+            return None;
         }
-        let Some(words) = u16_at(rest, 2) else { return false };
-        rest = rest.get((usize::from(words) + 1) * 4..).unwrap_or_default();
+        self.0.remove(at);
+        Some(before)
     }
-    false
 }
 
 /// Sources remembered per flow and direction: audio, video and their retransmission streams, some times over.
@@ -56,7 +132,7 @@ const WORDS: usize = WINDOW as usize / 64;
 
 /// The RTP sources of one flow in one direction, the last used first.
 #[derive(Default)]
-pub struct Sources(Vec<Source>);
+struct Sources(Vec<Source>);
 
 struct Source {
     ssrc: u32,
@@ -66,8 +142,12 @@ struct Source {
 }
 
 impl Sources {
+    fn knows(&self, ssrc: u32) -> bool {
+        self.0.iter().any(|source| source.ssrc == ssrc)
+    }
+
     /// A packet is sent; true if its number was sent before by this source, within the last 1024.
-    pub fn sent(&mut self, ssrc: u32, seq: u16) -> bool {
+    fn sent(&mut self, ssrc: u32, seq: u16) -> bool {
         let Some(at) = self.0.iter().position(|s| s.ssrc == ssrc) else {
             self.0.truncate(REMEMBERED - 1);
             let mut source = Source { ssrc, highest: seq, sent: [0; WORDS] };

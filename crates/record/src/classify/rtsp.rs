@@ -1,5 +1,12 @@
 //! RTSP on a TCP connection: its text, and frames interleaved with it (RFC 2326 section 10.12).
+//!
+//! A segment all of which is messages, with their bodies, is signalling; one that is whole frames of RTCP is RTCP. All
+//! others carry payload.
 
+use streamgauge_base::PacketKind;
+
+use super::messages::{Grammar, Messages, is_request};
+use super::reader::{Segment, StreamReader};
 use super::rtp;
 
 /// RFC 2326 section 10, and `PLAY_NOTIFY` of RFC 7826.
@@ -18,23 +25,39 @@ const METHODS: [&[u8]; 12] = [
     b"PLAY_NOTIFY ",
 ];
 
-/// The segment begins with an RTSP message. A request's first line must name RTSP as far as the line is known.
-pub fn is_message(head: &[u8]) -> bool {
-    if head.starts_with(b"RTSP/") {
-        return true;
-    }
-    if !METHODS.iter().any(|method| head.starts_with(method)) {
-        return false;
-    }
-    match head.iter().position(|&b| b == b'\r' || b == b'\n') {
-        Some(end) => head[..end].windows(6).any(|w| w == b" RTSP/"),
-        None => true,
+const GRAMMAR: Grammar = Grammar { begins, with_body: true };
+
+fn begins(head: &[u8]) -> bool {
+    head.starts_with(b"RTSP/") || is_request(head, &METHODS, b" RTSP/")
+}
+
+/// The RTSP of one flow.
+#[derive(Default)]
+pub struct Rtsp(Messages);
+
+impl StreamReader for Rtsp {
+    fn read(&mut self, segment: &Segment<'_>) -> Option<PacketKind> {
+        if self.0.fill(GRAMMAR, segment) {
+            return Some(PacketKind::Signalling);
+        }
+        are_frames_of_rtcp(segment).then_some(PacketKind::Rtcp)
     }
 }
 
-/// The segment is one interleaved frame (`$`, channel, length) and that frame is RTCP.
-pub fn is_interleaved_rtcp(head: &[u8], payload_bytes: u32) -> bool {
-    let [b'$', _channel, high, low, frame @ ..] = head else { return false };
-    let length = u32::from(u16::from_be_bytes([*high, *low]));
-    length + 4 == payload_bytes && rtp::is_rtcp(frame, length)
+/// The segment is interleaved frames (`$`, channel, length), all of RTCP.
+fn are_frames_of_rtcp(segment: &Segment<'_>) -> bool {
+    let (mut rest, mut left) = (segment.head, segment.bytes);
+    while let [b'$', _channel, high, low, frame @ ..] = rest {
+        let length = u16::from_be_bytes([*high, *low]);
+        let whole = 4 + u32::from(length);
+        if whole > left || !rtp::is_rtcp(frame, u32::from(length)) {
+            return false;
+        }
+        left -= whole;
+        if left == 0 {
+            return true;
+        }
+        rest = frame.get(usize::from(length)..).unwrap_or_default();
+    }
+    false
 }

@@ -1,22 +1,51 @@
-//! TCP: which bytes a connection has sent before.
+//! TCP: a flow's connections, and which bytes they have sent before.
 
-use streamgauge_base::TcpFlags;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use streamgauge_base::{Direction, TcpFlags};
 
 pub const FIN: TcpFlags = 1;
 pub const SYN: TcpFlags = 2;
 pub const RST: TcpFlags = 4;
+pub const ACK: TcpFlags = 16;
 
-/// Connections remembered per flow and direction; a browser opens six to a host.
-const REMEMBERED: usize = 32;
-
-/// The connections of one flow in one direction, the last used first.
+/// The connections of one flow, counted from 0 in order of their first packets.
 #[derive(Default)]
-pub struct Connections(Vec<Connection>);
+pub struct Connections {
+    /// Once there are several; most flows have one all their life.
+    numbers: Option<Box<Numbers>>,
+    /// The one used last.
+    last: Option<(u64, u32)>,
+    /// By the connection's number: each direction's sequence number after the last one sent, once there is one.
+    next: Vec<[Option<u32>; 2]>,
+}
 
-struct Connection {
-    id: u32,
-    /// The sequence number after the last one sent.
-    next: u32,
+type Numbers = HashMap<u64, u32, BuildHasherDefault<Mixed>>;
+
+/// A hasher of keys that are hashes already, or small numbers.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+/// What a segment is of its connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// The connection's number.
+    pub connection: u32,
+    /// Some of it was sent before.
+    pub again: bool,
 }
 
 /// `a` comes before `b` in sequence space (RFC 9293 section 3.4).
@@ -25,32 +54,59 @@ fn before(a: u32, b: u32) -> bool {
 }
 
 impl Connections {
-    /// A segment is sent; true if some of it was sent before.
-    pub fn sent(&mut self, id: u32, seq: u32, payload_bytes: u32, flags: TcpFlags) -> bool {
+    /// A segment is sent between the ports that `key` stands for, which are the same in both directions.
+    pub fn sent(&mut self, key: u64, way: Direction, seq: u32, payload_bytes: u32, flags: TcpFlags) -> Sent {
+        let mut connection = self.number(key);
         if flags & RST != 0 {
-            return false;
+            return Sent { connection, again: false };
         }
         let controls = u32::from(flags & SYN != 0) + u32::from(flags & FIN != 0);
         let length = payload_bytes.wrapping_add(controls);
         let end = seq.wrapping_add(length);
-        let Some(at) = self.0.iter().position(|c| c.id == id) else {
-            self.0.truncate(REMEMBERED - 1);
-            self.0.insert(0, Connection { id, next: end });
-            return false;
+        let next = &mut self.next[connection as usize][way as usize];
+        let Some(expected) = *next else {
+            *next = Some(end);
+            return Sent { connection, again: false };
         };
-        if at > 0 {
-            self.0[..=at].rotate_right(1);
+        // A SYN elsewhere in sequence space opens a new connection between the same ports; the answer to it is its own.
+        if flags & SYN != 0 && seq.wrapping_add(1) != expected {
+            if flags & ACK == 0 {
+                connection = self.open(key);
+            }
+            self.next[connection as usize][way as usize] = Some(end);
+            return Sent { connection, again: false };
         }
-        let next = &mut self.0[0].next;
-        let again = length > 0 && before(seq, *next);
-        // A SYN elsewhere in sequence space opens a new connection between the same ports.
-        if flags & SYN != 0 && seq.wrapping_add(1) != *next {
-            *next = end;
-            return false;
+        if before(expected, end) {
+            *next = Some(end);
         }
-        if before(*next, end) {
-            *next = end;
+        Sent { connection, again: length > 0 && before(seq, expected) }
+    }
+
+    #[inline]
+    fn number(&mut self, key: u64) -> u32 {
+        match self.last {
+            Some((last, number)) if last == key => number,
+            _ => match self.numbers.as_ref().and_then(|numbers| numbers.get(&key)) {
+                Some(&number) => {
+                    self.last = Some((key, number));
+                    number
+                }
+                None => self.open(key),
+            },
         }
-        again
+    }
+
+    #[cold]
+    fn open(&mut self, key: u64) -> u32 {
+        let number = self.next.len() as u32;
+        if let Some(before) = self.last {
+            // Without a map there was one connection, the last.
+            self.numbers.get_or_insert_with(|| Box::new(Numbers::from_iter([before]))).insert(key, number);
+        } else {
+            self.next.reserve_exact(1);
+        }
+        self.next.push([None; 2]);
+        self.last = Some((key, number));
+        number
     }
 }

@@ -30,7 +30,12 @@ fn udp_is_read_without_padding() {
     assert_eq!((read.ip_bytes, read.ecn), (35, Ecn::NotEct));
     assert_eq!(
         read.headers,
-        Headers { transport: Transport::Udp, header_bytes: 8, payload_bytes: 7, payload_head: b"payload" }
+        Headers {
+            transport: TransportHeader::Udp,
+            header_bytes: 8,
+            payload_bytes: 7,
+            payload_head: b"payload"
+        }
     );
 }
 
@@ -41,21 +46,40 @@ fn tcp_options_are_not_payload() {
         ip().tcp(554, 40_000, 7, 1_000).syn().ack(9).options(&options).unwrap().write(b, b"xy").unwrap();
     });
     let read = parse_frame(&frame);
-    assert_eq!(read.headers.transport, Transport::Tcp { seq: 7, ack: 9, flags: 18 });
+    assert_eq!(read.headers.transport, TransportHeader::Tcp { seq: 7, ack: 9, flags: 18 });
     assert_eq!((read.ip_bytes, read.headers.payload_bytes, read.headers.payload_head), (54, 2, &b"xy"[..]));
+}
+
+#[test]
+fn both_directions_of_a_connection_have_one_value() {
+    let segment = |from, to, ports: (u16, u16)| {
+        built(|b| {
+            let ip = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(from, to, 64);
+            ip.tcp(ports.0, ports.1, 7, 1_000).write(b, b"xy").unwrap();
+        })
+    };
+    let down = parse_frame(&segment(SERVER, PLAYER, (80, 40_000))).connection(Direction::Down);
+    assert_eq!(parse_frame(&segment(PLAYER, SERVER, (40_000, 80))).connection(Direction::Up), down);
+    for (from, to, ports) in
+        [(SERVER, PLAYER, (80, 40_001)), (SERVER, PLAYER, (40_000, 80)), (PLAYER, SERVER, (80, 40_000))]
+    {
+        assert_ne!(parse_frame(&segment(from, to, ports)).connection(Direction::Down), down);
+    }
+    // What has no ports is no connection, and no matter.
+    assert_eq!(parse_frame(&[0; 20]).connection(Direction::Up), parse_frame(&[]).connection(Direction::Down));
 }
 
 #[test]
 fn icmp_echo_is_a_probe_and_other_icmp_is_not() {
     let request = built(|b| ip().icmpv4_echo_request(5, 6).write(b, &[1; 56]).unwrap());
     let read = parse_frame(&request);
-    assert_eq!(read.headers.transport, Transport::IcmpEcho { seq: 6 });
+    assert_eq!(read.headers.transport, TransportHeader::IcmpEcho { seq: 6 });
     assert_eq!(read.headers.payload_bytes, 56);
     let reply = built(|b| ip().icmpv4_echo_reply(5, 6).write(b, &[1; 56]).unwrap());
-    assert_eq!(parse_frame(&reply).headers.transport, Transport::IcmpEcho { seq: 6 });
+    assert_eq!(parse_frame(&reply).headers.transport, TransportHeader::IcmpEcho { seq: 6 });
     let mut unreachable = request;
     unreachable[34] = 3;
-    assert_eq!(parse_frame(&unreachable).headers.transport, Transport::Other);
+    assert_eq!(parse_frame(&unreachable).headers.transport, TransportHeader::Other);
 }
 
 #[test]
@@ -79,7 +103,7 @@ fn later_fragments_of_a_datagram_are_its_payload() {
     // It has the ports, so it is hashed as the whole datagram would be.
     assert_eq!(read.hash, parse_frame(&udp(&[9; 100])).hash);
     let read = parse_frame(&later);
-    assert_eq!((read.headers.transport, read.headers.payload_bytes), (Transport::Udp, 108));
+    assert_eq!((read.headers.transport, read.headers.payload_bytes), (TransportHeader::Udp, 108));
     assert_eq!((read.headers.header_bytes, read.headers.payload_head), (0, &[][..]), "nothing to classify");
     assert_eq!((read.fragment, read.protocol), (Fragment::part(16, false), Protocol::Udp));
     assert_eq!(read.hash, flow_hash(SERVER, PLAYER, 17, 0));
@@ -107,7 +131,7 @@ fn what_is_not_ipv4_has_no_addresses() {
     arp.extend([0x08, 0x06]);
     arp.extend([0; 28]);
     let read = parse_frame(&arp);
-    assert_eq!((read.source, read.ip_bytes, read.headers.transport), (None, 28, Transport::Other));
+    assert_eq!((read.source, read.ip_bytes, read.headers.transport), (None, 28, TransportHeader::Other));
     assert_eq!(parse_frame(&[]).ip_bytes, 0);
 }
 

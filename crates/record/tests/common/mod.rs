@@ -10,7 +10,8 @@ use streamgauge_base::{
     Cause, Direction, Ecn, Fate, FlowId, Fragment, Instant, Item, Outcome, PacketId, PacketInfo, PacketKind,
     QueueDepth, StageId,
 };
-use streamgauge_record::{Compression, FlowEntry, Legend, PacketWriter, PacketsSummary, StageEntry};
+use streamgauge_plan::{FlowEntry, Legend, StageEntry};
+use streamgauge_record::{Compression, PacketWriter, PacketsSummary};
 
 pub type Row = (Fate, PacketInfo, Direction);
 
@@ -46,6 +47,7 @@ pub fn row(id: u64) -> Row {
         header_bytes: 32,
         payload_bytes: 1448,
         seq: Some(id as u32),
+        connection: Some(0),
     };
     (fate, info, Direction::Down)
 }
@@ -81,13 +83,15 @@ pub fn any_row() -> impl Strategy<Value = Row> {
         },
     );
     let kind = prop_oneof![Just(PacketKind::Media), Just(PacketKind::Ack), Just(PacketKind::Other)];
-    let info = (kind, 0u8..2, any::<u8>(), any::<u32>(), any::<Option<u32>>()).prop_map(
-        |(kind, flags, header_bytes, payload_bytes, seq)| PacketInfo {
+    let numbers = any::<(Option<u32>, Option<u32>)>();
+    let info = (kind, 0u16..2, any::<u8>(), any::<u32>(), numbers).prop_map(
+        |(kind, flags, header_bytes, payload_bytes, (seq, connection))| PacketInfo {
             kind,
             flags,
             header_bytes,
             payload_bytes,
             seq,
+            connection,
         },
     );
     (fate, info, any::<bool>())

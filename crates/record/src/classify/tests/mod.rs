@@ -1,18 +1,28 @@
+mod guesses;
+mod messages;
+mod quic;
+
 use proptest::prelude::*;
 
 use super::*;
 
 const SUBJECT: FlowId = FlowId(0);
 const RIVAL: FlowId = FlowId(1);
-const ACK: u8 = 16;
+const ACK: u8 = tcp::ACK;
+
+/// A subject and a rival, both of which speak these protocols.
+fn told(tcp: &[StreamProtocol], udp: &[DatagramProtocol]) -> Classifier {
+    let protocols = Protocols { tcp: tcp.to_vec(), udp: udp.to_vec() };
+    Classifier::new([(Role::Subject, protocols.clone()), (Role::Rival, protocols)])
+}
 
 fn classifier() -> Classifier {
-    Classifier::new(&[true, false])
+    told(&[StreamProtocol::Rtsp], &[DatagramProtocol::ReliableUdp])
 }
 
 fn tcp(seq: u32, flags: u8, payload: &[u8]) -> Headers<'_> {
     Headers {
-        transport: Transport::Tcp { seq, ack: 0, flags },
+        transport: TransportHeader::Tcp { seq, ack: 0, flags },
         header_bytes: 20,
         payload_bytes: payload.len() as u32,
         payload_head: payload,
@@ -21,7 +31,7 @@ fn tcp(seq: u32, flags: u8, payload: &[u8]) -> Headers<'_> {
 
 fn udp(payload: &[u8]) -> Headers<'_> {
     Headers {
-        transport: Transport::Udp,
+        transport: TransportHeader::Udp,
         header_bytes: 8,
         payload_bytes: payload.len() as u32,
         payload_head: payload,
@@ -44,8 +54,8 @@ fn kind_of(headers: &Headers<'_>) -> PacketKind {
     classifier().classify(SUBJECT, Direction::Down, 1, headers).kind
 }
 
-fn again(c: &mut Classifier, connection: u32, headers: &Headers<'_>) -> bool {
-    c.classify(SUBJECT, Direction::Down, connection, headers).flags & packet_flags::RETRANSMIT != 0
+fn again(c: &mut Classifier, ports: u64, headers: &Headers<'_>) -> bool {
+    c.classify(SUBJECT, Direction::Down, ports, headers).flags & packet_flags::RETRANSMIT != 0
 }
 
 #[test]
@@ -82,7 +92,6 @@ fn rtsp_text_is_signalling_in_either_role() {
         assert_eq!(rival.kind, PacketKind::Signalling);
     }
     assert_eq!(kind_of(&tcp(1, ACK, b"PLAY with me\r\nRTSP/1.0")), PacketKind::Media);
-    assert_eq!(kind_of(&tcp(1, ACK, b"GET /a.mp4 HTTP/1.1\r\n")), PacketKind::Media);
 }
 
 #[test]
@@ -97,7 +106,10 @@ fn interleaved_frames_are_media_unless_all_of_it_is_rtcp() {
     let info = classifier().classify(SUBJECT, Direction::Down, 1, &tcp(4_000, ACK, &media));
     assert_eq!((info.kind, info.seq), (PacketKind::Media, Some(4_000)));
     assert_eq!(kind_of(&tcp(1, ACK, &frame(1, &RTCP))), PacketKind::Rtcp);
+    assert_eq!(kind_of(&tcp(1, ACK, &frame(1, &RTCP).repeat(2))), PacketKind::Rtcp);
     assert_eq!(kind_of(&tcp(1, ACK, &[frame(1, &RTCP), media].concat())), PacketKind::Media);
+    let answer = b"RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n".to_vec();
+    assert_eq!(kind_of(&tcp(1, ACK, &[answer, frame(0, &rtp(77, 5))].concat())), PacketKind::Media);
 }
 
 #[test]
@@ -138,14 +150,14 @@ fn rtcp_that_acknowledges_is_an_acknowledgement() {
 #[test]
 fn probes_and_others() {
     let echo = Headers {
-        transport: Transport::IcmpEcho { seq: 3 },
+        transport: TransportHeader::IcmpEcho { seq: 3 },
         header_bytes: 8,
         payload_bytes: 56,
         payload_head: &[],
     };
     let info = classifier().classify(RIVAL, Direction::Down, 0, &echo);
     assert_eq!((info.kind, info.seq, info.payload_bytes), (PacketKind::Probe, Some(3), 56));
-    let other = Headers { transport: Transport::Other, ..echo };
+    let other = Headers { transport: TransportHeader::Other, ..echo };
     assert_eq!(classifier().classify(FlowId::OTHER, Direction::Up, 0, &other).kind, PacketKind::Other);
     // A code that no plan has is counted with "other" rather than with a flow.
     assert_eq!(classifier().classify(FlowId(9), Direction::Up, 0, &udp(b"x")).kind, PacketKind::Other);
@@ -166,6 +178,38 @@ fn tcp_bytes_sent_again_are_retransmissions() {
     assert!(!again(&mut c, 1, &tcp(126, ACK, b"")), "an acknowledgement sends nothing");
     assert!(!again(&mut c, 1, &tcp(5_000_000, tcp::SYN, b"")), "the ports used anew");
     assert!(!again(&mut c, 1, &tcp(5_000_001, ACK, &[0; 10])));
+}
+
+#[test]
+fn connections_are_counted_in_both_directions_alike() {
+    let mut c = classifier();
+    let mut number = |flow, direction, ports, headers: &Headers<'_>| {
+        c.classify(flow, direction, ports, headers).connection
+    };
+    let (up, down) = (Direction::Up, Direction::Down);
+    assert_eq!(number(SUBJECT, up, 70, &tcp(99, tcp::SYN, b"")), Some(0));
+    assert_eq!(number(SUBJECT, down, 70, &tcp(5, tcp::SYN | ACK, b"")), Some(0));
+    assert_eq!(number(SUBJECT, up, 80, &tcp(9, tcp::SYN, b"")), Some(1));
+    assert_eq!(number(RIVAL, up, 80, &tcp(9, tcp::SYN, b"")), Some(0), "each flow counts its own");
+    assert_eq!(number(SUBJECT, up, 70, &tcp(99, tcp::SYN, b"")), Some(0), "the SYN again");
+    assert_eq!(number(SUBJECT, down, 70, &tcp(6, ACK, b"data")), Some(0));
+    assert_eq!(number(SUBJECT, down, 70, &udp(b"data")), None);
+    // The same ports, used anew: the answer and what follows is the new one's.
+    assert_eq!(number(SUBJECT, up, 70, &tcp(50_000, tcp::SYN, b"")), Some(2));
+    assert_eq!(number(SUBJECT, down, 70, &tcp(70_000, tcp::SYN | ACK, b"")), Some(2));
+    assert_eq!(number(SUBJECT, up, 70, &tcp(50_001, ACK, b"")), Some(2));
+    assert_eq!(number(SUBJECT, down, 80, &tcp(1, tcp::RST, b"")), Some(1));
+}
+
+#[test]
+fn ten_thousand_connections_are_told_apart() {
+    let mut c = classifier();
+    for _ in 0..2 {
+        for ports in 0..10_000u32 {
+            let info = c.classify(SUBJECT, Direction::Down, u64::from(ports) << 20, &tcp(9, ACK, b"data"));
+            assert_eq!(info.connection, Some(ports));
+        }
+    }
 }
 
 #[test]
@@ -237,21 +281,28 @@ proptest! {
              proptest::collection::vec(any::<u8>(), 0..64)),
             0..50,
         ),
+        which in 0usize..3,
     ) {
-        let mut c = classifier();
+        use {DatagramProtocol as Udp, StreamProtocol as Tcp};
+        let mut c = match which {
+            0 => told(&[], &[]),
+            1 => told(&[Tcp::Rtsp, Tcp::Http], &[Udp::Quic]),
+            _ => told(&[Tcp::Opaque], &[Udp::ReliableUdp, Udp::Rtp]),
+        };
         for (flow, up, connection, transport, seq, flags, payload_bytes, head) in packets {
             let transport = match transport {
-                0 => Transport::Tcp { seq, ack: 0, flags },
-                1 => Transport::Udp,
-                2 => Transport::IcmpEcho { seq: seq as u16 },
-                _ => Transport::Other,
+                0 => TransportHeader::Tcp { seq, ack: 0, flags },
+                1 => TransportHeader::Udp,
+                2 => TransportHeader::IcmpEcho { seq: seq as u16 },
+                _ => TransportHeader::Other,
             };
             let direction = if up { Direction::Up } else { Direction::Down };
             let headers = Headers { transport, header_bytes: 8, payload_bytes, payload_head: &head };
-            let info = c.classify(FlowId(flow), direction, connection, &headers);
+            let info = c.classify(FlowId(flow % 3), direction, u64::from(connection), &headers);
             prop_assert_eq!(info.payload_bytes, payload_bytes);
-            let is_tcp = matches!(transport, Transport::Tcp { .. });
+            let is_tcp = matches!(transport, TransportHeader::Tcp { .. });
             prop_assert!(info.seq.is_some() || !is_tcp);
+            prop_assert_eq!(info.connection.is_some(), is_tcp);
         }
     }
 }
