@@ -6,9 +6,11 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use streamgauge_base::{Chunk, Duration, Instant};
+use streamgauge_plan::{Entry, FlowSpec, Role, TcpSpec};
+use streamgauge_systems::darwin::DarwinSpec;
 use streamgauge_systems::darwin::{FIRST_RTP, PlayerKind, PlayerSettings, Preset, ServerSettings};
-use streamgauge_systems::plan::{AppSpec, ClipSpec, DarwinSpec, Entry, FlowSpec, Role, TcpSpec};
-use streamgauge_systems::{App, ChannelId, Input, Io, machines};
+use streamgauge_systems::media::{ClipSpec, Contents};
+use streamgauge_systems::{App, Carrier, ChannelId, Input, Io, System, machines};
 
 const DELAY: Duration = Duration::from_millis(10);
 const END: Duration = Duration::from_secs(120);
@@ -51,7 +53,10 @@ impl Io for SideIo<'_> {
         Some(chunk)
     }
     fn close(&mut self, _: ChannelId) {}
-    fn bind_pair(&mut self, _: ChannelId) -> Option<u16> {
+    fn open(&mut self, _: &Carrier) -> ChannelId {
+        FIRST_RTP
+    }
+    fn port(&self, _: ChannelId) -> Option<u16> {
         Some(6970)
     }
     fn direct(&mut self, _: ChannelId, _: u16) {}
@@ -64,7 +69,7 @@ fn give(app: &mut dyn App, side: &mut Side, now: Instant, input: Input<'_>) {
 
 /// Streams the clip; returns how many media packets the server sent.
 fn stream(flow: &FlowSpec) -> u64 {
-    let made = machines(flow, 1).expect("the presets are in order");
+    let made = machines(flow, 1, &Contents::NONE).expect("the presets are in order");
     let mut apps = [made.server, made.player];
     let mut sides = [Side::default(), Side::default()];
     for (app, side) in apps.iter_mut().zip(&mut sides) {
@@ -110,13 +115,23 @@ fn bench(criterion: &mut Criterion) {
             name: "bench".into(),
             duration: Duration::from_secs(100),
             frame_interval: Duration::from_millis(40),
-            frame_bytes: vec![5000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000],
-            key_frames: Vec::new(),
+            frame_bytes: vec![5000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000].into(),
+            ..ClipSpec::default()
         };
         let (server, player) = (ServerSettings::of(preset), PlayerSettings::of(kind));
-        let app = AppSpec::Darwin(Box::new(DarwinSpec { clip, server, player, tcp: TcpSpec::default() }));
+        let app = DarwinSpec { clip, server, player, tcp: TcpSpec::default() }.app();
         let (start, role, entry) = (Duration::ZERO, Role::Subject, Entry::Server);
-        let flow = FlowSpec { name: "qt".into(), role, entry, start, actions: Vec::new(), app };
+        let flow = FlowSpec {
+            name: "qt".into(),
+            role,
+            entry,
+            direction: Default::default(),
+            start,
+            actions: Vec::new(),
+            app,
+            protocols: Default::default(),
+            via: None,
+        };
         group.throughput(Throughput::Elements(stream(&flow)));
         group.bench_with_input(BenchmarkId::new("stream", name), &flow, |bencher, flow| {
             bencher.iter(|| black_box(stream(flow)));

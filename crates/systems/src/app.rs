@@ -2,18 +2,65 @@
 
 use streamgauge_base::{Chunk, Event, Instant};
 
-/// A channel between the two ends of a flow. Both ends use the same number for the same channel; which
-/// transport it rides on is declared beside the machine.
+use crate::carrier::Carrier;
+
+/// A channel of one end. Those that a flow begins with have the same number at both ends; one that a machine opens
+/// or accepts has a number of that end alone. No number is used twice at one end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ChannelId(pub u8);
+pub struct ChannelId(pub u32);
+
+/// A flow that goes through a relay, as that relay counts them: from 0, in the plan's order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Peer(pub u16);
 
 /// Why a stream channel closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CloseReason {
-    /// The other end finished and every byte has arrived.
+    /// The other end finished and every byte has arrived. This end may still write until it closes too.
     Finished,
-    /// The connection was reset or gave up.
-    Failed,
+    /// The other end reset the connection.
+    Reset,
+    /// The other end answers no more.
+    TimedOut,
+}
+
+/// Why a channel could not be opened.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ChannelError {
+    /// The other end answered with a reset.
+    #[error("nobody listens on port {port} at the other end; let its machine listen before this one opens")]
+    NoListener {
+        /// The other end's port.
+        port: u16,
+    },
+    /// The other end did not answer, or had no room in its backlog for as long as was tried.
+    #[error(
+        "port {port} of the other end does not answer; look at the path's loss and at the listener's backlog"
+    )]
+    TimedOut {
+        /// The other end's port.
+        port: u16,
+    },
+    /// A port that was asked for belongs to another channel of this end.
+    #[error("port {port} is taken at this end; close the channel that has it, or take another")]
+    PortTaken {
+        /// Ours.
+        port: u16,
+    },
+    /// Every port that the host would choose from is taken.
+    #[error(
+        "no port is left of {first} to {last}: each is in use or waits in TIME-WAIT; open fewer channels, or keep \
+         them open"
+    )]
+    NoPort {
+        /// The range's first.
+        first: u16,
+        /// The range's last.
+        last: u16,
+    },
+    /// The host cannot do what was asked for: settings that it does not know, or the operating system's refusal.
+    #[error("{0}")]
+    Host(String),
 }
 
 /// What happens to a machine.
@@ -23,13 +70,24 @@ pub enum Input<'a> {
     Start,
     /// A stream channel is connected.
     Opened(ChannelId),
+    /// The other end has connected to a listener of ours.
+    Accepted {
+        /// The new stream.
+        channel: ChannelId,
+        /// The listener.
+        on: ChannelId,
+    },
+    /// A channel that was to be opened could not be; nothing more is said of it. Who tries again waits first: at this
+    /// same time the answer is the same.
+    Refused(ChannelId, &'a ChannelError),
     /// A datagram arrived.
     Datagram(ChannelId, &'a Chunk),
     /// A stream channel has bytes to read.
     Readable(ChannelId),
     /// A stream channel takes bytes again after `write` took fewer than offered.
     Writable(ChannelId),
-    /// A stream channel closed.
+    /// A stream channel closed. After any reason but `Finished` nothing more is said of it, and what has not been read
+    /// is lost with it.
     Closed(ChannelId, CloseReason),
     /// The time that `poll_timeout` named has come.
     Timeout,
@@ -43,24 +101,38 @@ pub enum Input<'a> {
 
 /// What a machine can do to the world.
 pub trait Io {
+    /// Opens a channel of this end, at any time and as many as there are ports. Streams are told by `Opened` or
+    /// `Refused`; what else rides on nobody's answer is there at once, or `Refused`.
+    fn open(&mut self, carrier: &Carrier) -> ChannelId;
+    /// As [`Io::open`], from a relay to the server of one of its flows: streams alone. An end that is no relay has one
+    /// other end, which this is.
+    fn open_to(&mut self, peer: Peer, carrier: &Carrier) -> ChannelId {
+        let _ = peer;
+        self.open(carrier)
+    }
+    /// Whose a relay's stream is: the flow of the player that opened it, or of the server that it was opened to. `None` of
+    /// a listener, and at an end that is no relay.
+    fn peer(&self, channel: ChannelId) -> Option<Peer> {
+        let _ = channel;
+        None
+    }
     /// Sends a datagram. Never blocks; what the network cannot take it drops.
     fn send(&mut self, channel: ChannelId, datagram: Chunk);
     /// Writes to a stream and returns how many bytes its send buffer took; `Writable` follows if not all.
     fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize;
     /// Reads up to `max` bytes from a stream; `None` if there is nothing.
     fn read(&mut self, channel: ChannelId, max: usize) -> Option<Chunk>;
-    /// Finishes a stream: what was written still goes out.
+    /// Finishes a stream: what was written still goes out, and what the other end writes still comes in. A channel of
+    /// another kind is gone at once; with a listener go those that it has not accepted.
     fn close(&mut self, channel: ChannelId);
     /// Ends a stream at once, both ways: what was written and not yet sent is given up, and the other end's stream
     /// fails. Nothing more is said of it here. A host that owes strangers what was written finishes it instead.
     fn abort(&mut self, channel: ChannelId) {
         self.close(channel);
     }
-    /// The port of `rtp`, which is even; the channel after it, for RTCP, has the next (RFC 3550 section 11).
-    /// Both are bound if they were not. `None` if the host has no pair left. A trial fixes all ports.
-    fn bind_pair(&mut self, rtp: ChannelId) -> Option<u16>;
-    /// Datagrams of `channel` go to this port of the other end from now on. In a trial both ends use the same
-    /// port, and nothing changes.
+    /// Our port of a channel; `None` if it was refused or is gone.
+    fn port(&self, channel: ChannelId) -> Option<u16>;
+    /// Datagrams of `channel` go to this port of the other end from now on.
     fn direct(&mut self, channel: ChannelId, port: u16);
 }
 

@@ -1,24 +1,46 @@
-//! Streaming systems and traffic sources as state machines without clock or sockets, a folder each, and the
-//! plan of a trial that says which of them run.
+//! Streaming systems and traffic sources as state machines without clock or sockets, a folder each.
 //!
 //! The same machine runs in virtual time (`streamgauge-sim`) and on real sockets (`streamgauge-engine node`):
-//! [`machines`] turns a flow of the plan into its server, its player and the channels between them.
+//! [`machines`] turns a flow of the plan into its server, its player and the channels between them. What a system
+//! is stands beside its machine ([`System`]); the registry has a line for each.
+//!
+//! What several systems do alike has a room of its own: `rtsp`, `reception` of RTP, `playout`, [`abr`], [`media`].
+//! A system that has a server or a player outside trials says so too: [`standalone`].
 
+#[cfg(test)]
+extern crate self as streamgauge_systems;
+
+pub mod abr;
 mod app;
 pub mod bulk;
+mod carrier;
 pub mod cbr;
 pub mod darwin;
+mod describe;
+pub mod http;
+pub mod http_cache;
 mod machines;
 pub mod media;
 mod outbox;
 pub mod ping;
-pub mod plan;
-mod reports;
+mod playout;
+mod rates;
+mod reception;
+mod registry;
 pub mod rtp;
-mod seen;
+mod rtsp;
+pub mod standalone;
 #[cfg(test)]
 mod testing;
 
-pub use app::{App, ChannelId, CloseReason, Input, Io};
-pub use machines::{Carrier, Channel, MachineError, Machines, machines};
+pub use app::{App, ChannelError, ChannelId, CloseReason, Input, Io, Peer};
+pub use carrier::{Carrier, RTP_PORTS};
+pub use describe::{
+    Content, Description, EventKind, Facts, MediaOver, Pace, Presets, Refusal, Relay, System,
+};
+pub use machines::{Channel, Machines, RelayMachine};
 pub use outbox::MEDIA_END;
+pub use registry::{
+    MachineError, RelayDescription, descriptions, facts, machines, media_tcp, player_of, protocols,
+    relay_descriptions, relay_machine, relay_protocols, server_of, standalone_players, standalone_servers,
+};

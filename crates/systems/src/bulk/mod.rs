@@ -1,14 +1,21 @@
-//! Greedy TCP from server to player, as FTP or iperf3 -R.
+//! Greedy TCP from server to player, as FTP or iperf3 -R; or many short transfers, each on a connection of its own.
 
 mod player;
 mod server;
+mod spec;
+mod transfers;
 
 pub use player::BulkPlayer;
 pub use server::BulkServer;
+pub use spec::BulkSpec;
+
+use streamgauge_base::Duration;
+use streamgauge_plan::{Arrivals, Parameter, Protocols, StreamProtocol, TcpSpec};
 
 use crate::app::ChannelId;
-use crate::machines::{Carrier, Channel, Machines, Refusal};
-use crate::plan::BulkSpec;
+use crate::carrier::Carrier;
+use crate::describe::{Content, EventKind, Refusal, System, events, tcp_last};
+use crate::machines::{Channel, Machines};
 
 /// The one channel, a stream.
 pub const DATA: ChannelId = ChannelId(0);
@@ -16,20 +23,79 @@ pub const DATA: ChannelId = ChannelId(0);
 /// The server's port: iperf3's.
 pub const PORT: u16 = 5201;
 
-pub(crate) fn machines(spec: &BulkSpec) -> Result<Machines, Refusal> {
-    Ok(Machines {
-        channels: vec![Channel {
-            id: DATA,
-            carrier: Carrier::Tcp { port: PORT, settings: spec.tcp.clone() },
-        }],
-        server: Box::new(BulkServer::new(spec.bytes)),
-        player: Box::new(BulkPlayer::default()),
-    })
+/// What is offered at once where there is no end: more than any send buffer takes.
+const OFFER: u64 = 1 << 30;
+
+/// Of a segment with timestamps.
+const TCP_AND_IP_BYTES: u32 = 52;
+
+impl System for BulkSpec {
+    const NAME: &'static str = "bulk";
+    const TITLE: &'static str = "Greedy TCP, as FTP";
+    const VERSION: u32 = 1;
+    const CONTENT: Content = Content::None;
+    const EVENTS: &'static [EventKind] = &events([(transfers::COMPLETE, "s"), (transfers::FAILED, "s")]);
+    const ARRIVALS: bool = true;
+
+    fn usual() -> Self {
+        BulkSpec { tcp: TcpSpec::default(), bytes: None, arrivals: None }
+    }
+
+    fn parameters() -> Vec<Parameter> {
+        tcp_last(Self::fields())
+    }
+
+    fn machines(&self, _: &str, _: u64) -> Result<Machines, Refusal> {
+        if let Some(arrivals) = &self.arrivals {
+            if self.bytes.is_some() {
+                let what = "each transfer has its own size; leave this out, or the arrivals";
+                return Err(("app.bulk.bytes".into(), what.into()));
+            }
+            return Ok(transfers::machines(&arrivals.0, &self.tcp));
+        }
+        let carrier = Carrier::Tcp { port: PORT, settings: self.tcp.clone() };
+        Ok(Machines {
+            channels: vec![Channel { id: DATA, carrier }],
+            server: Box::new(BulkServer::new(self.bytes)),
+            player: Box::new(BulkPlayer::default()),
+        })
+    }
+
+    fn protocols(&self) -> Protocols {
+        Protocols::tcp(StreamProtocol::Opaque)
+    }
+
+    fn media_tcp(&self) -> Option<&TcpSpec> {
+        Some(&self.tcp)
+    }
+
+    /// A stream takes any rate. Transfers are as many as they are: all but the last, over the time to its arrival.
+    fn wanted_bps(&self, link_bytes: u32) -> Option<f64> {
+        let transfers = &self.arrivals.as_ref()?.0;
+        let [first, .., last] = &transfers[..] else { return None };
+        // Asked of plans that nobody has checked too: any numbers may be in them.
+        let mss = u64::from(self.tcp.mss).max(1);
+        let overhead = u128::from(TCP_AND_IP_BYTES) + u128::from(link_bytes);
+        let octets = |bytes: u64| u128::from(bytes) + u128::from(bytes.div_ceil(mss)) * overhead;
+        let sent: u128 = transfers[..transfers.len() - 1].iter().map(|transfer| octets(transfer.bytes)).sum();
+        let seconds = last.at.as_secs_f64() - first.at.as_secs_f64();
+        (seconds > 0.0).then(|| 8.0 * sent as f64 / seconds)
+    }
+
+    fn is_finite(&self) -> bool {
+        self.bytes.is_some() || self.arrivals.is_some()
+    }
+
+    fn begins(&self) -> Duration {
+        let first = |arrivals: &Arrivals| arrivals.0.first().map_or(Duration::MAX, |transfer| transfer.at);
+        self.arrivals.as_ref().map_or(Duration::ZERO, first)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use streamgauge_base::{Duration, Instant};
+    use streamgauge_base::Instant;
+    use streamgauge_plan::Transfer;
 
     use super::*;
     use crate::app::Input;
@@ -38,6 +104,30 @@ mod tests {
     fn pair(bytes: Option<u64>) -> Pair {
         let pipe = Pipe { stream_bytes_per_s: Some(1_000_000), ..Pipe::default() };
         Pair::new(Box::new(BulkServer::new(bytes)), Box::new(BulkPlayer::default()), pipe)
+    }
+
+    #[test]
+    fn transfers_want_what_they_come_to_and_begin_when_the_first_arrives() {
+        let at = |ms, bytes| Transfer { at: Duration::from_millis(ms), bytes };
+        let of = |transfers| BulkSpec { arrivals: Some(Arrivals(transfers)), ..BulkSpec::usual() };
+        let several = of(vec![at(1_000, 1448), at(1_500, 1449), at(3_000, 9_000)]);
+        // Three segments in two seconds.
+        assert_eq!(several.wanted_bps(0), Some(8.0 * (2_897.0 + 3.0 * 52.0) / 2.0));
+        assert_eq!(several.wanted_bps(14), Some(8.0 * (2_897.0 + 3.0 * 66.0) / 2.0));
+        assert_eq!((several.begins(), several.is_finite()), (Duration::from_secs(1), true));
+        assert_eq!(of(vec![at(1, 1)]).wanted_bps(0), None);
+        let mut damaged = of(vec![at(0, u64::MAX), at(1, u64::MAX), at(2, 1)]);
+        damaged.tcp.mss = 0;
+        assert!(damaged.wanted_bps(u32::MAX).is_some_and(|rate| rate.is_finite() && rate > 0.0));
+        assert_eq!(of(Vec::new()).begins(), Duration::MAX);
+        assert_eq!((BulkSpec::usual().begins(), BulkSpec::usual().wanted_bps(0)), (Duration::ZERO, None));
+    }
+
+    #[test]
+    fn a_size_as_a_whole_is_refused_beside_arrivals() {
+        let both = BulkSpec { bytes: Some(1), arrivals: Some(Arrivals::default()), ..BulkSpec::usual() };
+        let (key, what) = both.machines("x", 1).err().unwrap();
+        assert!(key == "app.bulk.bytes" && what.contains("leave this out"), "{key}: {what}");
     }
 
     #[test]

@@ -33,11 +33,12 @@ impl App for BulkPlayer {
             Input::Closed(DATA, why) => {
                 let reason = match why {
                     CloseReason::Finished => "the server finished",
-                    CloseReason::Failed => "the connection failed",
+                    CloseReason::Reset | CloseReason::TimedOut => "the connection failed",
                 };
                 self.end(now, reason);
                 io.close(DATA);
             }
+            Input::Refused(DATA, _) => self.end(now, "the connection failed"),
             Input::Stop => {
                 self.end(now, "stopped");
                 io.abort(DATA);

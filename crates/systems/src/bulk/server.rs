@@ -2,11 +2,8 @@
 
 use streamgauge_base::{Chunk, Event, Instant};
 
-use super::DATA;
+use super::{DATA, OFFER};
 use crate::app::{App, Input, Io};
-
-/// What is offered at once where there is no end: more than any send buffer takes.
-const OFFER: u64 = 1 << 30;
 
 /// Writes as much as the stream takes until its bytes are spent.
 pub struct BulkServer {

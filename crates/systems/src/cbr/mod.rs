@@ -2,13 +2,20 @@
 
 mod player;
 mod server;
+mod spec;
 
 pub use player::CbrPlayer;
 pub use server::CbrServer;
+pub use spec::{CbrSpec, EcnField};
+
+use streamgauge_base::Duration;
+use streamgauge_plan::{DatagramProtocol, Parameter, Protocols};
 
 use crate::app::ChannelId;
-use crate::machines::{Carrier, Channel, Machines, Refusal};
-use crate::plan::CbrSpec;
+use crate::carrier::Carrier;
+use crate::describe::{Content, EventKind, Pace, Refusal, System, events};
+use crate::machines::{Channel, Machines};
+use crate::rates::{datagram_bytes, fragments};
 
 /// The one channel, of datagrams.
 pub const DATA: ChannelId = ChannelId(0);
@@ -19,30 +26,68 @@ pub const PORT: u16 = 5000;
 /// Largest UDP payload of an IPv4 packet (65,535 - 20 - 8). The host sends what is more than 1,472 in fragments.
 pub const MAX_PAYLOAD_BYTES: u32 = 65_507;
 
-pub(crate) fn machines(spec: &CbrSpec) -> Result<Machines, Refusal> {
-    // The negated comparison refuses NaN too.
-    if !(spec.packets_per_s > 0.0 && spec.packets_per_s <= 1e9) {
-        let what = format!("{} packets/s; give a rate above 0 and up to 1e9 packets/s", spec.packets_per_s);
-        return Err(("app.cbr.packets_per_s".into(), what));
+/// Faster than any clock of ours ticks.
+pub const MAX_PACKETS_PER_S: f64 = 1e9;
+
+impl System for CbrSpec {
+    const NAME: &'static str = "cbr";
+    const TITLE: &'static str = "Constant bit rate UDP, as mgen";
+    const VERSION: u32 = 1;
+    const CONTENT: Content = Content::None;
+    const EVENTS: &'static [EventKind] = &events([]);
+
+    fn usual() -> Self {
+        let (windows, ecn) = (Vec::new(), EcnField::No);
+        CbrSpec { packets_per_s: 1.0, payload_bytes: 1000, burst: 1, windows, ecn }
     }
-    if spec.burst == 0 {
-        return Err(("app.cbr.burst".into(), "0 packets at each tick; give 1 or more".into()));
+
+    fn parameters() -> Vec<Parameter> {
+        Self::fields()
     }
-    if spec.payload_bytes > MAX_PAYLOAD_BYTES {
-        let what =
-            format!("{} B do not fit a datagram; give at most {MAX_PAYLOAD_BYTES} B", spec.payload_bytes);
-        return Err(("app.cbr.payload_bytes".into(), what));
+
+    fn machines(&self, _: &str, _: u64) -> Result<Machines, Refusal> {
+        // The negated comparison refuses NaN too.
+        if !(self.packets_per_s > 0.0 && self.packets_per_s <= MAX_PACKETS_PER_S) {
+            let what =
+                format!("{} packets/s; give a rate above 0 and up to 1e9 packets/s", self.packets_per_s);
+            return Err(("app.cbr.packets_per_s".into(), what));
+        }
+        if self.burst == 0 {
+            return Err(("app.cbr.burst".into(), "0 packets at each tick; give 1 or more".into()));
+        }
+        if self.payload_bytes > MAX_PAYLOAD_BYTES {
+            let what =
+                format!("{} B do not fit a datagram; give at most {MAX_PAYLOAD_BYTES} B", self.payload_bytes);
+            return Err(("app.cbr.payload_bytes".into(), what));
+        }
+        let ascending = self.windows.windows(2).all(|w| w[0].1 <= w[1].0);
+        if !ascending || self.windows.iter().any(|w| w.0 >= w.1) {
+            let what = "each window [on, off) must end after it begins and not overlap the one before";
+            return Err(("app.cbr.windows".into(), what.into()));
+        }
+        Ok(Machines {
+            channels: vec![Channel { id: DATA, carrier: Carrier::Udp { port: PORT, ecn: self.ecn.into() } }],
+            server: Box::new(CbrServer::new(self)),
+            player: Box::new(CbrPlayer),
+        })
     }
-    let ascending = spec.windows.windows(2).all(|w| w[0].1 <= w[1].0);
-    if !ascending || spec.windows.iter().any(|w| w.0 >= w.1) {
-        let what = "each window [on, off) must end after it begins and not overlap the one before";
-        return Err(("app.cbr.windows".into(), what.into()));
+
+    fn protocols(&self) -> Protocols {
+        Protocols::udp(DatagramProtocol::Opaque)
     }
-    Ok(Machines {
-        channels: vec![Channel { id: DATA, carrier: Carrier::Udp { port: PORT, ecn: spec.ecn.into() } }],
-        server: Box::new(CbrServer::new(spec)),
-        player: Box::new(CbrPlayer),
-    })
+
+    fn wanted_bps(&self, link_bytes: u32) -> Option<f64> {
+        Some(8.0 * self.packets_per_s * datagram_bytes(self.payload_bytes, link_bytes) as f64)
+    }
+
+    fn pace(&self) -> Option<Pace> {
+        let CbrSpec { packets_per_s, burst, payload_bytes, .. } = *self;
+        Some(Pace { packets_per_s, burst, fragments: fragments(payload_bytes) })
+    }
+
+    fn windows(&self) -> &[(Duration, Duration)] {
+        &self.windows
+    }
 }
 
 #[cfg(test)]
@@ -52,7 +97,6 @@ mod tests {
 
     use super::*;
     use crate::app::Input;
-    use crate::plan::EcnField;
     use crate::testing::{Pair, Pipe};
 
     fn spec(packets_per_s: f64, burst: u32, windows: &[(u64, u64)]) -> CbrSpec {
@@ -62,7 +106,7 @@ mod tests {
     }
 
     fn sent_times(spec: &CbrSpec, end_ms: u64) -> Vec<u64> {
-        let made = machines(spec).unwrap();
+        let made = spec.machines("cross", 1).unwrap();
         let mut pair = Pair::new(made.server, made.player, Pipe::default());
         pair.run(Instant::ZERO + Duration::from_millis(end_ms));
         pair.sent.iter().map(|s| s.at.as_nanos()).collect()
@@ -93,7 +137,7 @@ mod tests {
 
     #[test]
     fn paused_ticks_are_not_made_up_for() {
-        let made = machines(&spec(100.0, 1, &[(0, 10_000)])).unwrap();
+        let made = spec(100.0, 1, &[(0, 10_000)]).machines("cross", 1).unwrap();
         let mut pair = Pair::new(made.server, made.player, Pipe::default());
         pair.at(Duration::from_millis(2_001), Input::Pause);
         pair.at(Duration::from_millis(3_001), Input::Resume);
@@ -112,7 +156,7 @@ mod tests {
             (spec(1.0, 1, &[(5, 5)]), "windows"),
             (spec(1.0, 1, &[(5, 9), (8, 12)]), "windows"),
         ] {
-            let refusal = machines(&bad).err().unwrap();
+            let refusal = bad.machines("cross", 1).err().unwrap();
             assert!(refusal.0.ends_with(key), "{refusal:?}");
         }
     }

@@ -4,7 +4,7 @@ use streamgauge_base::{Chunk, Duration, Event, Instant};
 
 use super::DATA;
 use crate::app::{App, Input, Io};
-use crate::plan::CbrSpec;
+use crate::cbr::CbrSpec;
 
 /// Sends `burst` packets at each tick of a clock that keeps its remainder, so that the long-run rate is exact.
 pub struct CbrServer {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use streamgauge_base::Duration;
 
-use crate::plan::ClipSpec;
+use crate::media::ClipSpec;
 
 /// RTP ticks per second for video (RFC 3551 section 5).
 pub const VIDEO_CLOCK_RATE: u32 = 90_000;

@@ -2,15 +2,25 @@
 
 mod aac;
 mod asset;
+mod clip;
+mod content;
 pub(crate) mod h264;
+mod library;
 pub mod mp4;
 mod mpeg4;
+mod numbers;
+mod packets;
 mod payload;
 pub mod sdp;
 
 pub use asset::{Asset, Bytes, Codec, Track, Unit, UnitKind};
+pub use clip::ClipSpec;
+pub use content::{Content, ContentRef, Contents, Encoding, Frames};
+pub use library::{Library, OneAsset, OpenError, StoredFile};
 pub use mp4::MediaError;
-pub use payload::{LEAST_PAYLOAD_BYTES, Payload, assemble, begins_unit, preamble};
+pub use numbers::Numbers;
+pub use packets::{LEAST_PAYLOAD_BYTES, assemble, begins_unit, preamble};
+pub use payload::Payload;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use streamgauge_base::{Chunk, Duration, Event, Instant};
 use super::ECHO;
 use crate::app::{App, Input, Io};
 use crate::outbox::Outbox;
-use crate::plan::PingSpec;
+use crate::ping::PingSpec;
 
 /// A request unanswered for so long is called lost; a reply that still comes is an `rtt` all the same.
 pub const LOST_AFTER: Duration = Duration::from_secs(10);

@@ -1,23 +1,19 @@
 //! RTP packets: the fixed header and the first bytes of the payload, so that a receiver knows whether it has a
 //! frame's first packet (`media::h264`). The rest of the payload is filler.
 
-use rtp_types::{RtpPacket, RtpPacketBuilder};
-
-use crate::media::h264;
+use rtp_types::RtpPacketBuilder;
 
 /// The first dynamic payload type (RFC 3551 section 6).
-const PAYLOAD_TYPE: u8 = 96;
+pub const PAYLOAD_TYPE: u8 = 96;
 
 const RTP_HEADER_BYTES: usize = 12;
 
-/// A media packet as both ends see it.
+/// A media packet but for its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MediaPacket {
     pub sequence: u16,
     pub timestamp: u32,
     pub ssrc: u32,
-    /// The first packet of its frame.
-    pub first: bool,
     /// The last packet of its frame: the marker bit.
     pub last: bool,
 }
@@ -37,33 +33,35 @@ impl MediaPacket {
             .expect("a header and its payload fit the sum of their lengths");
         head
     }
-
-    /// `None` if `bytes` are not one of our packets.
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let packet = RtpPacket::parse(bytes).ok()?;
-        let payload = bytes.get(RTP_HEADER_BYTES..).filter(|payload| !payload.is_empty())?;
-        Some(MediaPacket {
-            sequence: packet.sequence_number(),
-            timestamp: packet.timestamp(),
-            ssrc: packet.ssrc(),
-            first: h264::begins_nal_unit(payload),
-            last: packet.marker_bit(),
-        })
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use streamgauge_base::{Chunk, Instant};
+
     use super::*;
+    use crate::media::{Codec, h264};
+    use crate::reception::{Announced, Late, Place, Source};
 
     #[test]
     fn what_is_written_is_read_back() {
         let frame: Vec<_> = h264::filler(h264::IDR_SLICE, 4000, 1400).collect();
-        for (number, (payload, _)) in frame.iter().enumerate() {
+        for (number, (payload, filler)) in frame.iter().enumerate() {
             let (first, last) = (number == 0, number + 1 == frame.len());
-            let packet = MediaPacket { sequence: 65_535, timestamp: 0xdead_beef, ssrc: 7, first, last };
-            assert_eq!(MediaPacket::parse(&packet.head(payload)), Some(packet));
+            let packet = MediaPacket { sequence: 65_535, timestamp: 0xdead_beef, ssrc: 7, last };
+            let mut source = Source::new(Announced {
+                payload_type: PAYLOAD_TYPE,
+                clock_rate: 90_000,
+                codec: Some(Codec::Sizes),
+                is_video: true,
+                late: Late::Reordered,
+            });
+            let packet = Chunk::with_filler(packet.head(payload), *filler);
+            let rtp = source.accept(&packet).unwrap();
+            assert_eq!(rtp.ssrc(), 7);
+            let place = Place { sequence: 65_535, timestamp: 0xdead_beef, first, last };
+            assert_eq!(source.take(Instant::ZERO, &rtp, &packet).map(|media| media.place), Some(place));
+            assert!(source.accept(&Chunk::bytes([0x80; 5])).is_none());
         }
-        assert_eq!(MediaPacket::parse(&[0x80; 5]), None);
     }
 }

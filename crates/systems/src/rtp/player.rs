@@ -1,20 +1,22 @@
 //! The end that receives and shows.
 
-use streamgauge_base::{Duration, Event, Instant};
-use streamgauge_transport::rtp::Reception;
+use streamgauge_base::{Chunk, Duration, Event, Instant};
+use streamgauge_wire::rtcp;
 
-use super::lane::{Kind, Lane};
-use super::packet::MediaPacket;
-use super::playout::Playout;
-use super::rtcp::{self, LastReport};
-use super::session::{CLOCK_RATE, Session, ticks_to_s};
+use super::description::{CLOCK_RATE, SessionDescription, ticks_to_s};
+use super::packet::PAYLOAD_TYPE;
+use super::transport::{Kind, RtpTransport};
 use crate::app::{App, CloseReason, Input, Io};
+use crate::media::Codec;
 use crate::outbox::Outbox;
-use crate::reports::Reports;
-use crate::seen::Seen;
+use crate::playout::{End, Gathers, HostLate, Manner, Playout, Start};
+use crate::reception::{Announced, Late, Reports, Source, receiver_report};
 
-/// A duplicate is known as one up to 1024 packets behind the newest.
-const SEEN_WORDS: usize = 16;
+/// A player that has seen no packet at all gives up so long after the clip should have ended.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
+
+/// Why it ends if the server does first.
+const NOTHING_CAME: &str = "the server ended before any packet arrived";
 
 /// Counts what arrives, reports it to the server, reassembles frames and shows each when it is due.
 ///
@@ -23,7 +25,7 @@ const SEEN_WORDS: usize = 16;
 /// (packets missing, as far as known); over TCP `stall` (value: the frame waited for) and `resume` (s
 /// stalled); at last `media_end` (frames shown).
 pub struct RtpPlayer {
-    lane: Lane,
+    transport: RtpTransport,
     reports: Reports,
     next_report: Option<Instant>,
     receiver: Receiver,
@@ -32,43 +34,48 @@ pub struct RtpPlayer {
 
 /// What becomes of arrivals.
 struct Receiver {
-    session: Session,
-    reception: Reception,
-    seen: Seen<SEEN_WORDS>,
+    session: SessionDescription,
+    source: Source,
     playout: Playout,
-    last_report: Option<LastReport>,
+    /// Nothing is lost on the way, and it ends with the stream.
+    is_stream: bool,
+    started: Option<Instant>,
     paused: Option<Instant>,
     paused_in_all: Duration,
 }
 
 impl Receiver {
-    fn media(&mut self, now: Instant, packet: MediaPacket, events: &mut Outbox) {
-        if packet.ssrc != self.session.server_ssrc {
-            return;
-        }
+    fn media(&mut self, now: Instant, packet: &Chunk, events: &mut Outbox) {
+        let Some(rtp) = self.source.accept(packet) else { return };
         // The sender's clock stands still in a pause, so that of arrivals does too: no jitter comes of it.
         let arrival = now - self.paused_in_all;
-        let Some(sequence) = self.reception.packet(arrival, packet.sequence, packet.timestamp) else {
-            return;
-        };
-        if !self.seen.first(sequence) {
-            return;
+        let Some(media) = self.source.take(arrival, &rtp, packet) else { return };
+        self.playout.arrived(now, 0, media.place, None, events);
+    }
+
+    fn control(&mut self, now: Instant, bytes: &[u8]) {
+        let mut bye = false;
+        for packet in rtcp::parse(bytes).map_while(Result::ok) {
+            bye |= self.source.control(now, &packet);
         }
-        if let Some(number) = self.session.frame(packet.timestamp, self.playout.newest()) {
-            self.playout.arrived(now, number, sequence, packet, events);
+        // On a stream the end is known by the stream's own.
+        let report = self.source.sender_report().filter(|_| bye && !self.is_stream);
+        if let Some(report) = report {
+            // The clip may end before its time: the goodbye comes with the media time at which it was said.
+            let frames =
+                self.playout.time_of(0, report.rtp_timestamp).map_or(0, |at| self.session.frames_by(at));
+            self.playout.cut(self.session.offset(frames));
+            if !self.playout.has_begun() {
+                self.playout.nothing_more(NOTHING_CAME);
+            }
         }
     }
 
-    fn control(&mut self, now: Instant, bytes: &[u8], events: &mut Outbox) {
-        let arrival = rtcp::parse(bytes, self.session.player_ssrc);
-        let Some(report) = arrival.sender_report else { return };
-        self.last_report = Some(LastReport { lsr: report.lsr, arrived: now });
-        // On a stream the end is known by the stream's own.
-        if arrival.bye && !self.playout.waits() {
-            // The clip may end before its time: the goodbye names the media time at which it was said.
-            let frames = self.session.frames_by(report.rtp_timestamp, self.playout.newest());
-            self.playout.cut(now, frames, events);
-        }
+    /// Nobody waits for the first packet longer.
+    fn gives_up_at(&self) -> Option<Instant> {
+        let started = self.started.filter(|_| !self.playout.has_begun() && self.paused.is_none())?;
+        let until = started + self.session.offset(self.session.frames) + self.session.playout_delay;
+        Some(until + GIVE_UP_AFTER + self.paused_in_all)
     }
 
     fn pause(&mut self, now: Instant) {
@@ -84,30 +91,57 @@ impl Receiver {
     }
 }
 
+/// Both ends know the clip and its pace: a frame is due a fixed time after it came in time. On a stream one that is not
+/// there is waited for.
+fn playout(session: &SessionDescription, is_stream: bool) -> Playout {
+    let manner = Manner {
+        start: Start::Delayed,
+        prebuffer: session.playout_delay,
+        rebuffer: session.playout_delay,
+        gathers: Gathers::Whole,
+        host_late: HostLate::Forgiven,
+        stalls: is_stream,
+        in_order: is_stream,
+    };
+    let end = End { at: session.offset(session.frames), of_pictures: true };
+    let intervals = [Some(session.frame_interval)];
+    let mut playout = Playout::new(manner, &intervals, 0, Instant::ZERO, Duration::ZERO, Some(end));
+    playout.anchor(0, session.timeline());
+    playout
+}
+
 impl RtpPlayer {
-    pub(super) fn new(session: Session, lane: Lane) -> Self {
+    pub(super) fn new(session: SessionDescription, transport: RtpTransport) -> Self {
+        let mut source = Source::new(Announced {
+            payload_type: PAYLOAD_TYPE,
+            clock_rate: CLOCK_RATE,
+            codec: Some(Codec::Sizes),
+            is_video: true,
+            late: Late::Reordered,
+        });
+        source.announce(Some(session.server_ssrc));
+        let is_stream = transport.is_stream();
         RtpPlayer {
             reports: session.player_reports(),
             next_report: None,
             receiver: Receiver {
-                reception: Reception::new(CLOCK_RATE),
-                seen: Seen::default(),
-                playout: Playout::new(&session, lane.is_stream()),
-                last_report: None,
+                source,
+                playout: playout(&session, is_stream),
+                is_stream,
+                started: None,
                 paused: None,
                 paused_in_all: Duration::ZERO,
                 session,
             },
             events: Outbox::default(),
-            lane,
+            transport,
         }
     }
 
     fn report(&mut self, now: Instant, io: &mut dyn Io) {
-        let Receiver { reception, session, last_report, .. } = &mut self.receiver;
-        let block = (reception.received() > 0).then(|| reception.report());
-        let (ours, source) = (session.player_ssrc, session.server_ssrc);
-        self.lane.send(io, Kind::Rtcp, &rtcp::receiver_report(now, ours, source, block, *last_report), 0);
+        let block = self.receiver.source.block(now);
+        let report = receiver_report(self.receiver.session.player_ssrc, block);
+        self.transport.send(io, Kind::Rtcp, &rtcp::write(&report), 0);
         if let Some(block) = block {
             self.events.say(now, "jitter", ticks_to_s(block.jitter), "s", "");
             self.events.say(now, "fraction_lost", f64::from(block.fraction_lost) / 256.0, "1", "");
@@ -118,42 +152,52 @@ impl RtpPlayer {
 
 impl App for RtpPlayer {
     fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
-        let RtpPlayer { lane, receiver, events, .. } = self;
-        lane.handle(input, io, |kind, head| match kind {
-            Kind::Rtp => {
-                if let Some(packet) = MediaPacket::parse(head) {
-                    receiver.media(now, packet, events);
-                }
-            }
-            Kind::Rtcp => receiver.control(now, head, events),
+        let RtpPlayer { transport, receiver, events, .. } = self;
+        transport.handle(input, io, |kind, packet| match kind {
+            Kind::Rtp => receiver.media(now, packet, events),
+            Kind::Rtcp => receiver.control(now, packet.head()),
         });
         let playout = &mut receiver.playout;
         match input {
             Input::Start => {
-                playout.start(now);
+                receiver.started = Some(now);
                 self.next_report = Some(self.reports.next(now));
             }
             Input::Pause => receiver.pause(now),
             Input::Resume => receiver.resume(now),
             Input::Stop => {
                 playout.end(now, "stopped", events);
-                lane.abort(io);
+                transport.abort(io);
             }
             Input::Closed(_, why) => {
                 match why {
-                    CloseReason::Finished => playout.cut_after_newest(now, events),
-                    CloseReason::Failed => playout.end(now, "the connection failed", events),
+                    CloseReason::Finished => {
+                        playout.cut(Duration::ZERO);
+                        let begun = playout.has_begun();
+                        playout.nothing_more(if begun {
+                            "the server closed the stream"
+                        } else {
+                            NOTHING_CAME
+                        });
+                    }
+                    CloseReason::Reset | CloseReason::TimedOut => {
+                        playout.end(now, "the connection failed", events)
+                    }
                 }
-                lane.close(io);
+                transport.close(io);
             }
+            Input::Refused(..) => playout.end(now, "the connection failed", events),
             _ => {}
+        }
+        if receiver.gives_up_at().is_some_and(|at| at <= now) {
+            receiver.playout.end(now, "no packet arrived", events);
         }
         receiver.playout.advance(now, events);
         if receiver.playout.has_ended() {
             self.next_report = None;
         } else if self.next_report.is_some_and(|at| at <= now) {
             // On a stream that is stuck the next report replaces this one.
-            if self.lane.is_clear() {
+            if self.transport.is_clear() {
                 self.report(now, io);
             }
             self.next_report = Some(self.reports.next(now));
@@ -161,7 +205,9 @@ impl App for RtpPlayer {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.next_report.into_iter().chain(self.receiver.playout.next_event()).min()
+        let receiver = &self.receiver;
+        let gives_up = receiver.gives_up_at().filter(|_| !receiver.playout.has_ended());
+        self.next_report.into_iter().chain(receiver.playout.next_event()).chain(gives_up).min()
     }
 
     fn poll_event(&mut self) -> Option<Event> {

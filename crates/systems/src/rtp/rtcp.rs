@@ -1,35 +1,9 @@
-//! Reports of both ends, always with a CNAME, and the goodbye (RFC 3550 section 6).
+//! What a sender says and hears of its packets, always with a CNAME, and the goodbye (RFC 3550 section 6).
 
 use streamgauge_base::Instant;
-use streamgauge_transport::rtp::Report;
-use streamgauge_wire::rtcp::{self, Block, Packet, ntp, short};
+use streamgauge_wire::rtcp::{self, Packet, RtcpBlock, ntp};
 
-/// What the receiver remembers of the last sender report.
-#[derive(Clone, Copy, Debug)]
-pub struct LastReport {
-    /// The middle 32 bits of its NTP timestamp.
-    pub lsr: u32,
-    pub arrived: Instant,
-}
-
-/// What arrived in a compound packet, as far as our ends use it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Arrival {
-    pub sender_report: Option<SenderTimes>,
-    /// About our own packets.
-    pub block: Option<Block>,
-    pub bye: bool,
-}
-
-/// The times of a sender report.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SenderTimes {
-    /// The middle 32 bits of its NTP timestamp.
-    pub lsr: u32,
-    pub rtp_timestamp: u32,
-}
-
-/// The end of the source, with the counts that a report gives.
+/// A source, with the counts that a report gives.
 pub struct SenderInfo {
     pub ssrc: u32,
     pub rtp_timestamp: u32,
@@ -42,72 +16,42 @@ pub fn sender_report(now: Instant, info: &SenderInfo, bye: bool) -> Vec<u8> {
     let &SenderInfo { ssrc, rtp_timestamp, packets, octets } = info;
     let report =
         Packet::SenderReport { ssrc, ntp: ntp(now), rtp_timestamp, packets, octets, blocks: Vec::new() };
-    let mut compound = vec![report, cname(ssrc, "server")];
+    let mut compound = vec![report, Packet::Cname { ssrc, cname: "server".into() }];
     if bye {
         compound.push(Packet::Bye { sources: vec![ssrc] });
     }
     rtcp::write(&compound)
 }
 
-/// A receiver report on `source`.
-pub fn receiver_report(
-    now: Instant,
-    ssrc: u32,
-    source: u32,
-    block: Option<Report>,
-    last: Option<LastReport>,
-) -> Vec<u8> {
-    let block = block.map(|report| Block {
-        source,
-        fraction_lost: report.fraction_lost,
-        cumulative_lost: report.cumulative_lost,
-        extended_highest: report.extended_highest,
-        jitter: report.jitter,
-        lsr: last.map_or(0, |last| last.lsr),
-        dlsr: last.map_or(0, |last| short(now.saturating_since(last.arrived))),
+/// What the last receiver report of a compound packet says of the source `ours`. Anything malformed ends the reading.
+pub fn block_on(bytes: &[u8], ours: u32) -> Option<RtcpBlock> {
+    let reports = rtcp::parse(bytes).map_while(Result::ok).filter_map(|packet| match packet {
+        Packet::ReceiverReport { blocks, .. } => Some(blocks),
+        _ => None,
     });
-    rtcp::write(&[Packet::ReceiverReport { ssrc, blocks: Vec::from_iter(block) }, cname(ssrc, "player")])
-}
-
-/// Reads a compound packet; `ours` is our own source. Anything malformed ends the reading.
-pub fn parse(bytes: &[u8], ours: u32) -> Arrival {
-    let mut arrival = Arrival::default();
-    for packet in rtcp::parse(bytes).map_while(Result::ok) {
-        match packet {
-            Packet::SenderReport { ntp, rtp_timestamp, .. } => {
-                arrival.sender_report = Some(SenderTimes { lsr: (ntp >> 16) as u32, rtp_timestamp });
-            }
-            Packet::ReceiverReport { blocks, .. } => {
-                arrival.block = blocks.into_iter().find(|block| block.source == ours);
-            }
-            Packet::Bye { .. } => arrival.bye = true,
-            _ => {}
-        }
-    }
-    arrival
-}
-
-fn cname(ssrc: u32, name: &str) -> Packet {
-    Packet::Cname { ssrc, cname: name.into() }
+    reports.last()?.into_iter().find(|block| block.source == ours)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reception::receiver_report;
 
     #[test]
-    fn reports_are_read_back() {
+    fn a_sender_report_is_read_back() {
         let now = Instant::from_nanos(1_500_000_000);
         let info = SenderInfo { ssrc: 7, rtp_timestamp: 8, packets: 9, octets: 10 };
-        let arrival = parse(&sender_report(now, &info, true), 99);
-        assert_eq!(arrival.sender_report, Some(SenderTimes { lsr: 0x0001_8000, rtp_timestamp: 8 }));
-        assert!(arrival.bye);
+        let read = |bye| rtcp::parse(&sender_report(now, &info, bye)).map(Result::unwrap).collect::<Vec<_>>();
+        let (ntp, blocks) = (0x0000_0001_8000_0000, Vec::new());
+        let report = Packet::SenderReport { ssrc: 7, ntp, rtp_timestamp: 8, packets: 9, octets: 10, blocks };
+        let cname = Packet::Cname { ssrc: 7, cname: "server".into() };
+        assert_eq!(read(false)[0], report);
+        assert_eq!(read(true), [report, cname, Packet::Bye { sources: vec![7] }]);
+    }
 
-        let block = Report { fraction_lost: 51, cumulative_lost: -4, extended_highest: 65_549, jitter: 900 };
-        let last = LastReport { lsr: 0x0001_8000, arrived: now };
-        let later = Instant::from_nanos(1_750_000_000);
-        let arrival = parse(&receiver_report(later, 99, 7, Some(block), Some(last)), 7);
-        let expected = Block {
+    #[test]
+    fn a_block_is_read_if_it_is_about_us() {
+        let block = RtcpBlock {
             source: 7,
             fraction_lost: 51,
             cumulative_lost: -4,
@@ -116,13 +60,15 @@ mod tests {
             lsr: 0x1_8000,
             dlsr: 0x4000,
         };
-        assert_eq!(arrival.block, Some(expected));
-        assert_eq!(parse(&receiver_report(later, 99, 7, Some(block), None), 8).block, None, "not about us");
+        let report = rtcp::write(&receiver_report(99, Some(block)));
+        assert_eq!(block_on(&report, 7), Some(block));
+        assert_eq!(block_on(&report, 8), None, "not about us");
+        assert_eq!(block_on(&rtcp::write(&receiver_report(99, None)), 7), None);
     }
 
     #[test]
     fn rubbish_is_no_report() {
-        assert_eq!(parse(b"not RTCP", 1), Arrival::default());
-        assert_eq!(parse(&[], 1), Arrival::default());
+        assert_eq!(block_on(b"not RTCP", 1), None);
+        assert_eq!(block_on(&[], 1), None);
     }
 }

@@ -2,16 +2,16 @@
 
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_transport::rtp::round_trip;
-use streamgauge_wire::rtcp::{Block, ntp_middle};
+use streamgauge_wire::rtcp::{RtcpBlock, ntp_middle};
 
-use super::lane::{Kind, Lane};
+use super::description::{SessionDescription, ticks, ticks_to_s};
 use super::packet::MediaPacket;
 use super::rtcp::{self, SenderInfo};
-use super::session::{Session, ticks, ticks_to_s};
+use super::transport::{Kind, RtpTransport};
 use crate::app::{App, Input, Io};
-use crate::media::h264;
+use crate::media::{Numbers, h264};
 use crate::outbox::Outbox;
-use crate::reports::Reports;
+use crate::reception::Reports;
 
 /// How often at most a sender says that it is behind.
 const BEHIND_INTERVAL: Duration = Duration::from_secs(1);
@@ -23,10 +23,10 @@ const BEHIND_INTERVAL: Duration = Duration::from_secs(1);
 /// Events: for each receiver report `rtcp_fraction_lost` (1), `rtcp_cumulative_lost` (packets), `rtcp_jitter`
 /// (s) and `rtcp_rtt` (s); on a stream `sender_behind` (s), at most once a second.
 pub struct RtpServer {
-    session: Session,
+    session: SessionDescription,
     /// Of one round of the clip.
-    frame_bytes: Vec<u32>,
-    lane: Lane,
+    frame_bytes: Numbers,
+    transport: RtpTransport,
     reports: Reports,
     /// When frame 0 is due by the server's clock; `None` before the flow has started.
     base: Option<Instant>,
@@ -41,12 +41,12 @@ pub struct RtpServer {
 }
 
 impl RtpServer {
-    pub(super) fn new(session: Session, frame_bytes: Vec<u32>, lane: Lane) -> Self {
+    pub(super) fn new(session: SessionDescription, frame_bytes: Numbers, transport: RtpTransport) -> Self {
         RtpServer {
             reports: session.server_reports(),
             session,
             frame_bytes,
-            lane,
+            transport,
             base: None,
             next_frame: 0,
             next_report: Instant::ZERO,
@@ -70,7 +70,7 @@ impl RtpServer {
     }
 
     fn work(&mut self, now: Instant, io: &mut dyn Io) {
-        while !self.ended && self.paused.is_none() && self.lane.is_clear() {
+        while !self.ended && self.paused.is_none() && self.transport.is_clear() {
             let Some(due) = self.next_due() else { return };
             if due <= now && self.next_frame < self.session.frames {
                 self.note_lateness(now, due);
@@ -89,7 +89,7 @@ impl RtpServer {
     fn note_lateness(&mut self, now: Instant, due: Instant) {
         let behind = now.saturating_since(due);
         let said_lately = self.behind_said.is_some_and(|said| now < said + BEHIND_INTERVAL);
-        if self.lane.is_stream() && behind > self.session.frame_interval && !said_lately {
+        if self.transport.is_stream() && behind > self.session.frame_interval && !said_lately {
             self.behind_said = Some(now);
             let reason = "the stream took the frame before only now";
             self.events.say(now, "sender_behind", behind.as_secs_f64(), "s", reason);
@@ -101,15 +101,13 @@ impl RtpServer {
         let timestamp = self.session.timestamp(self.next_frame);
         let (ssrc, max_payload) = (self.session.server_ssrc, self.session.max_payload);
         let mut pieces = h264::filler(h264::IDR_SLICE, frame_bytes, max_payload).peekable();
-        let mut first = true;
         while let Some((payload, filler)) = pieces.next() {
             let last = pieces.peek().is_none();
             let sequence = self.session.first_sequence.wrapping_add(self.packets as u16);
-            let head = MediaPacket { sequence, timestamp, ssrc, first, last }.head(&payload);
-            self.lane.send(io, Kind::Rtp, &head, filler);
+            let head = MediaPacket { sequence, timestamp, ssrc, last }.head(&payload);
+            self.transport.send(io, Kind::Rtp, &head, filler);
             self.packets = self.packets.wrapping_add(1);
             self.octets = self.octets.wrapping_add(payload.len() as u32 + filler);
-            first = false;
         }
         self.next_frame += 1;
     }
@@ -122,18 +120,18 @@ impl RtpServer {
             packets: self.packets,
             octets: self.octets,
         };
-        self.lane.send(io, Kind::Rtcp, &rtcp::sender_report(now, &info, bye), 0);
+        self.transport.send(io, Kind::Rtcp, &rtcp::sender_report(now, &info, bye), 0);
     }
 
     fn end(&mut self, now: Instant, io: &mut dyn Io) {
         self.send_report(now, io, true);
         self.ended = true;
-        if self.lane.is_clear() {
-            self.lane.close(io);
+        if self.transport.is_clear() {
+            self.transport.close(io);
         }
     }
 
-    fn take_feedback(&mut self, now: Instant, feedback: Block) {
+    fn take_feedback(&mut self, now: Instant, feedback: RtcpBlock) {
         let fraction = f64::from(feedback.fraction_lost) / 256.0;
         self.events.say(now, "rtcp_fraction_lost", fraction, "1", "");
         self.events.say(now, "rtcp_cumulative_lost", f64::from(feedback.cumulative_lost), "1", "");
@@ -148,16 +146,16 @@ impl App for RtpServer {
     fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
         let mut feedback = None;
         let ssrc = self.session.server_ssrc;
-        self.lane.handle(input, io, |kind, head| {
+        self.transport.handle(input, io, |kind, packet| {
             if kind == Kind::Rtcp {
-                feedback = rtcp::parse(head, ssrc).block.or(feedback);
+                feedback = rtcp::block_on(packet.head(), ssrc).or(feedback);
             }
         });
         if let Some(feedback) = feedback {
             self.take_feedback(now, feedback);
         }
         match input {
-            Input::Start if !self.lane.is_stream() => self.begin(now),
+            Input::Start if !self.transport.is_stream() => self.begin(now),
             Input::Opened(_) => self.begin(now),
             Input::Pause => self.paused = self.paused.or(Some(now)),
             Input::Resume => {
@@ -167,23 +165,23 @@ impl App for RtpServer {
                 }
             }
             Input::Stop => {
-                if !self.ended && !self.lane.is_stream() {
+                if !self.ended && !self.transport.is_stream() {
                     self.send_report(now, io, true);
                 }
                 self.ended = true;
-                self.lane.abort(io);
+                self.transport.abort(io);
             }
             Input::Closed(..) => self.ended = true,
             _ => {}
         }
         self.work(now, io);
-        if self.ended && self.lane.is_clear() {
-            self.lane.close(io);
+        if self.ended && self.transport.is_clear() {
+            self.transport.close(io);
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if self.ended || self.paused.is_some() || !self.lane.is_clear() {
+        if self.ended || self.paused.is_some() || !self.transport.is_clear() {
             return None;
         }
         Some(self.next_due()?.min(self.next_report))

@@ -2,8 +2,9 @@ use streamgauge_base::{Duration, Event, Instant};
 
 use super::*;
 use crate::app::Input;
-use crate::plan::{ClipSpec, TcpSpec};
+use crate::media::ClipSpec;
 use crate::testing::{Pair, Pipe};
+use streamgauge_plan::TcpSpec;
 
 fn spec(tcp: bool) -> RtpSpec {
     let settings = TcpSpec { receive_window: 65_536, send_buffer: 65_536, ..TcpSpec::default() };
@@ -13,8 +14,8 @@ fn spec(tcp: bool) -> RtpSpec {
             name: "test".into(),
             duration: Duration::from_secs(20),
             frame_interval: Duration::from_millis(40),
-            frame_bytes: vec![5000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000],
-            key_frames: vec![],
+            frame_bytes: vec![5000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000].into(),
+            ..ClipSpec::default()
         },
         max_payload: 1400,
         tcp: tcp.then_some(settings),
@@ -24,7 +25,7 @@ fn spec(tcp: bool) -> RtpSpec {
 }
 
 fn run(spec: &RtpSpec, pipe: Pipe, actions: &[(u64, Input<'static>)]) -> Pair {
-    let made = machines(spec, "video", 1).unwrap();
+    let made = spec.machines("video", 1).unwrap();
     let mut pair = Pair::new(made.server, made.player, pipe);
     for (ms, input) in actions {
         pair.at(Duration::from_millis(*ms), *input);
@@ -158,11 +159,30 @@ fn refuses_what_it_cannot_play() {
     let with = |change: fn(&mut RtpSpec)| {
         let mut bad = spec(false);
         change(&mut bad);
-        machines(&bad, "video", 1).err().expect("must be refused").0
+        bad.machines("video", 1).err().expect("must be refused").0
     };
     assert_eq!(with(|s| s.max_payload = 1461), "app.rtp.max_payload");
-    assert_eq!(with(|s| s.clip.frame_bytes.clear()), "app.rtp.clip.frame_bytes");
-    assert_eq!(with(|s| s.clip.frame_bytes[3] = 0), "app.rtp.clip.frame_bytes");
+    assert_eq!(with(|s| s.clip.frame_bytes = vec![].into()), "app.rtp.clip.frame_bytes");
+    assert_eq!(with(|s| s.clip.frame_bytes = vec![1000, 0].into()), "app.rtp.clip.frame_bytes");
     assert_eq!(with(|s| s.clip.frame_interval = Duration::ZERO), "app.rtp.clip.frame_interval");
     assert_eq!(with(|s| s.rtcp_interval = Duration::ZERO), "app.rtp.rtcp_interval");
+}
+
+#[test]
+fn an_outage_across_the_wrap_of_sequence_numbers_ends() {
+    let mut spec = spec(false);
+    spec.clip.duration = Duration::from_secs(200);
+    // The first number after the outage is far below the last before it.
+    let wraps = |seed: &u64| {
+        (61_000..64_000).contains(&SessionDescription::new(&spec, "video", *seed).first_sequence)
+    };
+    let seed = (0..).find(wraps).unwrap();
+    let made = spec.machines("video", seed).unwrap();
+    let outage = Pipe { drop: |n| (1_000..5_000).contains(&n), ..Pipe::default() };
+    let mut pair = Pair::new(made.server, made.player, outage);
+    pair.run(Instant::from_nanos(250_000_000_000));
+    assert_eq!(media_sent(&pair), 6_500);
+    // Of 5,000 frames those of some 1,000 packets before it and 1,500 after it (reports are among what is dropped).
+    let shown = named(&pair, "frame_shown").len();
+    assert!((1_900..2_000).contains(&shown), "{shown}");
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use streamgauge_systems::Input;
 use streamgauge_systems::darwin::{Preset, ServerSettings};
-use streamgauge_wire::reliable_udp::{Ack, ClientReport};
+use streamgauge_wire::reliable_udp::{AckPacket, ClientReport};
 use streamgauge_wire::rtcp::{self, Packet};
 
 use crate::client::{Client, MOST_KEPT, PROBED, RELIABLE, UDP, URL};
@@ -11,7 +11,7 @@ use crate::client::{Client, MOST_KEPT, PROBED, RELIABLE, UDP, URL};
 /// A datagram of RTCP, well-formed, damaged or rubbish.
 fn datagram() -> impl Strategy<Value = Vec<u8>> {
     let ack = (any::<u16>(), prop::collection::vec(any::<u32>(), 0..40)).prop_map(|(base, mask)| {
-        rtcp::write(&[Packet::Ack(Ack { receiver_ssrc: 1, stream_ssrc: 2, base, mask })])
+        rtcp::write(&[Packet::Ack(AckPacket { receiver_ssrc: 1, stream_ssrc: 2, base, mask })])
     });
     let report = any::<(Option<u32>, Option<u16>)>().prop_map(|(overbuffer_window, loss_percent_256)| {
         let report = ClientReport { overbuffer_window, loss_percent_256, ..ClientReport::default() };

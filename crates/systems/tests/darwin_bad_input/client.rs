@@ -4,13 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Duration, Instant};
-use streamgauge_systems::darwin::{
-    DarwinServer, FIRST_RTP, Library, OpenError, Preset, RTSP, ServerSettings,
-};
-use streamgauge_systems::media::Asset;
-use streamgauge_systems::plan::ClipSpec;
-use streamgauge_systems::{App, ChannelId, Input, Io};
-use streamgauge_wire::rtsp::{Item, Reader, names};
+use streamgauge_systems::darwin::{DarwinServer, FIRST_RTP, Preset, RTSP, ServerSettings};
+use streamgauge_systems::media::{Asset, ClipSpec, Library, OpenError};
+use streamgauge_systems::{App, Carrier, ChannelId, Input, Io};
+use streamgauge_wire::rtsp::{Reader, RtspItem, names};
 
 use crate::heap::held;
 
@@ -78,7 +75,10 @@ impl Io for Host {
     fn close(&mut self, _: ChannelId) {
         self.closed = true;
     }
-    fn bind_pair(&mut self, _: ChannelId) -> Option<u16> {
+    fn open(&mut self, _: &Carrier) -> ChannelId {
+        FIRST_RTP
+    }
+    fn port(&self, _: ChannelId) -> Option<u16> {
         self.ports.then_some(6970)
     }
     fn direct(&mut self, _: ChannelId, _: u16) {}
@@ -116,8 +116,9 @@ impl Client {
             name: "clip".into(),
             duration: Duration::from_secs(60),
             frame_interval: Duration::from_millis(40),
-            frame_bytes: vec![1000; 25],
-            key_frames: vec![0],
+            frame_bytes: vec![1000; 25].into(),
+            key_frames: vec![0].into(),
+            ..ClipSpec::default()
         }));
         let host = Host {
             to_server: VecDeque::new(),
@@ -194,15 +195,15 @@ impl Client {
             let mut asked = false;
             for item in self.reader.by_ref() {
                 match item.expect("the server speaks RTSP") {
-                    Item::Response(response) => {
+                    RtspItem::Response(response) => {
                         if let Some(session) = response.header(&names::SESSION) {
                             let id = session.as_str().split(';').next().expect("the first of some");
                             self.session = format!("Session: {id}\r\n");
                         }
                         statuses.push(u16::from(response.status()));
                     }
-                    Item::Request(_) => asked = true,
-                    Item::Interleaved { .. } => {}
+                    RtspItem::Request(_) => asked = true,
+                    RtspItem::Interleaved { .. } => {}
                 }
             }
             if !(asked && self.answers_probe) {

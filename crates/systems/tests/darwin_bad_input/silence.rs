@@ -26,7 +26,7 @@ fn who_vanishes_leaves_nothing_behind() {
             client.run(3_000);
             client.host.to_server.push_back(Chunk::bytes(*b"SET_PARAMETER * RTSP/1.0\r\nContent-Length: 9"));
             client.input(Input::Readable(RTSP));
-            client.input(Input::Closed(RTSP, CloseReason::Failed));
+            client.input(Input::Closed(RTSP, CloseReason::Reset));
             let sent = client.host.media;
             client.run(300_000);
             assert_eq!(client.host.media, sent);
@@ -55,7 +55,7 @@ fn a_pause_behind_media_that_waits_for_the_connection_is_a_pause() {
     client.run(2_000);
     let session = client.session.clone();
     let pause = client.text("PAUSE", URL, &session);
-    assert_eq!(client.write(pause), [], "its answer waits too");
+    assert!(client.write(pause).is_empty(), "its answer waits too");
     client.host.room = 1_000_000;
     client.input(Input::Writable(RTSP));
     assert_eq!(client.answers(), [200]);

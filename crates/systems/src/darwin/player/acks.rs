@@ -2,7 +2,7 @@
 //! others.
 
 use streamgauge_base::{Duration, Instant};
-use streamgauge_wire::reliable_udp::Ack;
+use streamgauge_wire::reliable_udp::AckPacket;
 use streamgauge_wire::rtcp::{self, Packet};
 
 /// So many packets are acknowledged at once without waiting for more, so that little waits to be sent.
@@ -32,7 +32,7 @@ impl Acks {
     /// and the acknowledgements.
     pub fn take(&mut self, now: Instant, receiver_ssrc: u32, stream_ssrc: u32) -> Option<Vec<u8>> {
         self.due.take_if(|at| *at <= now)?;
-        let acks = Ack::of(receiver_ssrc, stream_ssrc, &self.waiting);
+        let acks = AckPacket::of(receiver_ssrc, stream_ssrc, &self.waiting);
         self.waiting.clear();
         let report = Packet::ReceiverReport { ssrc: receiver_ssrc, blocks: Vec::new() };
         let packets: Vec<Packet> = std::iter::once(report).chain(acks.into_iter().map(Packet::Ack)).collect();

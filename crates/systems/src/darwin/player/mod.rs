@@ -1,38 +1,31 @@
 //! The player's end: RTSP, RTP and RTCP in, acknowledgements and reports out, and the playout buffer.
 
 mod acks;
-mod client;
-mod kept;
-mod playout;
-mod reception;
 mod report;
 mod settings;
 mod setup;
 #[cfg(test)]
 mod tests;
 mod track;
-mod units;
 
-pub use kept::ReceivedUnit;
-pub use playout::Fates;
+pub use crate::playout::{PlayoutStats, ReceivedUnit};
 pub use report::PlayerReport;
-pub use settings::{PlayerKind, PlayerSettings, Transport};
+pub use settings::{MediaTransport, PlayerKind, PlayerSettings};
 
 use std::borrow::Cow;
 
-use streamgauge_base::{Chunk, Duration, Event, Instant, Stream};
+use streamgauge_base::{Chunk, Duration, Event, Instant, RandomStream};
 use streamgauge_wire::reliable_udp::ClientReport;
-use streamgauge_wire::rtsp::{Item, Reader, interleave};
+use streamgauge_wire::rtsp::{Reader, RtspItem, interleave};
 
-use self::client::{Client, Step};
-use self::playout::Playout;
 use self::track::Track;
 use super::RTSP;
-use super::backlog::Backlog;
 use crate::app::{App, CloseReason, Input, Io};
 use crate::media::sdp::TrackDescription;
 use crate::outbox::{MEDIA_END, Outbox};
-use crate::reports::Reports;
+use crate::playout::Playout;
+use crate::reception::Reports;
+use crate::rtsp::{Backlog, Client, Step};
 
 /// How long the response to TEARDOWN is waited for.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -92,6 +85,9 @@ pub struct DarwinPlayer {
     reports: Reports,
     next_report: Option<Instant>,
     keep: bool,
+    /// The status of the last answer that was no success.
+    refused: Option<u16>,
+    rtcp_datagrams: u64,
     events: Outbox,
 }
 
@@ -100,9 +96,9 @@ impl DarwinPlayer {
     pub fn new(settings: PlayerSettings, url: &str, flow: &str, seed: u64) -> Self {
         DarwinPlayer {
             client: Client::new(url),
-            ssrc: Stream::named(seed, flow, "darwin_player").bits() as u32,
+            ssrc: RandomStream::named(seed, flow, "darwin_player").bits() as u32,
             reader: Reader::default(),
-            connection: Backlog::default(),
+            connection: Backlog::new(RTSP),
             phase: Phase::Connecting,
             tracks: Vec::new(),
             main: 0,
@@ -115,10 +111,12 @@ impl DarwinPlayer {
             heard: Instant::ZERO,
             reports: Reports::new(
                 settings.report_interval,
-                Stream::named(seed, flow, "darwin_player_reports"),
+                RandomStream::named(seed, flow, "darwin_player_reports"),
             ),
             next_report: None,
             keep: false,
+            refused: None,
+            rtcp_datagrams: 0,
             events: Outbox::default(),
             settings,
         }
@@ -139,6 +137,21 @@ impl DarwinPlayer {
     /// with pictures, or else the first. `None` before it is known.
     pub fn main_track(&self) -> Option<(usize, &TrackDescription)> {
         self.tracks.get(self.main).map(|track| (self.main, &track.description))
+    }
+
+    /// The status of the last answer that was no success: a player goes on without some things, without others it ends.
+    pub(super) fn refused(&self) -> Option<u16> {
+        self.refused
+    }
+
+    /// RTCP that was sent by UDP.
+    pub(super) fn rtcp_datagrams(&self) -> u64 {
+        self.rtcp_datagrams
+    }
+
+    /// Reliable UDP was granted.
+    pub(super) fn has_reliable_udp(&self) -> bool {
+        self.tracks.iter().any(|track| track.reliable)
     }
 
     /// Nothing will be sent or said any more.
@@ -180,8 +193,8 @@ impl DarwinPlayer {
 
     fn control(&mut self, now: Instant, track: usize, datagram: &Chunk) {
         self.heard = now;
-        let word = self.tracks[track].control(now, datagram.head(), self.settings.follow_ack_hints);
-        if word.bye
+        let bye = self.tracks[track].control(now, datagram.head(), self.settings.follow_ack_hints);
+        if bye
             && track == self.main
             && let Some(playout) = &mut self.playout
         {
@@ -191,10 +204,14 @@ impl DarwinPlayer {
 
     fn datagram(&mut self, now: Instant, input: Input<'_>) {
         let Input::Datagram(channel, datagram) = input else { return };
-        if let Some(track) = self.tracks.iter().position(|track| track.channels.0 == channel) {
-            self.media(now, track, datagram);
-        } else if let Some(track) = self.tracks.iter().position(|track| track.channels.1 == channel) {
-            self.control(now, track, datagram);
+        let place = self.tracks.iter().zip(0..).find_map(|(track, index)| {
+            let (rtp, rtcp) = track.channels?;
+            (channel == rtp || channel == rtcp).then_some((index, channel == rtp))
+        });
+        match place {
+            Some((track, true)) => self.media(now, track, datagram),
+            Some((track, false)) => self.control(now, track, datagram),
+            None => {}
         }
     }
 
@@ -206,7 +223,7 @@ impl DarwinPlayer {
             self.reader.push(chunk);
             while let Some(item) = self.reader.next() {
                 match item {
-                    Ok(Item::Interleaved { channel, packet }) => {
+                    Ok(RtspItem::Interleaved { channel, packet }) => {
                         let on = |track: &Track| Some((track.interleaved?, channel));
                         let pairs = self.tracks.iter().map(on);
                         let place = pairs.enumerate().find_map(|(index, pair)| {
@@ -220,9 +237,14 @@ impl DarwinPlayer {
                         }
                     }
                     // Who asks on and on and takes no answer gets none.
-                    Ok(Item::Request(_)) if self.connection.is_full() => {}
-                    Ok(Item::Request(request)) => self.connection.push(Client::answer(&request), io),
-                    Ok(Item::Response(response)) => self.response(now, response, io),
+                    Ok(RtspItem::Request(_)) if self.connection.is_full() => {}
+                    Ok(RtspItem::Request(request)) => self.connection.push(Client::answer(&request), io),
+                    Ok(RtspItem::Response(response)) => {
+                        if !response.status().is_success() {
+                            self.refused = Some(response.status().into());
+                        }
+                        self.response(now, response, io);
+                    }
                     Err(problem) if problem.is_fatal() || self.phase == Phase::SettingUp => {
                         self.give_up(now, format!("the server's answer cannot be read: {problem}"), io);
                     }
@@ -237,7 +259,12 @@ impl DarwinPlayer {
     fn send_control(&mut self, track: usize, datagram: Vec<u8>, io: &mut dyn Io) {
         let (track, datagram) = (&self.tracks[track], Chunk::bytes(datagram));
         match track.interleaved {
-            None => io.send(track.channels.1, datagram),
+            None => {
+                if let Some((_, rtcp)) = track.channels {
+                    self.rtcp_datagrams += 1;
+                    io.send(rtcp, datagram);
+                }
+            }
             // On a connection that is stuck the next report replaces this one.
             Some((_, rtcp)) if self.connection.is_clear() => {
                 self.connection.push(interleave(rtcp, &datagram), io);
@@ -268,15 +295,15 @@ impl DarwinPlayer {
         let Some(playout) = self.playout.as_ref().filter(|_| track == self.main) else {
             return ClientReport { overbuffer_window, ..ClientReport::default() };
         };
-        let fates = playout.fates();
+        let stats = playout.stats();
         let (buffer, prebuffer) = (playout.buffer(now).as_nanos(), self.settings.prebuffer.as_nanos().max(1));
-        let late_ms = fates.lateness.as_nanos() / 1_000_000 / fates.late.max(1);
+        let late_ms = stats.lateness.as_nanos() / 1_000_000 / stats.late.max(1);
         let short = |number: u64| Some(u16::try_from(number).unwrap_or(u16::MAX));
         ClientReport {
             late_ms: short(late_ms),
             buffer_delay_ms: short(buffer / 1_000_000),
             buffer_fill: short((u128::from(buffer) * 100 / u128::from(prebuffer)).min(100) as u64),
-            packets_dropped: short(self.tracks[track].reception.counts().duplicates),
+            packets_dropped: short(self.tracks[track].source.reception().counts().duplicates),
             overbuffer_window,
             ..ClientReport::default()
         }
@@ -329,13 +356,8 @@ impl DarwinPlayer {
         self.ask(now, Step::Teardown, io);
     }
 
-    fn closed(&mut self, now: Instant, why: CloseReason, io: &mut dyn Io) {
+    fn closed(&mut self, now: Instant, why: &'static str, io: &mut dyn Io) {
         self.connection.forget();
-        let why = match why {
-            CloseReason::Finished => "the server closed the connection",
-            CloseReason::Failed if self.phase == Phase::Connecting => "the server could not be reached",
-            CloseReason::Failed => "the connection to the server failed",
-        };
         match (&mut self.playout, self.phase) {
             (_, Phase::Leaving { .. }) => self.phase = Phase::Gone,
             (Some(playout), _) => playout.nothing_more(why),
@@ -411,7 +433,13 @@ impl App for DarwinPlayer {
             Input::Datagram(..) => self.datagram(now, input),
             Input::Readable(RTSP) => self.read(now, io),
             Input::Writable(RTSP) => self.connection.flush(io),
-            Input::Closed(RTSP, why) => self.closed(now, why, io),
+            Input::Refused(RTSP, _) => self.closed(now, "the server could not be reached", io),
+            Input::Closed(RTSP, CloseReason::Finished) => {
+                self.closed(now, "the server closed the connection", io);
+            }
+            Input::Closed(RTSP, CloseReason::Reset | CloseReason::TimedOut) => {
+                self.closed(now, "the connection to the server failed", io);
+            }
             Input::Pause => {
                 self.paused = true;
                 if let Some(playout) = &mut self.playout {

@@ -3,7 +3,7 @@
 use streamgauge_base::{Duration, Instant};
 
 use super::DarwinPlayer;
-use super::playout::Fates;
+use crate::playout::PlayoutStats;
 
 /// Counts of a session, over all its tracks where nothing else is said.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct PlayerReport {
     /// Interarrival jitter of the pictures' track (RFC 3550 section 6.4.1).
     pub jitter: Duration,
     /// What became of the pictures.
-    pub frames: Fates,
+    pub frames: PlayoutStats,
     /// From PLAY to the first picture's time.
     pub startup: Option<Duration>,
     /// Pictures held, from where play is to the newest that came.
@@ -43,18 +43,19 @@ impl DarwinPlayer {
             ..PlayerReport::default()
         };
         for track in &self.tracks {
-            let counts = track.reception.counts();
+            let reception = track.source.reception();
+            let counts = reception.counts();
             report.packets += counts.packets;
             report.bytes += counts.bytes;
-            report.lost += track.reception.lost();
+            report.lost += reception.lost();
             report.duplicates += counts.duplicates;
             report.retransmitted += counts.behind;
         }
-        if let Some(track) = self.tracks.get_mut(self.main) {
-            report.jitter = track.reception.statistics().jitter();
+        if let Some(track) = self.tracks.get(self.main) {
+            report.jitter = track.source.reception().jitter();
         }
         if let Some(playout) = &self.playout {
-            report.frames = playout.fates();
+            report.frames = playout.stats();
             report.startup = playout.startup();
             report.buffer = playout.buffer(now);
             report.position = playout.position(now);

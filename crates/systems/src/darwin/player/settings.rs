@@ -6,8 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
-
-use crate::darwin::fields::{Holds, Kind, constants};
+use streamgauge_plan::{Kind, Parameter, setting, settings};
 
 /// Which player.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -25,80 +24,91 @@ impl PlayerKind {
         [("quicktime", PlayerKind::Quicktime), ("vlc", PlayerKind::Vlc)];
 }
 
-impl Holds for PlayerKind {
-    const KIND: Kind = Kind::Words(&["quicktime", "vlc"]);
-}
+setting!(PlayerKind => Kind::Words(vec!["quicktime", "vlc"]));
 
 /// What carries RTP and RTCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Transport {
+pub enum MediaTransport {
     /// UDP.
     Udp,
     /// The RTSP connection (RFC 2326 section 10.12).
     Tcp,
 }
 
-impl Holds for Transport {
-    const KIND: Kind = Kind::Words(&["udp", "tcp"]);
-}
+setting!(MediaTransport => Kind::Words(vec!["udp", "tcp"]));
 
-constants! {
+settings! {
     /// The player's constants. Times in nanoseconds.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct PlayerSettings {
         /// Which player.
-        pub kind: PlayerKind,
+        pub kind: PlayerKind => Parameter::elsewhere,
         /// What carries the media. The paper (section IV) has RTP over UDP.
-        pub transport: Transport,
-        /// Asks for Reliable UDP: `x-Retransmit: our-retransmit` in each SETUP over UDP (trace).
+        pub transport: MediaTransport => Parameter::elsewhere,
+        /// Asks for Reliable UDP: `x-Retransmit: our-retransmit` in each SETUP over UDP.
+        /// Source: a published RTSP trace of QuickTime 6.5 and 7.4.
         pub reliable_udp: bool,
         /// `x-Dynamic-Rate` in SETUP: wants overbuffering, or not; `None` leaves the header out, and the
         /// server then overbuffers over Reliable UDP and TCP. 1 in the trace.
+        /// Source: a published RTSP trace of QuickTime 6.5 and 7.4.
         pub dynamic_rate: Option<bool>,
         /// `x-Transport-Options: late-tolerance` of SETUP: 2.384 s in the trace. `None` leaves it out, and
         /// the server takes 1.5 s.
+        /// Source: a published RTSP trace of QuickTime 6.5 and 7.4.
         pub late_tolerance_setup: Option<Duration>,
         /// The same in PLAY, where it replaces the first: 10 s in the trace. How late a packet the server
         /// still sends and repeats follows from it.
+        /// Source: a published RTSP trace of QuickTime 6.5 and 7.4.
         pub late_tolerance_play: Option<Duration>,
         /// `x-Prebuffer: maxtime` of PLAY: how far back to a key frame the server may begin; 2 s in the
         /// trace.
+        /// Source: a published RTSP trace of QuickTime 6.5 and 7.4.
         pub prebuffer_maxtime: Option<Duration>,
-        /// `Speed` of PLAY: a multiple of the media's pace at which the server is asked to send (RFC 2326
-        /// section 12.35); what is shown keeps its pace. `None` leaves it out.
+        /// `Speed` of PLAY: a multiple of the media's pace at which the server is asked to send; what
+        /// is shown keeps its pace. `None` leaves it out.
+        /// Source: RFC 2326 section 12.35.
         pub speed: Option<f64>,
         /// `Range` of PLAY: where in the media to begin.
+        /// Source: RFC 2326 section 12.29.
         pub begin: Duration,
-        /// An OPTIONS before DESCRIBE: live555 sends one, QuickTime does not (trace).
+        /// An OPTIONS before DESCRIBE: live555 sends one, QuickTime does not.
+        /// Source: a published RTSP trace of QuickTime 6.5 and 7.4.
         pub options_first: bool,
         /// How long an acknowledgement of Reliable UDP may wait for more packets to acknowledge, until the
         /// server recommends another time; the server's first recommendation (20 ms, and always 20 to 100
         /// ms).
+        /// Source: Darwin Streaming Server 6.0.3.
         pub ack_delay: Duration,
         /// Takes the acknowledgement delay that the server recommends in its sender reports.
+        /// Source: Darwin Streaming Server 6.0.3.
         pub follow_ack_hints: bool,
-        /// Mean time between RTCP receiver reports, each a random 0.5 to 1.5 of it. RFC 3550 section 6.2's
-        /// least, 5 s.
+        /// Mean time between RTCP receiver reports, each a random 0.5 to 1.5 of it; the least, 5 s.
+        /// Source: RFC 3550 section 6.2.
         pub report_interval: Duration,
         /// Adds Apple's client report (RTCP APP `QTSS`) to each receiver report of a session with Reliable
         /// UDP.
+        /// Source: Darwin Streaming Server 6.0.3.
         pub client_reports: bool,
         /// `ob` of the client report: bytes that the server may send ahead of their time until the next
         /// report. `None` leaves it out, which the server takes for no limit, as before the first report.
         /// QuickTime's is not known; ours sets no limit of its own, so that the server's 25 s and rate of 2
         /// act alone.
+        /// Source: ours.
         pub overbuffer_window: Option<u32>,
         /// How much media is gathered before any is shown, and again after a stall. QuickTime's is not known;
         /// ours is its `x-Prebuffer` of 2 s. For VLC its `network-caching` of 1 s.
+        /// Source: ours.
         pub prebuffer: Duration,
         /// Over UDP, when the buffer has run dry, the clock stops until `prebuffer` is gathered again.
         /// QuickTime's way is not known; ours does for it, and does not for VLC, whose clock runs on. Changes
         /// nothing that is sent. Over TCP every player waits.
+        /// Source: ours.
         pub rebuffer: bool,
         /// Nothing heard for so long is the end of the session. Ours: above the server's longest
         /// retransmission timeout, 24 s.
+        /// Source: ours.
         pub give_up_after: Duration,
     }
 }
@@ -109,7 +119,7 @@ impl PlayerSettings {
         let ms = Duration::from_millis;
         let quicktime = PlayerSettings {
             kind,
-            transport: Transport::Udp,
+            transport: MediaTransport::Udp,
             reliable_udp: true,
             dynamic_rate: Some(true),
             late_tolerance_setup: Some(ms(2_384)),

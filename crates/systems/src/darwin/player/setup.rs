@@ -5,16 +5,16 @@ use streamgauge_wire::rtsp::{
     DynamicRate, Lower, Prebuffer, Range, Response, Retransmit, RtpInfo, Speed, TransportOptions, Transports,
     names,
 };
-use streamgauge_wire::rtsp::{Transport as TransportHeader, Url};
+use streamgauge_wire::rtsp::{Transport, Url};
 
-use super::client::Step;
-use super::playout::{End, Manner, Playout};
-use super::settings::Transport;
+use super::settings::MediaTransport;
 use super::track::Track;
 use super::{DarwinPlayer, Phase};
 use crate::app::{ChannelId, Io};
-use crate::darwin::FIRST_RTP;
+use crate::carrier::Carrier;
 use crate::media::sdp::{self, TrackDescription};
+use crate::playout::{End, Gathers, HostLate, Manner, Playout, Start};
+use crate::rtsp::Step;
 
 /// Tracks that are set up; what a description lists beyond them is left out.
 const MOST_TRACKS: usize = 8;
@@ -43,14 +43,20 @@ impl DarwinPlayer {
             let track = &mut self.tracks[index];
             track_url = Some(client.track_url(track.description.control.as_deref()));
             transport = Some(match settings.transport {
-                Transport::Tcp => {
+                MediaTransport::Tcp => {
                     let channel = 2 * index as u8;
-                    TransportHeader::tcp((channel, channel + 1))
+                    Transport::tcp((channel, channel + 1))
                 }
-                Transport::Udp => match io.bind_pair(track.channels.0) {
-                    Some(port) => TransportHeader::udp((port, port + 1)),
-                    None => return self.give_up(now, "no pair of UDP ports is left on this host", io),
-                },
+                MediaTransport::Udp => {
+                    let (rtp, _) = *track.channels.get_or_insert_with(|| {
+                        let rtp = io.open(&Carrier::RtpPair);
+                        (rtp, ChannelId(rtp.0 + 1))
+                    });
+                    match io.port(rtp) {
+                        Some(port) => Transport::udp((port, port + 1)),
+                        None => return self.give_up(now, "no pair of UDP ports is left on this host", io),
+                    }
+                }
             });
         }
         let resumes = matches!(self.phase, Phase::Playing { .. });
@@ -58,7 +64,7 @@ impl DarwinPlayer {
             Step::Describe => request.insert_header(names::ACCEPT, "application/sdp"),
             Step::Setup(_) => {
                 request.insert_typed_header(&Transports(transport.into_iter().collect()));
-                if settings.reliable_udp && settings.transport == Transport::Udp {
+                if settings.reliable_udp && settings.transport == MediaTransport::Udp {
                     request.insert_typed_header(&Retransmit::ask(None));
                 }
                 if let Some(wanted) = settings.dynamic_rate {
@@ -136,11 +142,7 @@ impl DarwinPlayer {
             .collect();
         let ack_delay = self.settings.ack_delay;
         let tracks = presentation.tracks.into_iter().filter(playable).take(MOST_TRACKS);
-        self.tracks = (FIRST_RTP.0..)
-            .step_by(2)
-            .zip(tracks)
-            .map(|(rtp, track)| Track::new(track, (ChannelId(rtp), ChannelId(rtp + 1)), ack_delay, now))
-            .collect();
+        self.tracks = tracks.map(|track| Track::new(track, ack_delay, now)).collect();
         if self.tracks.is_empty() {
             return Err(format!("nothing in it can be played: {}", names.join(", ")));
         }
@@ -155,14 +157,14 @@ impl DarwinPlayer {
         let transport = transports.map_err(|_| "the server's Transport cannot be read")?;
         let transport = transport.and_then(|transports| transports.0.into_iter().next());
         let asked = match self.settings.transport {
-            Transport::Udp => Lower::Udp,
-            Transport::Tcp => Lower::Tcp,
+            MediaTransport::Udp => Lower::Udp,
+            MediaTransport::Tcp => Lower::Tcp,
         };
         let transport = transport.ok_or("the server chose no transport that was asked for")?;
         if transport.lower != asked || !transport.unicast {
             return Err("the server chose another transport than was asked for".into());
         }
-        track.set_source(transport.ssrc);
+        track.source.announce(transport.ssrc);
         match asked {
             Lower::Tcp => {
                 let channel = 2 * index as u8;
@@ -170,8 +172,10 @@ impl DarwinPlayer {
             }
             Lower::Udp => {
                 let (rtp, rtcp) = transport.server_port.ok_or("the server named no ports of its own")?;
-                io.direct(track.channels.0, rtp);
-                io.direct(track.channels.1, rtcp);
+                if let Some((media, control)) = track.channels {
+                    io.direct(media, rtp);
+                    io.direct(control, rtcp);
+                }
                 let granted = response.typed_header::<Retransmit>().ok().flatten();
                 track.reliable =
                     self.settings.reliable_udp && granted.is_some_and(|grant| grant.reliable_udp);
@@ -208,9 +212,13 @@ impl DarwinPlayer {
         let of_pictures = own.is_some() || self.alone;
         let at = end.into_iter().chain(own).min().filter(|end| *end > start);
         let end = at.map(|at| End { at, of_pictures });
-        let in_order = self.settings.transport == Transport::Tcp;
+        let in_order = self.settings.transport == MediaTransport::Tcp;
         let manner = Manner {
+            start: Start::Gathered,
             prebuffer: self.settings.prebuffer,
+            rebuffer: self.settings.prebuffer,
+            gathers: Gathers::Begun,
+            host_late: HostLate::Counts,
             stalls: in_order || self.settings.rebuffer,
             in_order,
         };
@@ -236,7 +244,7 @@ impl DarwinPlayer {
             let said = info.0.iter().find(|stream| named(&stream.url));
             let only = if alone { info.0.first() } else { None };
             let Some(stream) = said.or(only) else { continue };
-            track.first_sequence = stream.seq.filter(|_| begins);
+            track.source.begins_at(stream.seq.filter(|_| begins));
             if let Some(timestamp) = stream.rtptime {
                 playout.anchor(index, track.timeline(timestamp, from.unwrap_or(self.settings.begin)));
             }

@@ -18,7 +18,7 @@ pub struct FlowControl {
 
 /// What a player's report says of its reception.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Reception {
+pub struct ReportedReception {
     /// In percent.
     pub loss: Option<u32>,
     /// `Some(true)` getting better, `Some(false)` getting worse (or, as the public server has it, no change).
@@ -46,7 +46,7 @@ impl FlowControl {
     }
 
     /// Takes a report. True if the level has changed.
-    pub fn reported(&mut self, reception: Reception) -> bool {
+    pub fn reported(&mut self, reception: ReportedReception) -> bool {
         let before = self.level;
         if let Some(loss) = reception.loss {
             self.bad = if loss > self.bad_percent { self.bad + 1 } else { 0 };
@@ -82,8 +82,8 @@ mod tests {
     use super::super::settings::Preset;
     use super::*;
 
-    fn loss(percent: u32) -> Reception {
-        Reception { loss: Some(percent), better: None }
+    fn loss(percent: u32) -> ReportedReception {
+        ReportedReception { loss: Some(percent), better: None }
     }
 
     #[test]
@@ -103,11 +103,11 @@ mod tests {
     #[test]
     fn players_may_also_say_that_it_gets_worse_or_better() {
         let mut control = FlowControl::new(&ServerSettings::of(Preset::Source));
-        let feels = |better| Reception { loss: None, better: Some(better) };
+        let feels = |better| ReportedReception { loss: None, better: Some(better) };
         assert!(!control.reported(feels(false)));
         assert!(control.reported(feels(false)));
         assert!(control.reported(feels(true)));
         assert_eq!(control.level(), 0);
-        assert!(!control.reported(Reception::default()));
+        assert!(!control.reported(ReportedReception::default()));
     }
 }

@@ -29,6 +29,11 @@ impl Checks {
     pub fn level(&self) -> u8 {
         self.level
     }
+
+    /// At PLAY: the next packet is the first of its checks. The level stays.
+    pub fn begin_anew(&mut self) {
+        (self.last, self.thinning) = (None, false);
+    }
 }
 
 struct Limits {
@@ -88,6 +93,11 @@ impl Lateness {
     /// The player bears packets that are so late.
     pub fn tolerate(&mut self, tolerance: i64) {
         self.shift = USUAL_TOLERANCE - tolerance;
+    }
+
+    /// At PLAY: no packet was late yet.
+    pub fn begin_anew(&mut self) {
+        self.last = 0;
     }
 
     /// How late a packet may be.
@@ -246,6 +256,25 @@ mod tests {
         assert_eq!(lateness.level(), 0);
         note(&mut lateness, 7008, 1501);
         assert_eq!(lateness.level(), WORST, "without waiting for a check");
+    }
+
+    #[test]
+    fn at_play_the_checks_begin_anew_and_the_level_stays() {
+        let mut lateness = lateness(1500);
+        note(&mut lateness, 0, 0);
+        note(&mut lateness, 10, 300);
+        assert_eq!(note(&mut lateness, 1001, 800), Say::Changed);
+        lateness.checks.begin_anew();
+        lateness.lateness.begin_anew();
+        assert_eq!(note(&mut lateness, 20_000, 600), Say::Send, "the first, however late");
+        assert_eq!(note(&mut lateness, 20_010, 840), Say::Send, "late, but little more than before");
+        assert_eq!(lateness.level(), 1);
+        // Another track of a session that shares its checks has no lateness of before the PLAY either.
+        let mut other = Lateness::new(&ServerSettings::of(Preset::Source), true);
+        (other.last, lateness.checks.thinning) = (5000, false);
+        other.begin_anew();
+        other.note(&mut lateness.checks, 20_020 - 800, 20_020, -1_000_000);
+        assert!(lateness.checks.thinning, "it is 800 ms later than nothing");
     }
 
     #[test]

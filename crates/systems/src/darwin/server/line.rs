@@ -4,14 +4,28 @@ use streamgauge_base::Chunk;
 use streamgauge_wire::rtsp::interleave;
 
 use crate::app::Io;
-use crate::darwin::backlog::Backlog;
 use crate::outbox::Outbox;
+use crate::rtsp::Backlog;
+
+/// What has been sent to a client, of all its sessions.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Sent {
+    /// RTP packets, whatever carried them.
+    pub packets: u64,
+    /// Their bytes, RTP headers included.
+    pub bytes: u64,
+    /// Those of them on the RTSP connection.
+    pub interleaved: u64,
+    /// RTCP datagrams on UDP.
+    pub rtcp_datagrams: u64,
+}
 
 /// A session's way out.
 pub struct Line<'a> {
     pub io: &'a mut dyn Io,
     pub backlog: &'a mut Backlog,
     pub events: &'a mut Outbox,
+    pub sent: &'a mut Sent,
 }
 
 impl Line<'_> {

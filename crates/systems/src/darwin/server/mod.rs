@@ -3,7 +3,6 @@
 mod bandwidth;
 mod flow_control;
 mod lateness;
-mod library;
 mod line;
 mod overbuffer;
 mod resender;
@@ -16,24 +15,24 @@ mod stream;
 mod tests;
 mod thinning;
 
-pub use library::{Library, OneAsset, OpenError};
 pub use settings::{Growth, Preset, ServerSettings};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use streamgauge_base::{Chunk, Duration, Event, Instant, Stream as Draws};
+use streamgauge_base::{Chunk, Duration, Event, Instant, RandomStream};
 use streamgauge_wire::rtsp::{
-    DynamicRate, Item, Problem, Reader, Request, Response, StatusCode, names, write_response,
+    DynamicRate, Problem, Reader, Request, Response, RtspItem, StatusCode, names, write_response,
 };
 
-use self::line::Line;
+use self::line::{Line, Sent};
 use self::session::Session;
 use self::stream::Way;
-use super::backlog::Backlog;
-use super::{FIRST_RTP, RTSP};
+use super::RTSP;
 use crate::app::{App, ChannelId, Input, Io};
+use crate::media::Library;
 use crate::outbox::Outbox;
+use crate::rtsp::{Backlog, status};
 
 /// Requests that wait for the round trip to be measured.
 const MOST_WAITING: usize = 8;
@@ -53,20 +52,25 @@ const READ_BYTES: usize = 16 * 1024;
 pub struct DarwinServer {
     library: Arc<dyn Library>,
     settings: Arc<ServerSettings>,
-    draws: Draws,
+    draws: RandomStream,
     /// Whether it is busy when RTCP comes, and how likely it is.
-    busy: (Draws, u64),
+    busy: (RandomStream, u64),
     /// How late it wakes.
-    wakes: Draws,
+    wakes: RandomStream,
     reader: Reader,
     backlog: Backlog,
     session: Option<Session>,
+    /// Tracks that have had ports of their own, with their channels of RTP.
+    pairs: Vec<(usize, ChannelId)>,
     probe: Probe,
     /// What came while the round trip was measured.
     waiting: VecDeque<Request<Vec<u8>>>,
     /// When the client was last heard of.
     heard: Instant,
     connected: bool,
+    /// It was silent for too long.
+    vanished: bool,
+    sent: Sent,
     events: Outbox,
 }
 
@@ -88,19 +92,35 @@ impl DarwinServer {
     pub fn new(library: Arc<dyn Library>, settings: ServerSettings, flow: &str, seed: u64) -> Self {
         DarwinServer {
             library,
-            busy: (Draws::named(seed, flow, "darwin_server_busy"), Draws::threshold(settings.busy_ack_loss)),
+            busy: (
+                RandomStream::named(seed, flow, "darwin_server_busy"),
+                RandomStream::threshold(settings.busy_ack_loss),
+            ),
             settings: Arc::new(settings),
-            draws: Draws::named(seed, flow, "darwin_server"),
-            wakes: Draws::named(seed, flow, "darwin_server_wakes"),
+            draws: RandomStream::named(seed, flow, "darwin_server"),
+            wakes: RandomStream::named(seed, flow, "darwin_server_wakes"),
             reader: Reader::default(),
-            backlog: Backlog::default(),
+            backlog: Backlog::new(RTSP),
             session: None,
+            pairs: Vec::new(),
             probe: Probe::None,
             waiting: VecDeque::new(),
             heard: Instant::ZERO,
             connected: false,
+            vanished: false,
+            sent: Sent::default(),
             events: Outbox::default(),
         }
+    }
+
+    /// What has been sent.
+    pub(super) fn sent(&self) -> &Sent {
+        &self.sent
+    }
+
+    /// Its session ended because nothing was heard of the client.
+    pub(super) fn has_lost_its_client(&self) -> bool {
+        self.vanished
     }
 
     /// Reads what the client sent while there is room for the answers.
@@ -119,20 +139,20 @@ impl DarwinServer {
         }
     }
 
-    fn take(&mut self, now: Instant, item: Result<Item, Problem>, io: &mut dyn Io) {
+    fn take(&mut self, now: Instant, item: Result<RtspItem, Problem>, io: &mut dyn Io) {
         match item {
-            Ok(Item::Request(request)) => {
+            Ok(RtspItem::Request(request)) => {
                 if !matches!(self.probe, Probe::Sent { .. }) {
                     self.respond(now, &request, io);
                 } else if self.waiting.len() < MOST_WAITING {
                     self.waiting.push_back(request);
                 } else {
-                    self.say(&rtsp::status(StatusCode::ServiceUnavailable), io);
+                    self.say(&status(StatusCode::ServiceUnavailable), io);
                     self.disconnect(now, io);
                 }
             }
-            Ok(Item::Response(_)) => self.measured(now, io),
-            Ok(Item::Interleaved { channel, packet }) => {
+            Ok(RtspItem::Response(_)) => self.measured(now, io),
+            Ok(RtspItem::Interleaved { channel, packet }) => {
                 let of_channel = |session: &Session| {
                     let of = |way| matches!(way, Way::Interleaved(_, rtcp) if rtcp == channel);
                     session.streams.iter().find(|stream| of(stream.way)).map(|stream| stream.track)
@@ -142,7 +162,7 @@ impl DarwinServer {
                 }
             }
             Err(problem) => {
-                let mut response = rtsp::status(problem.status());
+                let mut response = status(problem.status());
                 if let Some(cseq) = problem.cseq {
                     response.insert_header(names::CSEQ, cseq.to_string());
                 }
@@ -202,14 +222,16 @@ impl DarwinServer {
                 return;
             }
             self.heard = now;
-            let line = &mut Line { io, backlog: &mut self.backlog, events: &mut self.events };
+            let line =
+                &mut Line { io, backlog: &mut self.backlog, events: &mut self.events, sent: &mut self.sent };
             session.rtcp(now, track, datagram, line);
         }
     }
 
     fn end_session(&mut self, now: Instant, io: &mut dyn Io) {
         if let Some(mut session) = self.session.take() {
-            let line = &mut Line { io, backlog: &mut self.backlog, events: &mut self.events };
+            let line =
+                &mut Line { io, backlog: &mut self.backlog, events: &mut self.events, sent: &mut self.sent };
             session.end(now, line);
         }
     }
@@ -223,7 +245,7 @@ impl DarwinServer {
 
     /// Ends at once: media that waits on the connection is given up with it.
     fn stop(&mut self, now: Instant, io: &mut dyn Io) {
-        let interleaved = |stream: &stream::Stream| matches!(stream.way, Way::Interleaved(..));
+        let interleaved = |stream: &stream::RtpStream| matches!(stream.way, Way::Interleaved(..));
         if self.session.as_ref().is_some_and(|session| session.streams.iter().any(interleaved)) {
             self.end_session(now, io);
             self.backlog.abort(io);
@@ -254,6 +276,7 @@ impl DarwinServer {
     fn work(&mut self, now: Instant, io: &mut dyn Io) {
         if self.patience().is_some_and(|end| end <= now) {
             if self.session.is_some() {
+                self.vanished = true;
                 let silent_s = now.saturating_since(self.heard).as_secs_f64();
                 self.events.say(now, "session_timeout", silent_s, "s", "nothing heard of the player");
             }
@@ -261,7 +284,8 @@ impl DarwinServer {
         }
         let Some(session) = &mut self.session else { return };
         let taken = self.backlog.taken();
-        let line = &mut Line { io, backlog: &mut self.backlog, events: &mut self.events };
+        let line =
+            &mut Line { io, backlog: &mut self.backlog, events: &mut self.events, sent: &mut self.sent };
         session.work(now, line, &mut self.wakes);
         if self.backlog.taken() != taken {
             // Media that the connection takes has gone to somebody.
@@ -286,8 +310,11 @@ impl App for DarwinServer {
                     session.unblock(now);
                 }
             }
-            Input::Datagram(ChannelId(channel), datagram) if channel > FIRST_RTP.0 && channel % 2 == 0 => {
-                self.rtcp(now, usize::from((channel - FIRST_RTP.0) / 2), datagram.head(), io);
+            Input::Datagram(ChannelId(channel), datagram) => {
+                let mut pairs = self.pairs.iter();
+                if let Some(&(track, _)) = pairs.find(|(_, rtp)| rtp.0 + 1 == channel) {
+                    self.rtcp(now, track, datagram.head(), io);
+                }
             }
             Input::Closed(RTSP, _) => {
                 self.end_session(now, io);

@@ -1,24 +1,22 @@
-//! Requests and their responses.
+//! Requests and their responses, with Apple's headers.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use streamgauge_base::{Duration, Instant};
 use streamgauge_wire::rtsp::{
-    self, DynamicRate, HeaderName, Lower, Method, Mode, Prebuffer, Range, Request, Response, Retransmit,
-    RtpInfo, Speed, StatusCode, StreamInfo, Transport, TransportOptions, Transports, TypedHeader, Url,
-    Version, names,
+    self, DynamicRate, Method, Prebuffer, Range, Request, Response, Retransmit, RtpInfo, Speed, StatusCode,
+    StreamInfo, TransportOptions, Transports, Version, names,
 };
 
-use super::library::OpenError;
 use super::session::{Ask, Session};
-use super::stream::{Beginnings, Stream, Way, rtp_channel};
+use super::stream::{Beginnings, RtpStream, Way};
 use super::{DarwinServer, Probe, millis};
 use crate::app::{ChannelId, Io};
-use crate::media::sdp;
+use crate::carrier::Carrier;
+use crate::media::{OpenError, sdp};
+use crate::rtsp::{Answer, choose, header, refuse_options, status, target, with};
 
 const METHODS: &str = "OPTIONS, DESCRIBE, SETUP, PLAY, PAUSE, TEARDOWN, GET_PARAMETER, SET_PARAMETER";
-
-type Answer = Response<Vec<u8>>;
 
 impl DarwinServer {
     /// Carries a request out. `None` if its response has to wait for the round trip to be measured.
@@ -47,12 +45,7 @@ impl DarwinServer {
         request: &Request<Vec<u8>>,
         io: &mut dyn Io,
     ) -> Result<Answer, Answer> {
-        if let Some(options) = request.header(&names::REQUIRE) {
-            // None of RFC 2326's options is known to us.
-            let mut response = status(StatusCode::OptionNotSupported);
-            response.insert_header(names::UNSUPPORTED, options.clone());
-            return Err(response);
-        }
+        refuse_options(request)?;
         match request.method() {
             Method::Options => Ok(with(status(StatusCode::Ok), names::PUBLIC, METHODS)),
             Method::Describe => self.describe(request),
@@ -127,6 +120,17 @@ impl DarwinServer {
         })
     }
 
+    /// The channel of RTP of `track` and its port, opened if they are not; `None` if the host has no pair left.
+    fn pair(&mut self, track: usize, io: &mut dyn Io) -> Option<(ChannelId, u16)> {
+        if let Some(&(_, channel)) = self.pairs.iter().find(|(of, _)| *of == track) {
+            return Some((channel, io.port(channel)?));
+        }
+        let channel = io.open(&Carrier::RtpPair);
+        let port = io.port(channel)?;
+        self.pairs.push((track, channel));
+        Some((channel, port))
+    }
+
     fn setup(&mut self, request: &Request<Vec<u8>>, io: &mut dyn Io) -> Result<Answer, Answer> {
         let url = request.request_uri().ok_or_else(|| status(StatusCode::BadRequest))?;
         let (path, track) = target(url);
@@ -159,9 +163,10 @@ impl DarwinServer {
             return Err(status(StatusCode::MethodNotValidInThisState));
         }
         let offers: Transports = header(request).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
-        let used: Vec<Way> = used.map(|stream| stream.way).collect();
-        let (mut transport, way) =
-            choose(&offers, &used).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
+        let taken: Vec<_> = used.filter_map(|stream| stream.way.interleaved()).collect();
+        let mut transport =
+            choose(&offers, &taken).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
+        let way = transport.interleaved.map_or(Way::Plain, |(rtp, rtcp)| Way::Interleaved(rtp, rtcp));
 
         let mut response = status(StatusCode::Ok);
         let retransmit: Option<Retransmit> = header(request);
@@ -173,12 +178,14 @@ impl DarwinServer {
             sequence: self.draws.bits() as u16,
             timestamp: self.draws.bits() as u32,
         };
+        let mut media = None;
         if let Some((rtp, rtcp)) = transport.client_port {
-            let (media, control) = (rtp_channel(track), ChannelId(rtp_channel(track).0 + 1));
-            let port = io.bind_pair(media).ok_or_else(|| status(StatusCode::ServiceUnavailable))?;
+            let (channel, port) =
+                self.pair(track, io).ok_or_else(|| status(StatusCode::ServiceUnavailable))?;
             transport.server_port = Some((port, port.saturating_add(1)));
-            io.direct(media, rtp);
-            io.direct(control, rtcp);
+            io.direct(channel, rtp);
+            io.direct(ChannelId(channel.0 + 1), rtcp);
+            media = Some(channel);
         }
         transport.ssrc = Some(beginnings.ssrc);
         response.insert_typed_header(&Transports(vec![transport]));
@@ -187,7 +194,7 @@ impl DarwinServer {
         }
 
         let tracked = (track, &asset.tracks[track]);
-        let mut stream = Stream::new(tracked, way, url.to_string(), beginnings, &self.settings);
+        let mut stream = RtpStream::new(tracked, way, media, url.to_string(), beginnings, &self.settings);
         if let Some(options) = header::<TransportOptions>(request) {
             if let Some(tolerance) = options.late_tolerance {
                 stream.lateness.tolerate(millis(tolerance));
@@ -282,112 +289,6 @@ impl DarwinServer {
     }
 }
 
-/// A response without anything but its status.
-pub(super) fn status(status: StatusCode) -> Answer {
-    Response::builder(Version::V1_0, status).build(Vec::new())
-}
-
-fn with(mut response: Answer, name: HeaderName, value: &str) -> Answer {
-    response.insert_header(name, value);
-    response
-}
-
 fn named(session: &Session) -> Answer {
     with(status(StatusCode::Ok), names::SESSION, &session.id)
-}
-
-/// A header that may be missing; one that cannot be read is as good as missing.
-fn header<H: TypedHeader>(request: &Request<Vec<u8>>) -> Option<H> {
-    request.typed_header().ok().flatten()
-}
-
-/// The asset's path and the track that a URL names.
-fn target(url: &Url) -> (String, Option<usize>) {
-    let path = url.path();
-    let track = path.rsplit_once('/').and_then(|(asset, last)| Some((asset, sdp::track_of(last)?)));
-    let (path, track) = track.map_or((path, None), |(asset, track)| (asset, Some(track)));
-    (decoded(path.trim_end_matches('/')), track)
-}
-
-/// Percent-decoded (RFC 3986 section 2.1); what is not UTF-8 then names nothing.
-fn decoded(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = |byte: u8| char::from(byte).to_digit(16);
-        let escaped = match after {
-            [high, low, ..] if first == b'%' => hex(*high).zip(hex(*low)),
-            _ => None,
-        };
-        match escaped {
-            Some((high, low)) => {
-                bytes.push((high * 16 + low) as u8);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// The first of a player's offers that can be granted, beside the ways of the session's other tracks.
-fn choose(offers: &Transports, used: &[Way]) -> Option<(Transport, Way)> {
-    offers.0.iter().find_map(|offer| {
-        if !offer.unicast || offer.mode == Some(Mode::Record) {
-            return None;
-        }
-        match offer.lower {
-            Lower::Udp => {
-                let ports = offer.client_port.filter(|(rtp, rtcp)| *rtp > 0 && *rtcp > 0)?;
-                Some((Transport::udp(ports), Way::Plain))
-            }
-            Lower::Tcp => {
-                let is_taken = |channel: u8| {
-                    let has = |way: &Way| matches!(*way, Way::Interleaved(rtp, rtcp) if channel == rtp || channel == rtcp);
-                    used.iter().any(has)
-                };
-                let is_free = |&(rtp, rtcp): &(u8, u8)| rtp != rtcp && !is_taken(rtp) && !is_taken(rtcp);
-                let mut pairs = (0..=u8::MAX / 2).map(|pair| (2 * pair, 2 * pair + 1));
-                let (rtp, rtcp) = offer.interleaved.or_else(|| pairs.find(is_free)).filter(is_free)?;
-                Some((Transport::tcp((rtp, rtcp)), Way::Interleaved(rtp, rtcp)))
-            }
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_names_an_asset_and_maybe_a_track() {
-        let of = |url: &str| target(&Url::parse(url).unwrap());
-        assert_eq!(of("rtsp://h/a/b.mov"), ("/a/b.mov".into(), None));
-        assert_eq!(of("rtsp://h:8554/a%20b.mov/trackID=2"), ("/a b.mov".into(), Some(1)));
-        assert_eq!(of("rtsp://h/a.mov/?x=1"), ("/a.mov".into(), None));
-        assert_eq!(of("rtsp://h/a.mov/trackID=0"), ("/a.mov/trackID=0".into(), None));
-        assert_eq!(of("rtsp://h/%zz%4"), ("/%zz%4".into(), None));
-    }
-
-    #[test]
-    fn the_first_offer_that_can_be_granted_is() {
-        let chosen = |offers: &str, used: &[Way]| choose(&offers.parse().unwrap(), used).map(|(_, way)| way);
-        assert_eq!(chosen("RTP/AVP;multicast,RTP/AVP/TCP;unicast", &[]), Some(Way::Interleaved(0, 1)));
-        assert_eq!(chosen("RTP/AVP;unicast;client_port=5000-5001", &[]), Some(Way::Plain));
-        assert_eq!(chosen("RTP/AVP;unicast", &[]), None);
-        assert_eq!(chosen("RTP/AVP;unicast;client_port=0-0", &[]), None);
-        let used = [Way::Interleaved(0, 1)];
-        assert_eq!(chosen("RTP/AVP/TCP;unicast", &used), Some(Way::Interleaved(2, 3)));
-        assert_eq!(chosen("RTP/AVP/TCP;interleaved=1-2", &used), None);
-        let used = [Way::Interleaved(2, 3), Way::Interleaved(0, 9)];
-        assert_eq!(
-            chosen("RTP/AVP/TCP;unicast", &used),
-            Some(Way::Interleaved(4, 5)),
-            "the first that are free"
-        );
-        assert_eq!(chosen("RTP/AVP;unicast;client_port=5000-5001;mode=record", &[]), None);
-    }
 }

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use streamgauge_base::{Duration, Instant, Stream as Draws};
+use streamgauge_base::{Duration, Instant, RandomStream};
 use streamgauge_wire::reliable_udp::{ClientReport, Quality};
 use streamgauge_wire::rtcp::{self, Packet};
 
 use super::bandwidth::Tracker;
-use super::flow_control::Reception;
+use super::flow_control::ReportedReception;
 use super::lateness::{Checks, Say};
 use super::line::Line;
 use super::overbuffer::Overbuffer;
 use super::resender::{Sign, Verdict};
 use super::settings::ServerSettings;
-use super::stream::{Stream, Way};
+use super::stream::{RtpStream, Way};
 use super::{instant, millis, millis_of};
 use crate::media::{Asset, UnitKind};
 
@@ -47,7 +47,7 @@ pub struct Session {
     /// The asset's path as the player asked for it.
     pub path: String,
     pub asset: Arc<Asset>,
-    pub streams: Vec<Stream>,
+    pub streams: Vec<RtpStream>,
     settings: Arc<ServerSettings>,
     pub tracker: Tracker,
     pub overbuffer: Overbuffer,
@@ -150,12 +150,15 @@ impl Session {
             }
         }
         let bit_rate_bps = if self.settings.media_rate_known { self.asset.bit_rate_bps() } else { 0 };
+        // As the public server does, whose level of thinning outlives a PLAY.
+        self.checks.begin_anew();
         for stream in &mut self.streams {
             stream.resender.clear(&mut self.tracker);
+            stream.checks.begin_anew();
+            stream.lateness.begin_anew();
         }
         self.tracker.open(bit_rate_bps, &self.settings);
         self.overbuffer.restart();
-        self.checks = Checks::default();
         let plain = self.streams.iter().any(|stream| stream.way == Way::Plain);
         let speed = ask.speed.filter(|speed| *speed > 0.0 && !plain).unwrap_or(1.0);
         let speed = speed.max(LEAST_SPEED).min(self.settings.max_speed);
@@ -169,7 +172,7 @@ impl Session {
 
     /// Where media goes on that was paused.
     fn position(&self) -> Duration {
-        let next = |stream: &Stream| stream.position(&self.asset.tracks[stream.track]);
+        let next = |stream: &RtpStream| stream.position(&self.asset.tracks[stream.track]);
         self.streams.iter().filter_map(next).min().unwrap_or(self.asset.duration)
     }
 
@@ -214,7 +217,7 @@ impl Session {
     }
 
     /// Sends what is due.
-    pub fn work(&mut self, now: Instant, line: &mut Line, draws: &mut Draws) {
+    pub fn work(&mut self, now: Instant, line: &mut Line, draws: &mut RandomStream) {
         let Some(play) = self.play else { return };
         let Some(woken) = self.wake.filter(|wake| *wake <= now) else { return };
         let at = millis_of(now);
@@ -242,7 +245,7 @@ impl Session {
 
     /// When a task that was woken at `woken`, and looked at the time at `now`, wakes if it sleeps until the millisecond
     /// `until`.
-    fn sleep(&self, woken: Instant, now: Instant, until: i64, draws: &mut Draws) -> Option<Instant> {
+    fn sleep(&self, woken: Instant, now: Instant, until: i64, draws: &mut RandomStream) -> Option<Instant> {
         let most = self.settings.wake_delay.as_nanos();
         if until == NEVER || most == 0 {
             return (until != NEVER).then(|| instant(until));
@@ -260,7 +263,7 @@ impl Session {
 
     /// RTCP may find it busy: it has something new to send to the asset's track over Reliable UDP.
     pub fn is_busy(&self, track: usize) -> bool {
-        let reliable = |stream: &Stream| stream.track == track && stream.way == Way::Reliable;
+        let reliable = |stream: &RtpStream| stream.track == track && stream.way == Way::Reliable;
         self.play.is_some_and(|play| !play.sent) && self.streams.iter().any(reliable)
     }
 
@@ -487,7 +490,7 @@ impl Session {
         let loss = report.loss_percent_256.map(|loss| u32::from(loss) / 256);
         // The public server takes "no change" for "worse".
         let better = report.quality.map(|quality| quality == Quality::Better);
-        if stream.flow_control.reported(Reception { loss, better }) {
+        if stream.flow_control.reported(ReportedReception { loss, better }) {
             let level = f64::from(stream.flow_control.level());
             let loss = loss.map_or("of reports alone".into(), |loss| format!("loss reported {loss} %"));
             line.events.say(now, "thinning", level, "1", loss);

@@ -2,12 +2,11 @@
 //!
 //! "Paper" is De Cicco, Mascolo and Palmisano, "An Experimental Investigation of the End-to-End QoS of the
 //! Apple Darwin Streaming Server", section III. "Source" is the behaviour of Apple's public server, version
-//! 6.0.3; "pref" names its preference. Where no origin is named, it is the source, in both presets.
+//! 6.0.3. Where no origin is named, it is the source, in both presets.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
-
-use crate::darwin::fields::{Holds, Kind, constants};
+use streamgauge_plan::{Kind, setting, settings};
 
 /// A set of the server's constants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,16 +38,15 @@ pub enum Growth {
     Bytes,
 }
 
-impl Holds for Growth {
-    const KIND: Kind = Kind::Words(&["segments", "bytes"]);
-}
+setting!(Growth => Kind::Words(vec!["segments", "bytes"]));
 
-constants! {
+settings! {
     /// The server's constants. Sizes in bytes of an RTP packet, header included, unless said otherwise.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct ServerSettings {
-        /// Reliable UDP is granted to who asks for it (pref reliable_udp).
+        /// Reliable UDP is granted to who asks for it.
+        /// Source: Darwin Streaming Server 6.0.3, preference reliable_udp.
         pub reliable_udp: bool,
         /// The congestion window holds packets back. Without it the window is kept but never binds.
         pub congestion_control: bool,
@@ -60,31 +58,39 @@ constants! {
 
         /// Largest RTP payload of a packet, without the RTP header. Ours: what fits an Ethernet frame, as
         /// hinting programs choose.
+        /// Source: ours.
         pub max_payload: u32,
 
         /// A segment: the least window.
         pub segment_bytes: u32,
-        /// The window's cap for media slower than `medium_window_above_bps` (pref small_window_size).
+        /// The window's cap for media slower than `medium_window_above_bps`.
+        /// Source: Darwin Streaming Server 6.0.3, preference small_window_size.
         pub small_window_bytes: u32,
-        /// The window's cap from there to `large_window_above_bps` (pref medium_window_size).
+        /// The window's cap from there to `large_window_above_bps`.
+        /// Source: Darwin Streaming Server 6.0.3, preference medium_window_size.
         pub medium_window_bytes: u32,
-        /// The window's cap for faster media, and for media whose rate is not known (pref large_window_size).
+        /// The window's cap for faster media, and for media whose rate is not known.
+        /// Source: Darwin Streaming Server 6.0.3, preference large_window_size.
         pub large_window_bytes: u32,
         /// The media's rate is known. The public server has it from totals that Apple's hinting programs write
         /// (`hinf`); of a file hinted by others it knows none.
         pub media_rate_known: bool,
-        /// Bit/s of all tracks of the asset together (pref window_size_threshold).
+        /// Bit/s of all tracks of the asset together.
+        /// Source: Darwin Streaming Server 6.0.3, preference window_size_threshold.
         pub medium_window_above_bps: u64,
-        /// Bit/s of all tracks of the asset together (pref window_size_max_threshold).
+        /// Bit/s of all tracks of the asset together.
+        /// Source: Darwin Streaming Server 6.0.3, preference window_size_max_threshold.
         pub large_window_above_bps: u64,
-        /// A session begins in slow start (pref slow_start_enabled). Without it, both the window and the
-        /// slow-start threshold begin at the cap.
+        /// A session begins in slow start. Without it, both the window and the slow-start threshold begin
+        /// at the cap.
+        /// Source: Darwin Streaming Server 6.0.3, preference slow_start_enabled.
         pub slow_start: bool,
         /// With slow start, the window begins at this share of its cap.
         pub initial_window_share: f64,
         /// With slow start, the slow-start threshold begins at this share of the window's cap.
         pub initial_threshold_share: f64,
         /// How the window grows.
+        /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
         pub growth: Growth,
         /// An acknowledgement of a packet that is not outstanding (a duplicate, or one that came after the
         /// packet was given up) grows the window like any other, by a segment at most.
@@ -92,12 +98,15 @@ constants! {
         /// A packet given up because its time is over grows the window as if it had been acknowledged.
         pub expiry_grows_window: bool,
         /// At a cut the slow-start threshold becomes this share of the window. Paper and source: 3/4.
+        /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
         pub threshold_decrease: f64,
         /// At a cut the window becomes this share of itself. Paper and source: 1/2.
+        /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
         pub window_decrease: f64,
         /// Paper and source: after a cut the window, then below the threshold, grows as in slow start.
         /// Without it the threshold is set no higher than the window, as TCP does after three duplicate
         /// acknowledgements.
+        /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
         pub slow_start_after_loss: bool,
         /// The window is cut again only when more than this has passed since the last cut.
         pub cut_spacing: Duration,
@@ -105,6 +114,7 @@ constants! {
         /// Paper: a packet is held for lost when it has waited this long for its acknowledgement. `None`
         /// (source): the timeout follows the measured round trip (Jacobson and Karels: mean plus four mean
         /// deviations).
+        /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
         pub fixed_timeout: Option<Duration>,
         /// The measured timeout's start.
         pub initial_timeout: Duration,
@@ -112,59 +122,74 @@ constants! {
         pub min_timeout: Duration,
         /// Its most.
         pub max_timeout: Duration,
-        /// Paper: a packet is held for lost after this many "duplicate acknowledgements". As acknowledgements
-        /// of Reliable UDP name single packets, that is here: this many packets that were sent after its last
-        /// transmission have been acknowledged while it has not. `None` (source): only a timeout shows a
-        /// loss.
+        /// Paper: a packet is held for lost after this many "duplicate acknowledgements". As
+        /// acknowledgements of Reliable UDP name single packets, that is here: this many packets that were
+        /// sent after its last transmission have been acknowledged while it has not. `None` (source): only
+        /// a timeout shows a loss.
+        /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
         pub duplicate_acks: Option<u32>,
         /// Packets are sent again also after the last new one. The public server looks for packets to send again
         /// before a new packet and when its task wakes before one is due; after the last it does neither.
         pub repeats_after_last: bool,
-        /// Share of the datagrams with acknowledgements that are dropped while there is something new to send, drawn
-        /// for each, with the reports in them. The public server drops RTCP that comes while the session's task holds its lock, and so sends 4
-        /// to 10 packets of a run again that had arrived. Fitted: with 0.005 it is 8 in 35 s, in the mean.
+        /// Share of the datagrams with acknowledgements that are dropped while there is something new to
+        /// send, drawn for each, with the reports in them. The public server drops RTCP that comes while
+        /// the session's task holds its lock, and so sends 4 to 10 packets of a run again that had arrived.
+        /// Fitted: with 0.005 it is 8 in 35 s, in the mean.
+        /// Source: ours, fitted to Darwin Streaming Server 6.0.3.
         pub busy_ack_loss: f64,
-        /// Each sleep of the session's task lasts longer than it asked for, by a time drawn evenly from 0 to this. The
-        /// public server's next sleep begins when it is awake and has sent, so that this adds up, and it counts whole
-        /// milliseconds: of sleeps of 50 ms some are 51, and only those are "more than `send_interval`" by
-        /// themselves. Fitted: with 0.97 ms the lead grows by 1.37 s a second, as the public server's does (1.36 to
-        /// 1.38); with 0 by 1.5.
+        /// Each sleep of the session's task lasts longer than it asked for, by a time drawn evenly from 0
+        /// to this. The public server's next sleep begins when it is awake and has sent, so that this adds
+        /// up, and it counts whole milliseconds: of sleeps of 50 ms some are 51, and only those are "more
+        /// than `send_interval`" by themselves. Fitted: with 0.97 ms the lead grows by 1.37 s a second, as
+        /// the public server's does (1.36 to 1.38); with 0 by 1.5.
+        /// Source: ours, fitted to Darwin Streaming Server 6.0.3.
         pub wake_delay: Duration,
         /// Sleeps that are longer by more than `send_interval` are cut to this, to look for packets to send
-        /// again (pref max_retransmit_delay).
+        /// again.
+        /// Source: Darwin Streaming Server 6.0.3, preference max_retransmit_delay.
         pub max_retransmit_delay: Duration,
-        /// With a full window, the time to the next attempt (pref flow_control_probe_interval).
+        /// With a full window, the time to the next attempt.
+        /// Source: Darwin Streaming Server 6.0.3, preference flow_control_probe_interval.
         pub flow_control_probe_interval: Duration,
 
-        /// Packets due within this are sent with those that are due; the step of overbuffering (pref
-        /// send_interval). 0 means 200 ms and no overbuffering.
+        /// Packets due within this are sent with those that are due; the step of overbuffering. 0 means 200
+        /// ms and no overbuffering.
+        /// Source: Darwin Streaming Server 6.0.3, preference send_interval.
         pub send_interval: Duration,
         /// With overbuffering, packets due within this are sent at once.
         pub free_send_ahead: Duration,
-        /// Media per time while the lead grows (pref overbuffer_rate); below 1 is 1.
+        /// Media per time while the lead grows; below 1 is 1.
+        /// Source: Darwin Streaming Server 6.0.3, preference overbuffer_rate.
         pub overbuffer_rate: f64,
-        /// The longest lead (pref max_send_ahead_time).
+        /// The longest lead.
+        /// Source: Darwin Streaming Server 6.0.3, preference max_send_ahead_time.
         pub max_send_ahead: Duration,
 
         /// How late a packet may be if the player does not say; all delays below shift with it.
         pub late_tolerance: Duration,
-        /// A video packet that is later is dropped, at a tolerance of 1.5 s (pref drop_all_video_delay).
+        /// A video packet that is later is dropped, at a tolerance of 1.5 s.
+        /// Source: Darwin Streaming Server 6.0.3, preference drop_all_video_delay.
         pub drop_video_delay: Duration,
-        /// Another packet that is later is dropped, at a tolerance of 1.5 s (pref drop_all_packets_delay).
+        /// Another packet that is later is dropped, at a tolerance of 1.5 s.
+        /// Source: Darwin Streaming Server 6.0.3, preference drop_all_packets_delay.
         pub drop_other_delay: Duration,
-        /// Packets that are later bring the worst level (pref thin_all_the_way_delay).
+        /// Packets that are later bring the worst level.
+        /// Source: Darwin Streaming Server 6.0.3, preference thin_all_the_way_delay.
         pub thin_all_delay: Duration,
-        /// Packets that are later raise the level at every check (pref always_thin_delay).
+        /// Packets that are later raise the level at every check.
+        /// Source: Darwin Streaming Server 6.0.3, preference always_thin_delay.
         pub always_thin_delay: Duration,
-        /// Packets that are later raise the level at every second check if lateness grows (pref
-        /// start_thinning_delay).
+        /// Packets that are later raise the level at every second check if lateness grows.
+        /// Source: Darwin Streaming Server 6.0.3, preference start_thinning_delay.
         pub start_thinning_delay: Duration,
-        /// Packets that are less late lower the level if lateness shrinks (pref start_thicking_delay).
+        /// Packets that are less late lower the level if lateness shrinks.
+        /// Source: Darwin Streaming Server 6.0.3, preference start_thicking_delay.
         pub start_thicking_delay: Duration,
-        /// Packets that are ahead by more lift all thinning; does not shift (pref thick_all_the_way_delay,
-        /// negated).
+        /// Packets that are ahead by more lift all thinning; does not shift.
+        /// Source: Darwin Streaming Server 6.0.3, preference thick_all_the_way_delay, negated.
         pub thick_all_ahead: Duration,
-        /// Time between checks (pref quality_check_interval).
+        /// Time between checks.
+        /// Source: Darwin Streaming Server 6.0.3, preference quality_check_interval.
         pub quality_check_interval: Duration,
         /// Tracks share the time of the last check, whether thinning has begun, and the level. Without it each has
         /// its own.
@@ -198,12 +223,14 @@ constants! {
         /// none.
         pub probe_bytes: u32,
 
-        /// A session ends when nothing, neither RTCP nor RTSP, has come from the player for so long (pref
-        /// rtp_timeout).
+        /// A session ends when nothing, neither RTCP nor RTSP, has come from the player for so long.
+        /// Source: Darwin Streaming Server 6.0.3, preference rtp_timeout.
         pub rtp_timeout: Duration,
-        /// A connection without session ends when it has been silent for so long (pref real_rtsp_timeout).
+        /// A connection without session ends when it has been silent for so long.
+        /// Source: Darwin Streaming Server 6.0.3, preference real_rtsp_timeout.
         pub rtsp_timeout: Duration,
-        /// The highest Speed of a PLAY request (pref max_allowed_speed).
+        /// The highest Speed of a PLAY request.
+        /// Source: Darwin Streaming Server 6.0.3, preference max_allowed_speed.
         pub max_speed: f64,
     }
 }

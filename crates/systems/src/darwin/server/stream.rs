@@ -14,7 +14,6 @@ use super::resender::{Piece, Resender};
 use super::settings::ServerSettings;
 use super::thinning::Thinning;
 use crate::app::ChannelId;
-use crate::darwin::FIRST_RTP;
 use crate::media::{Payload, Track, UnitKind, sdp};
 
 const RTP_HEADER_BYTES: usize = 12;
@@ -30,6 +29,13 @@ pub enum Way {
     Interleaved(u8, u8),
 }
 
+impl Way {
+    /// Its channels on the RTSP connection.
+    pub fn interleaved(self) -> Option<(u8, u8)> {
+        if let Way::Interleaved(rtp, rtcp) = self { Some((rtp, rtcp)) } else { None }
+    }
+}
+
 /// The random beginnings of a stream (RFC 3550 section 5.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Beginnings {
@@ -39,10 +45,12 @@ pub struct Beginnings {
 }
 
 /// One track of a session. It keeps the packets of one access unit at most.
-pub struct Stream {
+pub struct RtpStream {
     /// The track's index in the asset.
     pub track: usize,
     pub way: Way,
+    /// The channel of RTP over UDP; RTCP's is the next.
+    rtp: Option<ChannelId>,
     /// As the player wrote it in SETUP.
     pub url: String,
     pub beginnings: Beginnings,
@@ -72,17 +80,19 @@ pub struct Next {
     pub bytes: u32,
 }
 
-impl Stream {
+impl RtpStream {
     pub fn new(
         (index, track): (usize, &Track),
         way: Way,
+        rtp: Option<ChannelId>,
         url: String,
         beginnings: Beginnings,
         settings: &ServerSettings,
     ) -> Self {
-        Stream {
+        RtpStream {
             track: index,
             way,
+            rtp,
             url,
             beginnings,
             payload_type: sdp::payload_type(index),
@@ -174,9 +184,12 @@ impl Stream {
         self.packets = self.packets.wrapping_add(1);
         self.octets = self.octets.wrapping_add(payload.chunk.len() as u32);
         let packet = Chunk::with_filler(head, (payload.chunk.len() - real.len()) as u32);
+        line.sent.packets += 1;
+        line.sent.bytes += packet.len() as u64;
+        line.sent.interleaved += u64::from(self.way.interleaved().is_some());
         match self.way {
             Way::Interleaved(rtp, _) => line.interleaved(rtp, &packet),
-            Way::Plain | Way::Reliable => line.io.send(self.rtp(), packet),
+            Way::Plain | Way::Reliable => self.datagram(packet, false, line),
         }
     }
 
@@ -224,7 +237,7 @@ impl Stream {
         let packet = Chunk::bytes(rtcp::write(&packets));
         match self.way {
             Way::Interleaved(_, rtcp) => line.interleaved(rtcp, &packet),
-            Way::Plain | Way::Reliable => line.io.send(ChannelId(self.rtp().0 + 1), packet),
+            Way::Plain | Way::Reliable => self.datagram(packet, true, line),
         }
     }
 
@@ -244,12 +257,11 @@ impl Stream {
         self.thinning.set(level);
     }
 
-    fn rtp(&self) -> ChannelId {
-        rtp_channel(self.track)
+    /// Sends a datagram of RTP, or of RTCP on the channel after it.
+    fn datagram(&self, packet: Chunk, is_rtcp: bool, line: &mut Line<'_>) {
+        line.sent.rtcp_datagrams += u64::from(is_rtcp);
+        if let Some(ChannelId(rtp)) = self.rtp {
+            line.io.send(ChannelId(rtp + u32::from(is_rtcp)), packet);
+        }
     }
-}
-
-/// The channel of RTP of a track; RTCP's is the next.
-pub fn rtp_channel(track: usize) -> ChannelId {
-    ChannelId(FIRST_RTP.0 + 2 * track as u8)
 }

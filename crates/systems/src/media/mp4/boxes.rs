@@ -32,9 +32,45 @@ fn boxes(mut bytes: &[u8]) -> impl Iterator<Item = Found<'_>> {
     })
 }
 
+/// What files begin with.
+const USUAL: [&[u8; 4]; 8] = [b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot", b"uuid"];
+
+/// Where the moov box ends, of a file that begins with `head`; `None` if that is not known yet.
+pub fn movie_end(head: &[u8]) -> Result<Option<u64>, MediaError> {
+    let mut at: u64 = 0;
+    loop {
+        let Some(rest) = head.get(at as usize..) else { return Ok(None) };
+        let Some(&[a, b, c, d, ref name @ ..]) = rest.first_chunk::<8>() else {
+            // A text is told before eight bytes of it are there.
+            let is_usual = |name: &&[u8; 4]| rest.get(4..).is_none_or(|begun| name.starts_with(begun));
+            return if at > 0 || USUAL.iter().any(is_usual) { Ok(None) } else { Err(MediaError::NotMp4) };
+        };
+        if at == 0 && !USUAL.contains(&name) {
+            return Err(MediaError::NotMp4);
+        }
+        if name == b"mdat" {
+            return Err(MediaError::MovieLast);
+        }
+        let (header, size) = match u32::from_be_bytes([a, b, c, d]) {
+            1 => match rest.get(8..16) {
+                None => return Ok(None),
+                Some(large) => (16, u64::from_be_bytes(large.try_into().unwrap_or_default())),
+            },
+            size => (8, u64::from(size)),
+        };
+        // One that goes on to the end of the file has no movie behind it, and is none that can be waited for.
+        let Some(end) = at.checked_add(size).filter(|_| size >= header) else {
+            return Err(MediaError::NoMovie);
+        };
+        if name == b"moov" {
+            return Ok(Some(end));
+        }
+        at = end;
+    }
+}
+
 /// The file's moov box.
 pub fn movie(file: &[u8]) -> Result<&[u8], MediaError> {
-    const USUAL: [&[u8; 4]; 8] = [b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot", b"uuid"];
     let first = boxes(file).next().ok_or(MediaError::NotMp4)?;
     if !USUAL.contains(&&first.name) {
         return Err(MediaError::NotMp4);

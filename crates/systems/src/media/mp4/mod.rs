@@ -3,6 +3,9 @@
 
 mod boxes;
 mod samples;
+mod write;
+
+pub use write::{WriteError, write_head};
 
 use std::sync::Arc;
 
@@ -25,6 +28,12 @@ pub enum MediaError {
     /// The boxes end before the movie.
     #[error("the file has no moov box: it is truncated, or was never finished; copy or record it again")]
     NoMovie,
+    /// The movie is behind the media.
+    #[error(
+        "its moov box is behind its media, so that nothing can be shown before all has come; put it in front with \
+         `ffmpeg -i FILE -c copy -movflags +faststart OUT.mp4`"
+    )]
+    MovieLast,
     /// The movie is in fragments.
     #[error("a fragmented MP4; make it a plain one with `ffmpeg -i FILE -c copy OUT.mp4`")]
     Fragmented,
@@ -61,6 +70,27 @@ fn broken(track: usize, what: impl std::fmt::Display) -> MediaError {
 /// [`MOST_TRACKS`].
 pub fn read(name: &str, file: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Result<Asset, MediaError> {
     let bytes = (*file).as_ref();
+    let tracks = tracks(bytes, bytes.len() as u64)?;
+    Ok(place(name, tracks, &Bytes::Shared(file.clone())))
+}
+
+/// The same of a file of `file_bytes` of which only `head` is there, up to the end of its moov box at least: as long as
+/// it is downloaded. What samples say of themselves is not known, so none is [`UnitKind::Disposable`].
+pub fn read_head(name: &str, head: &[u8], file_bytes: u64) -> Result<Asset, MediaError> {
+    Ok(place(name, tracks(head, file_bytes)?, &Bytes::Filler))
+}
+
+/// Where the moov box of a file that begins with `head` ends; `None` if more of the file must come before that is known.
+///
+/// # Errors
+///
+/// If the file is no MP4, or its media come before its moov box.
+pub fn movie_end(head: &[u8]) -> Result<Option<u64>, MediaError> {
+    boxes::movie_end(head)
+}
+
+/// All that the moov box in `bytes` says of tracks that we can send, of a file of `file_bytes`.
+fn tracks(bytes: &[u8], file_bytes: u64) -> Result<Vec<Unplaced>, MediaError> {
     let movie = boxes::movie(bytes)?;
     let read = mp4parse::read_mp4(&mut std::io::Cursor::new(movie));
     let context = read.map_err(|error| MediaError::Broken(error.to_string()))?;
@@ -68,7 +98,7 @@ pub fn read(name: &str, file: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Result<Asse
     let mut tracks = Vec::new();
     for (number, track) in context.tracks.iter().enumerate() {
         let Some(codec) = codec(track) else { continue };
-        let units = samples::read(track, number, movie_scale, bytes.len() as u64)?;
+        let units = samples::read(track, number, movie_scale, file_bytes)?;
         let is_sound = matches!(codec, Codec::Aac { .. });
         if is_sound && units.iter().any(|unit| unit.bytes > aac::LARGEST_UNIT) {
             return Err(broken(number, format!("sound in blocks of more than {} B", aac::LARGEST_UNIT)));
@@ -85,7 +115,7 @@ pub fn read(name: &str, file: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Result<Asse
         };
         return Err(MediaError::NoTrack { found });
     }
-    Ok(place(name, tracks, &file))
+    Ok(tracks)
 }
 
 struct Unplaced {
@@ -96,20 +126,23 @@ struct Unplaced {
 
 /// Puts the tracks on one time line that begins at 0 with the earliest unit of any. A unit that is decoded before
 /// the presentation begins, as before a picture that is shown out of order, moves all of them.
-fn place(name: &str, tracks: Vec<Unplaced>, file: &Arc<dyn AsRef<[u8]> + Send + Sync>) -> Asset {
+fn place(name: &str, tracks: Vec<Unplaced>, bytes: &Bytes) -> Asset {
     let all = || tracks.iter().flat_map(|track| &track.units);
     let start = all().map(|sample| sample.at_ns.min(sample.shown_ns)).min().unwrap_or(0).min(0);
     let since_start = |ns: i64| Duration::from_nanos(ns.saturating_sub(start).max(0) as u64);
-    let bytes = (**file).as_ref();
+    let disposable = |codec: &Codec, sample: &samples::Sample| match bytes {
+        Bytes::Filler => false,
+        Bytes::Shared(file) => {
+            let from = sample.offset as usize;
+            is_disposable(codec, &(**file).as_ref()[from..from + sample.bytes as usize])
+        }
+    };
     let placed = tracks.iter().filter(|track| !track.units.is_empty()).map(|track| {
         let units = track.units.iter().map(|sample| {
             let (at, shown) = (since_start(sample.at_ns), since_start(sample.shown_ns));
-            let from = sample.offset as usize;
             let kind = match sample.sync {
                 true => UnitKind::Key,
-                false if is_disposable(&track.codec, &bytes[from..from + sample.bytes as usize]) => {
-                    UnitKind::Disposable
-                }
+                false if disposable(&track.codec, sample) => UnitKind::Disposable,
                 false => UnitKind::Predicted,
             };
             Unit { at, shown, offset: sample.offset, bytes: sample.bytes, kind }
@@ -118,7 +151,7 @@ fn place(name: &str, tracks: Vec<Unplaced>, file: &Arc<dyn AsRef<[u8]> + Send + 
             codec: track.codec.clone(),
             clock_rate: track.clock_rate,
             units: units.collect(),
-            bytes: Bytes::Shared(file.clone()),
+            bytes: bytes.clone(),
         }
     });
     let tracks: Vec<Track> = placed.take(MOST_TRACKS).collect();

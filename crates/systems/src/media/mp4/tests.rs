@@ -219,3 +219,81 @@ proptest! {
         }
     }
 }
+
+/// The units that a head written for `frame_bytes` says there are.
+fn through_a_head(clip: &crate::media::ClipSpec) -> (Vec<u8>, Asset, Asset) {
+    let asset = Asset::of_clip(clip);
+    let head = write_head(&asset.tracks[0]).unwrap();
+    let file_bytes = head.len() as u64 + asset.tracks[0].media_bytes();
+    let end = movie_end(&head).unwrap().unwrap() as usize;
+    let read = read_head("name", &head[..end], file_bytes).unwrap();
+    (head, asset, read)
+}
+
+proptest! {
+    #[test]
+    fn a_head_that_was_written_tells_of_the_same_frames(
+        frame_bytes in prop::collection::vec(1u32..100_000, 1..80),
+        frames in 1u64..400, interval_us in 1_000u64..1_000_000, key in any::<prop::sample::Index>(),
+    ) {
+        let key_frames = vec![key.index(frame_bytes.len()) as u32];
+        let frame_interval = Duration::from_nanos(interval_us * 1_000);
+        let duration = frame_interval * frames;
+        let clip = crate::media::ClipSpec {
+            name: "x".into(), duration, frame_interval, frame_bytes: frame_bytes.into(),
+            key_frames: key_frames.into(), ..crate::media::ClipSpec::default()
+        };
+        let (head, asset, read) = through_a_head(&clip);
+        let (made, found) = (&asset.tracks[0].units, &read.tracks[0].units);
+        prop_assert_eq!(made.len(), found.len());
+        for (made, found) in made.iter().zip(found) {
+            prop_assert_eq!((found.bytes, found.kind), (made.bytes, made.kind));
+            prop_assert_eq!(found.offset, head.len() as u64 + made.offset);
+            // A tick of 90 kHz.
+            prop_assert!(found.shown.as_nanos().abs_diff(made.shown.as_nanos()) <= 11_112);
+        }
+        // As long as the moov box is not whole, nobody knows.
+        for end in 0..head.len().min(200) {
+            let known = movie_end(&head[..end]).unwrap();
+            prop_assert!(known.is_none_or(|known| known <= head.len() as u64));
+        }
+    }
+}
+
+#[test]
+fn a_head_that_was_written_is_read_by_others() {
+    if folder().is_none() {
+        return;
+    }
+    let clip = crate::media::ClipSpec {
+        name: "x".into(),
+        duration: Duration::from_secs(4),
+        frame_interval: Duration::from_millis(40),
+        frame_bytes: vec![1_000, 200, 300].into(),
+        key_frames: vec![0].into(),
+        ..crate::media::ClipSpec::default()
+    };
+    let (head, asset, read) = through_a_head(&clip);
+    let mut file = head;
+    file.resize(file.len() + asset.tracks[0].media_bytes() as usize, 0);
+    std::fs::write(folder().unwrap().join("made.mp4"), file).unwrap();
+    let probed = probed("made.mp4", 0);
+    let units = &read.tracks[0].units;
+    assert_eq!(probed.len(), units.len());
+    // Which are key frames its parser looks for in the pictures, and finds none in filler.
+    for (unit, (bytes, offset, ..)) in units.iter().zip(probed) {
+        assert_eq!((unit.bytes, unit.offset), (bytes, offset));
+    }
+}
+
+#[test]
+fn where_the_moov_box_ends_is_known_or_never_will_be() {
+    assert_eq!(movie_end(b""), Ok(None));
+    assert_eq!(movie_end(b"\0\0\0\x10ftypisom"), Ok(None));
+    assert_eq!(movie_end(b"\0\0\0\x08ftyp\0\0\x10\0moov"), Ok(Some(8 + 4_096)));
+    assert_eq!(movie_end(b"<html"), Err(MediaError::NotMp4));
+    assert_eq!(movie_end(b"\0\0\0\x08ftyp\0\0\0\x08mdat"), Err(MediaError::MovieLast));
+    assert_eq!(movie_end(b"\0\0\0\x08ftyp\0\0\0\x00free"), Err(MediaError::NoMovie));
+    let overflow = [b"\0\0\0\x01free".as_slice(), &[0xff; 8], b"\0\0\0\x08moov"].concat();
+    assert_eq!(movie_end(&overflow), Ok(None));
+}

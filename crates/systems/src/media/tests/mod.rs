@@ -1,3 +1,4 @@
+mod content;
 mod sdp;
 
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use proptest::prelude::*;
 use streamgauge_base::Duration;
 
 use super::*;
-use crate::plan::ClipSpec;
+use crate::media::ClipSpec;
 
 /// A track whose units are `units`, 20 ms apart.
 fn track(codec: Codec, units: &[Vec<u8>]) -> Track {
@@ -110,7 +111,7 @@ proptest! {
     fn frames_of_known_size_are_one_nal_unit_each(bytes in 1u32..20_000, max in 64u32..=1460, key: bool) {
         let clip = ClipSpec {
             name: String::new(), duration: Duration::from_secs(1), frame_interval: Duration::from_secs(1),
-            frame_bytes: vec![bytes], key_frames: vec![],
+            frame_bytes: vec![bytes].into(), ..ClipSpec::default()
         };
         let mut asset = Asset::of_clip(&clip);
         let track = &mut asset.tracks[0];
@@ -180,8 +181,9 @@ fn a_clip_is_repeated_until_it_ends() {
         name: "clip".into(),
         duration: Duration::from_millis(990),
         frame_interval: Duration::from_millis(100),
-        frame_bytes: vec![1000, 200, 300, 400],
-        key_frames: vec![0, 2],
+        frame_bytes: vec![1000, 200, 300, 400].into(),
+        key_frames: vec![0, 2].into(),
+        ..ClipSpec::default()
     };
     let asset = Asset::of_clip(&clip);
     let track = &asset.tracks[0];
@@ -194,7 +196,7 @@ fn a_clip_is_repeated_until_it_ends() {
     assert_eq!(track.duration(), Duration::from_secs(1));
     assert_eq!(track.bit_rate_bps(), 40_000);
     assert_eq!(track.ticks(Duration::from_millis(100)), 9000);
-    let unnamed = Asset::of_clip(&ClipSpec { key_frames: vec![], ..clip });
+    let unnamed = Asset::of_clip(&ClipSpec { key_frames: vec![].into(), ..clip });
     let keys: Vec<usize> = (0..10).filter(|&n| unnamed.tracks[0].units[n].kind == UnitKind::Key).collect();
     assert_eq!(keys, [0, 4, 8]);
 }

@@ -60,7 +60,7 @@ impl App for Mute {
             }
             let items: Vec<_> = self.reader.by_ref().collect();
             for item in items {
-                let Ok(Item::Request(request)) = item else { continue };
+                let Ok(RtspItem::Request(request)) = item else { continue };
                 let answer = self.answer(&request);
                 io.write(RTSP, Chunk::bytes(answer.into_bytes()));
                 if *request.method() == Method::Play {
@@ -83,7 +83,7 @@ impl App for Mute {
             if self.tcp {
                 io.write(RTSP, interleave(2 * track, &packet));
             } else {
-                io.send(ChannelId(1 + 2 * track), packet);
+                io.send(ChannelId(1 + 2 * u32::from(track)), packet);
             }
         }
     }
@@ -119,7 +119,7 @@ struct Said {
 /// 12 s of pictures, 15 in a second, with times in 1/600 s as a QuickTime movie has them.
 const PICTURES: u32 = 180;
 
-fn played(said: Said, transport: Transport, pipe: Pipe) -> Pair {
+fn played(said: Said, transport: MediaTransport, pipe: Pipe) -> Pair {
     let rate = if said.frame_rate { "a=framerate:15\r\n" } else { "" };
     let own = |range: &str| if said.ranges { format!("a=range:npt=0-{range}\r\n") } else { String::new() };
     let mut sdp = format!(
@@ -141,7 +141,7 @@ fn played(said: Said, transport: Transport, pipe: Pipe) -> Pair {
         sdp += "m=application 0 RTP/AVP 98\r\na=rtpmap:98 X-HINTS/1000\r\na=control:trackID=3\r\n";
     }
     left.sort_unstable_by_key(|&(at, track, _)| std::cmp::Reverse((at, track)));
-    let tcp = transport == Transport::Tcp;
+    let tcp = transport == MediaTransport::Tcp;
     let (reader, played) = (Reader::default(), None);
     let server = Mute { sdp, range: said.range, tcp, reader, left, numbers: [0; 2], played };
     let player = PlayerSettings { transport, ..PlayerSettings::of(PlayerKind::Quicktime) };
@@ -169,7 +169,7 @@ fn without_a_frame_rate_and_a_goodbye_nothing_is_waited_for_behind_the_last_pict
     {
         for ranges in [false, true] {
             let said = Said { range, frame_rate: false, ranges, sound, other: false };
-            for transport in [Transport::Tcp, Transport::Udp] {
+            for transport in [MediaTransport::Tcp, MediaTransport::Udp] {
                 plays_to_its_end(&played(said, transport, pipe()), 12.3);
             }
         }
@@ -181,7 +181,7 @@ fn sound_that_outlasts_the_pictures_makes_no_picture() {
     for (range, sound) in [("npt=0-12.1", 12_100), ("npt=0-12.5", 12_500)] {
         for ranges in [false, true] {
             let said = Said { range, frame_rate: true, ranges, sound, other: false };
-            for transport in [Transport::Tcp, Transport::Udp] {
+            for transport in [MediaTransport::Tcp, MediaTransport::Udp] {
                 plays_to_its_end(&played(said, transport, pipe()), 12.5);
             }
         }
@@ -189,9 +189,34 @@ fn sound_that_outlasts_the_pictures_makes_no_picture() {
 }
 
 #[test]
+fn sound_that_outlasts_the_pictures_by_far_is_played_without_a_stall() {
+    for frame_rate in [false, true] {
+        for ranges in [false, true] {
+            let said = Said { range: "npt=0-15.0", frame_rate, ranges, sound: 15_000, other: false };
+            for transport in [MediaTransport::Tcp, MediaTransport::Udp] {
+                plays_to_its_end(&played(said, transport, pipe()), 15.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn sound_that_outlasts_the_pictures_and_then_does_not_come_is_a_stall() {
+    // With less than a second of sound behind the last picture, and with more.
+    for from_ms in [6_200, 6_800] {
+        let said = Said { range: "npt=0-15.0", frame_rate: true, ranges: false, sound: 15_000, other: false };
+        let outage = (Duration::from_millis(from_ms), Duration::from_secs(20));
+        let held = played(said, MediaTransport::Tcp, Pipe { outage, ..pipe() });
+        assert_eq!((named(&held, "stall").len(), named(&held, "resume").len()), (1, 1), "{from_ms} ms");
+        assert_eq!(named(&held, "frame_shown").len(), PICTURES as usize);
+        assert_eq!(named(&held, "frame_incomplete").len(), 0);
+    }
+}
+
+#[test]
 fn a_track_that_is_not_played_may_be_what_lasts_longest() {
     let said = Said { range: "npt=0-12.5", frame_rate: true, ranges: false, sound: 0, other: true };
-    for transport in [Transport::Tcp, Transport::Udp] {
+    for transport in [MediaTransport::Tcp, MediaTransport::Udp] {
         plays_to_its_end(&played(said, transport, pipe()), 12.5);
     }
 }
@@ -200,11 +225,12 @@ fn a_track_that_is_not_played_may_be_what_lasts_longest() {
 fn pictures_lost_at_the_end_are_counted_where_their_end_is_known() {
     let alone = Said { range: "npt=0-12.0", frame_rate: true, ranges: false, sound: 0, other: false };
     let last_two = |n| n >= u64::from(PICTURES) - 2;
-    let lost = played(alone, Transport::Udp, Pipe { drop: last_two, ..pipe() });
+    let lost = played(alone, MediaTransport::Udp, Pipe { drop: last_two, ..pipe() });
     assert_eq!(named(&lost, "frame_incomplete").len(), 2);
     // Of the last second, with what of the sound is among it.
     let beside_sound = Said { range: "npt=0-12.5", ranges: true, sound: 12_500, ..alone };
-    let lost = played(beside_sound, Transport::Udp, Pipe { drop: |n| (760..790).contains(&n), ..pipe() });
+    let lost =
+        played(beside_sound, MediaTransport::Udp, Pipe { drop: |n| (760..790).contains(&n), ..pipe() });
     let incomplete = named(&lost, "frame_incomplete").len();
     assert!(incomplete > 2);
     assert_eq!(named(&lost, "frame_shown").len() + incomplete, PICTURES as usize);
@@ -215,7 +241,7 @@ fn a_stream_that_stops_before_its_end_stops_the_clock_and_nothing_is_forgotten()
     for (from_s, sound) in [(2, 0), (2, 12_500), (5, 0), (5, 12_500)] {
         let said = Said { range: "npt=0-12.5", frame_rate: false, ranges: false, sound, other: false };
         let outage = (Duration::from_secs(from_s), Duration::from_secs(15));
-        let held = played(said, Transport::Tcp, Pipe { outage, ..pipe() });
+        let held = played(said, MediaTransport::Tcp, Pipe { outage, ..pipe() });
         assert_eq!((named(&held, "stall").len(), named(&held, "resume").len()), (1, 1), "{from_s} s");
         assert_eq!(named(&held, "frame_shown").len(), PICTURES as usize);
     }

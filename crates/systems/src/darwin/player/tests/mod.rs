@@ -10,10 +10,13 @@ use streamgauge_wire::rtcp::{self, Packet};
 
 use super::*;
 use crate::app::ChannelId;
-use crate::darwin::{DarwinServer, OneAsset, Preset, ServerSettings, machines};
-use crate::media::{self, Asset, Bytes, Codec, Unit, UnitKind};
-use crate::plan::{ClipSpec, DarwinSpec, TcpSpec};
+use crate::darwin::DarwinSpec;
+use crate::darwin::{DarwinServer, Preset, ServerSettings};
+use crate::describe::System;
+use crate::media::ClipSpec;
+use crate::media::{self, Asset, Bytes, Codec, OneAsset, Unit, UnitKind};
 use crate::testing::{Pair, Pipe, Sent};
+use streamgauge_plan::TcpSpec;
 
 const FRAMES: usize = 500;
 
@@ -24,8 +27,8 @@ fn spec(kind: PlayerKind) -> DarwinSpec {
             name: "test".into(),
             duration: Duration::from_secs(20),
             frame_interval: Duration::from_millis(40),
-            frame_bytes: vec![5000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000],
-            key_frames: Vec::new(),
+            frame_bytes: vec![5000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000].into(),
+            ..ClipSpec::default()
         },
         server: server_by_the_rules(),
         player: PlayerSettings::of(kind),
@@ -43,7 +46,7 @@ fn pipe() -> Pipe {
 }
 
 fn run(spec: &DarwinSpec, pipe: Pipe, actions: &[(u64, Input<'static>)]) -> Pair {
-    let made = machines(spec, "video", 1).unwrap();
+    let made = spec.machines("video", 1).unwrap();
     let mut pair = Pair::new(made.server, made.player, pipe);
     for (ms, input) in actions {
         pair.at(Duration::from_millis(*ms), *input);
@@ -148,7 +151,7 @@ fn sound_and_pictures_are_played_together() {
         units: (0..937).map(block).collect(),
         bytes: Bytes::Shared(Arc::new(vec![7u8; 200])),
     });
-    for transport in [Transport::Udp, Transport::Tcp] {
+    for transport in [MediaTransport::Udp, MediaTransport::Tcp] {
         let library = Arc::new(OneAsset(Arc::new(asset.clone())));
         let server = DarwinServer::new(library, server_by_the_rules(), "video", 1);
         let player = PlayerSettings { transport, ..PlayerSettings::of(PlayerKind::Quicktime) };
@@ -193,7 +196,7 @@ fn pictures_that_refer_to_later_ones_are_shown_in_one_order_and_kept_in_the_othe
         unit.shown = interval * (2 + shown_at(sent) as u64);
     }
     asset.duration = interval * 501;
-    for transport in [Transport::Udp, Transport::Tcp] {
+    for transport in [MediaTransport::Udp, MediaTransport::Tcp] {
         let library = Arc::new(OneAsset(Arc::new(asset.clone())));
         let server = DarwinServer::new(library, server_by_the_rules(), "video", 1);
         let player = PlayerSettings { transport, ..PlayerSettings::of(PlayerKind::Quicktime) };
@@ -240,7 +243,7 @@ fn a_server_that_grants_no_reliable_udp_is_played_without() {
 #[test]
 fn interleaved_on_a_slow_connection_it_stalls_and_shows_everything() {
     let mut tcp = spec(PlayerKind::Quicktime);
-    tcp.player.transport = Transport::Tcp;
+    tcp.player.transport = MediaTransport::Tcp;
     let wide = run(&tcp, pipe(), &[]);
     assert_eq!(end(&wide).0, Some(FRAMES as f64));
     assert!(named(&wide, "stall").is_empty());
@@ -328,7 +331,7 @@ fn a_server_that_vanishes_is_given_up_after_what_is_held_was_shown() {
     for (kind, stalls) in [(PlayerKind::Quicktime, 1), (PlayerKind::Vlc, 0)] {
         let mut spec = spec(kind);
         spec.player.give_up_after = Duration::from_secs(10);
-        let made = machines(&spec, "video", 1).unwrap();
+        let made = spec.machines("video", 1).unwrap();
         let dead = Instant::from_nanos(4_000_000_000);
         let mut pair = Pair::new(Box::new(Vanishing(made.server, dead)), made.player, pipe());
         pair.run(Instant::from_nanos(90_000_000_000));
@@ -338,7 +341,7 @@ fn a_server_that_vanishes_is_given_up_after_what_is_held_was_shown() {
         assert_eq!(named(&pair, "stall").len(), stalls, "{kind:?}");
     }
     // Not even a connection.
-    let made = machines(&spec(PlayerKind::Quicktime), "video", 1).unwrap();
+    let made = spec(PlayerKind::Quicktime).machines("video", 1).unwrap();
     let mut pair = Pair::new(Box::new(Vanishing(made.server, Instant::ZERO)), made.player, pipe());
     pair.run(Instant::from_nanos(90_000_000_000));
     assert_eq!(end(&pair), (Some(0.0), "nothing came from the server for 30 s".into()));
@@ -362,7 +365,7 @@ fn the_network_sees_the_same_whether_the_player_rebuffers_or_not() {
 #[test]
 fn units_are_kept_whole_for_who_asks_and_the_report_agrees_with_the_events() {
     let spec = spec(PlayerKind::Quicktime);
-    let made = machines(&spec, "video", 1).unwrap();
+    let made = spec.machines("video", 1).unwrap();
     let player = DarwinPlayer::new(spec.player.clone(), "rtsp://server/clip.mov", "video", 1);
     let (player, kept) = Kept::new(player);
     let mut pair = Pair::new(made.server, Box::new(player), Pipe { drop: LOSSY, ..pipe() });

@@ -4,6 +4,8 @@ use rtp_types::RtpPacketBuilder;
 use streamgauge_wire::rtsp::{Method, Request};
 
 use super::*;
+use crate::carrier::Carrier;
+use crate::darwin::FIRST_RTP;
 
 type Answers = Box<dyn FnMut(&Request<Vec<u8>>) -> String + Send>;
 
@@ -39,7 +41,7 @@ impl App for Scripted {
                 self.reader.push(chunk);
             }
             for item in self.reader.by_ref() {
-                let Ok(Item::Request(request)) = item else {
+                let Ok(RtspItem::Request(request)) = item else {
                     self.said.say(now, "answered", None, "", format!("{item:?}"));
                     continue;
                 };
@@ -251,7 +253,10 @@ impl Io for Stuck {
         self.0.take()
     }
     fn close(&mut self, _: ChannelId) {}
-    fn bind_pair(&mut self, _: ChannelId) -> Option<u16> {
+    fn open(&mut self, _: &Carrier) -> ChannelId {
+        FIRST_RTP
+    }
+    fn port(&self, _: ChannelId) -> Option<u16> {
         None
     }
     fn direct(&mut self, _: ChannelId, _: u16) {}

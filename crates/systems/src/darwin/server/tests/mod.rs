@@ -5,14 +5,15 @@ mod running;
 use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Duration, Event, Instant};
-use streamgauge_wire::reliable_udp::{Ack, ClientReport};
+use streamgauge_wire::reliable_udp::{AckPacket, ClientReport};
 use streamgauge_wire::rtcp::{self, Packet};
-use streamgauge_wire::rtsp::{Item, Reader, write_response};
+use streamgauge_wire::rtsp::{Reader, RtspItem, write_response};
 
 use super::*;
 use crate::app::CloseReason;
-use crate::media::Asset;
-use crate::plan::ClipSpec;
+use crate::carrier::Carrier;
+use crate::darwin::FIRST_RTP;
+use crate::media::{Asset, ClipSpec, OneAsset};
 use crate::testing::{Pair, Pipe, Sent};
 
 const URL: &str = "rtsp://server/clip.mov";
@@ -69,7 +70,7 @@ impl App for Client {
                 }
                 for item in self.reader.by_ref() {
                     match item.unwrap() {
-                        Item::Response(response) => {
+                        RtspItem::Response(response) => {
                             if let Some(session) = response.header(&names::SESSION) {
                                 let id = session.as_str().split(';').next().unwrap();
                                 self.session = format!("Session: {id}");
@@ -78,18 +79,18 @@ impl App for Client {
                             let text = String::from_utf8(write_response(&response)).unwrap();
                             self.said.say(now, "response", status, "1", text);
                         }
-                        Item::Request(request) => {
+                        RtspItem::Request(request) => {
                             self.said.say(now, "asked", request.body().len() as f64, "B", "");
                             io.write(RTSP, Chunk::bytes(*b"RTSP/1.0 200 OK\r\n\r\n"));
                         }
-                        Item::Interleaved { channel, packet } => {
+                        RtspItem::Interleaved { channel, packet } => {
                             self.said.say(now, "interleaved", packet.len() as f64, "B", channel.to_string());
                         }
                     }
                 }
             }
             Input::Datagram(ChannelId(1), packet) if self.acknowledges => {
-                let acks = Ack::of(1, 2, &[sequence(packet)]).into_iter().map(Packet::Ack);
+                let acks = AckPacket::of(1, 2, &[sequence(packet)]).into_iter().map(Packet::Ack);
                 io.send(ChannelId(2), Chunk::bytes(rtcp::write(&acks.collect::<Vec<_>>())));
             }
             Input::Closed(..) => self.said.say(now, "closed", None, "", ""),
@@ -120,8 +121,9 @@ fn asset(seconds: u64) -> Arc<Asset> {
         name: "test".into(),
         duration: Duration::from_secs(seconds),
         frame_interval: Duration::from_millis(40),
-        frame_bytes,
-        key_frames: vec![0],
+        frame_bytes: frame_bytes.into(),
+        key_frames: vec![0].into(),
+        ..ClipSpec::default()
     }))
 }
 
@@ -437,7 +439,7 @@ fn what_is_no_rtsp_ends_the_connection() {
 #[test]
 fn a_client_that_leaves_stops_its_media() {
     let mut pair = Pair::new(server(60, source()), Box::new(Client::new(dialogue("", ""))), pipe(|_| false));
-    pair.at(Duration::from_secs(2), Input::Closed(RTSP, CloseReason::Failed));
+    pair.at(Duration::from_secs(2), Input::Closed(RTSP, CloseReason::Reset));
     pair.run(instant(9000));
     assert!(media(&pair).iter().all(|sent| sent.at <= instant(2000)));
 }
@@ -472,7 +474,7 @@ fn of_a_file_of_many_tracks_those_are_served_that_have_a_payload_type() {
     let mut pair = Pair::new(Box::new(server), Box::new(Client::new(script)), pipe(|_| false));
     pair.run(instant(1000));
     assert_eq!(statuses(&pair), [200, 404, 200, 200]);
-    let sent = pair.sent.iter().find(|sent| sent.channel == ChannelId(63)).expect("media of the last");
+    let sent = pair.sent.iter().find(|sent| sent.channel == FIRST_RTP).expect("media of the last");
     assert_eq!(sent.datagram.head()[1] & 0x7f, 127);
 }
 
@@ -488,7 +490,10 @@ impl Io for Sink {
         None
     }
     fn close(&mut self, _: ChannelId) {}
-    fn bind_pair(&mut self, _: ChannelId) -> Option<u16> {
+    fn open(&mut self, _: &Carrier) -> ChannelId {
+        FIRST_RTP
+    }
+    fn port(&self, _: ChannelId) -> Option<u16> {
         None
     }
     fn direct(&mut self, _: ChannelId, _: u16) {}

@@ -84,3 +84,26 @@ fn a_busy_server_drops_acknowledgements_and_repeats_what_arrived() {
     assert!((60..140).contains(&some), "{some}");
     assert!(lost(0.1, false) <= some);
 }
+
+#[test]
+fn a_second_play_is_judged_alike_whether_tracks_share_their_checks_or_not() {
+    // Of one track, on a third of the media's 29.4 kB/s, paused and played from its start.
+    let script = vec![
+        request(0, "SETUP", true, "Transport: RTP/AVP/TCP;unicast;interleaved=4-5\r\n"),
+        request(50, "PLAY", false, "SESSION\r\n"),
+        request(8000, "PAUSE", false, "SESSION\r\n"),
+        request(11_000, "PLAY", false, "SESSION\r\nRange: npt=0-\r\n"),
+    ];
+    let thinning = |lateness_per_session| -> Vec<(Instant, Option<f64>)> {
+        let settings = ServerSettings { lateness_per_session, ..source() };
+        let slow = Pipe { stream_bytes_per_s: Some(10_000), ..Pipe::default() };
+        let pair = run(settings, Client::new(script.clone()), slow, 60, 14);
+        named(&pair, "thinning").iter().map(|event| (event.at, event.value)).collect()
+    };
+    let shared = thinning(true);
+    assert_eq!(shared, thinning(false));
+    let again: Vec<_> = shared.into_iter().skip_while(|(at, _)| *at < instant(11_000)).collect();
+    // The level is that of before the pause. What is sent first is no check.
+    assert_eq!(again[0].1, Some(5.0), "{again:?}");
+    assert!(again[0].0 > instant(11_010), "{again:?}");
+}

@@ -1,0 +1,166 @@
+//! What a plan says of progressive download, and every constant of server and player, by name and with its source.
+//!
+//! "Ours" is what nobody published for players in general, and the reason for our choice.
+
+use serde::{Deserialize, Serialize};
+use streamgauge_base::Duration;
+use streamgauge_plan::{Kind, TcpSpec, settings};
+
+use crate::media::ClipSpec;
+
+settings! {
+    /// A clip as a file by HTTP/1.1, played while it comes.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct HttpSpec {
+        /// Its frames.
+        pub clip: ClipSpec,
+        /// The player.
+        pub player: HttpPlayerSettings,
+        /// The server.
+        pub server: HttpServerSettings,
+        /// Each connection's transport.
+        pub tcp: TcpSpec,
+    }
+}
+
+settings! {
+    /// The player's constants. Times in nanoseconds.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct HttpPlayerSettings {
+        /// Bytes that each request asks for by Range; without it one request asks for the whole file.
+        /// Source: RFC 9110 section 14.2.
+        #[serde(default)]
+        pub request: Option<u64> => |p| p.kind(Kind::Size).least(HttpPlayerSettings::LEAST_REQUEST),
+        /// Requests follow each other on one connection; else each has a connection of its own.
+        /// Source: RFC 9112 section 9.3.
+        pub persistent: bool,
+        /// How much media is gathered before any is shown.
+        /// Source: ours; QuickTime's and VLC's are 1 s to 3 s.
+        pub prebuffer: Duration,
+        /// How much media is gathered after a stall before play goes on.
+        /// Source: ours; as much as at the start.
+        pub rebuffer: Duration,
+        /// The player reads no more, and asks for no more, while it holds so much media: the connection's window closes.
+        /// Without it everything is read as it comes.
+        /// Source: ours.
+        #[serde(default)]
+        pub read_ahead: Option<Duration>,
+        /// Where reading has stopped it goes on when no more than so much media is left; without it five sixths of
+        /// read_ahead.
+        /// Source: ours.
+        #[serde(default)]
+        pub read_again: Option<Duration>,
+        /// Connections that may fail one after another, none of which brings a byte of the file, before the player gives
+        /// up.
+        /// Source: ours.
+        pub tries: u32 => |p| p.least(1).most(HttpPlayerSettings::MOST_TRIES),
+        /// How long the player waits before it connects again, twice as long with each failure, 60 s at most.
+        /// Source: ours; what RFC 6298 section 2 begins with.
+        pub backoff: Duration => |p| p.least(HttpPlayerSettings::LEAST_BACKOFF.as_nanos() as f64),
+        /// Nothing heard for so long, of what is to come, is the failure of a connection.
+        /// Source: ours.
+        pub give_up_after: Duration => |p| p.least(HttpPlayerSettings::LEAST_PATIENCE.as_nanos() as f64),
+    }
+}
+
+impl HttpPlayerSettings {
+    /// Below this a request is about as long as its answer.
+    pub const LEAST_REQUEST: u32 = 512;
+    /// With 60 s between them half a day goes by.
+    pub const MOST_TRIES: u32 = 1_000;
+    /// Who asks more often floods.
+    pub const LEAST_BACKOFF: Duration = Duration::from_millis(10);
+    /// Less than a round trip of a slow path is no patience.
+    pub const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+
+    /// How much media is held when reading stops, and how much when it goes on; None where it never stops.
+    pub fn read_between(&self) -> Option<(Duration, Duration)> {
+        let most = self.read_ahead?;
+        Some((most, self.read_again.unwrap_or(most.div(6) * 5)))
+    }
+
+    /// Refuses what cannot be played with: the constant, what is wrong and what would be right.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.request.is_some_and(|bytes| bytes < Self::LEAST_REQUEST.into()) {
+            let what = format!("less than {} B; give more, or none for the whole file", Self::LEAST_REQUEST);
+            return Err(("request", what));
+        }
+        if !(1..=Self::MOST_TRIES).contains(&self.tries) {
+            return Err(("tries", format!("{}; give 1 to {}", self.tries, Self::MOST_TRIES)));
+        }
+        if self.backoff < Self::LEAST_BACKOFF {
+            return Err(("backoff", "shorter than 10 ms; give 10 ms or more".into()));
+        }
+        if self.give_up_after < Self::LEAST_PATIENCE {
+            return Err(("give_up_after", "shorter than 1 s; give 1 s or more".into()));
+        }
+        let Some(most) = self.read_ahead else { return Ok(()) };
+        if self.read_again.is_some_and(|left| left > most) {
+            return Err(("read_again", "more than read_ahead; give as much or less".into()));
+        }
+        if most < self.prebuffer.max(self.rebuffer) {
+            let what = "less than is gathered before play (prebuffer, rebuffer); give as much or more";
+            return Err(("read_ahead", what.into()));
+        }
+        Ok(())
+    }
+}
+
+impl Default for HttpPlayerSettings {
+    fn default() -> Self {
+        let second = Duration::from_secs(1);
+        HttpPlayerSettings {
+            request: None,
+            persistent: true,
+            prebuffer: second * 2,
+            rebuffer: second * 2,
+            read_ahead: Some(second * 30),
+            read_again: None,
+            tries: 5,
+            backoff: second,
+            give_up_after: second * 30,
+        }
+    }
+}
+
+settings! {
+    /// The server's constants. Times in nanoseconds.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct HttpServerSettings {
+        /// Connections that may wait to be accepted.
+        /// Source: nginx's on Linux.
+        pub backlog: u32 => |p| p.least(1).most(65_535),
+        /// A connection on which nothing is asked and nothing moves for so long is closed.
+        /// Source: nginx's.
+        pub keep_alive: Duration => |p| p.least(HttpServerSettings::LEAST_KEEP_ALIVE.as_nanos() as f64),
+        /// How long a cache may hand out what it has without asking: max-age of Cache-Control, in whole seconds.
+        /// Source: ours; the field is RFC 9111 section 5.2.2.1's.
+        pub max_age: Duration,
+    }
+}
+
+impl HttpServerSettings {
+    /// Less would end connections between a request and the next.
+    pub const LEAST_KEEP_ALIVE: Duration = Duration::from_secs(1);
+
+    /// Refuses what cannot be served with: the constant, what is wrong and what would be right.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if !(1..=65_535).contains(&self.backlog) {
+            return Err(("backlog", format!("{}; give 1 to 65535", self.backlog)));
+        }
+        if self.keep_alive < Self::LEAST_KEEP_ALIVE {
+            return Err(("keep_alive", "shorter than 1 s; give 1 s or more".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Default for HttpServerSettings {
+    fn default() -> Self {
+        let second = Duration::from_secs(1);
+        HttpServerSettings { backlog: 511, keep_alive: second * 75, max_age: second * 3600 }
+    }
+}

@@ -1,0 +1,118 @@
+//! Content as campaigns store it: named by its digest, loaded once, shared by all flows and trials that play it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use streamgauge_base::Duration;
+
+use super::numbers::Numbers;
+
+/// The one form that is read.
+pub const SCHEMA: &str = "streamgauge.content/1";
+
+/// What a plan says of content in place of its frames.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContentRef {
+    /// Names the content: equal content, equal digest.
+    pub digest: String,
+    /// Which of its encodings, counted from 0 over all tracks in their order.
+    #[serde(default)]
+    pub encoding: u32,
+}
+
+/// What is streamed: tracks of encodings of frames.
+#[derive(Debug, Deserialize)]
+pub struct Content {
+    schema: String,
+    /// What people call it.
+    pub name: String,
+    #[serde(rename = "duration_ns")]
+    /// How long it plays.
+    pub duration: Duration,
+    tracks: Vec<StoredTrack>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StoredTrack {
+    encodings: Vec<Encoding>,
+}
+
+/// A track at one rate.
+#[derive(Debug, Deserialize)]
+pub struct Encoding {
+    /// What people call it.
+    pub name: String,
+    /// Its frames.
+    pub frames: Frames,
+}
+
+/// Frames in the order in which they are decoded and sent, repeated from their start where the content is longer.
+#[derive(Debug, Deserialize)]
+pub struct Frames {
+    /// Between two of them, where that is the same throughout.
+    #[serde(rename = "interval_ns")]
+    pub interval: Option<Duration>,
+    /// Size of each in bytes.
+    #[serde(rename = "frame_bytes")]
+    pub bytes: Numbers,
+    /// Those that decode by themselves, counted from 0.
+    #[serde(rename = "key_frames")]
+    pub keys: Numbers,
+}
+
+impl Content {
+    /// Reads a stored content.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and what to do.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let read: Content =
+            serde_json::from_str(text).map_err(|error| format!("it does not read: {error}"))?;
+        match read.schema == SCHEMA {
+            true => Ok(read),
+            false => Err(format!("its schema is {:?}, and this version reads {SCHEMA}", read.schema)),
+        }
+    }
+
+    /// The encodings of all tracks, in order.
+    pub fn encodings(&self) -> impl Iterator<Item = &Encoding> {
+        self.tracks.iter().flat_map(|track| &track.encodings)
+    }
+}
+
+/// The contents that plans may name, by their digests.
+#[derive(Clone, Debug, Default)]
+pub struct Contents(BTreeMap<String, Arc<Content>>);
+
+impl Contents {
+    /// None: of plans that have their frames written in.
+    pub const NONE: Contents = Contents(BTreeMap::new());
+
+    /// Adds what `digest` names. It is the caller's to have held the two against each other.
+    pub fn add(&mut self, digest: String, content: Content) {
+        self.0.insert(digest, Arc::new(content));
+    }
+
+    /// The frames that `reference` names; else what is wrong and what to do.
+    pub fn frames(&self, reference: &ContentRef) -> Result<&Frames, String> {
+        let ContentRef { digest, encoding } = reference;
+        let Some(content) = self.0.get(digest) else {
+            return Err(format!(
+                "no content {digest} is at hand; give the plan with the contents that it names"
+            ));
+        };
+        content.encodings().nth(*encoding as usize).map(|found| &found.frames).ok_or_else(|| {
+            let last = content.encodings().count().saturating_sub(1);
+            format!("{} has no encoding {encoding}; give 0 to {last}", content.name)
+        })
+    }
+}
+
+impl FromIterator<(String, Content)> for Contents {
+    fn from_iter<I: IntoIterator<Item = (String, Content)>>(contents: I) -> Self {
+        Contents(contents.into_iter().map(|(digest, content)| (digest, Arc::new(content))).collect())
+    }
+}

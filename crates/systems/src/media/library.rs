@@ -1,0 +1,54 @@
+//! Where assets come from.
+
+use std::sync::Arc;
+
+use super::Asset;
+
+/// What a server has to stream, by path. It is asked once for each DESCRIBE and once for each session.
+pub trait Library: Send + Sync {
+    /// The asset at `path`: that of the URL, percent-decoded, with its leading `/`. It may hold anything a
+    /// client can write, `..` included.
+    fn open(&self, path: &str) -> Result<Arc<Asset>, OpenError>;
+
+    /// The file at `path`, as it lies there. A library of assets alone has none.
+    fn file(&self, _path: &str) -> Result<Arc<dyn StoredFile>, OpenError> {
+        Err(OpenError::NotFound)
+    }
+}
+
+/// A file as it lies there.
+pub trait StoredFile: Send + Sync {
+    /// Bytes in all.
+    fn length(&self) -> u64;
+    /// Its version, in letters, digits and dashes: another one where it has changed.
+    fn version(&self) -> &str;
+    /// The bytes from `first` on: at most `most`, and none only at the file's end.
+    ///
+    /// # Errors
+    ///
+    /// What the host says.
+    fn read(&self, first: u64, most: u64) -> Result<Vec<u8>, String>;
+}
+
+/// Why there is no asset.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No such thing, or none that clients may have.
+    #[error("not found")]
+    NotFound,
+    /// It is there and cannot be streamed.
+    #[error("cannot be streamed: {0}")]
+    Unsupported(String),
+    /// It is there and could not be read.
+    #[error("could not be read: {0}")]
+    Failed(String),
+}
+
+/// A library of one asset, which is at every path: a trial's.
+pub struct OneAsset(pub Arc<Asset>);
+
+impl Library for OneAsset {
+    fn open(&self, _path: &str) -> Result<Arc<Asset>, OpenError> {
+        Ok(self.0.clone())
+    }
+}

@@ -1,0 +1,339 @@
+//! The access units of one track: when each is due, which packets of it came, whether it is whole.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::{Chunk, Duration, Instant};
+
+use crate::reception::Place;
+
+/// A timestamp so far ahead of all others is not the media's.
+const MOST_AHEAD: Duration = Duration::from_secs(300);
+
+/// Ticks from the media's start that leave room for all that a session may add: at the fastest clock that can be
+/// described, 17 years.
+const MOST_TICKS: i64 = i64::MAX / 4;
+
+/// Between units, until two of them tell.
+const USUAL_INTERVAL: Duration = Duration::from_millis(40);
+
+/// RTP timestamps to times in the media (RFC 2326 section 12.33: `rtptime` is that of the range's start).
+#[derive(Clone, Copy, Debug)]
+pub struct Timeline {
+    clock_rate: u32,
+    /// The newest timestamp, and its ticks from the media's start.
+    timestamp: u32,
+    ticks: i64,
+}
+
+impl Timeline {
+    /// `timestamp` is the media's time `at`.
+    pub fn new(clock_rate: u32, timestamp: u32, at: Duration) -> Self {
+        let ticks = u128::from(at.as_nanos()) * u128::from(clock_rate) / 1_000_000_000;
+        Timeline { clock_rate, timestamp, ticks: i64::try_from(ticks).unwrap_or(i64::MAX).min(MOST_TICKS) }
+    }
+
+    fn ticks_of(&self, timestamp: u32) -> i64 {
+        self.ticks + i64::from(timestamp.wrapping_sub(self.timestamp).cast_signed())
+    }
+
+    /// The time of `timestamp`, taken for the one nearest to the newest. `None` before the media's start.
+    pub fn at(&mut self, timestamp: u32) -> Option<Duration> {
+        let ticks = self.ticks_of(timestamp);
+        if ticks > self.ticks {
+            (self.timestamp, self.ticks) = (timestamp, ticks);
+        }
+        let nanos = u128::try_from(ticks).ok()? * 1_000_000_000 / u128::from(self.clock_rate);
+        Some(Duration::from_nanos(u64::try_from(nanos).ok()?))
+    }
+}
+
+/// An access unit of which something came, or one that should have.
+#[derive(Clone, Debug, Default)]
+pub struct Unit {
+    /// When it is shown, in the media.
+    pub at: Duration,
+    /// Its number from the media's start.
+    pub number: u64,
+    /// The packets' RTP timestamp, if one came.
+    pub timestamp: Option<u32>,
+    /// Packets that came.
+    pub packets: u32,
+    low: u32,
+    high: u32,
+    begins: bool,
+    ends: bool,
+    /// When the last of its packets came.
+    pub whole_at: Option<Instant>,
+    /// What became of it is known.
+    pub settled: bool,
+    /// It was shown.
+    pub shown: bool,
+    /// Its payloads by sequence number, if they are kept.
+    pub payloads: Vec<(u32, Chunk)>,
+}
+
+impl Unit {
+    fn take(&mut self, now: Instant, place: Place) {
+        self.timestamp = Some(place.timestamp);
+        if self.packets == 0 || place.sequence.wrapping_sub(self.low).cast_signed() < 0 {
+            (self.low, self.begins) = (place.sequence, place.first);
+        }
+        if self.packets == 0 || place.sequence.wrapping_sub(self.high).cast_signed() > 0 {
+            (self.high, self.ends) = (place.sequence, place.last);
+        }
+        self.packets += 1;
+        self.judge(now);
+    }
+
+    fn judge(&mut self, now: Instant) {
+        let whole = self.expected() == Some(self.packets);
+        self.whole_at = whole.then(|| self.whole_at.unwrap_or(now));
+    }
+
+    /// The sequence number of the first of its packets that came.
+    pub fn first_sequence(&self) -> Option<u32> {
+        (self.packets > 0).then_some(self.low)
+    }
+
+    /// Packets that it has, once its first and last have come.
+    pub fn expected(&self) -> Option<u32> {
+        (self.begins && self.ends).then(|| self.high.wrapping_sub(self.low).wrapping_add(1))
+    }
+}
+
+/// The units that are not yet shown, or not yet given up, by the time at which they are due.
+pub struct Units {
+    timeline: Option<Timeline>,
+    /// Units are so far apart and numbered by it; `None` if the description does not say.
+    interval: Option<Duration>,
+    /// In order of time. With an interval, each number from the first to the last is there.
+    held: VecDeque<Unit>,
+    /// So many at the front have fallen due.
+    fallen: usize,
+    /// Play begins there.
+    from: Duration,
+    /// The first number after those that left.
+    next_number: u64,
+    /// The time after which everything left.
+    left: Option<Duration>,
+    /// The latest time that came, and the least step between two.
+    newest: Option<Duration>,
+    step: Option<Duration>,
+}
+
+impl Units {
+    /// Units `interval` apart, if that is known.
+    pub fn new(interval: Option<Duration>) -> Self {
+        Units {
+            timeline: None,
+            interval: interval.filter(|interval| interval.as_nanos() > 0),
+            held: VecDeque::new(),
+            fallen: 0,
+            from: Duration::ZERO,
+            next_number: 0,
+            left: None,
+            newest: None,
+            step: None,
+        }
+    }
+
+    /// Timestamps count as `timeline` says from here on, unless they did so before but for a rounding.
+    pub fn anchor(&mut self, timeline: Timeline) {
+        let second = i64::from(timeline.clock_rate);
+        let agrees = |known: Timeline| (known.ticks_of(timeline.timestamp) - timeline.ticks).abs() < second;
+        if !self.timeline.is_some_and(agrees) {
+            self.timeline = Some(timeline);
+        }
+    }
+
+    /// Whether timestamps have a meaning yet.
+    pub fn is_anchored(&self) -> bool {
+        self.timeline.is_some()
+    }
+
+    /// The media's time of `timestamp`, if timestamps have a meaning yet.
+    pub fn time_of(&self, timestamp: u32) -> Option<Duration> {
+        self.timeline?.at(timestamp)
+    }
+
+    /// Play begins at `from`; what is before it is not waited for.
+    pub fn begin(&mut self, from: Duration) {
+        self.from = from;
+        if let Some(interval) = self.interval {
+            self.next_number = from.as_nanos().div_ceil(interval.as_nanos());
+        }
+    }
+
+    /// The time between two units.
+    pub fn interval(&self) -> Duration {
+        self.interval.or(self.step).unwrap_or(USUAL_INTERVAL)
+    }
+
+    /// Units that the description counts in a second.
+    pub fn are_numbered(&self) -> bool {
+        self.interval.is_some()
+    }
+
+    /// Takes a packet that has not come before, with its payload if that is kept. Returns the unit if it has just
+    /// become whole after it had fallen due. A unit that has left, or is before the start, takes nothing any more.
+    pub fn take(&mut self, now: Instant, place: Place, payload: Option<Chunk>) -> Option<&mut Unit> {
+        let at = self.timeline.as_mut()?.at(place.timestamp)?;
+        let latest = self.newest.max(self.left).unwrap_or(self.from);
+        if at > latest + MOST_AHEAD {
+            return None;
+        }
+        let index = self.place(at, place.timestamp)?;
+        if self.newest.is_none_or(|newest| at > newest) {
+            if let Some(step) = self.newest.map(|newest| at.saturating_sub(newest)) {
+                self.step = Some(self.step.map_or(step, |least| least.min(step)));
+            }
+            self.newest = Some(at);
+        }
+        let unit = &mut self.held[index];
+        let before = unit.whole_at;
+        unit.take(now, place);
+        unit.payloads.extend(payload.map(|payload| (place.sequence, payload)));
+        (before.is_none() && unit.whole_at.is_some() && index < self.fallen && !unit.settled).then_some(unit)
+    }
+
+    /// The unit of `timestamp` is the first that was sent: none before it was lost. Of no use once play has begun.
+    pub fn begins_with(&mut self, timestamp: u32) {
+        if self.fallen > 0 || self.left.is_some() {
+            return;
+        }
+        let first = self.held.iter().position(|unit| unit.timestamp == Some(timestamp)).unwrap_or(0);
+        let lacking = self.held.iter().take(first).take_while(|unit| unit.packets == 0).count();
+        self.held.drain(..lacking);
+        self.next_number = self.held.front().map_or(self.next_number, |unit| unit.number);
+    }
+
+    /// The packet before `sequence` ended its unit: `sequence` begins one, whatever it looked like.
+    pub fn begins_at(&mut self, now: Instant, sequence: u32) {
+        if let Some(unit) = self.held.iter_mut().find(|unit| unit.packets > 0 && unit.low == sequence) {
+            unit.begins = true;
+            unit.judge(now);
+        }
+    }
+
+    /// The unit of time `at`, made if it is not there. `None` if it has left.
+    fn place(&mut self, at: Duration, timestamp: u32) -> Option<usize> {
+        if let Some(interval) = self.interval {
+            let step = interval.as_nanos();
+            let number = at.as_nanos().saturating_add(step / 2) / step;
+            let first = self.held.front().map_or(self.next_number, |unit| unit.number);
+            let index = usize::try_from(number.checked_sub(first)?).ok()?;
+            while self.held.len() <= index {
+                self.extend();
+            }
+            if self.held[index].timestamp.is_none_or(|there| there == timestamp) {
+                return Some(index);
+            }
+            // Two units of one number: they are not as far apart as the description says.
+            self.interval = None;
+            let mut index = 0;
+            self.held.retain(|unit| {
+                index += 1;
+                index <= self.fallen || unit.packets > 0
+            });
+        }
+        let index = self.held.partition_point(|unit| unit.at < at);
+        let same = |unit: &&Unit| unit.timestamp == Some(timestamp);
+        if let Some(near) = (index.saturating_sub(1)..self.held.len().min(index + 2))
+            .find(|&near| self.held.get(near).filter(same).is_some())
+        {
+            return Some(near);
+        }
+        if self.left.is_some_and(|left| at <= left) || index < self.fallen {
+            // Its place in the order is past. Without numbers nobody knew of it.
+            return None;
+        }
+        self.held.insert(index, Unit { at, ..Unit::default() });
+        Some(index)
+    }
+
+    fn extend(&mut self) {
+        let Some(interval) = self.interval else { return };
+        let number = self.held.back().map_or(self.next_number, |unit| unit.number + 1);
+        self.held.push_back(Unit { at: interval * number, number, ..Unit::default() });
+    }
+
+    /// When the next unit falls due. `None` if it is not known when that will be.
+    pub fn next_at(&self) -> Option<Duration> {
+        if let Some(unit) = self.held.get(self.fallen) {
+            return Some(unit.at);
+        }
+        if let Some(interval) = self.interval {
+            return Some(interval * self.held.back().map_or(self.next_number, |unit| unit.number + 1));
+        }
+        Some(self.held.back().map(|unit| unit.at).or(self.left)? + self.interval())
+    }
+
+    /// The number of the next to fall due.
+    pub fn next_number(&self) -> u64 {
+        self.next_number + self.fallen as u64
+    }
+
+    /// The next to fall due, if anything of it or after it came.
+    pub fn next(&self) -> Option<&Unit> {
+        self.held.get(self.fallen)
+    }
+
+    /// Nothing came of any unit after the next.
+    pub fn is_dry(&self) -> bool {
+        self.held.len() <= self.fallen + 1
+    }
+
+    /// The next falls due. Without anything of it or after it, that makes a unit only where they are numbered.
+    pub fn fall(&mut self) -> Option<&mut Unit> {
+        if self.fallen == self.held.len() {
+            self.extend();
+        }
+        let (numbered, number) = (self.interval.is_some(), self.next_number());
+        let unit = self.held.get_mut(self.fallen)?;
+        if !numbered {
+            unit.number = number;
+        }
+        self.fallen += 1;
+        Some(unit)
+    }
+
+    /// The oldest that has fallen due and not left.
+    pub fn oldest(&self) -> Option<&Unit> {
+        self.held.front().filter(|_| self.fallen > 0)
+    }
+
+    /// How much of the media is whole, from the next to fall due up to the first that is not.
+    pub fn whole(&self) -> Duration {
+        let whole = self.held.iter().skip(self.fallen).take_while(|unit| unit.whole_at.is_some());
+        self.interval() * whole.count() as u64
+    }
+
+    /// The time of the last that is held.
+    pub fn last_at(&self) -> Option<Duration> {
+        self.held.back().map(|unit| unit.at)
+    }
+
+    /// Nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// The oldest leaves.
+    pub fn leave(&mut self) -> Option<Unit> {
+        let unit = self.held.pop_front()?;
+        self.fallen = self.fallen.checked_sub(1)?;
+        self.next_number = unit.number + 1;
+        self.left = Some(unit.at);
+        Some(unit)
+    }
+
+    /// The newest unit that anything came of begins there.
+    pub fn newest(&self) -> Option<Duration> {
+        self.newest
+    }
+
+    /// The end of the newest unit that anything came of.
+    pub fn newest_end(&self) -> Option<Duration> {
+        Some(self.newest? + self.interval())
+    }
+}

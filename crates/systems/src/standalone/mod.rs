@@ -1,0 +1,18 @@
+//! A system's server and player outside trials, among strangers of a real network: what `streamgauge serve` and
+//! `streamgauge play` are told of a system, and the machines that they run.
+
+mod player;
+mod server;
+
+pub use player::{Playable, Player, PlayerFacts, Playing, Seen};
+pub use server::{Clients, Served, Server, ServerFacts, ServerFault, Service};
+
+use serde_json::Value;
+
+/// What is wrong with settings: the field's name, and the fault with its remedy.
+pub type ContentFault = (&'static str, String);
+
+/// Settings of a preset as JSON, for who changes some by their names.
+fn as_json<S: serde::Serialize>(settings: &S) -> Value {
+    serde_json::to_value(settings).expect("settings are numbers, texts, lists and objects")
+}

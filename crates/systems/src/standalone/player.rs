@@ -1,0 +1,163 @@
+//! A player of URLs of a real network.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use streamgauge_base::{Duration, Instant};
+
+use super::{ContentFault, as_json};
+use crate::app::App;
+use crate::playout::PlayoutStats;
+
+/// What every player can say of what it has seen, at any time.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Seen {
+    /// Bytes of media that came, with the headers of what packs it.
+    pub bytes: u64,
+    /// Packets that never came, where its protocol has any that can be lost.
+    pub lost: Option<u64>,
+    /// What became of the pictures.
+    pub frames: PlayoutStats,
+    /// From the request for the media to the first picture's time.
+    pub startup: Option<Duration>,
+    /// Pictures held, from where play is to the newest that came.
+    pub buffer: Duration,
+    /// Where play is in the media.
+    pub position: Duration,
+    /// The media's length, if it is known.
+    pub duration: Option<Duration>,
+}
+
+/// A player's machine for one URL.
+pub trait Playing: App {
+    /// What came and what was shown by `now`.
+    fn seen(&mut self, now: Instant) -> Seen;
+    /// What else there is to report, each figure by its name.
+    fn figures(&mut self, now: Instant) -> Map<String, Value>;
+    /// What carried the media, in words.
+    fn carried_by(&self) -> &'static str;
+    /// What came, in a line; `rate` is that of the media, in words.
+    fn in_words(&mut self, now: Instant, rate: &str) -> String;
+    /// Nothing will be sent or said any more.
+    fn is_gone(&self) -> bool;
+    /// The status of the last answer that was no success.
+    fn refused(&self) -> Option<u16>;
+    /// Something came, and it is nothing that could be played.
+    fn is_unplayable(&self) -> bool {
+        false
+    }
+    /// The next bytes of what is kept for `--save`.
+    fn take_kept(&mut self) -> Option<Vec<u8>>;
+}
+
+/// Settings of a player that stands alone.
+pub trait Playable: Serialize + DeserializeOwned + 'static {
+    /// That of the URLs that it plays.
+    const SCHEME: &'static str;
+    /// The port of a URL that names none.
+    const PORT: u16;
+    /// Which players there are; the first is the usual one.
+    const PLAYERS: &'static [&'static str];
+    /// What media may ride on; the first is usual.
+    const TRANSPORTS: &'static [&'static str];
+    /// What it asks for the media with: start-up counts from there.
+    const ASKS: &'static str;
+    /// The connection to the server is its channel 0, which is `Opened` after `Start`. Another player opens it.
+    const IS_CONNECTED: bool;
+
+    /// The settings of a player by its name, one of `PLAYERS`, and what carries the media, one of `TRANSPORTS`.
+    fn preset(player: &str, transport: &str) -> Option<Self>;
+
+    /// Whether a player can be made from them.
+    ///
+    /// # Errors
+    ///
+    /// The field that is wrong, and what would be right.
+    fn check(&self) -> Result<(), ContentFault>;
+
+    /// Plays `url`, and with `keep` keeps what it shows for who takes it.
+    fn machine(self, url: &str, keep: bool, seed: u64) -> Box<dyn Playing>;
+}
+
+/// What is told of a player.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct PlayerFacts {
+    /// [`Playable::SCHEME`].
+    pub scheme: &'static str,
+    /// [`Playable::PORT`].
+    pub port: u16,
+    /// [`Playable::PLAYERS`].
+    pub players: &'static [&'static str],
+    /// [`Playable::TRANSPORTS`].
+    pub transports: &'static [&'static str],
+    /// [`Playable::ASKS`].
+    pub asks: &'static str,
+    /// [`Playable::IS_CONNECTED`].
+    pub is_connected: bool,
+}
+
+/// What makes the machine from settings, a URL, whether to keep what is shown, and a seed.
+type Open = fn(Value, &str, bool, u64) -> Result<Box<dyn Playing>, ContentFault>;
+
+/// A [`Playable`] without its type.
+#[derive(Clone, Copy)]
+pub struct Player {
+    /// What is told of it.
+    pub facts: PlayerFacts,
+    preset: fn(&str, &str) -> Option<Value>,
+    read: fn(Value) -> Result<(), String>,
+    open: Open,
+}
+
+impl Player {
+    /// Of settings.
+    pub fn of<S: Playable>() -> Self {
+        Player {
+            facts: PlayerFacts {
+                scheme: S::SCHEME,
+                port: S::PORT,
+                players: S::PLAYERS,
+                transports: S::TRANSPORTS,
+                asks: S::ASKS,
+                is_connected: S::IS_CONNECTED,
+            },
+            preset: |player, transport| S::preset(player, transport).as_ref().map(as_json),
+            read: |settings| serde_json::from_value::<S>(settings).map(drop).map_err(|e| e.to_string()),
+            open: |settings, url, keep, seed| {
+                let settings: S =
+                    serde_json::from_value(settings).map_err(|e| ("settings", e.to_string()))?;
+                settings.check()?;
+                Ok(settings.machine(url, keep, seed))
+            },
+        }
+    }
+
+    /// The settings of a player, by their fields' names.
+    pub fn preset(&self, player: &str, transport: &str) -> Option<Value> {
+        (self.preset)(player, transport)
+    }
+
+    /// Whether these are settings at all.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read.
+    pub fn read(&self, settings: &Value) -> Result<(), String> {
+        (self.read)(settings.clone())
+    }
+
+    /// The player of `url` by these settings. With `keep` it keeps what it shows.
+    ///
+    /// # Errors
+    ///
+    /// The field that is wrong, and what would be right.
+    pub fn open(
+        &self,
+        settings: Value,
+        url: &str,
+        keep: bool,
+        seed: u64,
+    ) -> Result<Box<dyn Playing>, ContentFault> {
+        (self.open)(settings, url, keep, seed)
+    }
+}
