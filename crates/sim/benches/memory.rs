@@ -15,10 +15,11 @@ use streamgauge_base::{BitRate, Direction, Duration, Event, Fate, FlowId, Item, 
 use streamgauge_path::spec::{
     BottleneckSpec, DelaySpec, Layer, Limit, PathSpec, QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec,
 };
+use streamgauge_plan::{Action, Entry, FlowSpec, Keep, Role, TcpSpec, TrialPlan};
 use streamgauge_sim::Recorder;
-use streamgauge_systems::plan::{
-    Action, AppSpec, BulkSpec, Entry, FlowSpec, Keep, PingSpec, Role, TcpSpec, TrialPlan,
-};
+use streamgauge_systems::System as _;
+use streamgauge_systems::bulk::BulkSpec;
+use streamgauge_systems::ping::PingSpec;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
@@ -115,18 +116,21 @@ fn plan(flows: usize, start: Duration) -> TrialPlan {
         name,
         role: Role::Subject,
         entry: Entry::Server,
+        direction: Default::default(),
         start,
         actions,
         app,
+        protocols: Default::default(),
+        via: None,
     };
     // Sends one packet and its answer at the very end, when all else is long over.
-    let ping = AppSpec::Ping(PingSpec { interval: LENGTH, payload_bytes: 56 });
+    let ping = PingSpec { interval: LENGTH, payload_bytes: 56 }.app();
     let mut all = vec![flow("last".into(), Duration::from_secs(59), Vec::new(), ping)];
     all.extend((0..flows).map(|index| {
         let start = start + Duration::from_micros(100 * index as u64);
         // By then the connection is open and its buffer full.
         let pause = vec![(start + Duration::from_millis(40), Action::Pause)];
-        let app = AppSpec::Bulk(BulkSpec { tcp: tcp.clone(), bytes: None });
+        let app = BulkSpec { tcp: tcp.clone(), ..BulkSpec::usual() }.app();
         flow(format!("tcp{index}"), start, pause, app)
     }));
     TrialPlan {
@@ -140,6 +144,7 @@ fn plan(flows: usize, start: Duration) -> TrialPlan {
             up: vec![delay("wire")],
         },
         flows: all,
+        relays: Vec::new(),
         host_jitter: Duration::ZERO,
         tcp_sample: None,
         keep: Keep::Metrics,

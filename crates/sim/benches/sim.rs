@@ -18,7 +18,9 @@ use streamgauge_base::{BitRate, Duration};
 use streamgauge_path::spec::{
     BottleneckSpec, DelaySpec, Layer, Limit, PathSpec, QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec,
 };
-use streamgauge_systems::plan::{AppSpec, BulkSpec, Entry, FlowSpec, Keep, Role, TcpSpec, TrialPlan};
+use streamgauge_plan::{Entry, FlowSpec, Keep, Role, TcpSpec, TrialPlan};
+use streamgauge_systems::System;
+use streamgauge_systems::bulk::BulkSpec;
 
 const ROUND_TRIP: Duration = Duration::from_millis(20);
 /// Each measurement is of about so many data packets.
@@ -188,9 +190,12 @@ fn plan(flows: u64, keep: Keep) -> TrialPlan {
         name: format!("tcp{index}"),
         role: Role::Subject,
         entry: Entry::Server,
+        direction: Default::default(),
         start: Duration::from_micros(index * 1_000_000 / flows),
         actions: Vec::new(),
-        app: AppSpec::Bulk(BulkSpec { tcp: tcp.clone(), bytes: None }),
+        app: BulkSpec { tcp: tcp.clone(), ..BulkSpec::usual() }.app(),
+        protocols: Default::default(),
+        via: None,
     };
     TrialPlan {
         scenario: "bench/sim".into(),
@@ -200,6 +205,7 @@ fn plan(flows: u64, keep: Keep) -> TrialPlan {
         until_idle: None,
         path: PathSpec { down: vec![bottleneck, delay("delay")], up: vec![delay("wire")] },
         flows: (0..flows).map(flow).collect(),
+        relays: Vec::new(),
         host_jitter: Duration::from_micros(100),
         keep,
         tcp_sample: None,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use streamgauge_systems::plan::TrialPlan;
+use streamgauge_plan::TrialPlan;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -3,38 +3,28 @@
 use std::path::Path;
 
 use streamgauge_base::{Direction, Event, Fate, FlowId, Item, PacketInfo, StageId};
-use streamgauge_record::{
-    EVENTS_FILE, FlowEntry, Ledger, Legend, PACKETS_FILE, PacketWriter, RecordError, StageEntry, write_events,
-};
-use streamgauge_systems::plan::{Keep, Role, TrialPlan};
+use streamgauge_plan::{Keep, Legend, TrialPlan};
+use streamgauge_record::{EVENTS_FILE, Ledger, PACKETS_FILE, PacketWriter, RecordError, write_events};
+use streamgauge_systems::media::Contents;
 
 use crate::error::SimError;
 use crate::recorder::Recorder;
-use crate::run::run;
+use crate::run::run_with;
 use crate::summary::Summary;
-
-/// What the codes of the plan's record mean.
-pub fn legend(plan: &TrialPlan) -> Legend {
-    let flow = |f: &streamgauge_systems::plan::FlowSpec| FlowEntry {
-        name: f.name.clone(),
-        subject: f.role == Role::Subject,
-    };
-    let down = plan.path.down.iter().map(|s| (s, Direction::Down));
-    let up = plan.path.up.iter().map(|s| (s, Direction::Up));
-    Legend {
-        flows: plan.flows.iter().map(flow).collect(),
-        stages: down.chain(up).map(|(s, direction)| StageEntry { name: s.name.clone(), direction }).collect(),
-    }
-}
 
 /// Runs `plan` and writes as much of its record into `directory`, which exists, as `plan.keep` says:
 /// `packets.parquet` and `events.parquet`. Nothing is left of a record that could not be finished.
 pub fn simulate(plan: &TrialPlan, directory: &Path) -> Result<Summary, SimError> {
-    let legend = legend(plan);
+    simulate_with(plan, &Contents::NONE, directory)
+}
+
+/// As [`simulate`], of a plan that names `contents`.
+pub fn simulate_with(plan: &TrialPlan, contents: &Contents, directory: &Path) -> Result<Summary, SimError> {
+    let legend = Legend::of(plan);
     match plan.keep {
-        Keep::Metrics => Ok(run(plan, ())?.0),
+        Keep::Metrics => Ok(run_with(plan, contents, ())?.0),
         Keep::Events => {
-            let (mut summary, events) = run(plan, Events(Vec::new()))?;
+            let (mut summary, events) = run_with(plan, contents, Events(Vec::new()))?;
             summary.events_digest =
                 Some(write_events(&directory.join(EVENTS_FILE), &mut { events.0 }, &legend)?);
             Ok(summary)
@@ -42,7 +32,7 @@ pub fn simulate(plan: &TrialPlan, directory: &Path) -> Result<Summary, SimError>
         Keep::Packets => {
             let packets = PacketWriter::create(&directory.join(PACKETS_FILE), &legend)?;
             let files = Files { packets, error: None, ledger: Ledger::new(&legend), events: Vec::new() };
-            let (summary, files) = run(plan, files)?;
+            let (summary, files) = run_with(plan, contents, files)?;
             files.finish(summary, directory, &legend)
         }
     }

@@ -7,29 +7,37 @@
 //! A packet costs few events. A path shows one time, that of its head; timers alone are in a heap, one entry an
 //! endpoint, and an entry that turns out to be early is put back rather than removed when a timer moves.
 
+mod channels;
 mod error;
 mod files;
 mod host;
+mod lingering;
 mod many;
 mod network;
+mod peers;
+mod pending;
+mod ports;
 mod prefetch;
 mod reassembly;
 mod recorder;
+mod relays;
 mod replay;
 mod run;
 mod sampler;
+mod settings;
 mod store;
 mod summary;
+mod table;
 mod timers;
 
 pub use error::SimError;
-pub use files::{legend, simulate};
+pub use files::{simulate, simulate_with};
 pub use many::simulate_many;
 pub use reassembly::HostCounts;
 pub use recorder::Recorder;
 pub use replay::{PathPlan, Replay, replay};
-pub use run::run;
-pub use summary::{EndedBy, FlowSummary, Hosts, Summary, TcpSummary};
+pub use run::{run, run_machines, run_made, run_with};
+pub use summary::{EndedBy, FlowSummary, Hosts, RelaySummary, Summary, TcpSummary};
 
 /// Goes up whenever the same plan and seed would give another record.
-pub const MODEL_VERSION: u32 = 8;
+pub const MODEL_VERSION: u32 = 9;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use streamgauge_systems::plan::TrialPlan;
+use streamgauge_plan::TrialPlan;
 
 use crate::error::SimError;
 use crate::files::simulate;

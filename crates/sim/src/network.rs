@@ -1,14 +1,20 @@
 //! Both directions of the path, and what becomes of the packets in them.
 
+use std::collections::VecDeque;
+
 use streamgauge_base::{
-    Direction, ETHERNET_HEADER_BYTES, Ecn, Event, Fate, FateSink, FlowId, Fragment, IPV4_HEADER_BYTES,
-    Instant, Item, Outcome, PacketId, PacketInfo, PacketKind, Protocol, StageId, packet_flags,
+    Direction, Duration, ETHERNET_HEADER_BYTES, Ecn, Event, Fate, FateSink, FlowId, Fragment,
+    IPV4_HEADER_BYTES, Instant, Item, Outcome, PacketId, PacketInfo, PacketKind, Protocol, StageId,
+    packet_flags,
 };
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
 use streamgauge_path::{Departure, Path};
-use streamgauge_record::{Classifier, direction_name};
+use streamgauge_plan::direction_name;
+use streamgauge_record::Classifier;
 
 use crate::error::SimError;
+use crate::peers::{Line, PeerLink};
+use crate::pending::Pending;
 use crate::reassembly::{HostCounts, Reassembly};
 use crate::recorder::Recorder;
 use crate::store::{Body, Handle, Store};
@@ -19,16 +25,8 @@ const HOST_MTU: u32 = 1500;
 /// What of a datagram goes into one packet: as much as fits, in units of 8 bytes (RFC 791 section 3.2).
 const FRAGMENT_PAYLOAD: u32 = (HOST_MTU - IPV4_HEADER_BYTES) & !7;
 
-/// Where an endpoint's packets go.
-#[derive(Clone, Copy, Debug)]
-pub struct Line {
-    pub flow: FlowId,
-    pub direction: Direction,
-    /// They enter at the bottleneck.
-    pub at_router: bool,
-    /// What their ECN field says where no TCP decides.
-    pub ecn: Ecn,
-}
+/// From one machine to another at the same side of the path: what a switch and two hosts take.
+const LOCAL_DELAY: Duration = Duration::from_micros(20);
 
 /// A packet that the receiving host passes on. What it carries stays in the store until somebody looks at it.
 #[derive(Clone, Copy, Debug)]
@@ -41,22 +39,36 @@ pub struct Arrived {
     pub body: Handle,
 }
 
+/// A packet between two machines at one side of the path, which is no traffic of it.
+#[derive(Debug)]
+pub struct Local {
+    /// When it arrives.
+    pub at: Instant,
+    /// At this endpoint.
+    pub to: u32,
+    pub body: Body,
+}
+
 /// The path, with the packets inside it.
 pub struct Network<R> {
     paths: [Path; 2],
     /// Of each direction: the stage at which packets enter, at the end and at the router.
     entries: [[StageId; 2]; 2],
-    pub fates: Fates<R>,
+    pub fates: NetworkSink<R>,
+    /// Of the end in hand.
+    pub pending: Pending,
     classifier: Classifier,
     /// The hosts that receive what comes down, and what comes up.
     hosts: [Reassembly; 2],
+    /// In order of arrival, as all take as long.
+    pub local: VecDeque<Local>,
     next_id: u64,
     /// When a packet last entered or left.
     pub last_crossing: Instant,
 }
 
 /// The sink of a path's fates.
-pub struct Fates<R> {
+pub struct NetworkSink<R> {
     pub store: Store,
     pub recorder: R,
     stage_names: Vec<String>,
@@ -68,7 +80,7 @@ pub struct Fates<R> {
 }
 
 impl<R: Recorder> Network<R> {
-    pub fn new(spec: &PathSpec, seed: u64, subjects: &[bool], recorder: R) -> Result<Self, SimError> {
+    pub fn new(spec: &PathSpec, seed: u64, classifier: Classifier, recorder: R) -> Result<Self, SimError> {
         let down = Path::new(&spec.down, StageId(0), seed, Direction::Down)?;
         let down_stages = spec.down.len() as u8;
         let up = Path::new(&spec.up, StageId(down_stages), seed, Direction::Up)?;
@@ -88,7 +100,7 @@ impl<R: Recorder> Network<R> {
         Ok(Network {
             paths: [down, up],
             entries: [entries(&spec.down, 0), entries(&spec.up, down_stages)],
-            fates: Fates {
+            fates: NetworkSink {
                 store: Store::default(),
                 recorder,
                 stage_names,
@@ -96,27 +108,43 @@ impl<R: Recorder> Network<R> {
                 bottleneck: StageId(bottleneck(&spec.down).unwrap_or(down_stages - 1)),
                 bottleneck_packets: 0,
             },
-            classifier: Classifier::new(subjects),
+            pending: Pending::default(),
+            classifier,
             hosts: Default::default(),
+            local: VecDeque::new(),
             next_id: 0,
             last_crossing: Instant::ZERO,
         })
     }
 
-    /// A packet of `line` is sent. `hash` tells its connection. What is too long for the host's own link is sent in
+    /// A packet is sent by `link`; see [`Network::send_across`].
+    #[inline]
+    pub fn send(&mut self, now: Instant, link: &PeerLink, hash: u32, body: Body) {
+        match link.local {
+            None => self.send_across(now, link.line, hash, body),
+            Some(to) => self.local.push_back(Local { at: now + LOCAL_DELAY, to, body }),
+        }
+    }
+
+    /// A packet of `line` is sent into the path. `hash` tells its connection. What is too long for the host's own link is sent in
     /// fragments; routers may cut up whatever is sent, as if the host's path MTU discovery were off.
-    pub fn send(&mut self, now: Instant, line: Line, hash: u32, body: Body) {
+    fn send_across(&mut self, now: Instant, line: Line, hash: u32, body: Body) {
         let ecn = match &body {
             Body::Segment(_, segment) => segment.ecn,
             _ => line.ecn,
         };
         let info = if R::PACKETS {
-            let mut info = self.classifier.classify(line.flow, line.direction, hash, &body.headers());
+            let mut info = self.classifier.classify(
+                line.flow,
+                line.direction,
+                body.connection(line.direction),
+                &body.headers(),
+            );
             info.flags |= packet_flags::of_arrived(ecn);
             info
         } else {
             let (kind, payload_bytes) = (PacketKind::Other, body.payload_bytes());
-            PacketInfo { kind, flags: 0, header_bytes: 0, payload_bytes, seq: None }
+            PacketInfo { kind, flags: 0, header_bytes: 0, payload_bytes, seq: None, connection: None }
         };
         let (protocol, ip_bytes) = (body.protocol(), body.ip_bytes());
         // As Linux sends TCP, whose path MTU discovery (RFC 1191 section 3) asks for it.
@@ -210,7 +238,7 @@ impl<R: Recorder> Network<R> {
     }
 }
 
-impl<R: Recorder> FateSink for Fates<R> {
+impl<R: Recorder> FateSink for NetworkSink<R> {
     #[inline]
     fn fate(&mut self, fate: &Fate) {
         let body = fate.item.body;

@@ -155,10 +155,9 @@ impl Reassembly {
 mod tests {
     use proptest::prelude::*;
     use streamgauge_base::{Chunk, FlowId, Fragment, PacketInfo, PacketKind};
-    use streamgauge_systems::ChannelId;
 
     use super::*;
-    use crate::store::Body;
+    use crate::store::{Body, NO_RELAY, Ports};
 
     struct Bed {
         store: Store,
@@ -174,8 +173,15 @@ mod tests {
         /// for each piece.
         fn cut(&mut self, id: u64, payload: u32, cuts: &[u16]) -> Vec<Item> {
             let (kind, header_bytes) = (PacketKind::Media, 8);
-            let info = PacketInfo { kind, flags: 0, header_bytes, payload_bytes: payload - 8, seq: None };
-            let body = Body::Datagram(ChannelId(0), Chunk::filler(payload - 8));
+            let info = PacketInfo {
+                kind,
+                flags: 0,
+                header_bytes,
+                payload_bytes: payload - 8,
+                seq: None,
+                connection: None,
+            };
+            let body = Body::Datagram(Ports { from: 1, to: 2, user: NO_RELAY }, Chunk::filler(payload - 8));
             let body = self.store.insert(body, info, cuts.len() as u32 + 1);
             let starts = std::iter::once(0).chain(cuts.iter().copied());
             let ends = cuts.iter().map(|&cut| u32::from(cut) * 8).chain([payload]);

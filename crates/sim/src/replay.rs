@@ -52,38 +52,47 @@ pub struct Replay {
 pub fn replay(plan: &PathPlan, packets: &FilePath) -> Result<Replay, SimError> {
     let mut recorded = Vec::new();
     read_packets(packets, |row| recorded.push(row.decided()))?;
-    recorded.sort_unstable_by_key(PacketRow::key);
-    replay_rows(plan, &recorded)
+    replay_rows(plan, recorded)
 }
 
-/// Replays the rows of a record, which are sorted by their keys.
-fn replay_rows(plan: &PathPlan, recorded: &[PacketRow]) -> Result<Replay, SimError> {
+/// Replays the rows of a record, in the order in which they were decided.
+fn replay_rows(plan: &PathPlan, rows: Vec<PacketRow>) -> Result<Replay, SimError> {
     let PathPlan { path: spec, seed } = plan;
+    let mut places: Vec<u32> = (0..rows.len() as u32).collect();
+    places.sort_unstable_by_key(|&place| rows[place as usize].key());
+    let recorded: Vec<_> = places.iter().map(|&place| rows[place as usize]).collect();
+    drop(rows);
+    let recorded = &recorded[..];
     let seed = *seed;
     let down_stages = spec.down.len() as u8;
-    let mut lanes = [
-        Lane::new(&spec.down, 0, seed, Direction::Down)?,
-        Lane::new(&spec.up, down_stages, seed, Direction::Up)?,
+    let mut paths = [
+        ReplayPath::new(&spec.down, 0, seed, Direction::Down)?,
+        ReplayPath::new(&spec.up, down_stages, seed, Direction::Up)?,
     ];
     let mut replayed = Rows { rows: Vec::with_capacity(recorded.len()), arrived: Vec::new() };
     let way = |row: &PacketRow| usize::from(row.stage >= down_stages);
     let mut arrivals = Vec::new();
+    let mut at = 0;
     for rows in recorded.chunk_by(|a, b| a.pkt == b.pkt) {
         // The rows of a packet at the stage where it entered come first, its original before the copies.
         let first = rows.chunk_by(|a, b| (a.stage, a.copy) == (b.stage, b.copy)).next().unwrap_or(rows);
         replayed.saw(&first[0]);
-        arrivals.extend(lanes[way(&first[0])].arrivals(first));
+        let mut place = at;
+        for rows in paths[way(&first[0])].arrivals(first) {
+            arrivals.push(Arrival { rows, place: places[place] });
+            place += rows.len();
+        }
+        at += rows.len();
     }
-    // A datagram has its number from its first fragment; others may come before the rest of it.
-    arrivals.sort_by_key(|rows| rows[0].t_in);
-    for rows in &arrivals {
-        lanes[way(&rows[0])].enter(rows, &mut replayed);
+    in_order(&mut arrivals);
+    for Arrival { rows, .. } in &arrivals {
+        paths[way(&rows[0])].enter(rows, &mut replayed);
     }
     let times = recorded.iter().map(|row| row.t_out.or(row.t_drop).unwrap_or(row.t_in));
     let end = Instant::from_nanos(times.max().unwrap_or(0));
-    for lane in &mut lanes {
-        lane.path.finish(end, &mut replayed);
-        while lane.path.dequeue(end, &mut replayed).is_some() {}
+    for one in &mut paths {
+        one.path.finish(end, &mut replayed);
+        while one.path.dequeue(end, &mut replayed).is_some() {}
     }
     let mut replayed = replayed.rows;
     replayed.sort_unstable_by_key(PacketRow::key);
@@ -96,8 +105,39 @@ fn replay_rows(plan: &PathPlan, recorded: &[PacketRow]) -> Result<Replay, SimErr
     Ok(Replay { packets: arrivals.len() as u64, rows: recorded.len() as u64, different, first })
 }
 
+/// A packet, or a fragment as its host sent it, that entered the path.
+struct Arrival<'a> {
+    /// At its first stage: one, or one for each fragment made there.
+    rows: &'a [PacketRow],
+    /// Where the record has the first of them.
+    place: u32,
+}
+
+/// Puts them in the order in which they entered, from that of their numbers.
+///
+/// A datagram has its number from its first fragment; others may come before the rest of it, in the same
+/// nanosecond too. Then, of those that entered at one stage, the record's order tells where it passed them at
+/// once, and elsewhere what its queue held.
+fn in_order(arrivals: &mut [Arrival]) {
+    arrivals.sort_by_key(|arrival| arrival.rows[0].t_in);
+    for equal in arrivals.chunk_by_mut(|a, b| a.rows[0].t_in == b.rows[0].t_in) {
+        let stage = equal[0].rows[0].stage;
+        if !equal.iter().any(|arrival| arrival.rows[0].fragment_offset > 0)
+            || equal.iter().any(|arrival| arrival.rows[0].stage != stage)
+        {
+            continue;
+        }
+        let at_once = |row: &PacketRow| row.t_out.or(row.t_drop) == Some(row.t_in);
+        if equal.iter().all(|arrival| at_once(&arrival.rows[0])) {
+            equal.sort_by_key(|arrival| arrival.place);
+        } else {
+            equal.sort_by_key(|arrival| (arrival.rows[0].queue_packets, arrival.place));
+        }
+    }
+}
+
 /// One direction.
-struct Lane {
+struct ReplayPath {
     path: Path,
     first: u8,
     bottleneck: u8,
@@ -105,7 +145,7 @@ struct Lane {
     cut: Option<u32>,
 }
 
-impl Lane {
+impl ReplayPath {
     fn new(stages: &[StageSpec], first: u8, seed: u64, direction: Direction) -> Result<Self, SimError> {
         let at = stages.iter().position(|stage| matches!(stage.kind, StageKind::Bottleneck(_))).unwrap_or(0);
         let path = Path::new(stages, StageId(first), seed, direction)?;
@@ -113,7 +153,7 @@ impl Lane {
             Some(StageKind::Mtu(mtu)) => Some((mtu.bytes - IPV4_HEADER_BYTES) & !7),
             _ => None,
         };
-        Ok(Lane { path, first, bottleneck: first + at as u8, cut })
+        Ok(ReplayPath { path, first, bottleneck: first + at as u8, cut })
     }
 
     /// What arrived, of a packet's `rows` at its first stage: a row each, since a host sends fragments one by
@@ -172,7 +212,7 @@ fn protocol(code: u8) -> Protocol {
 struct Rows {
     rows: Vec<PacketRow>,
     /// Of each packet the flags that tell its ECN bits on arrival, which the driver noted and not the path.
-    arrived: Vec<u8>,
+    arrived: Vec<u16>,
 }
 
 impl Rows {
@@ -250,19 +290,33 @@ fn fate_of(row: &PacketRow) -> String {
 
 #[cfg(test)]
 mod tests {
-    use streamgauge_base::Duration;
-    use streamgauge_path::spec::{DelaySpec, DuplicateSpec};
+    use streamgauge_base::{BitRate, Duration};
+    use streamgauge_path::spec::{
+        BottleneckSpec, DelaySpec, DuplicateSpec, Layer, Limit, QueueSpec, RateSpec, ShaperSpec,
+    };
 
     use super::*;
 
     /// A sender that is interrupted within a datagram: its second fragment comes after another's packet, which
-    /// has the higher number.
+    /// has the higher number, or in the same nanosecond.
     #[test]
     fn fragments_with_others_between_them_replay() {
+        for apart_ns in [1000, 0] {
+            replay_with_others_between(apart_ns);
+        }
+    }
+
+    fn replay_with_others_between(apart_ns: u64) {
         let twice = StageKind::Duplicate(DuplicateSpec { probability: 0.3, switches: Vec::new() });
         let late = StageKind::Delay(DelaySpec::constant(Duration::from_nanos(5_000_000)));
         let stage = |name: &str, kind| StageSpec { name: name.into(), kind };
-        let down = vec![stage("twice", twice), stage("late", late.clone())];
+        let slow = StageKind::Bottleneck(BottleneckSpec {
+            rate: RateSpec::Constant(BitRate::from_bps(40_000_000)),
+            shaper: ShaperSpec::Serial,
+            queue: QueueSpec::Droptail(Limit::Packets(5)),
+            layer: Layer::Ethernet,
+        });
+        let down = vec![stage("twice", twice), stage("slow", slow), stage("late", late.clone())];
         let plan = PathPlan { path: PathSpec { down, up: vec![stage("late", late)] }, seed: 1 };
         let mut path = Path::new(&plan.path.down, StageId(0), plan.seed, Direction::Down).unwrap();
         let mut fates = Rows { rows: Vec::new(), arrived: Vec::new() };
@@ -271,15 +325,14 @@ mod tests {
             let part = |offset, more| Item { fragment: Fragment::part(offset, more), ..whole(2 * n, 1500) };
             for (at, item) in [part(0, true), whole(2 * n + 1, 84), part(185, false)].into_iter().enumerate()
             {
-                path.enqueue(Instant::from_nanos(n * 1_000_000 + at as u64 * 1000), item, &mut fates);
+                path.enqueue(Instant::from_nanos(n * 1_000_000 + at as u64 * apart_ns), item, &mut fates);
             }
         }
         let end = Instant::from_nanos(u64::MAX / 2);
         while path.dequeue(end, &mut fates).is_some() {}
-        let mut rows = fates.rows;
-        rows.sort_unstable_by_key(PacketRow::key);
+        let rows = fates.rows;
         assert!(rows.iter().filter(|row| row.copy == 1).count() > 100);
-        let found = replay_rows(&plan, &rows).unwrap();
+        let found = replay_rows(&plan, rows).unwrap();
         assert_eq!((found.packets, found.different, found.first), (600, 0, None));
     }
 }

@@ -1,18 +1,31 @@
 //! The loop of a trial.
 
-use std::collections::VecDeque;
+#[cfg(test)]
+mod tests;
 
-use streamgauge_base::{Direction, Duration, Ecn, FlowId, Instant, Stream};
-use streamgauge_systems::plan::{Action, Entry, Role, TrialPlan};
-use streamgauge_systems::{Input, MEDIA_END, machines};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use streamgauge_base::{Direction, Duration, FlowId, Instant, RandomStream};
+use streamgauge_plan::{Action, FlowSpec, RelaySpec, TrialPlan};
+use streamgauge_record::Classifier;
+use streamgauge_systems::media::Contents;
+use streamgauge_systems::{
+    App, Channel, Input, MEDIA_END, Machines, RelayMachine, machines, protocols, relay_machine,
+    relay_protocols,
+};
 
 use crate::MODEL_VERSION;
+use crate::channels::{Opening, Roots, Start};
 use crate::error::SimError;
-use crate::host::{Endpoint, Opening};
-use crate::network::{Arrived, Line, Network};
+use crate::host::Endpoint;
+use crate::network::{Arrived, Network};
+use crate::peers::PeerLinks;
 use crate::recorder::Recorder;
+use crate::relays::{self, Receivers};
 use crate::sampler::{self, Sampler};
-use crate::summary::{EndedBy, FlowSummary, Hosts, Summary};
+use crate::settings::Settings;
+use crate::summary::{EndedBy, FlowSummary, Hosts, RelaySummary, Summary};
 use crate::timers::Timers;
 
 /// Runs `plan` to its end and hands rows and events to `recorder`, which comes back with the summary. The
@@ -20,7 +33,35 @@ use crate::timers::Timers;
 ///
 /// Same plan and seed, same rows and events in the same order, on every machine.
 pub fn run<R: Recorder>(plan: &TrialPlan, recorder: R) -> Result<(Summary, R), SimError> {
-    let mut trial = Trial::new(plan, recorder)?;
+    run_with(plan, &Contents::NONE, recorder)
+}
+
+/// As [`run`], of a plan that names `contents`.
+pub fn run_with<R: Recorder>(
+    plan: &TrialPlan,
+    contents: &Contents,
+    recorder: R,
+) -> Result<(Summary, R), SimError> {
+    run_machines(plan, |spec| Ok(machines(spec, plan.seed, contents)?), recorder)
+}
+
+/// As [`run`], with machines of the caller's making for each flow, whatever the plan says that it runs.
+pub fn run_machines<R: Recorder>(
+    plan: &TrialPlan,
+    machines: impl FnMut(&FlowSpec) -> Result<Machines, SimError>,
+    recorder: R,
+) -> Result<(Summary, R), SimError> {
+    run_made(plan, machines, |spec| Ok(relay_machine(spec, plan.seed)?), recorder)
+}
+
+/// As [`run_machines`], with relays of the caller's making too.
+pub fn run_made<R: Recorder>(
+    plan: &TrialPlan,
+    machines: impl FnMut(&FlowSpec) -> Result<Machines, SimError>,
+    relays: impl FnMut(&RelaySpec) -> Result<RelayMachine, SimError>,
+    recorder: R,
+) -> Result<(Summary, R), SimError> {
+    let mut trial = Trial::new(plan, machines, relays, recorder)?;
     let (end, ended_by) = trial.run();
     trial.sample(end);
     for (_, unseen) in trial.inboxes.iter_mut().flat_map(|inbox| inbox.drain(..)) {
@@ -32,35 +73,61 @@ pub fn run<R: Recorder>(plan: &TrialPlan, recorder: R) -> Result<(Summary, R), S
 
 /// What the plan does to a flow at a time.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Scheduled {
     Start,
     Act(Action),
 }
 
+/// A flow, or a relay.
 struct Flow {
-    /// Delays of this flow's hosts.
-    jitter: Stream,
+    /// Delays of its hosts.
+    jitter: RandomStream,
+    /// What its server sends goes this way.
+    media: Direction,
     /// Until it starts.
     start: Option<Box<Start>>,
 }
 
-/// What a flow's start takes.
-struct Start {
-    openings: Vec<Opening>,
-    sequences: Stream,
-    /// Begins the random streams of its congestion controllers.
-    control_seed: u64,
+impl Flow {
+    /// With the channels that it begins with. Its ends come behind the other `endpoints`.
+    fn new<const N: usize>(
+        plan: &TrialPlan,
+        name: &str,
+        channels: &[Channel],
+        media: Direction,
+        config: &mut Option<Settings>,
+        ends: [(Box<dyn App + Send>, PeerLinks); N],
+        endpoints: &mut Vec<Endpoint>,
+    ) -> Result<Self, SimError> {
+        let openings = channels.iter().map(|channel| Opening::new(channel, config));
+        let openings = openings.collect::<Result<_, _>>()?;
+        let mut jitter = RandomStream::named(plan.seed, name, "host_jitter");
+        for (app, links) in ends {
+            let mut endpoint = Endpoint::new(app, links);
+            endpoint.timer_jitter = draw(&mut jitter, plan.host_jitter);
+            endpoints.push(endpoint);
+        }
+        let sequences = RandomStream::named(plan.seed, name, "tcp_initial_sequence");
+        let control_seed = RandomStream::named(plan.seed, name, "tcp_congestion_control").bits();
+        let roots = Arc::new(Roots { sequences, control_seed });
+        let start = Some(Box::new(Start { openings, roots }));
+        Ok(Flow { jitter, media, start })
+    }
 }
 
 struct Trial<R> {
     network: Network<R>,
     flows: Vec<Flow>,
-    /// Server and player of flow 0, of flow 1, ...
+    /// Server and player of flow 0, of flow 1, ...; then the relays.
     endpoints: Vec<Endpoint>,
+    /// How many of `flows` are no relays.
+    real_flows: usize,
+    /// Where there are relays.
+    receivers: Option<Receivers>,
     timers: Timers,
-    /// Ascending in time; those before `next_deed` are done.
-    agenda: Vec<(Instant, FlowId, Deed)>,
-    next_deed: usize,
+    /// Ascending in time; those before `next_scheduled` are done.
+    agenda: Vec<(Instant, FlowId, Scheduled)>,
+    next_scheduled: usize,
     /// Packets that have left the path of a direction and that the host has yet to look at.
     inboxes: [VecDeque<(Instant, Arrived)>; 2],
     /// When the host looked, or will look, at the last packet of a direction.
@@ -78,40 +145,48 @@ struct Trial<R> {
 enum Next {
     Path(Direction),
     Inbox(Direction),
+    Local,
     Timer,
-    Deed,
+    Scheduled,
 }
 
 impl<R: Recorder> Trial<R> {
-    fn new(plan: &TrialPlan, recorder: R) -> Result<Self, SimError> {
+    fn new(
+        plan: &TrialPlan,
+        mut machines: impl FnMut(&FlowSpec) -> Result<Machines, SimError>,
+        mut relay_machines: impl FnMut(&RelaySpec) -> Result<RelayMachine, SimError>,
+        recorder: R,
+    ) -> Result<Self, SimError> {
         check(plan)?;
-        let subjects: Vec<bool> = plan.flows.iter().map(|f| f.role == Role::Subject).collect();
-        let network = Network::new(&plan.path, plan.seed, &subjects, recorder)?;
-        let mut flows = Vec::with_capacity(plan.flows.len());
-        let mut endpoints = Vec::with_capacity(2 * plan.flows.len());
+        let told = plan.flows.iter().map(|flow| (flow.role, protocols(flow)));
+        let relays = plan.relays.iter().map(|relay| (plan.role_of(relay), relay_protocols(relay)));
+        let classifier = Classifier::new(told.chain(relays));
+        let network = Network::new(&plan.path, plan.seed, classifier, recorder)?;
+        let mut flows = Vec::with_capacity(plan.flows.len() + plan.relays.len());
+        let mut endpoints = Vec::with_capacity(2 * plan.flows.len() + plan.relays.len());
         let mut agenda = Vec::new();
         let mut config = None;
         let at = |d: Duration| Instant::ZERO + d;
         for (index, spec) in plan.flows.iter().enumerate() {
-            let made = machines(spec, plan.seed)?;
-            let openings = made.channels.iter().map(|channel| Opening::new(channel, &mut config));
-            let openings = openings.collect::<Result<_, _>>().map_err(|e| in_flow(&spec.name, e))?;
+            let made = machines(spec)?;
             let flow = FlowId(index as u16);
-            let mut jitter = Stream::named(plan.seed, &spec.name, "host_jitter");
-            let at_router = spec.entry == Entry::Router;
-            let down = Line { flow, direction: Direction::Down, at_router, ecn: Ecn::NotEct };
-            let up = Line { flow, direction: Direction::Up, at_router: false, ecn: Ecn::NotEct };
-            for (app, line) in [(made.server, down), (made.player, up)] {
-                let mut endpoint = Endpoint::new(app, line);
-                endpoint.timer_jitter = draw(&mut jitter, plan.host_jitter);
-                endpoints.push(endpoint);
-            }
-            let sequences = Stream::named(plan.seed, &spec.name, "tcp_initial_sequence");
-            let control_seed = Stream::named(plan.seed, &spec.name, "tcp_congestion_control").bits();
-            let start = Some(Box::new(Start { openings, sequences, control_seed }));
-            flows.push(Flow { jitter, start });
-            agenda.push((at(spec.start), flow, Deed::Start));
-            agenda.extend(spec.actions.iter().map(|&(time, action)| (at(time), flow, Deed::Act(action))));
+            let media = spec.direction.direction();
+            let [server, player] = relays::links(plan, flow, spec);
+            let ends = [(made.server, server), (made.player, player)];
+            let begun = Flow::new(plan, &spec.name, &made.channels, media, &mut config, ends, &mut endpoints);
+            flows.push(begun.map_err(|e| at_key("flows", &spec.name, e))?);
+            agenda.push((at(spec.start), flow, Scheduled::Start));
+            agenda
+                .extend(spec.actions.iter().map(|&(time, action)| (at(time), flow, Scheduled::Act(action))));
+        }
+        for (nth, spec) in plan.relays.iter().enumerate() {
+            let made = relay_machines(spec)?;
+            let ends = [(made.app, relays::relay_links(plan, nth, spec))];
+            // Media of flows that go through relays comes down.
+            let media = Direction::Down;
+            let begun = Flow::new(plan, &spec.name, &made.channels, media, &mut config, ends, &mut endpoints);
+            flows.push(begun.map_err(|e| at_key("relays", &spec.name, e))?);
+            agenda.push((Instant::ZERO, plan.relay_id(nth), Scheduled::Start));
         }
         // Stable: what the plan does to a flow at one time it does in the plan's order.
         agenda.sort_by_key(|&(time, flow, _)| (time, flow));
@@ -120,8 +195,10 @@ impl<R: Recorder> Trial<R> {
             timers: Timers::new(endpoints.len()),
             flows,
             endpoints,
+            real_flows: plan.flows.len(),
+            receivers: Receivers::of(plan),
             agenda,
-            next_deed: 0,
+            next_scheduled: 0,
             inboxes: Default::default(),
             last_look: [Instant::ZERO; 2],
             host_jitter: plan.host_jitter,
@@ -138,8 +215,8 @@ impl<R: Recorder> Trial<R> {
             let (now, next) = self.next();
             if let Some(idle) = self.idle {
                 // Flows that are yet to start, or to be resumed, are no idleness.
-                let last_deed = self.agenda.last().map_or(Instant::ZERO, |deed| deed.0);
-                let idle_at = self.network.last_crossing.max(last_deed) + idle;
+                let last_scheduled = self.agenda.last().map_or(Instant::ZERO, |scheduled| scheduled.0);
+                let idle_at = self.network.last_crossing.max(last_scheduled) + idle;
                 if idle_at < now && idle_at < self.end {
                     return (idle_at, EndedBy::Idle);
                 }
@@ -154,18 +231,55 @@ impl<R: Recorder> Trial<R> {
                     let (_, arrived) = self.inboxes[direction as usize].pop_front().expect("it shows a time");
                     self.deliver(now, direction, arrived);
                 }
+                Next::Local => {
+                    let arrived = self.network.local.pop_front().expect("it shows a time");
+                    let index = arrived.to as usize;
+                    self.endpoints[index].receive_local(now, arrived.body, &mut self.network);
+                    self.after(now, index);
+                }
                 Next::Timer => {
                     if let Some(index) = self.timers.pop() {
                         self.endpoints[index].timeout(now, &mut self.network);
-                        let jitter = draw(&mut self.flows[index / 2].jitter, self.host_jitter);
+                        let owner = self.owner(index);
+                        let jitter = draw(&mut self.flows[owner].jitter, self.host_jitter);
                         self.endpoints[index].timer_jitter = jitter;
                         self.after(now, index);
                     }
                 }
-                Next::Deed => self.deed(now),
+                Next::Scheduled => self.scheduled(now),
             }
             if self.media_ended {
                 return (now, EndedBy::MediaEnd);
+            }
+        }
+    }
+
+    /// The place in `flows` of whose endpoint it is.
+    #[inline]
+    fn owner(&self, endpoint: usize) -> usize {
+        if endpoint < 2 * self.real_flows { endpoint / 2 } else { endpoint - self.real_flows }
+    }
+
+    /// The endpoints of a flow or relay.
+    fn ends(&self, owner: usize) -> std::ops::Range<usize> {
+        if owner < self.real_flows {
+            return 2 * owner..2 * owner + 2;
+        }
+        let relay = owner + self.real_flows;
+        relay..relay + 1
+    }
+
+    /// Which endpoint a packet of this direction is for.
+    #[inline]
+    fn receiver(&self, arrived: &Arrived, direction: Direction) -> usize {
+        match &self.receivers {
+            None => {
+                let flow = usize::from(arrived.flow.0);
+                2 * flow + usize::from(direction == self.flows[flow].media)
+            }
+            Some(receivers) => {
+                let user = self.network.fates.store.user(arrived.body);
+                receivers.endpoint(arrived.flow, direction, user)
             }
         }
     }
@@ -181,8 +295,12 @@ impl<R: Recorder> Trial<R> {
             (self.network.next_event(Direction::Up), Next::Path(Direction::Up)),
             (inbox(Direction::Down), Next::Inbox(Direction::Down)),
             (inbox(Direction::Up), Next::Inbox(Direction::Up)),
+            (self.network.local.front().map_or(Instant::FAR_FUTURE, |local| local.at), Next::Local),
             (self.timers.next(), Next::Timer),
-            (self.agenda.get(self.next_deed).map_or(Instant::FAR_FUTURE, |deed| deed.0), Next::Deed),
+            (
+                self.agenda.get(self.next_scheduled).map_or(Instant::FAR_FUTURE, |scheduled| scheduled.0),
+                Next::Scheduled,
+            ),
         ] {
             if at < earliest.0 {
                 earliest = (at, next);
@@ -209,7 +327,7 @@ impl<R: Recorder> Trial<R> {
             self.deliver(look, direction, arrived);
         } else {
             if self.endpoints.len() > NEAR_ENDPOINTS {
-                self.endpoints[receiver(&arrived, direction)].prefetch();
+                self.endpoints[self.receiver(&arrived, direction)].prefetch();
                 self.network.fates.store.prefetch(arrived.body);
             }
             self.inboxes[direction as usize].push_back((look, arrived));
@@ -220,17 +338,19 @@ impl<R: Recorder> Trial<R> {
     #[inline]
     fn sample(&mut self, now: Instant) {
         while let Some(at) = self.sampler.due(now) {
-            for &(flow, controller) in self.sampler.flows() {
-                let Some(stats) = self.endpoints[2 * flow].open_tcp() else { continue };
-                let recorder = &mut self.network.fates.recorder;
-                sampler::events(at, flow, controller, &stats).for_each(|event| recorder.event(event));
+            let recorder = &mut self.network.fates.recorder;
+            for &end in self.sampler.servers() {
+                for (flow, ports, controller, stats) in self.endpoints[end].open_streams() {
+                    let connection = sampler::connection(controller, ports);
+                    sampler::events(at, flow, connection, &stats).for_each(|event| recorder.event(event));
+                }
             }
         }
     }
 
     #[inline]
     fn deliver(&mut self, now: Instant, direction: Direction, arrived: Arrived) {
-        let index = receiver(&arrived, direction);
+        let index = self.receiver(&arrived, direction);
         let body = self.network.fates.store.take(arrived.body);
         self.endpoints[index].receive(now, body, arrived.ecn, &mut self.network);
         self.after(now, index);
@@ -251,24 +371,25 @@ impl<R: Recorder> Trial<R> {
     }
 
     #[cold]
-    fn deed(&mut self, now: Instant) {
-        let (_, FlowId(index), deed) = self.agenda[self.next_deed];
+    fn scheduled(&mut self, now: Instant) {
+        let (_, FlowId(index), scheduled) = self.agenda[self.next_scheduled];
         let index = usize::from(index);
-        self.next_deed += 1;
+        self.next_scheduled += 1;
+        let ends = self.ends(index);
         let flow = &mut self.flows[index];
-        let input = match deed {
-            Deed::Start => {
-                let Some(mut start) = flow.start.take() else { return };
-                for endpoint in &mut self.endpoints[2 * index..2 * index + 2] {
-                    endpoint.open(now, &start.openings, &mut start.sequences, start.control_seed);
+        let input = match scheduled {
+            Scheduled::Start => {
+                let Some(start) = flow.start.take() else { return };
+                for endpoint in &mut self.endpoints[ends.clone()] {
+                    endpoint.open(now, &start);
                 }
                 Input::Start
             }
-            Deed::Act(Action::Pause) => Input::Pause,
-            Deed::Act(Action::Resume) => Input::Resume,
-            Deed::Act(Action::Stop) => Input::Stop,
+            Scheduled::Act(Action::Pause) => Input::Pause,
+            Scheduled::Act(Action::Resume) => Input::Resume,
+            Scheduled::Act(Action::Stop) => Input::Stop,
         };
-        for index in [2 * index, 2 * index + 1] {
+        for index in ends {
             self.endpoints[index].handle(now, input, &mut self.network);
             self.after(now, index);
         }
@@ -277,11 +398,15 @@ impl<R: Recorder> Trial<R> {
     fn into_summary(self, plan: &TrialPlan, end: Instant, ended_by: EndedBy) -> (Summary, R) {
         let flows = plan.flows.iter().zip(self.endpoints.chunks(2)).map(|(spec, ends)| FlowSummary {
             name: spec.name.clone(),
-            server_sent_bytes: ends[0].counts.sent_bytes,
-            server_received_bytes: ends[0].counts.received_bytes,
-            player_sent_bytes: ends[1].counts.sent_bytes,
-            player_received_bytes: ends[1].counts.received_bytes,
+            server_sent_bytes: ends[0].counts().sent_bytes,
+            server_received_bytes: ends[0].counts().received_bytes,
+            player_sent_bytes: ends[1].counts().sent_bytes,
+            player_received_bytes: ends[1].counts().received_bytes,
             tcp: ends[0].tcp_stats().map(Into::into),
+        });
+        let relays = plan.relays.iter().zip(&self.endpoints[2 * plan.flows.len()..]).map(|(spec, end)| {
+            let (sent_bytes, received_bytes) = (end.counts().sent_bytes, end.counts().received_bytes);
+            RelaySummary { name: spec.name.clone(), sent_bytes, received_bytes }
         });
         let summary = Summary {
             model_version: MODEL_VERSION,
@@ -289,6 +414,7 @@ impl<R: Recorder> Trial<R> {
             duration_ns: end.as_nanos(),
             ended_by,
             flows: flows.collect(),
+            relays: relays.collect(),
             host: Hosts {
                 server: self.network.host_counts(Direction::Up),
                 player: self.network.host_counts(Direction::Down),
@@ -308,15 +434,9 @@ impl<R: Recorder> Trial<R> {
 /// 4 % and more (docs/performance.md).
 const NEAR_ENDPOINTS: usize = 256;
 
-/// Which endpoint a packet of this direction is for.
-#[inline]
-fn receiver(arrived: &Arrived, direction: Direction) -> usize {
-    2 * usize::from(arrived.flow.0) + usize::from(direction == Direction::Down)
-}
-
 /// A delay of 0 to `bound`.
 #[inline]
-fn draw(stream: &mut Stream, bound: Duration) -> Duration {
+fn draw(stream: &mut RandomStream, bound: Duration) -> Duration {
     if bound == Duration::ZERO {
         return Duration::ZERO;
     }
@@ -328,9 +448,9 @@ fn flow_of(plan: &TrialPlan, name: Option<&str>) -> Option<FlowId> {
     Some(FlowId(index as u16))
 }
 
-fn in_flow(flow: &str, error: SimError) -> SimError {
+fn at_key(kind: &str, name: &str, error: SimError) -> SimError {
     match error {
-        SimError::Plan { key, what } => SimError::Plan { key: format!("flows.{flow}.{key}"), what },
+        SimError::Plan { key, what } => SimError::Plan { key: format!("{kind}.{name}.{key}"), what },
         other => other,
     }
 }
@@ -345,16 +465,17 @@ fn check(plan: &TrialPlan) -> Result<(), SimError> {
     if plan.tcp_sample == Some(Duration::ZERO) {
         return Err(SimError::plan("tcp_sample", "give more than 0, or leave it out"));
     }
-    if plan.flows.len() >= usize::from(u16::MAX) {
-        let what = format!("{} flows; give fewer than {}", plan.flows.len(), u16::MAX);
+    if plan.flows.len() + plan.relays.len() >= usize::from(u16::MAX) {
+        let what = format!("{} flows and relays; give fewer than {}", plan.flows.len(), u16::MAX);
         return Err(SimError::plan("flows", what));
     }
-    let mut names: Vec<&str> = plan.flows.iter().map(|f| f.name.as_str()).collect();
+    let flows = plan.flows.iter().map(|flow| flow.name.as_str());
+    let mut names: Vec<&str> = flows.chain(plan.relays.iter().map(|relay| relay.name.as_str())).collect();
     names.sort_unstable();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(SimError::plan(
             "flows",
-            format!("two flows are called {:?}; give each its own name", twice[0]),
+            format!("two flows or relays are called {:?}; give each its own name", twice[0]),
         ));
     }
     if let Some(name) = &plan.until_media_end
@@ -362,5 +483,5 @@ fn check(plan: &TrialPlan) -> Result<(), SimError> {
     {
         return Err(SimError::plan("until_media_end", format!("there is no flow {name:?}")));
     }
-    Ok(())
+    relays::check(plan)
 }

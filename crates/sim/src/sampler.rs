@@ -1,9 +1,11 @@
 //! The state of the flows' TCP, at regular times.
 
+use std::borrow::Cow;
+
 use streamgauge_base::{Duration, Event, FlowId, Instant};
-use streamgauge_systems::darwin::Transport;
-use streamgauge_systems::plan::{AppSpec, FlowSpec, TrialPlan};
-use streamgauge_transport::tcp::{CongestionControl, Stats};
+use streamgauge_plan::{RelaySide, TrialPlan};
+use streamgauge_systems::media_tcp;
+use streamgauge_transport::tcp::Stats;
 
 /// When the next samples are due, and under which names they go into the record.
 ///
@@ -13,17 +15,21 @@ pub struct Sampler {
     interval: Duration,
     /// `FAR_FUTURE` if none are taken.
     next: Instant,
-    /// Flows over TCP, with the names of their congestion controllers.
-    flows: Vec<(usize, &'static str)>,
+    /// Endpoints: the servers of flows whose media runs over TCP, and relays at their side.
+    servers: Vec<usize>,
 }
 
 impl Sampler {
     /// Samples at each multiple of the plan's interval since the trial's start, its start excepted.
     pub fn new(plan: &TrialPlan) -> Self {
         let interval = plan.tcp_sample.unwrap_or(Duration::MAX);
-        let controllers = plan.flows.iter().map(controller).enumerate();
-        let flows = controllers.filter_map(|(flow, name)| Some((flow, name?))).collect();
-        Sampler { interval, next: Instant::ZERO + interval, flows }
+        let sampled = if plan.tcp_sample.is_some() { &plan.flows[..] } else { &[] };
+        let over_tcp = sampled.iter().map(|flow| media_tcp(&flow.app).is_some()).enumerate();
+        let flows = over_tcp.filter_map(|(flow, over_tcp)| over_tcp.then_some(2 * flow));
+        let sampled = if plan.tcp_sample.is_some() { &plan.relays[..] } else { &[] };
+        let relays = (2 * plan.flows.len()..).zip(sampled);
+        let relays = relays.filter_map(|(end, relay)| (relay.at == RelaySide::Server).then_some(end));
+        Sampler { interval, next: Instant::ZERO + interval, servers: flows.chain(relays).collect() }
     }
 
     /// The time of a sample that must be taken before anything happens at `now`: what happens at its own time
@@ -38,30 +44,26 @@ impl Sampler {
         Some(at)
     }
 
-    /// The flows that run over TCP, with the names of their congestion controllers.
-    pub fn flows(&self) -> &[(usize, &'static str)] {
-        &self.flows
+    /// Endpoints: the servers of flows whose media runs over TCP, and relays at their side.
+    pub fn servers(&self) -> &[usize] {
+        &self.servers
     }
 }
 
-/// The congestion controller of a flow's server; `None` if it does not run over TCP.
-fn controller(flow: &FlowSpec) -> Option<&'static str> {
-    let tcp = match &flow.app {
-        AppSpec::Bulk(bulk) => &bulk.tcp,
-        AppSpec::Rtp(rtp) => rtp.tcp.as_ref()?,
-        // Where the media is on UDP, the RTSP connection has nothing to show.
-        AppSpec::Darwin(darwin) if darwin.player.transport == Transport::Tcp => &darwin.tcp,
-        AppSpec::Darwin(_) | AppSpec::Cbr(_) | AppSpec::Ping(_) | AppSpec::External => return None,
-    };
-    let named = CongestionControl::NAMED.iter().find(|(name, _)| *name == tcp.congestion_control);
-    named.map(|(name, _)| *name)
+/// What a connection's samples give as their reason: its congestion controller, and, of a flow's second connection and
+/// those after it, the ports of server and player, as emu has them: `cubic 80:40001`.
+pub fn connection(controller: &'static str, ports: Option<[u16; 2]>) -> Cow<'static, str> {
+    match ports {
+        None => controller.into(),
+        Some([server, player]) => format!("{controller} {server}:{player}").into(),
+    }
 }
 
 /// A connection's state as events; what has no value yet is left out.
 pub fn events(
     at: Instant,
-    flow: usize,
-    controller: &'static str,
+    flow: FlowId,
+    connection: Cow<'static, str>,
     stats: &Stats,
 ) -> impl Iterator<Item = Event> {
     let ssthresh = (stats.ssthresh < u64::MAX).then_some(stats.ssthresh as f64);
@@ -77,10 +79,10 @@ pub fn events(
     .filter(|(_, value, _)| value.is_some())
     .map(move |(name, value, unit)| Event {
         at,
-        flow: Some(FlowId(flow as u16)),
+        flow: Some(flow),
         name: name.into(),
         value,
         unit: unit.into(),
-        reason: controller.into(),
+        reason: connection.clone(),
     })
 }

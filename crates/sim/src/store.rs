@@ -1,20 +1,31 @@
 //! Packets on their way. A path carries small items; what they carry stays here.
 
-use streamgauge_base::{Chunk, Headers, PacketInfo, Protocol, Transport};
-use streamgauge_systems::ChannelId;
+use streamgauge_base::{Chunk, Direction, Headers, PacketInfo, Protocol, TransportHeader};
 use streamgauge_transport::tcp::Segment;
 
 use crate::prefetch::prefetch;
+
+/// The ports of a packet of UDP or TCP.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports {
+    pub from: u16,
+    pub to: u16,
+    /// Between a relay and an end of a flow, that flow; else [`NO_RELAY`].
+    pub user: u16,
+}
+
+/// No relay sends the packet, and none takes it.
+pub const NO_RELAY: u16 = u16::MAX;
 
 /// What a packet carries above IP.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// UDP.
-    Datagram(ChannelId, Chunk),
+    Datagram(Ports, Chunk),
     /// ICMP echo, request or reply: sequence number, then data.
-    Echo(ChannelId, Chunk),
+    Echo(Chunk),
     /// TCP.
-    Segment(ChannelId, Segment),
+    Segment(Ports, Segment),
 }
 
 /// Bytes of an IPv4 header and the UDP or ICMP header, 8 bytes both.
@@ -26,13 +37,13 @@ const ECHO_SEQUENCE_BYTES: u32 = 2;
 impl Body {
     /// What stands in the place of a body that has gone.
     fn empty() -> Self {
-        Body::Datagram(ChannelId(0), Chunk::default())
+        Body::Echo(Chunk::default())
     }
 
     pub fn ip_bytes(&self) -> u32 {
         match self {
             Body::Datagram(_, datagram) => IP_AND_8_BYTES + datagram.len() as u32,
-            Body::Echo(_, message) => IP_AND_8_BYTES + message.len() as u32 - ECHO_SEQUENCE_BYTES,
+            Body::Echo(message) => IP_AND_8_BYTES + message.len() as u32 - ECHO_SEQUENCE_BYTES,
             Body::Segment(_, segment) => segment.ip_bytes(),
         }
     }
@@ -42,6 +53,27 @@ impl Body {
             Body::Datagram(..) => Protocol::Udp,
             Body::Echo(..) => Protocol::Icmp,
             Body::Segment(..) => Protocol::Tcp,
+        }
+    }
+
+    /// Tells the flow's connections apart by their ports, in both directions alike; 0 of what has no ports.
+    pub fn connection(&self, direction: Direction) -> u64 {
+        let (Body::Datagram(Ports { from, to, .. }, _) | Body::Segment(Ports { from, to, .. }, _)) = self
+        else {
+            return 0;
+        };
+        let (server, player) = match direction {
+            Direction::Down => (from, to),
+            Direction::Up => (to, from),
+        };
+        u64::from(*server) << 16 | u64::from(*player)
+    }
+
+    /// [`Ports::user`].
+    pub fn user(&self) -> u16 {
+        match self {
+            Body::Datagram(ports, _) | Body::Segment(ports, _) => ports.user,
+            Body::Echo(_) => NO_RELAY,
         }
     }
 
@@ -57,20 +89,20 @@ impl Body {
     pub fn payload_bytes(&self) -> u32 {
         match self {
             Body::Datagram(_, datagram) => datagram.len() as u32,
-            Body::Echo(_, message) => message.len() as u32 - ECHO_SEQUENCE_BYTES,
+            Body::Echo(message) => message.len() as u32 - ECHO_SEQUENCE_BYTES,
             Body::Segment(_, segment) => segment.payload.len() as u32,
         }
     }
 
     pub fn headers(&self) -> Headers<'_> {
         let (transport, payload_head) = match self {
-            Body::Datagram(_, datagram) => (Transport::Udp, datagram.head()),
-            Body::Echo(_, message) => {
+            Body::Datagram(_, datagram) => (TransportHeader::Udp, datagram.head()),
+            Body::Echo(message) => {
                 let seq = message.head().first_chunk().map_or(0, |seq| u16::from_be_bytes(*seq));
-                (Transport::IcmpEcho { seq }, &[][..])
+                (TransportHeader::IcmpEcho { seq }, &[][..])
             }
             Body::Segment(_, s) => {
-                (Transport::Tcp { seq: s.seq, ack: s.ack, flags: s.flags }, s.payload.head())
+                (TransportHeader::Tcp { seq: s.seq, ack: s.ack, flags: s.flags }, s.payload.head())
             }
         };
         let (header_bytes, payload_bytes) = (self.header_bytes(), self.payload_bytes());
@@ -120,6 +152,11 @@ impl Store {
     #[inline]
     pub fn info(&self, handle: Handle) -> &PacketInfo {
         &self.notes[handle as usize].info
+    }
+
+    /// [`Body::user`] of the body there.
+    pub fn user(&self, handle: Handle) -> u16 {
+        self.bodies[handle as usize].user()
     }
 
     /// The body will be taken soon.
@@ -176,8 +213,9 @@ mod tests {
 
     fn datagram(bytes: u32) -> (Body, PacketInfo) {
         let (kind, header_bytes) = (PacketKind::Cross, 8);
-        let info = PacketInfo { kind, flags: 0, header_bytes, payload_bytes: bytes, seq: None };
-        (Body::Datagram(ChannelId(0), Chunk::filler(bytes)), info)
+        let info =
+            PacketInfo { kind, flags: 0, header_bytes, payload_bytes: bytes, seq: None, connection: None };
+        (Body::Datagram(Ports { from: 1, to: 2, user: NO_RELAY }, Chunk::filler(bytes)), info)
     }
 
     #[test]
@@ -212,8 +250,8 @@ mod tests {
     #[test]
     fn headers_are_counted_to_the_byte() {
         assert_eq!(datagram(1000).0.ip_bytes(), 1028);
-        let echo = Body::Echo(ChannelId(0), Chunk::with_filler(7u16.to_be_bytes(), 56));
+        let echo = Body::Echo(Chunk::with_filler(7u16.to_be_bytes(), 56));
         assert_eq!((echo.ip_bytes(), echo.payload_bytes()), (84, 56));
-        assert_eq!(echo.headers().transport, Transport::IcmpEcho { seq: 7 });
+        assert_eq!(echo.headers().transport, TransportHeader::IcmpEcho { seq: 7 });
     }
 }

@@ -31,6 +31,9 @@ pub struct Summary {
     pub ended_by: EndedBy,
     /// Each flow, in the order of the plan.
     pub flows: Vec<FlowSummary>,
+    /// Each relay, in the order of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relays: Vec<RelaySummary>,
     /// What the hosts did beside delivering.
     pub host: Hosts,
     /// Packets with payload that left down's bottleneck.
@@ -71,6 +74,17 @@ pub struct FlowSummary {
     pub player_received_bytes: u64,
     /// The server's end of its stream; `None` if it has none, or never started.
     pub tcp: Option<TcpSummary>,
+}
+
+/// One relay's figures, of both its sides.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RelaySummary {
+    /// Its name.
+    pub name: String,
+    /// Bytes that it sent, retransmissions not counted.
+    pub sent_bytes: u64,
+    /// Bytes that it received.
+    pub received_bytes: u64,
 }
 
 /// A connection's figures at the end.

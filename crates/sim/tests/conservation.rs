@@ -8,7 +8,7 @@ use common::*;
 use proptest::prelude::*;
 use streamgauge_base::{Direction, Duration, Outcome};
 use streamgauge_path::spec::{Limit, PathSpec};
-use streamgauge_systems::plan::{Action, Entry, FlowSpec, TrialPlan};
+use streamgauge_plan::{Action, Entry, FlowSpec, TrialPlan};
 
 fn any_limit() -> impl Strategy<Value = Limit> {
     prop_oneof![

@@ -5,8 +5,11 @@ mod common;
 use common::*;
 use streamgauge_base::{Direction, Duration, Outcome};
 use streamgauge_path::spec::{Limit, PathSpec};
+use streamgauge_plan::{FlowSpec, TrialPlan};
+use streamgauge_systems::System;
+use streamgauge_systems::darwin::DarwinSpec;
 use streamgauge_systems::darwin::{PlayerKind, PlayerSettings, Preset, ServerSettings};
-use streamgauge_systems::plan::{AppSpec, ClipSpec, DarwinSpec, FlowSpec, TrialPlan};
+use streamgauge_systems::media::ClipSpec;
 
 /// 15 frames/s at 288 kbit/s, a key frame of four times the size every 2 s.
 fn clip(seconds: u64) -> ClipSpec {
@@ -16,17 +19,15 @@ fn clip(seconds: u64) -> ClipSpec {
         name: "test".into(),
         duration: Duration::from_secs(seconds),
         frame_interval: Duration::from_nanos(66_666_667),
-        frame_bytes,
-        key_frames: vec![0],
+        frame_bytes: frame_bytes.into(),
+        key_frames: vec![0].into(),
+        ..ClipSpec::default()
     }
 }
 
 fn darwin(name: &str, server: ServerSettings, kind: PlayerKind) -> FlowSpec {
     let player = PlayerSettings::of(kind);
-    flow(
-        name,
-        AppSpec::Darwin(Box::new(DarwinSpec { clip: clip(300), server, player, tcp: tcp("cubic", 65_536) })),
-    )
+    flow(name, DarwinSpec { clip: clip(300), server, player, tcp: tcp("cubic", 65_536) }.app())
 }
 
 /// What came of a trial.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use common::*;
 use streamgauge_base::{BitRate, Duration};
 use streamgauge_path::spec::{Limit, LossModel, LossSpec, PathSpec, RateSpec, StageKind, StageSpec};
+use streamgauge_plan::{Entry, TrialPlan};
 use streamgauge_sim::{MODEL_VERSION, simulate, simulate_many};
-use streamgauge_systems::plan::{Entry, TrialPlan};
 
 /// Plans that between them use every model.
 fn plans() -> Vec<(&'static str, TrialPlan)> {

@@ -8,7 +8,9 @@ use streamgauge_base::{BitRate, Outcome, PacketKind};
 use streamgauge_path::spec::{
     BottleneckSpec, CodelSpec, Layer, PathSpec, QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec,
 };
-use streamgauge_systems::plan::{AppSpec, BulkSpec, TrialPlan};
+use streamgauge_plan::TrialPlan;
+use streamgauge_systems::System;
+use streamgauge_systems::bulk::BulkSpec;
 
 /// One flow over 10 Mbit/s with a CoDel that may mark; 20 ms round trip.
 fn marked(control: &str, marks: bool, asks: bool) -> TrialPlan {
@@ -22,7 +24,7 @@ fn marked(control: &str, marks: bool, asks: bool) -> TrialPlan {
     let path = PathSpec { down: vec![bottleneck, delay(10)], up: vec![delay(10)] };
     let mut spec = tcp(control, 4 << 20);
     spec.ecn = asks;
-    plan(path, vec![flow("ftp", AppSpec::Bulk(BulkSpec { tcp: spec, bytes: None }))], 20, 1)
+    plan(path, vec![flow("ftp", BulkSpec { tcp: spec, ..BulkSpec::usual() }.app())], 20, 1)
 }
 
 #[test]

@@ -5,10 +5,12 @@ mod common;
 use common::*;
 use streamgauge_base::{Direction, Duration, Fate, Instant, PacketInfo};
 use streamgauge_path::spec::Limit;
+use streamgauge_plan::{Action, AppSpec, TrialPlan};
 use streamgauge_sim::{EndedBy, SimError, run};
-use streamgauge_systems::plan::{Action, AppSpec, TrialPlan};
+use streamgauge_systems::System;
+use streamgauge_systems::bulk::BulkSpec;
 
-fn wide(flows: Vec<streamgauge_systems::plan::FlowSpec>, seconds: u64) -> TrialPlan {
+fn wide(flows: Vec<streamgauge_plan::FlowSpec>, seconds: u64) -> TrialPlan {
     plan(path(2_000_000, Limit::Packets(100), 10), flows, seconds, 1)
 }
 
@@ -34,7 +36,7 @@ fn a_flow_is_silent_before_it_starts_while_paused_and_after_it_stops() {
         assert!(sent(2_000, 4_000) > 20, "{flow:?}");
         // TCP's send buffer (4 MB at 2 Mbit/s) outlives the pause, and is given up at the stop, of which a bulk flow's
         // server learns from its player.
-        let is_bulk = matches!(flow.app, AppSpec::Bulk(_));
+        let is_bulk = flow.app.system() == BulkSpec::NAME;
         if !is_bulk {
             assert_eq!(sent(4_001, 6_000), 0, "{flow:?}");
         }
@@ -127,7 +129,7 @@ fn refuses_plans_that_mean_nothing_and_says_where() {
     assert!(refused(|p| p.flows.push(p.flows[0].clone())).contains("\"ftp\""));
     assert!(refused(|p| p.until_media_end = Some("vid".into())).starts_with("until_media_end: "));
     assert!(refused(|p| p.path.up.clear()).starts_with("path.up: "));
-    assert!(refused(|p| p.flows[0].app = AppSpec::External).starts_with("flows.ftp.app: "));
+    assert!(refused(|p| p.flows[0].app = AppSpec::external()).starts_with("flows.ftp.app: "));
     let unknown = refused(|p| p.flows[0] = bulk("ftp", "westwood", 16 << 10));
     assert!(unknown.starts_with("flows.ftp.tcp.congestion_control: \"westwood\""), "{unknown}");
     assert!(refused(|p| p.flows[0] = bulk("ftp", "reno", 100)).starts_with("flows.ftp.tcp.receive_window: "));

@@ -9,8 +9,10 @@ use streamgauge_base::{Cause, Direction, Duration, Outcome, PacketId};
 use streamgauge_path::spec::{
     CorruptSpec, DuplicateSpec, Limit, MtuSpec, PathSpec, ReorderSpec, StageKind, StageSpec,
 };
+use streamgauge_plan::{TcpSpec, TrialPlan};
 use streamgauge_sim::Summary;
-use streamgauge_systems::plan::{AppSpec, BulkSpec, TcpSpec, TrialPlan};
+use streamgauge_systems::System;
+use streamgauge_systems::bulk::BulkSpec;
 
 fn stage(name: &str, kind: StageKind) -> StageSpec {
     StageSpec { name: name.into(), kind }
@@ -92,7 +94,7 @@ fn over_a_narrow_mtu(mss: u32) -> (Summary, Rows) {
         up: vec![stage("duplicate", duplicate(0.02)), delay(10)],
     };
     let tcp = TcpSpec { mss, ..tcp("cubic", 1 << 20) };
-    let bulk = flow("ftp", AppSpec::Bulk(BulkSpec { tcp, bytes: None }));
+    let bulk = flow("ftp", BulkSpec { tcp, ..BulkSpec::usual() }.app());
     Rows::of(&plan(path, vec![bulk, cbr("udp", 100.0, 1_400, &[])], 20, 1))
 }
 

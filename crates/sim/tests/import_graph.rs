@@ -1,22 +1,24 @@
-//! Crates import one way: base <- path, transport, wire <- systems <- sim, engine; record is imported by sim, engine and
-//! python alone.
+//! Crates import one way: base <- path, transport, wire <- plan <- systems <- sim, engine; record is imported by sim,
+//! engine and python alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// What each crate of the workspace may import, dependencies of tests and builds included.
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("base", &[]),
     ("path", &["base"]),
     ("transport", &["base"]),
     ("wire", &["base"]),
-    ("systems", &["base", "path", "transport", "wire"]),
-    ("record", &["base"]),
-    ("sim", &["base", "path", "transport", "systems", "record"]),
-    ("engine", &["base", "path", "transport", "wire", "systems", "record"]),
+    ("plan", &["base", "path"]),
+    ("systems", &["base", "transport", "wire", "plan"]),
+    // The record's codes are those of the plan's legend.
+    ("record", &["base", "plan"]),
+    ("sim", &["base", "path", "transport", "plan", "systems", "record"]),
+    ("engine", &["base", "path", "transport", "wire", "plan", "systems", "record"]),
     // The scenario language has traces read by the parser of the path, and takes the names of controllers and
     // mechanisms from the transport: the ones that there are.
-    ("python", &["base", "path", "transport", "systems", "record", "sim"]),
+    ("python", &["base", "path", "transport", "plan", "systems", "record", "sim"]),
 ];
 
 /// Crate -> crates of the workspace that its manifest names.

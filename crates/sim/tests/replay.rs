@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use common::*;
 use streamgauge_base::Duration;
 use streamgauge_path::spec::*;
+use streamgauge_plan::{Entry, TrialPlan};
 use streamgauge_sim::{PathPlan, Summary, replay, simulate};
-use streamgauge_systems::plan::{Entry, TrialPlan};
 
 fn managed(queue: QueueSpec) -> PathSpec {
     let StageKind::Bottleneck(link) = bottleneck(2_000_000, Limit::Packets(60)).kind else { unreachable!() };
@@ -63,6 +63,20 @@ fn a_trial_replays_under_every_discipline() {
         let found = replay(&other, &packets).unwrap();
         assert!(found.different > 500 && found.first.unwrap().contains("path.down.delay"));
     }
+}
+
+/// FQ-CoDel makes room in one nanosecond with the arrivals of a burst, which then find less than those before them.
+#[test]
+fn bursts_at_a_queue_that_makes_room_replay() {
+    let limit = Limit::Packets(20);
+    let mut path = managed(QueueSpec::FqCodel(FqCodelSpec { limit, ..FqCodelSpec::default() }));
+    path.down.remove(0);
+    let bursts = cbr_in_bursts("bursts", 400.0, 1000, 10);
+    let plan = plan(path, vec![bulk("bulk", "cubic", 1 << 20), bursts], 3, 1);
+    let (summary, packets) = recorded(&plan, "bursts");
+    let found = replay(&of(&plan), &packets).unwrap();
+    assert_eq!((found.different, &found.first), (0, &None));
+    assert!(summary.rows.unwrap() > 1_000);
 }
 
 #[test]

@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_path::spec::{Limit, PathSpec};
+use streamgauge_plan::{FlowSpec, Keep, TrialPlan};
 use streamgauge_sim::{EndedBy, SimError, run};
-use streamgauge_systems::plan::{FlowSpec, Keep, TrialPlan};
 
 /// 5 Mbit/s with a queue of 30 kB and random loss, 30 ms there and back.
 fn lossy(flows: Vec<FlowSpec>, sample: Option<Duration>) -> TrialPlan {
@@ -50,7 +50,7 @@ fn sampling_changes_nothing_but_adds_samples() {
 #[test]
 fn samples_are_taken_at_multiples_of_the_interval_while_the_connection_is_open() {
     let mut ftp = starting(bulk("ftp", "reno", 1 << 20), ms(2_030));
-    ftp.actions = vec![(Duration::from_secs(8), streamgauge_systems::plan::Action::Stop)];
+    ftp.actions = vec![(Duration::from_secs(8), streamgauge_plan::Action::Stop)];
     let (summary, record) = Rows::of(&lossy(vec![ftp], Some(ms(100))));
     assert_eq!(summary.ended_by, EndedBy::Duration);
     let cwnd = series(&record, "tcp_cwnd");

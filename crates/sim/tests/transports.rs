@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use streamgauge_base::{Direction, Duration, Instant, Outcome, PacketKind};
 use streamgauge_path::spec::Limit;
+use streamgauge_plan::{Entry, Role};
 use streamgauge_sim::run;
-use streamgauge_systems::plan::{Entry, Role};
 
 /// Payload bytes per second that 1448 B segments leave of `bps` counted at Ethernet (1514 B a segment).
 fn payload_rate(bps: u64) -> f64 {
@@ -26,7 +26,7 @@ fn one_greedy_flow_fills_the_link() {
 }
 
 /// Hessler and Welzl's set-up: 1 Mbit/s, a queue of 100 packets, FTP with a window of 16 kB.
-fn hessler(cross: &[(f64, u64)]) -> streamgauge_systems::plan::TrialPlan {
+fn hessler(cross: &[(f64, u64)]) -> streamgauge_plan::TrialPlan {
     let mut flows = vec![bulk("ftp", "reno", 16 << 10)];
     for &(packets_per_s, length_ms) in cross {
         let mut mgen = cbr("mgen", packets_per_s, 1000, &[(30_000, 30_000 + length_ms)]);

@@ -6,11 +6,15 @@ use streamgauge_path::spec::{
     BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, PathSpec, QueueSpec, RateSpec, ShaperSpec,
     StageKind, StageSpec,
 };
+use streamgauge_plan::{AppSpec, Entry, FlowSpec, Keep, Role, TcpSpec, TrialPlan};
 use streamgauge_sim::{Recorder, Summary, run};
-use streamgauge_systems::plan::{
-    AppSpec, BulkSpec, CbrSpec, ClipSpec, EcnField, Entry, FlowSpec, Keep, PingSpec, Role, RtpSpec, TcpSpec,
-    TrialPlan,
-};
+use streamgauge_systems::System;
+use streamgauge_systems::bulk::BulkSpec;
+use streamgauge_systems::cbr::{CbrSpec, EcnField};
+use streamgauge_systems::http::{HttpPlayerSettings, HttpSpec};
+use streamgauge_systems::media::ClipSpec;
+use streamgauge_systems::ping::PingSpec;
+use streamgauge_systems::rtp::RtpSpec;
 
 pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -51,6 +55,7 @@ pub fn plan(path: PathSpec, flows: Vec<FlowSpec>, seconds: u64, seed: u64) -> Tr
         until_idle: None,
         path,
         flows,
+        relays: Vec::new(),
         host_jitter: Duration::ZERO,
         keep: Keep::Packets,
         tcp_sample: None,
@@ -63,9 +68,12 @@ pub fn flow(name: &str, app: AppSpec) -> FlowSpec {
         name: name.into(),
         role,
         entry: Entry::Server,
+        direction: Default::default(),
         start: Duration::ZERO,
         actions: Vec::new(),
         app,
+        protocols: Default::default(),
+        via: None,
     }
 }
 
@@ -80,31 +88,47 @@ pub fn tcp(congestion_control: &str, receive_window: u64) -> TcpSpec {
 }
 
 pub fn bulk(name: &str, congestion_control: &str, receive_window: u64) -> FlowSpec {
-    flow(name, AppSpec::Bulk(BulkSpec { tcp: tcp(congestion_control, receive_window), bytes: None }))
+    flow(name, BulkSpec { tcp: tcp(congestion_control, receive_window), ..BulkSpec::usual() }.app())
 }
 
 pub fn cbr(name: &str, packets_per_s: f64, payload_bytes: u32, windows: &[(u64, u64)]) -> FlowSpec {
     let windows = windows.iter().map(|&(on, off)| (ms(on), ms(off))).collect();
-    flow(name, AppSpec::Cbr(CbrSpec { packets_per_s, payload_bytes, burst: 1, windows, ecn: EcnField::No }))
+    flow(name, CbrSpec { packets_per_s, payload_bytes, burst: 1, windows, ecn: EcnField::No }.app())
+}
+
+/// Constant rate, `burst` packets at each tick.
+pub fn cbr_in_bursts(name: &str, packets_per_s: f64, payload_bytes: u32, burst: u32) -> FlowSpec {
+    let spec = CbrSpec { packets_per_s, payload_bytes, burst, windows: vec![], ecn: EcnField::No };
+    flow(name, spec.app())
 }
 
 pub fn ping(name: &str, interval_ms: u64, payload_bytes: u32) -> FlowSpec {
-    flow(name, AppSpec::Ping(PingSpec { interval: ms(interval_ms), payload_bytes }))
+    flow(name, PingSpec { interval: ms(interval_ms), payload_bytes }.app())
 }
 
 /// 25 frames/s of 2,000 B, every twelfth three times as long: about 470 kbit/s.
-pub fn rtp(name: &str, seconds: u64, tcp: Option<TcpSpec>) -> FlowSpec {
+fn clip(seconds: u64) -> ClipSpec {
     let mut frame_bytes = vec![2000; 12];
     frame_bytes[0] = 6000;
-    let clip = ClipSpec {
+    ClipSpec {
         name: "test".into(),
         duration: Duration::from_secs(seconds),
         frame_interval: ms(40),
-        frame_bytes,
-        key_frames: vec![],
-    };
+        frame_bytes: frame_bytes.into(),
+        ..ClipSpec::default()
+    }
+}
+
+/// That clip by HTTP.
+pub fn http(name: &str, seconds: u64, player: HttpPlayerSettings) -> FlowSpec {
+    flow(name, HttpSpec { clip: clip(seconds), player, ..HttpSpec::usual() }.app())
+}
+
+/// That clip by RTP.
+pub fn rtp(name: &str, seconds: u64, tcp: Option<TcpSpec>) -> FlowSpec {
+    let clip = clip(seconds);
     let (rtcp_interval, playout_delay) = (Duration::from_secs(1), ms(500));
-    flow(name, AppSpec::Rtp(RtpSpec { clip, max_payload: 1400, tcp, rtcp_interval, playout_delay }))
+    flow(name, RtpSpec { clip, max_payload: 1400, tcp, rtcp_interval, playout_delay }.app())
 }
 
 /// A record in memory.

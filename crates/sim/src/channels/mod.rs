@@ -1,0 +1,524 @@
+//! The channels of one end: those that the flow begins with, and those that its machine opens and accepts.
+
+mod opening;
+mod streams;
+
+use std::sync::Arc;
+
+use streamgauge_base::{Chunk, Ecn, Event, FlowId, Instant, RandomStream};
+use streamgauge_plan::TcpSpec;
+use streamgauge_record::flow_hash;
+use streamgauge_systems::{Carrier, ChannelError, ChannelId, Peer, RTP_PORTS};
+use streamgauge_transport::tcp::{self, Connection};
+
+use crate::lingering::Lingering;
+use crate::network::Network;
+use crate::peers::{Line, PeerLink, PeerLinks};
+use crate::pending::Pending;
+use crate::ports::{EphemeralPorts, FIRST_EPHEMERAL_PORT};
+use crate::prefetch::prefetch;
+use crate::recorder::Recorder;
+use crate::settings::{Controller, Settings, settings};
+use crate::store::{Body, Ports};
+use crate::table::{Address, Entry, Table};
+pub use opening::{Opening, Roots, Start};
+pub use streams::Said;
+
+const UDP: u8 = 17;
+const TCP: u8 = 6;
+const ICMP: u8 = 1;
+
+/// Our port and the other end's, and the number of the link to it.
+type To = ((u16, u16), u32);
+
+/// What the machine's bytes came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Bytes that the machine sent and the network or the send buffer took.
+    pub sent_bytes: u64,
+    /// Bytes that the machine received.
+    pub received_bytes: u64,
+}
+
+enum Kind {
+    /// With what it sets in the ECN field.
+    Udp(Ecn),
+    Echo,
+    Tcp(Box<Tcp>),
+    Listener(Box<Listener>),
+}
+
+struct Tcp {
+    connection: Connection,
+    origin: Origin,
+    /// The machine knows of it, or has it from the start.
+    told: bool,
+    /// The machine has aborted it, and is told nothing more.
+    aborted: bool,
+    controller: Controller,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// The flow began with it: it stays.
+    Start,
+    Opened,
+    /// By the listener.
+    Accepted(ChannelId),
+}
+
+struct Listener {
+    settings: Settings,
+    backlog: u32,
+    /// Handshakes that are under way.
+    waiting: u32,
+}
+
+/// What only an end has whose channels come and go.
+struct Opened {
+    /// Draws the initial sequence numbers of further connections.
+    sequences: RandomStream,
+    ephemeral: EphemeralPorts,
+    lingering: Lingering,
+    /// The last that were made.
+    settings: Option<(TcpSpec, Settings)>,
+    gone: Gone,
+}
+
+/// The figures of streams that are gone.
+#[derive(Clone, Default)]
+struct Gone {
+    first: Option<tcp::Stats>,
+    /// Of all others, as [`tcp::Stats`] has them.
+    segments: u64,
+    retransmits: u64,
+    timeouts: u64,
+    recoveries: u64,
+}
+
+impl Gone {
+    fn add(&mut self, is_first: bool, stats: tcp::Stats) {
+        if is_first {
+            self.first = Some(stats);
+            return;
+        }
+        self.segments += stats.segments;
+        self.retransmits += stats.retransmits;
+        self.timeouts += stats.timeouts;
+        self.recoveries += stats.recoveries;
+    }
+}
+
+pub struct Channels {
+    links: PeerLinks,
+    /// The next channel's number.
+    next: ChannelId,
+    /// How many of the first ephemeral ports the flow began with: as many as streams.
+    reserved: u16,
+    /// The first stream.
+    first: Option<ChannelId>,
+    table: Table<Kind>,
+    /// From the flow's start.
+    roots: Option<Arc<Roots>>,
+    /// Once the machine has opened a channel, or the host has heard of one that is not there.
+    opened: Option<Box<Opened>>,
+    pub counts: Counts,
+}
+
+/// For the initial sequence numbers of the two ends of a connection.
+fn drawn(sequences: &mut RandomStream) -> [u64; 2] {
+    [sequences.bits(), sequences.bits()]
+}
+
+impl Channels {
+    /// Of the end with these links.
+    pub fn new(links: PeerLinks) -> Self {
+        let (next, table, counts) = (ChannelId(0), Table::default(), Counts::default());
+        Channels { links, next, reserved: 0, first: None, table, roots: None, opened: None, counts }
+    }
+
+    /// Whose events its machine says.
+    pub fn flow(&self) -> FlowId {
+        self.links.flow
+    }
+
+    /// Whether it is a flow's server, or a relay at the servers' side.
+    pub fn serves(&self) -> bool {
+        self.links.to(0).line.serves
+    }
+
+    fn roots(&self) -> &Roots {
+        self.roots.as_ref().expect("the flow has started")
+    }
+
+    fn opened(&mut self) -> &mut Opened {
+        if self.opened.is_none() {
+            let mut sequences = self.roots().sequences.clone();
+            // The streams that the flow began with have drawn theirs.
+            for _ in 0..self.reserved {
+                drawn(&mut sequences);
+            }
+            self.opened = Some(Box::new(Opened {
+                sequences,
+                ephemeral: EphemeralPorts::default(),
+                lingering: Lingering::default(),
+                settings: None,
+                gone: Gone::default(),
+            }));
+        }
+        self.opened.as_mut().expect("it was made above")
+    }
+
+    /// The flow starts with its channels.
+    pub fn start(&mut self, now: Instant, start: &Start) {
+        self.roots = Some(start.roots.clone());
+        let mut sequences = start.roots.sequences.clone();
+        self.table.reserve(start.openings.len());
+        for opening in &start.openings {
+            let id = self.next_id();
+            match opening {
+                Opening::Udp(port, ecn) => self.add(id, UDP, ((*port, *port), 0), Kind::Udp(*ecn)),
+                Opening::Echo => self.add(id, ICMP, ((0, 0), 0), Kind::Echo),
+                Opening::RtpPair => {
+                    let _ = self.open_pair(id);
+                }
+                Opening::Tcp(port, settings) => {
+                    // Each end knows the other's port before the first packet.
+                    let ephemeral = FIRST_EPHEMERAL_PORT + self.reserved;
+                    self.reserved += 1;
+                    let ports = if self.serves() { (*port, ephemeral) } else { (ephemeral, *port) };
+                    let connection = if self.serves() {
+                        Connection::listen(settings.config.clone())
+                    } else {
+                        Connection::connect(settings.config.clone(), now)
+                    };
+                    let drawn = drawn(&mut sequences);
+                    self.add_stream(id, (ports, 0), connection, settings, Origin::Start, drawn);
+                    self.table.set_due(self.table.len() - 1, now);
+                }
+                Opening::Listener(port, settings, backlog) if self.serves() || self.links.is_relay() => {
+                    self.add_listener(id, *port, settings.clone(), *backlog);
+                }
+                Opening::Listener(..) => {}
+            }
+        }
+    }
+
+    fn next_id(&mut self) -> ChannelId {
+        let id = self.next;
+        self.next = ChannelId(id.0 + 1);
+        id
+    }
+
+    /// Of packets to the end `whom`; `ports` are ours and the other end's.
+    fn hash(&self, protocol: u8, (ports, whom): To) -> u32 {
+        let serves = self.serves();
+        let [from, to] = self.links.to(whom).addresses;
+        // Of ICMP the type and the code are in the place of ports: a request's and a reply's.
+        let ports = if protocol == ICMP { (if serves { 8 } else { 0 }, 0) } else { ports };
+        flow_hash(from, to, protocol, u32::from(ports.0) << 16 | u32::from(ports.1))
+    }
+
+    fn add(&mut self, id: ChannelId, protocol: u8, (ports, whom): To, carrier: Kind) {
+        let hash = self.hash(protocol, (ports, whom));
+        // Of datagrams and of what a listener takes, our port alone tells whose they are.
+        let peer = if matches!(carrier, Kind::Tcp(_)) { ports.1 } else { 0 };
+        let address = Address { protocol, own: ports.0, peer, whom };
+        self.table.push(Entry { id, address, to: ports.1, hash, carrier });
+    }
+
+    fn add_listener(&mut self, id: ChannelId, port: u16, settings: Settings, backlog: u32) {
+        let backlog = backlog.max(1);
+        self.add(
+            id,
+            TCP,
+            ((port, 0), 0),
+            Kind::Listener(Box::new(Listener { settings, backlog, waiting: 0 })),
+        );
+    }
+
+    fn add_stream(
+        &mut self,
+        id: ChannelId,
+        to: To,
+        connection: Connection,
+        settings: &Settings,
+        origin: Origin,
+        drawn: [u64; 2],
+    ) {
+        let serves = self.serves();
+        // Each end of each connection has its own.
+        let initial_sequence = drawn[usize::from(!serves)] as u32;
+        let seed = self.roots().control_seed.wrapping_add(2 * u64::from(id.0) + u64::from(serves));
+        self.first.get_or_insert(id);
+        let connection = connection.numbered(initial_sequence, seed);
+        let controller = settings.controller;
+        let tcp = Tcp { connection, origin, told: false, aborted: false, controller };
+        self.add(id, TCP, to, Kind::Tcp(Box::new(tcp)));
+    }
+
+    fn listener(&self, port: u16) -> Option<usize> {
+        self.table.find(Address { protocol: TCP, own: port, peer: 0, whom: 0 })
+    }
+
+    fn has_udp(&self, port: u16) -> bool {
+        self.table.find(Address { protocol: UDP, own: port, peer: 0, whom: 0 }).is_some()
+    }
+
+    /// The machine opens a channel; a relay's says to the server of which of its flows.
+    pub fn open(
+        &mut self,
+        now: Instant,
+        peer: Option<Peer>,
+        carrier: &Carrier,
+        pending: &mut Pending,
+    ) -> ChannelId {
+        self.expire(now);
+        let id = self.next_id();
+        let whom = self.whom(peer, carrier);
+        if let Err(error) = whom.and_then(|whom| self.try_open(now, id, whom, carrier)) {
+            pending.refused.push_back((id, error));
+        }
+        pending.touch(id);
+        id
+    }
+
+    /// The number of the link that the channel opens on.
+    fn whom(&self, peer: Option<Peer>, carrier: &Carrier) -> Result<u32, ChannelError> {
+        let refused = |why: &str| Err(ChannelError::Host(why.into()));
+        match (carrier, peer) {
+            _ if !self.links.is_relay() => Ok(0),
+            (Carrier::Listener { .. }, None) => Ok(0),
+            (Carrier::Tcp { .. }, Some(peer)) => match self.links.upstream(peer) {
+                Some(whom) => Ok(whom),
+                None => refused("no flow of that number goes through the relay"),
+            },
+            (Carrier::Tcp { .. }, None) => refused("a relay says to which flow's server it opens a stream"),
+            _ => refused("a relay opens streams of TCP and listeners alone"),
+        }
+    }
+
+    fn try_open(
+        &mut self,
+        now: Instant,
+        id: ChannelId,
+        whom: u32,
+        carrier: &Carrier,
+    ) -> Result<(), ChannelError> {
+        match carrier {
+            Carrier::Udp { port, .. } if self.has_udp(*port) => Err(ChannelError::PortTaken { port: *port }),
+            Carrier::Udp { port, ecn } => {
+                self.add(id, UDP, ((*port, *port), 0), Kind::Udp(*ecn));
+                Ok(())
+            }
+            Carrier::RtpPair => self.open_pair(id),
+            Carrier::IcmpEcho if self.echo().is_some() => Err(ChannelError::Host(
+                "a machine has one channel of ICMP echo; use the one that is open".into(),
+            )),
+            Carrier::IcmpEcho => {
+                self.add(id, ICMP, ((0, 0), 0), Kind::Echo);
+                Ok(())
+            }
+            Carrier::Listener { port, .. } if self.listener(*port).is_some() => {
+                Err(ChannelError::PortTaken { port: *port })
+            }
+            Carrier::Listener { port, settings, backlog } => {
+                let settings = self.settings(settings)?;
+                self.add_listener(id, *port, settings, *backlog);
+                Ok(())
+            }
+            Carrier::Tcp { port, settings } => {
+                let settings = self.settings(settings)?;
+                let mut ephemeral = std::mem::take(&mut self.opened().ephemeral);
+                let taken = ephemeral.take(|own| {
+                    own.checked_sub(FIRST_EPHEMERAL_PORT).is_some_and(|nth| nth < self.reserved)
+                        || self.listener(own).is_some()
+                });
+                let opened = self.opened();
+                opened.ephemeral = ephemeral;
+                let own = taken?;
+                let drawn = drawn(&mut opened.sequences);
+                let connection = Connection::connect(settings.config.clone(), now);
+                self.add_stream(id, ((own, *port), whom), connection, &settings, Origin::Opened, drawn);
+                Ok(())
+            }
+        }
+    }
+
+    fn settings(&mut self, spec: &TcpSpec) -> Result<Settings, ChannelError> {
+        let last = &mut self.opened().settings;
+        if let Some((_, made)) = last.as_ref().filter(|(of, _)| of == spec) {
+            return Ok(made.clone());
+        }
+        let made = settings(spec).map_err(|error| ChannelError::Host(error.to_string()))?;
+        *last = Some((spec.clone(), made.clone()));
+        Ok(made)
+    }
+
+    /// `rtp` and the channel after it.
+    fn open_pair(&mut self, rtp: ChannelId) -> Result<(), ChannelError> {
+        let rtcp = self.next_id();
+        let (first, last) = RTP_PORTS;
+        let free = |port: &u16| !self.has_udp(*port) && !self.has_udp(port + 1);
+        let port = (first..last).step_by(2).find(free).ok_or(ChannelError::NoPort { first, last })?;
+        for (id, port) in [(rtp, port), (rtcp, port + 1)] {
+            self.add(id, UDP, ((port, 0), 0), Kind::Udp(Ecn::NotEct));
+        }
+        Ok(())
+    }
+
+    pub fn send<R: Recorder>(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        datagram: Chunk,
+        network: &mut Network<R>,
+    ) {
+        let Some(at) = self.table.of(channel) else { return };
+        let Entry { address, to, hash, carrier, .. } = self.table.get(at);
+        let link = *self.links.to(address.whom);
+        let ports = Ports { from: address.own, to: *to, user: link.user };
+        let bytes = datagram.len() as u64;
+        let (body, ecn) = match carrier {
+            // Nobody has said where to.
+            Kind::Udp(_) if *to == 0 => return,
+            Kind::Udp(ecn) => (Body::Datagram(ports, datagram), *ecn),
+            Kind::Echo => (Body::Echo(datagram), Ecn::NotEct),
+            Kind::Tcp(_) | Kind::Listener(_) => return,
+        };
+        self.counts.sent_bytes += bytes;
+        network.send(now, &PeerLink { line: Line { ecn, ..link.line }, ..link }, *hash, body);
+    }
+
+    #[inline]
+    fn stream(&mut self, channel: ChannelId, pending: &mut Pending) -> Option<&mut Connection> {
+        let at = self.table.of(channel)?;
+        match &mut self.table.get_mut(at).carrier {
+            Kind::Tcp(tcp) => {
+                pending.touch(channel);
+                Some(&mut tcp.connection)
+            }
+            _ => None,
+        }
+    }
+
+    pub fn write(&mut self, channel: ChannelId, chunk: Chunk, pending: &mut Pending) -> usize {
+        let taken = self.stream(channel, pending).map_or(0, |connection| connection.write(chunk));
+        self.counts.sent_bytes += taken as u64;
+        taken
+    }
+
+    pub fn read(&mut self, channel: ChannelId, max: usize, pending: &mut Pending) -> Option<Chunk> {
+        let chunk = self.stream(channel, pending)?.read(max)?;
+        self.counts.received_bytes += chunk.len() as u64;
+        Some(chunk)
+    }
+
+    /// Finishes the channel, or ends it `at_once`.
+    pub fn close(&mut self, channel: ChannelId, at_once: bool, pending: &mut Pending) {
+        let Some(at) = self.table.of(channel) else { return };
+        match &mut self.table.get_mut(at).carrier {
+            Kind::Tcp(tcp) => {
+                if at_once {
+                    tcp.aborted = true;
+                    tcp.connection.abort();
+                } else {
+                    tcp.connection.close();
+                }
+                pending.touch(channel);
+            }
+            Kind::Udp(_) | Kind::Echo => {
+                self.table.remove(at);
+            }
+            Kind::Listener(_) => {
+                self.table.remove(at);
+                self.abort_unaccepted(channel, pending);
+            }
+        }
+    }
+
+    /// With a listener go those who wait at it.
+    fn abort_unaccepted(&mut self, listener: ChannelId, pending: &mut Pending) {
+        for at in 0..self.table.len() {
+            let Entry { id, carrier, .. } = self.table.get_mut(at);
+            if let Kind::Tcp(tcp) = carrier
+                && tcp.origin == Origin::Accepted(listener)
+                && !tcp.told
+            {
+                tcp.connection.abort();
+                pending.touch(*id);
+            }
+        }
+    }
+
+    pub fn port(&self, channel: ChannelId) -> Option<u16> {
+        Some(self.table.get(self.table.of(channel)?).address.own)
+    }
+
+    /// The flow of a relay's stream.
+    pub fn peer(&self, channel: ChannelId) -> Option<Peer> {
+        self.links.peer(self.table.get(self.table.of(channel)?).address.whom)
+    }
+
+    pub fn direct(&mut self, channel: ChannelId, port: u16) {
+        let Some(at) = self.table.of(channel) else { return };
+        let Entry { address, carrier: Kind::Udp(_), .. } = self.table.get(at) else { return };
+        let hash = self.hash(UDP, ((address.own, port), address.whom));
+        let entry = self.table.get_mut(at);
+        (entry.to, entry.hash) = (port, hash);
+    }
+
+    /// An event of this end's host.
+    pub fn tell<R: Recorder>(&self, at: Instant, name: &'static str, why: String, network: &mut Network<R>) {
+        network.fates.recorder.event(Event {
+            at,
+            flow: Some(self.links.flow),
+            name: name.into(),
+            value: None,
+            unit: "".into(),
+            reason: why.into(),
+        });
+    }
+
+    /// Which channel a datagram to our `port` is for.
+    pub fn datagram(&self, port: u16) -> Option<ChannelId> {
+        let at = self.table.find(Address { protocol: UDP, own: port, peer: 0, whom: 0 })?;
+        Some(self.table.get(at).id)
+    }
+
+    /// The channel of ICMP echo.
+    pub fn echo(&self) -> Option<ChannelId> {
+        let at = self.table.find(Address { protocol: ICMP, own: 0, peer: 0, whom: 0 })?;
+        Some(self.table.get(at).id)
+    }
+
+    /// This end's host answers an echo request by itself.
+    pub fn reply<R: Recorder>(&mut self, now: Instant, message: Chunk, network: &mut Network<R>) {
+        let hash = self.hash(ICMP, ((0, 0), 0));
+        network.send(now, self.links.to(0), hash, Body::Echo(message));
+    }
+
+    /// When one of its connections wants to be called.
+    #[inline]
+    pub fn poll_timeout(&mut self) -> Instant {
+        self.table.earliest()
+    }
+
+    /// A packet is soon to arrive: with thousands of flows, what it will touch is in no near cache.
+    #[inline]
+    pub fn prefetch(&self) {
+        for entry in self.table.iter() {
+            if let Kind::Tcp(tcp) = &entry.carrier {
+                prefetch(&**tcp);
+            }
+        }
+    }
+
+    /// Channels, connections in TIME-WAIT, and ports that are kept.
+    #[cfg(test)]
+    pub fn kept(&self) -> [usize; 3] {
+        let (lingering, ports) =
+            self.opened.as_ref().map_or((0, 0), |opened| (opened.lingering.len(), opened.ephemeral.len()));
+        [self.table.len(), lingering, ports]
+    }
+}

@@ -1,0 +1,57 @@
+//! What a flow begins with, before it starts.
+
+use std::sync::Arc;
+
+use streamgauge_base::{Ecn, RandomStream};
+use streamgauge_plan::TcpSpec;
+use streamgauge_systems::{Carrier, Channel};
+
+use crate::error::SimError;
+use crate::settings::{Settings, settings};
+
+/// A channel that a flow begins with, before it starts.
+pub enum Opening {
+    /// Its port, and what it sets in the ECN field.
+    Udp(u16, Ecn),
+    Echo,
+    RtpPair,
+    /// The server's port.
+    Tcp(u16, Settings),
+    /// The server's port, and how many may wait there.
+    Listener(u16, Settings, u32),
+}
+
+impl Opening {
+    /// Of `channel`. Settings that are those of `last` are shared with it.
+    pub fn new(channel: &Channel, last: &mut Option<Settings>) -> Result<Self, SimError> {
+        let mut shared = |spec: &TcpSpec| -> Result<Settings, SimError> {
+            let made = settings(spec)?;
+            let made = last.take().filter(|last| last.config == made.config).unwrap_or(made);
+            *last = Some(made.clone());
+            Ok(made)
+        };
+        Ok(match &channel.carrier {
+            Carrier::Udp { port, ecn } => Opening::Udp(*port, *ecn),
+            Carrier::IcmpEcho => Opening::Echo,
+            Carrier::RtpPair => Opening::RtpPair,
+            Carrier::Tcp { port, settings } => Opening::Tcp(*port, shared(settings)?),
+            Carrier::Listener { port, settings, backlog } => {
+                Opening::Listener(*port, shared(settings)?, *backlog)
+            }
+        })
+    }
+}
+
+/// What a flow's start takes.
+pub struct Start {
+    pub openings: Vec<Opening>,
+    pub roots: Arc<Roots>,
+}
+
+/// What both ends of a flow, or a relay, go by whenever a channel opens.
+pub struct Roots {
+    /// Draws the initial sequence numbers of its connections.
+    pub sequences: RandomStream,
+    /// Begins the random streams of its congestion controllers.
+    pub control_seed: u64,
+}

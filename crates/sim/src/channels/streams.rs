@@ -1,0 +1,277 @@
+//! What the connections of an end do: they take segments and timeouts, and tell their machine.
+
+use streamgauge_base::{FlowId, Instant};
+use streamgauge_systems::{ChannelError, ChannelId, CloseReason, Input};
+use streamgauge_transport::tcp::{self, Connection, ConnectionEvent, Segment, answer_from_nobody, flags};
+
+use super::{Channels, Gone, Kind, Origin, TCP, Tcp, drawn};
+use crate::lingering::Answer;
+use crate::network::Network;
+use crate::pending::Pending;
+use crate::recorder::Recorder;
+use crate::store::{Body, NO_RELAY, Ports};
+use crate::table::{Address, Entry};
+
+/// What a connection has to say to its machine.
+pub enum Said {
+    Input(Input<'static>),
+    /// Something that the machine is not told.
+    Unsaid,
+    Nothing,
+}
+
+impl Channels {
+    /// A segment arrives, `locally` from an end at the same side.
+    #[inline]
+    pub fn segment<R: Recorder>(
+        &mut self,
+        now: Instant,
+        ports: Ports,
+        segment: &Segment,
+        locally: bool,
+        network: &mut Network<R>,
+    ) {
+        let whom = self.links.from(ports.user, locally);
+        let address = Address { protocol: TCP, own: ports.to, peer: ports.from, whom };
+        if let Some(at) = self.table.find(address)
+            && let Entry { id, carrier: Kind::Tcp(tcp), .. } = self.table.get_mut(at)
+        {
+            tcp.connection.handle(now, segment);
+            return network.pending.touch(*id);
+        }
+        self.strange_segment(now, address, segment, network);
+    }
+
+    /// A segment of no connection that is under way.
+    #[cold]
+    fn strange_segment<R: Recorder>(
+        &mut self,
+        now: Instant,
+        address: Address,
+        segment: &Segment,
+        network: &mut Network<R>,
+    ) {
+        let opens = segment.has(flags::SYN) && !segment.has(flags::ACK);
+        self.expire(now);
+        if opens {
+            // One in TIME-WAIT gives way to a new connection (RFC 9293 section 3.6.1).
+            if let Some(port) = self.opened().lingering.forget(address) {
+                self.opened().ephemeral.release(port);
+            }
+            if let Some(at) = self.listener(address.own) {
+                return self.knock(now, at, address, segment, network);
+            }
+        }
+        let answers = match self.opened().lingering.receive(now, address, segment) {
+            None => answer_from_nobody(segment).into_iter().collect(),
+            Some(Answer::Segments(answers)) => answers,
+            Some(Answer::Gone(port)) => {
+                port.into_iter().for_each(|port| self.opened().ephemeral.release(port));
+                Vec::new()
+            }
+        };
+        let hash = self.hash(TCP, ((address.own, address.peer), address.whom));
+        let link = self.links.to(address.whom);
+        let ports = Ports { from: address.own, to: address.peer, user: link.user };
+        for answer in answers {
+            network.send(now, link, hash, Body::Segment(ports, answer));
+        }
+    }
+
+    /// A SYN for the listener at `at`.
+    fn knock<R: Recorder>(
+        &mut self,
+        now: Instant,
+        at: usize,
+        address: Address,
+        segment: &Segment,
+        network: &mut Network<R>,
+    ) {
+        let Entry { id: on, carrier: Kind::Listener(listener), .. } = self.table.get_mut(at) else { return };
+        if listener.waiting >= listener.backlog {
+            // As Linux does without SYN cookies: the other end tries again.
+            let why = format!("port {}: {} connections wait to be accepted", address.own, listener.waiting);
+            return self.tell(now, "listen_overflow", why, network);
+        }
+        listener.waiting += 1;
+        let (on, settings) = (*on, listener.settings.clone());
+        let id = self.next_id();
+        let connection = Connection::listen(settings.config.clone());
+        let drawn = drawn(&mut self.opened().sequences);
+        let to = ((address.own, address.peer), address.whom);
+        self.add_stream(id, to, connection, &settings, Origin::Accepted(on), drawn);
+        if let Some(connection) = self.stream(id, &mut network.pending) {
+            connection.handle(now, segment);
+        }
+    }
+
+    /// Gives connections that want to be called at `now` their timeouts.
+    pub fn timeout(&mut self, now: Instant) {
+        if self.table.earliest() > now {
+            return;
+        }
+        for at in 0..self.table.len() {
+            if self.table.due_at(at) <= now
+                && let Kind::Tcp(tcp) = &mut self.table.get_mut(at).carrier
+            {
+                tcp.connection.handle_timeout(now);
+            }
+        }
+    }
+
+    /// What has fallen due may have something to say.
+    #[inline]
+    pub fn touch_due(&mut self, now: Instant, pending: &mut Pending) {
+        if self.table.earliest() <= now {
+            for at in 0..self.table.len() {
+                if self.table.due_at(at) <= now {
+                    pending.touch(self.table.get(at).id);
+                }
+            }
+        }
+    }
+
+    /// Lets a channel send what it can, and takes the next thing that it says.
+    #[inline]
+    pub fn listen_to<R: Recorder>(&mut self, now: Instant, id: ChannelId, network: &mut Network<R>) -> Said {
+        let Some(at) = self.table.of(id) else { return Said::Nothing };
+        let Entry { address, hash, carrier: Kind::Tcp(tcp), .. } = self.table.get_mut(at) else {
+            return Said::Nothing;
+        };
+        let link = self.links.to(address.whom);
+        let ports = Ports { from: address.own, to: address.peer, user: link.user };
+        while let Some(segment) = tcp.connection.poll_transmit(now) {
+            network.send(now, link, *hash, Body::Segment(ports, segment));
+        }
+        let Some(event) = tcp.connection.poll_event() else {
+            self.settled(now, at);
+            return Said::Nothing;
+        };
+        self.translate(at, event, &mut network.pending)
+    }
+
+    /// What the machine is told; nothing of a stream that it ended itself, nor of one that it does not know.
+    fn translate(&mut self, at: usize, event: ConnectionEvent, pending: &mut Pending) -> Said {
+        let serves = self.serves();
+        let Entry { id, to, carrier: Kind::Tcp(tcp), .. } = self.table.get_mut(at) else {
+            return Said::Nothing;
+        };
+        if tcp.aborted {
+            return Said::Unsaid;
+        }
+        let (channel, origin, port) = (*id, tcp.origin, *to);
+        let knew = tcp.told;
+        tcp.told |= event == ConnectionEvent::Opened;
+        let why = match event {
+            ConnectionEvent::Opened => {
+                let Origin::Accepted(on) = origin else { return Said::Input(Input::Opened(channel)) };
+                self.waits_no_more(on);
+                return Said::Input(Input::Accepted { channel, on });
+            }
+            ConnectionEvent::Readable => return Said::Input(Input::Readable(channel)),
+            ConnectionEvent::Writable => return Said::Input(Input::Writable(channel)),
+            ConnectionEvent::Closed(why) => why,
+        };
+        match (why, origin) {
+            (_, Origin::Accepted(on)) if !knew => {
+                self.waits_no_more(on);
+                Said::Unsaid
+            }
+            (tcp::CloseReason::Aborted, _) => Said::Unsaid,
+            (tcp::CloseReason::Finished, _) => Said::Input(Input::Closed(channel, CloseReason::Finished)),
+            _ if knew || serves && origin == Origin::Start => {
+                let timed_out = why == tcp::CloseReason::TimedOut;
+                let why = if timed_out { CloseReason::TimedOut } else { CloseReason::Reset };
+                Said::Input(Input::Closed(channel, why))
+            }
+            (tcp::CloseReason::TimedOut, _) => {
+                pending.refused.push_back((channel, ChannelError::TimedOut { port }));
+                Said::Unsaid
+            }
+            (tcp::CloseReason::Reset, _) => {
+                pending.refused.push_back((channel, ChannelError::NoListener { port }));
+                Said::Unsaid
+            }
+        }
+    }
+
+    fn waits_no_more(&mut self, listener: ChannelId) {
+        if let Some(at) = self.table.of(listener)
+            && let Kind::Listener(listener) = &mut self.table.get_mut(at).carrier
+        {
+            listener.waiting -= 1;
+        }
+    }
+
+    /// A connection has said everything: sees when it wants to be called, and lets go of it if it is over.
+    #[inline]
+    fn settled(&mut self, now: Instant, at: usize) {
+        let Kind::Tcp(tcp) = &self.table.get(at).carrier else { return };
+        let connection = &tcp.connection;
+        let over = connection.is_closed() && tcp.origin != Origin::Start;
+        // What has arrived of a stream in order is still the machine's to read.
+        if over && (!connection.is_open() || connection.readable() == 0) {
+            return self.let_go(now, at);
+        }
+        let due = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        self.table.set_due(at, due);
+    }
+
+    #[cold]
+    fn let_go(&mut self, now: Instant, at: usize) {
+        let Entry { id, address, carrier, .. } = self.table.remove(at);
+        let Kind::Tcp(tcp) = carrier else { return };
+        let Tcp { connection, origin, .. } = *tcp;
+        let is_first = self.first == Some(id);
+        let opened = self.opened();
+        opened.gone.add(is_first, connection.stats());
+        if connection.is_waiting() {
+            opened.lingering.insert(now, address, Box::new(connection), origin == Origin::Opened);
+        } else if origin == Origin::Opened {
+            opened.ephemeral.release(address.own);
+        }
+    }
+
+    /// Forgets the connections whose TIME-WAIT is over, and frees their ports.
+    pub(super) fn expire(&mut self, now: Instant) {
+        let opened = self.opened();
+        while let Some(port) = opened.lingering.expire(now) {
+            opened.ephemeral.release(port);
+        }
+    }
+
+    /// The streams across the path that are open: under whose name they are, the server's and the player's port of each but
+    /// a flow's own first, the name of its congestion controller, its figures.
+    pub fn open_streams(&self) -> impl Iterator<Item = (FlowId, Option<[u16; 2]>, &'static str, tcp::Stats)> {
+        let first = self.first;
+        let serves = self.serves();
+        self.table.iter().filter_map(move |entry| {
+            let Kind::Tcp(tcp) = &entry.carrier else { return None };
+            let (own, peer) = (entry.address.own, entry.address.peer);
+            let ports = if serves { [own, peer] } else { [peer, own] };
+            let link = self.links.to(entry.address.whom);
+            let is_first = first == Some(entry.id) && link.user == NO_RELAY;
+            let ports = (!is_first).then_some(ports);
+            let crosses = link.local.is_none() && tcp.connection.is_open();
+            crosses.then(|| (link.line.flow, ports, tcp.controller.name(), tcp.connection.stats()))
+        })
+    }
+
+    /// The figures of its first stream, with the counts of all.
+    pub fn tcp_stats(&self) -> Option<tcp::Stats> {
+        let mut total = self.opened.as_ref().map_or_else(Gone::default, |opened| opened.gone.clone());
+        for entry in self.table.iter() {
+            if let Kind::Tcp(tcp) = &entry.carrier {
+                total.add(self.first == Some(entry.id), tcp.connection.stats());
+            }
+        }
+        let first = total.first?;
+        Some(tcp::Stats {
+            segments: first.segments + total.segments,
+            retransmits: first.retransmits + total.retransmits,
+            timeouts: first.timeouts + total.timeouts,
+            recoveries: first.recoveries + total.recoveries,
+            ..first
+        })
+    }
+}

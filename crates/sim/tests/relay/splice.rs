@@ -1,0 +1,100 @@
+//! A relay that hands bytes on, for tests of what drives relays: each stream of a player becomes one to its server.
+
+use std::collections::BTreeMap;
+
+use streamgauge_base::{Chunk, Event, Instant};
+use streamgauge_plan::TcpSpec;
+use streamgauge_systems::{
+    App, Carrier, Channel, ChannelError, ChannelId, CloseReason, Input, Io, Peer, RelayMachine,
+};
+
+/// What the relay has seen.
+#[derive(Default, Debug)]
+pub struct Passed {
+    /// Streams accepted, by the flow they are of.
+    pub accepted: BTreeMap<Peer, usize>,
+    pub refused: Vec<String>,
+}
+
+#[derive(Default)]
+pub struct Splice {
+    pub other: BTreeMap<ChannelId, ChannelId>,
+    pub waiting: BTreeMap<ChannelId, Vec<Chunk>>,
+    pub passed: std::sync::Arc<std::sync::Mutex<Passed>>,
+    pub port: u16,
+}
+
+impl Splice {
+    pub fn machine(self) -> RelayMachine {
+        let carrier = Carrier::Listener { port: 80, settings: TcpSpec::default(), backlog: 128 };
+        RelayMachine { channels: vec![Channel { id: ChannelId(0), carrier }], app: Box::new(self) }
+    }
+
+    fn pass(&mut self, from: ChannelId, io: &mut dyn Io) {
+        let Some(&to) = self.other.get(&from) else { return };
+        let waiting = self.waiting.entry(to).or_default();
+        while let Some(chunk) = io.read(from, 100_000) {
+            waiting.push(chunk);
+        }
+        self.push(to, io);
+    }
+
+    fn push(&mut self, to: ChannelId, io: &mut dyn Io) {
+        let Some(waiting) = self.waiting.get_mut(&to) else { return };
+        while !waiting.is_empty() {
+            let mut chunk = waiting.remove(0);
+            let taken = io.write(to, chunk.clone());
+            if taken < chunk.len() {
+                waiting.insert(0, chunk.split_off(taken));
+                return;
+            }
+        }
+    }
+}
+
+impl App for Splice {
+    fn handle(&mut self, _: Instant, input: Input<'_>, io: &mut dyn Io) {
+        match input {
+            Input::Accepted { channel, on } => {
+                assert_eq!((on, io.peer(on)), (ChannelId(0), None));
+                let peer = io.peer(channel).expect("a player's stream is of a flow");
+                *self.passed.lock().unwrap().accepted.entry(peer).or_default() += 1;
+                let up = io.open_to(peer, &Carrier::Tcp { port: self.port, settings: TcpSpec::default() });
+                assert_eq!(io.peer(up), Some(peer));
+                self.other.extend([(channel, up), (up, channel)]);
+            }
+            Input::Opened(channel) => {
+                let down = self.other[&channel];
+                self.pass(down, io);
+            }
+            Input::Readable(channel) => self.pass(channel, io),
+            Input::Writable(channel) => self.push(channel, io),
+            Input::Closed(channel, CloseReason::Finished) => {
+                self.pass(channel, io);
+                if let Some(&other) = self.other.get(&channel) {
+                    io.close(other);
+                }
+            }
+            Input::Closed(channel, _) => {
+                if let Some(other) = self.other.remove(&channel) {
+                    io.abort(other);
+                }
+            }
+            Input::Refused(channel, why) => {
+                self.passed.lock().unwrap().refused.push(ChannelError::to_string(why));
+                if let Some(other) = self.other.remove(&channel) {
+                    io.abort(other);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+}
