@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use streamgauge_record::RecordError;
+
 /// What failed, where, why, and the remedy.
 #[derive(Debug)]
 pub struct EngineError {
@@ -35,6 +37,19 @@ impl EngineError {
     /// An IO error.
     pub fn io(what: impl Into<String>, error: &std::io::Error) -> Self {
         EngineError { errno: error.raw_os_error(), ..Self::new(what, error) }
+    }
+    /// An error of the record.
+    pub fn record(error: &RecordError) -> Self {
+        let plain = Self::new("write", error);
+        match error {
+            RecordError::Io { path, source, .. } => {
+                let full = source.kind() == std::io::ErrorKind::StorageFull;
+                let remedy = if full { "free some space on that disk" } else { "" };
+                EngineError { errno: source.raw_os_error(), ..plain }.at(path).remedy(remedy)
+            }
+            RecordError::Invalid { path, .. } => plain.at(path),
+            _ => plain,
+        }
     }
     /// A mistake in `path`, which the caller wrote.
     pub fn config(path: &Path, why: impl fmt::Display) -> Self {

@@ -1,8 +1,6 @@
 //! `--set`: constants of a machine by their fields' names.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use streamgauge_base::Duration;
 
 use crate::error::{EngineError, Result};
@@ -11,30 +9,27 @@ use crate::error::{EngineError, Result};
 const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
 
 /// `plain` with each `NAME=VALUE` in its place.
-pub fn with_overrides<T: Serialize + DeserializeOwned>(plain: &T, overrides: &[String]) -> Result<T> {
+pub fn with_overrides(
+    plain: Value,
+    overrides: &[String],
+    read: impl Fn(&Value) -> std::result::Result<(), String>,
+) -> Result<Value> {
     let wrong = |text: &str, why: String| EngineError::new(format!("read --set {text}"), why).code(3);
-    let mut fields = match serde_json::to_value(plain) {
-        Ok(Value::Object(fields)) => fields,
-        other => return Err(wrong("", format!("the settings are no object: {other:?}"))),
-    };
+    let mut settings = plain;
     for text in overrides {
         let (name, value) = text.split_once('=').ok_or_else(|| {
             wrong(text, "it has no '='".into()).remedy("write NAME=VALUE, reliable_udp=false")
         })?;
         let name = name.trim();
-        if !fields.contains_key(name) {
-            let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+        let Some(field) = settings.get_mut(name) else {
+            let names = settings.as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str));
             return Err(wrong(text, format!("there is no constant {name:?}"))
-                .remedy(format!("choose among {}", names.join(", "))));
-        }
-        fields.insert(name.into(), value_of(value.trim()));
-        read::<T>(&fields).map_err(|e| wrong(text, e.to_string()))?;
+                .remedy(format!("choose among {}", names.collect::<Vec<_>>().join(", "))));
+        };
+        *field = value_of(value.trim());
+        read(&settings).map_err(|why| wrong(text, why))?;
     }
-    read(&fields).map_err(|e| wrong("", e.to_string()))
-}
-
-fn read<T: DeserializeOwned>(fields: &Map<String, Value>) -> serde_json::Result<T> {
-    serde_json::from_value(Value::Object(fields.clone()))
+    Ok(settings)
 }
 
 /// A positive number of seconds, at most a day.
@@ -58,18 +53,29 @@ fn value_of(text: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use streamgauge_systems::darwin::{Preset, ServerSettings};
+    use serde::{Deserialize, Serialize};
 
     use super::*;
 
-    fn set(overrides: &[&str]) -> Result<ServerSettings> {
+    #[derive(PartialEq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Constants {
+        reliable_udp: bool,
+        max_payload: u32,
+    }
+
+    fn set(overrides: &[&str]) -> Result<Constants> {
         let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
-        with_overrides(&ServerSettings::of(Preset::Source), &overrides)
+        let plain = serde_json::to_value(Constants { reliable_udp: true, max_payload: 1450 }).unwrap();
+        let read = |settings: &Value| serde_json::from_value::<Constants>(settings.clone());
+        let set =
+            with_overrides(plain, &overrides, |settings| read(settings).map(drop).map_err(|e| e.to_string()));
+        set.map(|settings| read(&settings).unwrap())
     }
 
     #[test]
     fn constants_are_set_by_name() {
-        assert_eq!(set(&[]).unwrap(), ServerSettings::of(Preset::Source));
+        assert_eq!(set(&[]).unwrap(), Constants { reliable_udp: true, max_payload: 1450 });
         let set = set(&["reliable_udp=false", "max_payload = 1200"]).unwrap();
         assert_eq!((set.reliable_udp, set.max_payload), (false, 1200));
     }

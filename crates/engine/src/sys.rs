@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nix::libc;
 use nix::sched::{CloneFlags, setns};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::{EngineError, Result};
 
@@ -136,6 +137,15 @@ pub fn thread_cpu() -> (Cpu, i64) {
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     (Cpu { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }, usage.ru_nivcsw)
+}
+
+/// Asks for as many descriptors as `wanted`, at most what this process may have; how many it has then.
+pub fn raise_descriptors(wanted: u64) -> Option<u64> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    if soft < wanted {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard);
+    }
+    Some(getrlimit(Resource::RLIMIT_NOFILE).map_or(soft, |(soft, _)| soft))
 }
 
 /// Keeps the calling thread on one CPU.

@@ -4,7 +4,7 @@
 mod bed;
 
 use bed::judge::Judge;
-use bed::{Bed, Link, Way, eventually, run_inside, sh, with_apps};
+use bed::{Bed, EngineProcess, Way, eventually, run_inside, sh, with_apps};
 use serde_json::{Value, json};
 
 /// By how much a delay that the pre-flight finds may be off, s: as a trial's verdict allows it (docs/emu.md).
@@ -138,7 +138,7 @@ fn cbr_trial(seconds: f64, faults: Value) -> (Value, Value, Vec<Value>) {
     let (down, up) = hessler();
     let plan = with_apps(bed.plan(seconds, down, up, 2), &[cbr(40, 1000), cbr(60, 1000)]);
     let mut link = bed.link(&plan, json!({"sabotage": faults, "capture": true}));
-    let mut nodes: Vec<Link> = [(0, "server"), (0, "player"), (1, "server"), (1, "player")]
+    let mut nodes: Vec<EngineProcess> = [(0, "server"), (0, "player"), (1, "server"), (1, "player")]
         .map(|(i, side)| bed.node(&plan, i, side))
         .into();
     let mut witness = bed.witness(2);
@@ -215,7 +215,7 @@ fn streams_cross_the_link() {
     let plan = with_apps(bed.plan(4.0, down, up, 2), &[rtp, bulk]);
     let mut judge = Judge::begin();
     let mut link = bed.link(&plan, json!({}));
-    let mut nodes: Vec<Link> = [(0, "server"), (0, "player"), (1, "server"), (1, "player")]
+    let mut nodes: Vec<EngineProcess> = [(0, "server"), (0, "player"), (1, "server"), (1, "player")]
         .map(|(i, side)| bed.node(&plan, i, side))
         .into();
     let t0 = link.start_now();

@@ -8,9 +8,8 @@ use pyo3::types::PyTuple;
 use serde::Deserialize;
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_path::trace::Trace;
-use streamgauge_record::{EVENTS_FILE, Legend, PACKETS_FILE, RecordError};
-use streamgauge_systems::darwin::{PlayerKind, PlayerSettings, Preset, ServerSettings};
-use streamgauge_systems::plan::TrialPlan;
+use streamgauge_plan::{AppSpec, Entry, Legend, MediaWay, TrialPlan};
+use streamgauge_record::{EVENTS_FILE, PACKETS_FILE, RecordError};
 use streamgauge_transport::tcp::{CongestionControl, Hystart, Mechanisms};
 
 /// An exception of `streamgauge.errors`.
@@ -40,17 +39,64 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
-/// Runs a trial in virtual time. `plan_json` is a trial's plan; `packets.parquet` and `events.parquet` are
-/// written to `directory` as its `keep` says. Returns the summary as JSON. Other threads run meanwhile.
+/// Contents by their digests, for plans that name them: read once, shared by all flows and trials.
+#[pyclass]
+#[derive(Default)]
+struct Contents(streamgauge_systems::media::Contents);
+
+#[pymethods]
+impl Contents {
+    #[new]
+    fn new() -> Self {
+        Contents::default()
+    }
+
+    /// Adds the content (JSON, as it is stored) that `digest` names.
+    fn add(&mut self, py: Python<'_>, digest: String, content_json: &str) -> PyResult<()> {
+        let content = streamgauge_systems::media::Content::read(content_json)
+            .map_err(|what| exception(py, "MediaError", format!("content {digest}: {what}")))?;
+        self.0.add(digest, content);
+        Ok(())
+    }
+}
+
+/// Runs a trial in virtual time. `plan_json` is a trial's plan, which may name some of `contents`; `packets.parquet` and
+/// `events.parquet` are written to `directory` as its `keep` says. Returns the summary as JSON. Other threads run
+/// meanwhile.
 #[pyfunction]
-fn simulate(py: Python<'_>, plan_json: &str, directory: PathBuf) -> PyResult<String> {
+#[pyo3(signature = (plan_json, directory, contents=None))]
+fn simulate(
+    py: Python<'_>,
+    plan_json: &str,
+    directory: PathBuf,
+    contents: Option<PyRef<'_, Contents>>,
+) -> PyResult<String> {
+    let contents = contents.map(|given| given.0.clone()).unwrap_or_default();
     let plan: TrialPlan = serde_json::from_str(plan_json)
         .map_err(|e| exception(py, "ScenarioError", format!("the trial's plan does not read: {e}")))?;
-    match py.detach(|| streamgauge_sim::simulate(&plan, &directory)) {
+    match py.detach(|| streamgauge_sim::simulate_with(&plan, &contents, &directory)) {
         Ok(summary) => to_json(&summary),
         Err(streamgauge_sim::SimError::Record(error)) => Err(record_error(py, error)),
         Err(error) => Err(exception(py, "ScenarioError", error.to_string())),
     }
+}
+
+/// What the codes in a record of this plan mean, as its files carry it (JSON).
+#[pyfunction]
+fn legend(py: Python<'_>, plan_json: &str) -> PyResult<String> {
+    let plan: TrialPlan = serde_json::from_str(plan_json)
+        .map_err(|e| exception(py, "ScenarioError", format!("the trial's plan does not read: {e}")))?;
+    Ok(Legend::of(&plan).to_json())
+}
+
+/// The addresses of the flow with that index: its server's, or its source's at the router, and its player's. The other
+/// way about if its media goes up.
+#[pyfunction]
+#[pyo3(signature = (index, at_router, up=false))]
+fn addresses(index: u16, at_router: bool, up: bool) -> (String, String) {
+    let entry = if at_router { Entry::Router } else { Entry::Server };
+    let pair = streamgauge_plan::addresses(index, entry, if up { MediaWay::Up } else { MediaWay::Down });
+    (pair.server.to_string(), pair.player.to_string())
 }
 
 #[derive(Deserialize)]
@@ -178,30 +224,24 @@ fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Optio
     }))
 }
 
-/// The constants of Darwin's server in the preset of that name, as a plan holds them (JSON).
+/// What each system of ours says of itself (JSON).
 #[pyfunction]
-fn darwin_server_settings(py: Python<'_>, preset: &str) -> PyResult<String> {
-    to_json(&ServerSettings::of(named(py, "preset", preset, &Preset::NAMED)?))
+fn systems() -> PyResult<String> {
+    to_json(&streamgauge_systems::descriptions())
 }
 
-/// The constants of the player of that name, as a plan holds them (JSON).
+/// What each relay that we have says of itself, as JSON.
 #[pyfunction]
-fn darwin_player_settings(py: Python<'_>, kind: &str) -> PyResult<String> {
-    to_json(&PlayerSettings::of(named(py, "player", kind, &PlayerKind::NAMED)?))
+fn relays() -> PyResult<String> {
+    to_json(&streamgauge_systems::relay_descriptions())
 }
 
-/// What each of these constants is: `{"server": [{"name", "kind", "optional", "help"}], "player": likewise}`.
+/// What holds of a flow whose plan has this `app` (JSON), as JSON; null for third-party systems.
 #[pyfunction]
-fn darwin_fields() -> PyResult<String> {
-    to_json(&serde_json::json!({"server": ServerSettings::fields(), "player": PlayerSettings::fields()}))
-}
-
-fn named<T: Copy>(py: Python<'_>, what: &str, name: &str, all: &[(&'static str, T)]) -> PyResult<T> {
-    let found = all.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
-    found.ok_or_else(|| {
-        let known = all.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        exception(py, "ScenarioError", format!("no {what} is called {name:?}; there are {known}"))
-    })
+fn facts(py: Python<'_>, app_json: &str) -> PyResult<String> {
+    let app: AppSpec = serde_json::from_str(app_json)
+        .map_err(|e| exception(py, "RecordError", format!("no system of a plan: {e}")))?;
+    to_json(&streamgauge_systems::facts(&app))
 }
 
 /// What is known by name, in the order that people read.
@@ -217,12 +257,13 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CONGESTION_CONTROLS", names(py, CongestionControl::NAMED)?)?;
     module.add("HYSTARTS", names(py, Hystart::NAMED)?)?;
     module.add("TCP_MECHANISMS", names(py, Mechanisms::NAMED)?)?;
-    module.add("DARWIN_PRESETS", names(py, &Preset::NAMED)?)?;
-    module.add("DARWIN_PLAYERS", names(py, &PlayerKind::NAMED)?)?;
-    module.add_function(wrap_pyfunction!(darwin_server_settings, module)?)?;
-    module.add_function(wrap_pyfunction!(darwin_player_settings, module)?)?;
-    module.add_function(wrap_pyfunction!(darwin_fields, module)?)?;
+    module.add_class::<Contents>()?;
+    module.add_function(wrap_pyfunction!(systems, module)?)?;
+    module.add_function(wrap_pyfunction!(relays, module)?)?;
+    module.add_function(wrap_pyfunction!(facts, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(legend, module)?)?;
+    module.add_function(wrap_pyfunction!(addresses, module)?)?;
     module.add_function(wrap_pyfunction!(write_events, module)?)?;
     module.add_function(wrap_pyfunction!(trial_digest, module)?)?;
     module.add_function(wrap_pyfunction!(verify, module)?)?;

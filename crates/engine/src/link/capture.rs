@@ -51,10 +51,10 @@ pub struct Capture {
 impl Capture {
     /// Starts `path` for interfaces of these names, at `start_ns` (CLOCK_REALTIME).
     pub fn create(path: &Path, names: &[&str], start_ns: u64) -> Result<Capture> {
-        let mut writer = PcapngWriter::create(path).map_err(|e| super::files::record_error(&e))?;
+        let mut writer = PcapngWriter::create(path).map_err(|e| EngineError::record(&e))?;
         let interfaces = names.iter().map(|name| writer.interface(name));
         let interfaces: Vec<InterfaceId> =
-            interfaces.collect::<std::result::Result<_, _>>().map_err(|e| super::files::record_error(&e))?;
+            interfaces.collect::<std::result::Result<_, _>>().map_err(|e| EngineError::record(&e))?;
         let (sender, messages) = channel();
         let work = move || {
             for message in messages {
@@ -110,7 +110,7 @@ impl Capture {
         self.hand_over();
         let _ = self.sender.send(Message::Finish { start_ns: self.start_ns, end_ns, ports });
         match self.thread.join() {
-            Ok(done) => done.map_err(|e| super::files::record_error(&e)),
+            Ok(done) => done.map_err(|e| EngineError::record(&e)),
             Err(_) => Err(EngineError::new("write the capture", "its thread panicked")),
         }
     }

@@ -5,9 +5,8 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use streamgauge_base::{Direction, FlowId};
-use streamgauge_record::{FlowEntry, Legend, StageEntry};
-use streamgauge_systems::plan::{Entry, Role, TrialPlan};
+use streamgauge_base::FlowId;
+use streamgauge_plan::{Entry, TrialPlan};
 
 use super::sabotage::Fault;
 use crate::error::Result;
@@ -136,18 +135,4 @@ impl AddressBook {
     pub fn is_at_router(&self, destination: Option<Ipv4Addr>) -> bool {
         destination.is_some_and(|ip| self.at_router.contains(&ip))
     }
-}
-
-/// The record's legend: flows by place in the plan, stages of down then up.
-pub fn legend(plan: &TrialPlan) -> Legend {
-    let flow = |f: &streamgauge_systems::plan::FlowSpec| FlowEntry {
-        name: f.name.clone(),
-        subject: f.role == Role::Subject,
-    };
-    let stages = |stages: &[streamgauge_path::spec::StageSpec], direction: Direction| -> Vec<StageEntry> {
-        stages.iter().map(|s| StageEntry { name: s.name.clone(), direction }).collect()
-    };
-    let mut all = stages(&plan.path.down, Direction::Down);
-    all.extend(stages(&plan.path.up, Direction::Up));
-    Legend { flows: plan.flows.iter().map(flow).collect(), stages: all }
 }

@@ -6,10 +6,10 @@ use streamgauge_record::{Classifier, PacketDirection, parse_frame};
 
 use super::capture::Capture;
 use super::clock::Clock;
+use super::clocked_path::{ClockedPath, ClockedPaths, LinkSink, Trial};
 use super::config::{AddressBook, Config};
 use super::egress;
 use super::fragments::{Datagram, Fragments};
-use super::lane::{Fates, Lane, Lanes, Trial};
 use super::port::{Outbound, Port};
 use super::sabotage::Sabotage;
 use super::slab::{Meta, Slab};
@@ -32,9 +32,6 @@ const LATE_FLOOR_NS: u64 = 100_000;
 /// `MAX_ARRIVALS` times this is more than a ring holds.
 const RING_CHUNKS: usize = 64;
 
-/// Ids before the trial, out of the way of the trial's own, which count from 0.
-pub const REHEARSAL_IDS: u64 = 1 << 62;
-
 /// The emulator between its two or three interfaces.
 pub struct Emulator {
     /// Server, client, cross.
@@ -47,7 +44,7 @@ pub struct Emulator {
     sender: Sender,
     sabotage: Sabotage,
     /// The path before the trial.
-    rehearsal: Lanes,
+    rehearsal: ClockedPaths,
     /// The path from t0 on.
     running: Option<Running>,
     lateness: Histogram,
@@ -60,7 +57,7 @@ pub struct Emulator {
 
 /// A started trial.
 struct Running {
-    lanes: Lanes,
+    clocked_paths: ClockedPaths,
     trial: Trial,
     capture: Option<Capture>,
     t0: i64,
@@ -81,18 +78,18 @@ pub struct Finished {
 
 impl Emulator {
     /// Opens the interfaces. Packets cross `rehearsal` until a trial starts.
-    pub fn open(config: &Config, rehearsal: Lanes, sabotage: Sabotage, slab: Slab) -> Result<Self> {
+    pub fn open(config: &Config, rehearsal: ClockedPaths, sabotage: Sabotage, slab: Slab) -> Result<Self> {
         let interfaces = &config.interfaces;
         let names = [Some(&interfaces.server), Some(&interfaces.client), interfaces.cross.as_ref()];
         let options = RingOptions::whole(sabotage.ring_frames(config.ring_frames), Outgoing::Ignore);
         let ports = names.into_iter().flatten().map(|name| Ring::open(name, options).map(Port::new));
-        let subjects = super::config::legend(&config.plan).subjects();
+        let told = config.plan.flows.iter().map(|flow| (flow.role, streamgauge_systems::protocols(flow)));
         Ok(Emulator {
             ports: ports.collect::<Result<_>>()?,
             clock: Clock::new(),
             slab,
             book: AddressBook::new(&config.plan, &config.flows, config.rest.as_deref())?,
-            classifier: Classifier::new(&subjects),
+            classifier: Classifier::new(told),
             fragments: Fragments::new(),
             sender: Sender::new(),
             sabotage,
@@ -107,12 +104,12 @@ impl Emulator {
         })
     }
 
-    /// Packets cross `lanes` from now on; what the old ones hold is gone, and counts start at zero.
-    pub fn rehearse(&mut self, lanes: Lanes) {
+    /// Packets cross `clocked_paths` from now on; what the old ones hold is gone, and counts start at zero.
+    pub fn rehearse(&mut self, clocked_paths: ClockedPaths) {
         self.step();
         let now = monotonic_ns();
         self.end_rehearsal(now);
-        self.rehearsal = lanes;
+        self.rehearsal = clocked_paths;
         self.before_start = Tally::default();
         self.after_end = Tally::default();
         self.clock.reset();
@@ -122,20 +119,27 @@ impl Emulator {
     /// Lets go of what crosses the path before the trial.
     fn end_rehearsal(&mut self, now: i64) {
         let Emulator { rehearsal, slab, sabotage, .. } = self;
-        for lane in &mut rehearsal.both {
-            let direction = lane.direction;
-            let mut fates = Fates { slab, trial: None, direction, sabotage };
-            lane.finish(now, &mut fates);
-            while let Some(departure) = lane.dequeue(now, &mut fates) {
+        for clocked in &mut rehearsal.both {
+            let direction = clocked.direction;
+            let mut fates = LinkSink { slab, trial: None, direction, sabotage };
+            clocked.finish(now, &mut fates);
+            while let Some(departure) = clocked.dequeue(now, &mut fates) {
                 fates.slab.release(departure.item.body);
             }
         }
     }
 
     /// The trial starts at `t0` and ends at `end` at the latest (CLOCK_MONOTONIC, ns).
-    pub fn start(&mut self, lanes: Lanes, trial: Trial, capture: Option<Capture>, t0: i64, end: i64) {
+    pub fn start(
+        &mut self,
+        clocked_paths: ClockedPaths,
+        trial: Trial,
+        capture: Option<Capture>,
+        t0: i64,
+        end: i64,
+    ) {
         self.last_activity = t0;
-        self.running = Some(Running { lanes, trial, capture, t0, end });
+        self.running = Some(Running { clocked_paths, trial, capture, t0, end });
     }
 
     /// Whether a trial has been started.
@@ -161,14 +165,14 @@ impl Emulator {
         let end =
             running.map(|r| r.end.min(idle.map_or(i64::MAX, |idle| self.last_activity.saturating_add(idle))));
         let unsaid = self.sabotage.unsaid_delay_ns();
-        let next = running.and_then(|r| r.lanes.next_event()).map(|at| at + unsaid);
+        let next = running.and_then(|r| r.clocked_paths.next_event()).map(|at| at + unsaid);
         [self.rehearsal.next_event(), next, end].into_iter().flatten().min()
     }
 
     /// How long a frame may wait in each port's ring without being late, ns.
     pub fn patience(&self) -> [i64; 3] {
-        let lanes = self.running.as_ref().map_or(&self.rehearsal, |running| &running.lanes);
-        let [down, up] = lanes.both.each_ref().map(Lane::least_stay_ns);
+        let clocked_paths = self.running.as_ref().map_or(&self.rehearsal, |running| &running.clocked_paths);
+        let [down, up] = clocked_paths.both.each_ref().map(ClockedPath::least_stay_ns);
         [down, up, down]
     }
 
@@ -237,7 +241,7 @@ impl Emulator {
             Direction::Up if has_cross && self.book.is_at_router(parsed.destination) => CROSS,
             Direction::Up => SERVER,
         };
-        let (lanes, trial) = match &mut self.running {
+        let (clocked_paths, trial) = match &mut self.running {
             Some(running) if at > running.end => {
                 self.after_end.add(frame.wire_bytes);
                 return;
@@ -246,16 +250,17 @@ impl Emulator {
                 if let Some(capture) = &mut running.capture {
                     capture.frame(port, PacketDirection::Inbound, frame.stamp_ns, frame.bytes);
                 }
-                (&mut running.lanes, Some(&mut running.trial))
+                (&mut running.clocked_paths, Some(&mut running.trial))
             }
             _ => (&mut self.rehearsal, None),
         };
-        let mut info = self.classifier.classify(flow, direction, parsed.hash, &parsed.headers);
+        let connection = parsed.connection(direction);
+        let mut info = self.classifier.classify(flow, direction, connection, &parsed.headers);
         info.flags |= packet_flags::of_arrived(parsed.ecn);
         let Datagram { id, hash, info } = if parsed.fragment.is_whole() {
-            Datagram { id: lanes.new_id(), hash: parsed.hash, info }
+            Datagram { id: clocked_paths.new_id(), hash: parsed.hash, info }
         } else {
-            self.fragments.datagram(at, &parsed, trial.is_some(), info, || lanes.new_id())
+            self.fragments.datagram(at, &parsed, trial.is_some(), info, || clocked_paths.new_id())
         };
         let (fragment, ip_bytes) = (parsed.fragment, parsed.ip_bytes);
         let meta = Meta { info, ecn: parsed.ecn, fragment, ip_bytes, egress: egress as u8 };
@@ -271,12 +276,12 @@ impl Emulator {
             fragment: parsed.fragment,
             ..Item::new(id, flow, parsed.ip_bytes)
         };
-        let lane = &mut lanes.both[direction as usize];
+        let clocked = &mut clocked_paths.both[direction as usize];
         let at_router = port == CROSS;
         let trial = match trial {
             Some(trial) => {
                 self.last_activity = self.last_activity.max(at);
-                trial.entered(lane.entry(at_router), direction, flow, item.bytes);
+                trial.entered(clocked.entry(at_router), direction, flow, item.bytes);
                 Some(trial)
             }
             None => {
@@ -284,8 +289,8 @@ impl Emulator {
                 None
             }
         };
-        let mut fates = Fates { slab: &mut self.slab, trial, direction, sabotage: &mut self.sabotage };
-        lane.enqueue(at, item, at_router, &mut fates);
+        let mut fates = LinkSink { slab: &mut self.slab, trial, direction, sabotage: &mut self.sabotage };
+        clocked.enqueue(at, item, at_router, &mut fates);
     }
 
     /// Takes out of all paths what has left by `now`.
@@ -306,12 +311,12 @@ impl Emulator {
     fn next_departure(&mut self, way: usize, now: i64) -> Option<Outbound> {
         let unsaid = self.sabotage.unsaid_delay_ns();
         let Emulator { running, rehearsal, slab, sabotage, .. } = self;
-        let mut take = |lanes: &mut Lanes, mut trial: Option<&mut Trial>, now: i64| {
-            let lane = &mut lanes.both[way];
-            let direction = lane.direction;
+        let mut take = |clocked_paths: &mut ClockedPaths, mut trial: Option<&mut Trial>, now: i64| {
+            let clocked = &mut clocked_paths.both[way];
+            let direction = clocked.direction;
             let recorded = trial.is_some();
-            let mut fates = Fates { slab, trial: trial.as_deref_mut(), direction, sabotage };
-            let departure = lane.dequeue(now, &mut fates)?;
+            let mut fates = LinkSink { slab, trial: trial.as_deref_mut(), direction, sabotage };
+            let departure = clocked.dequeue(now, &mut fates)?;
             let item = departure.item;
             let meta = slab.meta(item.body)?;
             Some(Outbound {
@@ -320,7 +325,7 @@ impl Emulator {
                 flow: item.flow,
                 direction,
                 bytes: item.bytes,
-                due: lane.monotonic(departure.at),
+                due: clocked.monotonic(departure.at),
                 recorded,
             })
         };
@@ -329,7 +334,7 @@ impl Emulator {
         }
         let running = running.as_mut()?;
         // What would leave after the trial's end is still inside at its end.
-        take(&mut running.lanes, Some(&mut running.trial), (now - unsaid).min(running.end))
+        take(&mut running.clocked_paths, Some(&mut running.trial), (now - unsaid).min(running.end))
     }
 
     /// Hands a port's batch to the kernel.
@@ -389,9 +394,9 @@ impl Emulator {
         self.advance(end);
         let Emulator { running, slab, sabotage, .. } = self;
         let running = running.as_mut()?;
-        for lane in &mut running.lanes.both {
-            let direction = lane.direction;
-            lane.finish(end, &mut Fates { slab, trial: Some(&mut running.trial), direction, sabotage });
+        for clocked in &mut running.clocked_paths.both {
+            let direction = clocked.direction;
+            clocked.finish(end, &mut LinkSink { slab, trial: Some(&mut running.trial), direction, sabotage });
         }
         self.advance(end);
         for port in 0..self.ports.len() {
@@ -400,10 +405,10 @@ impl Emulator {
         self.end_rehearsal(end);
         self.clock.check();
         self.ports.iter_mut().for_each(Port::read_drops);
-        let Running { lanes, trial, capture, t0, .. } = self.running.take()?;
-        let clamped = lanes.both.iter().fold(Clamped::default(), |sum, lane| Clamped {
-            count: sum.count + lane.clamped.count,
-            max_ns: sum.max_ns.max(lane.clamped.max_ns),
+        let Running { clocked_paths, trial, capture, t0, .. } = self.running.take()?;
+        let clamped = clocked_paths.both.iter().fold(Clamped::default(), |sum, clocked| Clamped {
+            count: sum.count + clocked.clamped.count,
+            max_ns: sum.max_ns.max(clocked.clamped.max_ns),
         });
         Some(Finished { trial, duration_ns: end - t0, clamped, capture })
     }

@@ -4,18 +4,18 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use streamgauge_base::{Direction, Event, FlowId};
-use streamgauge_record::{Legend, RecordError, direction_name};
+use streamgauge_plan::{Legend, direction_name};
 
-use super::config::{Config, legend};
+use super::clocked_path::FlowTally;
+use super::config::Config;
 use super::emulator::Finished;
-use super::lane::FlowTally;
 use super::stats::Tally;
 use crate::error::{EngineError, Result};
 
 /// Completes `packets.parquet`, writes `link-events.json`, and returns their part of the statistics.
 pub fn write(config: &Config, finished: Finished) -> Result<Value> {
     let Finished { mut trial, duration_ns, clamped, .. } = finished;
-    let legend = legend(&config.plan);
+    let legend = Legend::of(&config.plan);
     let ledger = trial.ledger.clone();
     let events = std::mem::take(&mut trial.events);
     let tallies = std::mem::take(&mut trial.flows);
@@ -23,7 +23,7 @@ pub fn write(config: &Config, finished: Finished) -> Result<Value> {
     let summary = match (trial.into_rows().finish(), failed) {
         (Ok(summary), None) => summary,
         // The writer's own word says more than that of the thread that could not reach it.
-        (Err(error), _) | (Ok(_), Some(error)) => return Err(record_error(&error)),
+        (Err(error), _) | (Ok(_), Some(error)) => return Err(EngineError::record(&error)),
     };
     write_events(&config.out.join("link-events.json"), &events, &legend)?;
     Ok(json!({
@@ -36,20 +36,6 @@ pub fn write(config: &Config, finished: Finished) -> Result<Value> {
         "entered": flows(&tallies, |flow| flow.entered),
         "left": flows(&tallies, |flow| flow.left),
     }))
-}
-
-/// An error of the record in this program's form.
-pub fn record_error(error: &RecordError) -> EngineError {
-    let plain = EngineError { what: "write".into(), ..EngineError::new("write", error) };
-    match error {
-        RecordError::Io { path, source, .. } => {
-            let full = source.kind() == std::io::ErrorKind::StorageFull;
-            let remedy = if full { "free some space on that disk" } else { "" };
-            EngineError { errno: source.raw_os_error(), ..plain }.at(path).remedy(remedy)
-        }
-        RecordError::Invalid { path, .. } => plain.at(path),
-        _ => plain,
-    }
 }
 
 fn write_events(path: &Path, events: &[Event], legend: &Legend) -> Result<()> {

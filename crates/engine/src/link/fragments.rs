@@ -111,13 +111,17 @@ fn set_of(key: &Key) -> usize {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use streamgauge_base::{Ecn, Fragment, Headers, PacketKind, Transport};
+    use streamgauge_base::{Ecn, Fragment, Headers, PacketKind, TransportHeader};
 
     use super::*;
 
     fn fragment(identification: u16, offset: u16, more: bool) -> Frame<'static> {
-        let headers =
-            Headers { transport: Transport::Udp, header_bytes: 8, payload_bytes: 100, payload_head: &[] };
+        let headers = Headers {
+            transport: TransportHeader::Udp,
+            header_bytes: 8,
+            payload_bytes: 100,
+            payload_head: &[],
+        };
         Frame {
             source: Some(Ipv4Addr::new(10, 1, 0, 1)),
             destination: Some(Ipv4Addr::new(10, 2, 0, 1)),
@@ -127,6 +131,7 @@ mod tests {
             fragment: Fragment::part(offset, more),
             identification,
             hash: if offset == 0 { 1 } else { 2 },
+            ports: 0,
             headers,
         }
     }
@@ -148,6 +153,7 @@ mod tests {
                 header_bytes: if is_first { 8 } else { 0 },
                 payload_bytes: 100,
                 seq: is_first.then_some(7),
+                connection: None,
             };
             let next = &mut self.next;
             self.table.datagram(at, frame, true, info, || {

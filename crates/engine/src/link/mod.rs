@@ -5,12 +5,12 @@
 
 mod capture;
 mod clock;
+mod clocked_path;
 mod config;
 mod egress;
 mod emulator;
 mod files;
 mod fragments;
-mod lane;
 mod port;
 mod sabotage;
 mod slab;
@@ -22,6 +22,7 @@ use std::os::fd::AsRawFd;
 use serde_json::{Value, json};
 use streamgauge_path::spec::PathSpec;
 use streamgauge_path::{at_rest, most_packets};
+use streamgauge_plan::Legend;
 use streamgauge_record::PacketSender;
 
 pub use clock::Clock;
@@ -33,8 +34,8 @@ use crate::sys::{
     Cpu, RealTime, available_memory_bytes, clock_ns, cpu_seconds, monotonic_ns, stolen_seconds, thread_cpu,
 };
 use capture::{CAPTURE_FILE, Capture, PortSummary};
-use emulator::{Emulator, REHEARSAL_IDS};
-use lane::{Lanes, Trial};
+use clocked_path::{ClockedPaths, REHEARSAL_IDS, Trial};
+use emulator::Emulator;
 use sabotage::Sabotage;
 use slab::Slab;
 use wait::{Stalls, Waiter};
@@ -110,7 +111,7 @@ impl Link {
         let sabotage = Sabotage::new(&config.sabotage);
         let rehearsal = rehearsal(&config, &sabotage)?;
         // The trial's path is built here too, so that a mistake in the plan shows before anything runs.
-        Lanes::new(&config.plan.path, config.plan.seed, 0, 0, &sabotage)?;
+        ClockedPaths::new(&config.plan.path, config.plan.seed, 0, 0, &sabotage)?;
         let commands = Commands::from_stdin()?;
         let slab = slab(&config, &sabotage)?;
         let emulator = Emulator::open(&config, rehearsal, sabotage.clone(), slab)?;
@@ -173,11 +174,11 @@ impl Link {
             EngineError::new("start", "t0_monotonic_ns is no time of CLOCK_MONOTONIC").code(2)
         })?;
         let end = t0.saturating_add_unsigned(plan.duration.as_nanos());
-        let lanes = Lanes::new(&plan.path, plan.seed, t0, 0, &self.sabotage)?;
-        let legend = config::legend(plan);
+        let clocked_paths = ClockedPaths::new(&plan.path, plan.seed, t0, 0, &self.sabotage)?;
+        let legend = Legend::of(plan);
         // Its thread is of the normal class: SCHED_RESET_ON_FORK sees to that.
         let rows = PacketSender::create(&out.join(streamgauge_record::PACKETS_FILE), &legend)
-            .map_err(|e| files::record_error(&e))?;
+            .map_err(|e| EngineError::record(&e))?;
         let trial = Trial::new(rows, &legend, &plan.path);
         let interfaces = &self.config.interfaces;
         let names = [Some(&interfaces.server), Some(&interfaces.client), interfaces.cross.as_ref()];
@@ -185,7 +186,7 @@ impl Link {
         let file = out.join(CAPTURE_FILE);
         let capture =
             self.config.capture.then(|| Capture::create(&file, &names, realtime_ns())).transpose()?;
-        self.emulator.start(lanes, trial, capture, t0, end);
+        self.emulator.start(clocked_paths, trial, capture, t0, end);
         Ok(())
     }
 
@@ -218,10 +219,10 @@ impl Link {
 }
 
 /// The path before the trial: without random loss, frozen at its settings for time zero.
-fn rehearsal(config: &Config, sabotage: &Sabotage) -> Result<Lanes> {
+fn rehearsal(config: &Config, sabotage: &Sabotage) -> Result<ClockedPaths> {
     let path = &config.plan.path;
     let frozen = PathSpec { down: at_rest(&path.down), up: at_rest(&path.up) };
-    Lanes::new(&frozen, config.plan.seed, monotonic_ns(), REHEARSAL_IDS, sabotage)
+    ClockedPaths::new(&frozen, config.plan.seed, monotonic_ns(), REHEARSAL_IDS, sabotage)
 }
 
 /// More packets in a second than the emulator takes in: it bounds what is under way before a bottleneck.

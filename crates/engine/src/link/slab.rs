@@ -155,7 +155,7 @@ mod tests {
 
     fn meta() -> Meta {
         let (kind, header_bytes) = (PacketKind::Other, 0);
-        let info = PacketInfo { kind, flags: 0, header_bytes, payload_bytes: 0, seq: None };
+        let info = PacketInfo { kind, flags: 0, header_bytes, payload_bytes: 0, seq: None, connection: None };
         Meta { info, ecn: Ecn::NotEct, fragment: Fragment::WHOLE, ip_bytes: 20, egress: 0 }
     }
 

@@ -91,11 +91,6 @@ impl Udp {
         self.socket.as_raw_fd()
     }
 
-    /// For watching.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-
     /// Ours.
     pub fn port(&self) -> u16 {
         self.port

@@ -1,7 +1,7 @@
 //! What a machine's channels ride on: sockets that never block.
 
-pub mod connection;
 pub mod datagram;
+pub mod echo;
 pub mod ports;
 pub mod stream;
 pub mod wake;
@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 
 /// The two addresses of a trial's flow as one end sees them.
 #[derive(Clone, Copy, Debug)]
-pub struct Addresses {
+pub struct AddressPair {
     /// Ours.
     pub own: Ipv4Addr,
     /// The other end's.

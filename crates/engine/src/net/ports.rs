@@ -23,6 +23,11 @@ impl PortRange {
         PortRange { first, last }
     }
 
+    /// Its first and last port.
+    pub fn ends(self) -> (u16, u16) {
+        (self.first, self.last)
+    }
+
     /// How many pairs it holds.
     pub fn pairs(self) -> u16 {
         (self.last - self.first).div_ceil(2)
@@ -64,6 +69,11 @@ impl Ports {
     pub fn new(range: PortRange, start: u32) -> Ports {
         let next = (start % u32::from(range.pairs())) as u16;
         Ports { range, next, taken: BTreeSet::new() }
+    }
+
+    /// Where its pairs are from.
+    pub fn range(&self) -> PortRange {
+        self.range
     }
 
     /// Two bound sockets for the exchange with `peer`; `None` if there is no pair left, or no descriptor.

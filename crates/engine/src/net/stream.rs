@@ -9,13 +9,13 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use nix::libc;
 use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, SockaddrStorage, accept4,
-    bind, connect, getsockname, listen, sendmsg, shutdown, socket,
+    bind, connect, getpeername, getsockname, listen, sendmsg, shutdown, socket,
 };
 use serde_json::{Value, json};
 use streamgauge_base::Chunk;
-use streamgauge_systems::plan::TcpSpec;
+use streamgauge_plan::TcpSpec;
 
-use super::Addresses;
+use super::AddressPair;
 use super::datagram::ZEROS;
 use crate::error::{EngineError, Result};
 use crate::sys;
@@ -34,8 +34,10 @@ pub enum News {
     Writable,
     /// The other end finished.
     Finished,
+    /// It could not be made.
+    Refused(nix::Error),
     /// It broke.
-    Failed,
+    Failed(nix::Error),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +50,7 @@ enum State {
 }
 
 /// A TCP channel at one end.
-pub struct Stream {
+pub struct TcpSocket {
     /// The listener until somebody came, then the connection.
     socket: OwnedFd,
     serves: bool,
@@ -58,6 +60,10 @@ pub struct Stream {
     told_readable: bool,
     /// The machine wrote more than there was room for.
     wants_room: bool,
+    /// We have finished, or will once it is connected.
+    finished: bool,
+    /// The other end has finished.
+    peer_finished: bool,
     pending: VecDeque<News>,
     settings: Settings,
 }
@@ -70,26 +76,20 @@ struct Settings {
     congestion_control: String,
 }
 
-impl Stream {
+impl TcpSocket {
     /// The server's end.
-    pub fn listen(addresses: Addresses, port: u16, spec: &TcpSpec) -> Result<Stream> {
-        let mut stream = Stream::make(addresses, port, spec, true)?;
-        let failed = |e: nix::Error| {
-            EngineError::io(format!("listen on {}:{port}", addresses.own), &e.into())
-                .remedy("run inside the namespace that has this address")
-        };
-        sys::set_option(stream.socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &1i32)
-            .map_err(|e| EngineError::io("set SO_REUSEADDR", &e))?;
-        bind(stream.socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(addresses.own, port)))
-            .map_err(failed)?;
-        listen(&stream.socket, Backlog::new(1).map_err(failed)?).map_err(failed)?;
+    pub fn listen(addresses: AddressPair, port: u16, spec: &TcpSpec) -> Result<TcpSocket> {
+        let mut stream = TcpSocket::make(addresses, port, spec, true)?;
+        listen_at(&stream.socket, addresses, port, 1)?;
         stream.read_back();
         Ok(stream)
     }
 
-    /// The player's end; it connects when the flow starts.
-    pub fn unconnected(addresses: Addresses, port: u16, spec: &TcpSpec) -> Result<Stream> {
-        let mut stream = Stream::make(addresses, port, spec, false)?;
+    /// An end that connects when it is told to, from a port that is chosen then.
+    pub fn unconnected(addresses: AddressPair, port: u16, spec: &TcpSpec) -> Result<TcpSocket> {
+        let mut stream = TcpSocket::make(addresses, port, spec, false)?;
+        sys::set_option(stream.socket.as_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1i32)
+            .map_err(|e| EngineError::io("set IP_BIND_ADDRESS_NO_PORT", &e))?;
         bind(stream.socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(addresses.own, 0))).map_err(
             |e| {
                 EngineError::io(format!("use address {}", addresses.own), &e.into())
@@ -100,56 +100,42 @@ impl Stream {
         Ok(stream)
     }
 
-    fn make(addresses: Addresses, port: u16, spec: &TcpSpec, serves: bool) -> Result<Stream> {
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)
-            .map_err(|e| EngineError::io("make a TCP socket", &e.into()))?;
-        let set = |name: &str, level, option, value: u64| {
-            let value = i32::try_from(value).unwrap_or(i32::MAX);
-            sys::set_option(socket.as_fd(), level, option, &value)
-                .map_err(|e| EngineError::io(format!("set {name} to {value}"), &e))
-        };
-        set("SO_SNDBUF", libc::SOL_SOCKET, libc::SO_SNDBUF, spec.send_buffer)?;
-        set("SO_RCVBUF", libc::SOL_SOCKET, libc::SO_RCVBUF, spec.receive_window)?;
-        // SO_RCVBUF is doubled by the kernel for its own overhead; this bounds the window that is told to the sender.
-        set("TCP_WINDOW_CLAMP", libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, spec.receive_window)?;
-        // Linux takes the timestamps option out of the segment size that it is given.
-        set("TCP_MAXSEG", libc::IPPROTO_TCP, libc::TCP_MAXSEG, u64::from(spec.mss) + TIMESTAMPS_BYTES)?;
-        set("TCP_NODELAY", libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
-        choose_congestion_control(&socket, &spec.congestion_control);
+    fn make(addresses: AddressPair, port: u16, spec: &TcpSpec, serves: bool) -> Result<TcpSocket> {
         let peer = SocketAddrV4::new(addresses.peer, port).into();
-        Ok(Stream::over(socket, peer, State::Idle, serves))
+        Ok(TcpSocket::over(configured(spec)?, peer, State::Idle, serves))
     }
 
-    fn over(socket: OwnedFd, peer: SocketAddr, state: State, serves: bool) -> Stream {
-        Stream {
+    fn over(socket: OwnedFd, peer: SocketAddr, state: State, serves: bool) -> TcpSocket {
+        TcpSocket {
             socket,
             serves,
             peer,
             state,
             told_readable: false,
             wants_room: false,
+            finished: false,
+            peer_finished: false,
             pending: VecDeque::new(),
             settings: Settings::default(),
         }
     }
 
     /// A connection that somebody has made to us; `socket` does not block.
-    pub fn accepted(socket: OwnedFd, peer: SocketAddr) -> Stream {
-        let mut stream = Stream::over(socket, peer, State::Idle, true);
+    pub fn accepted(socket: OwnedFd, peer: SocketAddr) -> TcpSocket {
+        let mut stream = TcpSocket::over(socket, peer, State::Idle, true);
         stream.open();
         stream
     }
 
     /// A connection to `peer`, under way, with the kernel's own settings.
-    pub fn connecting(peer: SocketAddr) -> Result<Stream> {
+    pub fn connecting(peer: SocketAddr) -> Result<TcpSocket> {
         let family = if peer.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(family, SockType::Stream, flags, None)
             .map_err(|e| EngineError::io("make a TCP socket", &e.into()))?;
         let _ = sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32);
-        let mut stream = Stream::over(socket, peer, State::Idle, false);
-        stream.connect()?;
+        let mut stream = TcpSocket::over(socket, peer, State::Idle, false);
+        stream.connect().map_err(|e| EngineError::io(format!("connect to {peer}"), &e.into()))?;
         Ok(stream)
     }
 
@@ -184,9 +170,9 @@ impl Stream {
         })
     }
 
-    /// The flow has started: the player's end connects.
-    pub fn connect(&mut self) -> Result<()> {
-        if self.serves {
+    /// The end that does not listen connects. What comes of it `news` tells.
+    pub fn connect(&mut self) -> nix::Result<()> {
+        if self.serves || self.state != State::Idle {
             return Ok(());
         }
         match connect(self.socket.as_raw_fd(), &SockaddrStorage::from(self.peer)) {
@@ -194,18 +180,45 @@ impl Stream {
                 self.state = State::Connecting;
                 Ok(())
             }
-            Err(e) => Err(EngineError::io(format!("connect to {}", self.peer), &e.into())),
+            Err(e) => Err(e),
         }
     }
 
-    /// What to poll for; `None` for nothing. An end that `news` has yet to tell, which a write may find at any time,
-    /// is there at once: poll reports a hang-up whatever it is asked for.
+    /// The other end's address.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// There is news that waits for nothing.
+    pub fn has_news(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// We have finished.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Both ends have finished, or the connection broke, and the machine knows.
+    pub fn is_gone(&self) -> bool {
+        self.pending.is_empty() && self.state == State::Closed
+    }
+
+    /// The socket: another one once a listener has become its one connection.
+    pub fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// What to poll for; `None` for nothing. Of a connection that is over there is at once what `news` has yet to tell,
+    /// which a write may find at any time: poll reports a hang-up whatever it is asked for.
     pub fn interest(&self) -> Option<(RawFd, i16)> {
         let events = match self.state {
             State::Idle if self.serves => libc::POLLIN,
             State::Connecting => libc::POLLOUT,
+            // Only a read by the machine can bring more, and poll would report the hang-up on and on.
+            State::Open if self.finished && self.told_readable => return None,
             State::Open => {
-                let readable = if self.told_readable { 0 } else { libc::POLLIN };
+                let readable = if self.told_readable || self.peer_finished { 0 } else { libc::POLLIN };
                 readable | if self.wants_room { libc::POLLOUT } else { 0 }
             }
             State::Closed if !self.pending.is_empty() => 0,
@@ -234,33 +247,54 @@ impl Stream {
                 self.wants_room = false;
                 return Some(News::Writable);
             }
-            State::Open if poll.revents & (libc::POLLERR | libc::POLLHUP) != 0 => self.end(News::Failed),
+            State::Open if poll.revents & (libc::POLLERR | libc::POLLHUP) != 0 => {
+                let error = self.error();
+                self.end(News::Failed(error));
+            }
             _ => {}
         }
         self.pending.pop_front()
     }
 
     fn accept(&mut self) {
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        if let Ok(fd) = accept4(self.socket.as_raw_fd(), flags) {
-            // SAFETY: a fresh descriptor has no other owner. The listener closes: a flow has one connection.
-            self.socket = unsafe { OwnedFd::from_raw_fd(fd) };
-            let _ = sys::set_option(self.socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32);
+        if let Ok(socket) = accept_from(&self.socket) {
+            // The listener closes: the flow began with one connection.
+            self.socket = socket;
             self.open();
         }
     }
 
     fn connected(&mut self) {
-        match sys::get_option::<i32>(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR) {
-            Ok(0) => self.open(),
-            _ => self.end(News::Failed),
+        match self.error() {
+            nix::Error::UnknownErrno => self.open(),
+            error => self.end(News::Refused(error)),
         }
+    }
+
+    /// What went wrong with it; `UnknownErrno`, which is 0, if nothing did.
+    fn error(&self) -> nix::Error {
+        let error = sys::get_option::<i32>(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR);
+        error.map_or(nix::Error::EIO, nix::Error::from_raw)
     }
 
     fn open(&mut self) {
         self.read_back();
         self.state = State::Open;
         self.pending.push_back(News::Opened);
+        if self.finished {
+            let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Write);
+        }
+    }
+
+    /// There is nothing left to read and never will be.
+    fn peer_finishes(&mut self) {
+        if !std::mem::replace(&mut self.peer_finished, true) {
+            self.pending.push_back(News::Finished);
+            self.told_readable = false;
+            if self.finished {
+                self.state = State::Closed;
+            }
+        }
     }
 
     fn end(&mut self, news: News) {
@@ -274,7 +308,11 @@ impl Stream {
     /// Writes what there is room for and returns how much that was.
     pub fn write(&mut self, mut chunk: Chunk) -> usize {
         let mut taken = 0;
-        while self.state == State::Open && !chunk.is_empty() {
+        // As in sim, who writes before the connection is there hears when there is room.
+        if matches!(self.state, State::Idle | State::Connecting) && !self.finished && !chunk.is_empty() {
+            self.wants_room = true;
+        }
+        while self.state == State::Open && !self.finished && !chunk.is_empty() {
             let head = chunk.head();
             let filler = (chunk.len() - head.len()).min(ZEROS.len());
             let parts = [IoSlice::new(head), IoSlice::new(&ZEROS[..filler])];
@@ -289,7 +327,7 @@ impl Stream {
                     break;
                 }
                 Err(nix::Error::EINTR) => {}
-                Err(_) => self.end(News::Failed),
+                Err(e) => self.end(News::Failed(e)),
             }
         }
         taken
@@ -297,7 +335,7 @@ impl Stream {
 
     /// Reads up to `max` bytes; `None` if there are none now.
     pub fn read(&mut self, max: usize) -> Option<Chunk> {
-        if self.state != State::Open || max == 0 {
+        if self.state != State::Open || self.peer_finished || max == 0 {
             return None;
         }
         let mut buffer = vec![0; max.min(65_536)];
@@ -313,7 +351,7 @@ impl Stream {
             };
             match length {
                 0 => {
-                    self.end(News::Finished);
+                    self.peer_finishes();
                     return None;
                 }
                 length if length > 0 => {
@@ -326,8 +364,8 @@ impl Stream {
                         self.told_readable = false;
                         return None;
                     }
-                    _ => {
-                        self.end(News::Failed);
+                    e => {
+                        self.end(News::Failed(nix::Error::from_raw(e.raw_os_error().unwrap_or(libc::EIO))));
                         return None;
                     }
                 },
@@ -335,14 +373,14 @@ impl Stream {
         }
     }
 
+    /// The connection is there: `news` says so once more, to who was not there to hear it.
+    pub fn tell_again(&mut self) {
+        self.pending.push_front(News::Opened);
+    }
+
     /// Leaves what there is to read for later: `news` says `Readable` again.
     pub fn read_later(&mut self) {
         self.told_readable = false;
-    }
-
-    /// Its descriptor.
-    pub fn fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
     }
 
     /// Ends the connection, or the wait for one, at once: the kernel drops what it has not sent and resets the other
@@ -357,16 +395,104 @@ impl Stream {
         self.pending.clear();
     }
 
-    /// Nothing more will be written; what was still goes out.
+    /// Nothing more will be written; what was still goes out, and what the other end writes still comes in.
     pub fn close(&mut self) {
-        if self.state == State::Open {
+        if !std::mem::replace(&mut self.finished, true) && self.state == State::Open {
+            self.wants_room = false;
             let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Write);
+            if self.peer_finished {
+                self.state = State::Closed;
+            }
         }
     }
 }
 
+/// A port that takes connections.
+pub struct Listener {
+    socket: OwnedFd,
+    port: u16,
+}
+
+impl Listener {
+    /// At our address, with room for `backlog` connections that nobody has accepted. Connections have its settings.
+    pub fn open(addresses: AddressPair, port: u16, spec: &TcpSpec, backlog: u32) -> Result<Listener> {
+        let socket = configured(spec)?;
+        listen_at(&socket, addresses, port, backlog)?;
+        Ok(Listener { socket, port })
+    }
+
+    /// For polling.
+    pub fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Ours.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The next connection, which is open.
+    ///
+    /// # Errors
+    ///
+    /// EAGAIN where nobody waits, else what keeps who waits from being taken.
+    pub fn accept(&self) -> nix::Result<TcpSocket> {
+        let socket = accept_from(&self.socket)?;
+        let peer: Option<SockaddrStorage> = getpeername(socket.as_raw_fd()).ok();
+        let peer = peer.and_then(|peer| peer.as_sockaddr_in().map(|&peer| SocketAddr::V4(peer.into())));
+        let mut stream = TcpSocket::accepted(socket, peer.ok_or(nix::Error::ECONNABORTED)?);
+        stream.pending.clear();
+        Ok(stream)
+    }
+}
+
+/// A socket with these settings.
+fn configured(spec: &TcpSpec) -> Result<OwnedFd> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)
+        .map_err(|e| EngineError::io("make a TCP socket", &e.into()))?;
+    let set = |name: &str, level, option, value: u64| {
+        let value = i32::try_from(value).unwrap_or(i32::MAX);
+        sys::set_option(socket.as_fd(), level, option, &value)
+            .map_err(|e| EngineError::io(format!("set {name} to {value}"), &e))
+    };
+    set("SO_SNDBUF", libc::SOL_SOCKET, libc::SO_SNDBUF, spec.send_buffer)?;
+    set("SO_RCVBUF", libc::SOL_SOCKET, libc::SO_RCVBUF, spec.receive_window)?;
+    // SO_RCVBUF is doubled by the kernel for its own overhead; this bounds the window that is told to the sender.
+    set("TCP_WINDOW_CLAMP", libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, spec.receive_window)?;
+    // Linux takes the timestamps option out of the segment size that it is given.
+    set("TCP_MAXSEG", libc::IPPROTO_TCP, libc::TCP_MAXSEG, u64::from(spec.mss) + TIMESTAMPS_BYTES)?;
+    set("TCP_NODELAY", libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+    choose_congestion_control(&socket, &spec.congestion_control);
+    Ok(socket)
+}
+
+/// Listens at our address and `port`.
+fn listen_at(socket: &OwnedFd, addresses: AddressPair, port: u16, backlog: u32) -> Result<()> {
+    let failed = |e: nix::Error| {
+        EngineError::io(format!("listen on {}:{port}", addresses.own), &e.into())
+            .remedy("run inside the namespace that has this address")
+    };
+    sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &1i32)
+        .map_err(|e| EngineError::io("set SO_REUSEADDR", &e))?;
+    bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(addresses.own, port))).map_err(failed)?;
+    // The kernel has its own limit (net.core.somaxconn), and takes what is beyond it for that.
+    let backlog = i32::try_from(backlog).unwrap_or(i32::MAX).clamp(1, libc::SOMAXCONN);
+    listen(socket, Backlog::new(backlog).map_err(failed)?).map_err(failed)
+}
+
+/// The next connection of a listening socket, which does not block.
+fn accept_from(listener: &OwnedFd) -> nix::Result<OwnedFd> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let fd = accept4(listener.as_raw_fd(), flags)?;
+    // SAFETY: a fresh descriptor has no other owner.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let _ = sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32);
+    Ok(socket)
+}
+
 /// A program without CAP_NET_ADMIN may choose only among the kernel's allowed controls; the route chooses then, and
-/// `Stream::settings` says what it came to.
+/// `TcpSocket::settings` says what it came to.
 fn choose_congestion_control(socket: &OwnedFd, name: &str) {
     // SAFETY: `name` is readable for its length.
     unsafe {
@@ -393,7 +519,7 @@ mod tests {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, peer) = listener.accept().unwrap();
         socket.set_nonblocking(true).unwrap();
-        let mut stream = Stream::accepted(socket.into(), peer);
+        let mut stream = TcpSocket::accepted(socket.into(), peer);
         assert_eq!(stream.news(), Some(News::Opened));
         let taken = stream.write(Chunk::filler(64 << 20));
         assert!((1..64 << 20).contains(&taken), "{taken}");
@@ -415,7 +541,7 @@ mod tests {
     #[test]
     fn an_abort_ends_the_wait_for_a_player() {
         let own = Ipv4Addr::LOCALHOST;
-        let mut stream = Stream::listen(Addresses { own, peer: own }, 0, &TcpSpec::default()).unwrap();
+        let mut stream = TcpSocket::listen(AddressPair { own, peer: own }, 0, &TcpSpec::default()).unwrap();
         let there = stream.own_address().unwrap();
         stream.abort();
         assert_eq!(stream.interest(), None);

@@ -1,30 +1,33 @@
 //! One end of one of our systems or traffic sources on real sockets: the machines that sim runs, unchanged.
 
-mod echo;
+#[cfg(test)]
+mod tests;
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 
-use nix::libc;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use streamgauge_base::{Chunk, Event, Instant};
-use streamgauge_systems::plan::{Action, TrialPlan};
-use streamgauge_systems::{App, Carrier, ChannelId, CloseReason, Input, Io, machines};
+use serde_json::json;
+use streamgauge_base::{Event, Instant};
+use streamgauge_plan::{Action, TrialPlan};
+use streamgauge_systems::media::{Content, Contents};
+use streamgauge_systems::{App, ChannelError, ChannelId, Input, machines};
 
 use crate::error::{EngineError, Result};
 use crate::lines::{Command, Commands, bad_field, say, told};
-use crate::net::Addresses;
-use crate::net::datagram::{MAX_DATAGRAM, Udp};
-use crate::net::stream::{News, Stream};
-use crate::sys::{RealTime, monotonic_ns};
-use echo::Echo;
+use crate::net::AddressPair;
+use crate::reactor::{Arrival, Channels, Reactor, Ready, Room};
+use crate::sys::{RealTime, monotonic_ns, raise_descriptors};
 
 /// The configuration file; see PROTOCOL.md.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     plan: TrialPlan,
+    /// Those that the flow's settings name, by their digests.
+    #[serde(default)]
+    contents: BTreeMap<String, Content>,
     flow: String,
     side: Side,
     server_ip: Ipv4Addr,
@@ -44,9 +47,14 @@ pub enum Side {
 }
 
 /// Runs the machine until its flow's or the trial's end.
-pub fn run(config: Config) -> Result<()> {
-    let mut node = Node::open(&config)?;
+pub fn run(mut config: Config) -> Result<()> {
+    // A machine may open as many connections as there are ports.
+    raise_descriptors(u64::MAX);
+    let contents = std::mem::take(&mut config.contents).into_iter().collect();
+    let mut node = Node::open(&config, &contents)?;
     let commands = Commands::from_stdin()?;
+    // SAFETY: `commands` holds it open as long as the node runs.
+    node.reactor.watch(unsafe { BorrowedFd::borrow_raw(commands.fd()) }, COMMANDS)?;
     let _ = RealTime::enter(config.fifo_priority);
     say(&json!({"event": "ready"}));
     node.drive(&commands)?;
@@ -54,9 +62,13 @@ pub fn run(config: Config) -> Result<()> {
     Ok(())
 }
 
+/// The descriptor of commands, and where the one machine is.
+const COMMANDS: u32 = 0;
+const PLACE: u32 = 0;
+
 /// What is done to the flow at a time.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Scheduled {
     Start,
     Act(Action),
     End,
@@ -66,80 +78,50 @@ struct Node {
     flow: String,
     app: Box<dyn App + Send>,
     channels: Channels,
+    reactor: Reactor,
+    room: Room,
+    ready: Vec<Ready>,
     /// By time, ns of the trial.
-    agenda: Vec<(u64, Deed)>,
+    agenda: Vec<(u64, Scheduled)>,
     /// CLOCK_MONOTONIC, once known.
     t0: Option<i64>,
-}
-
-/// A channel on its socket.
-enum Channel {
-    Udp(Udp),
-    Echo(Echo),
-    /// The player's host answers echo requests by itself.
-    Silent,
-    Stream(Stream),
-}
-
-/// What the machine may do to the world.
-struct Channels {
-    list: Vec<Channel>,
-    /// Where datagrams are read.
-    room: Box<[u8]>,
-    counts: Counts,
-}
-
-/// What passed this end.
-#[derive(Clone, Copy, Default, Debug)]
-struct Counts {
-    sent_packets: u64,
-    sent_bytes: u64,
-    send_errors: u64,
-    received_packets: u64,
-    received_bytes: u64,
+    /// The flow has.
+    started: bool,
 }
 
 impl Node {
-    fn open(config: &Config) -> Result<Node> {
+    fn open(config: &Config, contents: &Contents) -> Result<Node> {
         let spec = config.plan.flows.iter().find(|flow| flow.name == config.flow);
         let spec =
             spec.ok_or_else(|| bad_field("flow", &format!("the plan has no flow {:?}", config.flow)))?;
-        let made =
-            machines(spec, config.plan.seed).map_err(|e| EngineError::new("read the plan", e).code(2))?;
+        let made = machines(spec, config.plan.seed, contents);
+        let made = made.map_err(|e| EngineError::new("read the plan", e).code(2))?;
         let serves = config.side == Side::Server;
         let (own, peer) =
             if serves { (config.server_ip, config.player_ip) } else { (config.player_ip, config.server_ip) };
-        let addresses = Addresses { own, peer };
-        let list = made.channels.iter().map(|channel| {
-            Ok(match &channel.carrier {
-                Carrier::Udp { port, ecn } => Channel::Udp(Udp::open(own.into(), peer.into(), *port, *ecn)?),
-                Carrier::IcmpEcho if serves => Channel::Echo(Echo::open(addresses)?),
-                Carrier::IcmpEcho => Channel::Silent,
-                Carrier::Tcp { port, settings } if serves => {
-                    Channel::Stream(Stream::listen(addresses, *port, settings)?)
-                }
-                Carrier::Tcp { port, settings } => {
-                    Channel::Stream(Stream::unconnected(addresses, *port, settings)?)
-                }
-            })
-        });
-        let channels = Channels {
-            list: list.collect::<Result<_>>()?,
-            room: vec![0; MAX_DATAGRAM].into(),
-            counts: Counts::default(),
-        };
-        let mut agenda = vec![(spec.start.as_nanos(), Deed::Start)];
-        agenda.extend(spec.actions.iter().map(|&(at, action)| (at.as_nanos(), Deed::Act(action))));
-        agenda.push((config.plan.duration.as_nanos(), Deed::End));
+        let addresses = AddressPair { own, peer };
+        let channels = Channels::open(addresses, serves, &made.channels)?;
+        let mut agenda = vec![(spec.start.as_nanos(), Scheduled::Start)];
+        agenda.extend(spec.actions.iter().map(|&(at, action)| (at.as_nanos(), Scheduled::Act(action))));
+        agenda.push((config.plan.duration.as_nanos(), Scheduled::End));
         agenda.sort_by_key(|&(at, _)| at);
         agenda.reverse();
         let app = if serves { made.server } else { made.player };
-        Ok(Node { flow: spec.name.clone(), app, channels, agenda, t0: None })
+        Node::of(spec.name.clone(), app, channels, agenda, None)
+    }
+
+    fn of(
+        flow: String,
+        app: Box<dyn App + Send>,
+        channels: Channels,
+        agenda: Vec<(u64, Scheduled)>,
+        t0: Option<i64>,
+    ) -> Result<Node> {
+        let (reactor, room, ready) = (Reactor::new()?, Room::new(), Vec::new());
+        Ok(Node { flow, app, channels, reactor, room, ready, agenda, t0, started: false })
     }
 
     fn drive(&mut self, commands: &Commands) -> Result<()> {
-        let mut started = false;
-        let mut fds = Vec::new();
         loop {
             while let Some(command) = commands.next()? {
                 match command {
@@ -148,7 +130,7 @@ impl Node {
                         say(&json!({"event": "started", "t0_monotonic_ns": t0_monotonic_ns}));
                     }
                     Command::Stop => {
-                        if started {
+                        if self.started {
                             self.give(Input::Stop);
                         }
                         return Ok(());
@@ -161,28 +143,46 @@ impl Node {
                     }
                 }
             }
-            while let Some(&(_, deed)) = self.agenda.last().filter(|&&(at, _)| self.is_past(at)) {
-                self.agenda.pop();
-                match deed {
-                    Deed::Start => {
-                        started = true;
-                        self.channels.connect()?;
-                        self.give(Input::Start);
-                    }
-                    Deed::Act(Action::Pause) => self.give(Input::Pause),
-                    Deed::Act(Action::Resume) => self.give(Input::Resume),
-                    Deed::Act(Action::Stop) => self.give(Input::Stop),
-                    Deed::End => return Ok(()),
-                }
+            if self.turn()? {
+                return Ok(());
             }
-            if started {
-                self.take_arrivals();
-                if self.app.poll_timeout().is_some_and(|at| at <= self.now()) {
-                    self.give(Input::Timeout);
-                }
-            }
-            self.wait(commands.fd(), started, &mut fds);
         }
+    }
+
+    /// Does what is due, takes what has arrived and waits for more. True at the trial's end.
+    fn turn(&mut self) -> Result<bool> {
+        if self.keep_agenda()? {
+            return Ok(true);
+        }
+        if self.started {
+            if self.take_arrivals()? {
+                return Ok(true);
+            }
+            if self.app.poll_timeout().is_some_and(|at| at <= self.now()) {
+                self.give(Input::Timeout);
+            }
+        }
+        self.wait()?;
+        Ok(false)
+    }
+
+    /// Does what is due. True at the trial's end.
+    fn keep_agenda(&mut self) -> Result<bool> {
+        while let Some(&(_, scheduled)) = self.agenda.last().filter(|&&(at, _)| self.is_past(at)) {
+            self.agenda.pop();
+            match scheduled {
+                Scheduled::Start => {
+                    self.started = true;
+                    self.channels.connect()?;
+                    self.give(Input::Start);
+                }
+                Scheduled::Act(Action::Pause) => self.give(Input::Pause),
+                Scheduled::Act(Action::Resume) => self.give(Input::Resume),
+                Scheduled::Act(Action::Stop) => self.give(Input::Stop),
+                Scheduled::End => return Ok(true),
+            }
+        }
+        Ok(false)
     }
 
     fn now(&self) -> Instant {
@@ -208,157 +208,70 @@ impl Node {
         say(&line);
     }
 
-    /// Gives the machine what its sockets have for it.
-    fn take_arrivals(&mut self) {
-        for index in 0..self.channels.list.len() {
-            let id = ChannelId(index as u8);
-            while let Some(datagram) = self.channels.next_datagram(index) {
-                self.give(Input::Datagram(id, &datagram));
-            }
-            while let Some(news) = self.channels.next_news(index) {
-                self.give(match news {
-                    News::Opened => Input::Opened(id),
-                    News::Readable => Input::Readable(id),
-                    News::Writable => Input::Writable(id),
-                    News::Finished => Input::Closed(id, CloseReason::Finished),
-                    News::Failed => Input::Closed(id, CloseReason::Failed),
-                });
+    /// Gives the machine what its sockets have for it. True at the trial's end.
+    fn take_arrivals(&mut self) -> Result<bool> {
+        for (channel, error) in self.channels.take_refused() {
+            if self.refused(channel, &error)? {
+                return Ok(true);
             }
         }
+        let told = std::mem::take(&mut self.ready).into_iter().filter_map(|ready| match ready {
+            Ready::Channel { channel, .. } => Some(channel),
+            Ready::Own(_) | Ready::Signal => None,
+        });
+        for id in told.chain(self.channels.take_ready()) {
+            while let Some(arrival) = self.channels.arrival(id, &mut self.room) {
+                let ended = match arrival {
+                    Arrival::Input(input) => self.arrived(input)?,
+                    Arrival::Datagram(datagram) => self.arrived(Input::Datagram(id, &datagram))?,
+                    Arrival::Refused(error) => self.refused(id, &error)?,
+                };
+                if ended {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// A channel could not be opened. True at the trial's end.
+    fn refused(&mut self, channel: ChannelId, error: &ChannelError) -> Result<bool> {
+        self.tell(&Event {
+            at: self.now(),
+            flow: None,
+            name: "connection_refused".into(),
+            value: None,
+            unit: "".into(),
+            reason: error.to_string().into(),
+        });
+        self.arrived(Input::Refused(channel, error))
+    }
+
+    /// Gives the machine what arrived, after what is due: what the other end does at a time, this one does at that time
+    /// too, and then hears of it. True at the trial's end.
+    fn arrived(&mut self, input: Input<'_>) -> Result<bool> {
+        let ended = self.keep_agenda()?;
+        if !ended {
+            self.give(input);
+        }
+        Ok(ended)
     }
 
     /// Waits for a command, a socket, the machine's timer or the agenda.
-    fn wait(&self, commands: RawFd, started: bool, fds: &mut Vec<libc::pollfd>) {
-        fds.clear();
-        fds.push(libc::pollfd { fd: commands, events: libc::POLLIN, revents: 0 });
-        if started {
-            fds.extend(self.channels.list.iter().filter_map(Channel::interest));
+    fn wait(&mut self) -> Result<()> {
+        let (mut timer, mut listens) = (None, None);
+        if self.started {
+            self.channels.settle(&self.reactor, PLACE)?;
+            listens = self.channels.listens_again_ns();
+            timer = if self.channels.has_news() {
+                Some(0)
+            } else {
+                self.app.poll_timeout().map(Instant::as_nanos)
+            };
         }
-        let deed = self.t0.and(self.agenda.last()).map(|&(at, _)| at);
-        let timer = if started { self.app.poll_timeout().map(Instant::as_nanos) } else { None };
-        let timeout = deed.into_iter().chain(timer).min().map(|at| {
-            let left = (self.t0.unwrap_or(0).saturating_add_unsigned(at) - monotonic_ns()).max(0);
-            libc::timespec { tv_sec: left / 1_000_000_000, tv_nsec: left % 1_000_000_000 }
-        });
-        let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: `fds` is valid for its length, `timeout` is null or points to a live value. A failed call only makes
-        // the caller look again.
-        unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout, std::ptr::null()) };
+        let scheduled = self.t0.and(self.agenda.last()).map(|&(at, _)| at);
+        let until = scheduled.into_iter().chain(timer).min();
+        let until = until.map(|at| self.t0.unwrap_or(0).saturating_add_unsigned(at));
+        self.reactor.wait(until.into_iter().chain(listens).min(), &mut self.ready)
     }
-}
-
-impl Channel {
-    /// What to poll for.
-    fn interest(&self) -> Option<libc::pollfd> {
-        let (fd, events) = match self {
-            Channel::Udp(udp) => (udp.fd(), libc::POLLIN),
-            Channel::Echo(echo) => (echo.fd(), libc::POLLIN),
-            Channel::Silent => return None,
-            Channel::Stream(stream) => stream.interest()?,
-        };
-        Some(libc::pollfd { fd, events, revents: 0 })
-    }
-}
-
-impl Channels {
-    /// The flow has started: players connect.
-    fn connect(&mut self) -> Result<()> {
-        for channel in &mut self.list {
-            if let Channel::Stream(stream) = channel {
-                stream.connect()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn next_datagram(&mut self, index: usize) -> Option<Chunk> {
-        let datagram = match &mut self.list[index] {
-            Channel::Udp(udp) => udp.receive(&mut self.room),
-            Channel::Echo(echo) => echo.receive(),
-            Channel::Silent | Channel::Stream(_) => None,
-        }?;
-        self.counts.received_packets += 1;
-        self.counts.received_bytes += datagram.len() as u64;
-        Some(datagram)
-    }
-
-    fn next_news(&mut self, index: usize) -> Option<News> {
-        match &mut self.list[index] {
-            Channel::Stream(stream) => stream.news(),
-            _ => None,
-        }
-    }
-
-    fn stream(&mut self, channel: ChannelId) -> Option<&mut Stream> {
-        match self.list.get_mut(usize::from(channel.0)) {
-            Some(Channel::Stream(stream)) => Some(stream),
-            _ => None,
-        }
-    }
-
-    fn stats(&self) -> Value {
-        let Counts { sent_packets, sent_bytes, send_errors, received_packets, received_bytes } = self.counts;
-        let mut stats = json!({
-            "sent_packets": sent_packets, "sent_bytes": sent_bytes, "send_errors": send_errors,
-            "received_packets": received_packets, "received_bytes": received_bytes,
-        });
-        let stream = self.list.iter().find_map(|channel| match channel {
-            Channel::Stream(stream) => Some(stream.settings()),
-            _ => None,
-        });
-        if let (Value::Object(stats), Some(Value::Object(stream))) = (&mut stats, stream) {
-            stats.extend(stream);
-        }
-        stats
-    }
-}
-
-impl Io for Channels {
-    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
-        let sent = match self.list.get_mut(usize::from(channel.0)) {
-            Some(Channel::Udp(udp)) => udp.send(&datagram),
-            Some(Channel::Echo(echo)) => echo.send(&datagram),
-            _ => return,
-        };
-        if sent {
-            self.counts.sent_packets += 1;
-            self.counts.sent_bytes += datagram.len() as u64;
-        } else {
-            self.counts.send_errors += 1;
-        }
-    }
-
-    fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
-        let taken = self.stream(channel).map_or(0, |stream| stream.write(chunk));
-        self.counts.sent_bytes += taken as u64;
-        taken
-    }
-
-    fn read(&mut self, channel: ChannelId, max: usize) -> Option<Chunk> {
-        let chunk = self.stream(channel)?.read(max)?;
-        self.counts.received_bytes += chunk.len() as u64;
-        Some(chunk)
-    }
-
-    fn close(&mut self, channel: ChannelId) {
-        if let Some(stream) = self.stream(channel) {
-            stream.close();
-        }
-    }
-
-    fn abort(&mut self, channel: ChannelId) {
-        if let Some(stream) = self.stream(channel) {
-            stream.abort();
-        }
-    }
-
-    fn bind_pair(&mut self, rtp: ChannelId) -> Option<u16> {
-        match self.list.get(usize::from(rtp.0))? {
-            Channel::Udp(udp) => Some(udp.port()),
-            _ => None,
-        }
-    }
-
-    // Both ends of a trial use the same port.
-    fn direct(&mut self, _: ChannelId, _: u16) {}
 }

@@ -1,7 +1,5 @@
-//! A player without a window: the Darwin player that sim runs, on real sockets, with a report of what came.
+//! A player without a window: a machine that sim runs, on real sockets, with a report of what came.
 
-mod answers;
-mod keeper;
 mod report;
 mod url;
 mod viewer;
@@ -9,27 +7,22 @@ mod viewer;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd};
-use std::path::PathBuf;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use nix::libc;
-use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signalfd::SignalFd;
 use streamgauge_base::{Duration, Instant};
-use streamgauge_systems::darwin::{DarwinPlayer, PlayerKind, PlayerReport, PlayerSettings, RTSP, Transport};
-use streamgauge_systems::{App, ChannelId, CloseReason, Input};
+use streamgauge_systems::standalone::{PlayerFacts, Playing, Seen};
+use streamgauge_systems::{ChannelId, Input};
 
 use crate::error::{EngineError, Result};
 use crate::lines::{say, say_text, told};
-use crate::net::connection::{Connection, Face, Host, addresses};
-use crate::net::ports::{PortRange, Ports};
-use crate::net::stream::{News, Stream};
-use crate::net::wake::{Alarm, stop_signals};
+use crate::net::ports::PortRange;
+use crate::net::stream::{News, TcpSocket};
+use crate::reactor::{Arrival, Channels, Reactor, Ready, Room, SharedPorts};
 use crate::settings::{seconds, with_overrides};
 use crate::sys::monotonic_ns;
-use answers::Answers;
-use keeper::Keeper;
 use report::{Progress, Report};
 use url::Target;
 use viewer::Viewer;
@@ -49,31 +42,30 @@ const END_WITHIN: Duration = Duration::from_secs(1);
 /// Between two lines of progress.
 const PROGRESS_EACH: Duration = Duration::from_secs(1);
 
-/// Datagrams of one channel before the others get their turn.
+/// Inputs of one channel before the others get their turn.
 const TURN: usize = 256;
 
-/// Tokens that are no channel's.
-const SIGNALS: u64 = u64::MAX;
-const ALARM: u64 = u64::MAX - 1;
+/// Where the one machine is.
+const PLACE: u32 = 0;
 
 /// What is played and how.
 #[derive(clap::Args)]
 pub struct PlayArgs {
-    /// rtsp://HOST[:PORT]/PATH
+    /// SCHEME://HOST[:PORT]/PATH
     url: Target,
-    /// Which player: QuickTime's headers and Reliable UDP, or plain RTP.
-    #[arg(long, value_enum, default_value = "quicktime")]
-    player: PlayerName,
-    /// What carries the media.
-    #[arg(long, value_enum, default_value = "udp")]
-    transport: TransportName,
+    /// Which player, where there are several: of RTSP, quicktime asks for Reliable UDP, vlc for plain RTP.
+    #[arg(long, value_name = "NAME")]
+    player: Option<String>,
+    /// What carries the media, where that can be chosen: of RTSP, udp or tcp.
+    #[arg(long, value_name = "NAME")]
+    transport: Option<String>,
     /// Stop after so many seconds. Default: at the media's end.
     #[arg(long, value_name = "S", value_parser = seconds)]
     duration: Option<Duration>,
     /// One of the player's constants, by its field's name; times take a unit (2 s). Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// Write the pictures that were there when they were due, as an elementary stream.
+    /// Write what was shown: of RTP the pictures that were there when they were due, as an elementary stream.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Write the player's events (frames, stalls, buffer) as JSON lines.
@@ -90,18 +82,6 @@ pub struct PlayArgs {
     json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum PlayerName {
-    Quicktime,
-    Vlc,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum TransportName {
-    Udp,
-    Tcp,
-}
-
 /// How it ended.
 enum End {
     /// All of it was played, or as much as was asked.
@@ -112,82 +92,94 @@ enum End {
 
 /// Plays, reports, and says by the status how it went.
 pub fn run(args: &PlayArgs) -> Result<u8> {
-    let kind = match args.player {
-        PlayerName::Quicktime => PlayerKind::Quicktime,
-        PlayerName::Vlc => PlayerKind::Vlc,
-    };
-    let transport = match args.transport {
-        TransportName::Udp => Transport::Udp,
-        TransportName::Tcp => Transport::Tcp,
-    };
-    let settings = with_overrides(&PlayerSettings { transport, ..PlayerSettings::of(kind) }, &args.settings)?;
-    settings.check().map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
-    let mut play = Play::connect(args, settings)?;
+    let facts = args.url.player.facts;
+    let player = choice("player", args.player.as_deref(), &facts, facts.players)?;
+    let transport = choice("transport", args.transport.as_deref(), &facts, facts.transports)?;
+    let preset = args.url.player.preset(player, transport).unwrap_or_default();
+    let settings = with_overrides(preset, &args.settings, |settings| args.url.player.read(settings))?;
+    let url = args.url.url.as_str();
+    let seed = monotonic_ns().cast_unsigned();
+    let app = args.url.player.open(settings, url, args.save.is_some(), seed);
+    let app = app.map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
+    let mut play = Play::connect(args, app)?;
     let end = play.run(args)?;
-    let seen = play.app.report_at(play.now());
+    let now = play.now();
+    let seen = play.app.seen(now);
     let status = play.status(args, &end, &seen)?;
-    let report = play.report(args, &end, &seen);
+    let report = play.report(args, (player, transport), &end, &seen);
+    let lines = report.lines(facts.asks, play.app.carried_by(), |rate| play.app.in_words(now, rate));
     play.leave()?;
     if args.json {
         say(&report);
     } else {
-        say_text(&report.lines());
+        say_text(&lines);
     }
     Ok(status)
 }
 
+/// What was chosen among what the player has, or the usual.
+fn choice<'a>(
+    option: &str,
+    given: Option<&'a str>,
+    facts: &PlayerFacts,
+    known: &[&'static str],
+) -> Result<&'a str> {
+    match given {
+        None => Ok(known.first().copied().unwrap_or_default()),
+        Some(given) if known.contains(&given) => Ok(given),
+        Some(given) => {
+            let why = match known {
+                [] => format!("there is nothing to choose for {}:// URLs; leave it out", facts.scheme),
+                known => format!("{}:// URLs have {}", facts.scheme, known.join(", ")),
+            };
+            Err(EngineError::new(format!("read --{option} {given}"), why).code(3))
+        }
+    }
+}
+
 struct Play {
-    app: DarwinPlayer,
-    connection: Connection,
-    host: Host,
-    alarm: Alarm,
-    signals: SignalFd,
-    answers: Answers,
+    app: Box<dyn Playing>,
+    channels: Channels,
+    reactor: Reactor,
+    room: Room,
+    ready: Vec<Ready>,
     viewer: Viewer,
-    keeper: Option<Keeper>,
+    save: Option<File>,
     events: Option<File>,
-    /// When RTP first came and last.
+    /// When media first came and last.
     media: Option<(Instant, Instant)>,
+    /// Bytes of media so far.
+    bytes: u64,
     zero_ns: i64,
     connect_s: f64,
 }
 
 impl Play {
-    fn connect(args: &PlayArgs, settings: PlayerSettings) -> Result<Play> {
+    fn connect(args: &PlayArgs, app: Box<dyn Playing>) -> Result<Play> {
         let events = args.events.as_ref().map(|path| {
             let file = File::options().append(true).create(true).open(path);
             file.map_err(|e| EngineError::io("write the events", &e).at(path).code(3))
         });
         let events = events.transpose()?;
-        let keeper = args.save.as_deref().map(Keeper::create).transpose()?;
-        let internal = |e: nix::Error| EngineError::io("wait for the server", &e.into());
-        let signals = stop_signals().map_err(internal)?;
-        let alarm = Alarm::new().map_err(internal)?;
-        let ports = Ports::new(args.udp_ports, std::process::id());
-        let host = Host::new(ports).map_err(|e| EngineError::io("make an epoll", &e))?;
-        for (fd, token) in [(signals.as_fd(), SIGNALS), (alarm.as_fd(), ALARM)] {
-            host.epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, token)).map_err(internal)?;
-        }
+        let save = args.save.as_deref().map(create).transpose()?;
+        let ports = SharedPorts::new(args.udp_ports, std::process::id());
+        let mut reactor = Reactor::new()?;
         let zero_ns = monotonic_ns();
-        let (stream, peer) = reach(&args.url, &signals)?;
+        let stream = reach(&args.url, reactor.heed_signals()?)?;
         let own = stream.own_address().map_err(|e| EngineError::io("learn the own address", &e))?;
-        let (own, peer) = addresses(own, peer);
-        let mut connection = Connection::new(stream, own, peer, 0);
-        connection.listen_in();
-        let mut app = DarwinPlayer::new(settings, args.url.url.as_str(), "play", zero_ns as u64);
-        app.keep_units(keeper.is_some());
+        let channels = Channels::with_stranger(stream, own, &ports, args.url.player.facts.is_connected);
         let connect_s = (monotonic_ns() - zero_ns) as f64 / 1e9;
         Ok(Play {
             app,
-            connection,
-            host,
-            alarm,
-            signals,
-            answers: Answers::default(),
+            channels,
+            reactor,
+            room: Room::new(),
+            ready: Vec::new(),
             viewer: Viewer::default(),
-            keeper,
+            save,
             events,
             media: None,
+            bytes: 0,
             zero_ns,
             connect_s,
         })
@@ -199,7 +191,6 @@ impl Play {
 
     fn run(&mut self, args: &PlayArgs) -> Result<End> {
         self.give(Input::Start)?;
-        self.give(Input::Opened(RTSP))?;
         let until = args.duration.map_or(Instant::FAR_FUTURE, |duration| self.now() + duration);
         let terminal = std::io::stderr().is_terminal();
         let mut progress = Progress::default();
@@ -212,7 +203,7 @@ impl Play {
             let now = self.now();
             if now >= next_line {
                 next_line = now + PROGRESS_EACH;
-                let line = progress.line(now.as_secs_f64(), &self.viewer, &self.app.report_at(now));
+                let line = progress.line(now.as_secs_f64(), &self.viewer, &self.app.seen(now));
                 show(&if terminal { format!("{CLEAR}{line}") } else { format!("{line}\n") });
             }
             if now >= until {
@@ -229,7 +220,7 @@ impl Play {
     fn leave(&mut self) -> Result<()> {
         self.give(Input::Stop)?;
         let until = self.now() + FAREWELL;
-        while !self.app.is_gone() && !self.connection.is_closed() && self.now() < until {
+        while !self.app.is_gone() && self.channels.open_streams() > 0 && self.now() < until {
             self.turn(until)?;
         }
         Ok(())
@@ -237,37 +228,23 @@ impl Play {
 
     /// Waits for something, at most until `latest`, and gives it to the machine.
     fn turn(&mut self, latest: Instant) -> Result<Option<End>> {
-        let failed = |e: nix::Error| EngineError::io("wait for the server", &e.into());
-        self.connection.watch(&self.host).map_err(failed)?;
+        self.channels.settle(&self.reactor, PLACE)?;
         let wakes = self.app.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(latest);
-        let wakes = Some(wakes.as_nanos()).filter(|&at| at < i64::MAX as u64 / 2);
-        self.alarm.set(wakes.map(|at| self.zero_ns + at as i64));
-        let mut events = [EpollEvent::empty(); 16];
-        let ready = match self.host.epoll.wait(&mut events, EpollTimeout::NONE) {
-            Ok(ready) => ready,
-            Err(nix::Error::EINTR) => 0,
-            Err(e) => return Err(failed(e)),
-        };
-        self.connection.renew();
-        for event in &events[..ready] {
-            match event.data() {
-                SIGNALS => {
-                    let _ = self.signals.read_signal();
-                    return Ok(Some(End::Played("interrupted")));
-                }
-                ALARM => self.alarm.rang(),
-                token if token == u64::from(RTSP.0) => {
-                    while let Some(news) = self.connection.news() {
-                        self.give(match news {
-                            News::Opened => continue,
-                            News::Readable => Input::Readable(RTSP),
-                            News::Writable => Input::Writable(RTSP),
-                            News::Finished => Input::Closed(RTSP, CloseReason::Finished),
-                            News::Failed => Input::Closed(RTSP, CloseReason::Failed),
-                        })?;
-                    }
-                }
-                token => self.datagrams(ChannelId(token as u8))?,
+        let wakes = if self.channels.has_news() { Instant::ZERO } else { wakes };
+        let until = self.zero_ns.saturating_add_unsigned(wakes.as_nanos());
+        self.reactor.wait(Some(until), &mut self.ready)?;
+        self.channels.renew();
+        for (channel, error) in self.channels.take_refused() {
+            self.give(Input::Refused(channel, &error))?;
+        }
+        for channel in self.channels.take_ready() {
+            self.arrivals(channel)?;
+        }
+        for at in 0..self.ready.len() {
+            match self.ready[at] {
+                Ready::Signal => return Ok(Some(End::Played("interrupted"))),
+                Ready::Channel { channel, .. } => self.arrivals(channel)?,
+                Ready::Own(_) => {}
             }
         }
         if self.app.poll_timeout().is_some_and(|at| at <= self.now()) {
@@ -283,7 +260,7 @@ impl Play {
             None if self.app.is_gone() => "the player gave up".into(),
             None => return None,
         };
-        let report = self.app.report_at(self.now());
+        let report = self.app.seen(self.now());
         let whole = report.duration.is_none_or(|length| report.position + END_WITHIN >= length);
         Some(if whole && report.frames.shown > 0 {
             End::Played("played to the end")
@@ -292,23 +269,24 @@ impl Play {
         })
     }
 
-    fn datagrams(&mut self, channel: ChannelId) -> Result<()> {
+    fn arrivals(&mut self, channel: ChannelId) -> Result<()> {
         for _ in 0..TURN {
-            let Some(datagram) = self.connection.datagram(&mut self.host, channel) else { break };
-            self.give(Input::Datagram(channel, &datagram))?;
+            match self.channels.arrival(channel, &mut self.room) {
+                None => break,
+                Some(Arrival::Input(input)) => self.give(input)?,
+                Some(Arrival::Datagram(datagram)) => self.give(Input::Datagram(channel, &datagram))?,
+                Some(Arrival::Refused(error)) => self.give(Input::Refused(channel, &error))?,
+            }
         }
         Ok(())
     }
 
     fn give(&mut self, input: Input<'_>) -> Result<()> {
         let now = self.now();
-        let packets = self.app.report_at(now).packets;
-        self.app.handle(now, input, &mut Face { connection: &mut self.connection, host: &mut self.host });
-        if self.app.report_at(now).packets > packets {
+        self.app.handle(now, input, &mut self.channels);
+        let bytes = self.app.seen(now).bytes;
+        if std::mem::replace(&mut self.bytes, bytes) < bytes {
             self.media = Some((self.media.map_or(now, |(first, _)| first), now));
-        }
-        for chunk in self.connection.overheard() {
-            self.answers.read(chunk);
         }
         while let Some(event) = self.app.poll_event() {
             self.viewer.event(&event);
@@ -317,21 +295,18 @@ impl Play {
                 let _ = file.write_all(format!("{}\n", told(&event, self.zero_ns)).as_bytes());
             }
         }
-        if let Some(keeper) = &mut self.keeper {
-            while let Some(unit) = self.app.take_unit() {
-                let track = self.app.main_track().filter(|(number, _)| *number == unit.track);
-                if let Some(codec) = track.and_then(|(_, track)| track.codec.as_ref()) {
-                    keeper.take(&unit, codec)?;
-                }
+        if let Some(file) = &mut self.save {
+            while let Some(bytes) = self.app.take_kept() {
+                file.write_all(&bytes).map_err(|e| EngineError::io("save what was shown", &e))?;
             }
         }
         Ok(())
     }
 
     /// 0 played, 1 ended early; an error where nothing could be played at all.
-    fn status(&self, args: &PlayArgs, end: &End, report: &PlayerReport) -> Result<u8> {
-        match (end, self.answers.refused) {
-            (End::Early(why), Some(status)) if report.packets == 0 => {
+    fn status(&self, args: &PlayArgs, end: &End, seen: &Seen) -> Result<u8> {
+        match (end, self.app.refused()) {
+            (End::Early(why), Some(status)) if seen.bytes == 0 => {
                 let error = EngineError::new(format!("play {}", args.url.url), why);
                 Err(if status < 500 {
                     error.remedy("name a file that the server has and can send").code(3)
@@ -339,26 +314,28 @@ impl Play {
                     error.remedy("try again later").code(4)
                 })
             }
+            (End::Early(why), _) if self.app.is_unplayable() => {
+                Err(EngineError::new(format!("play {}", args.url.url), why).code(3))
+            }
             (End::Early(_), _) => Ok(1),
-            (End::Played(_), _) if report.frames.shown == 0 => Ok(1),
+            (End::Played(_), _) if seen.frames.shown == 0 => Ok(1),
             (End::Played(_), _) => Ok(0),
         }
     }
 
-    fn report(&self, args: &PlayArgs, end: &End, seen: &PlayerReport) -> Report {
+    fn report(
+        &mut self,
+        args: &PlayArgs,
+        (player, transport): (&str, &str),
+        end: &End,
+        seen: &Seen,
+    ) -> Report {
         let throughput = self.media.filter(|(first, last)| last > first);
         Report {
             schema: "streamgauge.play/1",
             url: args.url.url.to_string(),
-            player: match args.player {
-                PlayerName::Quicktime => "quicktime",
-                PlayerName::Vlc => "vlc",
-            },
-            transport: match args.transport {
-                TransportName::Udp => "udp",
-                TransportName::Tcp => "tcp",
-            },
-            reliable_udp: seen.reliable_udp,
+            player: player.into(),
+            transport: transport.into(),
             played: matches!(end, End::Played(_)),
             outcome: match end {
                 End::Played(how) => (*how).to_owned(),
@@ -375,17 +352,18 @@ impl Play {
             stalled_s: seen.frames.stalled.as_secs_f64(),
             freezes: self.viewer.freezes,
             frozen_s: self.viewer.frozen.as_secs_f64(),
-            packets_received: seen.packets,
             bytes_received: seen.bytes,
-            packets_lost: seen.lost,
-            packets_duplicated: seen.duplicates,
-            packets_retransmitted: seen.retransmitted,
-            jitter_s: seen.jitter.as_secs_f64(),
             throughput_bps: throughput
                 .map(|(first, last)| seen.bytes as f64 * 8.0 / (last - first).as_secs_f64()),
-            rtcp_packets_sent: self.connection.counts.rtcp_packets_sent,
+            own: self.app.figures(self.now()),
         }
     }
+}
+
+/// A new file for `--save`.
+fn create(path: &Path) -> Result<File> {
+    File::create(path)
+        .map_err(|e| EngineError::io("save to", &e).at(path).remedy("name a file that you may write").code(3))
 }
 
 /// Back to the beginning of a terminal's line, which is empty then.
@@ -397,24 +375,27 @@ fn show(text: &str) {
 }
 
 /// A connection to the first of the target's addresses that takes one.
-fn reach(target: &Target, signals: &SignalFd) -> Result<(Stream, SocketAddr)> {
+fn reach(target: &Target, signals: &SignalFd) -> Result<TcpSocket> {
     let mut why = EngineError::new("connect", "no address");
     for address in target.resolve()? {
         match connect(address, signals) {
-            Ok(stream) => return Ok((stream, address)),
+            Ok(stream) => return Ok(stream),
             Err(error) => why = error,
         }
     }
     Err(why.remedy("is a server there? streamgauge serve starts one").code(4))
 }
 
-fn connect(address: SocketAddr, signals: &SignalFd) -> Result<Stream> {
-    let mut stream = Stream::connecting(address)?;
+fn connect(address: SocketAddr, signals: &SignalFd) -> Result<TcpSocket> {
+    let mut stream = TcpSocket::connecting(address)?;
     let until = monotonic_ns() + CONNECT_WITHIN_NS;
     let failed = |why: &str| EngineError::new(format!("connect to {address}"), why);
     loop {
         match stream.news() {
-            Some(News::Opened) => return Ok(stream),
+            Some(News::Opened) => {
+                stream.tell_again();
+                return Ok(stream);
+            }
             Some(_) => return Err(failed("refused or out of reach")),
             None => {}
         }

@@ -1,11 +1,12 @@
 //! How it went, for people and for programs.
 
 use serde::Serialize;
-use streamgauge_systems::darwin::PlayerReport;
+use serde_json::{Map, Value};
+use streamgauge_systems::standalone::Seen;
 
 use super::viewer::Viewer;
 
-/// The whole of it. Packets are of RTP, of all tracks; frames are pictures.
+/// The whole of it. Frames are pictures.
 #[derive(Serialize)]
 pub struct Report {
     /// Of this report.
@@ -13,11 +14,9 @@ pub struct Report {
     /// What was played.
     pub url: String,
     /// Which player.
-    pub player: &'static str,
+    pub player: String,
     /// What carried the media.
-    pub transport: &'static str,
-    /// Reliable UDP was granted.
-    pub reliable_udp: bool,
+    pub transport: String,
     /// How it ended.
     pub outcome: String,
     /// It played to the end, or as long as was asked.
@@ -26,7 +25,7 @@ pub struct Report {
     pub duration_s: f64,
     /// Until the connection stood.
     pub connect_s: f64,
-    /// From PLAY to the first frame shown.
+    /// From the request for the media to the first frame shown.
     pub startup_delay_s: Option<f64>,
     /// Where play was in the media.
     pub position_s: f64,
@@ -44,36 +43,25 @@ pub struct Report {
     pub freezes: u64,
     /// How long they were in all.
     pub frozen_s: f64,
-    /// Duplicates included.
-    pub packets_received: u64,
-    /// RTP headers included.
+    /// Of the media, with the headers of what packs it.
     pub bytes_received: u64,
-    /// Never came, though later ones did.
-    pub packets_lost: u64,
-    /// Had come before.
-    pub packets_duplicated: u64,
-    /// Came behind a later one.
-    pub packets_retransmitted: u64,
-    /// Of the pictures' track (RFC 3550 section 6.4.1).
-    pub jitter_s: f64,
-    /// RTP's bytes over the time from the first packet to the last.
+    /// These over the time from the first of them to the last.
     pub throughput_bps: Option<f64>,
-    /// RTCP that we sent by UDP.
-    pub rtcp_packets_sent: u64,
+    /// What this player reports beside.
+    #[serde(flatten)]
+    pub own: Map<String, Value>,
 }
 
 impl Report {
-    /// For people.
-    pub fn lines(&self) -> String {
-        let over = if self.reliable_udp { "Reliable UDP" } else { self.transport };
-        let startup = self.startup_delay_s.map_or("never".into(), |s| format!("{s:.2} s after PLAY"));
+    /// For people: the media was asked for by `asks` and carried `over` that; `came` says what came at a rate.
+    pub fn lines(&self, asks: &str, over: &str, came: impl FnOnce(&str) -> String) -> String {
+        let startup = self.startup_delay_s.map_or("never".into(), |s| format!("{s:.2} s after {asks}"));
         let throughput = self.throughput_bps.map_or("too few".into(), rate);
         format!(
             "{} after {:.1} s over {over}\n\
              picture: first frame {startup}; {} frames shown, {} late, {} incomplete; {} stalls ({:.1} s), \
              {} freezes ({:.1} s)\n\
-             packets: {} received ({} bytes, {throughput}), {} lost, {} retransmitted, {} duplicates, \
-             jitter {:.1} ms\n",
+             {}\n",
             self.outcome,
             self.duration_s,
             self.frames_shown,
@@ -83,12 +71,7 @@ impl Report {
             self.stalled_s,
             self.freezes,
             self.frozen_s,
-            self.packets_received,
-            self.bytes_received,
-            self.packets_lost,
-            self.packets_retransmitted,
-            self.packets_duplicated,
-            self.jitter_s * 1e3,
+            came(&throughput),
         )
     }
 }
@@ -102,21 +85,21 @@ pub struct Progress {
 
 impl Progress {
     /// How it goes at `now_s`.
-    pub fn line(&mut self, now_s: f64, viewer: &Viewer, report: &PlayerReport) -> String {
+    pub fn line(&mut self, now_s: f64, viewer: &Viewer, report: &Seen) -> String {
         let bytes = report.bytes - self.last_bytes;
         let speed = rate(bytes as f64 * 8.0 / (now_s - self.last_s).max(1e-3));
         (self.last_s, self.last_bytes) = (now_s, report.bytes);
         let frames = &report.frames;
+        let lost = report.lost.map_or(String::new(), |lost| format!(", {lost} packets lost"));
         format!(
             "{now_s:6.1} s: {} frames shown, {} late, {} incomplete, {} stalls, {} freezes; {:.1} s buffered; \
-             {speed}, {} packets lost",
+             {speed}{lost}",
             frames.shown,
             frames.late,
             frames.incomplete,
             frames.stalls,
             viewer.freezes,
             report.buffer.as_secs_f64(),
-            report.lost
         )
     }
 }

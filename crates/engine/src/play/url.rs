@@ -1,18 +1,21 @@
-//! `rtsp://HOST[:PORT]/PATH`.
+//! `SCHEME://HOST[:PORT]/PATH`, of a scheme that a system of ours plays.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use streamgauge_systems::darwin::RTSP_PORT;
+use streamgauge_systems::standalone::Player;
+use streamgauge_systems::{player_of, standalone_players};
 use streamgauge_wire::rtsp::Url;
 
 use crate::error::{EngineError, Result};
 
 /// What to play.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone)]
 pub struct Target {
     /// As it was given.
     pub url: Url,
+    /// Who plays it.
+    pub player: Player,
     host: String,
     port: u16,
 }
@@ -21,18 +24,21 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let wrong = |why: &str| format!("{text:?} {why}; write rtsp://HOST[:PORT]/PATH");
+        let schemes: Vec<_> = standalone_players().map(|(_, player)| player.facts.scheme).collect();
+        let wrong = |why: &str| {
+            let forms: Vec<_> = schemes.iter().map(|scheme| format!("{scheme}://HOST[:PORT]/PATH")).collect();
+            format!("{text:?} {why}; write {}", forms.join(" or "))
+        };
         let url = Url::parse(text).map_err(|e| wrong(&format!("is no URL ({e})")))?;
-        if url.scheme() != "rtsp" {
-            return Err(wrong("is not an rtsp URL"));
-        }
+        let player = player_of(url.scheme())
+            .ok_or_else(|| wrong(&format!("is of scheme {}, which nobody here plays", url.scheme())))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(wrong("has a user name, and nobody here can log in"));
         }
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| wrong("has no host"))?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let port = url.port().unwrap_or(RTSP_PORT);
-        Ok(Target { url, host, port })
+        let port = url.port().unwrap_or(player.facts.port);
+        Ok(Target { url, player, host, port })
     }
 }
 
@@ -58,13 +64,13 @@ mod tests {
         assert_eq!((target.host.as_str(), target.port), ("::1", 8554));
         assert_eq!(target.resolve().unwrap(), ["[::1]:8554".parse().unwrap()]);
         for (text, words) in [
-            ("http://a/b", "not an rtsp URL"),
+            ("gopher://a/b", "scheme gopher, which nobody here plays"),
             ("a.mp4", "is no URL"),
             ("rtsp:///a", "has no host"),
             ("rtsp://me:secret@a/b", "user name"),
             ("rtsp://a:99999/b", "is no URL"),
         ] {
-            let error = text.parse::<Target>().unwrap_err();
+            let error = text.parse::<Target>().err().unwrap();
             assert!(error.contains(words) && error.contains("rtsp://HOST"), "{error}");
         }
     }

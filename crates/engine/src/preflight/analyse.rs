@@ -1,7 +1,7 @@
 //! From stamps to rate, delay and limit.
 
 use super::RATE_BOUND;
-use super::expect::Bottleneck;
+use super::expect::ExpectedBottleneck;
 use super::probe::Flight;
 
 /// What a train showed of a bottleneck.
@@ -51,7 +51,7 @@ struct Passed {
 }
 
 /// What the train showed, `delay` (s) being the path's beside the queue. `None` if nothing arrived.
-pub fn filling(flight: &Flight, delay: f64, bottleneck: &Bottleneck) -> Option<Filling> {
+pub fn filling(flight: &Flight, delay: f64, bottleneck: &ExpectedBottleneck) -> Option<Filling> {
     let origin = flight.packets.values().filter_map(|seen| seen.sent).min()?;
     let seconds = |stamp: i64| (stamp - origin) as f64 / 1e9;
     let mut passed: Vec<Passed> = Vec::new();
@@ -109,7 +109,7 @@ fn busy_rate(passed: &[Passed]) -> Option<f64> {
 
 impl Filling {
     /// What differs from `expected`, in words.
-    pub fn judge(&self, name: &str, expected: &Bottleneck) -> Vec<String> {
+    pub fn judge(&self, name: &str, expected: &ExpectedBottleneck) -> Vec<String> {
         use streamgauge_path::spec::Limit;
         let mut errors = Vec::new();
         let asked = expected.rate_bps as f64;
@@ -173,8 +173,8 @@ mod tests {
         flight
     }
 
-    fn bottleneck(limit: Limit) -> Bottleneck {
-        Bottleneck { rate_bps: 1_000_000, limit, layer: Layer::Ethernet }
+    fn bottleneck(limit: Limit) -> ExpectedBottleneck {
+        ExpectedBottleneck { rate_bps: 1_000_000, limit, layer: Layer::Ethernet }
     }
 
     #[test]
@@ -189,11 +189,11 @@ mod tests {
 
     #[test]
     fn a_wrong_rate_or_limit_is_an_error() {
-        let wrong = |asked: &Bottleneck, room, sent| {
+        let wrong = |asked: &ExpectedBottleneck, room, sent| {
             filling(&train(room, sent), 0.02, asked).unwrap().judge("down", asked)
         };
         assert!(
-            wrong(&Bottleneck { rate_bps: 2_000_000, ..bottleneck(Limit::Packets(50)) }, 50, 70)[0]
+            wrong(&ExpectedBottleneck { rate_bps: 2_000_000, ..bottleneck(Limit::Packets(50)) }, 50, 70)[0]
                 .contains("rate")
         );
         assert!(wrong(&bottleneck(Limit::Packets(50)), 40, 70)[0].contains("holds 40 packets"));

@@ -13,11 +13,11 @@ pub struct Expected {
     /// Ethernet bytes of the longest packet that passes whole.
     pub frame: f64,
     /// Its bottleneck, if it has one.
-    pub bottleneck: Option<Bottleneck>,
+    pub bottleneck: Option<ExpectedBottleneck>,
 }
 
 /// A rate and a queue at time zero.
-pub struct Bottleneck {
+pub struct ExpectedBottleneck {
     /// Bit/s.
     pub rate_bps: u64,
     /// What it holds.
@@ -47,7 +47,7 @@ const LEAST: f64 = 0.25;
 /// Ethernet bytes of the longest and the shortest packet of a train.
 const FRAMES: (f64, f64) = (1514.0, 120.0);
 
-impl Bottleneck {
+impl ExpectedBottleneck {
     /// What it counts of a packet.
     pub fn counted(&self, frame: usize) -> u64 {
         match self.layer {
@@ -78,7 +78,7 @@ impl Expected {
                 StageKind::Bottleneck(spec) => {
                     let rate_bps = spec.rate.initial().as_bps();
                     expected.bottleneck =
-                        Some(Bottleneck { rate_bps, limit: spec.queue.limit(), layer: spec.layer });
+                        Some(ExpectedBottleneck { rate_bps, limit: spec.queue.limit(), layer: spec.layer });
                 }
                 StageKind::Mtu(mtu) => {
                     if let Some(bytes) = mtu.initial() {
@@ -103,7 +103,7 @@ impl Expected {
 
     /// Its queue's limit, if in bytes or time.
     pub fn limit_bytes(&self) -> Option<u64> {
-        self.bottleneck.as_ref().and_then(Bottleneck::limit_bytes)
+        self.bottleneck.as_ref().and_then(ExpectedBottleneck::limit_bytes)
     }
 
     /// Its queue's limit, if in packets.

@@ -1,17 +1,16 @@
 //! The folder that is served: files by URL path, read once and shared by all who watch them.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2};
 use nix::sys::stat::Mode;
-use streamgauge_systems::darwin::{Library, OpenError};
-use streamgauge_systems::media::{Asset, mp4};
+use streamgauge_systems::media::{Asset, Library, OpenError, StoredFile, mp4};
 
 use crate::error::{EngineError, Result};
 
@@ -89,9 +88,16 @@ impl Folder {
         openat2(self.root.as_fd(), path, how).map(File::from)
     }
 
-    fn find(&self, path: &str) -> std::result::Result<Arc<Asset>, OpenError> {
+    /// The file of a URL's path, its name and what the kernel says of it.
+    fn locate(&self, path: &str) -> std::result::Result<(File, PathBuf, Metadata), OpenError> {
         let name = self.only.clone().or_else(|| relative(path)).ok_or(OpenError::NotFound)?;
-        let file = self.beneath(&name).map_err(|_| OpenError::NotFound)?;
+        let file = self.beneath(&name).map_err(|errno| match errno {
+            // It may be there: what is missing is room to open it.
+            nix::Error::EMFILE | nix::Error::ENFILE | nix::Error::ENOMEM => {
+                OpenError::Failed(errno.desc().into())
+            }
+            _ => OpenError::NotFound,
+        })?;
         let data = file.metadata().map_err(|_| OpenError::NotFound)?;
         if !data.is_file() {
             return Err(OpenError::NotFound);
@@ -100,6 +106,11 @@ impl Folder {
         if !SUFFIXES.contains(&suffix.as_str()) {
             return Err(OpenError::Unsupported(format!("{} is not .mp4, .m4v or .mov", name.display())));
         }
+        Ok((file, name, data))
+    }
+
+    fn find(&self, path: &str) -> std::result::Result<Arc<Asset>, OpenError> {
+        let (file, name, data) = self.locate(path)?;
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         shelf.openings += 1;
         let (key, stamp, used) = ((data.dev(), data.ino()), Stamp::of(&data), shelf.openings);
@@ -124,6 +135,37 @@ impl Folder {
 impl Library for Folder {
     fn open(&self, path: &str) -> std::result::Result<Arc<Asset>, OpenError> {
         self.find(path)
+    }
+
+    fn file(&self, path: &str) -> std::result::Result<Arc<dyn StoredFile>, OpenError> {
+        let (file, _, data) = self.locate(path)?;
+        let Stamp { size, modified, changed } = Stamp::of(&data);
+        let version = format!("{size:x}-{:x}-{:x}-{:x}-{:x}", modified.0, modified.1, changed.0, changed.1);
+        Ok(Arc::new(Lying { file, length: size, version }))
+    }
+}
+
+/// A file that is read from where it lies, a piece at a time.
+struct Lying {
+    file: File,
+    length: u64,
+    version: String,
+}
+
+impl StoredFile for Lying {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn read(&self, first: u64, most: u64) -> std::result::Result<Vec<u8>, String> {
+        let mut bytes = vec![0; usize::try_from(most).map_err(|e| e.to_string())?];
+        let read = self.file.read_at(&mut bytes, first).map_err(|e| e.to_string())?;
+        bytes.truncate(read);
+        Ok(bytes)
     }
 }
 

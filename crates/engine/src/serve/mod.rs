@@ -1,27 +1,22 @@
-//! A real RTSP server: the Darwin machine that sim runs, one for each connection, over the files of a folder.
+//! A real server: the machine that sim runs, one for each connection, over the files of a folder.
 
+mod client;
 mod library;
 mod server;
-mod session;
 mod tell;
-mod turn_away;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use streamgauge_base::Duration;
-use streamgauge_systems::darwin::{Preset, ServerSettings};
+use streamgauge_systems::{server_of, standalone_servers};
 
 use crate::error::{EngineError, Result};
 use crate::net::ports::PortRange;
 use crate::settings::{seconds, with_overrides};
+use crate::sys::raise_descriptors;
 
-/// RTSP's port (RFC 2326 section 3.2), and the customary one for who may not use it.
-const PORTS: [u16; 2] = [554, 8554];
-
-/// UDP ports as Darwin has them, and room for a thousand sessions with sound.
+/// UDP ports as Apple's server has them, and room for a thousand sessions with sound.
 const UDP_PORTS: PortRange = PortRange::new(6970, 14_999);
 
 /// Descriptors that are no session's: our own, and those of clients that are turned away.
@@ -34,18 +29,18 @@ const SESSION_DESCRIPTORS: u64 = 5;
 #[derive(clap::Args)]
 pub struct ServeArgs {
     /// Which server it behaves as.
-    #[arg(long, value_enum)]
-    system: System,
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(standalone_servers().map(|(name, _)| name)))]
+    system: String,
     /// The folder with .mp4, .m4v and .mov files; URLs are paths beneath it.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Where RTSP is taken; port 0 lets the kernel choose. Default: 0.0.0.0, port 554 as root, else 8554.
+    /// Where clients are taken; port 0 lets the kernel choose. Default: 0.0.0.0 and, as root, the protocol's port.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
-    /// The constants: what De Cicco et al. state of Darwin, what its public source does, or what fits their
-    /// tables.
-    #[arg(long, value_enum, default_value = "source")]
-    preset: PresetName,
+    /// The constants, where the system has several sets: what the real server has, what a paper states of it, or what
+    /// fits the paper's tables.
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
     /// One constant, by its field's name; times take a unit (250 ms). Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
@@ -55,7 +50,7 @@ pub struct ServeArgs {
     /// Clients at once of one address. Default: no limit but --max-sessions.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_per_address: Option<u32>,
-    /// A client that is silent so long has vanished, s. Default: 120 with a session, as the preset has it.
+    /// A client that is silent so long has vanished, s. Default: as the preset has it.
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
     /// Ports of RTP and RTCP, a pair for each track.
@@ -72,49 +67,38 @@ pub struct ServeArgs {
     json: bool,
 }
 
-/// Systems that can serve.
-#[derive(Clone, Copy, ValueEnum)]
-enum System {
-    Darwin,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum PresetName {
-    Paper,
-    Source,
-    Fitted,
-}
-
 /// Serves until it is told to stop.
 pub fn run(args: &ServeArgs) -> Result<()> {
-    let System::Darwin = args.system;
-    let preset = match args.preset {
-        PresetName::Paper => Preset::Paper,
-        PresetName::Source => Preset::Source,
-        PresetName::Fitted => Preset::Fitted,
-    };
-    let mut settings = with_overrides(&ServerSettings::of(preset), &args.settings)?;
-    settings.check().map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
-    if let Some(timeout) = args.timeout {
-        (settings.rtp_timeout, settings.rtsp_timeout) = (timeout, timeout);
-        settings.check().map_err(|(_, why)| EngineError::new("read --timeout", why).code(3))?;
+    let wrong = |what: String, why: String| EngineError::new(what, why).code(3);
+    let server = server_of(&args.system).ok_or_else(|| {
+        wrong("read --system".into(), format!("{:?} has no server of its own", args.system))
+    })?;
+    let name = args.preset.as_deref().or(server.facts.presets.first().copied()).unwrap_or_default();
+    if args.preset.is_some() && !server.facts.presets.contains(&name) {
+        let why = match server.facts.presets {
+            [] => format!("{} has one set of constants; leave it out", args.system),
+            presets => format!("{} has {}", args.system, presets.join(", ")),
+        };
+        return Err(wrong(format!("read --preset {name}"), why));
     }
+    let preset = server.preset(name).unwrap_or_default();
+    let settings = with_overrides(preset, &args.settings, |settings| server.read(settings))?;
+    let clients = server.open(settings, args.timeout).map_err(|(field, why)| match field {
+        Some(field) => wrong(format!("read --set {field}"), why),
+        None => wrong("read --timeout".into(), why),
+    })?;
     let sessions = u64::from(args.max_sessions).min(room_for_sessions(args.max_sessions));
-    server::Server::open(args, settings, sessions as usize)?.run()
+    server::Server::open(args, server.facts, clients, sessions as usize)?.run()
 }
 
-fn listen_address(args: &ServeArgs) -> SocketAddr {
-    let port = if nix::unistd::geteuid().is_root() { PORTS[0] } else { PORTS[1] };
+fn listen_address(args: &ServeArgs, ports: [u16; 2]) -> SocketAddr {
+    let port = if nix::unistd::geteuid().is_root() { ports[0] } else { ports[1] };
     args.listen.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], port)))
 }
 
 /// As many sessions as this process may have descriptors for, having asked for enough.
 fn room_for_sessions(wanted: u32) -> u64 {
     let needed = OWN_DESCRIPTORS + SESSION_DESCRIPTORS * u64::from(wanted);
-    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return u64::from(wanted) };
-    if soft < needed {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, needed.min(hard), hard);
-    }
-    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(soft, |(soft, _)| soft);
+    let Some(limit) = raise_descriptors(needed) else { return u64::from(wanted) };
     (limit.saturating_sub(OWN_DESCRIPTORS) / SESSION_DESCRIPTORS).max(1)
 }

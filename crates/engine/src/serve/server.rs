@@ -7,32 +7,25 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use nix::libc;
-use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::signalfd::SignalFd;
 use serde_json::json;
 use streamgauge_base::{Duration, Instant};
-use streamgauge_systems::darwin::{DarwinServer, ServerSettings};
-use streamgauge_systems::{App, ChannelId};
+use streamgauge_systems::ChannelId;
+use streamgauge_systems::standalone::{Clients, ServerFacts};
 
+use super::client::{Host, ServedClient, Shown};
 use super::library::Folder;
-use super::session::{Session, Shown};
 use super::tell::{Teller, closed};
-use super::turn_away::TurnAway;
 use super::{ServeArgs, listen_address};
 use crate::error::{EngineError, Result};
-use crate::net::connection::{Connection, Host, addresses};
-use crate::net::ports::Ports;
-use crate::net::stream::Stream;
-use crate::net::wake::{Alarm, stop_signals};
+use crate::net::stream::TcpSocket;
+use crate::reactor::{Channels, Reactor, Ready, Room, SharedPorts};
 use crate::sys::{self, monotonic_ns};
 
-/// Tokens that are no session's; a session's is its place times 256 and the channel.
-const LISTENER: u64 = u64::MAX;
-const SIGNALS: u64 = u64::MAX - 1;
-const TIMER: u64 = u64::MAX - 2;
+/// The one descriptor that is no session's; a session's are told by its place.
+const LISTENER: u32 = 0;
 
-/// Events taken from the kernel at a time.
-const EVENTS: usize = 256;
+/// Clients taken before those that are here get their turn.
+const COMERS: usize = 256;
 
 /// Clients that are told the server is full, at once; further ones are cut off without a word.
 pub const TURNED_AWAY: usize = 64;
@@ -52,15 +45,15 @@ const SEND_BUFFER: libc::c_int = 128 << 10;
 /// The server.
 pub struct Server {
     listener: TcpListener,
-    signals: SignalFd,
-    alarm: Alarm,
+    reactor: Reactor,
+    ports: SharedPorts,
+    room: Room,
     /// No clients are taken before this; `None` when they are.
     breathes_until: Option<Instant>,
-    host: Host,
     teller: Teller,
     folder: Arc<Folder>,
-    settings: ServerSettings,
-    sessions: Vec<Option<Box<Session>>>,
+    clients: Box<dyn Clients>,
+    sessions: Vec<Option<Box<ServedClient>>>,
     free: Vec<usize>,
     wakes: BTreeSet<(Instant, usize)>,
     served: usize,
@@ -73,16 +66,23 @@ pub struct Server {
 
 impl Server {
     /// Takes the address and says that it is ready.
-    pub fn open(args: &ServeArgs, settings: ServerSettings, max_sessions: usize) -> Result<Server> {
+    pub fn open(
+        args: &ServeArgs,
+        facts: ServerFacts,
+        clients: Box<dyn Clients>,
+        max_sessions: usize,
+    ) -> Result<Server> {
         let folder = Arc::new(Folder::open(&args.folder, args.cache << 20)?);
-        let address = listen_address(args);
+        let address = listen_address(args, facts.ports);
         let listener = TcpListener::bind(address).map_err(|e| {
             let remedy = match e.kind() {
                 io::ErrorKind::PermissionDenied => {
-                    "ports below 1024 are root's; choose --listen 0.0.0.0:8554"
+                    format!("ports below 1024 are root's; choose --listen 0.0.0.0:{}", facts.ports[1])
                 }
-                io::ErrorKind::AddrInUse => "another program has this port; choose another with --listen",
-                _ => "choose an address of this machine with --listen",
+                io::ErrorKind::AddrInUse => {
+                    "another program has this port; choose another with --listen".into()
+                }
+                _ => "choose an address of this machine with --listen".into(),
             };
             EngineError::io(format!("listen on {address}"), &e).remedy(remedy).code(4)
         })?;
@@ -90,15 +90,10 @@ impl Server {
         listener.set_nonblocking(true).map_err(failed("listen"))?;
         let address = listener.local_addr().map_err(failed("listen"))?;
         let start = std::process::id();
-        let host = Host::new(Ports::new(args.udp_ports, start)).map_err(failed("make an epoll"))?;
-        let signals = stop_signals().map_err(|e| EngineError::io("wait for signals", &e.into()))?;
-        let alarm = Alarm::new().map_err(|e| EngineError::io("make a timer", &e.into()))?;
-        for (fd, token) in [(listener.as_fd(), LISTENER), (signals.as_fd(), SIGNALS), (alarm.as_fd(), TIMER)]
-        {
-            host.epoll
-                .add(fd, EpollEvent::new(EpollFlags::EPOLLIN, token))
-                .map_err(|e| EngineError::io("watch a descriptor", &e.into()))?;
-        }
+        let ports = SharedPorts::new(args.udp_ports, start);
+        let mut reactor = Reactor::new()?;
+        reactor.watch(listener.as_fd(), LISTENER)?;
+        reactor.heed_signals()?;
         let zero_ns = monotonic_ns();
         let teller = Teller::new(args.json, args.log.as_deref(), zero_ns)?;
         teller.say(
@@ -108,19 +103,20 @@ impl Server {
                 "udp_ports": args.udp_ports.to_string(),
             }),
             &format!(
-                "serving {} at rtsp://{address}/ to {max_sessions} clients at once",
-                args.folder.display()
+                "serving {} at {}://{address}/ to {max_sessions} clients at once",
+                args.folder.display(),
+                facts.scheme
             ),
         );
         Ok(Server {
             listener,
-            signals,
-            alarm,
+            reactor,
+            ports,
+            room: Room::new(),
             breathes_until: None,
-            host,
             teller,
             folder,
-            settings,
+            clients,
             sessions: Vec::new(),
             free: Vec::new(),
             wakes: BTreeSet::new(),
@@ -134,21 +130,16 @@ impl Server {
 
     /// Serves until a signal ends it.
     pub fn run(mut self) -> Result<()> {
-        let mut events = [EpollEvent::empty(); EVENTS];
+        let mut ready = Vec::new();
         loop {
-            self.set_timer();
-            let ready = match self.host.epoll.wait(&mut events, EpollTimeout::NONE) {
-                Ok(ready) => ready,
-                Err(nix::Error::EINTR) => 0,
-                Err(e) => return Err(EngineError::io("wait for clients", &e.into())),
-            };
+            let until = self.wakes_at().map(|at| self.zero_ns.saturating_add_unsigned(at.as_nanos()));
+            self.reactor.wait(until, &mut ready)?;
             let mut comers = false;
-            for event in &events[..ready] {
-                match event.data() {
-                    LISTENER => comers = true,
-                    SIGNALS => return self.stop(),
-                    TIMER => self.alarm.rang(),
-                    token => self.arrivals((token >> 8) as usize, ChannelId(token as u8)),
+            for &ready in &ready {
+                match ready {
+                    Ready::Own(_) => comers = true,
+                    Ready::Signal => return self.stop(),
+                    Ready::Channel { place, channel } => self.arrivals(place as usize, channel),
                 }
             }
             self.timers();
@@ -166,7 +157,7 @@ impl Server {
     fn arrivals(&mut self, place: usize, channel: ChannelId) {
         let now = self.now();
         let Some(Some(session)) = self.sessions.get_mut(place) else { return };
-        session.arrivals(now, channel, &mut self.host, &mut self.teller);
+        session.arrivals(now, channel, &mut self.room, &mut self.teller);
         self.settle(place);
     }
 
@@ -176,21 +167,20 @@ impl Server {
             self.wakes.remove(&(at, place));
             if let Some(Some(session)) = self.sessions.get_mut(place) {
                 session.noted = None;
-                session.timers(now, &mut self.host, &mut self.teller);
+                session.timers(now, &mut self.room, &mut self.teller);
                 self.settle(place);
             }
         }
         if self.breathes_until.is_some_and(|until| until <= now) {
             self.breathes_until = None;
-            let event = EpollEvent::new(EpollFlags::EPOLLIN, LISTENER);
-            let _ = self.host.epoll.add(self.listener.as_fd(), event);
+            let _ = self.reactor.watch(self.listener.as_fd(), LISTENER);
         }
     }
 
     /// After a session's turn: what it waits for, when it wakes, or its end.
     fn settle(&mut self, place: usize) {
         let Some(Some(session)) = self.sessions.get_mut(place) else { return };
-        session.watch(&self.host);
+        session.watch(&self.reactor, place as u32);
         if let Some((path, transport)) = session.begins_to_play() {
             let number = session.number;
             self.teller.say(
@@ -213,7 +203,7 @@ impl Server {
     fn remove(&mut self, place: usize, why: &str) {
         let now = self.now();
         let Some(mut session) = self.sessions[place].take() else { return };
-        session.release(&mut self.host);
+        session.release();
         if let Some(noted) = session.noted {
             self.wakes.remove(&(noted, place));
         }
@@ -221,8 +211,7 @@ impl Server {
         if session.is_served() {
             self.served -= 1;
             let seconds = (now - session.began).as_secs_f64();
-            let (value, line) =
-                closed(session.number, session.peer, why, seconds, &session.connection().counts);
+            let (value, line) = closed(session.number, session.peer, why, seconds, session.counts());
             // Who reads it may count on the sockets being closed.
             drop(session);
             self.teller.say(&value, &line);
@@ -231,7 +220,7 @@ impl Server {
 
     /// Takes who has come, up to a turn's share; the kernel reports the rest again.
     fn accept(&mut self) {
-        for _ in 0..EVENTS {
+        for _ in 0..COMERS {
             match self.listener.accept() {
                 Ok((socket, peer)) => {
                     if let Err(why) =
@@ -242,7 +231,7 @@ impl Server {
                 }
                 Err(e) if e.raw_os_error().is_some_and(|errno| NO_ROOM.contains(&errno)) => {
                     // The client still waits and would wake us at once, again and again.
-                    let _ = self.host.epoll.delete(self.listener.as_fd());
+                    self.reactor.forget(self.listener.as_fd());
                     self.breathes_until = Some(self.now() + BREATHER);
                     return;
                 }
@@ -281,53 +270,46 @@ impl Server {
         }
         let _ = sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32);
         sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER)?;
-        let stream = Stream::accepted(socket, peer);
-        let (own, other) = addresses(stream.own_address()?, peer);
+        let stream = TcpSocket::accepted(socket, peer);
+        let own = stream.own_address()?;
         let place = self.free.pop().unwrap_or_else(|| {
             self.sessions.push(None);
             self.sessions.len() - 1
         });
-        let connection = Connection::new(stream, own, other, (place as u64) << 8);
+        let channels = Channels::with_stranger(stream, own, &self.ports, true);
         self.count += 1;
         let (number, now) = (self.count, self.now());
-        let session = if obstacle.is_some() {
-            let app = Box::<TurnAway>::default();
-            Session::new(number, peer, None, app, connection, now, Some(now + TURN_AWAY_PATIENCE))
+        let (host, leaves_at) = if obstacle.is_some() {
+            (Host::TurnAway(self.clients.turn_away()), Some(now + TURN_AWAY_PATIENCE))
         } else {
             let shown = Arc::new(Shown::new(Arc::clone(&self.folder)));
-            let name = format!("session {number}");
-            let library = Arc::clone(&shown);
-            let app: Box<dyn App> =
-                Box::new(DarwinServer::new(library, self.settings.clone(), &name, seed(self.zero_ns)));
+            let (name, library) = (format!("session {number}"), Arc::clone(&shown));
             self.served += 1;
             self.teller.say(
                 &json!({"event": "opened", "session": number, "client": peer.to_string(), "sessions": self.served}),
                 &format!("session {number} from {peer}, {} now", self.served),
             );
-            Session::new(number, peer, Some(shown), app, connection, now, None)
+            (Host::Server(self.clients.machine(library, &name, seed(self.zero_ns)), shown), None)
         };
+        let session = ServedClient::new(number, peer, host, channels, now, leaves_at);
         let session = self.sessions[place].insert(Box::new(session));
-        session.start(now, &mut self.host, &mut self.teller);
+        session.start(now, &mut self.room, &mut self.teller);
         self.settle(place);
         Ok(())
     }
 
-    /// Wakes the loop when the next session wakes.
-    fn set_timer(&mut self) {
+    /// When the next session wakes, or who has come is looked at again.
+    fn wakes_at(&self) -> Option<Instant> {
         let next = self.wakes.first().map(|&(at, _)| at);
-        let next = next.into_iter().chain(self.breathes_until).min();
-        // Never is not a time that the kernel could wait for.
-        let next = next.filter(|at| at.as_nanos() < i64::MAX as u64 / 2);
-        self.alarm.set(next.map(|at| self.zero_ns + at.as_nanos() as i64));
+        next.into_iter().chain(self.breathes_until).min()
     }
 
     /// Says goodbye to all.
     fn stop(mut self) -> Result<()> {
-        let _ = self.signals.read_signal();
         let now = self.now();
         for place in 0..self.sessions.len() {
             if let Some(session) = &mut self.sessions[place] {
-                session.stop(now, "server stopped", &mut self.host, &mut self.teller);
+                session.stop(now, "server stopped", &mut self.teller);
                 self.remove(place, "server stopped");
             }
         }

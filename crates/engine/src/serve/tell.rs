@@ -5,12 +5,11 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use streamgauge_base::Event;
 
 use crate::error::{EngineError, Result};
 use crate::lines::{say, say_text, told};
-use crate::net::connection::Counts;
 
 /// Where it goes.
 pub struct Teller {
@@ -54,16 +53,18 @@ impl Teller {
 }
 
 /// A session's end, for both readers.
-pub fn closed(session: u64, peer: SocketAddr, why: &str, seconds: f64, counts: &Counts) -> (Value, String) {
+pub fn closed(
+    session: u64,
+    peer: SocketAddr,
+    why: &str,
+    seconds: f64,
+    (counts, in_words): (Map<String, Value>, String),
+) -> (Value, String) {
     let mut value = json!({
         "event": "closed", "session": session, "client": peer.to_string(), "why": why, "duration_s": seconds,
     });
-    if let (Value::Object(value), Ok(Value::Object(counts))) = (&mut value, serde_json::to_value(counts)) {
+    if let Value::Object(value) = &mut value {
         value.extend(counts);
     }
-    let Counts { rtp_packets_sent, rtp_bytes_sent, .. } = counts;
-    let line = format!(
-        "session {session} closed: {why}, {seconds:.1} s, {rtp_packets_sent} RTP packets, {rtp_bytes_sent} bytes"
-    );
-    (value, line)
+    (value, format!("session {session} closed: {why}, {seconds:.1} s, {in_words}"))
 }

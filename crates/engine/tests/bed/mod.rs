@@ -210,19 +210,20 @@ impl Bed {
     }
 
     /// The server's end of a flow that enters at the router.
-    pub fn cross_node(&self, plan: &Value, index: u8) -> Link {
+    pub fn cross_node(&self, plan: &Value, index: u8) -> EngineProcess {
         let config = json!({
             "plan": plan, "flow": format!("f{index}"), "side": "server",
             "server_ip": format!("10.3.{index}.1"), "player_ip": format!("10.2.{index}.1"),
         });
-        let mut node = Link::spawn_in("cross", "node", &write_json(&self.out, "node-cross.json", &config));
+        let mut node =
+            EngineProcess::spawn_in("cross", "node", &write_json(&self.out, "node-cross.json", &config));
         assert_eq!(node.read()["event"], "ready");
         node
     }
 
     /// Starts the link on `plan`.
-    pub fn link(&self, plan: &Value, more: Value) -> Link {
-        let mut link = Link::spawn("link", &self.link_config(plan, more));
+    pub fn link(&self, plan: &Value, more: Value) -> EngineProcess {
+        let mut link = EngineProcess::spawn("link", &self.link_config(plan, more));
         let ready = link.read();
         assert_eq!(ready["event"], "ready", "{ready}");
         link.real_time = ready["class"] != "normal";
@@ -231,7 +232,7 @@ impl Bed {
 
     /// What a link says that cannot start, and its exit code.
     pub fn broken_link(&self, plan: &Value, more: Value) -> (Value, Option<i32>) {
-        Link::spawn("link", &self.link_config(plan, more)).failed()
+        EngineProcess::spawn("link", &self.link_config(plan, more)).failed()
     }
 
     fn link_config(&self, plan: &Value, more: Value) -> PathBuf {
@@ -247,24 +248,24 @@ impl Bed {
     }
 
     /// Starts one end of flow `f{index}` of `plan` on real sockets and waits until it is ready.
-    pub fn node(&self, plan: &Value, index: u8, side: &str) -> Link {
+    pub fn node(&self, plan: &Value, index: u8, side: &str) -> EngineProcess {
         let config = json!({
             "plan": plan, "flow": format!("f{index}"), "side": side,
             "server_ip": format!("10.1.{index}.1"), "player_ip": format!("10.2.{index}.1"),
         });
         let file = write_json(&self.out, &format!("node-{index}-{side}.json"), &config);
         let netns = if side == "server" { "server" } else { "client" };
-        let mut node = Link::spawn_in(netns, "node", &file);
+        let mut node = EngineProcess::spawn_in(netns, "node", &file);
         assert_eq!(node.read()["event"], "ready");
         node
     }
 
     /// Starts a witness at the client's end.
-    pub fn witness(&self, flows: u8) -> Link {
+    pub fn witness(&self, flows: u8) -> EngineProcess {
         let address = |i| json!({"name": format!("f{i}"), "server_ip": format!("10.1.{i}.1"), "player_ip": format!("10.2.{i}.1")});
         let flows: Vec<Value> = (0..flows).map(address).collect();
         let config = json!({"netns": "client", "interface": "eth0", "flows": flows});
-        let mut witness = Link::spawn("witness", &write_json(&self.out, "witness.json", &config));
+        let mut witness = EngineProcess::spawn("witness", &write_json(&self.out, "witness.json", &config));
         assert_eq!(witness.read()["event"], "ready");
         witness
     }
@@ -297,7 +298,7 @@ pub fn monotonic_ns() -> u64 {
 }
 
 /// A subcommand that speaks JSON lines.
-pub struct Link {
+pub struct EngineProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -305,20 +306,20 @@ pub struct Link {
     pub real_time: bool,
 }
 
-impl Link {
+impl EngineProcess {
     /// Starts `subcommand --config FILE`.
-    pub fn spawn(subcommand: &str, config: &Path) -> Link {
-        Link::launch(Command::new(engine()), subcommand, config)
+    pub fn spawn(subcommand: &str, config: &Path) -> EngineProcess {
+        EngineProcess::launch(Command::new(engine()), subcommand, config)
     }
 
     /// The same in a namespace, with our privileges.
-    pub fn spawn_in(netns: &str, subcommand: &str, config: &Path) -> Link {
+    pub fn spawn_in(netns: &str, subcommand: &str, config: &Path) -> EngineProcess {
         let mut command = Command::new(engine());
         command.args(["run-as", "--keep-privileges", "--netns", netns, "--", engine()]);
-        Link::launch(command, subcommand, config)
+        EngineProcess::launch(command, subcommand, config)
     }
 
-    fn launch(mut command: Command, subcommand: &str, config: &Path) -> Link {
+    fn launch(mut command: Command, subcommand: &str, config: &Path) -> EngineProcess {
         let mut child = command
             .arg(subcommand)
             .arg("--config")
@@ -329,7 +330,7 @@ impl Link {
             .unwrap();
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        Link { child, stdin, stdout, real_time: false }
+        EngineProcess { child, stdin, stdout, real_time: false }
     }
 
     /// The next line.

@@ -22,7 +22,14 @@ fn udp(payload: usize) -> Vec<u8> {
 fn kept(frame: &[u8]) -> (Slab, Item, Meta) {
     let parsed = parse_frame(frame);
     let (header_bytes, payload_bytes) = (parsed.headers.header_bytes, parsed.headers.payload_bytes);
-    let info = PacketInfo { kind: PacketKind::Media, flags: 0, header_bytes, payload_bytes, seq: None };
+    let info = PacketInfo {
+        kind: PacketKind::Media,
+        flags: 0,
+        header_bytes,
+        payload_bytes,
+        seq: None,
+        connection: None,
+    };
     let (fragment, ip_bytes) = (parsed.fragment, parsed.ip_bytes);
     let meta = Meta { info, ecn: parsed.ecn, fragment, ip_bytes, egress: 0 };
     let mut slab = Slab::new(1, 1);

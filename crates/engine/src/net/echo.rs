@@ -8,7 +8,7 @@ use nix::libc;
 use nix::sys::socket::SockaddrIn;
 use streamgauge_base::Chunk;
 
-use super::Addresses;
+use super::AddressPair;
 use crate::error::Result;
 use crate::net::datagram::{MAX_DATAGRAM, RECEIVE_BUFFER, bound, send_parts};
 use crate::sys;
@@ -22,8 +22,8 @@ pub struct Echo {
 
 impl Echo {
     /// A raw socket at our address.
-    pub fn open(addresses: Addresses) -> Result<Echo> {
-        let Addresses { own, peer } = addresses;
+    pub fn open(addresses: AddressPair) -> Result<Echo> {
+        let AddressPair { own, peer } = addresses;
         let failed = |e: std::io::Error| {
             bound("open a raw ICMP socket", own.into(), &e)
                 .remedy("echo needs CAP_NET_RAW: run the node with --keep-privileges")

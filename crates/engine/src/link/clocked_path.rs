@@ -3,16 +3,19 @@
 use streamgauge_base::{Direction, Event, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId};
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
 use streamgauge_path::{Departure, Path, Stage};
-use streamgauge_record::{Ledger, Legend, PacketSender, RecordError};
+use streamgauge_plan::Legend;
+use streamgauge_record::{Ledger, PacketSender, RecordError};
 
-use super::emulator::REHEARSAL_IDS;
 use super::sabotage::Sabotage;
 use super::slab::Slab;
 use super::stats::{Clamped, Tally};
 use crate::error::{EngineError, Result};
 
+/// Ids before the trial, out of the way of the trial's own, which count from 0.
+pub const REHEARSAL_IDS: u64 = 1 << 62;
+
 /// A path, and when its time zero is.
-pub struct Lane {
+pub struct ClockedPath {
     path: Path,
     /// CLOCK_MONOTONIC, ns.
     epoch: i64,
@@ -25,27 +28,28 @@ pub struct Lane {
 }
 
 /// Both directions.
-pub struct Lanes {
+pub struct ClockedPaths {
     /// Down, then up.
-    pub both: [Lane; 2],
+    pub both: [ClockedPath; 2],
     /// The next packet's number.
     next_id: u64,
 }
 
-impl Lanes {
+impl ClockedPaths {
     /// The paths of `spec` with their time zero at `epoch`, and ids from `first_id` on.
     pub fn new(spec: &PathSpec, seed: u64, epoch: i64, first_id: u64, sabotage: &Sabotage) -> Result<Self> {
-        let lane = |stages: &[StageSpec], first: usize, direction| {
+        let clocked = |stages: &[StageSpec], first: usize, direction| {
             let first_stage = StageId(first as u8);
             let stages = sabotage.stages(stages.to_vec(), first_id == REHEARSAL_IDS);
             let path = Path::new(&stages, first_stage, seed, direction)
                 .map_err(|e| EngineError::new("read the plan", e).code(2))?;
             let at = stages.iter().position(|s| matches!(s.kind, StageKind::Bottleneck(_)));
             let bottleneck = StageId((first + at.unwrap_or(0)) as u8);
-            Ok(Lane { path, epoch, direction, first_stage, bottleneck, clamped: Clamped::default() })
+            Ok(ClockedPath { path, epoch, direction, first_stage, bottleneck, clamped: Clamped::default() })
         };
-        let both = [lane(&spec.down, 0, Direction::Down)?, lane(&spec.up, spec.down.len(), Direction::Up)?];
-        Ok(Lanes { both, next_id: first_id })
+        let both =
+            [clocked(&spec.down, 0, Direction::Down)?, clocked(&spec.up, spec.down.len(), Direction::Up)?];
+        Ok(ClockedPaths { both, next_id: first_id })
     }
 
     /// A fresh packet number.
@@ -57,11 +61,11 @@ impl Lanes {
 
     /// When something must be sent, CLOCK_MONOTONIC ns.
     pub fn next_event(&self) -> Option<i64> {
-        self.both.iter().filter_map(Lane::next_event).min()
+        self.both.iter().filter_map(ClockedPath::next_event).min()
     }
 }
 
-impl Lane {
+impl ClockedPath {
     /// A time of CLOCK_MONOTONIC on this path; nothing is earlier than its zero.
     #[inline]
     pub fn instant(&self, monotonic: i64) -> Instant {
@@ -205,8 +209,8 @@ impl Trial {
     }
 }
 
-/// Takes a path's fates: rows for a trial, and freed bytes for packets that will not leave.
-pub struct Fates<'a> {
+/// The sink of a path's fates: rows for a trial, and freed bytes for packets that will not leave.
+pub struct LinkSink<'a> {
     /// Where the bytes are.
     pub slab: &'a mut Slab,
     /// What is recorded; `None` before the trial.
@@ -217,7 +221,7 @@ pub struct Fates<'a> {
     pub sabotage: &'a mut Sabotage,
 }
 
-impl FateSink for Fates<'_> {
+impl FateSink for LinkSink<'_> {
     #[inline]
     fn fate(&mut self, fate: &Fate) {
         if let Some(trial) = &mut self.trial

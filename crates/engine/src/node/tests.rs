@@ -1,0 +1,181 @@
+//! A machine on sockets: what comes first, and connections of every kind over the loopback interface.
+
+#[path = "../../../systems/src/testing/opener.rs"]
+mod opener;
+
+use std::sync::{Arc, Mutex};
+
+use opener::{Client, Ending, REQUEST, Seen, Server, Shared, listener};
+use streamgauge_base::{Chunk, Duration};
+use streamgauge_plan::TcpSpec;
+use streamgauge_systems::{Carrier, Channel, CloseReason, Io};
+
+use super::*;
+
+/// No test takes so long; one that would hang ends then.
+const END_NS: u64 = 60_000_000_000;
+
+/// Keeps what it is given.
+struct Listener(Arc<Mutex<Vec<String>>>);
+
+impl App for Listener {
+    fn handle(&mut self, _: Instant, input: Input<'_>, _: &mut dyn Io) {
+        self.0.lock().unwrap().push(format!("{input:?}"));
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+}
+
+#[test]
+fn a_stop_that_is_due_comes_before_what_the_other_ends_stop_did() {
+    let (given, here) = (Arc::default(), Ipv4Addr::LOCALHOST);
+    let channels = Channels::open(AddressPair { own: here, peer: here }, true, &[]).unwrap();
+    let agenda = vec![(u64::MAX / 4, Scheduled::End), (0, Scheduled::Act(Action::Stop))];
+    let app = Box::new(Listener(Arc::clone(&given)));
+    let mut node = Node::of("video".into(), app, channels, agenda, Some(monotonic_ns())).unwrap();
+    node.started = true;
+    let failed = Input::Closed(ChannelId(0), CloseReason::Reset);
+    assert!(!node.arrived(failed).unwrap());
+    assert_eq!(*given.lock().unwrap(), [format!("{:?}", Input::Stop), format!("{failed:?}")]);
+}
+
+fn node(app: Box<dyn App + Send>, serves: bool, begins_with: &[Channel]) -> Node {
+    let here = Ipv4Addr::LOCALHOST;
+    let channels = Channels::open(AddressPair { own: here, peer: here }, serves, begins_with).unwrap();
+    let agenda = vec![(END_NS, Scheduled::End), (0, Scheduled::Start)];
+    Node::of("x".into(), app, channels, agenda, Some(monotonic_ns())).unwrap()
+}
+
+/// Lets both run until the client has so many outcomes and the server knows of `served` ends. The server listens before
+/// the client starts; each test has a port of its own, below those that the kernel chooses.
+fn run(port: u16, backlog: u32, client: Client, server: Server, served: usize) -> Seen {
+    let (seen, count) = (client.seen.clone(), client.count as usize);
+    let done = || {
+        let seen = seen.lock().unwrap();
+        seen.outcomes.len() == count && seen.served.values().sum::<usize>() == served
+    };
+    let carrier = Carrier::Listener { port, settings: TcpSpec::default(), backlog };
+    let begins_with = [Channel { id: ChannelId(0), carrier }];
+    let mut server = node(Box::new(Ticking(server, Instant::ZERO)), true, &begins_with);
+    let mut client = node(Box::new(Ticking(client, Instant::ZERO)), false, &begins_with);
+    std::thread::scope(|scope| {
+        for node in [&mut server, &mut client] {
+            scope.spawn(|| while !done() && !node.turn().unwrap() {});
+        }
+    });
+    // Nothing is kept of what is over.
+    for node in [&mut server, &mut client] {
+        node.channels.settle(&node.reactor, PLACE).unwrap();
+        assert_eq!(node.channels.open_streams(), 0);
+    }
+    std::mem::take(&mut *seen.lock().unwrap())
+}
+
+/// Looks up now and then, to see whether the test is over.
+struct Ticking<A>(A, Instant);
+
+impl<A: App> App for Ticking<A> {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        self.1 = now + Duration::from_millis(10);
+        self.0.handle(now, input, io);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.0.poll_timeout().map_or(self.1, |at| at.min(self.1)))
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        self.0.poll_event()
+    }
+}
+
+#[test]
+fn each_connection_delivers_its_bytes_once_and_in_order() {
+    let endings =
+        [(Ending::After, Ending::First), (Ending::First, Ending::After), (Ending::First, Ending::First)];
+    for (at_once, (client, server)) in [1, 8, 64].into_iter().zip(endings) {
+        let seen = Shared::default();
+        let client = Client::new(100, at_once, 28_900, client, &seen);
+        let seen = run(28_900, 128, client, Server::new(None, 300_000, server, &seen), 100);
+        assert_eq!((seen.outcomes.len(), seen.accepted, seen.most_open), (100, 100, at_once));
+        assert!(seen.outcomes.iter().all(|one| one.bytes == 300_000 && one.end == "finished"), "{seen:?}");
+        assert_eq!((seen.asked, seen.served.get("finished")), (100 * (REQUEST - 4), Some(&100)));
+    }
+}
+
+#[test]
+fn a_half_closed_connection_goes_on_the_other_way() {
+    let seen = Shared::default();
+    let client = Client::new(2, 2, 28_901, Ending::First, &seen);
+    // More than its buffers hold, so that it writes on long after the client has finished.
+    let seen = run(28_901, 8, client, Server::new(None, 30_000_000, Ending::After, &seen), 2);
+    assert_eq!(seen.outcomes.len(), 2);
+    assert!(seen.outcomes.iter().all(|one| one.end == "finished" && one.bytes == 30_000_000), "{seen:?}");
+}
+
+#[test]
+fn refused_and_reset_connections_are_told_as_such() {
+    let seen = Shared::default();
+    let client = Client::new(3, 1, 28_903, Ending::After, &seen);
+    let seen = run(28_902, 8, client, Server::new(None, 100, Ending::First, &seen), 0);
+    assert_eq!((seen.outcomes.len(), seen.accepted), (3, 0));
+    assert!(seen.outcomes.iter().all(|one| one.end.starts_with("nobody listens on port 28903")), "{seen:?}");
+
+    let seen = Shared::default();
+    let client = Client::new(3, 1, 28_902, Ending::After, &seen);
+    let seen = run(28_902, 8, client, Server::new(None, 100, Ending::Reset, &seen), 3);
+    assert!(seen.outcomes.iter().all(|one| one.end == "reset"), "{seen:?}");
+    assert_eq!((seen.outcomes.len(), seen.served.get("aborted")), (3, Some(&3)));
+
+    let seen = Shared::default();
+    let client = Client::new(3, 3, 28_902, Ending::Reset, &seen);
+    let seen = run(28_902, 8, client, Server::new(None, 30_000_000, Ending::First, &seen), 3);
+    assert!(seen.outcomes.iter().all(|one| one.end == "aborted" && one.bytes > 0), "{seen:?}");
+    assert_eq!((seen.outcomes.len(), seen.served.get("reset")), (3, Some(&3)));
+}
+
+#[test]
+fn more_than_the_backlog_holds_are_served_all_the_same() {
+    let seen = Shared::default();
+    let client = Client::new(4, 4, 28_904, Ending::After, &seen);
+    let seen = run(28_904, 1, client, Server::new(None, 1_000, Ending::First, &seen), 4);
+    assert!(seen.outcomes.iter().all(|one| one.end == "finished" && one.bytes == 1_000), "{seen:?}");
+}
+
+#[test]
+fn a_port_is_listened_on_once() {
+    let seen = Shared::default();
+    let client = Client::new(1, 1, 28_905, Ending::After, &seen);
+    // It listens again on what the flow begins with.
+    let server = Server::new(Some(listener(28_905, 4)), 1_000, Ending::First, &seen);
+    let seen = run(28_905, 4, client, server, 2);
+    assert!(seen.served.keys().any(|end| end.starts_with("port 28905 is taken at this end")), "{seen:?}");
+    assert_eq!(seen.outcomes[0].bytes, 1_000);
+}
+
+#[test]
+fn pairs_of_ports_for_rtp_are_opened_directed_and_given_back() {
+    let here = Ipv4Addr::LOCALHOST;
+    let mut channels = Channels::open(AddressPair { own: here, peer: here }, true, &[]).unwrap();
+    let [first, second] = [channels.open(&Carrier::RtpPair), channels.open(&Carrier::RtpPair)];
+    let of = |channels: &Channels, rtp: ChannelId| {
+        [channels.port(rtp).unwrap(), channels.port(ChannelId(rtp.0 + 1)).unwrap()]
+    };
+    let ports = [of(&channels, first), of(&channels, second)];
+    assert!(ports.iter().all(|[rtp, rtcp]| rtp % 2 == 0 && *rtcp == rtp + 1), "{ports:?}");
+    assert_ne!(ports[0], ports[1]);
+    // Nobody has said where to.
+    channels.send(first, Chunk::bytes(*b"lost"));
+    assert_eq!(channels.stats()["send_errors"], 1);
+    channels.direct(first, ports[1][0]);
+    channels.send(first, Chunk::bytes(*b"hello"));
+    let mut room = Room::new();
+    let hello = std::iter::repeat_with(|| channels.arrival(second, &mut room)).flatten().next();
+    assert!(matches!(hello, Some(Arrival::Datagram(datagram)) if datagram.head() == b"hello"));
+    for channel in [first.0, first.0 + 1] {
+        channels.close(ChannelId(channel));
+        assert_eq!(channels.port(ChannelId(channel)), None);
+    }
+}

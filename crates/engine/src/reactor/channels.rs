@@ -1,0 +1,612 @@
+//! A machine's channels on real sockets.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nix::libc;
+use nix::sys::epoll::{EpollEvent, EpollFlags};
+use serde_json::{Value, json};
+use streamgauge_base::Chunk;
+use streamgauge_systems::{Carrier, Channel, ChannelError, ChannelId, CloseReason, Input, Io, RTP_PORTS};
+
+use super::{Reactor, token};
+use crate::error::{EngineError, Result};
+use crate::net::AddressPair;
+use crate::net::datagram::{MAX_DATAGRAM, Udp};
+use crate::net::echo::Echo;
+use crate::net::ports::{PortRange, Ports};
+use crate::net::stream::{Listener, News, TcpSocket};
+use crate::sys::monotonic_ns;
+
+/// What a machine among strangers reads from its streams before others get their turn, bytes.
+const READ_AT_ONCE: usize = 64 << 10;
+
+/// Who finds no room for a connection looks again so much later, ns.
+const BREATHER_NS: i64 = 200_000_000;
+
+/// A channel on its socket.
+enum Socket {
+    /// With whether it is one of a pair for RTP and RTCP.
+    Udp(Udp, bool),
+    Echo(Echo),
+    /// The player's host answers echo requests by itself, and the server's listener is not the player's.
+    Silent,
+    /// True for one that the flow began with: it stays.
+    Stream(Box<TcpSocket>, bool),
+    Listener(Listener),
+}
+
+/// A socket, and what it is watched for.
+struct Entry {
+    socket: Socket,
+    watched: Option<(RawFd, i16)>,
+}
+
+/// Whom a machine's channels lead to.
+#[derive(Clone, Copy)]
+enum Place {
+    /// The other end of a trial's flow: connections have the settings of the plan.
+    Trial(AddressPair),
+    /// A stranger: connections have the kernel's own settings. What is written to the one that was there first is owed.
+    Network { own: IpAddr, peer: IpAddr, owed: bool },
+}
+
+impl Place {
+    fn addresses(self) -> (IpAddr, IpAddr) {
+        match self {
+            Place::Trial(AddressPair { own, peer }) => (own.into(), peer.into()),
+            Place::Network { own, peer, .. } => (own, peer),
+        }
+    }
+}
+
+/// Pairs of UDP ports that the machines of a process share.
+#[derive(Clone)]
+pub struct SharedPorts(Arc<Mutex<Ports>>);
+
+impl SharedPorts {
+    /// All of `range`, from its pair number `start` on.
+    pub fn new(range: PortRange, start: u32) -> SharedPorts {
+        SharedPorts(Arc::new(Mutex::new(Ports::new(range, start))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ports> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What passed this end.
+#[derive(Clone, Copy, Default, Debug, serde::Serialize)]
+pub struct Counts {
+    /// Datagrams that the kernel took.
+    pub datagrams_sent: u64,
+    /// Their bytes.
+    pub datagram_bytes_sent: u64,
+    /// Datagrams that the kernel did not take.
+    pub send_errors: u64,
+    /// Datagrams that arrived.
+    pub datagrams_received: u64,
+    /// Their bytes.
+    pub datagram_bytes_received: u64,
+    /// Bytes written to streams.
+    pub stream_bytes_sent: u64,
+    /// Bytes read from them.
+    pub stream_bytes_received: u64,
+}
+
+/// What a machine may do to the world.
+pub struct Channels {
+    place: Place,
+    list: BTreeMap<ChannelId, Entry>,
+    next: u32,
+    ports: SharedPorts,
+    /// A connection that is there before the machine asks for one.
+    made: Option<TcpSocket>,
+    /// Those that could not be opened.
+    refused: VecDeque<(ChannelId, ChannelError)>,
+    /// Those whose interest may have changed.
+    touched: Vec<ChannelId>,
+    /// Those that may have something which no socket will tell.
+    ready: Vec<ChannelId>,
+    /// The kernel has no room for another connection: they wait until one of ours goes, or until CLOCK_MONOTONIC reads
+    /// this, ns.
+    full_until: Option<i64>,
+    /// What the machine may still read at this turn.
+    allowance: usize,
+    counts: Counts,
+    /// What the kernel made of the first stream's settings.
+    settings: Option<Value>,
+}
+
+/// What a channel has for the machine.
+pub enum Arrival {
+    /// An input.
+    Input(Input<'static>),
+    /// A datagram.
+    Datagram(Chunk),
+    /// It could not be opened.
+    Refused(ChannelError),
+}
+
+impl Channels {
+    /// Those that a trial's flow begins with: its listeners listen from here on. Nothing of them is heard before
+    /// [`Channels::connect`].
+    pub fn open(addresses: AddressPair, serves: bool, begins_with: &[Channel]) -> Result<Channels> {
+        let ports = SharedPorts::new(PortRange::new(RTP_PORTS.0, RTP_PORTS.1), 0);
+        let mut channels = Channels::of(Place::Trial(addresses), ports);
+        for channel in begins_with {
+            let id = channels.number();
+            let socket = match &channel.carrier {
+                Carrier::IcmpEcho | Carrier::Listener { .. } if !serves => Socket::Silent,
+                Carrier::Tcp { port, settings } if serves => {
+                    Socket::Stream(TcpSocket::listen(addresses, *port, settings)?.into(), true)
+                }
+                Carrier::Tcp { port, settings } => {
+                    Socket::Stream(TcpSocket::unconnected(addresses, *port, settings)?.into(), true)
+                }
+                carrier => {
+                    if channels.make(id, carrier)? {
+                        continue;
+                    }
+                    let why = "ports are taken on this address";
+                    return Err(EngineError::new("open the channels that the flow begins with", why));
+                }
+            };
+            channels.insert(id, socket);
+        }
+        Ok(channels)
+    }
+
+    /// None yet, between us and a stranger. Addresses are those of `made`, a connection to it: with `first` it is channel
+    /// 0, else what the machine gets that opens a connection.
+    pub fn with_stranger(made: TcpSocket, own: SocketAddr, ports: &SharedPorts, first: bool) -> Channels {
+        // As IPv4 where they are that.
+        let (own, peer) = (own.ip().to_canonical(), made.peer().ip().to_canonical());
+        let mut channels = Channels::of(Place::Network { own, peer, owed: first }, ports.clone());
+        channels.allowance = READ_AT_ONCE;
+        if first {
+            let id = channels.number();
+            channels.insert(id, Socket::Stream(made.into(), true));
+        } else {
+            channels.made = Some(made);
+        }
+        channels
+    }
+
+    fn of(place: Place, ports: SharedPorts) -> Channels {
+        Channels {
+            place,
+            list: BTreeMap::new(),
+            next: 0,
+            ports,
+            made: None,
+            refused: VecDeque::new(),
+            touched: Vec::new(),
+            ready: Vec::new(),
+            full_until: None,
+            allowance: usize::MAX,
+            counts: Counts::default(),
+            settings: None,
+        }
+    }
+
+    fn number(&mut self) -> ChannelId {
+        self.next += 1;
+        ChannelId(self.next - 1)
+    }
+
+    fn insert(&mut self, id: ChannelId, socket: Socket) {
+        if let (Socket::Stream(stream, _), Place::Trial(_)) = (&socket, self.place) {
+            self.settings.get_or_insert_with(|| stream.settings());
+        }
+        self.list.insert(id, Entry { socket, watched: None });
+        self.touched.push(id);
+    }
+
+    fn remove(&mut self, id: ChannelId) {
+        let Some(Entry { socket, .. }) = self.list.remove(&id) else { return };
+        self.listen_again();
+        if let Socket::Udp(udp, true) = socket {
+            // A pair is free again when both have gone: no other can be bound before.
+            let port = udp.port();
+            drop(udp);
+            self.ports.lock().release(port);
+        }
+    }
+
+    /// Listeners are watched again, if they were not.
+    fn listen_again(&mut self) {
+        if self.full_until.take().is_some() {
+            let is_listener = |(_, entry): &(&ChannelId, &Entry)| matches!(entry.socket, Socket::Listener(_));
+            self.touched.extend(self.list.iter().filter(is_listener).map(|(&id, _)| id));
+        }
+    }
+
+    /// When to [`Channels::settle`] at the latest, of CLOCK_MONOTONIC, ns: there may be room for connections again.
+    pub fn listens_again_ns(&self) -> Option<i64> {
+        self.full_until
+    }
+
+    /// Makes what is no connection; false if the host has no pair of ports left.
+    fn make(&mut self, id: ChannelId, carrier: &Carrier) -> Result<bool> {
+        let (own, peer) = self.place.addresses();
+        let socket = match (carrier, self.place) {
+            (Carrier::Udp { port, ecn }, _) => Socket::Udp(Udp::open(own, peer, *port, *ecn)?, false),
+            (Carrier::RtpPair, place) => {
+                let rtcp_id = self.number();
+                let Some([rtp, rtcp]) = self.ports.lock().pair(own, peer) else { return Ok(false) };
+                for (id, udp) in [(id, rtp), (rtcp_id, rtcp)] {
+                    if matches!(place, Place::Trial(_)) {
+                        udp.hold_bursts().map_err(|e| EngineError::io("make room for bursts", &e))?;
+                    }
+                    self.insert(id, Socket::Udp(udp, true));
+                }
+                return Ok(true);
+            }
+            (Carrier::IcmpEcho, Place::Trial(addresses)) => Socket::Echo(Echo::open(addresses)?),
+            (Carrier::Listener { port, settings, backlog }, Place::Trial(addresses)) => {
+                Socket::Listener(Listener::open(addresses, *port, settings, *backlog)?)
+            }
+            (Carrier::Tcp { port, settings }, Place::Trial(addresses)) => {
+                Socket::Stream(TcpSocket::unconnected(addresses, *port, settings)?.into(), false)
+            }
+            (Carrier::Tcp { port, .. }, Place::Network { .. }) => {
+                let made = self.made.take().filter(|made| made.peer().port() == *port);
+                let stream = made.map_or_else(|| TcpSocket::connecting(SocketAddr::new(peer, *port)), Ok)?;
+                Socket::Stream(stream.into(), false)
+            }
+            (Carrier::IcmpEcho | Carrier::Listener { .. }, Place::Network { .. }) => {
+                return Err(EngineError::new("open a channel", "outside trials a machine has TCP and UDP"));
+            }
+        };
+        self.insert(id, socket);
+        Ok(true)
+    }
+
+    fn try_open(&mut self, id: ChannelId, carrier: &Carrier) -> std::result::Result<(), ChannelError> {
+        match (self.make(id, carrier), carrier) {
+            (Ok(true), Carrier::Tcp { port, .. }) => {
+                let connected = self.stream(id).map(TcpSocket::connect);
+                connected.unwrap_or(Ok(())).map_err(|error| {
+                    self.remove(id);
+                    refusal(error, *port)
+                })
+            }
+            (Ok(true), _) => Ok(()),
+            (Ok(false), _) => {
+                let (first, last) = self.ports.lock().range().ends();
+                Err(ChannelError::NoPort { first, last })
+            }
+            (Err(error), Carrier::Udp { port, .. } | Carrier::Listener { port, .. })
+                if error.errno == Some(libc::EADDRINUSE) =>
+            {
+                Err(ChannelError::PortTaken { port: *port })
+            }
+            (Err(error), _) => Err(ChannelError::Host(error.to_string())),
+        }
+    }
+
+    /// The flow has started: the player connects what it begins with.
+    pub fn connect(&mut self) -> Result<()> {
+        for entry in self.list.values_mut() {
+            if let Socket::Stream(stream, _) = &mut entry.socket {
+                let peer = stream.peer();
+                stream.connect().map_err(|e| EngineError::io(format!("connect to {peer}"), &e.into()))?;
+            }
+        }
+        self.touched.extend(self.list.keys());
+        Ok(())
+    }
+
+    /// A new turn: the machine may read again.
+    pub fn renew(&mut self) {
+        if matches!(self.place, Place::Network { .. }) {
+            self.allowance = READ_AT_ONCE;
+        }
+    }
+
+    /// Those that could not be opened since.
+    pub fn take_refused(&mut self) -> VecDeque<(ChannelId, ChannelError)> {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Something waits that no socket will tell.
+    pub fn has_news(&self) -> bool {
+        !self.refused.is_empty() || !self.ready.is_empty()
+    }
+
+    /// Those that may have something for the machine which no socket will tell.
+    pub fn take_ready(&mut self) -> Vec<ChannelId> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Watches what each channel waits for now, as the machine's at `place`, and lets go of what is over.
+    pub fn settle(&mut self, reactor: &Reactor, place: u32) -> Result<()> {
+        let failed = |e: nix::Error| EngineError::io("watch a socket", &e.into());
+        if self.full_until.is_some_and(|at| at <= monotonic_ns()) {
+            self.listen_again();
+        }
+        while let Some(id) = self.touched.pop() {
+            let Some(entry) = self.list.get_mut(&id) else { continue };
+            let interest = match &entry.socket {
+                Socket::Udp(udp, _) => Some((udp.fd(), libc::POLLIN)),
+                Socket::Echo(echo) => Some((echo.fd(), libc::POLLIN)),
+                Socket::Silent => None,
+                Socket::Stream(stream, false) if stream.is_gone() => {
+                    self.remove(id);
+                    continue;
+                }
+                Socket::Stream(stream, _) => {
+                    if stream.has_news() && !self.ready.contains(&id) {
+                        self.ready.push(id);
+                    }
+                    stream.interest()
+                }
+                Socket::Listener(_) if self.full_until.is_some() => None,
+                Socket::Listener(listener) => Some((listener.fd(), libc::POLLIN)),
+            };
+            if entry.watched == interest {
+                continue;
+            }
+            let event = |events| EpollEvent::new(flags(events), token(place, id.0));
+            match (std::mem::replace(&mut entry.watched, interest), interest) {
+                (Some((before, _)), Some((fd, events))) if before == fd => {
+                    reactor.epoll.modify(borrow(&fd), &mut event(events))
+                }
+                (_, Some((fd, events))) => reactor.epoll.add(borrow(&fd), event(events)),
+                (Some((fd, _)), None) => match reactor.epoll.delete(borrow(&fd)) {
+                    // Nobody watches what is closed.
+                    Err(nix::Error::EBADF | nix::Error::ENOENT) => Ok(()),
+                    deleted => deleted,
+                },
+                (None, None) => Ok(()),
+            }
+            .map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// The next thing that the channel has. `room` is where datagrams are read.
+    pub fn arrival(&mut self, id: ChannelId, room: &mut Room) -> Option<Arrival> {
+        let entry = self.list.get_mut(&id)?;
+        let stream = match &mut entry.socket {
+            Socket::Udp(udp, _) => {
+                let datagram = udp.receive(&mut room.0)?;
+                return Some(self.datagram(datagram));
+            }
+            Socket::Echo(echo) => {
+                let datagram = echo.receive()?;
+                return Some(self.datagram(datagram));
+            }
+            Socket::Silent => return None,
+            Socket::Listener(listener) => {
+                let accepted = listener.accept();
+                return self.accept(id, accepted);
+            }
+            Socket::Stream(stream, _) => stream,
+        };
+        self.touched.push(id);
+        let before = stream.fd();
+        // Once it has read its share of this turn, the machine would be told the same again.
+        let news = if self.allowance == 0 { None } else { stream.news() }?;
+        if stream.fd() != before {
+            // A listener that became its one connection is closed, and so no longer watched.
+            entry.watched = None;
+        }
+        Some(match news {
+            News::Opened => Arrival::Input(Input::Opened(id)),
+            News::Readable => Arrival::Input(Input::Readable(id)),
+            News::Writable => Arrival::Input(Input::Writable(id)),
+            News::Finished => Arrival::Input(Input::Closed(id, CloseReason::Finished)),
+            News::Failed(nix::Error::ETIMEDOUT) => Arrival::Input(Input::Closed(id, CloseReason::TimedOut)),
+            News::Failed(_) => Arrival::Input(Input::Closed(id, CloseReason::Reset)),
+            News::Refused(error) => Arrival::Refused(refusal(error, stream.peer().port())),
+        })
+    }
+
+    fn accept(&mut self, on: ChannelId, stream: nix::Result<TcpSocket>) -> Option<Arrival> {
+        match stream {
+            Ok(stream) => {
+                let channel = self.number();
+                self.insert(channel, Socket::Stream(stream.into(), false));
+                Some(Arrival::Input(Input::Accepted { channel, on }))
+            }
+            // Who connects still waits, and would wake us at once, again and again.
+            Err(nix::Error::EMFILE | nix::Error::ENFILE | nix::Error::ENOMEM | nix::Error::ENOBUFS) => {
+                self.full_until = Some(monotonic_ns() + BREATHER_NS);
+                self.touched.push(on);
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn datagram(&mut self, datagram: Chunk) -> Arrival {
+        self.counts.datagrams_received += 1;
+        self.counts.datagram_bytes_received += datagram.len() as u64;
+        Arrival::Datagram(datagram)
+    }
+
+    /// The stream, of which the machine may change what it waits for.
+    fn stream(&mut self, channel: ChannelId) -> Option<&mut TcpSocket> {
+        match &mut self.list.get_mut(&channel)?.socket {
+            Socket::Stream(stream, _) => {
+                if self.touched.last() != Some(&channel) {
+                    self.touched.push(channel);
+                }
+                Some(stream)
+            }
+            _ => None,
+        }
+    }
+
+    /// The machine has finished what it writes to this stream.
+    pub fn is_finished(&self, channel: ChannelId) -> bool {
+        let entry = self.list.get(&channel);
+        entry.is_none_or(|entry| matches!(&entry.socket, Socket::Stream(stream, _) if stream.is_finished()))
+    }
+
+    /// Streams that are kept.
+    pub fn open_streams(&self) -> usize {
+        self.list.values().filter(|entry| matches!(entry.socket, Socket::Stream(..))).count()
+    }
+
+    /// Closes all of them.
+    pub fn release(&mut self) {
+        for id in self.list.keys().copied().collect::<Vec<_>>() {
+            self.remove(id);
+        }
+    }
+
+    /// What has passed.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What passed, and the first stream's settings.
+    pub fn stats(&self) -> Value {
+        let counts = &self.counts;
+        let mut stats = json!({
+            "sent_packets": counts.datagrams_sent,
+            "sent_bytes": counts.datagram_bytes_sent + counts.stream_bytes_sent,
+            "send_errors": counts.send_errors,
+            "received_packets": counts.datagrams_received,
+            "received_bytes": counts.datagram_bytes_received + counts.stream_bytes_received,
+        });
+        let first = self.list.values().find_map(|entry| match &entry.socket {
+            Socket::Stream(stream, _) => Some(stream.settings()),
+            _ => None,
+        });
+        let settings = first.or_else(|| self.settings.clone());
+        if let (Value::Object(stats), Some(Value::Object(settings))) = (&mut stats, settings) {
+            stats.extend(settings);
+        }
+        stats
+    }
+}
+
+/// Where datagrams are read: one for a process.
+pub struct Room(Box<[u8]>);
+
+impl Room {
+    /// For the largest datagram.
+    pub fn new() -> Room {
+        Room(vec![0; MAX_DATAGRAM].into())
+    }
+}
+
+fn flags(events: i16) -> EpollFlags {
+    let mut flags = EpollFlags::empty();
+    flags.set(EpollFlags::EPOLLIN, events & libc::POLLIN != 0);
+    flags.set(EpollFlags::EPOLLOUT, events & libc::POLLOUT != 0);
+    flags
+}
+
+fn borrow(fd: &RawFd) -> BorrowedFd<'_> {
+    // SAFETY: the callers hold the socket open meanwhile.
+    unsafe { BorrowedFd::borrow_raw(*fd) }
+}
+
+/// Why a connection to `port` was not made.
+fn refusal(error: nix::Error, port: u16) -> ChannelError {
+    match error {
+        nix::Error::ECONNREFUSED | nix::Error::ECONNRESET => ChannelError::NoListener { port },
+        nix::Error::ETIMEDOUT => ChannelError::TimedOut { port },
+        nix::Error::EADDRNOTAVAIL | nix::Error::EADDRINUSE => {
+            let (first, last) = local_ports().unwrap_or((32_768, 60_999));
+            ChannelError::NoPort { first, last }
+        }
+        error => ChannelError::Host(format!("connect to port {port} of the other end: {}", error.desc())),
+    }
+}
+
+/// The range that the kernel chooses ports from.
+fn local_ports() -> Option<(u16, u16)> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    let mut numbers = text.split_whitespace().map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
+impl Io for Channels {
+    fn open(&mut self, carrier: &Carrier) -> ChannelId {
+        let id = self.number();
+        if let Err(error) = self.try_open(id, carrier) {
+            self.refused.push_back((id, error));
+        }
+        id
+    }
+
+    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+        let sent = match self.list.get_mut(&channel).map(|entry| &mut entry.socket) {
+            Some(Socket::Udp(udp, _)) => udp.send(&datagram),
+            Some(Socket::Echo(echo)) => echo.send(&datagram),
+            _ => return,
+        };
+        if sent {
+            self.counts.datagrams_sent += 1;
+            self.counts.datagram_bytes_sent += datagram.len() as u64;
+        } else {
+            self.counts.send_errors += 1;
+        }
+    }
+
+    fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
+        let taken = self.stream(channel).map_or(0, |stream| stream.write(chunk));
+        self.counts.stream_bytes_sent += taken as u64;
+        taken
+    }
+
+    fn read(&mut self, channel: ChannelId, max: usize) -> Option<Chunk> {
+        let allowance = self.allowance;
+        let stream = self.stream(channel)?;
+        if allowance == 0 {
+            stream.read_later();
+            return None;
+        }
+        let chunk = stream.read(max.min(allowance))?;
+        if allowance != usize::MAX {
+            self.allowance -= chunk.len();
+        }
+        self.counts.stream_bytes_received += chunk.len() as u64;
+        Some(chunk)
+    }
+
+    fn close(&mut self, channel: ChannelId) {
+        match self.list.get(&channel).map(|entry| &entry.socket) {
+            Some(Socket::Stream(..)) => {
+                if let Some(stream) = self.stream(channel) {
+                    stream.close();
+                }
+            }
+            Some(Socket::Udp(..) | Socket::Echo(_) | Socket::Listener(_)) => self.remove(channel),
+            Some(Socket::Silent) | None => {}
+        }
+    }
+
+    fn abort(&mut self, channel: ChannelId) {
+        match (self.place, self.stream(channel)) {
+            (Place::Trial(_) | Place::Network { owed: false, .. }, Some(stream)) => stream.abort(),
+            _ => self.close(channel),
+        }
+    }
+
+    fn port(&self, channel: ChannelId) -> Option<u16> {
+        match &self.list.get(&channel)?.socket {
+            Socket::Udp(udp, _) => Some(udp.port()),
+            Socket::Listener(listener) => Some(listener.port()),
+            Socket::Stream(stream, _) => stream.own_address().ok().map(|address| address.port()),
+            Socket::Echo(_) | Socket::Silent => None,
+        }
+    }
+
+    fn direct(&mut self, channel: ChannelId, port: u16) {
+        if let Some(Socket::Udp(udp, _)) = self.list.get_mut(&channel).map(|entry| &mut entry.socket) {
+            udp.direct(port);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

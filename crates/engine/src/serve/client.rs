@@ -1,0 +1,275 @@
+//! One client: its machine and its channels.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use streamgauge_base::{Duration, Instant};
+use streamgauge_systems::media::{Asset, Library, OpenError, StoredFile};
+use streamgauge_systems::standalone::Served;
+use streamgauge_systems::{App, ChannelId, CloseReason, Input, Io};
+
+use super::library::Folder;
+use super::tell::Teller;
+use crate::reactor::{Arrival, Channels, Reactor, Room};
+
+/// The client's connection.
+const FIRST: ChannelId = ChannelId(0);
+
+/// Inputs of one channel that a session is given before the others get their turn.
+const TURN: usize = 64;
+
+/// What is read at once of what nobody wants, bytes.
+const AT_ONCE: usize = 16 << 10;
+
+/// How long a client has to take what was still to be sent and close.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// The folder as one client sees it, which remembers what was last asked for.
+pub struct Shown {
+    folder: Arc<Folder>,
+    last: Mutex<Option<String>>,
+}
+
+impl Shown {
+    /// All of `folder`.
+    pub fn new(folder: Arc<Folder>) -> Shown {
+        Shown { folder, last: Mutex::default() }
+    }
+
+    fn remember(&self, path: &str) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
+    }
+
+    /// What was opened last.
+    fn last(&self) -> Option<String> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Library for Shown {
+    fn open(&self, path: &str) -> Result<Arc<Asset>, OpenError> {
+        let asset = self.folder.open(path)?;
+        self.remember(path);
+        Ok(asset)
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<dyn StoredFile>, OpenError> {
+        let file = self.folder.file(path)?;
+        self.remember(path);
+        Ok(file)
+    }
+}
+
+/// Who speaks with a client.
+pub enum Host {
+    /// The server, and what the client is shown.
+    Server(Box<dyn Served>, Arc<Shown>),
+    /// Who tells it that there is no room.
+    TurnAway(Box<dyn App>),
+}
+
+impl Host {
+    fn app(&mut self) -> &mut dyn App {
+        match self {
+            Host::Server(server, _) => &mut **server,
+            Host::TurnAway(app) => &mut **app,
+        }
+    }
+
+    fn wakes_at(&self) -> Option<Instant> {
+        match self {
+            Host::Server(server, _) => server.poll_timeout(),
+            Host::TurnAway(app) => app.poll_timeout(),
+        }
+    }
+}
+
+/// One client.
+pub struct ServedClient {
+    /// Counts from 1.
+    pub number: u64,
+    /// Where the client is.
+    pub peer: SocketAddr,
+    /// When it came.
+    pub began: Instant,
+    /// When it is looked at next, as the server has noted it.
+    pub noted: Option<Instant>,
+    host: Host,
+    channels: Channels,
+    /// When it goes, whether the client has closed by then or not.
+    leaves_at: Option<Instant>,
+    playing: bool,
+    /// The client has finished, and what it asked before is still answered: why it is over then.
+    ends_as: Option<&'static str>,
+    over: Option<&'static str>,
+}
+
+impl ServedClient {
+    /// A client that has just come. One that is turned away has gone by `leaves_at`.
+    pub fn new(
+        number: u64,
+        peer: SocketAddr,
+        host: Host,
+        channels: Channels,
+        now: Instant,
+        leaves_at: Option<Instant>,
+    ) -> ServedClient {
+        ServedClient {
+            number,
+            peer,
+            began: now,
+            noted: None,
+            host,
+            channels,
+            leaves_at,
+            playing: false,
+            ends_as: None,
+            over: None,
+        }
+    }
+
+    /// True for a client that is served.
+    pub fn is_served(&self) -> bool {
+        matches!(self.host, Host::Server(..))
+    }
+
+    /// The path that it plays and what carries the media, once: when the first of it has been sent.
+    pub fn begins_to_play(&mut self) -> Option<(String, &'static str)> {
+        let Host::Server(server, shown) = &self.host else { return None };
+        let over = server.plays_over().filter(|_| !self.playing)?;
+        self.playing = true;
+        Some((shown.last().unwrap_or_default(), over))
+    }
+
+    /// What has passed: each count by its name, and what the server says in words.
+    pub fn counts(&self) -> (serde_json::Map<String, Value>, String) {
+        let mut counts = match serde_json::to_value(self.channels.counts()) {
+            Ok(Value::Object(counts)) => counts,
+            _ => serde_json::Map::new(),
+        };
+        let Host::Server(server, _) = &self.host else { return (counts, String::new()) };
+        counts.extend(server.counts().into_iter().map(|(name, count)| (name.to_owned(), count.into())));
+        (counts, server.in_words())
+    }
+
+    /// Why it is over, if it is.
+    pub fn is_over(&self) -> Option<&'static str> {
+        self.over
+    }
+
+    /// When it must be looked at even if nothing arrives.
+    pub fn wakes_at(&self) -> Instant {
+        if self.channels.has_news() {
+            return Instant::ZERO;
+        }
+        let own = self.host.wakes_at().unwrap_or(Instant::FAR_FUTURE);
+        own.min(self.leaves_at.unwrap_or(Instant::FAR_FUTURE))
+    }
+
+    /// Tells the machine that its client is there.
+    pub fn start(&mut self, now: Instant, room: &mut Room, teller: &mut Teller) {
+        self.give(now, Input::Start, teller);
+        self.arrivals(now, FIRST, room, teller);
+    }
+
+    /// Takes what `channel` has, up to a turn's share; the kernel reports the rest again.
+    pub fn arrivals(&mut self, now: Instant, channel: ChannelId, room: &mut Room, teller: &mut Teller) {
+        self.channels.renew();
+        for _ in 0..TURN {
+            if self.over.is_some() {
+                return;
+            }
+            match self.channels.arrival(channel, room) {
+                None => break,
+                Some(Arrival::Datagram(datagram)) => {
+                    self.give(now, Input::Datagram(channel, &datagram), teller);
+                }
+                Some(Arrival::Input(Input::Closed(FIRST, reason))) => self.end(now, reason, teller),
+                Some(Arrival::Input(input)) => {
+                    self.give(now, input, teller);
+                    // Of a connection that the machine has closed nobody else reads on to the client's end.
+                    while self.channels.is_finished(FIRST) && self.channels.read(FIRST, AT_ONCE).is_some() {}
+                }
+                Some(Arrival::Refused(error)) => self.give(now, Input::Refused(channel, &error), teller),
+            }
+        }
+    }
+
+    /// Gives the machine its timeouts, and what no socket tells.
+    pub fn timers(&mut self, now: Instant, room: &mut Room, teller: &mut Teller) {
+        for (id, error) in self.channels.take_refused() {
+            self.give(now, Input::Refused(id, &error), teller);
+        }
+        for channel in self.channels.take_ready() {
+            self.arrivals(now, channel, room, teller);
+        }
+        for _ in 0..TURN {
+            if self.over.is_some() || self.host.wakes_at().is_none_or(|at| at > now) {
+                break;
+            }
+            self.give(now, Input::Timeout, teller);
+        }
+        if self.leaves_at.is_some_and(|at| at <= now) {
+            self.over.get_or_insert("closed by the server");
+        }
+    }
+
+    /// Ends it from our side: who plays is told goodbye.
+    pub fn stop(&mut self, now: Instant, why: &'static str, teller: &mut Teller) {
+        if self.over.is_none() {
+            self.give(now, Input::Stop, teller);
+            self.over = Some(why);
+        }
+    }
+
+    /// Gives the ports back.
+    pub fn release(&mut self) {
+        self.channels.release();
+    }
+
+    /// Watches what the channels wait for now, as those of this place.
+    pub fn watch(&mut self, reactor: &Reactor, place: u32) {
+        if self.over.is_none() && self.channels.settle(reactor, place).is_err() {
+            self.over = Some("connection cannot be watched");
+        }
+    }
+
+    fn end(&mut self, now: Instant, reason: CloseReason, teller: &mut Teller) {
+        let why = match reason {
+            // Of a connection that we have closed, the other end's close is no news.
+            _ if self.channels.is_finished(FIRST) => "closed by the server",
+            CloseReason::Finished => "client closed the connection",
+            CloseReason::Reset | CloseReason::TimedOut => "connection failed",
+        };
+        self.give(now, Input::Closed(FIRST, reason), teller);
+        if reason == CloseReason::Finished && self.still_answers() {
+            self.ends_as = Some(why);
+        } else {
+            self.over = Some(why);
+        }
+    }
+
+    fn still_answers(&self) -> bool {
+        matches!(&self.host, Host::Server(server, _) if server.still_answers())
+    }
+
+    fn give(&mut self, now: Instant, input: Input<'_>, teller: &mut Teller) {
+        let app = self.host.app();
+        app.handle(now, input, &mut self.channels);
+        while let Some(event) = app.poll_event() {
+            teller.event(self.number, &event);
+        }
+        if let Some(why) = self.ends_as
+            && !self.still_answers()
+        {
+            self.over.get_or_insert(why);
+        }
+        if self.channels.is_finished(FIRST) {
+            if matches!(&self.host, Host::Server(server, _) if server.has_lost_its_client()) {
+                self.over.get_or_insert("client has vanished");
+            }
+            self.leaves_at.get_or_insert(now + LINGER);
+        }
+    }
+}
