@@ -2,11 +2,39 @@
 
 `prepare` makes a playable file with ffmpeg and keeps it in the user's cache; `frame_sizes` gives the sizes of
 coded frames. For built-in content these ship with the package, so that sim needs neither ffmpeg nor the
-content; for a user's own file they are those of the file that `prepare` makes of it.
+content; for a user's own file they are those of the file that `prepare` makes of it. `Content` is what both
+are read as: `content_of_clip` what sim plays, `content_of_file` what a file holds. `prepare_ladder` encodes
+at several rates. `store_at` keeps the contents of a campaign by their digests.
 """
 
-from streamgauge.media.clip import BUILT_IN, Clip
+from streamgauge.media.clip import BUILT_IN, ClipEncoding
+from streamgauge.media.content import Content, Encoding, Frames, Segment, Track
 from streamgauge.media.encode import prepare
 from streamgauge.media.frames import frame_interval_ns, frame_sizes, key_frames
+from streamgauge.media.ladder import Ladder, ladder_of_files, prepare_ladder
+from streamgauge.media.probe import of_clip as content_of_clip
+from streamgauge.media.probe import of_file as content_of_file
+from streamgauge.media.store import ContentStore, contents_of, store_at, with_frames
 
-__all__ = ["BUILT_IN", "Clip", "frame_interval_ns", "frame_sizes", "key_frames", "prepare"]
+__all__ = [
+    "BUILT_IN",
+    "ClipEncoding",
+    "Content",
+    "ContentStore",
+    "Encoding",
+    "Frames",
+    "Ladder",
+    "Segment",
+    "Track",
+    "content_of_clip",
+    "content_of_file",
+    "contents_of",
+    "frame_interval_ns",
+    "frame_sizes",
+    "key_frames",
+    "ladder_of_files",
+    "prepare",
+    "prepare_ladder",
+    "store_at",
+    "with_frames",
+]

@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from streamgauge.media.clip import BUILT_IN, PASS_S, Clip, Codec
+from streamgauge.media.clip import BUILT_IN, PASS_S, ClipEncoding, Codec
 from streamgauge.media.encode import encoder_arguments, ffmpeg_version, packets, prepare
 from streamgauge.media.frames import SCHEMA
 
@@ -23,7 +23,7 @@ VARIABLE_BPS = (242_000,)
 CODECS: tuple[Codec, ...] = ("h264", "mpeg4")
 
 
-def _arguments(clip: Clip) -> str:
+def _arguments(clip: ClipEncoding) -> str:
     return " ".join(encoder_arguments(clip, None if clip.source == "testsrc2" else Path("SOURCE")))
 
 
@@ -31,14 +31,14 @@ def build(source: str) -> dict[str, object]:
     """The contents of a source's file."""
     encodings: dict[str, list[int]] = {}
     for rate in LADDER_BPS:
-        clip = Clip(source=source, bit_rate_bps=rate, duration_s=2 * SETTLED_S)
+        clip = ClipEncoding(source=source, bit_rate_bps=rate, duration_s=2 * SETTLED_S)
         encodings[str(rate)] = [frame.size for frame in packets(prepare(clip))][SETTLED_S * clip.frame_rate :]
     arguments = _arguments(clip)
     variable: dict[str, dict[str, object]] = {}
     for codec in CODECS:
         variable[codec] = {}
         for rate in VARIABLE_BPS:
-            clip = Clip(
+            clip = ClipEncoding(
                 source=source, bit_rate_bps=rate, duration_s=PASS_S, rate_control="variable", codec=codec
             )
             frames = packets(prepare(clip))

@@ -28,7 +28,7 @@ _UNITS = {"k": 1_000, "M": 1_000_000}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clip:
+class ClipEncoding:
     """Content at a bit rate.
 
     `bit_rate_bps` is the whole of what is encoded, sound included; containers and RTP come on top. `size` is
@@ -73,7 +73,7 @@ class Clip:
             )
 
     @classmethod
-    def named(cls, name: str, *, duration_s: float) -> Clip:
+    def named(cls, name: str, *, duration_s: float) -> ClipEncoding:
         """The clip called `name`: a source and a rate, as in ``carphone-550k`` or ``bigbuckbunny-1.5M``."""
         found = _NAME.fullmatch(name)
         if found is None or found["source"] not in BUILT_IN:

@@ -8,41 +8,79 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from streamgauge.errors import CannotRunError, MediaError
-from streamgauge.media.clip import PASS_S, Clip
+from streamgauge.media.clip import PASS_S, ClipEncoding
 from streamgauge.media.sources import cache_folder, source_file
 
 _AVERAGE_WITHIN = 0.005
 """How near a variable rate's average comes to what was asked."""
+_TONE = ["-f", "lavfi", "-i", "sine=frequency=440:beep_factor=4:sample_rate=44100"]
+"""What built-in content sounds like."""
 
 
-def prepare(clip: Clip) -> Path:
+Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
+"""Runs a program to its end and returns its status and what it said."""
+
+
+def run_alone(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """As `subprocess.run`, without colours in what is said."""
+    environment = {**os.environ, "AV_LOG_FORCE_NOCOLOR": "1"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def prepare(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
     """The clip as an MP4 file, encoded on first use.
 
-    Kept under the cache folder by a key of the source's bytes, every parameter and ffmpeg's version. Raises
-    MediaError if the content is missing or cannot be encoded, CannotRunError if there is no ffmpeg.
+    Kept under the cache folder by a key of the source's bytes, every parameter and ffmpeg's version. `run`
+    runs ffmpeg. Raises MediaError if the content is missing or cannot be encoded, CannotRunError if there is
+    no ffmpeg.
     """
     source = source_of(clip)
-    if clip.audio_bps and not clip.is_built_in and source is not None and not _has_sound(source):
+    if clip.audio_bps and not clip.is_built_in and source is not None and not has_sound(source):
         raise MediaError(f"{source}: it has no sound to encode; leave the clip's 'audio' out.")
     arguments = encoder_arguments(clip, source)
+
+    def write(part: Path) -> None:
+        if clip.rate_control == "variable":
+            encode_variable(clip, source, part, run)
+        else:
+            _run([*arguments, str(part)], clip.source, run)
+
     key = _key(arguments, source)
-    kept = cache_folder() / "clips" / f"{clip.label}-{clip.duration_s:g}s-{key}.mp4"
+    return _kept(cache_folder() / "clips" / f"{clip.label}-{clip.duration_s:g}s-{key}.mp4", write)
+
+
+def prepare_sound(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
+    """The sound of `clip` alone, of `audio_bps`, as an MP4 file; kept and failing as `prepare`."""
+    source = source_of(clip)
+    if not clip.is_built_in and source is not None and not has_sound(source):
+        raise MediaError(f"{source}: it has no sound to encode; leave 'audio' out.")
+    arguments = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y"]
+    arguments += _TONE if clip.is_built_in else ["-stream_loop", "-1", "-i", str(source)]
+    arguments += ["-map", "0:a:0", *_aac(clip), "-t", f"{clip.duration_s:.3f}"]
+    arguments += ["-map_metadata", "-1", "-movflags", "+faststart"]
+    key = _key(arguments, None if clip.is_built_in else source)
+    name = f"{clip.label.rpartition('-')[0]}-sound-{clip.audio_bps / 1000:g}k-{clip.duration_s:g}s-{key}.mp4"
+    return _kept(
+        cache_folder() / "clips" / name, lambda part: _run([*arguments, str(part)], clip.source, run)
+    )
+
+
+def _kept(kept: Path, write: Callable[[Path], None]) -> Path:
+    """The file `kept`; if it is not there, what `write` leaves in the file given to it, moved into place."""
     if kept.is_file():
         return kept
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept.parent, prefix="encoding-") as scratch:
             part = Path(scratch) / "clip.mp4"
-            if clip.rate_control == "variable":
-                encode_variable(clip, source, part)
-            else:
-                _run([*arguments, str(part)], clip)
+            write(part)
             part.chmod(0o644)
             part.replace(kept)
     except OSError as error:
@@ -53,14 +91,14 @@ def prepare(clip: Clip) -> Path:
     return kept
 
 
-def encoder_arguments(clip: Clip, source: Path | None) -> list[str]:
+def encoder_arguments(clip: ClipEncoding, source: Path | None) -> list[str]:
     """ffmpeg's command line without the output file. `source` is None for the test card. At a variable rate
     it is the last pass over `pass_s` of the source."""
     group = max(1, round(clip.gop_s * clip.frame_rate))
     command = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y"]
     command += source_arguments(clip, source)
     if clip.audio_bps and clip.is_built_in:
-        command += ["-f", "lavfi", "-i", "sine=frequency=440:beep_factor=4:sample_rate=44100"]
+        command += _TONE
     bits, length_s = str(clip.video_bps), clip.duration_s
     command += ["-map", "0:v:0", "-vf", f"{picture_filter(clip)},format=yuv420p"]
     x264 = ["-c:v", "libx264", "-preset", "veryfast", "-profile:v", "baseline", "-threads", "2"]
@@ -76,21 +114,16 @@ def encoder_arguments(clip: Clip, source: Path | None) -> list[str]:
     if clip.codec == "h264":
         command += ["-x264-params", "repeat-headers=1"]
     if clip.audio_bps:
-        command += [
-            "-map",
-            "1:a:0" if clip.is_built_in else "0:a:0",
-            "-c:a",
-            "aac",
-            "-ac",
-            "1",
-            "-b:a",
-            str(clip.audio_bps),
-        ]
+        command += ["-map", "1:a:0" if clip.is_built_in else "0:a:0", *_aac(clip)]
     command += ["-t", f"{length_s:.3f}", "-map_metadata", "-1", "-movflags", "+faststart"]
     return command
 
 
-def source_arguments(clip: Clip, source: Path | None) -> list[str]:
+def _aac(clip: ClipEncoding) -> list[str]:
+    return ["-c:a", "aac", "-ac", "1", "-b:a", str(clip.audio_bps)]
+
+
+def source_arguments(clip: ClipEncoding, source: Path | None) -> list[str]:
     """ffmpeg's input: the content without end."""
     if source is None:
         width, height = clip.picture
@@ -98,39 +131,40 @@ def source_arguments(clip: Clip, source: Path | None) -> list[str]:
     return ["-stream_loop", "-1", "-i", str(source)]
 
 
-def picture_filter(clip: Clip) -> str:
+def picture_filter(clip: ClipEncoding) -> str:
     """ffmpeg's filters from the content to the pictures that are encoded."""
     width, height = clip.picture
     return f"scale={width}:{height}:flags=bicubic,fps={clip.frame_rate}"
 
 
-def pass_s(clip: Clip) -> float:
+def pass_s(clip: ClipEncoding) -> float:
     """How much of the source is encoded: of built-in content at a variable rate a pass that is then
     repeated."""
     return PASS_S if clip.rate_control == "variable" and clip.is_built_in else clip.duration_s
 
 
-def encode_variable(clip: Clip, source: Path | None, file: Path) -> None:
+def encode_variable(clip: ClipEncoding, source: Path | None, file: Path, run: Run = run_alone) -> None:
     """Writes `clip` at a variable rate to `file`. Of built-in content the pass is kept by itself, and
     repeated for clips of any length. Raises MediaError."""
     if not clip.is_built_in or clip.duration_s == PASS_S:
-        return _encode_twice(clip, source, file)
-    once = prepare(replace(clip, duration_s=PASS_S))
+        return _encode_twice(clip, source, file, run)
+    once = prepare(replace(clip, duration_s=PASS_S), run=run)
     repeat = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y", "-stream_loop", "-1", "-i", str(once)]
-    _run([*repeat, "-c", "copy", "-t", f"{clip.duration_s:.3f}", "-movflags", "+faststart", str(file)], clip)
+    repeat += ["-c", "copy", "-t", f"{clip.duration_s:.3f}", "-movflags", "+faststart", str(file)]
+    _run(repeat, clip.source, run)
 
 
-def _encode_twice(clip: Clip, source: Path | None, file: Path) -> None:
+def _encode_twice(clip: ClipEncoding, source: Path | None, file: Path, run: Run) -> None:
     """In two passes, whose average is as asked."""
     arguments = encoder_arguments(clip, source)
     rate_at = arguments.index("-b:v") + 1
     with tempfile.TemporaryDirectory(dir=file.parent, prefix="passes-") as scratch:
         passes = ["-passlogfile", str(Path(scratch) / "log"), "-pass"]
-        _run([*arguments, *passes, "1", "-f", "mp4", os.devnull], clip)
+        _run([*arguments, *passes, "1", "-f", "mp4", os.devnull], clip.source, run)
         asked = clip.video_bps
         for _ in range(6):
             arguments[rate_at] = str(asked)
-            _run([*arguments, *passes, "2", str(file)], clip)
+            _run([*arguments, *passes, "2", str(file)], clip.source, run)
             average = 8 * sum(packet.size for packet in packets(file)) / clip.duration_s
             if abs(average / clip.video_bps - 1) <= _AVERAGE_WITHIN:
                 return
@@ -157,7 +191,7 @@ def packets(file: Path) -> list[Packet]:
     return [Packet(int(size), flags.startswith("K")) for size, flags, *_ in rows]
 
 
-def _has_sound(file: Path) -> bool:
+def has_sound(file: Path) -> bool:
     """Whether ffprobe finds an audio stream in `file`; of what it cannot read, the encoder tells."""
     command = [
         "ffprobe",
@@ -174,7 +208,7 @@ def _has_sound(file: Path) -> bool:
     return done.returncode != 0 or bool(done.stdout.strip())
 
 
-def source_of(clip: Clip) -> Path | None:
+def source_of(clip: ClipEncoding) -> Path | None:
     """The file that `clip` is made from; None for the test card. Raises MediaError if it is missing."""
     if clip.source == "testsrc2":
         return None
@@ -214,11 +248,10 @@ def _version_of(program: str) -> str:
     return done.stdout.splitlines()[0]
 
 
-def _run(command: list[str], clip: Clip) -> None:
-    environment = {**os.environ, "AV_LOG_FORCE_NOCOLOR": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+def _run(command: list[str], source: str, run: Run) -> None:
+    done = run(command)
     if done.returncode != 0:
         why = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise MediaError(
-            f"{clip.source}: ffmpeg cannot encode it ({why}); see whether `ffmpeg -i {clip.source}` reads it."
+            f"{source}: ffmpeg cannot encode it ({why}); see whether `ffmpeg -i {source}` reads it."
         )

@@ -9,13 +9,13 @@ from importlib import resources
 from typing import Any
 
 from streamgauge.errors import MediaError
-from streamgauge.media.clip import Clip
+from streamgauge.media.clip import ClipEncoding
 from streamgauge.media.encode import Packet, packets, prepare, source_of
 
 SCHEMA = "streamgauge.clip/1"
 
 
-def frame_sizes(clip: Clip) -> list[int]:
+def frame_sizes(clip: ClipEncoding) -> list[int]:
     """Bytes of each coded frame over one pass of the shipped sequence, in order, every one at least 1: 10 s
     at a constant rate, 20 s at a variable one.
 
@@ -33,7 +33,7 @@ def frame_sizes(clip: Clip) -> list[int]:
     return sizes if shipped["exact"] else _scaled(sizes, clip, frame_interval_ns(clip))
 
 
-def _scaled(sizes: list[int], clip: Clip, interval_ns: int) -> list[int]:
+def _scaled(sizes: list[int], clip: ClipEncoding, interval_ns: int) -> list[int]:
     """Sizes in the same proportions that have the clip's rate on average."""
     # Integers throughout, the remainder carried on: the mean is exact and no platform rounds apart.
     target = clip.bit_rate_bps * len(sizes) * interval_ns // 8_000_000_000
@@ -45,7 +45,7 @@ def _scaled(sizes: list[int], clip: Clip, interval_ns: int) -> list[int]:
     return scaled
 
 
-def key_frames(clip: Clip) -> list[int]:
+def key_frames(clip: ClipEncoding) -> list[int]:
     """Which frames of the pass of `frame_sizes` are key frames, counted from 0. Raises MediaError as that
     does."""
     if not clip.is_built_in:
@@ -53,7 +53,7 @@ def key_frames(clip: Clip) -> list[int]:
     return list(_shipped(clip)["key_frames"])
 
 
-def frame_interval_ns(clip: Clip) -> int:
+def frame_interval_ns(clip: ClipEncoding) -> int:
     """Nanoseconds between frames of `frame_sizes`."""
     interval: int = (
         _file(clip.source)["frame_interval_ns"] if clip.is_built_in else 1_000_000_000 // clip.frame_rate
@@ -61,7 +61,7 @@ def frame_interval_ns(clip: Clip) -> int:
     return interval
 
 
-def _own(clip: Clip) -> list[Packet]:
+def _own(clip: ClipEncoding) -> list[Packet]:
     file = source_of(clip)
     assert file is not None
     status = file.stat()
@@ -69,12 +69,12 @@ def _own(clip: Clip) -> list[Packet]:
 
 
 @lru_cache(maxsize=16)
-def _packets_of(clip: Clip, _size: int, _mtime_ns: int) -> list[Packet]:
+def _packets_of(clip: ClipEncoding, _size: int, _mtime_ns: int) -> list[Packet]:
     """A campaign plans each of its trials: a file that does not change is read and hashed once."""
     return packets(prepare(clip))
 
 
-def _shipped(clip: Clip) -> dict[str, Any]:
+def _shipped(clip: ClipEncoding) -> dict[str, Any]:
     """The shipped pass whose rate is nearest to the asked one by ratio: the weight of key frames depends on
     it."""
     data = _file(clip.source)

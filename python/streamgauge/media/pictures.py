@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from streamgauge.errors import MediaError
-from streamgauge.media.clip import Clip
+from streamgauge.media.clip import ClipEncoding
 from streamgauge.media.encode import (
     Packet,
     ffmpeg_version,
@@ -48,7 +48,7 @@ class Pictures:
     """At most `PSNR_CAP_DB`."""
 
 
-def compare(clip: Clip, lost: Sequence[int], frames: int) -> Pictures:
+def compare(clip: ClipEncoding, lost: Sequence[int], frames: int) -> Pictures:
     """The first `frames` frames of `clip` without the coded frames `lost` (numbers from 0, ascending).
 
     The rest is decoded by ffmpeg with its concealment. A frame that is lost or cannot be decoded shows the
@@ -86,7 +86,7 @@ def _key(file: Path, lost: Sequence[int], frames: int) -> str:
     return hashlib.blake2b(content.encode(), digest_size=12).hexdigest()
 
 
-def _compared(clip: Clip, file: Path, lost: Sequence[int], frames: int) -> Pictures:
+def _compared(clip: ClipEncoding, file: Path, lost: Sequence[int], frames: int) -> Pictures:
     with tempfile.TemporaryDirectory(prefix="streamgauge-quality-") as scratch:
         folder = Path(scratch)
         gone = set(lost)
@@ -135,7 +135,9 @@ def _without(file: Path, lost: Sequence[int], frames: int, out: Path) -> None:
     file.replace(out)
 
 
-def _measured(clip: Clip, frames: int, seen: Sequence[str], folder: Path) -> list[tuple[float, float]]:
+def _measured(
+    clip: ClipEncoding, frames: int, seen: Sequence[str], folder: Path
+) -> list[tuple[float, float]]:
     """SSIM and PSNR of the first `frames` frames of the source against the input `seen`, a row for each frame
     from the first that `seen` has."""
     rate, once = clip.frame_rate, round(pass_s(clip) * clip.frame_rate)

@@ -7,26 +7,36 @@ does and does not tell.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
+from streamgauge import _native
 from streamgauge.errors import MediaError
-from streamgauge.media.clip import Clip
+from streamgauge.media.clip import ClipEncoding
 from streamgauge.media.pictures import Pictures, compare
+from streamgauge.media.store import with_frames
 
-__all__ = ["Quality", "TrialLike", "flows_with_pictures", "of_frames", "of_trial"]
+__all__ = ["PlayedRecord", "Quality", "flows_with_pictures", "of_frames", "of_trial"]
 
-_MACHINES = ("darwin", "rtp")
+_MACHINES = [
+    told["name"]
+    for told in json.loads(_native.systems())
+    if "frame_shown" in [event["name"] for event in told["events"]]
+]
 """Machines of ours whose players say which frames they showed."""
 
 
-class TrialLike(Protocol):
+class PlayedRecord(Protocol):
     """What is needed of a record: `streamgauge.record.Record` has it."""
 
+    @property
+    def directory(self) -> Path: ...
     @property
     def trial(self) -> dict[str, Any]: ...
     @property
@@ -53,7 +63,7 @@ class Quality:
     """Frame by frame."""
 
 
-def of_frames(clip: Clip, shown: Sequence[int], due: int) -> Quality:
+def of_frames(clip: ClipEncoding, shown: Sequence[int], due: int) -> Quality:
     """The quality of the first `due` frames of `clip` if of those the frames numbered `shown` were shown.
 
     Raises MediaError if the clip cannot be had or compared, CannotRunError if there is no ffmpeg.
@@ -86,8 +96,8 @@ def flows_with_pictures(trial: Mapping[str, Any]) -> list[str]:
     return [flow["name"] for flow in trial["plan"]["flows"] if _machine(flow) in _MACHINES]
 
 
-def of_trial(record: TrialLike, flow: str, clip: Clip | None) -> Quality:
-    """The quality of the pictures of `flow`, which played `clip` (`scenario.semantics.recorded_clip` knows
+def of_trial(record: PlayedRecord, flow: str, clip: ClipEncoding | None) -> Quality:
+    """The quality of the pictures of `flow`, which played `clip` (`scenario.recorded.recorded_clip` knows
     it).
 
     Raises MediaError if the flow plays no clip, is somebody else's system, or said nothing of frames;
@@ -96,7 +106,7 @@ def of_trial(record: TrialLike, flow: str, clip: Clip | None) -> Quality:
     index, planned = _planned(record.trial, flow)
     if clip is None:
         raise MediaError(f"flow {flow}: it plays no clip; name a flow that does.")
-    spec = next(iter(planned["app"].values()))["clip"]
+    spec = next(iter(with_frames(planned["app"], record.directory).values()))["clip"]
     if round(1e9 / spec["frame_interval"]) != clip.frame_rate:
         raise MediaError(
             f"flow {flow}: its frames were {1e9 / spec['frame_interval']:g} a second, the clip has "
@@ -146,7 +156,7 @@ def _planned(trial: Mapping[str, Any], flow: str) -> tuple[int, Mapping[str, Any
             if machine == "external":
                 raise MediaError(
                     f"flow {flow}: another's player does not say which frames it showed; its pictures can be "
-                    "judged only where our machines play (systems darwin and rtp)."
+                    f"judged only where our machines play (systems {' and '.join(_MACHINES)})."
                 )
             if machine not in _MACHINES:
                 raise MediaError(f"flow {flow}: {machine} plays no clip; name a flow that does.")

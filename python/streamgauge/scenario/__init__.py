@@ -9,6 +9,7 @@
 """
 
 from streamgauge.scenario.catalogue import catalogue_ids, find, load
+from streamgauge.scenario.commands import Command, CommandProcess
 from streamgauge.scenario.expect import (
     Assumed,
     Check,
@@ -19,13 +20,14 @@ from streamgauge.scenario.expect import (
     Source,
     Until,
 )
-from streamgauge.scenario.flow import Arrivals, Clip, Command, Flow, FlowEvent, StandIn
+from streamgauge.scenario.flow import Arrivals, Clip, Flow, FlowEvent, StandIn
 from streamgauge.scenario.loading import ScenarioErrors, from_text, load_file
 from streamgauge.scenario.lower import lower
 from streamgauge.scenario.model import MODES, Scenario
 from streamgauge.scenario.overrides import OverrideError, override
 from streamgauge.scenario.path import (
     Bernoulli,
+    Bottleneck,
     Delay,
     DelaySettings,
     DelayStep,
@@ -33,7 +35,6 @@ from streamgauge.scenario.path import (
     DropTail,
     Gilbert,
     GilbertRuns,
-    Link,
     Loss,
     Path,
     RateStep,
@@ -50,9 +51,11 @@ __all__ = [
     "Arrivals",
     "Assumed",
     "Bernoulli",
+    "Bottleneck",
     "Check",
     "Clip",
     "Command",
+    "CommandProcess",
     "Delay",
     "DelaySettings",
     "DelayStep",
@@ -64,7 +67,6 @@ __all__ = [
     "Gilbert",
     "GilbertRuns",
     "Instant",
-    "Link",
     "Loss",
     "Measure",
     "OverrideError",

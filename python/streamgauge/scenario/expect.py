@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from streamgauge.claims.expression import Expression, ExpressionError
+from streamgauge.claims.expression import parse as parse_check
+from streamgauge.claims.names import METRICS
+from streamgauge.claims.syntax import Node
+from streamgauge.scenario.draws import Distribution
 from streamgauge.scenario.flow import ClipValue
-from streamgauge.scenario.values import Model, Uniform, issue
-from streamgauge.units import Percent, Quantity, Time, UnitError, parse
+from streamgauge.scenario.values import Model, issue, nearest
+from streamgauge.units import Percent, Quantity, Rate, Time, UnitError, parse
 
 __all__ = [
+    "RENAMED",
     "Assumed",
     "Check",
     "Figure",
@@ -155,7 +161,7 @@ def _published_form(value: Any) -> Any:
 
 def _expression_text(value: Any) -> Any:
     # The structured form prints as the text that parses to it.
-    return str(value) if type(value).__module__.startswith("streamgauge.checks") else value
+    return str(value) if isinstance(value, Expression | Node) else value
 
 
 class Check(Model):
@@ -185,10 +191,6 @@ class Check(Model):
 
     @model_validator(mode="after")
     def _in_the_language(self) -> Check:
-        # Late, because the check language's package evaluates scenarios and so imports this one.
-        from streamgauge.checks.expression import ExpressionError
-        from streamgauge.checks.expression import parse as parse_check
-
         try:
             parse_check(self.that)
         except ExpressionError as error:
@@ -211,9 +213,6 @@ class Figure(Model):
 
     @model_validator(mode="after")
     def _known_metrics(self) -> Figure:
-        from streamgauge.metrics.names import METRICS
-        from streamgauge.scenario.values import nearest
-
         for index, name in enumerate(self.of):
             if name not in METRICS:
                 close = nearest(name, METRICS)
@@ -225,17 +224,76 @@ class Figure(Model):
         return self
 
 
-class Population(Model):
-    """Many trials that differ in what they play and across what: drawn once per trial."""
+RENAMED: Final = {"length": "duration", "levels": "encodings"}
+"""A population's words of before, with what they are called now: records and resume keys have them."""
 
-    size: Count
-    """How many clips."""
-    clips: tuple[ClipValue, ...] = ()
-    rtt: Uniform | None = None
-    """Base round-trip time."""
-    loss: Uniform | None = None
-    """Random loss, percent."""
-    levels: tuple[Count, Count] | None = None
-    """Fewest and most encodings of a clip."""
-    length: Uniform | None = None
-    """How long clips play."""
+
+class Population(Model):
+    """Clips and paths of which each trial plays one: seed 1 has member 1, and after the last member the first
+    has its turn again. What is not drawn stays as the scenario has it."""
+
+    size: Count | None = None
+    """How many members; as many as ``clips`` if those are given."""
+    seed: Annotated[int, Field(ge=0, strict=True)] = 1
+    """By which members are drawn; another one is another population."""
+    flow: str | None = None
+    """The flow that plays; the one that plays a clip if there is but one."""
+    clips: tuple[ClipValue, ...] | None = None
+    """What the members play, in this order."""
+    rate: Distribution | None = None
+    """Bit rate of their clips."""
+    duration: Distribution | None = None
+    """How long they play."""
+    encodings: tuple[Count, Count] | None = None
+    """Fewest and most encodings of a clip, which are drawn from the ladder of the flow's."""
+    rtt: Distribution | None = None
+    """Base round-trip time, half of it each way, in place of the path's delays."""
+    loss: Distribution | None = None
+    """Random loss on the way down, percent, in place of the path's."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _words(cls, data: Any) -> Any:
+        for was, now in RENAMED.items():
+            if isinstance(data, dict) and was in data:
+                raise issue(f"'{was}' is called '{now}', as of a clip", was, f"write '{now}'")
+        return data
+
+    @model_validator(mode="after")
+    def _sound(self) -> Population:
+        if (self.size is None) == (self.clips is None):
+            raise issue("a population has either a 'size' or 'clips'", "size" if self.size else ())
+        if self.clips == ():
+            raise issue("a population has a member at least", "clips", "name a clip, or write a 'size'")
+        for key, kind in (("rate", Rate), ("duration", Time), ("rtt", Time), ("loss", Percent)):
+            distribution = getattr(self, key)
+            if distribution is not None and distribution.kind is not kind:
+                raise issue(
+                    f"'{distribution}' is of a {distribution.kind.noun}, and a {kind.noun} is drawn",
+                    key,
+                    f"such as 'uniform {kind.example} to {kind.example}'",
+                )
+        if self.duration is not None and self.duration.least.amount == 0:
+            raise issue(f"'{self.duration}' draws 0 s, which has nothing to play", "duration")
+        if self.rate is not None and self.rate.least < _LEAST_RATE:
+            raise issue(f"'{self.rate}' draws less than {_LEAST_RATE}, which no encoder makes", "rate")
+        if self.loss is not None and self.loss.most.amount > 100:
+            raise issue(f"'{self.loss}' draws more than 100 %", "loss")
+        if self.encodings is not None:
+            fewest, most = self.encodings
+            if fewest > most:
+                raise issue(f"the fewest, {fewest}, are more than the most, {most}", "encodings")
+            for key in ("clips", "rate"):
+                if getattr(self, key) is not None:
+                    raise issue(
+                        f"'{key}' says what rates a clip has", "encodings", f"leave it or '{key}' out"
+                    )
+        return self
+
+    @property
+    def count(self) -> int:
+        """How many members there are."""
+        return self.size if self.size is not None else len(self.clips or ())
+
+
+_LEAST_RATE = Rate("10 kbit/s")

@@ -2,28 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_serializer, model_validator
 
+from streamgauge.scenario.commands import Command
 from streamgauge.scenario.tcp import FIXED, tcp_problem
 from streamgauge.scenario.values import Flag, Instant, Model, issue, nearest
-from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, ParameterValue, System
+from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, Parameter, ParameterValue, System
 from streamgauge.systems.tcp import CONGESTION_CONTROLS
 from streamgauge.units import Frequency, Quantity, Rate, Size, Time, UnitError
 
-__all__ = ["Arrivals", "Clip", "Command", "Flow", "FlowEvent", "StandIn"]
+__all__ = [
+    "Arrivals",
+    "Clip",
+    "Command",
+    "Congestion",
+    "Flow",
+    "FlowEvent",
+    "StandIn",
+    "plain",
+    "typed_parameters",
+]
+
+
+def _short_rate(value: Any) -> Any:
+    """``235k``, as in a clip's name."""
+    if isinstance(value, str):
+        from streamgauge.media.ladder import rate_named
+
+        rate = rate_named(value)
+        return value if rate is None else Rate.of(rate)
+    return value
+
+
+ShortRate = Annotated[
+    Rate, BeforeValidator(_short_rate, json_schema_input_type=Annotated[str, Field(examples=["235k"])])
+]
 
 
 class Clip(Model):
-    """Content at a bit rate: a built-in ``source``, or a ``file`` of the user's own."""
+    """Content at a bit rate, or at several: a built-in ``source``, or a ``file`` of the user's own."""
 
     source: str | None = None
     """One of the built-in sequences."""
     file: str | None = None
     """A media file; from a scenario file, relative to it."""
-    rate: Rate
+    rate: Rate | None = None
     """Everything encoded, sound included."""
+    ladder: tuple[ShortRate, ...] | None = None
+    """Rates of its pictures in place of one ``rate``, the lowest first; sound is a track of its own."""
+    segment: Time | None = None
+    """Of a ladder: the time from key frame to key frame, 2 s if left out."""
     duration: Time | None = None
     """How long it plays; as long as the trial if left out."""
     audio: Rate = Field(default=Rate.of(0))
@@ -39,6 +70,20 @@ class Clip(Model):
     def _sound(self) -> Clip:
         if (self.source is None) == (self.file is None):
             raise issue("a clip has either a 'source' or a 'file'", "file" if self.file else "source")
+        if (self.rate is None) == (self.ladder is None):
+            raise issue(
+                "a clip has either a 'rate' or a 'ladder' of several",
+                () if self.rate is None else "ladder",
+                "add such as 'rate: 550 kbit/s'" if self.rate is None else None,
+            )
+        if self.ladder is not None and len(self.ladder) < 2:
+            raise issue("a ladder has two rates or more", "ladder", "write 'rate' for one")
+        if self.segment is not None and self.ladder is None:
+            raise issue("only a ladder has segments", "segment", "leave it out")
+        if self.ladder is not None and (self.rate_control, self.codec) != ("constant", "h264"):
+            raise issue(
+                "a ladder is H.264 at constant rates", "ladder", "leave 'rate_control' and 'codec' out"
+            )
         if self.frame_rate.amount < 1 or self.frame_rate.amount != int(self.frame_rate.amount):
             raise issue(f"{self.frame_rate} is not a whole number of frames per second", "frame_rate")
         if self.codec == "mpeg4" and self.rate_control == "constant":
@@ -60,29 +105,6 @@ ClipValue = Annotated[
 ]
 
 
-class Command(Model):
-    """A system given as commands. Each end learns its part from STREAMGAUGE_* variables (docs/adapters.md),
-    and exits with 127 if it cannot do what is asked."""
-
-    server: str
-    """Run at the server's end, by a shell's rules of quoting but without a shell."""
-    player: str
-    """Run at the player's end."""
-    name: str = "command"
-    """What results call it."""
-    env: dict[str, str] = Field(default_factory=dict)
-    """Environment that both ends get besides the contract's."""
-    folder: str | None = None
-    """Working folder of both ends; from a file, relative to it, and the file's own folder if left out."""
-
-    @model_validator(mode="after")
-    def _sound(self) -> Command:
-        for key in ("server", "player"):
-            if not getattr(self, key).strip():
-                raise issue("an empty command", key)
-        return self
-
-
 SystemValue = Annotated[
     Annotated[str, Tag("~name")] | Annotated[Command, Tag("~commands")],
     Discriminator(lambda value: "~commands" if isinstance(value, dict | Command) else "~name"),
@@ -97,14 +119,24 @@ class FlowEvent(Model):
 
 
 class Arrivals(Model):
-    """Short flows that arrive at random, each carrying some bytes."""
+    """Short flows that arrive at random, each carrying some bytes on a connection of its own."""
 
     process: Literal["poisson"] = "poisson"
+    """Gaps between arrivals are exponential."""
     rate: Frequency
     """Arrivals per second, such as ``2 /s``."""
     size: Size
     """Bytes of each, or their mean."""
     sizes: Literal["constant", "exponential"] = "constant"
+    """What the bytes of each are drawn from."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Arrivals:
+        if self.rate.amount <= 0:
+            raise issue(f"at a rate of {self.rate} nothing ever arrives", "rate")
+        if self.size.bytes < 1:
+            raise issue("transfers of 0 B carry nothing", "size")
+        return self
 
 
 def _known(name: Any, table: dict[str, System], what: str, other: dict[str, System], other_key: str) -> str:
@@ -152,7 +184,21 @@ TrafficField = Annotated[
 ]
 
 
-def _typed_parameters(given: dict[str, Any], system: System | None) -> dict[str, Any]:
+class HasParameters(Protocol):
+    """What parameters are of."""
+
+    @property
+    def name(self) -> str:
+        """As a scenario names it."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """By their names."""
+        ...
+
+
+def typed_parameters(given: dict[str, Any], system: HasParameters | None) -> dict[str, Any]:
     """Parameters as quantities, or as text for a system given as commands."""
     if system is None:
         for key, value in given.items():
@@ -185,11 +231,21 @@ def _typed_parameters(given: dict[str, Any], system: System | None) -> dict[str,
     return typed
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A parameter's value as text, or a list of such."""
     if isinstance(value, Quantity):
         return str(value)
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
+    return value
+
+
+def _one_way(value: Any) -> Any:
+    if value == "both":
+        raise issue(
+            "media that goes both ways are two flows",
+            hint="write one flow with 'direction: down' and one with 'direction: up'",
+        )
     return value
 
 
@@ -206,7 +262,7 @@ class StandIn(Model):
 
     @field_serializer("parameters", when_used="json")
     def _parameters_as_text(self, value: dict[str, Any]) -> dict[str, Any]:
-        return {key: _plain(part) for key, part in value.items()}
+        return {key: plain(part) for key, part in value.items()}
 
 
 class Flow(Model):
@@ -234,10 +290,12 @@ class Flow(Model):
     """What is done to it in between."""
     entry: Literal["server", "router"] = Field(default="server", alias="from")
     """Where its packets enter: at the server's end, or at the bottleneck."""
-    direction: Literal["down", "up", "both"] = "down"
-    """Which way the media goes."""
+    direction: Annotated[Literal["down", "up"], BeforeValidator(_one_way)] = "down"
+    """Which way the media goes: up from a camera, or for an upload. Its server is where it comes from."""
+    via: str | None = None
+    """The relay that it goes through."""
     arrivals: Arrivals | None = None
-    """Many short flows instead of one."""
+    """Many short transfers in place of one exchange: traffic ``bulk``."""
     sim: StandIn | None = None
     """What takes its place in sim."""
     emu: StandIn | None = None
@@ -261,7 +319,7 @@ class Flow(Model):
             entry = TRAFFIC.get(traffic)
         if entry is None and not isinstance(system, dict | Command):
             return data  # the field's own validator refuses the name
-        return {**data, "parameters": _typed_parameters(data.get("parameters", {}), entry)}
+        return {**data, "parameters": typed_parameters(data.get("parameters", {}), entry)}
 
     @model_validator(mode="after")
     def _sound(self) -> Flow:
@@ -270,6 +328,12 @@ class Flow(Model):
             if entry.plays and self.clip is None:
                 raise issue(
                     f"'{entry.name}' plays a clip, and none is given", (), "add such as 'clip: carphone-550k'"
+                )
+            if entry.plays and isinstance(self.clip, Clip) and self.clip.ladder is not None:
+                raise issue(
+                    f"'{entry.name}' plays one encoding, not a ladder",
+                    ("clip", "ladder"),
+                    f"write such as 'rate: {self.clip.ladder[-1]}' in its place",
                 )
             if not entry.plays and self.clip is not None:
                 raise issue(f"'{entry.name}' plays no clip", "clip")
@@ -281,6 +345,14 @@ class Flow(Model):
             if self.ecn is not None and not entry.over_tcp(self.parameters):
                 own = "write it among its parameters" if "ecn" in entry.parameters else None
                 raise issue(f"'{entry.name}' does not run over TCP here, so it negotiates no ECN", "ecn", own)
+        if self.arrivals is not None:
+            self._transfers(entry)
+        if self.direction == "up" and self.entry == "router":
+            raise issue(
+                "what enters at the bottleneck goes down, as its sender is before the clients",
+                "direction",
+                "leave out 'direction' or 'from'",
+            )
         if (problem := tcp_problem(self)) is not None:
             raise issue(problem.why, problem.path, problem.hint)
         for mode in ("sim", "emu"):
@@ -289,6 +361,18 @@ class Flow(Model):
             except UnitError as error:
                 raise issue(str(error), mode) from None
         return self
+
+    def _transfers(self, entry: System | None) -> None:
+        if entry is None or not entry.arrivals:
+            who = "a system given as commands" if entry is None else f"'{entry.name}'"
+            able = " or ".join(f"'traffic: {name}'" for name, one in TRAFFIC.items() if one.arrivals)
+            raise issue(f"{who} has no transfers that could arrive", "arrivals", f"write {able}")
+        if "bytes" in self.parameters:
+            raise issue(
+                "a flow of arrivals has a size for each of them, and none as a whole",
+                ("parameters", "bytes"),
+                "leave it out",
+            )
 
     @property
     def registered(self) -> System | None:
@@ -332,4 +416,4 @@ class Flow(Model):
 
     @field_serializer("parameters", when_used="json")
     def _parameters_as_text(self, value: dict[str, Any]) -> dict[str, Any]:
-        return {key: _plain(part) for key, part in value.items()}
+        return {key: plain(part) for key, part in value.items()}

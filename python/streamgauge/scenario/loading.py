@@ -21,8 +21,9 @@ from streamgauge.scenario.flow import Clip, Command
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import OverrideError, apply_override, override, parse_assignment
 from streamgauge.scenario.problems import problems_of
-from streamgauge.systems.adapter import FlowSetup
+from streamgauge.systems.adapter import SIDES, CommandLine, FlowSetup, Side
 from streamgauge.systems.command import CommandError, check_command
+from streamgauge.systems.processes import ProcessError, check_helpers
 
 __all__ = ["ScenarioErrors", "from_text", "load_file"]
 
@@ -251,6 +252,11 @@ def _anchor(document: _Document, folder: Path) -> None:
                 file = holder.get(at)
                 if isinstance(file, str) and file not in shipped_traces():
                     holder[at] = str(folder / Path(file).expanduser())
+    population = document.data.get("population")
+    clips = population.get("clips") if isinstance(population, dict) else None
+    for clip in clips if isinstance(clips, list) else ():
+        if isinstance(clip, dict) and isinstance(clip.get("file"), str):
+            clip["file"] = str(folder / Path(clip["file"]).expanduser())
     flows = document.data.get("flows")
     for flow in flows.values() if isinstance(flows, dict) else ():
         for place in (flow, flow.get("sim"), flow.get("emu")) if isinstance(flow, dict) else ():
@@ -262,24 +268,45 @@ def _anchor(document: _Document, folder: Path) -> None:
             if isinstance(system, dict) and isinstance(system.get("folder", ""), str):
                 # Commands run where their scenario lies, so that `./serve` is beside it.
                 system["folder"] = str(folder / Path(system.get("folder", "")).expanduser())
+            for process in _processes(system):
+                if isinstance(helpers := process.get("helpers"), list):
+                    process["helpers"] = [
+                        str(folder / Path(one).expanduser()) if isinstance(one, str) else one
+                        for one in helpers
+                    ]
+
+
+def _processes(system: Any) -> list[dict[str, Any]]:
+    """The processes of a system given as commands that are written as mappings, as the file has them."""
+    sides = [system.get(side) for side in SIDES] if isinstance(system, dict) else []
+    listed = [
+        list(side.values()) if isinstance(side, dict) else side if isinstance(side, list) else []
+        for side in sides
+    ]
+    return [process for side in listed for process in side if isinstance(process, dict)]
 
 
 def _media_files_exist(scenario: Scenario, document: _Document) -> None:
+    places: list[tuple[tuple[str | int, ...], object]] = []
     for name, flow in scenario.flows.items():
-        for key, clip in (
+        places += [
             (("flows", name, "clip", "file"), flow.clip),
             (("flows", name, "sim", "clip", "file"), flow.sim and flow.sim.clip),
             (("flows", name, "emu", "clip", "file"), flow.emu and flow.emu.clip),
-        ):
-            if isinstance(clip, Clip) and clip.file is not None and not Path(clip.file).is_file():
-                file, line = document.place(key)
-                raise ScenarioError(
-                    f"there is no media file {clip.file}",
-                    file=file,
-                    line=line,
-                    key=_key_text(key),
-                    hint="paths are relative to the scenario's file",
-                )
+        ]
+    if scenario.population is not None:
+        clips = enumerate(scenario.population.clips or ())
+        places += [(("population", "clips", index, "file"), clip) for index, clip in clips]
+    for key, clip in places:
+        if isinstance(clip, Clip) and clip.file is not None and not Path(clip.file).is_file():
+            file, line = document.place(key)
+            raise ScenarioError(
+                f"there is no media file {clip.file}",
+                file=file,
+                line=line,
+                key=_key_text(key),
+                hint="paths are relative to the scenario's file",
+            )
 
 
 def _commands_sound(scenario: Scenario, document: _Document) -> None:
@@ -289,15 +316,34 @@ def _commands_sound(scenario: Scenario, document: _Document) -> None:
             continue
         stands_in = whole.emu is not None and whole.emu.system is not None
         known = FlowSetup.variable_names(flow.parameters, has_clip=flow.clip is not None)
-        for side in ("server", "player"):
-            try:
-                check_command(getattr(flow.system, side), [*known, *flow.system.env])
-            except CommandError as error:
-                key = ("flows", name, *(("emu",) if stands_in else ()), "system", side)
-                file, line = document.place(key)
-                raise ScenarioError(
-                    error.why, file=file, line=line, key=_key_text(key), hint=error.hint
-                ) from None
+        at: Key = ("flows", name, *(("emu",) if stands_in else ()), "system")
+        for side in SIDES:
+            for number, line in enumerate(flow.system.lines(side)):
+                key = (*at, side)
+                if line.name:
+                    listed = (*at, side, number)
+                    key = listed if listed in document.places else (*at, side, line.name)
+                _command_sound(line, side, key, [*known, *flow.system.env], document)
+
+
+def _command_sound(line: CommandLine, side: Side, key: Key, known: list[str], document: _Document) -> None:
+    """Raises ScenarioError for a command or a path with a slip in it, and for helpers that are not there."""
+
+    def refuse(why: str, hint: str | None, *inner: str) -> ScenarioError:
+        file, lineno = document.place((*key, *inner))
+        return ScenarioError(why, file=file, line=lineno, key=_key_text((*key, *inner)), hint=hint)
+
+    spelt_out = ("command",) if (*key, "command") in document.places else ()
+    for text, inner in ((line.command, spelt_out), (line.ready or "", ("ready",))):
+        try:
+            check_command(text, known)
+        except CommandError as error:
+            raise refuse(error.why, error.hint, *inner) from None
+    try:
+        check_helpers(side, line.name, [Path(helper) for helper in line.helpers])
+    except ProcessError as error:
+        hint = error.hint or "paths are relative to the scenario's file"
+        raise refuse(error.why, hint, "helpers") from None
 
 
 def from_text(

@@ -1,39 +1,35 @@
 """Lowering: a scenario, a mode and a seed become the plan of one trial, in integers, with every default
-filled in and every random start drawn. Sim and the emulator read it (crates/systems/src/plan.rs)."""
+filled in and every random start drawn. Sim and the emulator read it (crates/plan/src/trial.rs)."""
 
 from __future__ import annotations
 
-import hashlib
 from decimal import Decimal
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
 from streamgauge.errors import ScenarioError
+from streamgauge.scenario.arrivals import transfers
+from streamgauge.scenario.draws import draw
 from streamgauge.scenario.flow import Clip, Flow
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import override
 from streamgauge.scenario.path.plan import path_plan
+from streamgauge.scenario.population import drawn
 from streamgauge.scenario.semantics import end_ns, event_ns, media_clip, resolve_times
 from streamgauge.scenario.values import Uniform
-from streamgauge.systems import darwin
+from streamgauge.systems.adapters import ADAPTERS
+from streamgauge.systems.machines import MACHINES
 from streamgauge.systems.registry import Mode
-from streamgauge.units import Frequency, Packets, Quantity, Size, Time
+from streamgauge.units import Quantity, Time
 
-__all__ = ["Keep", "draw", "lower"]
+if TYPE_CHECKING:
+    from streamgauge.media import ContentStore
+
+__all__ = ["Keep", "as_drawn", "draw", "lower"]
 
 Keep = Literal["metrics", "events", "packets"]
 Json = dict[str, Any]
-
-
-def draw(seed: int, owner: str, purpose: str, low: int, high: int) -> int:
-    """A whole number in [low, high], the same for the same arguments on every machine and in every version.
-
-    Streams are named, so a flow that is added changes no other draw.
-    """
-    name = f"{seed}\x1f{owner}\x1f{purpose}".encode()
-    bits = int.from_bytes(hashlib.blake2b(name, digest_size=16, person=b"streamgauge/draw").digest())
-    return low + ((bits * (high - low + 1)) >> 128)
 
 
 def _drawn(uniform: Uniform, seed: int, address: str) -> Quantity:
@@ -57,14 +53,12 @@ def _start_delays(scenario: Scenario, seed: int) -> dict[str, int]:
     return delays
 
 
-def lower(scenario: Scenario, mode: Mode, seed: int, *, keep: Keep = "packets") -> Json:
-    """The plan of one trial as JSON data.
+def as_drawn(scenario: Scenario, mode: Mode, seed: int) -> Scenario:
+    """The scenario of one trial, with what its population and `randomize` draw in their places.
 
-    Raises ScenarioError if the scenario cannot run in ``mode``, or if what ``randomize`` drew makes no sense.
+    Raises ScenarioError if what was drawn makes no sense.
     """
-    why = scenario.unsupported(mode)
-    if why is not None:
-        raise ScenarioError(f"{scenario.id} cannot run in {mode}: {why}")
+    scenario = drawn(scenario, seed, mode)
     values = {
         address: str(_drawn(uniform, seed, address))
         for address, uniform in scenario.randomize.items()
@@ -78,6 +72,28 @@ def lower(scenario: Scenario, mode: Mode, seed: int, *, keep: Keep = "packets") 
             raise ScenarioError(
                 f"{scenario.id}: seed {seed} draws {values}, which makes no sense: {said}"
             ) from None
+    return scenario
+
+
+def lower(
+    scenario: Scenario,
+    mode: Mode,
+    seed: int,
+    *,
+    keep: Keep = "packets",
+    contents: ContentStore | None = None,
+) -> Json:
+    """The plan of one trial as JSON data.
+
+    Clips have their frames written in; with ``contents`` they are stored there, and the plan names them.
+
+    Raises ScenarioError if the scenario cannot run in ``mode``, or if what ``randomize`` or its
+    population drew makes no sense.
+    """
+    why = scenario.unsupported(mode)
+    if why is not None:
+        raise ScenarioError(f"{scenario.id} cannot run in {mode}: {why}")
+    scenario = as_drawn(scenario, mode, seed)
     end = end_ns(scenario)
     # Ends come from the scenario as written: a stand-in plays for as long.
     scenario = scenario.in_mode(mode)
@@ -88,7 +104,14 @@ def lower(scenario: Scenario, mode: Mode, seed: int, *, keep: Keep = "packets") 
     if scenario.until.idle is not None:
         plan["until_idle"] = scenario.until.idle.ns
     plan["path"] = path_plan(scenario.path, list(scenario.flows), end)
-    plan["flows"] = [_flow(name, flow, times, end, mode) for name, flow in scenario.flows.items()]
+    plan["flows"] = [
+        _flow(name, flow, times, end, mode, seed, contents) for name, flow in scenario.flows.items()
+    ]
+    if scenario.relays:
+        plan["relays"] = [
+            {"name": name, "at": relay.at, "app": {relay.system: relay.settings()}}
+            for name, relay in scenario.relays.items()
+        ]
     plan["host_jitter"] = scenario.host_jitter.ns
     plan["keep"] = keep
     if (sample := scenario.measure.tcp_sample) != "off":
@@ -96,117 +119,76 @@ def lower(scenario: Scenario, mode: Mode, seed: int, *, keep: Keep = "packets") 
     return plan
 
 
-def _flow(name: str, flow: Flow, times: dict[tuple[str, str], int], end: int, mode: Mode) -> Json:
+def _flow(
+    name: str,
+    flow: Flow,
+    times: dict[tuple[str, str], int],
+    end: int,
+    mode: Mode,
+    seed: int,
+    contents: ContentStore | None,
+) -> Json:
     actions = [[event_ns(event.at, times), event.do] for event in flow.events]
     if (name, "stop") in times:
         actions.append([times[name, "stop"], "stop"])
     start = times[name, "start"]
-    return {
+    plan: Json = {
         "name": name,
         "role": flow.role,
         "entry": flow.entry,
         "start": start,
         "actions": actions,
-        "app": _app(flow, end - start, end, mode),
+        "app": _app(flow, end - start, end, mode, contents),
     }
+    if flow.direction == "up":
+        plan["direction"] = "up"
+    if flow.arrivals is not None:
+        (settings,) = plan["app"].values()
+        stop = times.get((name, "stop"), end)
+        settings["arrivals"] = transfers(flow.arrivals, seed, name, start, min(stop, end))
+    if flow.via is not None:
+        plan["via"] = flow.via
+    external = ADAPTERS[flow.registered.name].external if flow.registered is not None else None
+    if external is not None and external.protocols:
+        plan["protocols"] = {carrier: list(named) for carrier, named in external.protocols.items()}
+    return plan
 
 
-def _bytes(flow: Flow, name: str) -> int:
-    value = flow.parameter(name)
-    assert isinstance(value, Size)
-    return value.bytes
-
-
-def _ns(flow: Flow, name: str) -> int:
-    value = flow.parameter(name)
-    assert isinstance(value, Time)
-    return value.ns
-
-
-def _amount(flow: Flow, name: str) -> float:
-    value = flow.parameter(name)
-    assert isinstance(value, Frequency | Packets)
-    return float(value.amount)
-
-
-def _tcp(flow: Flow) -> Json:
-    window = flow.parameter("window")
-    return {
-        "congestion_control": flow.congestion_control or "cubic",
-        "receive_window": _bytes(flow, "receive_window"),
-        "send_buffer": _bytes(flow, "send_buffer"),
-        "mss": _bytes(flow, "mss"),
-        "initial_window": int(_amount(flow, "initial_window")),
-        "delayed_ack": _ns(flow, "delayed_ack"),
-        "hystart": flow.parameter("hystart"),
-        "fixed_window": window.bytes if isinstance(window, Size) else None,
-        "ecn": bool(flow.ecn),
-        "without": list(flow.parameter("without") or ()),  # type: ignore[arg-type]
-    }
-
-
-def _app(flow: Flow, longest_ns: int, trial_ns: int, mode: Mode) -> Any:
+def _app(flow: Flow, longest_ns: int, trial_ns: int, mode: Mode, contents: ContentStore | None) -> Any:
     entry = flow.registered
     if entry is None or (mode not in entry.ours and entry.plays):
         return "external"
-    match entry.name:
-        case "bulk":
-            total = flow.parameter("bytes")
-            return {"bulk": {"tcp": _tcp(flow), "bytes": total.bytes if isinstance(total, Size) else None}}
-        case "cbr":
-            windows: Any = flow.parameter("windows") or ()
-            return {
-                "cbr": {
-                    "packets_per_s": _amount(flow, "rate"),
-                    "payload_bytes": _bytes(flow, "size"),
-                    "burst": int(_amount(flow, "burst")),
-                    "windows": [[on.ns, off.ns] for on, off in windows],
-                    "ecn": flow.parameter("ecn"),
-                }
-            }
-        case "ping":
-            return {"ping": {"interval": _ns(flow, "interval"), "payload_bytes": _bytes(flow, "size")}}
-        case "rtp":
-            return {"rtp": _rtp(flow, longest_ns, trial_ns)}
-        case "darwin":
-            return {"darwin": _darwin(flow, longest_ns, trial_ns)}
-    raise AssertionError(f"no plan for {entry.name}")
+    machine = MACHINES[entry.name]
+    settings = machine.settings(flow.parameters)
+    if machine.content == "clip":
+        settings["clip"] = _clip(flow, longest_ns, trial_ns, contents)
+    if settings.get("tcp") is not None:
+        # Which a scenario says of the flow and not among its parameters.
+        settings["tcp"] |= {
+            "congestion_control": flow.congestion_control or settings["tcp"]["congestion_control"],
+            "ecn": bool(flow.ecn),
+        }
+    return {entry.name: settings}
 
 
-def _rtp(flow: Flow, longest_ns: int, trial_ns: int) -> Json:
-    return {
-        "clip": _clip(flow, longest_ns, trial_ns),
-        "max_payload": _bytes(flow, "max_payload"),
-        "tcp": _tcp(flow) if flow.parameter("transport") == "tcp" else None,
-        "rtcp_interval": _ns(flow, "rtcp_interval"),
-        "playout_delay": _ns(flow, "playout_delay"),
-    }
-
-
-def _darwin(flow: Flow, longest_ns: int, trial_ns: int) -> Json:
-    preset, player = str(flow.parameter("preset")), str(flow.parameter("player"))
-    server, client = darwin.settings(preset, player, flow.parameters)
-    return {
-        "clip": _clip(flow, longest_ns, trial_ns),
-        "server": server,
-        "player": client | {"transport": flow.parameter("transport")},
-        "tcp": _tcp(flow),
-    }
-
-
-def _clip(flow: Flow, longest_ns: int, trial_ns: int) -> Json:
-    from streamgauge.media import Clip as MediaClip
-    from streamgauge.media import frame_interval_ns, frame_sizes
+def _clip(flow: Flow, longest_ns: int, trial_ns: int, contents: ContentStore | None) -> Json:
+    from streamgauge.media import ClipEncoding, content_of_clip
 
     assert flow.clip is not None
     # Of the trial's length, wherever the flow starts in it: one file for all flows and seeds, the one that
     # systems play that are given files.
     clip = media_clip(flow.clip, Time.of(trial_ns))
-    assert isinstance(clip, MediaClip)
+    assert isinstance(clip, ClipEncoding)
     given = flow.clip.duration if isinstance(flow.clip, Clip) else None
-    return {
-        "name": clip.label,
-        "duration": given.ns if given is not None else longest_ns,
-        "frame_interval": frame_interval_ns(clip),
-        "frame_bytes": frame_sizes(clip),
+    content = content_of_clip(clip)
+    plays = {"name": content.name, "duration": given.ns if given is not None else longest_ns}
+    encoding = content.video.encodings[0]
+    if contents is not None:
+        number = content.encodings.index(encoding)
+        return plays | {"content": {"digest": contents.put(content), "encoding": number}}
+    frames = encoding.frames
+    return plays | {
+        "frame_interval": frames.interval_ns,
+        "frame_bytes": frames.sizes_bytes.tolist(),
+        "key_frames": frames.keys.nonzero()[0].tolist(),
     }

@@ -11,21 +11,22 @@ from __future__ import annotations
 import copy
 import fnmatch
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario.path import Direction
+from streamgauge.scenario.expect import Measure, Population, Repetitions, Until
+from streamgauge.scenario.flow import Clip, Command, Flow, StandIn
+from streamgauge.scenario.path import Direction, Path
 from streamgauge.scenario.path.presets import expand
 from streamgauge.scenario.path.text import spelt_out
+from streamgauge.scenario.shape import Shape
 from streamgauge.scenario.values import nearest
-
-if TYPE_CHECKING:
-    from streamgauge.scenario.model import Scenario
-    from streamgauge.systems.registry import System
+from streamgauge.systems.registry import SYSTEMS, TRAFFIC, System
 
 __all__ = ["OverrideError", "apply_override", "check_address", "override", "parse_assignment"]
 
 Data = dict[str, Any]
+S = TypeVar("S", bound=Shape)
 
 
 class OverrideError(ValueError):
@@ -49,14 +50,9 @@ def _no_such(part: str, known: list[str], trail: list[str]) -> OverrideError:
 
 def _keys_at(trail: list[str]) -> list[str] | None:
     """The keys that may stand at this place of a scenario; ``None`` where any may."""
-    from streamgauge.scenario.expect import Measure, Repetitions, Until
-    from streamgauge.scenario.flow import Clip, Command, Flow, StandIn
-    from streamgauge.scenario.model import Scenario
-    from streamgauge.scenario.path import Path
-
     match trail:
         case []:
-            return Scenario.keys()
+            return Shape.keys()
         case ["path"]:
             return [*Path.keys(), "preset"]
         case ["path", _]:
@@ -67,6 +63,8 @@ def _keys_at(trail: list[str]) -> list[str] | None:
             return Measure.keys()
         case ["repetitions"]:
             return Repetitions.keys()
+        case ["population"]:
+            return Population.keys()
         case ["flows", _]:
             return Flow.keys()
         case ["flows", _, "parameters"]:
@@ -81,8 +79,6 @@ def _keys_at(trail: list[str]) -> list[str] | None:
 
 
 def _entry(flow: Data) -> System | None:
-    from streamgauge.systems.registry import SYSTEMS, TRAFFIC
-
     name = flow.get("system") or flow.get("traffic")
     return (SYSTEMS.get(name) or TRAFFIC.get(name)) if isinstance(name, str) else None
 
@@ -212,9 +208,6 @@ def _each(data: Data, address: str) -> list[str]:
 
 def _check_keys(keys: list[str], trail: list[str]) -> None:
     """Raises `OverrideError` for what no flow could have."""
-    from streamgauge.scenario.flow import Flow
-    from streamgauge.systems.registry import SYSTEMS, TRAFFIC
-
     if keys and keys[0] not in Flow.keys():  # noqa: SIM118
         raise _no_such(keys[0], Flow.keys(), trail)
     if len(keys) == 2 and keys[0] == "parameters":
@@ -269,20 +262,18 @@ def _switch_kind(container: Any, key: str | int) -> None:
         container.pop("clip", None)
 
 
-def check_address(scenario: Scenario, address: str) -> None:
+def check_address(scenario: Shape, address: str) -> None:
     """Raises `OverrideError` if ``address`` leads nowhere in ``scenario``."""
     data = _bare(scenario)
     for one in _each(data, address):
         locate(data, one)
 
 
-def _bare(scenario: Scenario) -> Data:
+def _bare(scenario: Shape) -> Data:
     return scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-def override(
-    scenario: Scenario, changes: dict[str, Any], *, id: str | None = None, drop_checks: bool = False
-) -> Scenario:
+def override(scenario: S, changes: dict[str, Any], *, id: str | None = None, drop_checks: bool = False) -> S:
     """The scenario with some addresses set to other values, validated anew.
 
     Raises `OverrideError` for an address that leads nowhere, pydantic's ValidationError for a value that

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from streamgauge.claims.expression import parse
+from streamgauge.claims.names import METRICS
 from streamgauge.errors import MediaError
+from streamgauge.scenario.arrivals import MOST, expected
 from streamgauge.scenario.flow import Clip, Command, Flow
+from streamgauge.scenario.overrides import OverrideError, check_address
 from streamgauge.scenario.path.semantics import late_changes, path_problems
+from streamgauge.scenario.relay import relay_problems
+from streamgauge.scenario.shape import Shape
 from streamgauge.scenario.tcp import tcp_unsupported
 from streamgauge.scenario.values import FLOW_NAME, Instant, Problem, nearest
-from streamgauge.systems.registry import COMMAND_ACTIONS, Mode
+from streamgauge.systems.adapters import ADAPTERS
+from streamgauge.systems.registry import Mode
 from streamgauge.units import Time
 
 if TYPE_CHECKING:
-    from streamgauge.media import Clip as MediaClip
-    from streamgauge.scenario.model import Scenario
+    from streamgauge.media import ClipEncoding, Ladder
 
-__all__ = ["Problem", "end_ns", "media_clip", "problems", "recorded_clip", "resolve_times", "unsupported"]
+__all__ = ["Problem", "end_ns", "media_clip", "media_ladder", "problems", "resolve_times", "unsupported"]
 
 _RESERVED = ("other",)
 _IS_A_FILE = re.compile(r"/|\.[A-Za-z]\w*$")
@@ -33,18 +39,18 @@ class TimesError(Exception):
         self.problem = problem
 
 
-def problems(scenario: Scenario) -> list[Problem]:
+def problems(scenario: Shape) -> list[Problem]:
     """Everything wrong with it; empty if it makes sense. Later rules rely on earlier ones, so the first kind
     of problem found is all that is reported."""
-    rules = (_names, _references, path_problems, _clips, _times, _windows, _changes, _randomize, _checks)
-    for rule in rules:
+    first = (_names, _references, _relays, _path, _clips, _population)
+    for rule in (*first, _times, _arrivals, _windows, _changes, _randomize, _checks):
         found = list(rule(scenario))
         if found:
             return found
     return []
 
 
-def _names(scenario: Scenario) -> Iterator[Problem]:
+def _names(scenario: Shape) -> Iterator[Problem]:
     for name in scenario.flows:
         if not FLOW_NAME.fullmatch(name):
             yield Problem(
@@ -63,7 +69,7 @@ def _names(scenario: Scenario) -> Iterator[Problem]:
         yield Problem(("modes",), "names no mode; expected sim, emu or both")
 
 
-def _unknown_flow(scenario: Scenario, name: str) -> tuple[str, str | None]:
+def _unknown_flow(scenario: Shape, name: str) -> tuple[str, str | None]:
     close = nearest(name, scenario.flows)
     return (
         f"there is no flow '{name}'; the flows are {', '.join(scenario.flows)}",
@@ -71,7 +77,7 @@ def _unknown_flow(scenario: Scenario, name: str) -> tuple[str, str | None]:
     )
 
 
-def _instants(scenario: Scenario) -> Iterator[tuple[tuple[str | int, ...], Instant]]:
+def _instants(scenario: Shape) -> Iterator[tuple[tuple[str | int, ...], Instant]]:
     for name, flow in scenario.flows.items():
         yield ("flows", name, "start"), flow.start
         if flow.stop is not None:
@@ -80,7 +86,7 @@ def _instants(scenario: Scenario) -> Iterator[tuple[tuple[str | int, ...], Insta
             yield ("flows", name, "events", index, "at"), event.at
 
 
-def _references(scenario: Scenario) -> Iterator[Problem]:
+def _references(scenario: Shape) -> Iterator[Problem]:
     for where, instant in _instants(scenario):
         if instant.flow is not None and instant.flow not in scenario.flows:
             yield Problem(where, *_unknown_flow(scenario, instant.flow))
@@ -92,15 +98,42 @@ def _references(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("until", "media_end"), f"'{media_end}' plays no clip, so its media never ends")
 
 
-def media_clip(clip: str | Clip, duration: Time) -> MediaClip:
-    """The clip as `streamgauge.media` knows it. Raises MediaError if there is no such content."""
-    from streamgauge.media import Clip as MediaClip
+def _relays(scenario: Shape) -> Iterator[Problem]:
+    yield from relay_problems(scenario.flows, scenario.relays)
+
+
+def _path(scenario: Shape) -> Iterator[Problem]:
+    yield from path_problems(scenario.path, scenario.flows)
+
+
+def media_ladder(clip: Clip, duration: Time) -> Ladder:
+    """A clip that is a ladder, as `streamgauge.media` knows it. Raises MediaError for one that cannot be."""
+    from streamgauge.media import Ladder
+
+    assert clip.ladder is not None
+    return Ladder(
+        source=clip.file if clip.file is not None else str(clip.source),
+        rates_bps=tuple(rate.bps for rate in clip.ladder),
+        duration_s=(clip.duration or duration).s,
+        audio_bps=clip.audio.bps,
+        frame_rate=int(clip.frame_rate.amount),
+        segment_s=2.0 if clip.segment is None else clip.segment.s,
+    )
+
+
+def media_clip(clip: str | Clip, duration: Time) -> ClipEncoding:
+    """The clip as `streamgauge.media` knows it; of a ladder the highest encoding with its sound, which is the
+    most that a player takes. Raises MediaError if there is no such content."""
+    from streamgauge.media import ClipEncoding
 
     if isinstance(clip, str):
-        return MediaClip.named(clip, duration_s=duration.s)
-    return MediaClip(
+        return ClipEncoding.named(clip, duration_s=duration.s)
+    rate_bps = clip.rate.bps if clip.rate is not None else 0
+    if clip.ladder is not None:
+        rate_bps = media_ladder(clip, duration).rates_bps[-1] + clip.audio.bps
+    return ClipEncoding(
         source=clip.file if clip.file is not None else str(clip.source),
-        bit_rate_bps=clip.rate.bps,
+        bit_rate_bps=rate_bps,
         duration_s=(clip.duration or duration).s,
         audio_bps=clip.audio.bps,
         frame_rate=int(clip.frame_rate.amount),
@@ -109,19 +142,74 @@ def media_clip(clip: str | Clip, duration: Time) -> MediaClip:
     )
 
 
-def recorded_clip(trial: Mapping[str, Any], flow: str) -> MediaClip | None:
-    """The clip that `flow` played in a trial (`trial.json`), as `streamgauge.media` knows it; None if it
-    played none."""
-    from streamgauge.scenario.model import Scenario
+def _population(scenario: Shape) -> Iterator[Problem]:
+    population = scenario.population
+    if population is None:
+        return
+    playing = [name for name, flow in scenario.flows.items() if flow.clip is not None]
+    if population.flow is None and len(playing) != 1:
+        said = "more than one flow plays a clip" if playing else "no flow plays a clip that could be drawn"
+        yield Problem(("population",), said, f"write such as 'flow: {playing[0]}'" if playing else None)
+    elif population.flow is not None and population.flow not in playing:
+        close = nearest(population.flow, playing)
+        yield Problem(
+            ("population", "flow"),
+            f"no flow '{population.flow}' plays a clip; those that do are {', '.join(playing) or 'none'}",
+            f"did you mean '{close}'?" if close else None,
+        )
+    for key, address in (("rtt", "path.down.delay"), ("loss", "path.down.loss")):
+        if getattr(population, key) is not None and (scenario.path.down.stages or scenario.path.up.stages):
+            yield Problem(
+                ("population", key),
+                f"sets {address}, which a path in stages does not have",
+                "write the path without 'stages', or leave this out",
+            )
+    down, up = scenario.path.down, scenario.path.up
+    stated: dict[str, tuple[tuple[str, Any], ...]] = {
+        "rtt": (("path.down.delay", down.delay), ("path.up.delay", up.delay)),
+        "loss": (("path.down.loss", down.loss),),
+    }
+    for key, places in stated.items():
+        for address, value in places if getattr(population, key) is not None else ():
+            why = f"'population.{key}' draws it", "leave one of them out"
+            if value is not None:
+                yield Problem(tuple(address.split(".")), *why)
+            for also in ("randomize", "assumed"):
+                if address in getattr(scenario, also):
+                    yield Problem((also, address), *why)
+    yield from _encodings(scenario)
+    for index, clip in enumerate(population.clips or ()):
+        where = ("population", "clips", index)
+        if isinstance(clip, Clip) and clip.ladder is not None:
+            yield Problem((*where, "ladder"), "a member plays one encoding, not a ladder", "write its 'rate'")
+        yield from _clip_problems(where, clip)
 
-    scenario = Scenario.model_validate(trial["scenario"]).in_mode(trial["mode"])
-    clip = scenario.flows[flow].clip if flow in scenario.flows else None
-    return None if clip is None else media_clip(clip, Time.of(trial["plan"]["duration"]))
+
+def _encodings(scenario: Shape) -> Iterator[Problem]:
+    """Whether there is a ladder that has so many encodings."""
+    population = scenario.population
+    if population is None or population.encodings is None:
+        return
+    flows = [flow for name, flow in scenario.flows.items() if population.flow in (None, name)]
+    clips = [
+        clip for flow in flows for mode in scenario.modes if (clip := flow.in_mode(mode).clip) is not None
+    ]
+    ladders = [clip.ladder for clip in clips if isinstance(clip, Clip) and clip.ladder is not None]
+    if not ladders:
+        yield Problem(
+            ("population", "encodings"),
+            "are drawn from a ladder, and the flow's clip is none",
+            "write such as 'ladder: [56k, 150k, 300k]' in place of its 'rate'",
+        )
+    for ladder in ladders:
+        if population.encodings[1] > len(ladder):
+            yield Problem(
+                ("population", "encodings"),
+                f"the most, {population.encodings[1]}, are more than the ladder's {len(ladder)}",
+            )
 
 
-def _clips(scenario: Scenario) -> Iterator[Problem]:
-    from streamgauge.media import BUILT_IN
-
+def _clips(scenario: Shape) -> Iterator[Problem]:
     for name, flow in scenario.flows.items():
         places: list[tuple[tuple[str, ...], str | Clip | None]] = [(("flows", name, "clip"), flow.clip)]
         places += [
@@ -130,36 +218,41 @@ def _clips(scenario: Scenario) -> Iterator[Problem]:
             if (stand_in := getattr(flow, mode)) is not None
         ]
         for where, clip in places:
-            if clip is None:
-                continue
-            if isinstance(clip, Clip) and clip.source is not None and clip.source not in BUILT_IN:
-                close = nearest(clip.source, BUILT_IN)
-                yield Problem(
-                    (*where, "source"),
-                    f"there is no content called '{clip.source}'; expected one of {', '.join(BUILT_IN)}",
-                    f"did you mean '{close}'?" if close else "name a file of your own with 'file:'",
-                )
-                continue
-            if isinstance(clip, str) and _IS_A_FILE.search(clip):
-                yield Problem(
-                    where,
-                    f"'{clip}' is a file, and a file needs the bit rate that it is encoded at",
-                    f"write 'clip: {{file: {clip}, rate: 550 kbit/s}}'",
-                )
-                continue
-            try:
-                media_clip(clip, Time("10 s"))
-            except MediaError as error:
-                stem = clip.rpartition("-") if isinstance(clip, str) else None
-                close = nearest(stem[0], BUILT_IN) if stem and stem[0] else None
-                yield Problem(
-                    where,
-                    str(error).rstrip("."),
-                    f"did you mean '{close}-{stem[2]}'?" if stem and close else None,
-                )
+            if clip is not None:
+                yield from _clip_problems(where, clip)
 
 
-def end_ns(scenario: Scenario) -> int:
+def _clip_problems(where: tuple[str | int, ...], clip: str | Clip) -> Iterator[Problem]:
+    from streamgauge.media import BUILT_IN
+
+    if isinstance(clip, Clip) and clip.source is not None and clip.source not in BUILT_IN:
+        close = nearest(clip.source, BUILT_IN)
+        yield Problem(
+            (*where, "source"),
+            f"there is no content called '{clip.source}'; expected one of {', '.join(BUILT_IN)}",
+            f"did you mean '{close}'?" if close else "name a file of your own with 'file:'",
+        )
+        return
+    if isinstance(clip, str) and _IS_A_FILE.search(clip):
+        yield Problem(
+            where,
+            f"'{clip}' is a file, and a file needs the bit rate that it is encoded at",
+            f"write 'clip: {{file: {clip}, rate: 550 kbit/s}}'",
+        )
+        return
+    try:
+        media_clip(clip, Time("10 s"))
+    except MediaError as error:
+        stem = clip.rpartition("-") if isinstance(clip, str) else None
+        close = nearest(stem[0], BUILT_IN) if stem and stem[0] else None
+        yield Problem(
+            where,
+            str(error).rstrip("."),
+            f"did you mean '{close}-{stem[2]}'?" if stem and close else None,
+        )
+
+
+def end_ns(scenario: Shape) -> int:
     """When a trial ends at the latest, ns."""
     until = scenario.until
     if until.time is not None:
@@ -172,11 +265,11 @@ def end_ns(scenario: Scenario) -> int:
     return _LONGEST_NS
 
 
-def _nominal(scenario: Scenario) -> dict[tuple[str, str], int]:
+def _nominal(scenario: Shape) -> dict[tuple[str, str], int]:
     return resolve_times(scenario, {})
 
 
-def resolve_times(scenario: Scenario, delays_ns: dict[str, int]) -> dict[tuple[str, str], int]:
+def resolve_times(scenario: Shape, delays_ns: dict[str, int]) -> dict[tuple[str, str], int]:
     """Every flow's start and stop in ns since the trial's start, by (flow, edge).
 
     ``delays_ns`` delays flows' starts; what is relative to them moves along. Raises `TimesError`.
@@ -219,7 +312,13 @@ def event_ns(at: Instant, times: dict[tuple[str, str], int]) -> int:
     return at.offset_ns + (0 if at.flow is None else times[at.flow, at.edge])
 
 
-def _times(scenario: Scenario) -> Iterator[Problem]:
+def _length_is_drawn(scenario: Shape, name: str) -> bool:
+    """Whether each member of the population has a length of its own for this flow's clip, in either mode."""
+    population = scenario.population
+    return population is not None and population.duration is not None and population.flow in (None, name)
+
+
+def _times(scenario: Shape) -> Iterator[Problem]:
     try:
         times = resolve_times(scenario, {})
     except TimesError as error:
@@ -228,7 +327,8 @@ def _times(scenario: Scenario) -> Iterator[Problem]:
     until = scenario.until
     if until.time is None and until.idle is None and until.media_end is not None:
         clip = scenario.flows[until.media_end].clip
-        if not (isinstance(clip, Clip) and clip.duration is not None):
+        is_drawn = _length_is_drawn(scenario, until.media_end)
+        if not is_drawn and not (isinstance(clip, Clip) and clip.duration is not None):
             yield Problem(
                 ("until", "media_end"),
                 f"the clip of '{until.media_end}' has no duration of its own, so its media never ends",
@@ -278,7 +378,22 @@ def _times(scenario: Scenario) -> Iterator[Problem]:
             before, paused, stopped = at, event.do == "pause", event.do == "stop"
 
 
-def _windows(scenario: Scenario) -> Iterator[Problem]:
+def _arrivals(scenario: Shape) -> Iterator[Problem]:
+    times, end = _nominal(scenario), end_ns(scenario)
+    for name, flow in scenario.flows.items():
+        if flow.arrivals is None:
+            continue
+        wanted = expected(flow.arrivals, times[name, "start"], min(times.get((name, "stop"), end), end))
+        if wanted > MOST:
+            yield Problem(
+                ("flows", name, "arrivals", "rate"),
+                f"{flow.arrivals.rate} are {wanted:.0f} transfers until the trial's end or the flow's stop; "
+                f"expected {MOST} at most",
+                "lower the rate, or give an earlier 'until: {time: ...}' or 'stop'",
+            )
+
+
+def _windows(scenario: Shape) -> Iterator[Problem]:
     end = end_ns(scenario)
     if scenario.measure.window is not None and scenario.measure.window[1].ns > end:
         last = scenario.measure.window[1]
@@ -300,13 +415,11 @@ def _windows(scenario: Scenario) -> Iterator[Problem]:
                 )
 
 
-def _changes(scenario: Scenario) -> Iterator[Problem]:
-    yield from late_changes(scenario, end_ns(scenario))
+def _changes(scenario: Shape) -> Iterator[Problem]:
+    yield from late_changes(scenario.path, end_ns(scenario))
 
 
-def _randomize(scenario: Scenario) -> Iterator[Problem]:
-    from streamgauge.scenario.overrides import OverrideError, check_address
-
+def _randomize(scenario: Shape) -> Iterator[Problem]:
     for address, draw in scenario.randomize.items():
         flow, _, edge = address.partition(".")
         if edge == "start":
@@ -321,13 +434,7 @@ def _randomize(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("randomize", address), error.why, error.hint)
 
 
-def _checks(scenario: Scenario) -> Iterator[Problem]:
-    if not scenario.checks and not scenario.assumed:
-        return  # what follows loads the metrics, and polars with them
-    from streamgauge.checks.expression import parse
-    from streamgauge.metrics.names import METRICS
-    from streamgauge.scenario.overrides import OverrideError, check_address
-
+def _checks(scenario: Shape) -> Iterator[Problem]:
     stages = {
         spelt
         for direction in ("down", "up")
@@ -339,7 +446,7 @@ def _checks(scenario: Scenario) -> Iterator[Problem]:
             if reference.scenario or not reference.subject:
                 continue
             of = METRICS[reference.metric].of
-            if reference.subject in scenario.flows and "flow" in of:
+            if reference.subject in {*scenario.flows, *scenario.relays} and "flow" in of:
                 continue
             if "stage" in of and reference.subject in stages:
                 continue
@@ -357,19 +464,17 @@ def _checks(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("assumed", address), error.why, error.hint)
 
 
-def unsupported(scenario: Scenario, mode: Mode) -> str | None:
+def unsupported(scenario: Shape, mode: Mode) -> str | None:
     """Why it cannot run in ``mode`` on any machine; ``None`` if it can."""
-    if scenario.population is not None:
-        return "populations of clips do not run yet"
     if mode not in scenario.modes:
         return f"the scenario is not meant for {mode}"
+    if scenario.relays and mode == "emu":
+        return f"relays.{next(iter(scenario.relays))}: relays run in sim alone as yet; use --mode sim"
     for name, whole in scenario.flows.items():
-        if whole.arrivals is not None:
-            return f"flows.{name}.arrivals: arrivals of short flows do not run yet"
-        if whole.direction != "down":
-            return f"flows.{name}.direction: media towards the server does not run yet"
         flow = whole.in_mode(mode)
         entry = flow.registered
+        if (why := _one_encoding(scenario, name, flow, mode)) is not None:
+            return why
         if entry is None:
             assert isinstance(flow.system, Command)
             if mode == "sim":
@@ -382,10 +487,27 @@ def unsupported(scenario: Scenario, mode: Mode) -> str | None:
     return None
 
 
+def _one_encoding(scenario: Shape, name: str, flow: Flow, mode: Mode) -> str | None:
+    """Why a population's encodings cannot be drawn for the flow in `mode`."""
+    population = scenario.population
+    if population is None or population.encodings is None or population.flow not in (None, name):
+        return None
+    if flow.clip is None or (isinstance(flow.clip, Clip) and flow.clip.ladder is not None):
+        return None
+    return (
+        f"population.encodings: what plays '{name}' in {mode} has one encoding and none to draw from; "
+        f"leave it out, or run a system in {mode} that plays a ladder"
+    )
+
+
 def _action_unsupported(flow: Flow, mode: Mode) -> str | None:
     """Which of a flow's events cannot be done to it in ``mode``, by the event's address below the flow."""
     entry = flow.registered
-    able = COMMAND_ACTIONS if entry is None else entry.actions(mode, flow.parameters)
+    able = (
+        ADAPTERS["command"].actions({})
+        if entry is None
+        else entry.actions(mode, flow.parameters, arrivals=flow.arrivals is not None)
+    )
     for index, event in enumerate(flow.events):
         if event.do not in able:
             who = "a command" if entry is None else f"'{entry.name}' as {entry.modes[mode]}"

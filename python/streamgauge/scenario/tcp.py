@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from streamgauge.scenario.values import Problem
-from streamgauge.systems.registry import Mode
+from streamgauge.systems.registry import Mode, ParameterValue, System
 from streamgauge.systems.tcp import (
     HYSTARTS,
     LINUX_CONGESTION_CONTROLS,
@@ -14,16 +14,32 @@ from streamgauge.systems.tcp import (
 )
 from streamgauge.units import Size, Time
 
-if TYPE_CHECKING:
-    from streamgauge.scenario.flow import Flow
-
 __all__ = ["FIXED", "tcp_problem", "tcp_unsupported"]
 
 FIXED = "fixed"
 """The controller whose window is a parameter."""
 
 
-def tcp_problem(flow: Flow) -> Problem | None:
+class TcpFlow(Protocol):
+    """What of a flow decides its TCP."""
+
+    @property
+    def registered(self) -> System | None:
+        """Its system's entry in the registry; ``None`` for a system given as commands."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Those that were given."""
+
+    @property
+    def congestion_control(self) -> str | None:
+        """The sender's, if one was named."""
+
+    def parameter(self, name: str) -> ParameterValue | None:
+        """A parameter's value, its default filled in."""
+
+
+def tcp_problem(flow: TcpFlow) -> Problem | None:
     """What is wrong with the TCP of a flow in every mode."""
     entry = flow.registered
     if entry is None or "window" not in entry.parameters or not entry.over_tcp(flow.parameters):
@@ -49,7 +65,7 @@ def tcp_problem(flow: Flow) -> Problem | None:
     return None
 
 
-def tcp_unsupported(flow: Flow, mode: Mode) -> str | None:
+def tcp_unsupported(flow: TcpFlow, mode: Mode) -> str | None:
     """What of the TCP of a flow as it runs in ``mode`` nobody can do there: key, reason and remedy."""
     entry = flow.registered
     if entry is not None and not entry.over_tcp(flow.parameters):
@@ -83,7 +99,7 @@ def tcp_unsupported(flow: Flow, mode: Mode) -> str | None:
     return None
 
 
-def _sim_unsupported(flow: Flow) -> str | None:
+def _sim_unsupported(flow: TcpFlow) -> str | None:
     chosen = flow.congestion_control
     if chosen is not None and chosen not in SIM_CONGESTION_CONTROLS:
         return (

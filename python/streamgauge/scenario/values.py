@@ -28,6 +28,7 @@ __all__ = [
     "Instant",
     "Model",
     "Problem",
+    "Text",
     "Uniform",
     "a_quantity",
     "issue",
@@ -106,7 +107,7 @@ class Model(BaseModel):
         return type(self).model_validate({**fields, **changes})
 
 
-class _Text:
+class Text:
     """Base of values that YAML writes as one string: parse, print, compare by value."""
 
     pattern = ".*"
@@ -148,7 +149,7 @@ class _Text:
         }
 
 
-class Instant(_Text):
+class Instant(Text):
     """A time since the trial's start, or since a flow's start or stop: ``10 s``, ``qt.start + 10 s``."""
 
     __slots__ = ("edge", "flow", "offset", "sign")
@@ -205,7 +206,7 @@ class Instant(_Text):
         return hash(str(self))
 
 
-class Uniform(_Text):
+class Uniform(Text):
     """A draw between two quantities of one kind: ``uniform 0 to 100 ms``."""
 
     __slots__ = ("high", "low")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from streamgauge.scenario.flow import Clip, Command, Flow
+from streamgauge.scenario.expect import Population
+from streamgauge.scenario.flow import Arrivals, Clip, Command, Flow
 from streamgauge.scenario.model import MODES, Scenario
 from streamgauge.scenario.path.words import direction_in_words
 
@@ -18,8 +19,9 @@ def flow_in_words(flow: Flow) -> str:
     words = [f"{flow.role}: {what}"]
     if flow.clip is not None:
         clip = flow.clip
-        named = f"{clip.source or clip.file} at {clip.rate}" if isinstance(clip, Clip) else clip
-        words.append(f"playing {named}")
+        words.append(f"playing {_content(clip)}")
+    if flow.arrivals is not None:
+        words.append(_arrivals(flow.arrivals))
     words += [f"{key} {_value(value)}" for key, value in flow.parameters.items()]
     if flow.congestion_control is not None:
         words.append(f"congestion control {flow.congestion_control}")
@@ -27,9 +29,25 @@ def flow_in_words(flow: Flow) -> str:
         words.append("with ECN" if flow.ecn else "without ECN")
     if flow.entry == "router":
         words.append("entering at the bottleneck")
+    if flow.direction == "up":
+        words.append("media up, from a server at the client's end")
     words.append(f"from {flow.start}" + (f" to {flow.stop}" if flow.stop is not None else ""))
     words += [f"{event.do} at {event.at}" for event in flow.events]
     return ", ".join(words)
+
+
+def _arrivals(arrivals: Arrivals) -> str:
+    sizes = (
+        str(arrivals.size) if arrivals.sizes == "constant" else f"exponential sizes of mean {arrivals.size}"
+    )
+    return f"short transfers of {sizes}, Poisson arrivals at {arrivals.rate}"
+
+
+def _content(clip: str | Clip) -> str:
+    if isinstance(clip, str):
+        return clip
+    rates = " or ".join(map(str, clip.ladder or [clip.rate]))
+    return f"{clip.source or clip.file} at {rates}"
 
 
 def _value(value: object) -> str:
@@ -37,6 +55,16 @@ def _value(value: object) -> str:
         parts = (part if isinstance(part, str) else f"{part[0]} to {part[1]}" for part in value)
         return " and ".join(parts)
     return str(value)
+
+
+def _population_in_words(population: Population) -> str:
+    words = [f"{population.count} members, one a trial"]
+    for name in ("rate", "duration", "rtt", "loss"):
+        if (distribution := getattr(population, name)) is not None:
+            words.append(f"{name} {distribution}")
+    if population.encodings is not None:
+        words.append(f"{population.encodings[0]} to {population.encodings[1]} encodings of the ladder")
+    return "; ".join(words)
 
 
 def in_words(scenario: Scenario) -> list[str]:
@@ -56,6 +84,8 @@ def in_words(scenario: Scenario) -> list[str]:
         for mode in ("sim", "emu"):
             if getattr(flow, mode) is not None:
                 lines.append(f"    in {mode}: {flow_in_words(flow.in_mode(mode))}")
+    if (population := scenario.population) is not None:
+        lines.append(f"  population: {_population_in_words(population)}")
     until = scenario.until
     ends = [f"at {until.time}"] if until.time is not None else []
     ends += [f"when the media of {until.media_end} ends"] if until.media_end is not None else []

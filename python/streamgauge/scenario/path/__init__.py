@@ -17,7 +17,7 @@ from streamgauge.scenario.path.delay import (
     TableJitter,
     UniformJitter,
 )
-from streamgauge.scenario.path.direction import Direction, Path
+from streamgauge.scenario.path.direction import Direction, Path, preset
 from streamgauge.scenario.path.elements import Blocking, Corruption, Duplication, MtuLimit, Reordering
 from streamgauge.scenario.path.loss import (
     Bernoulli,
@@ -27,7 +27,7 @@ from streamgauge.scenario.path.loss import (
     GilbertRuns,
     LossList,
 )
-from streamgauge.scenario.path.presets import Preset, PresetSource, find_preset, preset, preset_names
+from streamgauge.scenario.path.presets import Preset, PresetSource, find_preset, preset_names
 from streamgauge.scenario.path.queue import (
     CoDel,
     CoDelSettings,
@@ -53,7 +53,7 @@ from streamgauge.scenario.path.shaper import (
     TokenBucket,
     TokenBucketSettings,
 )
-from streamgauge.scenario.path.stages import Block, Corrupt, Delay, Duplicate, Link, Loss, Mtu, Reorder
+from streamgauge.scenario.path.stages import Block, Bottleneck, Corrupt, Delay, Duplicate, Loss, Mtu, Reorder
 from streamgauge.scenario.path.text import direction_of_text, text_of_direction
 from streamgauge.scenario.path.trace import Trace, TraceFile, shipped_traces
 from streamgauge.scenario.path.words import direction_in_words
@@ -63,6 +63,7 @@ __all__ = [
     "Bernoulli",
     "Block",
     "Blocking",
+    "Bottleneck",
     "Cbq",
     "CbqSettings",
     "CoDel",
@@ -88,7 +89,6 @@ __all__ = [
     "GilbertElliott",
     "GilbertElliottRuns",
     "GilbertRuns",
-    "Link",
     "Loss",
     "LossList",
     "Mtu",

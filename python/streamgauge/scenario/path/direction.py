@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,23 +14,23 @@ from streamgauge.scenario.path.commas import queue_in_full, split_values
 from streamgauge.scenario.path.delay import DelayValue, delay_ns
 from streamgauge.scenario.path.elements import Blocking, Corruption, Duplication, MtuLimit, Reordering
 from streamgauge.scenario.path.loss import LossValue
-from streamgauge.scenario.path.presets import expand, preset_names
+from streamgauge.scenario.path.presets import expand, find_preset, preset_names
 from streamgauge.scenario.path.queue import Queue, limit_of
 from streamgauge.scenario.path.rate import LinkRate
 from streamgauge.scenario.path.shaper import Cbq, Shaper, Sleeping, TokenBucket
 from streamgauge.scenario.path.stages import (
     STAGES,
     AnyStage,
+    Bottleneck,
     Delay,
     Layer,
-    Link,
     Stage,
 )
 from streamgauge.scenario.path.trace import Trace
 from streamgauge.scenario.values import FLOW_NAME, Model, issue
 from streamgauge.units import Rate, Size, Time
 
-__all__ = ["Direction", "Path"]
+__all__ = ["Direction", "Path", "preset"]
 
 Where = tuple[str | int, ...]
 
@@ -79,8 +80,8 @@ class Direction(Model):
             if getattr(self, key) is not None and self.rate is None:
                 does = "drains it" if key == "queue" else "it keeps to"
                 raise issue(f"a {key} needs the rate that {does}", key, "add such as 'rate: 1 Mbit/s'")
-        for where, link in self.links():
-            _link_sound(where, link)
+        for where, bottleneck in self.bottlenecks():
+            _bottleneck_sound(where, bottleneck)
         return self
 
     @staticmethod
@@ -106,12 +107,12 @@ class Direction(Model):
             value = getattr(self, key)
             if value is None:
                 continue
-            if stage is Link:
+            if stage is Bottleneck:
                 assert self.queue is not None
-                link = Link(
+                bottleneck = Bottleneck(
                     name="bottleneck", rate=value, queue=self.queue, shaper=self.shaper, layer=self.layer
                 )
-                made.append(link)
+                made.append(bottleneck)
             else:
                 made.append(stage(name=key, **{key: value}))
         return tuple(made)
@@ -121,10 +122,10 @@ class Direction(Model):
         for index, stage in enumerate(self.chain()):
             yield (("stages", index) if self.stages is not None else ()), stage
 
-    def links(self) -> Iterator[tuple[Where, Link]]:
+    def bottlenecks(self) -> Iterator[tuple[Where, Bottleneck]]:
         """Every bottleneck with where it stands."""
         for where, stage in self.places():
-            if isinstance(stage, Link):
+            if isinstance(stage, Bottleneck):
                 yield where, stage
 
     def delay_ns(self) -> int:
@@ -157,16 +158,16 @@ def _missing_comma(
     )
 
 
-def _link_sound(where: Where, link: Link) -> None:
-    if isinstance(link.rate, Rate) and link.rate.bps == 0:
+def _bottleneck_sound(where: Where, bottleneck: Bottleneck) -> None:
+    if isinstance(bottleneck.rate, Rate) and bottleneck.rate.bps == 0:
         raise issue("a rate of 0 lets nothing through; expected more than 0 bit/s", (*where, "rate"))
-    most = link.packet_bytes
-    _, limit = limit_of(link.queue)
+    most = bottleneck.packet_bytes
+    _, limit = limit_of(bottleneck.queue)
     held: float | None = None
     if isinstance(limit, Size):
         held = limit.bytes
     elif isinstance(limit, Time):
-        held = max(link.rates_bps()) * limit.s / 8
+        held = max(bottleneck.rates_bps()) * limit.s / 8
     if held is not None and held < most:
         meaning = "" if isinstance(limit, Size) else f", {held:.0f} B at its highest rate,"
         raise issue(
@@ -174,23 +175,28 @@ def _link_sound(where: Where, link: Link) -> None:
             (*where, "queue"),
             f"expected at least {most} B",
         )
-    if isinstance(link.rate, Trace) and link.rate.trace.is_opportunities and link.shaper is not None:
+    if (
+        isinstance(bottleneck.rate, Trace)
+        and bottleneck.rate.trace.is_opportunities
+        and bottleneck.shaper is not None
+    ):
         raise issue(
             "a trace of delivery opportunities says itself when packets leave; it takes no shaper",
             (*where, "shaper"),
             "leave the shaper out",
         )
-    if isinstance(link.shaper, TokenBucket) and link.shaper.token_bucket.burst.bytes < most:
+    if isinstance(bottleneck.shaper, TokenBucket) and bottleneck.shaper.token_bucket.burst.bytes < most:
         raise issue(
-            f"a burst of {link.shaper.token_bucket.burst} never gathers the tokens for a packet of {most} B",
+            f"a burst of {bottleneck.shaper.token_bucket.burst} never gathers the tokens "
+            f"for a packet of {most} B",
             (*where, "shaper", "token_bucket", "burst"),
             f"expected at least {most} B",
         )
-    if isinstance(link.shaper, Sleeping) and 0 in link.rates_bps():
+    if isinstance(bottleneck.shaper, Sleeping) and 0 in bottleneck.rates_bps():
         raise issue("at a rate of 0 it would sleep for ever; take another shaper", (*where, "shaper"))
-    if isinstance(link.shaper, Cbq):
-        device, most_bps = link.shaper.cbq.device_rate, max(link.rates_bps())
-        if 0 in link.rates_bps():
+    if isinstance(bottleneck.shaper, Cbq):
+        device, most_bps = bottleneck.shaper.cbq.device_rate, max(bottleneck.rates_bps())
+        if 0 in bottleneck.rates_bps():
             raise issue("CBQ knows no rate of 0; take another shaper, or a small rate", (*where, "shaper"))
         if device.bps <= most_bps:
             raise issue(
@@ -233,3 +239,9 @@ class Path(Model):
     def base_rtt_ns(self) -> int:
         """Round-trip propagation delay at t = 0, ns."""
         return self.down.delay_ns() + self.up.delay_ns()
+
+
+def preset(name: str) -> Path:
+    """The path of that name: ``preset("lte").down`` is a `Direction`. `preset_names` lists the names,
+    `find_preset` tells the sources too. Raises ScenarioError with the nearest spelling."""
+    return Path.model_validate(copy.deepcopy(find_preset(name).data))

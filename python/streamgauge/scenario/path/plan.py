@@ -35,10 +35,10 @@ from streamgauge.scenario.path.shaper import Cbq, Sleeping, TokenBucket
 from streamgauge.scenario.path.stages import (
     AnyStage,
     Block,
+    Bottleneck,
     Corrupt,
     Delay,
     Duplicate,
-    Link,
     Loss,
     Mtu,
     Reorder,
@@ -68,7 +68,7 @@ def direction_plan(
     chain = direction.chain()
     stages = []
     for index, stage in enumerate(chain):
-        if isinstance(stage, Link):
+        if isinstance(stage, Bottleneck):
             kind: Json = {"bottleneck": _bottleneck(stage, chain[index + 1 :], base_rtt_ns, end_ns)}
         else:
             kind = _kind(stage, flows)
@@ -131,9 +131,15 @@ def _loss(stage: Loss) -> Json:
     raise AssertionError(f"no plan for {stage.loss!r}")
 
 
-def _bottleneck(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int, end_ns: int | None) -> Json:
-    made = {"rate": _rate(link, end_ns), "queue": _queue(link, behind, base_rtt_ns), "layer": link.layer}
-    match link.shaper:
+def _bottleneck(
+    bottleneck: Bottleneck, behind: Sequence[AnyStage], base_rtt_ns: int, end_ns: int | None
+) -> Json:
+    made = {
+        "rate": _rate(bottleneck, end_ns),
+        "queue": _queue(bottleneck, behind, base_rtt_ns),
+        "layer": bottleneck.layer,
+    }
+    match bottleneck.shaper:
         case TokenBucket(token_bucket=bucket):
             made["shaper"] = {"token_bucket": {"burst": bucket.burst.bytes}}
         case Cbq(cbq=cbq):
@@ -151,28 +157,28 @@ def _bottleneck(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int, end_ns
     return made
 
 
-def _rate(link: Link, end_ns: int | None) -> Json:
-    match link.rate:
+def _rate(bottleneck: Bottleneck, end_ns: int | None) -> Json:
+    match bottleneck.rate:
         case Rate():
-            return {"constant": link.rate.bps}
+            return {"constant": bottleneck.rate.bps}
         case RateSteps(steps=steps):
             return {"steps": [[step.at.ns, step.rate.bps] for step in steps]}
         case Square(square=wave):
             return {"square": {"first": wave.first.bps, "second": wave.second.bps, "period": wave.period.ns}}
         case Trace(trace=trace):
             return trace.rate_plan(end_ns)
-    raise AssertionError(f"no plan for {link.rate!r}")
+    raise AssertionError(f"no plan for {bottleneck.rate!r}")
 
 
-def bdp_bytes(link: Link, limit: Bdp, base_rtt_ns: int) -> int | None:
+def bdp_bytes(bottleneck: Bottleneck, limit: Bdp, base_rtt_ns: int) -> int | None:
     """What a limit in BDP comes to in bytes, to the next whole one; ``None`` if the rate is not constant."""
-    if not isinstance(link.rate, Rate):
+    if not isinstance(bottleneck.rate, Rate):
         return None
-    bit_ns = limit.amount * link.rate.bps * base_rtt_ns
+    bit_ns = limit.amount * bottleneck.rate.bps * base_rtt_ns
     return int(-(-bit_ns // 8_000_000_000))
 
 
-def _limit(link: Link, limit: Quantity | None, base_rtt_ns: int) -> Json | None:
+def _limit(bottleneck: Bottleneck, limit: Quantity | None, base_rtt_ns: int) -> Json | None:
     match limit:
         case None:
             return None
@@ -181,9 +187,9 @@ def _limit(link: Link, limit: Quantity | None, base_rtt_ns: int) -> Json | None:
         case Packets():
             return {"packets": int(limit.amount)}
         case Bdp():
-            return {"bytes": bdp_bytes(link, limit, base_rtt_ns)}
-        case Time() if isinstance(link.rate, Rate):
-            return {"bytes": limit.ns * link.rate.bps // 8_000_000_000}
+            return {"bytes": bdp_bytes(bottleneck, limit, base_rtt_ns)}
+        case Time() if isinstance(bottleneck.rate, Rate):
+            return {"bytes": limit.ns * bottleneck.rate.bps // 8_000_000_000}
         case Time():
             # With a rate that changes, the limit follows the rate in force; the path sees to that.
             return {"time": limit.ns}
@@ -196,11 +202,11 @@ def fixed_delay_ns(behind: Sequence[AnyStage]) -> int:
     return delay_ns(after.delay) if isinstance(after, Delay) else 0
 
 
-def _queue(link: Link, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
+def _queue(bottleneck: Bottleneck, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
     def limit(of: Quantity | None) -> Json | None:
-        return _limit(link, of, base_rtt_ns)
+        return _limit(bottleneck, of, base_rtt_ns)
 
-    queue: AnyQueue = link.queue
+    queue: AnyQueue = bottleneck.queue
     match queue:
         case DropTail(droptail=held):
             return {"droptail": limit(held)}

@@ -6,17 +6,14 @@ import copy
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ruamel.yaml import YAML
 
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario.values import nearest
 
-if TYPE_CHECKING:
-    from streamgauge.scenario.path.direction import Path
-
-__all__ = ["Preset", "PresetSource", "expand", "find_preset", "preset", "preset_names"]
+__all__ = ["Preset", "PresetSource", "expand", "find_preset", "preset_names"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +39,6 @@ class Preset:
     """Figures that no source gives, and why they were chosen."""
     data: dict[str, Any]
     """``down`` and ``up`` as a scenario writes them."""
-
-    def path(self) -> Path:
-        """The path itself."""
-        from streamgauge.scenario.path.direction import Path
-
-        return Path.model_validate(copy.deepcopy(self.data))
 
 
 @cache
@@ -84,12 +75,6 @@ def find_preset(name: str) -> Preset:
         assumed=tuple(data.get("assumed", ())),
         data=data["path"],
     )
-
-
-def preset(name: str) -> Path:
-    """The path of that name: ``preset("lte").down`` is a `Direction`. `preset_names` lists the names,
-    `find_preset` tells the sources too. Raises ScenarioError with the nearest spelling."""
-    return find_preset(name).path()
 
 
 def expand(data: dict[str, Any]) -> dict[str, Any]:

@@ -2,59 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator
+from typing import Any
 
 from streamgauge.scenario.path.common import Switched
 from streamgauge.scenario.path.delay import DelaySettings
-from streamgauge.scenario.path.direction import Where
+from streamgauge.scenario.path.direction import Path, Where
 from streamgauge.scenario.path.plan import bdp_bytes
 from streamgauge.scenario.path.queue import Drd, NistNet, Red, RedSettings, limit_of, red_thresholds
 from streamgauge.scenario.path.rate import RateSteps, Square
-from streamgauge.scenario.path.stages import AnyStage, Delay, Link
+from streamgauge.scenario.path.stages import AnyStage, Bottleneck, Delay
 from streamgauge.scenario.values import Problem, nearest
 from streamgauge.units import Bdp, Packets, Rate, Size, Time
-
-if TYPE_CHECKING:
-    from streamgauge.scenario.model import Scenario
 
 __all__ = ["late_changes", "path_problems"]
 
 
-def _stages(scenario: Scenario) -> Iterator[tuple[Where, AnyStage, AnyStage | None]]:
+def _stages(path: Path) -> Iterator[tuple[Where, AnyStage, AnyStage | None]]:
     """Every stage, where its keys stand and what follows it."""
     for direction in ("down", "up"):
-        places = list(getattr(scenario.path, direction).places())
+        places = list(getattr(path, direction).places())
         for index, (where, stage) in enumerate(places):
             behind = places[index + 1][1] if index + 1 < len(places) else None
             yield ("path", direction, *where), stage, behind
 
 
-def path_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Limits in BDP, thresholds beside them, NIST Net's delay, delays of flows that are not there."""
-    rtt = scenario.path.base_rtt_ns()
-    for where, stage, behind in _stages(scenario):
-        if isinstance(stage, Link):
+def path_problems(path: Path, flows: Collection[str]) -> Iterator[Problem]:
+    """Limits in BDP, thresholds beside them, NIST Net's delay, delays for flows that are not among
+    ``flows``, the names of those on it."""
+    rtt = path.base_rtt_ns()
+    for where, stage, behind in _stages(path):
+        if isinstance(stage, Bottleneck):
             yield from _queue_problems(where, stage, behind, rtt)
         elif isinstance(stage, Delay) and isinstance(stage.delay, DelaySettings):
             for name in stage.delay.flows:
-                if name not in scenario.flows:
-                    close = nearest(name, scenario.flows)
+                if name not in flows:
+                    close = nearest(name, flows)
                     yield Problem(
                         (*where, "delay", "flows", name),
-                        f"there is no flow '{name}'; the flows are {', '.join(scenario.flows)}",
+                        f"there is no flow '{name}'; the flows are {', '.join(flows)}",
                         f"did you mean '{close}'?" if close else None,
                     )
 
 
-def _queue_problems(where: Where, link: Link, behind: AnyStage | None, rtt_ns: int) -> Iterator[Problem]:
+def _queue_problems(
+    where: Where, bottleneck: Bottleneck, behind: AnyStage | None, rtt_ns: int
+) -> Iterator[Problem]:
     key = (*where, "queue")
-    _, limit = limit_of(link.queue)
+    _, limit = limit_of(bottleneck.queue)
     held = limit.bytes if isinstance(limit, Size) else None
-    if isinstance(limit, Time) and isinstance(link.rate, Rate):
-        held = limit.ns * link.rate.bps // 8_000_000_000
+    if isinstance(limit, Time) and isinstance(bottleneck.rate, Rate):
+        held = limit.ns * bottleneck.rate.bps // 8_000_000_000
     if isinstance(limit, Bdp):
-        held = bdp_bytes(link, limit, rtt_ns)
+        held = bdp_bytes(bottleneck, limit, rtt_ns)
         if rtt_ns == 0:
             yield Problem(
                 key, f"{limit} of a path without delay is 0 B; give the path a delay or the queue a size"
@@ -65,14 +65,14 @@ def _queue_problems(where: Where, link: Link, behind: AnyStage | None, rtt_ns: i
                 key, f"{limit} of a rate that changes is not one size; say it in bytes, packets or time"
             )
             return
-        if held < link.packet_bytes:
+        if held < bottleneck.packet_bytes:
             yield Problem(
-                key, f"a queue of {limit}, {held} B, cannot hold one packet of {link.packet_bytes} B"
+                key, f"a queue of {limit}, {held} B, cannot hold one packet of {bottleneck.packet_bytes} B"
             )
             return
-    if isinstance(link.queue, Red):
-        yield from _red_problems((*key, "red"), link.queue.red, held)
-    if isinstance(link.queue, NistNet | Drd) and isinstance(behind, Delay):
+    if isinstance(bottleneck.queue, Red):
+        yield from _red_problems((*key, "red"), bottleneck.queue.red, held)
+    if isinstance(bottleneck.queue, NistNet | Drd) and isinstance(behind, Delay):
         delay = behind.delay
         if isinstance(delay, DelaySettings) and (
             delay.steps is not None or delay.jitter is not None or delay.flows
@@ -113,10 +113,10 @@ def _red_problems(key: Where, red: RedSettings, held_bytes: int | None) -> Itera
         yield Problem((*key, "min"), f"a min of {least} {unit} is not below the max of {most} {unit}")
 
 
-def late_changes(scenario: Scenario, end_ns: int) -> Iterator[Problem]:
+def late_changes(path: Path, end_ns: int) -> Iterator[Problem]:
     """Changes that are due when the trial is over."""
     end = f"the trial ends at {end_ns / 1e9:g} s"
-    for where, stage, _ in _stages(scenario):
+    for where, stage, _ in _stages(path):
         for key, at in _change_times(stage):
             if at >= end_ns:
                 yield Problem(
@@ -127,7 +127,7 @@ def late_changes(scenario: Scenario, end_ns: int) -> Iterator[Problem]:
 
 
 def _change_times(stage: AnyStage) -> Iterator[tuple[Where, int]]:
-    if isinstance(stage, Link):
+    if isinstance(stage, Bottleneck):
         if isinstance(stage.rate, RateSteps):
             for index, step in enumerate(stage.rate.steps):
                 yield ("rate", "steps", index, "at"), step.at.ns

@@ -15,7 +15,7 @@ from streamgauge.scenario.path.rate import LinkRate, rates_bps
 from streamgauge.scenario.path.shaper import Shaper
 from streamgauge.scenario.values import TAG_MARK, Model, issue
 
-__all__ = ["Block", "Corrupt", "Delay", "Duplicate", "Layer", "Link", "Loss", "Mtu", "Reorder", "Stage"]
+__all__ = ["Block", "Bottleneck", "Corrupt", "Delay", "Duplicate", "Layer", "Loss", "Mtu", "Reorder", "Stage"]
 
 Layer = Literal["ethernet", "ip"]
 
@@ -27,7 +27,7 @@ class Loss(Model):
     loss: LossValue
 
 
-class Link(Model):
+class Bottleneck(Model):
     """A bottleneck: a rate, the queue in front of it and the shaper that keeps to it."""
 
     name: str
@@ -105,11 +105,11 @@ STAGES: dict[str, type[Any]] = {
     "corrupt": Corrupt,
     "duplicate": Duplicate,
     "mtu": Mtu,
-    "rate": Link,
+    "rate": Bottleneck,
     "delay": Delay,
     "reorder": Reorder,
 }
-AnyStage = Block | Loss | Corrupt | Duplicate | Mtu | Link | Delay | Reorder
+AnyStage = Block | Loss | Corrupt | Duplicate | Mtu | Bottleneck | Delay | Reorder
 
 
 def _stage_form(value: Any) -> str:
@@ -124,7 +124,7 @@ Stage = Annotated[
     | Annotated[Corrupt, Tag("~corrupt")]
     | Annotated[Duplicate, Tag("~duplicate")]
     | Annotated[Mtu, Tag("~mtu")]
-    | Annotated[Link, Tag("~rate")]
+    | Annotated[Bottleneck, Tag("~rate")]
     | Annotated[Delay, Tag("~delay")]
     | Annotated[Reorder, Tag("~reorder")],
     Discriminator(_stage_form),

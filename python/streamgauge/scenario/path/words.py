@@ -20,10 +20,10 @@ from streamgauge.scenario.path.shaper import Cbq, Sleeping, TokenBucket
 from streamgauge.scenario.path.stages import (
     AnyStage,
     Block,
+    Bottleneck,
     Corrupt,
     Delay,
     Duplicate,
-    Link,
     Loss,
     Mtu,
     Reorder,
@@ -54,8 +54,8 @@ def direction_in_words(direction: Direction) -> str:
 
 def _stage(stage: AnyStage) -> str:
     match stage:
-        case Link():
-            return _link(stage)
+        case Bottleneck():
+            return _bottleneck(stage)
         case Delay():
             return _delay(stage.delay)
         case Loss():
@@ -94,9 +94,11 @@ def _loss(loss: Any) -> str:
     return f"loses packets {shown}{rest}, counted from 0"
 
 
-def _link(link: Link) -> str:
-    queue = _queue(link.queue)
-    return f"{_rate(link)}{_shaper(link)} behind {'an' if queue.startswith('FQ') else 'a'} {queue}"
+def _bottleneck(bottleneck: Bottleneck) -> str:
+    queue = _queue(bottleneck.queue)
+    return (
+        f"{_rate(bottleneck)}{_shaper(bottleneck)} behind {'an' if queue.startswith('FQ') else 'a'} {queue}"
+    )
 
 
 def _queue(queue: AnyQueue) -> str:
@@ -119,8 +121,8 @@ def _queue(queue: AnyQueue) -> str:
     return said + (f" ({', '.join(extra)})" if extra else "")
 
 
-def _shaper(link: Link) -> str:
-    match link.shaper:
+def _shaper(bottleneck: Bottleneck) -> str:
+    match bottleneck.shaper:
         case TokenBucket(token_bucket=bucket):
             return f" by a token bucket of {bucket.burst.bytes} B"
         case Cbq(cbq=cbq):
@@ -130,16 +132,16 @@ def _shaper(link: Link) -> str:
     return ""
 
 
-def _rate(link: Link) -> str:
-    if isinstance(link.rate, Rate):
-        return str(link.rate)
-    if isinstance(link.rate, Trace):
-        trace = link.rate.trace
+def _rate(bottleneck: Bottleneck) -> str:
+    if isinstance(bottleneck.rate, Rate):
+        return str(bottleneck.rate)
+    if isinstance(bottleneck.rate, Trace):
+        trace = bottleneck.rate.trace
         mean = f"{trace.mean_bps() / 1e6:.3g} Mbit/s"
         return f"the trace {trace.name} ({mean} on the mean, {trace.duration_ns() / 1e9:.4g} s)"
-    if isinstance(link.rate, RateSteps):
-        return ", ".join(f"{step.rate} from {step.at}" for step in link.rate.steps)
-    wave = link.rate.square
+    if isinstance(bottleneck.rate, RateSteps):
+        return ", ".join(f"{step.rate} from {step.at}" for step in bottleneck.rate.steps)
+    wave = bottleneck.rate.square
     return f"{wave.first} and {wave.second} by turns, period {wave.period},"
 
 

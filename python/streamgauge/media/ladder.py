@@ -1,0 +1,248 @@
+"""Ladders: one content at several rates, with key frames at the same times, and its sound."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from streamgauge.errors import MediaError
+from streamgauge.media.clip import ClipEncoding
+from streamgauge.media.content import Content, Encoding, Track
+from streamgauge.media.encode import prepare, prepare_sound
+from streamgauge.media.probe import of_file
+from streamgauge.media.running import Programs
+from streamgauge.media.sources import cache_folder
+
+__all__ = [
+    "DESCRIPTION",
+    "RATE_WITHIN",
+    "Ladder",
+    "ladder_of_files",
+    "prepare_ladder",
+    "rate_named",
+    "short_name",
+    "write_folder",
+]
+
+DESCRIPTION = "content.json"
+"""The name of a ladder's description in its folder."""
+RATE_WITHIN = 0.15
+"""How near an encoding's mean rate comes to what was asked, as a part of that, for content of 4 s or more.
+The encoder holds the rate over a second and starts with an empty buffer, so short content is off by most.
+Rates that the pictures cannot be had for are missed by more: the description tells what they came to."""
+
+_SHORT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)([kM])\s*")
+_SCALES = {"k": 1_000, "M": 1_000_000}
+
+
+def rate_named(text: str) -> int | None:
+    """The bit/s that ``235k`` or ``1.5M`` stand for; `None` for anything else."""
+    found = _SHORT.fullmatch(text)
+    if found is None:
+        return None
+    rate = Fraction(found[1]) * _SCALES[found[2]]
+    return int(rate) if rate.denominator == 1 else None
+
+
+def short_name(rate_bps: int) -> str:
+    """``235k``: what an encoding of that rate is called."""
+    return f"{rate_bps / 1000:.15g}k"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder:
+    """Content to be encoded at several rates.
+
+    `rates_bps` are of video alone; sound, if `audio_bps` is above zero, is a track of its own with one
+    encoding. A key frame begins each `segment_s` and stands nowhere else. Pictures are of the size that a
+    clip of that rate has (`ClipEncoding.picture`). Raises MediaError.
+    """
+
+    source: str
+    rates_bps: tuple[int, ...]
+    duration_s: float
+    audio_bps: int = 0
+    frame_rate: int = 25
+    segment_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        if len(self.rates_bps) < 2:
+            given = "1 rate" if self.rates_bps else "no rates"
+            raise MediaError(f"ladder {self.source}: it has {given}; give two or more, such as 235k,560k.")
+        for below, rate in zip(self.rates_bps, self.rates_bps[1:], strict=False):
+            if rate <= below:
+                raise MediaError(
+                    f"ladder {self.source}: {short_name(rate)} stands after {short_name(below)}; write the "
+                    "rates from the lowest up, each once."
+                )
+        frames = Fraction(repr(float(self.segment_s))) * self.frame_rate
+        if self.segment_s <= 0 or frames.denominator != 1:
+            raise MediaError(
+                f"ladder {self.source}: segments of {self.segment_s:g} s are no whole number of frames at "
+                f"{self.frame_rate} a second; choose another length or frame rate."
+            )
+        for rate in self.rates_bps:
+            self.clip(rate)
+
+    def clip(self, rate_bps: int) -> ClipEncoding:
+        """The clip that the encoding of that rate is."""
+        return ClipEncoding(
+            source=self.source,
+            bit_rate_bps=rate_bps,
+            duration_s=self.duration_s,
+            frame_rate=self.frame_rate,
+            gop_s=self.segment_s,
+        )
+
+    @property
+    def label(self) -> str:
+        """A short name for people and for file names."""
+        stem = self.clip(self.rates_bps[0]).label.rpartition("-")[0]
+        return f"{stem}-{short_name(self.rates_bps[0])}-to-{short_name(self.rates_bps[-1])}"
+
+
+Tell = Callable[[int, int, tuple[str, ...]], None]
+"""Told how many encodings are done, of how many, and the names of those under way."""
+
+
+def prepare_ladder(ladder: Ladder, *, jobs: int | None = None, tell: Tell | None = None) -> Path:
+    """A folder with the ladder: an MP4 file an encoding (``235k.mp4``), one of sound, and ``content.json``.
+
+    Encoded on first use, `jobs` at a time (as many as processors if `None`), and kept under the cache folder
+    by what its encodings are kept by. That key frames align is seen in what was encoded, not taken from what
+    was asked. `tell` may raise to give it up: encoders then end, and nothing half done stays. Raises
+    MediaError, CannotRunError.
+    """
+    files = _encode(ladder, jobs, tell)
+    content = _content(ladder, files)
+    # The files' names carry the keys of their own content and settings.
+    key = hashlib.blake2b("\x1f".join(file.name for file in files.values()).encode(), digest_size=10)
+    folder = cache_folder() / "ladders" / f"{ladder.label}-{ladder.duration_s:g}s-{key.hexdigest()}"
+    if not (folder / DESCRIPTION).is_file():
+        try:
+            write_folder(content, files, folder)
+        except MediaError:
+            if not (folder / DESCRIPTION).is_file():
+                raise  # and else another process was first, with the same
+    return folder
+
+
+def _encode(ladder: Ladder, jobs: int | None, tell: Tell | None) -> dict[str, Path]:
+    """Encoded files by the name that each has in a ladder's folder."""
+    clips = {f"{short_name(rate)}.mp4": ladder.clip(rate) for rate in ladder.rates_bps}
+    said = tell or (lambda done, of, now: None)
+    files: dict[str, Path] = {}
+    total = len(clips) + bool(ladder.audio_bps)
+    with Programs() as programs, ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        pending: dict[Future[Path], str] = {}
+        try:
+            # The dearest first, so that none of them is alone at the end.
+            for name, clip in reversed(clips.items()):
+                pending[pool.submit(prepare, clip, run=programs.run)] = name
+            if ladder.audio_bps:
+                tone = ClipEncoding(
+                    source=ladder.source,
+                    bit_rate_bps=ladder.audio_bps + ladder.rates_bps[0],
+                    duration_s=ladder.duration_s,
+                    audio_bps=ladder.audio_bps,
+                )
+                pending[pool.submit(prepare_sound, tone, run=programs.run)] = _SOUND
+            while pending:
+                said(len(files), total, tuple(name for task, name in pending.items() if task.running()))
+                done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                for task in done:
+                    files[pending.pop(task)] = task.result()
+        except BaseException:
+            for task in pending:
+                task.cancel()
+            programs.stop()
+            raise
+    said(total, total, ())
+    return {name: files[name] for name in (*clips, *((_SOUND,) if ladder.audio_bps else ()))}
+
+
+_SOUND = "audio.mp4"
+
+
+def _content(ladder: Ladder, files: dict[str, Path]) -> Content:
+    """The description of what was encoded. Raises MediaError if key frames do not align."""
+    video: list[Encoding] = []
+    tracks: list[Track] = []
+    for rate in ladder.rates_bps:
+        name = f"{short_name(rate)}.mp4"
+        one = of_file(files[name], name=short_name(rate), bit_rate_bps=rate)
+        video.append(replace(one.video.encodings[0], file=name))
+    tracks.append(Track(kind="video", encodings=tuple(video)))
+    if ladder.audio_bps:
+        sound = of_file(files[_SOUND], name="audio").tracks[0].encodings[0]
+        tracks.append(
+            Track(
+                kind="audio",
+                encodings=(replace(sound, name="audio", bit_rate_bps=ladder.audio_bps, file=_SOUND),),
+            )
+        )
+    return Content(
+        name=ladder.label,
+        duration_ns=round(ladder.duration_s * 1e9),
+        segment_ns=round(ladder.segment_s * 1e9),
+        tracks=tuple(tracks),
+    )
+
+
+def ladder_of_files(files: Sequence[Path], *, segment_s: float | None = None) -> Content:
+    """Files that are taken as a ladder as they are: the first video of each is an encoding, in the order of
+    their rates; the first sound found is the track of sound.
+
+    Segments are `segment_s` long at least, or from key frame to key frame. Raises MediaError for a file that
+    cannot be read or has no video, and if key frames do not align, with both names and the first time.
+    """
+    video: list[Encoding] = []
+    sound: list[Encoding] = []
+    for file in files:
+        one = of_file(file, name=str(file))
+        picture = one.video.encodings[0]
+        video.append(replace(picture, file=str(file)))
+        for track in one.tracks:
+            if track.kind == "audio" and not sound:
+                sound.append(replace(track.encodings[0], name="audio", file=str(file)))
+    video.sort(key=lambda encoding: encoding.bit_rate_bps)
+    tracks = [Track(kind="video", encodings=tuple(video))]
+    if sound:
+        tracks.append(Track(kind="audio", encodings=tuple(sound)))
+    return Content(
+        name=" ".join(str(file) for file in files),
+        duration_ns=min(encoding.frames.span_ns for encoding in video),
+        segment_ns=round(segment_s * 1e9) if segment_s is not None else 1,
+        tracks=tuple(tracks),
+    )
+
+
+def write_folder(content: Content, files: dict[str, Path], folder: Path) -> None:
+    """Copies files, by the names they are to have, and the description of them into a new folder.
+
+    It is there whole or not at all. Raises MediaError if it cannot be written, or is there and is not empty.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if folder.is_dir() and any(folder.iterdir()):
+            raise MediaError(f"{folder} is there already, and not empty; name another folder.")
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".streamgauge-") as scratch:
+            part = Path(scratch) / "ladder"
+            part.mkdir()
+            for name, file in files.items():
+                shutil.copyfile(file, part / name).chmod(0o644)
+            content.save(part / DESCRIPTION)
+            part.chmod(0o755)
+            part.rename(folder)
+    except OSError as error:
+        raise MediaError(
+            f"{folder}: cannot write the ladder ({error.strerror}); name a folder that you may write to."
+        ) from error

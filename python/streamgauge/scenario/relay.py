@@ -1,0 +1,130 @@
+"""Relays: machines that several flows share at one side of the bottleneck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_serializer, model_validator
+
+from streamgauge.scenario.flow import Congestion, Flow, plain, typed_parameters
+from streamgauge.scenario.values import FLOW_NAME, Flag, Model, Problem, issue, nearest
+from streamgauge.systems.adapters import ADAPTERS
+from streamgauge.systems.machines import MACHINES, RELAYS
+
+__all__ = ["Relay", "relay_problems"]
+
+
+def _known(name: Any) -> Any:
+    if name in RELAYS:
+        return name
+    close = nearest(str(name), RELAYS)
+    raise issue(
+        f"unknown relay '{name}'; expected one of {', '.join(RELAYS)}",
+        hint=f"did you mean '{close}'?" if close else None,
+    )
+
+
+class Relay(Model):
+    """A machine that flows go through: those that name it by ``via``."""
+
+    system: Annotated[str, BeforeValidator(_known), Field(json_schema_extra={"enum": list(RELAYS)})]
+    """What it is."""
+    at: Literal["client", "server"]
+    """The side of the path that it is at: its players', or its servers'."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """Its settings; ``streamgauge systems NAME`` lists them."""
+    congestion_control: Congestion | None = None
+    """Of its own connections; cubic if left out."""
+    ecn: Flag | None = None
+    """Whether its connections ask for ECN (RFC 3168). Off if left out."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _typed(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("parameters", {}), dict):
+            return data
+        if (machine := RELAYS.get(str(data.get("system")))) is None:
+            return data  # the field's own validator refuses the name
+        return {**data, "parameters": typed_parameters(data.get("parameters", {}), machine)}
+
+    @property
+    def speaks(self) -> str:
+        """The protocol on TCP that flows must speak who go through it."""
+        return RELAYS[self.system].protocols["tcp"][0]
+
+    @property
+    def version(self) -> int:
+        """Of its machine."""
+        return RELAYS[self.system].version
+
+    def settings(self) -> dict[str, Any]:
+        """Its settings in full, as a plan has them."""
+        settings = RELAYS[self.system].settings(self.parameters)
+        settings["tcp"] |= {
+            "congestion_control": self.congestion_control or settings["tcp"]["congestion_control"],
+            "ecn": bool(self.ecn),
+        }
+        return settings
+
+    @field_serializer("parameters", when_used="json")
+    def _parameters_as_text(self, value: dict[str, Any]) -> dict[str, Any]:
+        return {key: plain(part) for key, part in value.items()}
+
+
+def relay_problems(flows: Mapping[str, Flow], relays: Mapping[str, Relay]) -> Iterator[Problem]:
+    """What is wrong with relays and with the flows that name them."""
+    for name in relays:
+        if not FLOW_NAME.fullmatch(name):
+            why = f"{name!r} is not a relay's name; expected a letter, then letters, digits or _"
+            yield Problem(("relays", name), why)
+        elif name in flows:
+            yield Problem(("relays", name), f"a flow is called '{name}' too; choose another name")
+        elif not any(flow.via == name for flow in flows.values()):
+            yield Problem(
+                ("relays", name),
+                f"no flow goes through '{name}'",
+                f"add 'via: {name}' to one, or leave the relay out",
+            )
+    for name, flow in flows.items():
+        if flow.via is not None:
+            yield from _via_problems(name, flow, relays)
+
+
+def _via_problems(name: str, flow: Flow, relays: Mapping[str, Relay]) -> Iterator[Problem]:
+    where = ("flows", name, "via")
+    relay = relays.get(str(flow.via))
+    if relay is None:
+        close = nearest(str(flow.via), relays)
+        there = f"the relays are {', '.join(relays)}" if relays else "the scenario has no 'relays'"
+        yield Problem(
+            where, f"there is no relay '{flow.via}'; {there}", f"did you mean '{close}'?" if close else None
+        )
+        return
+    if flow.entry == "router":
+        yield Problem(
+            where, "a flow that enters at the router goes through no relay", "leave 'from' or 'via' out"
+        )
+        return
+    if flow.direction == "up":
+        yield Problem(
+            where, "a flow whose media goes up goes through no relay", "leave 'direction: up' or 'via' out"
+        )
+        return
+    played = flow.in_mode("sim")  # emu has no relays
+    if relay.speaks not in _spoken(played):
+        own = played.system if isinstance(played.system, str) else played.traffic or "a command"
+        yield Problem(
+            where,
+            f"'{flow.via}' is a relay of {relay.speaks}, which '{own}' does not speak",
+            "leave 'via' out, or choose a system that does",
+        )
+
+
+def _spoken(flow: Flow) -> tuple[str, ...]:
+    """What a flow's TCP speaks."""
+    entry = flow.registered
+    if entry is not None and entry.name in MACHINES:
+        return MACHINES[entry.name].protocols.get("tcp", ())
+    external = ADAPTERS[entry.name if entry is not None else "command"].external
+    return () if external is None else external.protocols.get("tcp", ())

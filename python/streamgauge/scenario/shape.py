@@ -1,0 +1,66 @@
+"""What a scenario may say, key by key; whether it makes sense as a whole is for `semantics` to tell."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from streamgauge.scenario.expect import (
+    AssumedValue,
+    Check,
+    Figure,
+    Measure,
+    Population,
+    Repetitions,
+    Source,
+    Until,
+)
+from streamgauge.scenario.flow import Flow
+from streamgauge.scenario.path import Path
+from streamgauge.scenario.relay import Relay
+from streamgauge.scenario.values import Model, Uniform
+from streamgauge.units import Time
+
+__all__ = ["Shape"]
+
+
+class Shape(Model):
+    """A scenario's keys with their types and defaults; `Scenario` is one that makes sense as a whole."""
+
+    id: str
+    """Unique: lower-case words joined by ``-``, ``.`` or ``/``."""
+    title: str
+    """What is done, in one line."""
+    question: str | None = None
+    """What a reader wants to know, in plain words; the report answers it first."""
+    source: Source | None = None
+    """The paper or standard that it comes from."""
+    path: Path
+    """What packets cross."""
+    flows: dict[str, Flow] = Field(min_length=1)
+    """The flows by name."""
+    relays: dict[str, Relay] = Field(default_factory=dict)
+    """Machines that flows go through at one side of the path, by name."""
+    until: Until
+    """When a trial ends."""
+    measure: Measure = Field(default_factory=Measure)
+    """What metrics look at."""
+    repetitions: Repetitions = Field(default_factory=Repetitions)
+    """How many trials in each mode."""
+    modes: tuple[Literal["sim", "emu"], ...] = ("sim", "emu")
+    """Modes it is meant for, the first by default; it runs in those that all its flows can."""
+    randomize: dict[str, Uniform] = Field(default_factory=dict)
+    """Drawn anew for each seed: ``flow.start`` is delayed by it, any other address is set to it."""
+    host_jitter: Time = Field(default=Time("100 us"))
+    """Most that a simulated host is late with what it does, keeping the order."""
+    start_phase: Time = Field(default=Time("20 ms"))
+    """Most by which a seed delays each flow's start that ``randomize`` does not name."""
+    population: Population | None = None
+    """Many trials drawn from a population of clips and paths."""
+    assumed: dict[str, AssumedValue] = Field(default_factory=dict)
+    """What the source does not say, by address, with what else it might be."""
+    checks: dict[str, Check] = Field(default_factory=dict)
+    """What is expected to hold, by id."""
+    figures: tuple[Figure, ...] = ()
+    """What the report draws besides its usual figures."""
