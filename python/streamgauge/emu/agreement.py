@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 DELIVERED = 0
-"""Code of crates/record's legend."""
+"""Code of crates/plan's legend."""
 
 COLUMNS = ("pkt", "copy", "flow", "dir", "stage", "t_in", "t_out", "fate")
 STAMP = np.dtype([("stamp_ns", "<i8"), ("bytes", "<u4"), ("flow", "<u2"), ("sent", "<u2")])

@@ -6,6 +6,7 @@ import heapq
 import json
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,13 +17,14 @@ from streamgauge.emu import tcp_samples
 from streamgauge.emu.agreement import stamps_file
 from streamgauge.emu.controls import by_linux_name
 from streamgauge.emu.errors import TrialBrokenError
-from streamgauge.emu.job import Job
-from streamgauge.emu.link import Helper
-from streamgauge.emu.process import Running, sides, start
+from streamgauge.emu.helper import Helper
+from streamgauge.emu.process import Running, furnish, start
+from streamgauge.emu.trial_request import TrialRequest
 from streamgauge.errors import CannotRunError
-from streamgauge.systems.adapter import Clock, Collected, FlowSetup, ProcessSpec
-from streamgauge.systems.adapters import ADAPTERS
+from streamgauge.systems.adapter import SIDES, Clock, Collected, FlowSetup, Process
+from streamgauge.systems.adapters import adapter_for
 from streamgauge.systems.command import UNSUPPORTED
+from streamgauge.systems.processes import main_process
 
 READY_S = 30.0
 """How long a server may take until it is ready."""
@@ -35,10 +37,25 @@ WATCH_S = 1.0
 
 
 @dataclass(kw_only=True)
+class _Queue:
+    """The early processes of a side that are still to start, and the one that they wait for."""
+
+    flow: FlowSetup
+    left: deque[Process]
+    last: Running | None = None
+
+    def is_ready(self) -> bool:
+        """Whether the one started last is; one that is not needed, and has ended, makes nobody wait."""
+        if self.last is None or self.last.is_ready():
+            return True
+        return not self.last.spec.essential and self.last.popen.poll() is not None
+
+
+@dataclass(kw_only=True)
 class Conductor:
     """Runs the flows of one trial over a link that is ready."""
 
-    job: Job
+    request: TrialRequest
     flows: list[FlowSetup]
     link: Helper
     network: net.Network
@@ -50,7 +67,9 @@ class Conductor:
     #: Processes that ended by themselves before the trial did, in order.
     endings: list[dict[str, Any]] = field(default_factory=list)
     actions_done: list[dict[str, Any]] = field(default_factory=list)
-    _later: dict[str, list[ProcessSpec]] = field(default_factory=dict)
+    _later: dict[str, list[Process]] = field(default_factory=dict)
+    #: Of each flow, the processes whose ends are their sides'.
+    _main: dict[str, list[Process]] = field(default_factory=dict)
     _stats: dict[str, Any] | None = None
 
     def run(self) -> dict[str, Any]:
@@ -62,7 +81,9 @@ class Conductor:
         self._begin(witnesses.values())
         self._play()
         assert self._stats is not None
-        unread = net.unread_bytes("client", self.engine)
+        unread = {
+            end: net.unread_bytes(end, self.engine) for end in {flow.playing_namespace for flow in self.flows}
+        }
         seen = {end: helper.ask("stopped", cmd="stop") for end, helper in witnesses.items()}
         after = net.counters(self._ends(), self.engine)
         pressure = {key: value - pressure[key] for key, value in _pressure().items()}
@@ -82,7 +103,9 @@ class Conductor:
                 }
                 for end in before
             },
-            "unread_bytes": {flow.name: unread.get(flow.player_ip, 0) for flow in self.flows},
+            "unread_bytes": {
+                flow.name: unread[flow.playing_namespace].get(flow.player_ip, 0) for flow in self.flows
+            },
             "pressure_s": pressure,
             "endings": self.endings,
             "actions": self.actions_done,
@@ -98,33 +121,43 @@ class Conductor:
     def _ends(self) -> list[str]:
         return [name for name in self.network.namespaces if name != net.ROUTER]
 
-    def _start(self, flow: FlowSetup, spec: ProcessSpec) -> Running:
-        one = start(flow, spec, way=self.job.way, uid=self.job.player_uid)
+    def _start(self, flow: FlowSetup, spec: Process) -> Running:
+        is_main = any(spec is main for main in self._main[flow.name])
+        one = start(flow, spec, is_main=is_main, way=self.request.way, uid=self.request.player_uid)
         self.running.append(one)
         return one
 
     def _prepare(self) -> None:
-        """Starts what must run before t = 0 and waits until it is ready."""
-        waiting = []
+        """Starts what must run before t = 0 and waits until it is ready: sides at once, the processes of each
+        in their order."""
+        queues: list[_Queue] = []
         for flow in self.flows:
-            for spec in ADAPTERS[flow.system].processes(flow):
-                if spec.early:
-                    waiting.append(self._start(flow, spec))
-                else:
-                    self._later.setdefault(flow.name, []).append(spec)
+            processes = adapter_for(flow).processes(flow)
+            for spec in processes:
+                furnish(flow, spec, self.request.player_uid if self.request.way == "root" else None)
+            self._main[flow.name] = [main_process(processes, side) for side in SIDES]
+            if late := [spec for spec in processes if not spec.early]:
+                self._later[flow.name] = late
+            early = [spec for spec in processes if spec.early]
+            # A side's first early process stands for its queue, so that sides start in the adapter's order.
+            for side in dict.fromkeys(spec.side for spec in early):
+                queues.append(_Queue(flow=flow, left=deque(spec for spec in early if spec.side == side)))
         self.tell(say="waiting for servers")
-        until = time.monotonic() + READY_S
-        while waiting:
-            for one in list(waiting):
-                if one.popen.poll() is not None:
+        while queues:
+            for queue in queues:
+                while queue.left and queue.is_ready():
+                    queue.last = self._start(queue.flow, queue.left.popleft())
+            for one in self.running:
+                if one.has_failed_early():
                     self._refuse(one)
-                if one.is_ready():
-                    waiting.remove(one)
-            if waiting and time.monotonic() > until:
-                names = ", ".join(one.label for one in waiting)
+            queues = [queue for queue in queues if queue.left or not queue.is_ready()]
+            overdue_ns = time.monotonic_ns() - round(READY_S * 1e9)
+            waited_for = [queue.last for queue in queues if queue.last is not None]
+            if late_ones := [one for one in waited_for if one.started_ns < overdue_ns]:
+                names = ", ".join(one.label for one in late_ones)
+                first = late_ones[0]
                 raise TrialBrokenError(
-                    f"{names}: not ready after {READY_S:g} s {waiting[0].last_words()}; it must touch "
-                    "$STREAMGAUGE_READY or listen on $STREAMGAUGE_PORT."
+                    f"{names}: not ready after {READY_S:g} s {first.last_words()}; it must {first.sign()}."
                 )
             time.sleep(0.01)
 
@@ -135,7 +168,8 @@ class Conductor:
             raise CannotRunError(
                 f"the {one.label} cannot do what the scenario asks, or was not found: {why}."
             )
-        raise TrialBrokenError(f"the {one.label} {one.fate()} before the trial began.")
+        unready = "" if one.popen.returncode or one.is_main else f", and did not {one.sign()}"
+        raise TrialBrokenError(f"the {one.label} {one.fate()} before the trial began{unready}.")
 
     def _witnesses(self) -> dict[str, Helper]:
         """Counts at the ends, by the kernel's taps there and not by the emulator."""
@@ -150,11 +184,11 @@ class Conductor:
                 "netns": end,
                 "interface": net.END_INTERFACE,
                 "flows": pairs,
-                "stamps": str(stamps_file(Path(self.job.directory), end)),
-                "tcp": tcp_samples.settings(self.job.plan, Path(self.job.directory), end),
+                "stamps": str(stamps_file(Path(self.request.directory), end)),
+                "tcp": tcp_samples.settings(self.request.plan, Path(self.request.directory), end),
             }
             file.write_text(json.dumps(words), encoding="utf-8")
-            log = Path(self.job.directory) / "logs" / f"witness-{end}.log"
+            log = Path(self.request.directory) / "logs" / f"witness-{end}.log"
             helpers[end] = Helper(
                 f"the witness at the {end}", [self.engine, "witness", "--config", str(file)], log
             )
@@ -192,7 +226,7 @@ class Conductor:
         selector.register(self.link.descriptor, selectors.EVENT_READ, None)
         for one in self.running:
             selector.register(one.pidfd, selectors.EVENT_READ, one)
-        end_ns = self.t0_ns + self.job.plan["duration"]
+        end_ns = self.t0_ns + self.request.plan["duration"]
         next_look = time.monotonic()
         while self._stats is None:
             now = time.monotonic_ns()
@@ -220,8 +254,8 @@ class Conductor:
         if what == "start":
             return [self._start(flow, spec) for spec in self._later[flow.name]]
         done_ns = time.monotonic_ns()
-        for one in sides(self.running, flow).values():
-            if one.spec.acted_on:
+        for one in reversed(self.running):
+            if one.flow.name == flow.name and one.spec.acted_on:
                 one.act(what)
         self.actions_done.append(
             {
@@ -256,19 +290,24 @@ class Conductor:
                 {
                     "flow": one.flow.name,
                     "side": one.spec.side,
+                    "name": one.spec.name,
                     "at_s": (one.ended_ns - self.t0_ns) / 1e9,
                     "status": code,
                     "how": one.fate(),
                     "may_end": one.spec.may_end,
+                    "essential": one.spec.essential,
+                    "is_main": one.is_main,
                 }
             )
-        if self.job.plan.get("until_media_end") == one.flow.name and one.spec.side == "player":
+        ends_side = one.spec.side == "player" and one.is_main
+        if self.request.plan.get("until_media_end") == one.flow.name and ends_side:
             self.link.send(cmd="stop")
 
     def _end_processes(self) -> None:
-        """Asks everybody to end, players first; kills who does not."""
-        for side in ("player", "server"):
-            asked = [one for one in self.running if one.spec.side == side]
+        """Asks everybody to end, players first, and of a side those that were started last; kills who does
+        not."""
+        for side in reversed(SIDES):
+            asked = [one for one in reversed(self.running) if one.spec.side == side]
             for one in asked:
                 one.measure()
                 one.stop()
@@ -282,6 +321,8 @@ class Conductor:
         return {
             "flow": one.flow.name,
             "side": one.spec.side,
+            "name": one.spec.name,
+            "is_main": one.is_main,
             "command": list(one.spec.command),
             "early": one.spec.early,
             "started_s": (one.started_ns - self.t0_ns) / 1e9,
@@ -297,25 +338,24 @@ class Conductor:
         found, duration_s = {}, self._stats["duration_s"]
         ended_ns = time.monotonic_ns()
         for flow in self.flows:
-            started = {side: one.started_ns for side, one in sides(self.running, flow).items()}
+            mine = [one for one in self.running if one.flow.name == flow.name]
+            begun = {one.spec.side for one in mine}
             clock = Clock(
                 t0_monotonic_ns=self.t0_ns,
                 t0_realtime_ns=self.t0_realtime_ns,
-                started=started,
+                started={one.place: one.started_ns for one in mine},
                 ended_monotonic_ns=ended_ns,
             )
-            missing = [
-                side for side in ("server", "player") if side not in started and flow.name in self._later
-            ]
+            missing = [side for side in SIDES if side not in begun and flow.name in self._later]
             if missing and flow.start_ns >= duration_s * 1e9:
                 collected = Collected()  # the trial was over before its time came
             elif missing:
                 collected = Collected(faults=[f"its {missing[0]} was never started"])
             else:
-                collected = ADAPTERS[flow.system].collect(flow, clock)
+                collected = adapter_for(flow).collect(flow, clock)
             found[flow.name] = {
                 "events": collected.events,
-                "congestion_control": by_linux_name(collected.congestion_control, self.job.own_controls),
+                "congestion_control": by_linux_name(collected.congestion_control, self.request.own_controls),
                 "received_packets": collected.received_packets,
                 "received_bytes": collected.received_bytes,
                 "received_what": collected.received_what,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from streamgauge.emu.engine import engine
-from streamgauge.emu.link import Helper
+from streamgauge.emu.helper import Helper
 from streamgauge.errors import CannotRunError
 
 OWN = ("vegas",)

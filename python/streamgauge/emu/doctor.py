@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,36 +18,21 @@ from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.options import EmuOptions, Way
 from streamgauge.errors import CannotRunError
 from streamgauge.media.sources import cache_folder
-from streamgauge.systems.rtsp import SYSTEM_PYTHON
+from streamgauge.systems.adapter import Program
+from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.tcp import CONGESTION_CONTROLS
 
 FREE_BYTES = 2_000_000_000
 CORES = 2
 _PROBE_S = 20.0
 
-PROGRAMS: dict[str, tuple[str, str, list[str]]] = {
-    "ip": ("iproute2", "links, addresses and routes", ["-V"]),
-    "ethtool": ("ethtool", "turning offloads off", ["--version"]),
-    "mount": ("mount", "showing media to players", ["--version"]),
-    "ffmpeg": ("ffmpeg", "encoding clips, and one of the RTSP players", ["-version"]),
-    "iperf3": ("iperf3", "traffic bulk", ["--version"]),
-    "mgen": ("mgen", "traffic cbr", []),
-}
-"""Programs, their Debian packages, what for, and how they tell their version (mgen only when it runs)."""
-ESSENTIAL = ("ip", "ethtool", "mount")
-
-_GSTREAMER = """
-import gi
-for module in ("Gst", "GstPbutils", "GstRtsp", "GstRtspServer"):
-    gi.require_version(module, "1.0")
-from gi.repository import Gst, GstRtspServer
-Gst.init(None)
-need = "rtspsrc rtpjitterbuffer rtph264pay rtph264depay h264parse avdec_h264 qtdemux aacparse".split()
-lacking = [name for name in need if Gst.ElementFactory.find(name) is None]
-if lacking:
-    raise SystemExit("no element " + ", ".join(lacking))
-print(Gst.version_string())
-"""
+TOOLS = (
+    Program(name="ip", packages="iproute2", purpose="links, addresses and routes", version=["-V"]),
+    Program(name="ethtool", packages="ethtool", purpose="turning offloads off", version=["--version"]),
+    Program(name="mount", packages="mount", purpose="showing media to players", version=["--version"]),
+)
+"""Programs that every trial needs."""
+ENCODER = Program(name="ffmpeg", packages="ffmpeg", purpose="encoding clips", version=["-version"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +62,7 @@ def why_not(way: str | None = None) -> str | None:
         chosen = EmuOptions(way=way).chosen_way
     except CannotRunError as error:
         return str(error)
-    for finding in (_platform(), _engine(), *(_program(name) for name in ESSENTIAL)):
+    for finding in (_platform(), _engine(), *(_program(tool, needed=True) for tool in TOOLS)):
         if not finding.ok:
             return f"{finding.why}; {finding.remedy}"
     sandbox = _sandbox(chosen)
@@ -100,9 +85,10 @@ def _all() -> Iterator[Finding]:
         yield _sandbox(way)
     yield _fifo()
     yield _mlock()
-    for name in PROGRAMS:
-        yield _program(name)
-    yield _gstreamer()
+    for tool in TOOLS:
+        yield _program(tool, needed=True)
+    for program in programs():
+        yield _program(program)
     yield _congestion_controls()
     yield _vegas()
     yield _btf()
@@ -228,42 +214,36 @@ def _mlock() -> Finding:
     )
 
 
-def _program(name: str) -> Finding:
-    package, purpose, arguments = PROGRAMS[name]
+def programs() -> list[Program]:
+    """What clips and the systems that ship need, each once, with all that it is for. A program of which
+    systems want different parts (GStreamer's elements) is there once for each `Program.id`."""
+    found: dict[str, Program] = {}
+    for one in (ENCODER, *(program for adapter in ADAPTERS.values() for program in adapter.programs)):
+        first = found.get(one.id or one.name)
+        found[one.id or one.name] = (
+            one if first is None else replace(first, purpose=f"{first.purpose}; {one.purpose}")
+        )
+    return list(found.values())
+
+
+def _program(program: Program, *, needed: bool = False) -> Finding:
+    name, what = program.name, f"{program.name} ({program.purpose}"
+    finding = program.id or f"program.{name}"
+    remedy = f"install it (Debian, Ubuntu: `apt-get install {program.packages}`)"
     found = shutil.which(name, path=search_path())
     if found is None:
+        where = "missing" if "/" in name else "not on PATH"
         return Finding(
-            id=f"program.{name}",
-            ok=False,
-            what=f"{name} ({purpose})",
-            why=f"{name} is not on PATH",
-            remedy=f"install it (Debian, Ubuntu: `apt-get install {package}`)",
-            needed=name in ESSENTIAL,
+            id=finding, ok=False, what=f"{what})", why=f"{name} is {where}", remedy=remedy, needed=needed
         )
-    version = ""
-    if arguments:
-        said = _probe([found, *arguments]).stdout.strip().splitlines()
-        version = f", {said[0]}" if said else ""
-    return Finding(
-        id=f"program.{name}", ok=True, what=f"{name} ({purpose}{version})", needed=name in ESSENTIAL
-    )
-
-
-def _gstreamer() -> Finding:
-    done = _probe([SYSTEM_PYTHON, "-c", _GSTREAMER])
-    ok = done.returncode == 0
-    lines = done.stderr.strip().splitlines()
-    return Finding(
-        id="gstreamer",
-        ok=ok,
-        what=f"GStreamer and gst-rtsp-server for {SYSTEM_PYTHON} (system rtsp"
-        + (f", {done.stdout.strip()})" if ok else ")"),
-        why="" if ok else (lines[-1] if lines else f"{SYSTEM_PYTHON} is missing"),
-        remedy=""
-        if ok
-        else "install python3-gst-1.0 gir1.2-gst-rtsp-server-1.0 gstreamer1.0-plugins-good "
-        "gstreamer1.0-plugins-bad gstreamer1.0-libav gstreamer1.0-rtsp (Debian's names)",
-    )
+    arguments = program.probe or program.version
+    done = _probe([found, *arguments]) if arguments else None
+    if done is not None and program.probe and done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        why = said[-1] if said else f"status {done.returncode}"
+        return Finding(id=finding, ok=False, what=f"{what})", why=why, remedy=remedy, needed=needed)
+    lines = done.stdout.strip().splitlines() if done is not None else []
+    return Finding(id=finding, ok=True, what=f"{what}{', ' + lines[0] if lines else ''})", needed=needed)
 
 
 def _congestion_controls() -> Finding:

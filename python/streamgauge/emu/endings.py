@@ -1,7 +1,8 @@
 """Processes of a flow that ended before the trial did: which of them harmed it.
 
-``measured`` has "endings", those that ended by themselves, in order: "flow", "side", "at_s", "status" (as
-`subprocess.Popen.returncode` has it), "how" in words and "may_end", whether their adapter expects it;
+``measured`` has "endings", those that ended by themselves, in order: "flow", "side", "name", "at_s", "status"
+(as `subprocess.Popen.returncode` has it), "how" in words, "may_end", whether their adapter expects it,
+"essential", whether the trial is worth nothing without it, and "is_main", whether its end is its side's;
 "actions", what the scenario did to the flows: "flow", "action", "at_s"; and "first_packets_s" by flow.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamgauge.emu.expectation import stopped_s
+from streamgauge.systems.adapter import spoken
 
 Ending = Mapping[str, Any]
 
@@ -19,6 +21,7 @@ Ending = Mapping[str, Any]
 def deaths(measured: Mapping[str, Any]) -> list[str]:
     """A sentence for each process whose end harmed the trial. No harm is done by
 
+    - one that is not essential;
     - one whose adapter lets it end, with status 0;
     - one whose flow the scenario had stopped: nothing more is expected of it, and a server may well say by
       its status, or find by SIGPIPE, that its player has gone;
@@ -29,12 +32,13 @@ def deaths(measured: Mapping[str, Any]) -> list[str]:
     faults = []
     for one in measured["endings"]:
         flow, at_s, status = one["flow"], one["at_s"], one["status"]
-        if status == 0 and one["may_end"]:
+        if not one["essential"] or (status == 0 and one["may_end"]):
             continue
         if at_s >= stopped.get(flow, float("inf")) and (status >= 0 or status == -signal.SIGPIPE):
             continue
         if (why := _harm(one, measured)) is not None:
-            faults.append(f"the {one['side']} of flow {flow} {one['how']}, {at_s:.1f} s into the trial{why}")
+            who = spoken(one["side"], one["name"])
+            faults.append(f"the {who} of flow {flow} {one['how']}, {at_s:.1f} s into the trial{why}")
     return faults
 
 
@@ -46,7 +50,10 @@ def _harm(one: Ending, measured: Mapping[str, Any]) -> str | None:
     if began_s is None or began_s > one["at_s"]:
         return ", before its player had come"
     done = any(
-        other["flow"] == one["flow"] and other["side"] == "player" and other["status"] == 0
+        other["flow"] == one["flow"]
+        and other["side"] == "player"
+        and other["is_main"]
+        and other["status"] == 0
         for other in measured["endings"]
     )
     return None if done else ", and its player did not end with status 0"

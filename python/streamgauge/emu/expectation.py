@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from streamgauge.systems.cbr import stopped_at
+from streamgauge.systems.actions import pauses, stopped_at
+from streamgauge.systems.machines import Pace, facts
 
 
 def base_rtt_s(plan: Mapping[str, Any]) -> float:
@@ -23,6 +24,16 @@ def base_rtt_s(plan: Mapping[str, Any]) -> float:
 def entered(plan: Mapping[str, Any], link: Mapping[str, Any], flow: str, direction: str) -> int:
     """Packets of a flow that the emulator's rings took in."""
     return _ring(plan, link["entered"], flow, direction)
+
+
+def media_direction(flow: Mapping[str, Any]) -> str:
+    """``down`` or ``up``: which way the flow of a plan sends its media."""
+    return str(flow.get("direction", "down"))
+
+
+def player_end(flow: Mapping[str, Any]) -> str:
+    """The end at which its player is."""
+    return "server" if media_direction(flow) == "up" else "client"
 
 
 def _ring(plan: Mapping[str, Any], rows: Any, flow: str | int, direction: str) -> int:
@@ -142,58 +153,49 @@ def _seen(witness: Mapping[str, Any], flow: str, key: str) -> int:
     return sum(int(row[key]) for row in witness["flows"] if row["name"] == flow)
 
 
-UDP_HEADER_BYTES = 8
-FRAGMENT_BYTES = 1480
-"""IP payload of an Ethernet frame, which is a multiple of 8."""
+def is_paced(flow: Mapping[str, Any]) -> bool:
+    """Whether a flow sends at a constant rate, whatever becomes of it."""
+    return _paced(flow) is not None
 
 
-def first_cbr_s(flow: Mapping[str, Any]) -> float:
-    """When a constant-bit-rate flow's first packet is due, s."""
-    windows = flow["app"]["cbr"].get("windows") or [[flow["start"], None]]
-    return float(max(windows[0][0], flow["start"])) / 1e9
+def _paced(flow: Mapping[str, Any]) -> tuple[Pace, tuple[tuple[int, int], ...]] | None:
+    """A flow's constant rate and its windows."""
+    told = facts(flow["app"])
+    return None if told is None or told.pace is None else (told.pace, told.windows)
 
 
-def cbr_packets_late(flow: Mapping[str, Any], first_s: float | None) -> float:
-    """How many packets were due before a constant-bit-rate flow's first one was sent."""
-    if first_s is None:
+def first_paced_s(flow: Mapping[str, Any]) -> float:
+    """When the first packet of a flow is due, s: of one that is paced, in its first window."""
+    paced = _paced(flow)
+    first = paced[1][0][0] if paced is not None and paced[1] else 0
+    return float(max(first, flow["start"])) / 1e9
+
+
+def paced_packets_late(flow: Mapping[str, Any], first_s: float | None) -> float:
+    """How many packets of a paced flow were due before its first one was sent."""
+    paced = _paced(flow)
+    if first_s is None or paced is None:
         return 0.0
-    settings = flow["app"]["cbr"]
-    late_s = max(0.0, first_s - first_cbr_s(flow))
-    return float(late_s * settings["packets_per_s"] * _fragments(settings))
+    late_s = max(0.0, first_s - first_paced_s(flow))
+    return late_s * paced[0].packets_per_s * paced[0].fragments
 
 
-def _fragments(settings: Mapping[str, Any]) -> int:
-    """Packets of a datagram: what Ethernet does not carry whole the host sends in fragments."""
-    return -(-(int(settings["payload_bytes"]) + UDP_HEADER_BYTES) // FRAGMENT_BYTES)
-
-
-def cbr_packets(plan: Mapping[str, Any], flow: Mapping[str, Any], duration_s: float) -> float:
-    """How many packets a constant-bit-rate flow sends within the trial: those of its ticks, but in pauses."""
-    settings = flow["app"]["cbr"]
+def paced_packets(flow: Mapping[str, Any], duration_s: float) -> float:
+    """How many packets a paced flow sends within the trial: those of its ticks, but in pauses."""
+    paced = _paced(flow)
+    if paced is None:
+        return 0.0
+    pace, windows = paced
     end = stopped_at(flow, round(duration_s * 1e9))
-    windows = settings.get("windows") or [[flow["start"], end]]
-    tick_ns = settings["burst"] * 1e9 / settings["packets_per_s"]
+    tick_ns = pace.burst * 1e9 / pace.packets_per_s
     ticks = 0
-    for on, off in windows:
+    for on, off in windows or ((flow["start"], end),):
         on, off = max(on, flow["start"]), min(off, end)
-        edges = [on, *(min(max(at, on), off) for pause in _pauses(flow, end) for at in pause), off]
+        edges = [on, *(min(max(at, on), off) for pause in pauses(flow, end) for at in pause), off]
         before = [math.ceil((at - on) / tick_ns - 1e-9) for at in edges]
         if on < off:
             ticks += sum(before[1::2]) - sum(before[0::2])
-    return float(ticks * settings["burst"] * _fragments(settings))
-
-
-def _pauses(flow: Mapping[str, Any], end_ns: int) -> list[tuple[int, int]]:
-    """When the scenario held the flow, ns, in order."""
-    found: list[tuple[int, int]] = []
-    since = None
-    for at, action in sorted(flow.get("actions", ()), key=lambda done: done[0]):
-        if action == "pause":
-            since = at
-        elif since is not None:
-            found.append((since, at))
-            since = None
-    return found if since is None else [*found, (since, end_ns)]
+    return float(ticks * pace.burst * pace.fragments)
 
 
 def acknowledged_bytes(measured: Mapping[str, Any], flow: str) -> int:
@@ -206,7 +208,7 @@ def players_ended_s(measured: Mapping[str, Any]) -> dict[str, float]:
     return {
         one["flow"]: float(one["ended_s"])
         for one in measured["processes"]
-        if one["side"] == "player" and one["ended_s"] is not None
+        if one["side"] == "player" and one["is_main"] and one["ended_s"] is not None
     }
 
 
@@ -217,10 +219,6 @@ def stopped_s(measured: Mapping[str, Any]) -> dict[str, float]:
 
 def over_tcp(flow: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
     """Whether a flow's media runs over TCP, where the path's packets are not the application's."""
-    app = flow["app"]
-    if isinstance(app, dict):
-        (machine, settings), *_ = app.items()
-        if machine == "darwin":  # whose RTSP always does
-            return bool(settings["player"]["transport"] == "tcp")
-        return settings.get("tcp") is not None
+    if (told := facts(flow["app"])) is not None:
+        return told.media_over == "tcp"
     return bool(measured["over_tcp"].get(flow["name"]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 _MODULUS = 1 << 32
-_STREAM = ["flow", "hash", "connection"]
+_STREAM = ["flow", "connection"]
 
 
 def in_order_bytes(sent: pl.DataFrame, arrived: pl.DataFrame, counted: pl.Expr) -> pl.DataFrame:
@@ -17,7 +17,8 @@ def in_order_bytes(sent: pl.DataFrame, arrived: pl.DataFrame, counted: pl.Expr) 
 
     Args:
         sent: a row for each TCP packet that was sent down: `pkt` (ascending as they were sent), `flow`,
-            `hash` (the same for a connection's packets), `seq`, `payload_bytes`, and what `counted` asks for.
+            `connection` (of the flow), `seq`, `payload_bytes`, and what `counted` asks for. Records before
+            packets/3 have `hash` (of addresses and ports) in place of `connection`.
         arrived: `pkt` of those that arrived whole and sound.
         counted: which of the packets' bytes count; a byte is what the first packet with it says.
 
@@ -38,30 +39,42 @@ def in_order_bytes(sent: pl.DataFrame, arrived: pl.DataFrame, counted: pl.Expr) 
 
 
 def _segments(sent: pl.DataFrame) -> pl.DataFrame:
-    """With `begin` and `end` in its `connection`'s bytes, and `fresh_from` where new ones begin.
+    """With `begin` and `end` in its `connection`'s bytes, and `fresh_from` where new ones begin."""
+    placed = _placed(sent, _STREAM) if "connection" in sent.columns else _told_apart(sent)
+    top = pl.col("end").cum_max().shift().over(_STREAM)
+    return placed.with_columns(fresh_from=pl.max_horizontal("begin", top))
+
+
+def _placed(sent: pl.DataFrame, stream: list[str]) -> pl.DataFrame:
+    """With `begin` and `end` in the bytes of its `stream`, whose columns those are."""
+    # Neighbours are less than half the sequence space apart (section 3.4).
+    apart = pl.col("seq").cast(pl.Int64).diff().over(stream)
+    step = (apart + _MODULUS + _MODULUS // 2) % _MODULUS - _MODULUS // 2
+    return (
+        sent.sort("pkt")
+        .with_columns(begin=step.fill_null(0))
+        .with_columns(begin=pl.col("begin").cum_sum().over(stream))
+        .with_columns(end=pl.col("begin") + pl.col("payload_bytes").cast(pl.Int64))
+    )
+
+
+def _told_apart(sent: pl.DataFrame) -> pl.DataFrame:
+    """As `_placed`, of a record that tells addresses and ports alone, with each packet's `connection`.
 
     Ports may serve one connection after another. A sender leaves out nothing and repeats only what it sent,
     so what touches nothing that was sent before begins another.
     """
     ports = ["flow", "hash"]
-    # Neighbours are less than half the sequence space apart (section 3.4).
-    apart = pl.col("seq").cast(pl.Int64).diff().over(ports)
-    step = (apart + _MODULUS + _MODULUS // 2) % _MODULUS - _MODULUS // 2
-    placed = (
-        sent.sort("pkt")
-        .with_columns(step=step.fill_null(0))
-        .with_columns(begin=pl.col("step").cum_sum().over(ports))
-        .with_columns(end=pl.col("begin") + pl.col("payload_bytes").cast(pl.Int64))
+    apart = (pl.col("begin") > pl.col("top")) | (pl.col("end") < pl.col("bottom"))
+    return (
+        _placed(sent, ports)
         .with_columns(
             top=pl.col("end").cum_max().shift().over(ports),
             bottom=pl.col("begin").cum_min().shift().over(ports),
         )
-        .with_columns(apart=(pl.col("begin") > pl.col("top")) | (pl.col("end") < pl.col("bottom")))
-        .with_columns(connection=pl.col("apart").fill_null(False).cum_sum().over(ports))
-    )
-    top = pl.col("end").cum_max().shift().over(_STREAM)
-    return placed.with_columns(fresh_from=pl.max_horizontal("begin", top)).drop(
-        "step", "top", "bottom", "apart"
+        .with_columns(turn=apart.fill_null(False).cum_sum().over(ports))
+        .with_columns(connection=pl.struct("hash", "turn").rank("dense"))
+        .drop("top", "bottom", "turn")
     )
 
 

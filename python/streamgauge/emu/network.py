@@ -53,19 +53,6 @@ SYSCTLS: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Addresses:
-    """A flow's pair."""
-
-    server: str
-    player: str
-
-
-def addresses(index: int, *, at_router: bool) -> Addresses:
-    """The pair of the flow with that index. Its source is 10.3.* if it enters at the router."""
-    return Addresses(f"10.{3 if at_router else 1}.{index}.1", f"10.2.{index}.1")
-
-
 @dataclass
 class Network:
     """What was built, as the record's provenance shows it."""
@@ -134,11 +121,11 @@ def build(
             other = "client" if end == "server" else "server"
             lines += _pair(own, peer, network.mac[other])
         for server_ip, player_ip, flow in pairs:
-            sender = flow.sending_namespace
-            if end == sender:
-                lines += _pair(server_ip, player_ip, network.mac["client"], flow, registered)
-            elif end == "client":
-                lines += _pair(player_ip, server_ip, network.mac[sender], flow, registered)
+            serving, playing = flow.sending_namespace, flow.playing_namespace
+            if end == serving:
+                lines += _pair(server_ip, player_ip, network.mac[playing], flow, registered)
+            elif end == playing:
+                lines += _pair(player_ip, server_ip, network.mac[serving], flow, registered)
         run(["ip", "-n", end, "-batch", "-"], stdin="\n".join(lines) + "\n")
         network.qdiscs[end] = _link(end)["qdisc"]
     return network

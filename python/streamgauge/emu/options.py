@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from streamgauge.emu.together import Together
+from streamgauge.emu.concurrency import ConcurrentTrials
 from streamgauge.errors import CannotRunError
 
 Way = Literal["root", "user"]
@@ -30,7 +30,7 @@ class EmuOptions:
     #: SCHED_FIFO priority of the emulator where the kernel allows it; None for the normal class.
     fifo_priority: int | None = 50
     #: The trials that this one runs among; None: it takes the machine's lock and runs alone.
-    together: Together | None = None
+    concurrent: ConcurrentTrials | None = None
     #: Whether the emulator spins the last stretch before a departure; None: if it runs alone.
     spin: bool | None = None
     #: Faults for our own mutation tests, by the names of `streamgauge-engine link`.
@@ -39,7 +39,7 @@ class EmuOptions:
     @property
     def spins(self) -> bool:
         """Whether the emulator spins, decided."""
-        return self.spin if self.spin is not None else self.together is None
+        return self.spin if self.spin is not None else self.concurrent is None
 
     @property
     def chosen_way(self) -> Way:

@@ -1,9 +1,10 @@
-"""The processes of a flow: started in their namespace, watched, asked to end, buried."""
+"""The processes of a flow: furnished, started in their namespace, watched, asked to end, buried."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from streamgauge.systems.adapter import READY_FILE, FlowSetup, ProcessSpec, Side
-from streamgauge.systems.command import programs_path
+from streamgauge.systems.adapter import READY_FILE, FlowSetup, Process, place, spoken
+from streamgauge.systems.command import UNSUPPORTED, programs_path
 
 SHOWN_UID = 1000
 """User id that players see in the ordinary user's way."""
@@ -27,7 +28,9 @@ class Running:
     """A process of a flow."""
 
     flow: FlowSetup
-    spec: ProcessSpec
+    spec: Process
+    #: Whether its end is its side's.
+    is_main: bool
     popen: subprocess.Popen[bytes]
     pidfd: int
     started_ns: int
@@ -43,12 +46,17 @@ class Running:
     @property
     def label(self) -> str:
         """As messages call it."""
-        return f"{self.spec.side} of flow {self.flow.name}"
+        return f"{spoken(self.spec.side, self.spec.name)} of flow {self.flow.name}"
+
+    @property
+    def place(self) -> str:
+        """What its files and times go by."""
+        return place(self.spec.side, self.spec.name)
 
     @property
     def out(self) -> Path:
         """Its folder."""
-        return self.flow.out(self.spec.side)
+        return self.flow.out(self.spec.side, self.spec.name)
 
     def command(self, words: dict[str, Any]) -> None:
         """Sends it a line of JSON; a process that is gone is noticed elsewhere."""
@@ -82,13 +90,48 @@ class Running:
         self.popen.wait()
 
     def is_ready(self) -> bool:
-        """Whether an early process has shown that it is."""
-        if self.spec.ready == "line":
-            said = self.out / "stdout.log"
-            return said.is_file() and '"event":"ready"' in said.read_text(errors="replace").replace(" ", "")
-        if (self.out / READY_FILE).exists():
-            return True
-        return self.spec.ready == "file or port" and _listens(self.popen.pid, self.flow.port)
+        """Whether an early process has shown that it is, or nobody waits for it."""
+        match self.spec.ready:
+            case None:
+                return True
+            case "line":
+                said = self.out / "stdout.log"
+                if not said.is_file():
+                    return False
+                return '"event":"ready"' in said.read_text(errors="replace").replace(" ", "")
+            case "end":
+                return self.popen.poll() == 0
+            case "port":
+                return _listens(self.popen.pid, self.flow.port)
+            case "file":
+                return (self.out / READY_FILE).exists()
+            case "file or port":
+                return (self.out / READY_FILE).exists() or _listens(self.popen.pid, self.flow.port)
+            case file:
+                return file.is_file() and file.stat().st_size > 0
+
+    def sign(self) -> str:
+        """What shows that it is ready, in words."""
+        match self.spec.ready:
+            case "line":
+                return 'print a line with "event":"ready"'
+            case "end":
+                return "end with status 0"
+            case "port":
+                return "listen on $STREAMGAUGE_PORT"
+            case "file":
+                return "touch $STREAMGAUGE_READY"
+            case "file or port":
+                return "touch $STREAMGAUGE_READY or listen on $STREAMGAUGE_PORT"
+        return f"write {self.spec.ready}"
+
+    def has_failed_early(self) -> bool:
+        """Whether it ended before the trial began, and was not to: one that may end by itself is to be ready
+        before, and a side's main process is to stay."""
+        status = self.popen.poll()
+        if status is None or status == UNSUPPORTED or not self.spec.essential:
+            return status == UNSUPPORTED
+        return status != 0 or self.is_main or not self.spec.may_end or not self.is_ready()
 
     def measure(self) -> None:
         """Reads the scheduler's account of all of its threads."""
@@ -131,9 +174,33 @@ class Running:
         return how + (f" ({words})" if words else "")
 
 
-def start(flow: FlowSetup, spec: ProcessSpec, *, way: str, uid: int) -> Running:
+def furnish(flow: FlowSetup, spec: Process, owner: int | None) -> None:
+    """Makes a process's folders, copies its helpers and writes its files. `owner` is the user whose folder it
+    is to be, if not this one."""
+    out, shared = flow.out(spec.side, spec.name), flow.shared(spec.side)
+    helpers = flow.helpers(spec.side, spec.name)
+    for folder in (out, shared, helpers):
+        folder.mkdir(parents=True, exist_ok=True)
+    for folder in (out, shared):
+        if owner is not None:
+            os.chown(folder, owner, owner)
+    # Copied, not linked: they may lie where players may not look.
+    for helper in spec.helpers:
+        if helper.is_dir():
+            shutil.copytree(helper, helpers / helper.name, ignore_dangling_symlinks=True)
+        else:
+            shutil.copy(helper, helpers / helper.name)
+    for copied in helpers.rglob("*"):
+        copied.chmod(0o755 if copied.stat().st_mode & 0o100 else 0o644)
+    for name, content in spec.files.items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        (out / name).write_text(text, encoding="utf-8")
+        (out / name).chmod(0o644)
+
+
+def start(flow: FlowSetup, spec: Process, *, is_main: bool, way: str, uid: int) -> Running:
     """Starts a process of a flow in its namespace, without privileges unless it is trusted."""
-    out = flow.out(spec.side)
+    out = flow.out(spec.side, spec.name)
     command = [str(flow.engine), "run-as", "--netns", spec.namespace]
     if spec.trusted:
         command.append("--keep-privileges")
@@ -147,7 +214,7 @@ def start(flow: FlowSetup, spec: ProcessSpec, *, way: str, uid: int) -> Running:
         "TMPDIR": str(out),
         "XDG_RUNTIME_DIR": str(out),
         "XDG_CACHE_HOME": str(flow.folder.parent / "cache"),
-        **flow.variables(spec.side),
+        **flow.variables(spec.side, spec.name),
         **spec.environment,
     }
     if spec.control:
@@ -166,6 +233,7 @@ def start(flow: FlowSetup, spec: ProcessSpec, *, way: str, uid: int) -> Running:
     return Running(
         flow=flow,
         spec=spec,
+        is_main=is_main,
         popen=popen,
         pidfd=os.pidfd_open(popen.pid),
         started_ns=time.monotonic_ns(),
@@ -185,8 +253,3 @@ def _listens(pid: int, port: int) -> bool:
                 if fields[3] == state and int(fields[1].rpartition(":")[2], 16) == port:
                     return True
     return False
-
-
-def sides(running: list[Running], flow: FlowSetup) -> dict[Side, Running]:
-    """The processes of a flow by side."""
-    return {one.spec.side: one for one in running if one.flow.name == flow.name}

@@ -14,9 +14,9 @@ from typing import Any
 
 import streamgauge
 from streamgauge import errors as public_errors
+from streamgauge.emu.concurrency import Lifelines
 from streamgauge.emu.engine import search_path
 from streamgauge.emu.errors import TrialBrokenError
-from streamgauge.emu.together import Lifelines
 from streamgauge.errors import CannotRunError, StreamGaugeError
 
 

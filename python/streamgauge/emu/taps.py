@@ -10,9 +10,9 @@ import polars as pl
 
 from streamgauge.emu.in_order import in_order_bytes
 
-DOWN, MEDIA, CROSS, DELIVERED, RETRANSMIT, CORRUPTED, MORE_FRAGMENTS = 0, 0, 5, 0, 1, 8, 16
+DOWN, UP, MEDIA, CROSS, DELIVERED, RETRANSMIT, CORRUPTED, MORE_FRAGMENTS = 0, 1, 0, 5, 0, 1, 8, 16
 TCP, SIGNALLING = 0, 3
-"""Codes of crates/record's legend."""
+"""Codes of crates/plan's legend."""
 
 
 def media_delivered(
@@ -25,14 +25,21 @@ def media_delivered(
     TCP bytes count that came in order (see `in_order`); elsewhere each counts once: a retransmission does if
     what it repeats was lost.
     """
-    last = len(plan["path"]["down"]) - 1
+    down, up = (len(plan["path"][way]) for way in ("down", "up"))
+    goes_up = [code for code, flow in enumerate(plan["flows"]) if flow.get("direction") == "up"]
+    rises = pl.col("flow").is_in(goes_up)
+    last = pl.when(rises).then(down + up - 1).otherwise(down - 1)
     columns = [
         "pkt", "copy", "fragment_offset", "flow", "stage", "kind", "t_out", "fate", "ip_bytes",
         "payload_bytes", "seq", "flags", "hash", "protocol",
     ]  # fmt: skip
+    table = pl.scan_parquet(directory / "packets.parquet")
+    # Records before packets/3 have none.
+    columns += [name for name in ("connection",) if name in table.collect_schema()]
     rows = (
-        pl.scan_parquet(directory / "packets.parquet")
-        .filter((pl.col("dir") == DOWN) & (pl.col("flow") < len(plan["flows"])))
+        table.filter(
+            (pl.col("dir") == pl.when(rises).then(UP).otherwise(DOWN)) & (pl.col("flow") < len(plan["flows"]))
+        )
         .select(columns)
         .collect()
     )
@@ -71,10 +78,11 @@ def media_delivered(
 
 def _segments(rows: pl.DataFrame) -> pl.DataFrame:
     """The TCP packets that were sent, as `in_order_bytes` takes them, before the path cut any of them up."""
+    connection = "connection" if "connection" in rows.columns else "hash"
     at_stage = (
         rows.filter((pl.col("protocol") == TCP) & (pl.col("copy") == 0) & pl.col("seq").is_not_null())
         .group_by("pkt", "stage")
-        .agg(pl.col("flow", "hash", "seq", "kind").first(), pl.col("payload_bytes").sum())
+        .agg(pl.col("flow", connection, "seq", "kind").first(), pl.col("payload_bytes").sum())
     )
     # The stage that cuts one up counts what its first fragment holds.
     return at_stage.sort("payload_bytes").group_by("pkt").last()
@@ -90,28 +98,57 @@ def _whole(arrived: pl.DataFrame) -> pl.DataFrame:
     parts = arrived.filter(_parts())
     if not parts.height:
         return arrived.filter(~harmed)
-    datagrams = (
-        _datagrams(parts).filter(pl.col("complete") & pl.col("sound")).select(pl.exclude("complete", "sound"))
-    )
+    datagrams = _datagrams(parts)
     columns = ["pkt", "copy", "flow", "kind", "seq", "payload_bytes", "flags", "protocol"]
     whole = arrived.filter(~harmed & ~_parts())
-    return pl.concat([whole.select(columns), datagrams.select(columns)], how="vertical_relaxed")
+    put_together = datagrams.filter(pl.col("complete") & pl.col("sound"))
+    return pl.concat([whole.select(columns), put_together.select(columns)], how="vertical_relaxed")
 
 
 def _datagrams(parts: pl.DataFrame) -> pl.DataFrame:
-    """Fragments that arrived, a row for each copy of a datagram."""
+    """What a host puts together from fragments that arrived, a row for each time that it does or gives up.
+
+    A packet's copies have its identification, so that a fragment of one completes another (RFC 791 section
+    3.2): in order of arrival each fills its place unless that is taken, and what comes after the datagram is
+    complete begins it anew, as the next `copy`. Not ``complete`` is what waits to the end; ``sound`` what
+    had no corrupted fragment.
+    """
     size = pl.col("ip_bytes").cast(pl.Int64) - 20
-    end = 8 * pl.col("fragment_offset").cast(pl.Int64) + size
-    is_last = pl.col("flags") & MORE_FRAGMENTS == 0
+    begin = 8 * pl.col("fragment_offset").cast(pl.Int64)
+    placed = parts.sort("pkt", "t_out", maintain_order=True).with_columns(
+        begin=begin,
+        end=begin + size,
+        is_last=pl.col("flags") & MORE_FRAGMENTS == 0,
+        harmed=pl.col("flags") & CORRUPTED != 0,
+    )
+    times: list[int | None] = []
+    packet, have, length, time = None, 0, None, 0
+    taken: set[int] = set()
+    for pkt, start, end, is_last in placed.select("pkt", "begin", "end", "is_last").iter_rows():
+        if pkt != packet:
+            packet, have, length, time = pkt, 0, None, 0
+            taken.clear()
+        if start in taken:
+            times.append(None)
+            continue
+        taken.add(start)
+        have += end - start
+        length = end if is_last else length
+        times.append(time)
+        if have == length:
+            have, length, time = 0, None, time + 1
+            taken.clear()
     return (
-        parts.unique(["pkt", "copy", "fragment_offset"], maintain_order=True)
-        .sort("pkt", "copy", "fragment_offset")
+        placed.drop("copy")
+        .with_columns(pl.Series("copy", times, pl.Int64))
+        .drop_nulls("copy")
         .group_by("pkt", "copy", maintain_order=True)
         .agg(
-            pl.col("flow", "kind", "seq", "flags", "protocol").first(),
+            pl.col("flow", "kind", "seq", "flags", "protocol").sort_by("begin").first(),
             pl.col("payload_bytes").sum(),
-            complete=end.filter(is_last).max().fill_null(-1) == size.sum(),
-            sound=(pl.col("flags") & CORRUPTED == 0).all(),
+            complete=pl.col("end").filter("is_last").max().fill_null(-1)
+            == (pl.col("end") - pl.col("begin")).sum(),
+            sound=~pl.col("harmed").any(),
         )
     )
 
@@ -119,14 +156,14 @@ def _datagrams(parts: pl.DataFrame) -> pl.DataFrame:
 def harmed(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     """What the path did that the hosts at each end must notice: per end the most that may be counted there.
 
-    ``checksum_errors``: packets that arrived corrupted, a datagram once; ``reassembly_failed``: datagrams of
-    which a fragment is missing, and copies of fragments, which may come when their datagram is complete.
+    ``checksum_errors``: packets that arrived corrupted; ``reassembly_failed``: datagrams of which a fragment
+    is missing, copies of fragments that came when their datagram was complete among them.
     """
     down = len(plan["path"]["down"])
     last = {"client": down - 1, "server": down + len(plan["path"]["up"]) - 1}
     columns = [
-        "pkt", "copy", "fragment_offset", "flow", "stage", "kind", "ip_bytes", "payload_bytes", "seq",
-        "flags", "protocol",
+        "pkt", "copy", "fragment_offset", "flow", "stage", "kind", "t_out", "ip_bytes", "payload_bytes",
+        "seq", "flags", "protocol",
     ]  # fmt: skip
     arrived = (
         pl.scan_parquet(directory / "packets.parquet")
@@ -140,11 +177,7 @@ def harmed(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]
         mine = arrived.filter(pl.col("stage") == stage)
         corrupted = mine.filter(pl.col("flags") & CORRUPTED != 0).height
         parts = mine.filter(_parts())
-        failed = 0
-        if parts.height:
-            datagrams = _datagrams(parts)
-            copies = datagrams.height - datagrams["pkt"].n_unique()
-            failed = datagrams.filter(~pl.col("complete")).height + copies
+        failed = _datagrams(parts).filter(~pl.col("complete")).height if parts.height else 0
         found[end] = {"checksum_errors": corrupted, "reassembly_failed": failed}
     # Sources at the router receive what goes up, too.
     return found | {"cross": found["server"]}

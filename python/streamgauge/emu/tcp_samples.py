@@ -30,7 +30,7 @@ def samples_file(directory: Path, end: str) -> Path:
 
 def settings(plan: Mapping[str, Any], directory: Path, end: str) -> dict[str, Any] | None:
     """What the witness at `end` is told; None where no flow sends."""
-    if end == "client":
+    if end == "client" and not any(flow.get("direction") == "up" for flow in plan["flows"]):
         return None
     every_ns = plan.get("tcp_sample") or READ_BACK_NS
     return {"every_ns": every_ns, "out": str(samples_file(directory, end))}
@@ -69,14 +69,18 @@ def events(
     """Samples as events of the record, as sim has them; none if the plan wants none.
 
     A flow may have several connections (iperf3's control connection beside the one that carries data, one
-    after another over HTTP): at each time, those of the one count that carries most in all. A sample's time
-    is when the kernel answered, not its place on the grid.
+    after another over HTTP): at each time, those of the one count that carries most in all. The reason names
+    the congestion control, and of any but the flow's first connection the server's and the player's port too.
+    A sample's time is when the kernel answered, not its place on the grid.
     """
     step = plan.get("tcp_sample")
     if step is None:
         return []
-    best: dict[tuple[str, int], tuple[int, Sequence[Any]]] = {}
+    best: dict[tuple[str, int], tuple[int, Sequence[Any], str]] = {}
+    first: dict[str, tuple[int, int]] = {}
     for one in found:
+        ports = (one["server_port"], one["player_port"])
+        name = "" if first.setdefault(one["flow"], ports) == ports else f" {ports[0]}:{ports[1]}"
         for sample in one["samples"]:
             at = sample[0] - t0_ns
             if not 0 <= at < duration_ns:
@@ -84,20 +88,20 @@ def events(
             # All connections of a round are asked within far less than half a step of each other.
             place = (one["flow"], (at + step // 2) // step)
             if place not in best or one["acked_bytes"] > best[place][0]:
-                best[place] = (one["acked_bytes"], sample)
+                best[place] = (one["acked_bytes"], sample, name)
     made: list[dict[str, Any]] = []
-    for (flow, _), (_, sample) in best.items():
+    for (flow, _), (_, sample, connection) in best.items():
         at, control, *values = sample
-        for (name, unit, factor), value in zip(_COLUMNS, values, strict=True):
+        for (event, unit, factor), value in zip(_COLUMNS, values, strict=True):
             if value is not None:
                 made.append(
                     {
                         "t_ns": at - t0_ns,
                         "flow": flow,
-                        "name": name,
+                        "name": event,
                         "value": value * factor,
                         "unit": unit,
-                        "reason": control,
+                        "reason": control + connection,
                     }
                 )
     return made

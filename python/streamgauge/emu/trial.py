@@ -13,25 +13,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamgauge
+from streamgauge import _native
 from streamgauge.emu import controls, expectation, tcp_samples
 from streamgauge.emu.agreement import agreement
 from streamgauge.emu.certificate import for_trial
+from streamgauge.emu.concurrency import ConcurrentTrials, TrialSlot
 from streamgauge.emu.conditions import judge_record
+from streamgauge.emu.doctor import TOOLS
 from streamgauge.emu.engine import engine, search_path
-from streamgauge.emu.job import Job, flow_setups, to_job
 from streamgauge.emu.lock import machine_lock
 from streamgauge.emu.options import EmuOptions
 from streamgauge.emu.sandbox import run_worker
 from streamgauge.emu.taps import first_packets, handshakes_repeated, harmed, media_delivered
-from streamgauge.emu.together import Member, Together
+from streamgauge.emu.trial_request import TrialRequest, flow_setups, to_request
 from streamgauge.emu.validity import verdict
 from streamgauge.errors import CannotRunError
-from streamgauge.systems.adapters import check_programs
+from streamgauge.record import write_events
+from streamgauge.systems.adapters import check_programs, rides_on_tcp
 
 if TYPE_CHECKING:
     from streamgauge.scenario import Scenario
-
-TOOLS = {"ip": "iproute2", "ethtool": "ethtool", "mount": "mount"}
 
 
 def run_trial(
@@ -50,10 +51,10 @@ def run_trial(
     """
     options = options or EmuOptions()
     executable = engine()
-    for program, package in TOOLS.items():
-        if shutil.which(program, path=search_path()) is None:
+    for tool in TOOLS:
+        if shutil.which(tool.name, path=search_path()) is None:
             raise CannotRunError(
-                f"{program} is missing; install it (Debian, Ubuntu: `apt-get install {package}`)."
+                f"{tool.name} is missing; install it (Debian, Ubuntu: `apt-get install {tool.packages}`)."
             )
     options.say("preparing media")
     setups = flow_setups(scenario, plan)
@@ -61,19 +62,16 @@ def run_trial(
         check_programs(setup)
         controls.check(setup.name, setup.congestion_control, options.chosen_way)
     directory.mkdir(parents=True, exist_ok=True)
-    job = to_job(setups, plan, directory, executable, options)
+    request = to_request(setups, plan, directory, executable, options)
     with _turn(options) as turn:
         began, started_at = time.monotonic(), time.time()
-        measured = _in_sandbox(job, options, turn)
+        measured = _in_sandbox(request, options, turn)
         wall_s = time.monotonic() - began
     collected = measured.pop("collected")
-    measured["tcp_connections"] = tcp_samples.connections(directory, job.own_controls)
+    measured["tcp_connections"] = tcp_samples.connections(directory, request.own_controls)
     measured["congestion_controls"] = tcp_samples.used(measured["tcp_connections"])
     events = _events(plan, measured, collected, directory)
-    legend = json.dumps(_legend(plan))
-    from streamgauge import _native  # a Linux or macOS build; imported where it is needed
-
-    events_digest = _native.write_events(str(directory), json.dumps(events), legend)
+    events_digest = write_events(directory, events, plan=plan)
     (directory / "link-events.json").unlink(missing_ok=True)
     for name in collected:
         collected[name].pop("events")
@@ -81,8 +79,8 @@ def run_trial(
         collected[name]["congestion_control_asked"] = setup.congestion_control
         collected[name]["ecn_asked"] = setup.ecn
     measured["collected"] = collected
-    # A system that is not ours has no machine in the plan to ask.
-    measured["over_tcp"] = {setup.name: setup.parameters.get("transport") == "tcp" for setup in setups}
+    # A system that is not ours has no machine in the plan to ask: its description tells.
+    measured["over_tcp"] = {setup.name: rides_on_tcp(setup) for setup in setups}
     duration_ns = round(measured["link"]["duration_s"] * 1e9)
     measured["conditions"] = judge_record(directory, plan, events, duration_ns)
     ended_s, stopped_s = expectation.players_ended_s(measured), expectation.stopped_s(measured)
@@ -108,35 +106,35 @@ def run_trial(
             "balance": link["balance"],
             "host": expectation.host(measured["counters"]),
         },
-        "provenance": _provenance(job, measured, seed, wall_s, started_at, turn),
+        "provenance": _provenance(request, measured, seed, wall_s, started_at, turn),
     }
 
 
 @contextmanager
-def _turn(options: EmuOptions) -> Iterator[Member]:
+def _turn(options: EmuOptions) -> Iterator[TrialSlot]:
     """The trial's place: alone on this machine, or among those that it is to run with."""
-    if options.together is not None:
-        with options.together.member() as mine:
+    if options.concurrent is not None:
+        with options.concurrent.slot() as mine:
             yield mine
     else:
-        with machine_lock(options.say) as lock, Together(lock).member() as mine:
+        with machine_lock(options.say) as lock, ConcurrentTrials(lock).slot() as mine:
             yield mine
 
 
-def _in_sandbox(job: Job, options: EmuOptions, turn: Member) -> dict[str, Any]:
+def _in_sandbox(request: TrialRequest, options: EmuOptions, turn: TrialSlot) -> dict[str, Any]:
     """Runs the worker in a sandbox; what it measured."""
 
     def listen(words: Mapping[str, Any]) -> None:
         if "say" in words:
             options.say(words["say"])
         elif "at_s" in words:
-            options.say(f"{words['at_s']:.0f} of {job.plan['duration'] / 1e9:.0f} s")
+            options.say(f"{words['at_s']:.0f} of {request.plan['duration'] / 1e9:.0f} s")
 
     return run_worker(
         "streamgauge.emu.worker",
-        job.to_json(),
-        engine=job.engine,
-        way=job.way,
+        request.to_json(),
+        engine=request.engine,
+        way=request.way,
         lock=turn.lock,
         lifelines=turn.lifelines,
         listen=listen,
@@ -163,20 +161,13 @@ def _events(
     return events + tcp_samples.events(measured["tcp_connections"], plan, t0, duration_ns)
 
 
-def _legend(plan: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "flow": [flow["name"] for flow in plan["flows"]],
-        "subject": [flow["role"] == "subject" for flow in plan["flows"]],
-        "stage": [
-            {"name": stage["name"], "direction": direction}
-            for direction in ("down", "up")
-            for stage in plan["path"][direction]
-        ],
-    }
-
-
 def _provenance(
-    job: Job, measured: Mapping[str, Any], seed: int, wall_s: float, started_at: float, turn: Member
+    request: TrialRequest,
+    measured: Mapping[str, Any],
+    seed: int,
+    wall_s: float,
+    started_at: float,
+    turn: TrialSlot,
 ) -> dict[str, Any]:
     return {
         "streamgauge": streamgauge.__version__,
@@ -188,10 +179,10 @@ def _provenance(
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started_at)),
         "wall_s": wall_s,
         "seed": seed,
-        "sandbox": job.way,
+        "sandbox": request.way,
         # Emu trials of this run that were at work at once, this one among them.
         "concurrent_trials": {"allowed": turn.allowed, "most": turn.most},
-        "certificate": for_trial(Path(job.engine), job.way, started_at),
+        "certificate": for_trial(Path(request.engine), request.way, started_at),
         "emulator": measured["link_class"],
         "network": measured["network"],
         "processes": measured["processes"],
@@ -203,9 +194,11 @@ def _provenance(
                 "congestion_control_asked": flow["congestion_control"],
                 "congestion_control_used": measured["congestion_controls"].get(flow["name"])
                 or measured["collected"][flow["name"]]["congestion_control"],
-                "congestion_control_origin": controls.origin(flow["congestion_control"], job.own_controls),
+                "congestion_control_origin": controls.origin(
+                    flow["congestion_control"], request.own_controls
+                ),
                 "player_counter": measured["collected"][flow["name"]]["received_what"] or None,
             }
-            for flow in job.flows
+            for flow in request.flows
         },
     }

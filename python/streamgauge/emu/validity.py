@@ -11,6 +11,8 @@ from typing import Any
 
 from streamgauge.emu import endings, expectation
 from streamgauge.emu.agreement import FEWEST
+from streamgauge.systems.adapter import spoken
+from streamgauge.systems.machines import begins_ns
 
 SMALLEST_LATENESS_S, LATENESS_OF_RTT = 0.0005, 0.05
 LATE_OVER_SERVICE = 0.001
@@ -33,7 +35,7 @@ ARRIVAL_S = 0.0001
 
 
 @dataclass
-class Verdict:
+class ValidityVerdict:
     """Collects tests."""
 
     why: list[str] = field(default_factory=list)
@@ -66,7 +68,7 @@ def _percent(share: float) -> str:
 
 def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
     """``{"valid", "why", "bounds", "measured"}`` from a plan and what `worker` and `taps` measured."""
-    found = Verdict()
+    found = ValidityVerdict()
     link = measured["link"]
     _conservation(found, plan, link)
     _own_losses(found, link)
@@ -101,7 +103,7 @@ def link_verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[s
     ``measured`` has "link" (the emulator's statistics), "preflight" (None if it was not done),
     "received_packets" (by end, what its interface counted from the start on) and "conditions".
     """
-    found = Verdict()
+    found = ValidityVerdict()
     link = measured["link"]
     _conservation(found, plan, link)
     _own_losses(found, link)
@@ -140,7 +142,7 @@ def _cost(link: Mapping[str, Any]) -> dict[str, Any]:
     return cost
 
 
-def _conservation(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, Any]) -> None:
+def _conservation(found: ValidityVerdict, plan: Mapping[str, Any], link: Mapping[str, Any]) -> None:
     """in + made = out + dropped + held per stage and flow; what enters and leaves by the rings' own counts.
 
     The link compares the rows it wrote, stage by stage, with its own account of what it gave to the path and
@@ -159,13 +161,13 @@ def _conservation(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, An
     found.none_of("conservation", faults)
 
 
-def _replay(found: Verdict, replay: Mapping[str, Any]) -> None:
+def _replay(found: ValidityVerdict, replay: Mapping[str, Any]) -> None:
     """The path is deterministic: what the emulator recorded must be what a fresh path of the plan does."""
     what = f"{{value}} of {replay['rows']} rows are not what the path does with these arrivals"
     found.at_most("replay", replay["different"], 0, f"{what} ({replay['first']})")
 
 
-def _own_losses(found: Verdict, link: Mapping[str, Any]) -> None:
+def _own_losses(found: ValidityVerdict, link: Mapping[str, Any]) -> None:
     for name, what in (
         ("ring_drops", "the emulator's rings lost {value} packets"),
         ("send_errors", "the emulator could not send {value} packets"),
@@ -177,7 +179,7 @@ def _own_losses(found: Verdict, link: Mapping[str, Any]) -> None:
         found.at_most(name, link[name], 0, what)
 
 
-def _lateness(found: Verdict, plan: Mapping[str, Any], link: Mapping[str, Any]) -> None:
+def _lateness(found: ValidityVerdict, plan: Mapping[str, Any], link: Mapping[str, Any]) -> None:
     late = link["lateness_ns"]
     bound = _lateness_bound(plan)
     for name in ("p50", "p999", "max"):
@@ -220,7 +222,7 @@ def _lateness_bound(plan: Mapping[str, Any]) -> float:
     return max(SMALLEST_LATENESS_S, LATENESS_OF_RTT * expectation.base_rtt_s(plan))
 
 
-def _clocks(found: Verdict, link: Mapping[str, Any]) -> None:
+def _clocks(found: ValidityVerdict, link: Mapping[str, Any]) -> None:
     clock = link["clock"]
     found.at_most(
         "clock_drift_s",
@@ -238,7 +240,7 @@ def _clocks(found: Verdict, link: Mapping[str, Any]) -> None:
             )
 
 
-def _preflight(found: Verdict, preflight: Mapping[str, Any]) -> None:
+def _preflight(found: ValidityVerdict, preflight: Mapping[str, Any]) -> None:
     found.none_of("preflight", [f"pre-flight: {error}" for error in preflight["errors"]])
     expected = preflight["expected"]
     for key, value in preflight.items():
@@ -247,7 +249,7 @@ def _preflight(found: Verdict, preflight: Mapping[str, Any]) -> None:
             found.bounds[f"preflight_{key}"] = expected[key]
 
 
-def _witnesses(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+def _witnesses(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
     """The kernel's own counts at the ends against what the emulator says it delivered."""
     found.none_of("witness", expectation.witnesses(plan, measured))
     found.none_of("veths", expectation.veths(measured))
@@ -268,7 +270,7 @@ def _witnesses(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, A
     found.none_of("host_losses", faults)
 
 
-def _agreement(found: Verdict, plan: Mapping[str, Any], agreement: Mapping[str, Any]) -> None:
+def _agreement(found: ValidityVerdict, plan: Mapping[str, Any], agreement: Mapping[str, Any]) -> None:
     """The record against the stamps at the ends."""
     for name, what in (
         ("arrivals", "packets reached the ends {value} (median) after they left by the record"),
@@ -293,7 +295,7 @@ def _agreement(found: Verdict, plan: Mapping[str, Any], agreement: Mapping[str, 
         )
 
 
-def _processes(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+def _processes(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
     found.none_of("deaths", endings.deaths(measured))
     faults = [
         f"flow {name}: {fault}"
@@ -303,7 +305,7 @@ def _processes(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, A
     found.none_of("adapters", faults)
     duration_s = measured["link"]["duration_s"]
     waits = [
-        (one["waited_s"] / max(duration_s, 1e-9), f"{one['side']} of flow {one['flow']}")
+        (one["waited_s"] / max(duration_s, 1e-9), f"{spoken(one['side'], one['name'])} of flow {one['flow']}")
         for one in measured["processes"]
     ]
     share, who = max(waits, default=(0.0, "nobody"))
@@ -316,7 +318,7 @@ def _processes(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, A
     )
 
 
-def _starts(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+def _starts(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
     """When flows began.
 
     A third-party player counts from its start: what it does until its first packet is its own. Somebody's
@@ -329,12 +331,12 @@ def _starts(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]
         name, planned_s = flow["name"], flow["start"] / 1e9
         first = measured["first_packets_s"][name]
         third_party = isinstance(flow["app"], str)
-        is_cbr = not third_party and "cbr" in flow["app"]
-        if is_cbr:
-            planned_s = expectation.first_cbr_s(flow)
+        if is_paced := expectation.is_paced(flow):
+            planned_s = expectation.first_paced_s(flow)
+        planned_s = max(planned_s, begins_ns(flow) / 1e9)
         begun = started.get(name, first) if third_party else first
         if first is None:
-            nothing_due = is_cbr and expectation.cbr_packets(plan, flow, duration_s) < 1
+            nothing_due = is_paced and expectation.paced_packets(flow, duration_s) < 1
             if planned_s < duration_s and not nothing_due and name not in measured["commands"]:
                 faults.append(f"flow {name} never sent a packet")
         if begun is None or planned_s >= duration_s:
@@ -347,7 +349,7 @@ def _starts(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]
     found.measured["first_packet_s"] = measured["first_packets_s"]
 
 
-def _conditions(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+def _conditions(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
     """What the scenario sets in motion must have taken effect."""
     faults = []
     for name, collected in measured["collected"].items():
@@ -366,20 +368,22 @@ def _conditions(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, 
     faults += [f"flow {one['flow']}: {one['action']} came {one['late_s']:.3f} s late" for one in late]
     faults += _path_conditions(found, measured)
     for flow in plan["flows"]:
-        if isinstance(flow["app"], dict) and "cbr" in flow["app"]:
-            wanted = expectation.cbr_packets(plan, flow, measured["link"]["duration_s"])
-            sent = expectation.entered(plan, measured["link"], flow["name"], "down")
+        if expectation.is_paced(flow):
+            wanted = expectation.paced_packets(flow, measured["link"]["duration_s"])
+            sent = expectation.entered(
+                plan, measured["link"], flow["name"], expectation.media_direction(flow)
+            )
             found.measured[f"cbr_packets.{flow['name']}"] = sent
             found.bounds[f"cbr_packets.{flow['name']}"] = wanted
             slack = CBR_SENT * wanted + CBR_SLACK_PACKETS
             # How late it may begin `starts` says; what it did not send until then is not missed twice.
-            not_begun = expectation.cbr_packets_late(flow, measured["first_packets_s"][flow["name"]])
+            not_begun = expectation.paced_packets_late(flow, measured["first_packets_s"][flow["name"]])
             if not wanted - not_begun - slack <= sent <= wanted + slack:
                 faults.append(f"flow {flow['name']} sent {sent} packets, not {wanted:.0f}")
     found.none_of("conditions", faults)
 
 
-def _path_conditions(found: Verdict, measured: Mapping[str, Any]) -> list[str]:
+def _path_conditions(found: ValidityVerdict, measured: Mapping[str, Any]) -> list[str]:
     """What the path was to do, by the record: see `conditions`."""
     conditions = measured["conditions"]
     found.measured["path_changes"] = conditions["changes"]
@@ -387,7 +391,7 @@ def _path_conditions(found: Verdict, measured: Mapping[str, Any]) -> list[str]:
     return list(conditions["faults"])
 
 
-def _players(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+def _players(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
     """A player's own counter against the taps: packets where they are packets, bytes over TCP.
 
     Over TCP those that came in order. What its kernel still held for it at the end it may have counted or
@@ -395,10 +399,10 @@ def _players(found: Verdict, plan: Mapping[str, Any], measured: Mapping[str, Any
     may have heard or not. Where its kernel threw segments away to have them again, it was handed at least
     what was acknowledged.
     """
-    refused = any(measured["counters"]["client"].get(name, 0) for name in expectation.REFUSED)
     ended, stopped = expectation.players_ended_s(measured), expectation.stopped_s(measured)
     for flow in plan["flows"]:
-        name = flow["name"]
+        name, host = flow["name"], measured["counters"][expectation.player_end(flow)]
+        refused = any(host.get(counter, 0) for counter in expectation.REFUSED)
         collected, delivered = measured["collected"][name], measured["media_delivered"][name]
         packets, octets = collected["received_packets"], collected["received_bytes"]
         over_tcp = expectation.over_tcp(flow, measured)

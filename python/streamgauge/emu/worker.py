@@ -8,7 +8,6 @@ It is started by `streamgauge.emu.trial` and by nobody else.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,14 +15,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from streamgauge import _native
 from streamgauge.emu import controls
 from streamgauge.emu import network as net
 from streamgauge.emu.conduct import Conductor
 from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.emu.helper import Helper
 from streamgauge.emu.inside import WORK, answer, tell
-from streamgauge.emu.job import FIRST_PORT, PORTS_PER_FLOW, Job
-from streamgauge.emu.link import Helper
-from streamgauge.systems.adapter import FlowSetup, Side
+from streamgauge.emu.trial_request import FIRST_PORT, PORTS_PER_FLOW, TrialRequest, command_lines
+from streamgauge.systems.adapter import SIDES, FlowSetup
 
 KEPT_LOG_BYTES = 20_000_000
 """A larger file that a process leaves is cut in the trial's logs."""
@@ -31,26 +31,28 @@ KEPT_LOG_BYTES = 20_000_000
 
 def main() -> int:
     """Runs the job on stdin."""
-    job = Job.from_json(sys.stdin.readline())
-    return answer(lambda: run(job), job.directory)
+    request = TrialRequest.from_json(sys.stdin.readline())
+    return answer(lambda: run(request), request.directory)
 
 
-def run(job: Job) -> dict[str, Any]:
+def run(request: TrialRequest) -> dict[str, Any]:
     """The whole trial; what was measured."""
-    directory = Path(job.directory)
+    directory = Path(request.directory)
     logs = directory / "logs"
     logs.mkdir(exist_ok=True)
-    flows = lay_out(job)
+    flows = lay_out(request)
     engine = str(WORK / "bin" / "streamgauge-engine")
     tell(say="setting up namespaces")
-    loaders = controls.register(job.own_controls, engine=engine, logs=logs)
-    network = net.build(flows, engine=engine, own_controls=job.own_controls)
-    link = start_link(job, flows, engine, logs)
+    loaders = controls.register(request.own_controls, engine=engine, logs=logs)
+    network = net.build(flows, engine=engine, own_controls=request.own_controls)
+    link = start_link(request, flows, engine, logs)
     try:
         class_ = link.expect("ready")
         tell(say="pre-flight: measuring the empty path")
-        preflight = measure_path(job, link, engine)
-        conductor = Conductor(job=job, flows=flows, link=link, network=network, engine=engine, tell=tell)
+        preflight = measure_path(request, link, engine)
+        conductor = Conductor(
+            request=request, flows=flows, link=link, network=network, engine=engine, tell=tell
+        )
         try:
             measured = conductor.run()
             for loader in loaders:
@@ -77,57 +79,52 @@ def run(job: Job) -> dict[str, Any]:
     return measured
 
 
-def lay_out(job: Job) -> list[FlowSetup]:
-    """Makes the work folders, brings what players need where an unprivileged user can read it."""
+def lay_out(request: TrialRequest) -> list[FlowSetup]:
+    """Makes the work folders, brings media where an unprivileged user can read it."""
     (WORK / "bin").mkdir(parents=True)
     (WORK / "media").mkdir()
     (WORK / "cache").mkdir()
     (WORK / "cache").chmod(0o777)
     # Copied, not linked: the package may lie where players may not look.
-    shutil.copy2(job.engine, WORK / "bin" / "streamgauge-engine")
-    programs = Path(__file__).parent.parent / "systems" / "programs"
-    for program in programs.glob("*.py"):
-        shutil.copy2(program, WORK / "bin" / program.name)
-        (WORK / "bin" / program.name).chmod(0o644)
+    shutil.copy2(request.engine, WORK / "bin" / "streamgauge-engine")
     flows = []
-    for planned, setup in zip(job.plan["flows"], job.flows, strict=True):
+    for planned, setup in zip(request.plan["flows"], request.flows, strict=True):
         index = setup["index"]
-        pair = net.addresses(index, at_router=planned.get("entry") == "router")
+        goes_up = planned.get("direction") == "up"
+        server_ip, player_ip = _native.addresses(index, planned.get("entry") == "router", goes_up)
         folder = WORK / "flows" / str(index)
-        sides: tuple[Side, Side] = ("server", "player")
-        for side in sides:
-            (folder / side).mkdir(parents=True)
-            if job.way == "root":
-                os.chown(folder / side, job.player_uid, job.player_uid)
         media = None
         if setup["media"] is not None:
             media = WORK / "media" / f"{index}{Path(setup['media']).suffix}"
-            media.touch()
+            if Path(setup["media"]).is_dir():
+                media.mkdir()  # a ladder's
+            else:
+                media.touch()
             net.run(["mount", "--bind", setup["media"], str(media)])
         flows.append(
             FlowSetup(
-                **{**setup, "media": media},
+                **{**setup, "media": media, "commands": command_lines(setup)},
                 plan=planned,
-                trial=job.plan,
-                server_ip=pair.server,
-                player_ip=pair.player,
+                contents=request.contents,
+                trial=request.plan,
+                server_ip=server_ip,
+                player_ip=player_ip,
                 port=FIRST_PORT + PORTS_PER_FLOW * index,
                 folder=folder,
                 engine=WORK / "bin" / "streamgauge-engine",
-                programs=WORK / "bin",
             )
         )
     return flows
 
 
-def start_link(job: Job, flows: list[FlowSetup], engine: str, logs: Path) -> Helper:
+def start_link(request: TrialRequest, flows: list[FlowSetup], engine: str, logs: Path) -> Helper:
     """Starts the emulator in the router's namespace."""
     config = {
-        "plan": job.plan,
-        "out": job.directory,
-        "fifo_priority": job.fifo_priority,
-        "spin": job.spin,
-        "capture": job.capture,
+        "plan": request.plan,
+        "out": request.directory,
+        "fifo_priority": request.fifo_priority,
+        "spin": request.spin,
+        "capture": request.capture,
         "interfaces": {
             "server": "server",
             "client": "client",
@@ -136,7 +133,7 @@ def start_link(job: Job, flows: list[FlowSetup], engine: str, logs: Path) -> Hel
         "flows": [
             {"name": flow.name, "server_ip": flow.server_ip, "player_ip": flow.player_ip} for flow in flows
         ],
-        "sabotage": job.sabotage,
+        "sabotage": request.sabotage,
     }
     file = WORK / "link.json"
     file.write_text(json.dumps(config), encoding="utf-8")
@@ -144,7 +141,7 @@ def start_link(job: Job, flows: list[FlowSetup], engine: str, logs: Path) -> Hel
     return Helper("the emulator", command, logs / "link.log")
 
 
-def measure_path(job: Job, link: Helper, engine: str) -> dict[str, Any]:
+def measure_path(request: TrialRequest, link: Helper, engine: str) -> dict[str, Any]:
     """The pre-flight: the path as the kernels at its two ends see it, before anything else crosses it."""
     link.ask("preflight", cmd="preflight")
     config = {
@@ -154,7 +151,7 @@ def measure_path(job: Job, link: Helper, engine: str) -> dict[str, Any]:
         "player_ip": net.PREFLIGHT_PLAYER,
         "server_if": net.END_INTERFACE,
         "client_if": net.END_INTERFACE,
-        "expect": job.plan["path"],
+        "expect": request.plan["path"],
     }
     file = WORK / "preflight.json"
     file.write_text(json.dumps(config), encoding="utf-8")
@@ -172,7 +169,7 @@ def keep_logs(flows: list[FlowSetup], logs: Path) -> None:
     """Copies what the flows' processes left into the trial's logs."""
     began = time.monotonic()
     for flow in flows:
-        for side in ("server", "player"):
+        for side in SIDES:
             for file in sorted((flow.folder / side).rglob("*")):
                 if not file.is_file() or file.is_symlink() or file.stat().st_size == 0:
                     continue

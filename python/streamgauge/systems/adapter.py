@@ -1,27 +1,64 @@
 """What an adapter is: it says which processes a flow consists of and reads what they leave.
 
-An adapter starts nothing itself. It is given a flow with its addresses, folders and media, and answers with
-command lines; the sandbox runs them, in the namespace and with the rights named. The contract that every
-command is run under (environment variables, folders, exit status 127) is in docs/adapters.md.
+An adapter starts and writes nothing itself. It is given a flow with its addresses, folders and media, and
+answers with processes: command lines, in order, with the files that each needs; the sandbox runs them, in the
+namespace and with the rights named. The contract that every command is run under (environment variables,
+folders, exit status 127) is in docs/adapters.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 Side = Literal["server", "player"]
+SIDES: tuple[Side, ...] = ("server", "player")
 Namespace = Literal["server", "client", "cross"]
+Action = Literal["pause", "resume", "stop"]
+
+#: What a scenario can do to a flow while it runs. Our own machines take all of them, in both modes.
+ACTIONS: tuple[Action, ...] = ("pause", "resume", "stop")
+#: What it can do to a program that can be ended, but not told to hold.
+ENDS: tuple[Action, ...] = ("stop",)
 
 EVENTS_FILE = "events.jsonl"
-"""Name of a side's events file in its folder."""
+"""Name of a process's events file in its folder."""
 READY_FILE = "ready"
-"""Name of the file that a side touches when it is ready."""
+"""Name of the file that a process touches when it is ready."""
+PROGRAMS = Path(__file__).parent / "programs"
+"""Our helpers of somebody else's systems."""
 
 PREFIX = "STREAMGAUGE_"
 """What the names of the contract's variables begin with."""
+
+GSTREAMERS_PAYLOAD = 1388
+"""Bytes of RTP payload in GStreamer's packets: 1400 with the header (rtph264pay's default MTU)."""
+
+
+def place(side: Side, name: str = "") -> str:
+    """What the files and times of a process go by: its side, or, where a side has several, its name too."""
+    return f"{side}-{name}" if name else side
+
+
+def spoken(side: Side, name: str = "") -> str:
+    """The process as sentences call it."""
+    return f"{side}'s {name}" if name else side
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandLine:
+    """One process of a system that is given as commands, as the scenario has it."""
+
+    command: str
+    #: Empty if the side is given as one command.
+    name: str = ""
+    #: ``port``, ``end``, ``file`` or a path with variables; None if the scenario does not say.
+    ready: str | None = None
+    essential: bool = True
+    #: Files and folders for it, as paths of the launcher's.
+    helpers: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,17 +67,17 @@ class FlowSetup:
 
     name: str
     index: int
-    #: "rtsp", "rtp", "darwin", "bulk", "cbr", "ping" or "command".
+    #: Its name in the registry, or "command".
     system: str
     #: Values as a scenario writes them, with units, or words; defaults filled in.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     congestion_control: str | None = None
     #: Whether its TCP asks for ECN.
     ecn: bool = False
-    #: The media file as it is seen inside the sandbox.
+    #: The media file, or the folder of a ladder, as it is seen inside the sandbox.
     media: Path | None = None
-    #: Command lines of a system that is given as commands.
-    commands: Mapping[Side, str] = field(default_factory=dict)
+    #: Command lines of a system that is given as commands, in order.
+    commands: Mapping[Side, Sequence[CommandLine]] = field(default_factory=dict)
     #: Extra environment of those commands.
     environment: Mapping[str, str] = field(default_factory=dict)
     #: Working folder of those commands; the launcher's if None.
@@ -49,15 +86,15 @@ class FlowSetup:
     plan: Mapping[str, Any] = field(default_factory=dict)
     #: The whole trial plan.
     trial: Mapping[str, Any] = field(default_factory=dict)
+    #: The contents that the trial plan names, by digest.
+    contents: Mapping[str, Any] = field(default_factory=dict)
     server_ip: str = ""
     player_ip: str = ""
     port: int = 0
-    #: Folder of the flow inside the sandbox; each side has its own folder in it.
+    #: Folder of the flow inside the sandbox; each process has its own folder in it.
     folder: Path = Path()
     #: The engine's executable as it is seen inside the sandbox.
     engine: Path = Path()
-    #: Folder with our helper programs, as it is seen inside the sandbox.
-    programs: Path = Path()
 
     @property
     def start_ns(self) -> int:
@@ -75,13 +112,35 @@ class FlowSetup:
         return self.plan.get("entry") == "router"
 
     @property
+    def has_arrivals(self) -> bool:
+        """True if it is many short transfers."""
+        app = self.plan.get("app")
+        return isinstance(app, Mapping) and any("arrivals" in settings for settings in app.values())
+
+    @property
+    def goes_up(self) -> bool:
+        """True if its media goes up: its server is at the client's end of the path."""
+        return self.plan.get("direction") == "up"
+
+    @property
     def sending_namespace(self) -> Namespace:
         """Where its server runs."""
+        if self.goes_up:
+            return "client"
         return "cross" if self.at_router else "server"
 
-    def variables(self, side: Side) -> dict[str, str]:
-        """The environment of the adapter contract (docs/adapters.md)."""
-        out = self.out(side)
+    @property
+    def playing_namespace(self) -> Namespace:
+        """Where its player runs."""
+        return "server" if self.goes_up else "client"
+
+    def namespace(self, side: Side) -> Namespace:
+        """Where the processes of a side run."""
+        return self.sending_namespace if side == "server" else self.playing_namespace
+
+    def variables(self, side: Side, name: str = "") -> dict[str, str]:
+        """The environment of the adapter contract (docs/adapters.md) for one process."""
+        out = self.out(side, name)
         values = {
             "STREAMGAUGE_ROLE": side,
             "STREAMGAUGE_FLOW": self.name,
@@ -91,6 +150,8 @@ class FlowSetup:
             "STREAMGAUGE_OUT": str(out),
             "STREAMGAUGE_EVENTS": str(out / EVENTS_FILE),
             "STREAMGAUGE_READY": str(out / READY_FILE),
+            "STREAMGAUGE_SHARED": str(self.shared(side)),
+            "STREAMGAUGE_HELPERS": str(self.helpers(side, name)),
             "STREAMGAUGE_DURATION_S": f"{(self.duration_ns - self.start_ns) / 1e9:.3f}",
         }
         if self.media is not None:
@@ -114,9 +175,17 @@ class FlowSetup:
         )
         return list(flow.variables("server"))
 
-    def out(self, side: Side) -> Path:
-        """Folder for what a side writes; its logs and events are there too."""
-        return self.folder / side
+    def out(self, side: Side, name: str = "") -> Path:
+        """Folder for what a process writes; its logs and events are there too."""
+        return self.folder / side / name
+
+    def shared(self, side: Side) -> Path:
+        """Folder for what the processes of a side hand each other; it is not kept."""
+        return self.folder / "shared" / side
+
+    def helpers(self, side: Side, name: str = "") -> Path:
+        """Folder with the copies of a process's helpers."""
+        return self.folder / "helpers" / place(side, name)
 
     def app(self, kind: str) -> Mapping[str, Any]:
         """The settings of the plan's machine, which must be of that kind."""
@@ -125,30 +194,86 @@ class FlowSetup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProcessSpec:
-    """One process of a flow."""
+class Program:
+    """A program of the machine that a system needs. `streamgauge doctor` looks for all of them."""
+
+    #: As it is run: a name on PATH, or a path.
+    name: str
+    #: Debian's packages that have it, as `apt-get install` takes them.
+    packages: str
+    #: What for, in a few words.
+    purpose: str
+    #: What `streamgauge doctor` calls it; ``program.NAME`` if empty.
+    id: str = ""
+    #: Arguments by which it tells its version; none if it cannot.
+    version: Sequence[str] = ()
+    #: Arguments by which it shows, by status 0, that all is there that the system needs of it, and what; none
+    #: if it is enough that the program is there.
+    probe: Sequence[str] = ()
+    #: Whether a flow needs it.
+    needed: Callable[[FlowSetup], bool] = lambda flow: True
+
+
+@dataclass(frozen=True, kw_only=True)
+class External:
+    """What nobody can ask of somebody else's server and player, because no machine of the plan says it."""
+
+    #: What its channels speak, by carrier, for the classifier of packets (crates/plan/src/protocols.rs); it
+    #: guesses where nothing is told.
+    protocols: Mapping[Literal["tcp", "udp"], tuple[str, ...]] = field(default_factory=dict)
+    #: What a trial hands it to serve: the encoded clip as a file, or nothing.
+    content: Literal["file", "none"]
+    #: What its media rides on with those parameters (as a scenario writes them, defaults may be left out);
+    #: None if that cannot be known.
+    media_over: Callable[[Mapping[str, Any]], Literal["udp", "tcp"] | None]
+    #: Largest payload of its RTP packets, bytes.
+    max_payload: int = GSTREAMERS_PAYLOAD
+
+
+Ready = Literal["file", "port", "file or port", "line", "end"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    """One process of a flow.
+
+    Those of a side start in their order. An early one waits until all before it on its side are ready; the
+    others start one right after another. The last essential one is the side's main process: its end is the
+    side's.
+    """
 
     side: Side
+    #: One word. Empty if it is the only one of its side.
+    name: str = ""
     command: Sequence[str]
     namespace: Namespace
     #: Runs before t = 0 and must be ready by then; otherwise it is started when the flow starts.
     early: bool = False
-    #: How an early process shows that it is ready: it touches ``STREAMGAUGE_READY``, prints a line with
-    #: ``"event":"ready"``, or either touches the file or listens on ``STREAMGAUGE_PORT``.
-    ready: Literal["file", "line", "file or port"] = "file"
+    #: How an early process shows that it is ready: it touches ``STREAMGAUGE_READY``, listens on
+    #: ``STREAMGAUGE_PORT``, does either, prints a line with ``"event":"ready"``, ends with status 0, or fills
+    #: the file at that path. None: nobody waits for it.
+    ready: Ready | Path | None = "file"
+    #: What is copied to `FlowSetup.helpers` before it starts, where everybody may read it: files, and folders
+    #: with all that is in them.
+    helpers: Sequence[Path] = ()
+    #: What is written to its folder before it starts, by name: text, or data as JSON.
+    files: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
+    #: Without it the trial is worth nothing. The end of another one is not held against the trial,
+    #: but for status 127.
+    essential: bool = True
     #: Takes JSON commands on stdin: ``start`` with times, ``stop``, and what a scenario does to its flow.
     control: bool = False
-    #: Working folder; the side's own if None.
+    #: Working folder; its own if None.
     working_folder: str | None = None
     #: Keeps the sandbox's rights (raw sockets). Only for our own programs.
     trusted: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     #: How it is asked to end: SIGINT unless it has a ``control`` line.
     stop_signal: int = 2
-    #: Its end before the trial's end is no fault (a transfer of limited size, media that ended).
+    #: Its end with status 0 before the trial's is no fault (a transfer of limited size, media that ended).
     may_end: bool = False
     #: What the scenario does to the flow is done to this process: ``stop`` ends it, ``pause`` and ``resume``
-    #: are lines on its ``control``. Which of them a system can is said by `registry.System.actions` alone.
+    #: are lines on its ``control``. Which of them a system can is said by `Adapter.actions` alone.
     acted_on: bool = False
 
 
@@ -176,8 +301,8 @@ class Clock:
     t0_monotonic_ns: int
     #: CLOCK_REALTIME at t0, in ns.
     t0_realtime_ns: int
-    #: When each side was started (monotonic ns).
-    started: Mapping[Side, int]
+    #: When each process was started (monotonic ns), by its `place`.
+    started: Mapping[str, int]
     #: When the last process had ended (monotonic ns).
     ended_monotonic_ns: int
 
@@ -185,11 +310,27 @@ class Clock:
 class Adapter(Protocol):
     """A system or a kind of traffic in emu."""
 
-    #: Programs that must be on PATH, with the Debian package that has them.
-    programs: Mapping[str, str]
+    #: Raised when what it starts, or reads, would leave another record: only trials of its own run again.
+    version: int
+    #: Programs that it may need.
+    programs: Sequence[Program]
+    #: What cannot be read from the plan; None where the plan describes the flow.
+    external: External | None
+    #: What runs a flow of many short transfers in its place; None if that is itself, or there are none.
+    of_arrivals: Adapter | None
 
-    def processes(self, flow: FlowSetup) -> list[ProcessSpec]:
-        """The flow's processes."""
+    def ours(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether both ends are our own programs with those parameters (`registry.System.values`)."""
+        ...
+
+    def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
+        """What a scenario can do to a flow with those parameters (`registry.System.values`) while it runs.
+        Nowhere else is it said."""
+        ...
+
+    def processes(self, flow: FlowSetup) -> list[Process]:
+        """The flow's processes, those of a side in their order. Asked more than once: of a flow without
+        addresses and folders too, before anything starts."""
         ...
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:

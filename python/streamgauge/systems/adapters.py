@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from streamgauge.errors import CannotRunError, ScenarioError
-from streamgauge.systems.adapter import Adapter, FlowSetup
-from streamgauge.systems.bulk import Bulk
-from streamgauge.systems.cbr import Cbr
-from streamgauge.systems.command import Command, CommandError, check_command, programs_path
-from streamgauge.systems.node import Node
-from streamgauge.systems.rtsp import Rtsp
+from streamgauge.systems.adapter import Adapter, CommandLine, External, FlowSetup, Side, spoken
+from streamgauge.systems.command import CommandAdapter, CommandError, check_command, programs_path
+from streamgauge.systems.parameter import ParameterValue
+from streamgauge.systems.processes import ProcessError, check_processes
+from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, System
+
+COMMANDS = "command"
+"""Whatever a scenario gives by its commands."""
 
 ADAPTERS: dict[str, Adapter] = {
-    "bulk": Bulk(),
-    "cbr": Cbr(),
-    "command": Command(),
-    "darwin": Node(),
-    "ping": Node(raw_sockets=True),
-    "rtp": Node(),
-    "rtsp": Rtsp(),
+    COMMANDS: CommandAdapter(),
+    **{name: system.adapter for name, system in {**SYSTEMS, **TRAFFIC}.items() if "emu" in system.modes},
 }
 
 
@@ -32,34 +31,74 @@ def adapter_for(flow: FlowSetup) -> Adapter:
             f"flow {flow.name}: system {flow.system} does not run in emu, which has "
             f"{', '.join(sorted(ADAPTERS))}."
         )
-    return ADAPTERS[flow.system]
+    adapter = ADAPTERS[flow.system]
+    return (adapter.of_arrivals or adapter) if flow.has_arrivals else adapter
+
+
+def external_of(asked: Mapping[str, Any]) -> External | None:
+    """What is known of a flow of a scenario (normalised) that no machine of the plan describes; None if one
+    does. Programs that the registry does not know are somebody's commands."""
+    name = asked.get("system") or asked.get("traffic")
+    return ADAPTERS[name if isinstance(name, str) and name in ADAPTERS else COMMANDS].external
+
+
+def versions(
+    flows: Iterable[tuple[System | None, Mapping[str, ParameterValue], bool]], mode: Mode
+) -> dict[str, dict[str, int]]:
+    """The versions of what runs the flows of a trial (`System.versions`), by the names of their systems.
+
+    A flow is its system (None is one that is given as commands), its parameters, and whether it has arrivals.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for system, parameters, arrivals in flows:
+        if system is not None:
+            told = system.versions(mode, parameters, arrivals=arrivals)
+            found[system.name] = found.get(system.name, {}) | told
+        elif mode == "emu":
+            found[COMMANDS] = {"adapter": ADAPTERS[COMMANDS].version}
+    return dict(sorted(found.items()))
+
+
+def rides_on_tcp(flow: FlowSetup) -> bool:
+    """Whether the media of a flow rides on TCP by its system's description; False if that says nothing."""
+    external = adapter_for(flow).external
+    return external is not None and external.media_over(flow.parameters) == "tcp"
 
 
 def check_programs(flow: FlowSetup) -> None:
     """CannotRunError naming the first program that the flow needs and this machine lacks, and its package;
-    ScenarioError for a command that makes no sense."""
+    ScenarioError for a command, and for a list of processes, that makes no sense."""
     adapter = adapter_for(flow)
-    for program, package in adapter.programs.items():
-        if program == "ffmpeg" and flow.parameters.get("player") != "ffmpeg":
-            continue
-        if shutil.which(program) is None:
+    for program in adapter.programs:
+        if program.needed(flow) and shutil.which(program.name) is None:
             raise CannotRunError(
-                f"flow {flow.name}: {program} is missing; install it "
-                f"(Debian, Ubuntu: `apt-get install {package}`)."
+                f"flow {flow.name}: {program.name} is missing; install it "
+                f"(Debian, Ubuntu: `apt-get install {program.packages}`)."
             )
-    for side, command in flow.commands.items():
-        # A scenario made in Python comes this far unread.
-        try:
-            check_command(command, [*flow.variables(side), *flow.environment])
-        except CommandError as error:
-            raise ScenarioError(error.why, key=f"flow {flow.name}: {side}", hint=error.hint) from None
-        program = shlex.split(command)[0]
-        where = program
-        if "/" in program and flow.working_folder is not None:
-            where = str(Path(flow.working_folder) / program)
-        # One that is named by a variable is known only in the sandbox.
-        if "$" not in program and shutil.which(where, path=programs_path()) is None:
-            raise CannotRunError(
-                f"flow {flow.name}: the {side}'s program {program} is not on PATH or cannot be run; "
-                "install it, or give its path from the scenario's folder."
-            )
+    for side, lines in flow.commands.items():
+        for line in lines:
+            _check_line(flow, side, line)
+    try:
+        check_processes(adapter.processes(flow))
+    except ProcessError as error:
+        key = f"flow {flow.name}: {'.'.join(error.key)}"
+        raise ScenarioError(error.why, key=key, hint=error.hint) from None
+
+
+def _check_line(flow: FlowSetup, side: Side, line: CommandLine) -> None:
+    # A scenario made in Python comes this far unread.
+    try:
+        check_command(line.command, [*flow.variables(side), *flow.environment])
+    except CommandError as error:
+        key = ".".join(filter(None, (side, line.name)))
+        raise ScenarioError(error.why, key=f"flow {flow.name}: {key}", hint=error.hint) from None
+    called = shlex.split(line.command)[0]
+    where = called
+    if "/" in called and flow.working_folder is not None:
+        where = str(Path(flow.working_folder) / called)
+    # One that is named by a variable is known only in the sandbox.
+    if "$" not in called and shutil.which(where, path=programs_path()) is None:
+        raise CannotRunError(
+            f"flow {flow.name}: the {spoken(side, line.name)}'s program {called} is not on PATH or cannot "
+            "be run; install it, or give its path from the scenario's folder."
+        )

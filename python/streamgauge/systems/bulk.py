@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamgauge.systems.adapter import Clock, Collected, FlowSetup, ProcessSpec
+from streamgauge.systems.adapter import (
+    ENDS,
+    Action,
+    Adapter,
+    Clock,
+    Collected,
+    External,
+    FlowSetup,
+    Process,
+    Program,
+)
 from streamgauge.systems.events import event
+from streamgauge.systems.node import NodeAdapter
+from streamgauge.systems.system import System, of_machine
 
 BLOCK = 128 * 1024
 """What iperf3 writes at once over TCP unless told otherwise. It stops after the block that reaches the bytes
@@ -20,9 +32,21 @@ LARGEST_SOCKET_BUFFER = 212_992
 class Bulk:
     """The adapter of traffic ``bulk``."""
 
-    programs: Mapping[str, str] = {"iperf3": "iperf3"}
+    version = 1
+    programs: Sequence[Program] = (
+        Program(name="iperf3", packages="iperf3", purpose="traffic bulk", version=["--version"]),
+    )
+    external: External | None = None
+    #: iperf3 has one connection after another of one size, and none at random.
+    of_arrivals: Adapter | None = NodeAdapter()
 
-    def processes(self, flow: FlowSetup) -> list[ProcessSpec]:
+    def ours(self, parameters: Mapping[str, Any]) -> bool:
+        return False
+
+    def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
+        return ENDS
+
+    def processes(self, flow: FlowSetup) -> list[Process]:
         settings = flow.app("bulk")
         tcp: Mapping[str, Any] = settings["tcp"]
         port = str(flow.port)
@@ -39,7 +63,7 @@ class Bulk:
             left_s = (flow.duration_ns - flow.start_ns) / 1e9
             player += ["--time", str(int(left_s) + 60)]
         return [
-            ProcessSpec(
+            Process(
                 side="server",
                 command=server,
                 namespace=flow.sending_namespace,
@@ -47,10 +71,10 @@ class Bulk:
                 ready="file or port",
                 may_end=settings.get("bytes") is not None,
             ),
-            ProcessSpec(
+            Process(
                 side="player",
                 command=player,
-                namespace="client",
+                namespace=flow.playing_namespace,
                 stop_signal=signal.SIGINT,
                 may_end=settings.get("bytes") is not None,
                 acted_on=True,
@@ -111,3 +135,6 @@ def _result(flow: FlowSetup, side: str, found: Collected) -> dict[str, Any] | No
         found.faults.append(f"iperf3's {side} left a broken result ({error})")
         return None
     return result
+
+
+SYSTEM: System = of_machine("bulk", sim="our TCP", emu="iperf3", adapter=Bulk())

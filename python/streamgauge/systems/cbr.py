@@ -5,12 +5,25 @@ from __future__ import annotations
 import math
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamgauge.systems.adapter import Clock, Collected, FlowSetup, ProcessSpec
+from streamgauge.systems.actions import stopped_at
+from streamgauge.systems.adapter import (
+    ACTIONS,
+    ENDS,
+    Action,
+    Adapter,
+    Clock,
+    Collected,
+    External,
+    FlowSetup,
+    Process,
+    Program,
+)
 from streamgauge.systems.events import event
-from streamgauge.systems.node import Node
+from streamgauge.systems.node import NodeAdapter
+from streamgauge.systems.system import System, of_machine
 
 SMALLEST_MGEN_PAYLOAD = 28
 """mgen's own header, in bytes of UDP payload over IPv4."""
@@ -22,20 +35,43 @@ _ECN_BITS = {"no": "0x00", "ect1": "0x01", "ect0": "0x02"}
 _RECEIVED = re.compile(r" RECV .* seq>(\d+) .* size>(\d+)")
 
 
+def speaks_mgen(flow: FlowSetup) -> bool:
+    """True if mgen can send this flow."""
+    settings = flow.app("cbr")
+    return _fits_mgen(settings["payload_bytes"], settings["burst"])
+
+
+def _fits_mgen(payload_bytes: int, burst: float) -> bool:
+    """No bursts, room for mgen's header in every packet, and none too long."""
+    return bool(burst == 1 and SMALLEST_MGEN_PAYLOAD <= payload_bytes <= LARGEST_MGEN_PAYLOAD)
+
+
 class Cbr:
     """The adapter of traffic ``cbr``."""
 
-    programs: Mapping[str, str] = {"mgen": "mgen"}
+    version = 1
+    # It tells its version only while it runs.
+    programs: Sequence[Program] = (
+        Program(name="mgen", packages="mgen", purpose="traffic cbr", needed=speaks_mgen),
+    )
+    external: External | None = None
+    of_arrivals: Adapter | None = None
 
-    def processes(self, flow: FlowSetup) -> list[ProcessSpec]:
+    def ours(self, parameters: Mapping[str, Any]) -> bool:
+        return not _fits_mgen(parameters["size"].bytes, parameters["burst"].amount)
+
+    def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
+        return ACTIONS if self.ours(parameters) else ENDS
+
+    def processes(self, flow: FlowSetup) -> list[Process]:
         settings = flow.app("cbr")
         if not speaks_mgen(flow):
-            return Node().processes(flow)
+            return NodeAdapter().processes(flow)
         log = str(flow.out("player") / "mgen.log")
-        player = ProcessSpec(
+        player = Process(
             side="player",
             command=["mgen", "flush", "event", f"LISTEN UDP {flow.port}", "output", log],
-            namespace="client",
+            namespace=flow.playing_namespace,
             early=True,
             ready="file or port",
         )
@@ -54,7 +90,7 @@ class Cbr:
             stop = on + _until_last_sent(off - on, settings["packets_per_s"])
             sender += ["event", f"{_since_start(stop, flow)} OFF {number}"]
         sender += ["output", str(flow.out("server") / "mgen.log")]
-        server = ProcessSpec(
+        server = Process(
             side="server",
             command=sender,
             namespace=flow.sending_namespace,
@@ -66,7 +102,7 @@ class Cbr:
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
         if not speaks_mgen(flow):
-            return Node().collect(flow, clock)
+            return NodeAdapter().collect(flow, clock)
         found = Collected()
         log = flow.out("player") / "mgen.log"
         if not log.is_file():
@@ -88,18 +124,6 @@ class Cbr:
         return found
 
 
-def stopped_at(plan: Mapping[str, Any], duration_ns: int) -> int:
-    """When a flow is stopped, or the trial ends, in ns."""
-    return min([duration_ns, *(int(at) for at, action in plan.get("actions", ()) if action == "stop")])
-
-
-def speaks_mgen(flow: FlowSetup) -> bool:
-    """True if mgen can send this flow: no bursts, room for its header in every packet, and none too long."""
-    settings = flow.app("cbr")
-    fits = SMALLEST_MGEN_PAYLOAD <= settings["payload_bytes"] <= LARGEST_MGEN_PAYLOAD
-    return bool(settings["burst"] == 1 and fits)
-
-
 def _until_last_sent(length_ns: int, packets_per_s: float) -> int:
     """When mgen is to stop, in ns after it began: half an interval behind the last packet of such a window.
 
@@ -111,3 +135,8 @@ def _until_last_sent(length_ns: int, packets_per_s: float) -> int:
 
 def _since_start(at_ns: int, flow: FlowSetup) -> str:
     return f"{(at_ns - flow.start_ns) / 1e9:.6f}"
+
+
+SYSTEM: System = of_machine(
+    "cbr", sim="our sender", emu="mgen, or our sender for bursts and tiny packets", adapter=Cbr()
+)

@@ -9,9 +9,25 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal
 
-from streamgauge.systems.adapter import PREFIX, Clock, Collected, FlowSetup, ProcessSpec, Side
+from streamgauge.systems.adapter import (
+    ENDS,
+    PREFIX,
+    Action,
+    Adapter,
+    Clock,
+    Collected,
+    CommandLine,
+    External,
+    FlowSetup,
+    Process,
+    Program,
+    Ready,
+    Side,
+)
 from streamgauge.systems.events import last, read_events
+from streamgauge.systems.processes import ProcessError, check_names
 
 LARGEST_COUNT = 2**63
 """No counter of bytes or packets comes to that."""
@@ -19,38 +35,57 @@ UNSUPPORTED = 127
 """Exit status by which a command says that it cannot do what was asked."""
 
 
-class Command:
+def _declared_transport(parameters: Mapping[str, Any]) -> Literal["tcp"] | None:
+    """What the scenario says by a parameter ``transport: tcp``; otherwise nobody knows."""
+    return "tcp" if parameters.get("transport") == "tcp" else None
+
+
+class CommandAdapter:
     """The adapter of a system written as ``{server: CMD, player: CMD}``."""
 
-    programs: Mapping[str, str] = {}
+    version = 1
+    programs: Sequence[Program] = ()
+    external: External | None = External(content="file", media_over=_declared_transport)
+    of_arrivals: Adapter | None = None
 
-    def processes(self, flow: FlowSetup) -> list[ProcessSpec]:
-        specs = []
-        if "server" in flow.commands:
-            specs.append(self._process(flow, "server"))
-        if "player" in flow.commands:
-            specs.append(self._process(flow, "player"))
-        return specs
+    def ours(self, parameters: Mapping[str, Any]) -> bool:
+        return False
+
+    def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
+        return ENDS
+
+    def processes(self, flow: FlowSetup) -> list[Process]:
+        made = []
+        for side, lines in flow.commands.items():
+            main = main_line(lines)
+            made += [self._process(flow, side, line, is_main=line is main) for line in lines]
+        return made
 
     @staticmethod
-    def _process(flow: FlowSetup, side: Side) -> ProcessSpec:
-        return ProcessSpec(
+    def _process(flow: FlowSetup, side: Side, line: CommandLine, *, is_main: bool) -> Process:
+        variables = _variables(flow, side, line.name)
+        ready = _readiness(side, line, variables, is_main=is_main)
+        return Process(
             side=side,
-            command=split_command(flow.commands[side], _variables(flow, side)),
-            namespace=flow.sending_namespace if side == "server" else "client",
-            early=side == "server",
-            ready="file or port",
+            name=line.name,
+            command=split_command(line.command, variables),
+            namespace=flow.namespace(side),
+            early=side == "server" or ready is not None,
+            ready=ready,
+            helpers=[Path(helper) for helper in line.helpers],
             environment=flow.environment,
             working_folder=flow.working_folder,
-            may_end=side == "player",
+            essential=line.essential,
+            # The others have done their part when they end in order; a server is to stay.
+            may_end=side == "player" or not is_main,
             acted_on=side == "player",
         )
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
         found = Collected()
-        sides: tuple[Side, Side] = ("server", "player")
-        for side in sides:
-            found.events += read_events(flow, side, clock, found.faults)
+        for side, lines in flow.commands.items():
+            for line in lines:
+                found.events += read_events(flow, side, clock, found.faults, name=line.name)
         packets = self._total(found, "total_packets_received")
         octets = self._total(found, "total_bytes_received")
         if octets is not None:
@@ -69,10 +104,72 @@ class Command:
         return None if total is None else int(total)
 
 
-def _variables(flow: FlowSetup, side: Side) -> dict[str, str]:
+def main_line(lines: Sequence[CommandLine]) -> CommandLine | None:
+    """The process whose end is its side's: the last that is essential; None if none is."""
+    return next((line for line in reversed(lines) if line.essential), None)
+
+
+def _readiness(
+    side: Side, line: CommandLine, variables: Mapping[str, str], *, is_main: bool
+) -> Ready | Path | None:
+    """How a process shows that it is ready; None if nobody waits for it.
+
+    A server's main process always does, a player's starts with its flow. Any other one does if the scenario
+    says how, or if its own command uses the file.
+    """
+    if line.ready is not None:
+        return WORDS_OF_READY.get(line.ready) or Path(filled_in(line.ready, variables))
+    if is_main:
+        return "file or port" if side == "server" else None
+    return "file" if READY_VARIABLE in line.command else None
+
+
+READY_VARIABLE = f"{PREFIX}READY"
+WORDS_OF_READY: dict[str, Ready] = {"file": "file", "port": "port", "end": "end"}
+"""What a scenario may say beside a path."""
+
+
+def check_lines(side: Side, lines: Sequence[CommandLine]) -> None:
+    """Refuses a side's processes where the scenario itself makes no sense. Raises ProcessError."""
+    check_names(side, [line.name for line in lines])
+    main = main_line(lines)
+    if main is None:
+        hint = "leave 'essential' out of the one that is the side's own"
+        raise ProcessError((side,), "has no essential process", hint)
+    late: CommandLine | None = None
+    for line in lines:
+        key = (side, *([line.name] if line.name else []))
+        if not line.command.strip():
+            raise ProcessError((*key, "command") if line.name else key, "an empty command")
+        _check_ready(key, side, line, main, late)
+        early = side == "server" or _readiness(side, line, {}, is_main=line is main) is not None
+        late = late if early else late or line
+
+
+def _check_ready(
+    key: tuple[str, ...], side: Side, line: CommandLine, main: CommandLine, late: CommandLine | None
+) -> None:
+    ready = line.ready
+    if ready is not None and ready not in WORDS_OF_READY and not ready.startswith(("/", "$")):
+        close = difflib.get_close_matches(ready, WORDS_OF_READY, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else "such as $STREAMGAUGE_SHARED/live.m3u8"
+        expected = f"expected {', '.join(WORDS_OF_READY)} or an absolute path"
+        raise ProcessError((*key, "ready"), f"'{ready}' is no sign of being ready; {expected}", hint)
+    if ready == "end" and line is main:
+        why = f"the {side}'s main process is to stay, and cannot be ready by its end"
+        raise ProcessError((*key, "ready"), why, "'end' is for one that prepares something")
+    if side == "player" and ready is not None and line is main:
+        why = "the player's main process starts with its flow, so nobody waits until it is ready"
+        raise ProcessError((*key, "ready"), why, "leave 'ready' out")
+    if late is not None and _readiness(side, line, {}, is_main=line is main) is not None:
+        why = f"is to be ready before the trial, but stands behind '{late.name}', which starts with the flow"
+        raise ProcessError(key, why, f"put it before '{late.name}'")
+
+
+def _variables(flow: FlowSetup, side: Side, name: str = "") -> dict[str, str]:
     """What is filled in: the contract's variables, and what `env` adds to them or says in their place."""
     own = {name: value for name, value in flow.environment.items() if name.startswith(PREFIX)}
-    return flow.variables(side) | own
+    return flow.variables(side, name) | own
 
 
 def programs_path() -> str:
@@ -97,10 +194,12 @@ def split_command(text: str, variables: Mapping[str, str]) -> list[str]:
     Raises ValueError if a quote is missing.
     """
 
-    def filled_in(found: re.Match[str]) -> str:
-        return variables.get(found["bare"] or found["braced"], found[0])
+    return [filled_in(part, variables) for part in shlex.split(text)]
 
-    return [_FILLED_IN.sub(filled_in, part) for part in shlex.split(text)]
+
+def filled_in(text: str, variables: Mapping[str, str]) -> str:
+    """``$NAME`` and ``${NAME}`` of `variables` replaced by their values; every other dollar stays."""
+    return _FILLED_IN.sub(lambda found: variables.get(found["bare"] or found["braced"], found[0]), text)
 
 
 class CommandError(ValueError):

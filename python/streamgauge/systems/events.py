@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup, Side
+from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup, Side, place, spoken
 from streamgauge.units import Frequency, Packets, Percent, Quantity, Rate, Size, Time
 
 LARGEST_FILE_BYTES = 20_000_000
@@ -37,16 +38,25 @@ UNITS = _units()
 
 
 def read_events(
-    flow: FlowSetup, side: Side, clock: Clock, faults: list[str], *, largest: int = LARGEST_FILE_BYTES
+    flow: FlowSetup,
+    side: Side,
+    clock: Clock,
+    faults: list[str],
+    *,
+    name: str = "",
+    largest: int = LARGEST_FILE_BYTES,
 ) -> list[dict[str, Any]]:
-    """The events that one side of a flow wrote, as `event` makes them, in the units that are recorded.
+    """The events that one process of a flow wrote, as `event` makes them, in the units that are recorded.
 
     Every line that is no event is put in `faults`, the first few by number and reason. A last line without
     its end is passed over if it cannot be read: its program was ended while it wrote. What is beyond
     `largest` bytes is not read.
     """
-    file = flow.out(side) / EVENTS_FILE
-    shown = f"{flow.name}-{side}-{EVENTS_FILE}"
+    file = flow.out(side, name) / EVENTS_FILE
+    shown = f"{flow.name}-{place(side, name)}-{EVENTS_FILE}"
+    # As old as the trial if it was never started.
+    began_ns = clock.started.get(place(side, name), clock.t0_monotonic_ns)
+    life = _Life(who=spoken(side, name), began_ns=began_ns, clock=clock)
     if file.is_symlink() or (file.exists() and not file.is_file()):
         faults.append(f"{shown} is no plain file")
         return []
@@ -64,7 +74,7 @@ def read_events(
         if not line.strip():
             continue
         try:
-            events.append(_event(line, side, clock))
+            events.append(_event(line, life))
         except _CutOffError as error:
             if number <= len(lines):
                 bad = _name(faults, bad, f"{shown}:{number}: {error}")
@@ -85,7 +95,16 @@ class _CutOffError(ValueError):
     """A line that is not whole, or never was JSON."""
 
 
-def _event(line: bytes, side: Side, clock: Clock) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class _Life:
+    """Of a program, from which its events are."""
+
+    who: str
+    began_ns: int
+    clock: Clock
+
+
+def _event(line: bytes, life: _Life) -> dict[str, Any]:
     """An event from its line. Raises ValueError with what is wrong."""
     if len(line) > LARGEST_LINE_BYTES:
         raise ValueError(f"a line of {len(line)} bytes (at most {LARGEST_LINE_BYTES})")
@@ -109,12 +128,12 @@ def _event(line: bytes, side: Side, clock: Clock) -> dict[str, Any]:
     name = _text(raw, "name")
     if not name:
         raise ValueError("has no name")
-    return event(_time_ns(raw, side, clock), name, value, recorded, _text(raw, "reason"))
+    return event(_time_ns(raw, life), name, value, recorded, _text(raw, "reason"))
 
 
-def _time_ns(raw: dict[str, Any], side: Side, clock: Clock) -> int:
+def _time_ns(raw: dict[str, Any], life: _Life) -> int:
     """CLOCK_MONOTONIC, within the life of the program."""
-    t0_ns = clock.t0_monotonic_ns
+    t0_ns = life.clock.t0_monotonic_ns
     if raw.get("t_monotonic_ns") is not None:
         value = _number(raw, "t_monotonic_ns")
         # A double does not hold every ns of a machine that has run for long.
@@ -124,9 +143,9 @@ def _time_ns(raw: dict[str, Any], side: Side, clock: Clock) -> int:
     else:
         raise ValueError("has no time (t_monotonic_ns or t_s)")
     tolerance_ns = round(TOLERANCE_S * 1e9)
-    if at_ns < clock.started.get(side, t0_ns) - tolerance_ns:
-        raise ValueError(f"its time is {_s(at_ns - t0_ns)} s of the trial, before the {side} was started")
-    if at_ns > clock.ended_monotonic_ns + tolerance_ns:
+    if at_ns < life.began_ns - tolerance_ns:
+        raise ValueError(f"its time is {_s(at_ns - t0_ns)} s of the trial, before the {life.who} was started")
+    if at_ns > life.clock.ended_monotonic_ns + tolerance_ns:
         raise ValueError(f"its time is {_s(at_ns - t0_ns)} s of the trial, after its end")
     return int(at_ns)
 

@@ -3,47 +3,68 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamgauge.systems.adapter import EVENTS_FILE, Clock, Collected, FlowSetup, ProcessSpec, Side
+from streamgauge.systems.adapter import (
+    ACTIONS,
+    EVENTS_FILE,
+    SIDES,
+    Action,
+    Adapter,
+    Clock,
+    Collected,
+    External,
+    FlowSetup,
+    Process,
+    Program,
+    Side,
+)
 from streamgauge.systems.events import read_events
 
 LARGEST_EVENTS_BYTES = 2_000_000_000
 """Of a machine of ours, which says about a hundred bytes for each frame: more than a day of them."""
 
 
-class Node:
+class NodeAdapter:
     """The adapter of every machine that we wrote; of ``cbr`` where mgen cannot serve.
 
     What a scenario does to the flow both ends read from the plan.
     """
 
-    programs: Mapping[str, str] = {}
+    version = 1
+    programs: Sequence[Program] = ()
+    external: External | None = None
+    of_arrivals: Adapter | None = None
 
     def __init__(self, *, raw_sockets: bool = False) -> None:
         #: ICMP echo wants a raw socket, which only the sandbox's own user may open.
         self._raw_sockets = raw_sockets
 
-    def processes(self, flow: FlowSetup) -> list[ProcessSpec]:
+    def ours(self, parameters: Mapping[str, Any]) -> bool:
+        return True
+
+    def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
+        return ACTIONS
+
+    def processes(self, flow: FlowSetup) -> list[Process]:
         return [self._process(flow, "player"), self._process(flow, "server")]
 
-    def _process(self, flow: FlowSetup, side: Side) -> ProcessSpec:
+    def _process(self, flow: FlowSetup, side: Side) -> Process:
         config = {
             "plan": flow.trial,
+            "contents": _played(flow),
             "flow": flow.name,
             "side": side,
             "server_ip": flow.server_ip,
             "player_ip": flow.player_ip,
         }
-        file = flow.out(side) / "node.json"
-        file.write_text(json.dumps(config), encoding="utf-8")
-        file.chmod(0o644)
-        return ProcessSpec(
+        return Process(
             side=side,
-            command=[str(flow.engine), "node", "--config", str(file)],
-            namespace=flow.sending_namespace if side == "server" else "client",
+            command=[str(flow.engine), "node", "--config", str(flow.out(side) / "node.json")],
+            files={"node.json": config},
+            namespace=flow.namespace(side),
             early=True,
             ready="line",
             control=True,
@@ -53,8 +74,7 @@ class Node:
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
         found = Collected()
-        sides: tuple[Side, Side] = ("server", "player")
-        for side in sides:
+        for side in SIDES:
             said = flow.out(side) / "stdout.log"
             if not said.is_file():
                 continue
@@ -70,6 +90,14 @@ class Node:
                 found.received_bytes = stats.get("received_bytes")
                 found.received_what = "what our player read from its sockets"
         return found
+
+
+def _played(flow: FlowSetup) -> dict[str, Any]:
+    """The contents that this flow plays, of all that the trial does."""
+    app = flow.plan["app"]
+    settings = next(iter(app.values())) if isinstance(app, Mapping) else {}
+    named = ((settings.get("clip") or {}).get("content") or {}).get("digest")
+    return {digest: content for digest, content in flow.contents.items() if digest == named}
 
 
 def _split(said: Path, events: Path) -> dict[str, Any] | None:

@@ -80,6 +80,8 @@ class Parameter:
     #: As a person would write it; ``None`` if it may be left out and then has no value.
     default: str | None
     help: str
+    #: Where that is from: paper, RFC and section, program and preference; empty where it is ours.
+    source: str = ""
     #: A trial cannot be planned without it.
     required: bool = False
     #: Smallest value, as a person would write it.
@@ -151,6 +153,9 @@ def _windows(value: object) -> tuple[tuple[Time, Time], ...]:
 
 
 def _number(value: object, kind: Number) -> int | float:
+    # A machine tells its defaults as texts.
+    if isinstance(value, str) and value.replace(".", "", 1).isdecimal():
+        value = float(value) if "." in value else int(value)
     known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
     if not known or (kind.whole and value != int(value)):  # type: ignore[call-overload]
         raise UnitError(f"{value!r} is not a {kind.noun} of 0 or more, such as {kind.example}")

@@ -3,14 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal
 
-from streamgauge.systems.adapter import Clock, Collected, FlowSetup, ProcessSpec, Side
+from streamgauge.systems.adapter import (
+    ACTIONS,
+    ENDS,
+    PROGRAMS,
+    SIDES,
+    Action,
+    Adapter,
+    Clock,
+    Collected,
+    External,
+    FlowSetup,
+    Process,
+    Program,
+)
 from streamgauge.systems.events import event, last, read_events
+from streamgauge.systems.machines import MACHINES, PACED_CLIP
+from streamgauge.systems.parameter import Parameter
+from streamgauge.systems.system import System
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 """GStreamer's bindings belong to the distribution's Python."""
+
+_GSTREAMER = """
+import gi
+for module in ("Gst", "GstPbutils", "GstRtsp", "GstRtspServer"):
+    gi.require_version(module, "1.0")
+from gi.repository import Gst, GstRtspServer
+Gst.init(None)
+need = "rtspsrc rtpjitterbuffer rtph264pay rtph264depay h264parse avdec_h264 qtdemux aacparse".split()
+lacking = [name for name in need if Gst.ElementFactory.find(name) is None]
+if lacking:
+    raise SystemExit("no element " + ", ".join(lacking))
+print(Gst.version_string())
+"""
 
 # ffmpeg's progress keys, by our names. `frame` counts concealed pictures too: it hides loss.
 _PROGRESS = {
@@ -22,35 +52,66 @@ _PROGRESS = {
 }
 
 
+def _transport(parameters: Mapping[str, Any]) -> Literal["udp", "tcp"]:
+    return "tcp" if parameters.get("transport", "udp") == "tcp" else "udp"
+
+
 class Rtsp:
     """The adapter of system ``rtsp``."""
 
-    programs: Mapping[str, str] = {
-        SYSTEM_PYTHON: "python3-gst-1.0 gir1.2-gst-rtsp-server-1.0",
-        "ffmpeg": "ffmpeg",
-    }
+    version = 1
+    programs: Sequence[Program] = (
+        Program(
+            name=SYSTEM_PYTHON,
+            packages="python3-gst-1.0 gir1.2-gst-rtsp-server-1.0 gstreamer1.0-plugins-good "
+            "gstreamer1.0-plugins-bad gstreamer1.0-libav gstreamer1.0-rtsp",
+            purpose="GStreamer and gst-rtsp-server, system rtsp",
+            id="gstreamer",
+            probe=["-c", _GSTREAMER],
+        ),
+        Program(
+            name="ffmpeg",
+            packages="ffmpeg",
+            purpose="a player of system rtsp",
+            version=["-version"],
+            needed=lambda flow: flow.parameters.get("player") == "ffmpeg",
+        ),
+    )
+    external: External | None = External(
+        protocols={"tcp": ("rtsp",), "udp": ("rtp",)}, content="file", media_over=_transport
+    )
+    of_arrivals: Adapter | None = None
 
-    def processes(self, flow: FlowSetup) -> list[ProcessSpec]:
-        server = ProcessSpec(
+    def ours(self, parameters: Mapping[str, Any]) -> bool:
+        return False
+
+    def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
+        """GStreamer's player has its server hold (RTSP's PAUSE); ffmpeg can only be ended."""
+        return ACTIONS if parameters["player"] == "gstreamer" else ENDS
+
+    def processes(self, flow: FlowSetup) -> list[Process]:
+        server = Process(
             side="server",
-            command=[SYSTEM_PYTHON, str(flow.programs / "gst_rtsp_server.py")],
+            command=[SYSTEM_PYTHON, str(flow.helpers("server") / "gst_rtsp_server.py")],
             namespace=flow.sending_namespace,
             early=True,
+            helpers=[PROGRAMS / "gst_rtsp_server.py"],
         )
         if flow.parameters.get("player", "gstreamer") == "ffmpeg":
-            player = ProcessSpec(
+            player = Process(
                 side="player",
                 command=self._ffmpeg(flow),
-                namespace="client",
+                namespace=flow.playing_namespace,
                 may_end=True,
                 acted_on=True,
             )
         else:
-            player = ProcessSpec(
+            player = Process(
                 side="player",
-                command=[SYSTEM_PYTHON, str(flow.programs / "gst_rtsp_player.py")],
-                namespace="client",
+                command=[SYSTEM_PYTHON, str(flow.helpers("player") / "gst_rtsp_player.py")],
+                namespace=flow.playing_namespace,
                 early=True,
+                helpers=[PROGRAMS / "gst_rtsp_player.py"],
                 control=True,
                 may_end=True,
                 acted_on=True,
@@ -67,8 +128,7 @@ class Rtsp:
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
         found = Collected()
-        sides: tuple[Side, Side] = ("server", "player")
-        for side in sides:
+        for side in SIDES:
             found.events += read_events(flow, side, clock, found.faults)
         progress = flow.out("player") / "progress.txt"
         if progress.is_file():
@@ -101,3 +161,20 @@ def _progress(file: Path, clock: Clock) -> list[dict[str, object]]:
         value = value / 1e6 if key == "out_time_us" else value
         events.append(event(at + period_ns, name, value, unit, reason or "ffmpeg -progress"))
     return events
+
+
+SYSTEM = System(
+    name="rtsp",
+    title="RTSP video from gst-rtsp-server",
+    modes={"emu": "gst-rtsp-server to GStreamer rtspsrc or ffmpeg"},
+    ours=frozenset(),
+    plays=True,
+    tcp="transport",
+    parameters={
+        "player": Parameter(
+            name="player", kind=("gstreamer", "ffmpeg"), default="gstreamer", help="which program plays"
+        ),
+        "transport": MACHINES[PACED_CLIP].parameters["transport"],
+    },
+    adapter=Rtsp(),
+)

@@ -12,7 +12,7 @@ DELIVERED, DROPPED = 0, 1
 QUEUE_FULL, RANDOM_LOSS, BLOCKED, TOO_BIG = 1, 2, 4, 5
 PROBE, OTHER = 4, 6
 CORRUPTED, MORE_FRAGMENTS = 8, 16
-"""Codes of crates/record's legend."""
+"""Codes of crates/plan's legend."""
 
 Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -14,10 +14,10 @@ from pathlib import Path
 from streamgauge.errors import CannotRunError, ScenarioError, StreamGaugeError
 from streamgauge.scenario.path import Path as NetworkPath
 
-__all__ = ["CommandError", "Request"]
+__all__ = ["CannotExecuteError", "LinkRequest"]
 
 
-class CommandError(StreamGaugeError):
+class CannotExecuteError(StreamGaugeError):
     """The command itself cannot be run; the exit status is a shell's."""
 
     def __init__(self, message: str, status: int) -> None:
@@ -26,7 +26,7 @@ class CommandError(StreamGaugeError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class LinkRequest:
     """One link and the command in it."""
 
     command: tuple[str, ...]
@@ -62,11 +62,13 @@ class Request:
         if shutil.which(program) is not None:
             return
         if "/" not in program:
-            raise CommandError(f"{program}: no such command in PATH; install it, or name it by its path", 127)
+            raise CannotExecuteError(
+                f"{program}: no such command in PATH; install it, or name it by its path", 127
+            )
         if not Path(program).exists():
-            raise CommandError(f"{program}: no such file; name the command by an existing path", 127)
+            raise CannotExecuteError(f"{program}: no such file; name the command by an existing path", 127)
         why = "is a folder" if Path(program).is_dir() else "is not executable"
-        raise CommandError(f"{program}: {why}; name a program", 126)
+        raise CannotExecuteError(f"{program}: {why}; name a program", 126)
 
     @cached_property
     def id(self) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from streamgauge.around.capacity import bottleneck, capacity_bits
-from streamgauge.metrics.dimension import DATA, RATE, TIME, plain, say
+from streamgauge.claims.dimension import DATA, RATE, TIME, plain, say
+from streamgauge.link_command.capacity import bottleneck, capacity_bits
 
 __all__ = ["SCHEMA", "in_words", "summarise"]
 
@@ -19,7 +19,7 @@ _COMMAND = 0
 """The flow's code."""
 _DELIVERED, _CE_MARKED = 0, 4
 _CAUSES = {1: "queue_full", 2: "random_loss", 3: "aqm", 4: "blocked", 5: "too_big"}
-"""Codes of crates/record's legend."""
+"""Codes of crates/plan's legend."""
 _CAUSE_WORDS = {
     "queue_full": "queue full",
     "random_loss": "random loss",

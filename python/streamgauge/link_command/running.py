@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamgauge.around.bed import Bed
 from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.link_command.testbed import Testbed
 
-__all__ = ["Server", "drain", "drain_bound_s", "preflight", "run_command"]
+__all__ = ["CommandServer", "drain", "drain_bound_s", "preflight", "run_command"]
 
 _PASSED_ON = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 _OF_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH)
@@ -27,26 +27,26 @@ SERVER_READY_S = 10.0
 MOST_DRAIN_S = 3.0
 
 
-def preflight(bed: Bed, plan: Mapping[str, Any]) -> dict[str, Any]:
+def preflight(testbed: Testbed, plan: Mapping[str, Any]) -> dict[str, Any]:
     """Measures the empty path from its two ends; the path is empty again afterwards."""
-    bed.emulator.ask("preflight", cmd="preflight")
-    far = "caller" if bed.far == "caller" else "server"
+    testbed.emulator.ask("preflight", cmd="preflight")
+    far = "caller" if testbed.far == "caller" else "server"
     config = {
-        "server_netns": bed.path_of(far),
-        "client_netns": bed.path_of("client"),
-        "server_ip": bed.block.near,
-        "player_ip": bed.block.client,
-        "server_if": bed.interface or "eth0",
+        "server_netns": testbed.path_of(far),
+        "client_netns": testbed.path_of("client"),
+        "server_ip": testbed.block.near,
+        "player_ip": testbed.block.client,
+        "server_if": testbed.interface or "eth0",
         "client_if": "eth0",
         "expect": plan["path"],
     }
-    file = bed.folder / "preflight.json"
+    file = testbed.folder / "preflight.json"
     file.write_text(json.dumps(config), encoding="utf-8")
     # The far end's own namespace is entered from where its rights are.
     where = "caller" if far == "caller" else "sandbox"
-    measuring = bed.enter(
+    measuring = testbed.enter(
         where,
-        [bed.engine, "preflight", "--config", str(file)],
+        [testbed.engine, "preflight", "--config", str(file)],
         trusted=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -57,20 +57,20 @@ def preflight(bed: Bed, plan: Mapping[str, Any]) -> dict[str, Any]:
     said, error = measuring.communicate()
     if measuring.returncode != 0:
         raise TrialBrokenError(f"the pre-flight failed: {error.strip() or measuring.returncode}.")
-    bed.emulator.ask("reset", cmd="reset")
+    testbed.emulator.ask("reset", cmd="reset")
     found: dict[str, Any] = json.loads(said)
     return found
 
 
-class Server:
+class CommandServer:
     """The far end's command."""
 
-    def __init__(self, bed: Bed, command: str, environment: Mapping[str, str], log: Path) -> None:
+    def __init__(self, testbed: Testbed, command: str, environment: Mapping[str, str], log: Path) -> None:
         self.command = command
         self._log = log
         read, write = os.pipe()
         with log.open("wb") as output:
-            self._popen = bed.enter(
+            self._popen = testbed.enter(
                 "server",
                 ["/bin/sh", "-c", command],
                 tell=write,
@@ -83,12 +83,12 @@ class Server:
         os.close(write)
         self._pid = _told(read)
 
-    def wait_until_listening(self, bed: Bed) -> str | None:
+    def wait_until_listening(self, testbed: Testbed) -> str | None:
         """Waits for a socket in its namespace; a remark if there is none. TrialBrokenError if it has
         ended."""
         until = time.monotonic() + SERVER_READY_S
         tables = [f"/proc/{self._pid}/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6")]
-        namespace = os.fstat(bed.spaces["server"].net).st_ino
+        namespace = os.fstat(testbed.spaces["server"].net).st_ino
         while time.monotonic() < until:
             if self._popen.poll() is not None:
                 raise TrialBrokenError(
@@ -144,7 +144,7 @@ class Ended:
 
 
 def run_command(
-    bed: Bed,
+    testbed: Testbed,
     command: Sequence[str],
     environment: Mapping[str, str],
     show: Sequence[tuple[Path, Path]],
@@ -158,7 +158,7 @@ def run_command(
     read, write = os.pipe()
     began = time.monotonic()
     with _terminal():
-        popen = bed.enter("client", command, tell=write, show=show, env=dict(environment))
+        popen = testbed.enter("client", command, tell=write, show=show, env=dict(environment))
         os.close(write)
         pid = _told(read)
         if pid == 0:
@@ -171,7 +171,7 @@ def run_command(
             try:
                 with selectors.DefaultSelector() as selector:
                     selector.register(pidfd, selectors.EVENT_READ)
-                    selector.register(bed.emulator.descriptor, selectors.EVENT_READ)
+                    selector.register(testbed.emulator.descriptor, selectors.EVENT_READ)
                     while popen.poll() is None:
                         for key, _ in selector.select():
                             if key.fd != pidfd:
@@ -262,12 +262,12 @@ def _full_queue_s(bottleneck: Mapping[str, Any]) -> float:
     return float(8 * held / rate)
 
 
-def drain(bed: Bed, bound_s: float) -> None:
+def drain(testbed: Testbed, bound_s: float) -> None:
     """Waits until the path is empty, at most `bound_s`."""
     until = time.monotonic() + bound_s
     empty = 0
     while time.monotonic() < until:
-        inside = bed.emulator.ask("status", cmd="status").get("inside", 0)
+        inside = testbed.emulator.ask("status", cmd="status").get("inside", 0)
         # Twice: between two packets the path is empty for a moment, while the ends are at work.
         empty = empty + 1 if inside == 0 else 0
         if empty == 3:

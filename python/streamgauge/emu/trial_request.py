@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamgauge.emu import controls
-from streamgauge.media import Clip, prepare
-from streamgauge.scenario.semantics import media_clip
-from streamgauge.systems.adapter import FlowSetup
+from streamgauge.media import ClipEncoding, contents_of, prepare, prepare_ladder
+from streamgauge.scenario.lower import as_drawn
+from streamgauge.scenario.semantics import media_clip, media_ladder
+from streamgauge.systems.adapter import SIDES, CommandLine, FlowSetup, Side
+from streamgauge.systems.adapters import external_of
 from streamgauge.units import Time
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ PORTS_PER_FLOW = 20
 
 
 @dataclass(kw_only=True)
-class Job:
+class TrialRequest:
     """A trial for the worker. Paths are the launcher's; the worker maps them into the sandbox."""
 
     plan: dict[str, Any]
@@ -40,6 +42,8 @@ class Job:
     sabotage: list[str]
     #: One per flow of the plan: the fields of FlowSetup that a scenario decides.
     flows: list[dict[str, Any]] = field(default_factory=list)
+    #: What the plan names, by digest, as `Content.to_json` has it.
+    contents: dict[str, Any] = field(default_factory=dict)
     #: User id that players run as in root's way.
     player_uid: int = 65534
     #: Congestion controls to register for this trial: Linux name to the name of the trial's own.
@@ -50,7 +54,7 @@ class Job:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Job:
+    def from_json(cls, text: str) -> TrialRequest:
         """Reads `to_json`."""
         return cls(**json.loads(text))
 
@@ -60,12 +64,12 @@ def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
 
     Raises MediaError.
     """
-    flows = scenario.in_mode("emu").flows
+    flows = as_drawn(scenario, "emu", plan["seed"]).in_mode("emu").flows
     setups = []
     for index, planned in enumerate(plan["flows"]):
         name = planned["name"]
         flow = flows[name]
-        commands: dict[str, str] = {}
+        commands: dict[Side, Sequence[CommandLine]] = {}
         environment: dict[str, str] = {}
         folder = None
         if flow.registered is not None:
@@ -79,9 +83,10 @@ def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
             system, parameters = "command", {key: str(value) for key, value in flow.parameters.items()}
             command = flow.system
             assert command is not None and not isinstance(command, str)
-            commands = {"server": command.server, "player": command.player}
+            commands = {side: command.lines(side) for side in SIDES}
             environment, folder = dict(command.env), command.folder
-        needs_file = flow.clip is not None and system not in ("darwin", "rtp")
+        external = external_of({"system": flow.system, "traffic": flow.traffic})
+        needs_file = external is not None and external.content == "file"
         setups.append(
             FlowSetup(
                 name=name,
@@ -90,8 +95,8 @@ def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
                 parameters=parameters,
                 congestion_control=flow.congestion_control or _planned_control(planned) or DEFAULT_CONTROL,
                 ecn=bool(flow.ecn),
-                media=prepare(_clip(flow.clip, plan)) if flow.clip is not None and needs_file else None,
-                commands=commands,  # type: ignore[arg-type]
+                media=_media(flow.clip, plan) if flow.clip is not None and needs_file else None,
+                commands=commands,
                 environment=environment,
                 working_folder=folder,
                 plan=planned,
@@ -99,6 +104,16 @@ def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
             )
         )
     return setups
+
+
+def _as_data(line: CommandLine) -> dict[str, Any]:
+    """A command for a worker, which runs in another folder."""
+    return asdict(line) | {"helpers": [str(Path(helper).absolute()) for helper in line.helpers]}
+
+
+def command_lines(setup: Mapping[str, Any]) -> dict[Side, list[CommandLine]]:
+    """The commands of one of `TrialRequest.flows`."""
+    return {side: [CommandLine(**line) for line in lines] for side, lines in setup["commands"].items()}
 
 
 def _planned_control(planned: Mapping[str, Any]) -> str | None:
@@ -111,17 +126,21 @@ def _planned_control(planned: Mapping[str, Any]) -> str | None:
     return tcp["congestion_control"] if tcp else None
 
 
-def _clip(clip: Any, plan: Mapping[str, Any]) -> Clip:
-    found = media_clip(clip, Time.of(plan["duration"]))
-    assert isinstance(found, Clip)
-    return found
+def _media(clip: Any, plan: Mapping[str, Any]) -> Path:
+    """The clip's file, or the ladder's folder."""
+    duration = Time.of(plan["duration"])
+    if getattr(clip, "ladder", None) is not None:
+        return prepare_ladder(media_ladder(clip, duration))
+    found = media_clip(clip, duration)
+    assert isinstance(found, ClipEncoding)
+    return prepare(found)
 
 
-def to_job(
+def to_request(
     setups: list[FlowSetup], plan: Mapping[str, Any], directory: Path, engine: Path, options: EmuOptions
-) -> Job:
+) -> TrialRequest:
     """The job of a trial."""
-    return Job(
+    return TrialRequest(
         plan=dict(plan),
         directory=str(directory.resolve()),
         engine=str(engine),
@@ -130,6 +149,7 @@ def to_job(
         spin=options.spins,
         capture=options.capture,
         sabotage=list(options.sabotage),
+        contents={digest: one.to_json() for digest, one in contents_of(plan, directory).items()},
         own_controls=controls.names(setup.congestion_control for setup in setups),
         flows=[
             {
@@ -140,7 +160,9 @@ def to_job(
                 "congestion_control": setup.congestion_control,
                 "ecn": setup.ecn,
                 "media": None if setup.media is None else str(setup.media),
-                "commands": dict(setup.commands),
+                "commands": {
+                    side: [_as_data(line) for line in lines] for side, lines in setup.commands.items()
+                },
                 "environment": dict(setup.environment),
                 "working_folder": setup.working_folder,
             }

@@ -4,9 +4,9 @@ One trial at a time is the rule, because two disturb each other. Who runs severa
 holds the lock for his whole run, so that others' trials wait for him, and gives each trial a place among his:
 
     with machine_lock(say) as lock:
-        together = Together(lock, allowed=4)
+        concurrent = ConcurrentTrials(lock, allowed=4)
         # in up to four threads
-        run_trial(scenario, plan, seed, folder, EmuOptions(together=together))
+        run_trial(scenario, plan, seed, folder, EmuOptions(concurrent=concurrent))
 
 Nothing is shared between them but the processors: each has a sandbox with namespaces, addresses and a /run
 of its own. Whether the processors were enough, each trial's own validity verdict says. The campaign layer
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from streamgauge.emu.errors import TrialBrokenError
 
-__all__ = ["Lifelines", "Member", "Together"]
+__all__ = ["ConcurrentTrials", "Lifelines", "TrialSlot"]
 
 
 @dataclass(eq=False)
@@ -68,8 +68,8 @@ class Lifelines:
 
 
 @dataclass(eq=False)
-class Member:
-    """A trial among others."""
+class TrialSlot:
+    """A trial's place among others."""
 
     #: Descriptor of the machine's lock, for its sandbox.
     lock: int
@@ -80,7 +80,7 @@ class Member:
     most: int = 0
 
 
-class Together:
+class ConcurrentTrials:
     """Trials that run at the same time, at most `allowed`. Threads may share it."""
 
     def __init__(self, lock: int, allowed: int = 1) -> None:
@@ -89,23 +89,23 @@ class Together:
         self._lock = lock
         self._lifelines = Lifelines()
         self._guard = threading.Lock()
-        self._members: set[Member] = set()
+        self._taken: set[TrialSlot] = set()
         self._places = threading.Semaphore(allowed)
 
     @contextmanager
-    def member(self) -> Iterator[Member]:
+    def slot(self) -> Iterator[TrialSlot]:
         """A trial's place; waits while `allowed` others have theirs."""
-        mine = Member(lock=self._lock, lifelines=self._lifelines, allowed=self.allowed)
+        mine = TrialSlot(lock=self._lock, lifelines=self._lifelines, allowed=self.allowed)
         with self._places:
             with self._guard:
-                self._members.add(mine)
-                for one in self._members:
-                    one.most = max(one.most, len(self._members))
+                self._taken.add(mine)
+                for one in self._taken:
+                    one.most = max(one.most, len(self._taken))
             try:
                 yield mine
             finally:
                 with self._guard:
-                    self._members.remove(mine)
+                    self._taken.remove(mine)
 
     @property
     def stopped(self) -> bool:

@@ -12,18 +12,25 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from streamgauge.around.bed import Bed, Far, may_use_own_network
-from streamgauge.around.guard import Guard, removal
-from streamgauge.around.internet import Internet, check_internet
-from streamgauge.around.names import files_to_show, name_servers
-from streamgauge.around.options import Request
-from streamgauge.around.record import SHORTEST_NS, finish, longest_s, plan_of
-from streamgauge.around.running import Ended, Server, drain, drain_bound_s, preflight, run_command
 from streamgauge.emu.certificate import for_trial
 from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.lock import is_locked, link_lock
 from streamgauge.errors import CannotRunError
+from streamgauge.link_command.guard import Guard, removal
+from streamgauge.link_command.internet import Internet, check_internet
+from streamgauge.link_command.names import files_to_show, name_servers
+from streamgauge.link_command.options import LinkRequest
+from streamgauge.link_command.record import SHORTEST_NS, finish, longest_s, plan_of
+from streamgauge.link_command.running import (
+    CommandServer,
+    Ended,
+    drain,
+    drain_bound_s,
+    preflight,
+    run_command,
+)
+from streamgauge.link_command.testbed import Far, Testbed, may_use_own_network
 
 __all__ = ["run_link"]
 
@@ -35,7 +42,7 @@ NO_WAY_OUT = (
 )
 
 
-def run_link(request: Request, *, as_json: bool = False, quiet: bool = False) -> int:
+def run_link(request: LinkRequest, *, as_json: bool = False, quiet: bool = False) -> int:
     """Runs the command in the link and returns its exit status.
 
     The summary goes to stderr: stdout is the command's. Raises StreamGaugeError for what cannot be done;
@@ -62,8 +69,10 @@ def run_link(request: Request, *, as_json: bool = False, quiet: bool = False) ->
     with ExitStack() as stack:
         stack.enter_context(link_lock())
         folder, record = _folders(request, stack)
-        bed = stack.enter_context(Bed(engine=executable, folder=folder, far=far, internet=request.internet))
-        bed.start(
+        testbed = stack.enter_context(
+            Testbed(engine=executable, folder=folder, far=far, internet=request.internet)
+        )
+        testbed.start(
             {
                 "plan": plan,
                 "out": str(record),
@@ -72,12 +81,12 @@ def run_link(request: Request, *, as_json: bool = False, quiet: bool = False) ->
                 "interfaces": {"server": "server", "client": "client", "cross": None},
             }
         )
-        ended, measured = _use(request, bed, plan, record, stack, remark)
-        _report(request, bed, plan, record, ended, measured, as_json=as_json, quiet=quiet)
+        ended, measured = _use(request, testbed, plan, record, stack, remark)
+        _report(request, testbed, plan, record, ended, measured, as_json=as_json, quiet=quiet)
     return ended.status
 
 
-def _far(request: Request) -> Far:
+def _far(request: LinkRequest) -> Far:
     if request.server is not None:
         return "server"
     if may_use_own_network():
@@ -91,7 +100,7 @@ def _far(request: Request) -> Far:
     return "empty"
 
 
-def _folders(request: Request, stack: ExitStack) -> tuple[Path, Path]:
+def _folders(request: LinkRequest, stack: ExitStack) -> tuple[Path, Path]:
     """A folder of our own and the record's in it; beside --log's, so that it can be renamed."""
     parent = None
     if request.log is not None:
@@ -112,34 +121,34 @@ def _folders(request: Request, stack: ExitStack) -> tuple[Path, Path]:
 
 
 def _use(
-    request: Request, bed: Bed, plan: dict[str, Any], record: Path, stack: ExitStack, remark: Any
+    request: LinkRequest, testbed: Testbed, plan: dict[str, Any], record: Path, stack: ExitStack, remark: Any
 ) -> tuple[Ended, dict[str, Any]]:
     """Everything between the emulator's start and its end."""
-    found = preflight(bed, plan) if request.preflight else None
+    found = preflight(testbed, plan) if request.preflight else None
     if request.internet:
-        assert bed.interface is not None
-        way_out = Internet(bed.block, bed.interface)
+        assert testbed.interface is not None
+        way_out = Internet(testbed.block, testbed.interface)
         stack.callback(way_out.close)
-    servers = name_servers() if request.internet or bed.nested else []
-    environment = _environment(request, bed)
-    show = files_to_show(bed.folder, servers=servers)
+    servers = name_servers() if request.internet or testbed.nested else []
+    environment = _environment(request, testbed)
+    show = files_to_show(testbed.folder, servers=servers)
     if request.internet and not servers:
         remark(
             "this machine asks a name server of its own, which the path does not reach: names stay unknown"
         )
-    before = bed.received_packets()
+    before = testbed.received_packets()
     t0 = time.monotonic_ns() + START_LEAD_NS
     t0_realtime = time.time_ns() + START_LEAD_NS
-    bed.emulator.ask("started", cmd="start", t0_monotonic_ns=t0)
+    testbed.emulator.ask("started", cmd="start", t0_monotonic_ns=t0)
     server = None
     if request.server is not None:
-        server = Server(bed, request.server, environment, record / "logs" / "server.log")
-        if problem := server.wait_until_listening(bed):
+        server = CommandServer(testbed, request.server, environment, record / "logs" / "server.log")
+        if problem := server.wait_until_listening(testbed):
             remark(problem)
     _sleep_until(t0)
 
     def watch() -> None:
-        while (answer := bed.emulator.poll()) is not None:
+        while (answer := testbed.emulator.poll()) is not None:
             if answer.get("event") == "stopped":
                 raise TrialBrokenError(
                     "the link ended before the command did "
@@ -147,12 +156,12 @@ def _use(
                 )
 
     began = time.monotonic_ns()
-    ended = run_command(bed, request.command, environment, show, watch)
+    ended = run_command(testbed, request.command, environment, show, watch)
     if request.drain:
-        drain(bed, drain_bound_s(plan))
+        drain(testbed, drain_bound_s(plan))
     _sleep_until(t0 + SHORTEST_NS)
-    stats = bed.emulator.ask("stopped", cmd="stop")["stats"]
-    after = bed.received_packets_since(before)
+    stats = testbed.emulator.ask("stopped", cmd="stop")["stats"]
+    after = testbed.received_packets_since(before)
     if server is not None:
         server.stop()
     changes = json.loads((record / "link-events.json").read_text(encoding="utf-8"))
@@ -171,15 +180,15 @@ def _sleep_until(at_ns: int) -> None:
     time.sleep(max(0, at_ns - time.monotonic_ns()) / 1e9)
 
 
-def _environment(request: Request, bed: Bed) -> dict[str, str]:
+def _environment(request: LinkRequest, testbed: Testbed) -> dict[str, str]:
     """The caller's, with where the ends are."""
     environment = dict(os.environ)
-    far_most = environment.get("STREAMGAUGE_SERVER") if bed.nested else None
+    far_most = environment.get("STREAMGAUGE_SERVER") if testbed.nested else None
     environment |= {
         # Of links inside each other the far end of the outermost: that is where a server is.
-        "STREAMGAUGE_SERVER": far_most or bed.block.near,
-        "STREAMGAUGE_GATEWAY": bed.block.near,
-        "STREAMGAUGE_CLIENT": bed.block.client,
+        "STREAMGAUGE_SERVER": far_most or testbed.block.near,
+        "STREAMGAUGE_GATEWAY": testbed.block.near,
+        "STREAMGAUGE_CLIENT": testbed.block.client,
         "STREAMGAUGE_LINK": request.label,
     }
     if Path(request.command[0]).name == "bash" and os.isatty(0):
@@ -193,8 +202,8 @@ def _environment(request: Request, bed: Bed) -> dict[str, str]:
 
 
 def _report(
-    request: Request,
-    bed: Bed,
+    request: LinkRequest,
+    testbed: Testbed,
     plan: dict[str, Any],
     record: Path,
     ended: Ended,
@@ -204,9 +213,9 @@ def _report(
     quiet: bool,
 ) -> None:
     """The summary, the capture and the record."""
-    from streamgauge.around.summary import SCHEMA, in_words, summarise
     from streamgauge.emu.conditions import judge_record
     from streamgauge.emu.validity import link_verdict
+    from streamgauge.link_command.summary import SCHEMA, in_words, summarise
 
     figures = summarise(record, plan)
     duration_ns = round(measured["link"]["duration_s"] * 1e9)
@@ -216,9 +225,18 @@ def _report(
         capture = record / "capture.pcapng"
         (shutil.copyfile if request.log is not None else shutil.move)(capture, request.capture)
     if request.log is not None:
-        if (bed.folder / "link.log").stat().st_size:
-            shutil.copyfile(bed.folder / "link.log", record / "logs" / "link.log")
-        finish(record, request, bed, measured, ended, figures, validity, _provenance(request, bed, measured))
+        if (testbed.folder / "link.log").stat().st_size:
+            shutil.copyfile(testbed.folder / "link.log", record / "logs" / "link.log")
+        finish(
+            record,
+            request,
+            testbed,
+            measured,
+            ended,
+            figures,
+            validity,
+            _provenance(request, testbed, measured),
+        )
         if request.log.is_dir():
             request.log.rmdir()  # empty, as was checked
         record.rename(request.log)
@@ -239,14 +257,14 @@ def _report(
     sys.stderr.flush()
 
 
-def _provenance(request: Request, bed: Bed, measured: dict[str, Any]) -> dict[str, Any]:
+def _provenance(request: LinkRequest, testbed: Testbed, measured: dict[str, Any]) -> dict[str, Any]:
     return {
         "seed": request.seed,
-        "sandbox": "user" if bed.rootless else "root",
-        "certificate": for_trial(Path(bed.engine), "user" if bed.rootless else "root"),
-        "far_end": bed.far,
-        "nested": bed.nested,
-        "network": {"addresses": {"command": [bed.block.near, bed.block.client]}},
+        "sandbox": "user" if testbed.rootless else "root",
+        "certificate": for_trial(Path(testbed.engine), "user" if testbed.rootless else "root"),
+        "far_end": testbed.far,
+        "nested": testbed.nested,
+        "network": {"addresses": {"command": [testbed.block.near, testbed.block.client]}},
         "emulator": {"class": measured["link"]["class"], "mlock": measured["link"]["mlock"]},
         "t0_realtime_ns": measured["t0_realtime_ns"],
         "command_start_s": measured["command_start_s"],

@@ -16,7 +16,7 @@ from typing import Any
 
 from streamgauge.errors import CannotRunError
 
-__all__ = ["PROTOCOL", "Block", "Routes", "fresh_block"]
+__all__ = ["PROTOCOL", "AddressBlock", "Routes", "fresh_block"]
 
 PROTOCOL = 83
 """Marks our routes (``/etc/iproute2/rt_protos`` leaves the number to users)."""
@@ -27,7 +27,7 @@ _PREFIXES = (15, 20, 24, 27, 30)
 
 
 @dataclass(frozen=True)
-class Block:
+class AddressBlock:
     """The addresses of one link."""
 
     network: IPv4Network
@@ -43,9 +43,9 @@ class Block:
         return str(self.network[2])
 
 
-def fresh_block() -> Block:
+def fresh_block() -> AddressBlock:
     """For a link whose two ends are namespaces of its own: nobody else sees its addresses."""
-    return Block(next(_POOLS[0].subnets(new_prefix=_PREFIXES[0])))
+    return AddressBlock(next(_POOLS[0].subnets(new_prefix=_PREFIXES[0])))
 
 
 class Routes:
@@ -81,7 +81,7 @@ class Routes:
             }
         )
 
-    def free(self) -> Iterator[Block]:
+    def free(self) -> Iterator[AddressBlock]:
         """Blocks for a link whose far end is this namespace, the best first.
 
         Raises CannotRunError if links are nested more deeply than there are addresses for.
@@ -100,7 +100,7 @@ class Routes:
         for pool in pools:
             for network in pool.subnets(new_prefix=prefix):
                 if not any(network.overlaps(other) for other in used):
-                    yield Block(network)
+                    yield AddressBlock(network)
 
     def _used(self, within: IPv4Network | None) -> list[IPv4Network]:
         found = []

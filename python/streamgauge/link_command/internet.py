@@ -17,11 +17,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from streamgauge.around.addresses import Block
-from streamgauge.around.commands import INTERFACE
-from streamgauge.around.guard import Guard
 from streamgauge.emu.engine import search_path
 from streamgauge.errors import CannotRunError
+from streamgauge.link_command.addresses import AddressBlock
+from streamgauge.link_command.commands import INTERFACE
+from streamgauge.link_command.guard import Guard
 
 __all__ = ["Internet", "check_internet", "table"]
 
@@ -56,7 +56,7 @@ def _outward() -> list[str]:
     return sorted({route["dev"] for route in json.loads(said or "[]") if "dev" in route})
 
 
-def table(name: str, block: Block, interface: str, opened: Sequence[str]) -> str:
+def table(name: str, block: AddressBlock, interface: str, opened: Sequence[str]) -> str:
     """The nftables table: masquerading, and no more forwarding on `opened` interfaces than the link needs."""
     rules = [
         f"table ip {name} {{ flags owner;",
@@ -75,7 +75,7 @@ def table(name: str, block: Block, interface: str, opened: Sequence[str]) -> str
 class Internet:
     """The way out, open until `close`."""
 
-    def __init__(self, block: Block, interface: str) -> None:
+    def __init__(self, block: AddressBlock, interface: str) -> None:
         """Opens it for a link of these addresses whose far end is `interface`.
 
         Raises CannotRunError, with the remedy, if the kernel or the rights do not allow it.

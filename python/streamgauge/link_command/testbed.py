@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from streamgauge.around import commands
-from streamgauge.around.addresses import Routes, fresh_block
 from streamgauge.emu.engine import search_path
 from streamgauge.emu.errors import TrialBrokenError
-from streamgauge.emu.link import Helper
+from streamgauge.emu.helper import Helper
 from streamgauge.emu.lock import address_lock
 from streamgauge.errors import CannotRunError
+from streamgauge.link_command import commands
+from streamgauge.link_command.addresses import Routes, fresh_block
 
-__all__ = ["FLOW", "Bed", "Far", "may_use_own_network"]
+__all__ = ["FLOW", "Far", "Testbed", "may_use_own_network"]
 
 Far = Literal["server", "caller", "empty"]
 """What the far end is: a namespace with a server in it, the caller's own, or a namespace with nothing in
@@ -69,7 +69,7 @@ class Space:
     pid: int
 
 
-class Bed:
+class Testbed:
     """The namespaces of a link with its emulator, as a context manager: nothing of it outlives the block."""
 
     def __init__(self, *, engine: Path, folder: Path, far: Far, internet: bool) -> None:
@@ -86,7 +86,7 @@ class Bed:
         self.spaces: dict[str, Space] = {}
         self._lifeline = -1
 
-    def __enter__(self) -> Bed:
+    def __enter__(self) -> Testbed:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from streamgauge.around.addresses import PROTOCOL, Block
+from streamgauge.link_command.addresses import PROTOCOL, AddressBlock
 
 __all__ = ["CLIENT_MAC", "INTERFACE", "NEAR_MAC", "caller_end", "inside"]
 
@@ -18,8 +18,8 @@ CLIENT_MAC, NEAR_MAC = "02:53:47:00:00:02", "02:53:47:00:00:01"
 _OFFLOADS = " ".join(f"{feature} off" for feature in ("tso", "gso", "gro", "tx", "rx", "sg"))
 
 
-def inside(engine: str, block: Block, *, ids: tuple[int, int] | None, fresh: bool, routes: Sequence[str],
-           socket: int, config: str) -> str:  # fmt: skip
+def inside(engine: str, block: AddressBlock, *, ids: tuple[int, int] | None, fresh: bool,
+           routes: Sequence[str], socket: int, config: str) -> str:  # fmt: skip
     """The sandbox's whole work: namespaces, hand-over, and, once the launcher says so, the emulator.
 
     Args:
@@ -56,7 +56,7 @@ def inside(engine: str, block: Block, *, ids: tuple[int, int] | None, fresh: boo
     ]) + "\n"  # fmt: skip
 
 
-def caller_end(interface: str, block: Block, router: str, *, forwards: bool) -> str:
+def caller_end(interface: str, block: AddressBlock, router: str, *, forwards: bool) -> str:
     """The far end in the caller's own namespace.
 
     Args:
@@ -79,7 +79,7 @@ def _pair(name: str) -> Iterable[str]:
     yield f"link add {name} type veth peer name eth0 address {mac} netns {name}"
 
 
-def _client(block: Block, routes: Sequence[str]) -> Iterable[str]:
+def _client(block: AddressBlock, routes: Sequence[str]) -> Iterable[str]:
     yield f"address add {block.client}/32 dev eth0"
     yield f"neighbour replace {block.near} lladdr {NEAR_MAC} dev eth0 nud permanent"
     yield f"route add {block.near}/32 dev eth0 src {block.client}"
@@ -89,7 +89,7 @@ def _client(block: Block, routes: Sequence[str]) -> Iterable[str]:
         yield f"route add {destination} via {block.near} dev eth0 src {block.client}"
 
 
-def _near(interface: str, block: Block) -> Iterable[str]:
+def _near(interface: str, block: AddressBlock) -> Iterable[str]:
     yield f"address add {block.near}/32 dev {interface}"
     yield f"neighbour replace {block.client} lladdr {CLIENT_MAC} dev {interface} nud permanent"
     yield f"route add {block.client}/32 dev {interface} src {block.near}"

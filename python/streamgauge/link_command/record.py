@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from streamgauge.around.bed import FLOW, Bed
-from streamgauge.around.options import Request
-from streamgauge.around.running import Ended
 from streamgauge.errors import ScenarioError
+from streamgauge.link_command.options import LinkRequest
+from streamgauge.link_command.running import Ended
+from streamgauge.link_command.testbed import FLOW, Testbed
 from streamgauge.scenario import Scenario, lower
 from streamgauge.scenario.path import Path, Trace
 from streamgauge.scenario.problems import problems_of
@@ -30,7 +30,7 @@ SHORTEST_NS = 10_000_000
 """And at least so long: metrics have samples of 1 ms and more."""
 
 
-def scenario_of(request: Request, far: str, duration_s: float) -> Scenario:
+def scenario_of(request: LinkRequest, far: str, duration_s: float) -> Scenario:
     """The link as a scenario: its path, and one flow with the two commands."""
     server = request.server or ("nothing" if far == "empty" else "the caller's own namespace")
     duration_ns = max(SHORTEST_NS, round(duration_s * 1e9))
@@ -73,7 +73,7 @@ def longest_s(path: Path) -> float:
     """How long a link may last, s: `LONGEST_S`, or as long as `MOST_STEPS` of a trace of rates take."""
     longest = float(LONGEST_S)
     for direction in (path.down, path.up):
-        for _, link in direction.links():
+        for _, link in direction.bottlenecks():
             if isinstance(link.rate, Trace) and not link.rate.trace.is_opportunities:
                 trace = link.rate.trace
                 times = max(1, MOST_STEPS // len(trace.rate_plan()["steps"]))
@@ -81,15 +81,15 @@ def longest_s(path: Path) -> float:
     return longest
 
 
-def plan_of(request: Request, far: str) -> dict[str, Any]:
+def plan_of(request: LinkRequest, far: str) -> dict[str, Any]:
     """The plan that the emulator runs."""
     return lower(scenario_of(request, far, longest_s(request.path)), "emu", request.seed)
 
 
 def finish(
     directory: File,
-    request: Request,
-    bed: Bed,
+    request: LinkRequest,
+    testbed: Testbed,
     measured: Mapping[str, Any],
     ended: Ended,
     figures: Mapping[str, Any],
@@ -102,7 +102,7 @@ def finish(
     from streamgauge.record import Record, finish_trial, write_events
 
     link = measured["link"]
-    scenario = scenario_of(request, bed.far, link["duration_s"])
+    scenario = scenario_of(request, testbed.far, link["duration_s"])
     plan = lower(scenario, "emu", request.seed)
     changes = directory / "link-events.json"
     events = json.loads(changes.read_text(encoding="utf-8")) if changes.is_file() else []

@@ -1,0 +1,370 @@
+"""Our own systems, as their machines describe themselves (crates/systems).
+
+Which parameters there are, their kinds, defaults, bounds and words, and where in a plan they stand, is told
+by the machines' own settings, so that no table here can differ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, Literal
+
+from streamgauge import _native
+from streamgauge.systems.actions import pauses, stopped_at
+from streamgauge.systems.parameter import (
+    NONE,
+    Kind,
+    Maybe,
+    Number,
+    Parameter,
+    ParameterValue,
+    Several,
+    Windows,
+)
+from streamgauge.units import Frequency, Packets, Percent, Quantity, Rate, Size, Time
+
+__all__ = [
+    "MACHINES",
+    "PACED_CLIP",
+    "RELAYS",
+    "Facts",
+    "Machine",
+    "Pace",
+    "Player",
+    "Presets",
+    "Server",
+    "begins_ns",
+    "facts",
+]
+
+Json = dict[str, Any]
+MediaOver = Literal["tcp", "udp", "icmp"]
+_SWITCH = ("on", "off")
+_KINDS: dict[str, Kind] = {
+    "switch": _SWITCH,
+    "count": Number(whole=True),
+    "number": Number(),
+    "size": Size,
+    "rate": Rate,
+    "percent": Percent,
+    "time": Time,
+    "packets": Packets,
+    "frequency": Frequency,
+    "windows": Windows,
+}
+_SMALL_BYTES = 10_000
+"""Sizes of packets and segments are written in bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Presets:
+    """Sets of settings, one of which a flow chooses by the parameter `name`; the first is the default."""
+
+    name: str
+    #: Whose settings they are.
+    at: str
+    sets: Mapping[str, Json]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A server outside trials (``streamgauge serve``)."""
+
+    #: That of its URLs.
+    scheme: str
+    #: Names of sets of settings; the first is the usual one.
+    presets: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Player:
+    """A player outside trials (``streamgauge play``)."""
+
+    #: That of the URLs that it plays.
+    scheme: str
+    #: Which players there are, and what may carry the media; the first is the usual one.
+    players: tuple[str, ...]
+    transports: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """A system of ours."""
+
+    name: str
+    title: str
+    #: Goes up when it would do something else than before with the same settings.
+    version: int
+    #: What it plays.
+    content: Literal["none", "clip"]
+    #: What its media rides on if nothing is said.
+    media_over: MediaOver
+    #: What its channels speak if nothing is said, by carrier.
+    protocols: Mapping[str, tuple[str, ...]]
+    presets: tuple[Presets, ...]
+    parameters: dict[str, Parameter]
+    #: Where in the settings the value of each parameter stands, by the keys that lead there.
+    places: Mapping[str, tuple[tuple[str, ...], ...]]
+    #: The settings of a flow that says nothing, but for its clip.
+    usual: Json
+    #: Parts that these leave out, by the parameter whose last word asks for them.
+    parts: Mapping[str, tuple[str, Json]]
+    #: Names of the events that it has.
+    events: frozenset[str]
+    #: Whether a flow of it may be many short transfers (`settings` have them under ``arrivals``).
+    arrivals: bool
+    #: What it has outside trials.
+    server: Server | None
+    player: Player | None
+
+    def settings(self, given: Mapping[str, ParameterValue]) -> Json:
+        """The settings in full as a plan has them, but for the clip: those of the presets that `given`
+        chooses, and what it says in their place."""
+        whole = deepcopy(self.usual)
+        for presets in self.presets:
+            whole[presets.at] |= presets.sets[str(given.get(presets.name, next(iter(presets.sets))))]
+        for name, (key, part) in self.parts.items():
+            if given.get(name) == self.parameters[name].words[-1]:
+                whole[key] = deepcopy(part)
+        for name, value in given.items():
+            if name not in self.parts and name in self.places:
+                planned = _in_plan(value, self.parameters[name].kind)
+                for keys in self.places[name]:
+                    _put(whole, keys, planned)
+        return whole
+
+
+def _put(settings: Json, keys: tuple[str, ...], value: Any) -> None:
+    """Sets a value; nothing where the part that it belongs to is left out."""
+    inner = reduce(lambda part, key: None if part is None else part[key], keys[:-1], settings)
+    if inner is not None:
+        inner[keys[-1]] = value
+
+
+def _in_plan(value: ParameterValue, kind: Kind | Maybe) -> Any:
+    """A scenario's value, of a parameter of that kind, as the plan has it."""
+    if isinstance(kind, Maybe):
+        return None if value == NONE else _in_plan(value, kind.kind)
+    match value:
+        case Frequency():
+            return float(value.amount)
+        case Quantity():
+            return int(value.amount)
+        case str() if kind == _SWITCH:
+            return value == "on"
+        case tuple():
+            return [part if isinstance(part, str) else [time.ns for time in part] for part in value]
+    return value
+
+
+def _kind(told: Any) -> Kind:
+    if isinstance(told, Mapping):
+        ((name, words),) = told.items()
+        return Several(tuple(words)) if name == "several" else tuple(words)
+    return _KINDS[told]
+
+
+def _in_words(value: Any, kind: Kind) -> str | None:
+    """A value of the plan as a scenario writes it; None for none."""
+    if value is None or value == []:
+        return None
+    if kind == _SWITCH:
+        return "on" if value else "off"
+    if kind is Packets:
+        return f"{value:g} packet{'' if value == 1 else 's'}"
+    if kind is Frequency:
+        return f"{value:g} packets/s"
+    if kind is Size and value < _SMALL_BYTES:
+        return f"{value:g} B"
+    return str(kind.of(value)) if isinstance(kind, type) and issubclass(kind, Quantity) else str(value)
+
+
+def _bound(value: float | None, kind: Kind) -> str | None:
+    whole = isinstance(kind, type) and issubclass(kind, Quantity) and kind is not Frequency
+    return _in_words(int(value) if value is not None and whole else value, kind)
+
+
+def _at(settings: Any, keys: tuple[str, ...]) -> Any:
+    return reduce(lambda part, key: part[key], keys, settings)
+
+
+def _machine(told: Json) -> Machine:
+    presets = tuple(
+        Presets(name=one["name"], at=one["at"], sets=dict(one["sets"])) for one in told["presets"]
+    )
+    chosen = [
+        Parameter(
+            name=one["name"],
+            kind=tuple(name for name, _ in one["sets"]),
+            default=one["sets"][0][0],
+            help=one["help"].rstrip("."),
+        )
+        for one in told["presets"]
+    ]
+    whole = told["usual"] | told["parts"]
+    parameters = {parameter.name: parameter for parameter in chosen}
+    places: dict[str, tuple[tuple[str, ...], ...]] = {}
+    parts: dict[str, tuple[str, Json]] = {}
+    for field in told["parameters"]:
+        name, keys = field["name"], tuple(field["at"])
+        made = _parameter(field, keys, whole, presets)
+        if isinstance(field["kind"], Mapping) and "presence" in field["kind"]:
+            (part,) = keys
+            parts[name] = (part, told["parts"][part])
+        if (other := parameters.get(name)) is not None:
+            # One name for both ends sets both.
+            usual = f"{other.usual}; {made.group}: {made.usual}"
+            sources = dict.fromkeys(source for source in (other.source, made.source) if source)
+            made = replace(other, help=f"{other.help}. {made.help}", usual=usual, source="; ".join(sources))
+        parameters[name] = made
+        places[name] = (*places.get(name, ()), keys)
+    return Machine(
+        name=told["name"],
+        title=told["title"],
+        version=told["version"],
+        content=told["content"],
+        media_over=told["media_over"],
+        protocols={carrier: tuple(named) for carrier, named in told["protocols"].items()},
+        presets=presets,
+        parameters=parameters,
+        places=places,
+        usual=told["usual"],
+        parts=parts,
+        events=frozenset(event["name"] for event in told["events"]),
+        arrivals=told["arrivals"],
+        server=None if (server := told["server"]) is None else _server(server),
+        player=None if (player := told["player"]) is None else _player(player),
+    )
+
+
+def _server(told: Json) -> Server:
+    return Server(scheme=told["scheme"], presets=tuple(told["presets"]))
+
+
+def _player(told: Json) -> Player:
+    players, transports = tuple(told["players"]), tuple(told["transports"])
+    return Player(scheme=told["scheme"], players=players, transports=transports)
+
+
+def _parameter(field: Json, keys: tuple[str, ...], whole: Json, presets: tuple[Presets, ...]) -> Parameter:
+    kind = _kind(field["kind"])
+    owner = next((one for one in presets if keys[0] == one.at and keys[1] in _first(one)), None)
+    usual, default = None, None
+    if owner is not None:
+        values = {name: _in_words(one[keys[1]], kind) or NONE for name, one in owner.sets.items()}
+        alike = len(set(values.values())) == 1
+        usual = "; ".join(f"{name}: {value}" for name, value in values.items())
+        usual = next(iter(values.values())) if alike else usual
+    elif isinstance(field["kind"], Mapping) and "presence" in field["kind"]:
+        default = field["kind"]["presence"][0]
+    elif not field["required"]:
+        default = _in_words(_at(whole, keys), kind)
+    return Parameter(
+        name=field["name"],
+        # Elsewhere what has no value is left out; a preset may have one, which must be taken away.
+        kind=Maybe(kind) if field["optional"] and owner is not None else kind,
+        default=default,
+        help=field["help"].rstrip("."),
+        source=field["source"],
+        required=field["required"],
+        least=_bound(field["least"], kind),
+        most=_bound(field["most"], kind),
+        whole=kind is Percent,
+        group="" if owner is None else owner.at,
+        usual=usual,
+    )
+
+
+def _first(presets: Presets) -> Json:
+    return next(iter(presets.sets.values()))
+
+
+PACED_CLIP = "rtp"
+"""The machine that sends a clip at its own rate: what somebody else's player of it is held against."""
+
+#: Our own systems by name.
+MACHINES: dict[str, Machine] = {told["name"]: _machine(told) for told in json.loads(_native.systems())}
+
+
+def _relay(told: Json) -> Machine:
+    speaks = {"tcp": [told["speaks"]]}
+    plays = {"content": "none", "media_over": "tcp", "protocols": speaks, "presets": [], "parts": {}}
+    lacks = {"arrivals": False, "server": None, "player": None}
+    return _machine(told | plays | lacks)
+
+
+#: Machines of ours that several flows can share at one side of the path, by name.
+RELAYS: dict[str, Machine] = {told["name"]: _relay(told) for told in json.loads(_native.relays())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """Packets at a constant rate, whatever becomes of them."""
+
+    #: Datagrams per second.
+    packets_per_s: float
+    #: Datagrams at each tick, back to back.
+    burst: int
+    #: Packets of a datagram: what Ethernet does not carry whole the host sends in fragments.
+    fragments: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What holds of a flow that one of our systems runs, by its plan."""
+
+    #: What its media rides on.
+    media_over: MediaOver
+    #: The rate at which it wants to send, of IP packets and of Ethernet frames without their check sequence;
+    #: None if it takes any.
+    wanted_ip_bps: float | None
+    wanted_ethernet_bps: float | None
+    #: When it sends at all, ns of trial time, each [on, off); empty for always.
+    windows: tuple[tuple[int, int], ...]
+    #: Whether it ends by itself, when it has sent what it was to send.
+    is_finite: bool
+    #: When it sends for the first time if that is after its start, ns of trial time.
+    begins: int
+    #: The clock by which it sends; None where it heeds what becomes of what it sends.
+    pace: Pace | None
+
+
+def facts(app: Any) -> Facts | None:
+    """What holds of a flow whose plan has this `app`; None for somebody else's system. The plan may be of an
+    older version."""
+    told = json.loads(_native.facts(json.dumps(app)))
+    if told is None:
+        return None
+    pace = None if told["pace"] is None else Pace(**told["pace"])
+    return Facts(**{**told, "windows": tuple((on, off) for on, off in told["windows"]), "pace": pace})
+
+
+def begins_ns(flow: Json) -> int:
+    """When a flow, by its entry in the plan, sends for the first time, ns of trial time, if that is after its
+    start; 0 for somebody else's system.
+
+    Transfers whose time comes in a pause, or after a stop, are left out: one that has no others begins after
+    every trial's end.
+    """
+    app = flow["app"]
+    if isinstance(app, Mapping):
+        app = {kind: _but_left_out(settings, flow) for kind, settings in app.items()}
+    told = facts(app)
+    return 0 if told is None else told.begins
+
+
+def _but_left_out(settings: Json, flow: Json) -> Json:
+    if not settings.get("arrivals"):
+        return settings
+    end = stopped_at(flow, settings["arrivals"][-1]["at"] + 1)
+    held = pauses(flow, end)
+    kept = [
+        one
+        for one in settings["arrivals"]
+        if one["at"] < end and not any(since <= one["at"] < until for since, until in held)
+    ]
+    return {**settings, "arrivals": kept}

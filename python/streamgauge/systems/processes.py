@@ -1,0 +1,79 @@
+"""What can be wrong with the processes of a flow, and which of them is its side's own."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from streamgauge.systems.adapter import SIDES, Process, Side
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+class ProcessError(ValueError):
+    """Processes that cannot be run as they are described: whose (side, name, and what of it), why, and what
+    to do."""
+
+    def __init__(self, key: tuple[str, ...], why: str, hint: str | None = None) -> None:
+        super().__init__(f"{'.'.join(key)}: {why}" + (f" ({hint})" if hint else ""))
+        self.key, self.why, self.hint = key, why, hint
+
+
+def check_names(side: Side, names: Sequence[str]) -> None:
+    """Refuses a side without a process, and names that files and sentences cannot go by.
+
+    Raises ProcessError.
+    """
+    if not names:
+        raise ProcessError((side,), "has no process", "name at least one")
+    for number, name in enumerate(names):
+        if not name and len(names) > 1:
+            raise ProcessError((side,), "has several processes, and one of them no name", "name each of them")
+        if name and not _NAME.fullmatch(name):
+            expected = "expected a letter, then letters, digits or _"
+            raise ProcessError((side, name), f"{name!r} is not a process's name; {expected}")
+        if name in names[:number]:
+            raise ProcessError((side, name), f"two processes are called '{name}'", "every name is given once")
+
+
+def check_helpers(side: Side, name: str, helpers: Sequence[Path]) -> None:
+    """Refuses helpers that are not there, cannot be read, or would take each other's place.
+
+    Raises ProcessError.
+    """
+    key = (side, *([name] if name else []), "helpers")
+    seen: dict[str, Path] = {}
+    for helper in helpers:
+        if not helper.exists():
+            raise ProcessError(key, f"there is no file {helper}")
+        if not os.access(helper, os.R_OK):
+            raise ProcessError(key, f"{helper} cannot be read", "see its permissions")
+        if helper.name in ("", ".."):
+            raise ProcessError(key, f"{helper} has no name to be copied by", "name the file or the folder")
+        if (other := seen.get(helper.name)) is not None:
+            why = f"{helper} is there twice" if other == helper else f"{other} and {helper} have one name"
+            raise ProcessError(key, why, "leave one out" if other == helper else "rename one of them")
+        seen[helper.name] = helper
+
+
+def check_processes(processes: Sequence[Process]) -> None:
+    """Refuses what no flow can be run with. Raises ProcessError."""
+    for side in SIDES:
+        mine = [one for one in processes if one.side == side]
+        check_names(side, [one.name for one in mine])
+        if not any(one.essential for one in mine):
+            raise ProcessError((side,), "has no essential process", "one of them must be the side's own")
+        late = False
+        for one in mine:
+            if one.early and late:
+                why = "is to be ready before the trial, but stands behind one that starts with the flow"
+                raise ProcessError((side, one.name), why, "put it before that one")
+            late = late or not one.early
+            check_helpers(side, one.name, one.helpers)
+
+
+def main_process(processes: Sequence[Process], side: Side) -> Process:
+    """The one whose end is its side's: the last that is essential."""
+    return [one for one in processes if one.side == side and one.essential][-1]

@@ -1,0 +1,215 @@
+"""An HTTP player on GStreamer's playbin. Runs by the system's python3, which has GStreamer's bindings.
+
+Plays ``http://STREAMGAUGE_SERVER:STREAMGAUGE_PORT/clip.mp4`` into sinks that keep time and drop late
+pictures as a video window does, but show nothing. As GStreamer asks of applications, it holds the pipeline
+while BUFFERING is below 100 %, at the start and whenever the queue runs low. Takes ``start``, ``pause``,
+``resume`` and ``stop`` on stdin; statistics go to ``STREAMGAUGE_EVENTS`` once a second, frames and stalls as
+they happen.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import gi
+
+gi.require_version("Gst", "1.0")
+from gi.repository import GLib, Gst  # noqa: E402
+from player_line import STALL_S, Events, commands, url  # noqa: E402
+
+ELEMENTS = ["playbin", "souphttpsrc", "queue2", "qtdemux", "h264parse", "aacparse", "avdec_h264", "avdec_aac"]
+CANNOT = 127
+# GstVideoSink's own default; GstBaseSink would never drop.
+MAX_LATENESS_NS = 5_000_000
+
+
+class Player:
+    """A playbin, what its sinks show, and its stalls."""
+
+    def __init__(self) -> None:
+        self.say = Events().say
+        self.loop = GLib.MainLoop()
+        self.status = 0
+        self.requested_s = 0.0
+        self.shown = 0
+        self.received = 0
+        self.is_held = False
+        #: The last BUFFERING was 100 %.
+        self.full = False
+        self.is_stalled = False
+        self.stalls = 0
+        self.stalled_at_s = 0.0
+        self.queue: Any = None
+        self.pipeline = Gst.ElementFactory.make("playbin")
+        self.pipeline.set_property("uri", url())
+        self.sinks = {kind: self._sink(kind) for kind in ("video", "audio")}
+        self.pipeline.connect("source-setup", self._source)
+        self.pipeline.connect("deep-element-added", self._added)
+        bus = self.pipeline.get_bus()
+        bus.add_signal_watch()
+        bus.connect("message", self._message)
+
+    def _sink(self, kind: str) -> Any:
+        sink = Gst.ElementFactory.make("fakesink", kind)
+        sink.set_property("sync", True)
+        if kind == "video":
+            sink.set_property("qos", True)
+            sink.set_property("max-lateness", MAX_LATENESS_NS)
+            sink.set_property("signal-handoffs", True)
+            sink.connect("handoff", self._shown)
+        self.pipeline.set_property(f"{kind}-sink", sink)
+        return sink
+
+    def start(self) -> bool:
+        """Asks for the clip; what comes is decoded up to the first frame, and shown when enough waits.
+        Returns False, so that a timer calls it once."""
+        self.say("play_requested")
+        self.requested_s = time.monotonic()
+        self.pipeline.set_state(Gst.State.PAUSED)
+        GLib.timeout_add(1000, self._sample)
+        return False
+
+    def pause(self) -> None:
+        """The server is not told: TCP's window holds it once the queues are full."""
+        self.say("paused")
+        self.is_held = True
+        self.pipeline.set_state(Gst.State.PAUSED)
+
+    def resume(self) -> None:
+        self.say("resumed")
+        self.is_held = False
+        if self.full:
+            self.pipeline.set_state(Gst.State.PLAYING)
+
+    def stop(self) -> None:
+        if self.is_stalled:
+            self._say_stall(time.monotonic(), is_end=True)
+        self._sample()
+        self.say("stopped")
+        self.loop.quit()
+
+    def _source(self, _playbin: Any, source: Any) -> None:
+        def count(_pad: Any, info: Any) -> Any:
+            self.received += info.get_buffer().get_size()
+            return Gst.PadProbeReturn.OK
+
+        source.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, count)
+
+    def _added(self, _bin: Any, _inner: Any, element: Any) -> None:
+        factory = element.get_factory()
+        if factory is not None and factory.get_name() == "queue2":
+            self.queue = element
+
+    def _shown(self, _sink: Any, _buffer: Any, _pad: Any) -> None:
+        if self.shown == 0:
+            self.say("playout_start", time.monotonic() - self.requested_s, "s", "to the first frame")
+        self.say("frame_shown", self.shown, "1")
+        self.shown += 1
+
+    def _sample(self) -> bool:
+        for kind, sink in self.sinks.items():
+            stats = sink.get_property("stats")
+            if stats.get_value("rendered") or stats.get_value("dropped"):
+                self.say("frames_rendered", stats.get_value("rendered"), "1", kind)
+                self.say("frames_dropped", stats.get_value("dropped"), "1", f"{kind}: late at the sink")
+        self.say("stall_count", self.stalls, "1")
+        if self.queue is not None:
+            self.say("buffer_bytes", self.queue.get_property("current-level-bytes"), "B", "queue2: coded")
+        self.say("total_bytes_received", self.received, "B", "out of souphttpsrc: bodies of responses")
+        found, position = self.pipeline.query_position(Gst.Format.TIME)
+        if found:
+            self.say("position", position / 1e9, "s", "media time shown")
+        return True
+
+    def _message(self, _bus: Any, message: Any) -> None:
+        if message.type == Gst.MessageType.ERROR:
+            error, detail = message.parse_error()
+            lines = (detail or "").splitlines()
+            why = f"{error.message} ({lines[-1]})" if lines else error.message
+            (self._give_up if self.is_stalled else self._fail)(why)
+        elif message.type == Gst.MessageType.EOS:
+            self._sample()
+            self.say("media_end", reason="end of stream")
+            self.loop.quit()
+        elif message.type == Gst.MessageType.BUFFERING:
+            self._buffering(message.parse_buffering())
+
+    def _buffering(self, percent: int) -> None:
+        """Held below 100 %, as GstMessage's documentation of BUFFERING has applications do."""
+        now_s = time.monotonic()
+        self.full = percent == 100
+        if percent < 100 and self.shown and not self.is_stalled:
+            self.is_stalled, self.stalled_at_s = True, now_s
+            self.pipeline.set_state(Gst.State.PAUSED)
+        elif self.full:
+            if self.is_stalled:
+                self._say_stall(now_s)
+            self.is_stalled = False
+            if not self.is_held:
+                self.pipeline.set_state(Gst.State.PLAYING)
+
+    def _say_stall(self, until_s: float, *, is_end: bool = False) -> None:
+        """BUFFERING also falls below 100 % for a millisecond or two now and then: nobody sees that."""
+        lasted_s = until_s - self.stalled_at_s
+        if lasted_s > STALL_S:
+            self.stalls += 1
+            self.say("stall", reason="BUFFERING below 100 %", at_s=self.stalled_at_s)
+            if not is_end:
+                self.say("resume", lasted_s, "s", "BUFFERING 100 %: how long it stalled", at_s=until_s)
+
+    def _give_up(self, why: str) -> None:
+        """An error while it waits for media is how the link looks to its viewer (souphttpsrc gives up when
+        nothing came for 15 s and tries do not help), and no fault of the trial: it stalls to the end."""
+        self._say_stall(time.monotonic(), is_end=True)
+        self._sample()
+        self.say("given_up", reason=why)
+        self.loop.quit()
+
+    def _fail(self, why: str) -> None:
+        print(why, file=sys.stderr, flush=True)
+        self.say("error", reason=why)
+        self.status = 1
+        self.loop.quit()
+
+
+def main() -> int:
+    Gst.init(None)
+    lacking = [name for name in ELEMENTS if Gst.ElementFactory.find(name) is None]
+    if lacking:
+        said = f"GStreamer has no element {', '.join(lacking)}; `streamgauge doctor` says where it is from"
+        print(said, file=sys.stderr)
+        return CANNOT
+    # Loads the plugins that playing will need, which takes hundreds of milliseconds the first time.
+    for name in ELEMENTS:
+        Gst.ElementFactory.make(name)
+    player = Player()
+
+    def told(channel: Any, _condition: Any) -> bool:
+        said = os.read(channel, 4096)
+        if not said:
+            player.stop()
+        for words in commands(said):
+            if words["cmd"] == "start":
+                # The start itself comes later: at t0 plus the flow's own start.
+                wait_ns = max(0, words["start_monotonic_ns"] - time.monotonic_ns())
+                GLib.timeout_add(wait_ns // 1_000_000, player.start)
+            else:
+                {"pause": player.pause, "resume": player.resume, "stop": player.stop}[words["cmd"]]()
+        return bool(said)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        GLib.unix_signal_add(GLib.PRIORITY_HIGH, number, player.stop)
+    GLib.unix_fd_add_full(GLib.PRIORITY_DEFAULT, 0, GLib.IOCondition.IN | GLib.IOCondition.HUP, told)
+    Path(os.environ["STREAMGAUGE_READY"]).touch()
+    player.loop.run()
+    player.pipeline.set_state(Gst.State.NULL)
+    return player.status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""What our players' scripts have in common: the events file, and the line on which they are told what to do.
+
+Copied beside the script that uses it. Needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+STALL_S = 0.1
+"""Pictures that stand still for less are no stall: ffplay makes up for it (its AV_SYNC_THRESHOLD_MAX)."""
+
+
+class Events:
+    """Appends to the adapter's events file."""
+
+    def __init__(self) -> None:
+        self._file = Path(os.environ["STREAMGAUGE_EVENTS"]).open("a", buffering=1)  # noqa: SIM115
+
+    def say(
+        self,
+        name: str,
+        value: float | None = None,
+        unit: str = "",
+        reason: str = "",
+        *,
+        at_s: float | None = None,
+    ) -> None:
+        """An event of now, or of `at_s` (CLOCK_MONOTONIC, s)."""
+        at_ns = time.monotonic_ns() if at_s is None else round(at_s * 1e9)
+        event = {"t_monotonic_ns": at_ns, "name": name, "value": value, "unit": unit, "reason": reason}
+        self._file.write(json.dumps(event) + "\n")
+
+
+def url() -> str:
+    """Of the clip, as the server has it."""
+    return f"http://{os.environ['STREAMGAUGE_SERVER']}:{os.environ['STREAMGAUGE_PORT']}/clip.mp4"
+
+
+def commands(said: bytes) -> list[dict[str, object]]:
+    """The lines of JSON that came at once."""
+    return [json.loads(line) for line in said.splitlines()]
