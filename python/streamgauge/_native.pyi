@@ -11,41 +11,61 @@ HYSTARTS: tuple[str, ...]
 """Ways in which its CUBIC leaves slow start, by name; the first is Linux's."""
 TCP_MECHANISMS: tuple[str, ...]
 """Mechanisms of it that can be switched off, by name."""
-DARWIN_PRESETS: tuple[str, ...]
-"""Sets of constants of Darwin's server, by name."""
-DARWIN_PLAYERS: tuple[str, ...]
-"""Players of Darwin, by name."""
 
-def darwin_server_settings(preset: str) -> str:
-    """The constants of Darwin's server in the preset of that name, as a plan holds them (JSON).
+def relays() -> str:
+    """What each relay of ours says of itself, as a list of `{"name", "title", "version", "speaks",
+    "parameters", "usual", "events"}` (JSON).
+    """
+
+def systems() -> str:
+    """What each system of ours says of itself, as a list of `{"name", "title", "version", "content",
+    "media_over", "presets", "parameters", "usual", "parts", "events"}` (JSON).
+
+    `parameters` are `{"name", "at": keys in the plan's settings, "kind", "optional", "required", "least",
+    "most", "help", "source"}`; `kind` is "switch", "count", "number", "size" (bytes), "rate" (bit/s),
+    "percent", "time" (ns), "packets", "frequency" (/s), "windows", `{"words": [...]}`, `{"several": [...]}`
+    or `{"presence": [...]}`.
+    `presets` are `{"name", "at", "help", "sets": [[name, settings], ...]}`, `events` `{"name", "unit"}`.
+    """
+
+def facts(app_json: str) -> str:
+    """What holds of a flow whose plan has this `app`: `{"media_over", "wanted_ip_bps", "wanted_ethernet_bps",
+    "windows", "is_finite", "pace": {"packets_per_s", "burst", "fragments"} or null}` (JSON), or null for
+    somebody else's system. The plan may be of an older version.
 
     Raises:
-        ScenarioError: if there is none of that name.
+        RecordError: if it names no system.
     """
 
-def darwin_player_settings(kind: str) -> str:
-    """The constants of the player of that name, as a plan holds them (JSON).
+class Contents:
+    """Contents by their digests, for plans that name them: read once, shared by all flows and trials."""
 
-    Raises:
-        ScenarioError: if there is none of that name.
-    """
+    def add(self, digest: str, content_json: str) -> None:
+        """Adds the content that `digest` names, as `Content.save` writes it. Raises MediaError."""
 
-def darwin_fields() -> str:
-    """What each constant is: `{"server": [{"name", "kind", "optional", "help"}], "player": likewise}` (JSON).
-
-    `kind` is "switch", "count", "number", "size", "rate", "percent", "time" (ns) or `{"words": [...]}`.
-    """
-
-def simulate(plan_json: str, directory: str | PathLike[str]) -> str:
+def simulate(plan_json: str, directory: str | PathLike[str], contents: Contents | None = None) -> str:
     """Runs a trial in virtual time and returns its summary as JSON.
 
-    `plan_json` is a trial's plan (crates/systems/src/plan.rs); `packets.parquet` and `events.parquet` are
+    `plan_json` is a trial's plan (crates/plan/src/trial.rs); `packets.parquet` and `events.parquet` are
     written to `directory`, which exists, as its `keep` says. Other Python threads run meanwhile.
 
     Raises:
         ScenarioError: if the plan cannot be run.
         OSError: if the record cannot be written.
     """
+
+def legend(plan_json: str) -> str:
+    """What the codes in a record of this plan mean: `{"flow": names, "subject": whether each is one, "stage":
+    [{"name", "direction"}], ...}` as JSON.
+
+    Raises:
+        ScenarioError: if the plan does not read.
+    """
+
+def addresses(index: int, at_router: bool, up: bool = False) -> tuple[str, str]:
+    """The IPv4 addresses of the flow with that index in the plan: its server's (10.1.INDEX.1), or its
+    source's at the router (10.3.INDEX.1), and its player's (10.2.INDEX.1); the other way about if its media
+    goes up."""
 
 def write_events(directory: str | PathLike[str], events_json: str, legend_json: str) -> str:
     """Writes `events.parquet`, sorted by time, and returns its digest.

@@ -1,5 +1,5 @@
 """What the emulator does on this machine, here and now, against what is asked of it."""
 
-from streamgauge.calibrate.run import Progress, busy, calibrate
+from streamgauge.calibrate.run import CalibrationProgress, busy, calibrate
 
-__all__ = ["Progress", "busy", "calibrate"]
+__all__ = ["CalibrationProgress", "busy", "calibrate"]

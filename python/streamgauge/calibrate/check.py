@@ -12,7 +12,7 @@ RowVerdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class CalibrationRow:
     """What was asked for, what the stamps say, and how far apart the two may lie.
 
     `error` is measured - asked, in `error_unit`, or relative where that is a percentage. `bound` is its

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from streamgauge.errors import CannotRunError
-from streamgauge.report.chart import BLUE, GREEN, VERMILION, Figure, save, spec_of
+from streamgauge.report.chart import BLUE, GREEN, VERMILION, DrawnFigure, save, spec_of
 
 EMULATOR, WIRE = "through the emulator", "bare wire, no emulator"
 FORMATS = (".png", ".svg", ".pdf", ".html")
@@ -18,7 +18,7 @@ _LEAST = 1e-3
 """Errors under a thousandth of their bound are drawn there: an axis of powers of ten has no zero."""
 
 
-def figure(calibration: Mapping[str, Any]) -> Figure:
+def figure(calibration: Mapping[str, Any]) -> DrawnFigure:
     """Both panels as one description."""
     rows: list[tuple[Any, ...]] = []
     drawn = calibration["distributions"]
@@ -43,7 +43,7 @@ def figure(calibration: Mapping[str, Any]) -> Figure:
         f"{calibration['load_average'][0]:.1f}",
         "anchor": "start",
     }
-    return Figure(
+    return DrawnFigure(
         "calibration",
         "Calibration of the link emulator",
         f"{calibration['date']}, {where}. Above: share of {drawn['departure_error']['n']} packets "
@@ -164,7 +164,7 @@ def write(calibration: Mapping[str, Any], file: Path) -> Path:
     return file
 
 
-def _page(drawn: Figure) -> str:
+def _page(drawn: DrawnFigure) -> str:
     import vl_convert
     from markupsafe import escape
 

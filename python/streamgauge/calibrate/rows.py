@@ -18,7 +18,7 @@ import polars as pl
 
 from streamgauge.calibrate import analyse, passes
 from streamgauge.calibrate.analyse import Flight
-from streamgauge.calibrate.check import Row
+from streamgauge.calibrate.check import CalibrationRow
 from streamgauge.calibrate.passes import FULL_FRAME, SMALL_FRAME, Pass
 
 US, MS = 1e6, 1e3
@@ -45,7 +45,7 @@ NORMAL = Limits(departure_p50=500, departure_p99=500, probe_p50=500, probe_p99=5
 
 
 @dataclass(frozen=True)
-class Measured:
+class CalibrationResults:
     """What the passes left."""
 
     passes: Mapping[str, Pass]
@@ -78,16 +78,16 @@ class Measured:
 class Calibrated:
     """Rows, and the distributions behind them."""
 
-    rows: list[Row]
+    rows: list[CalibrationRow]
     departure_errors_s: analyse.Array
     unshaped_s: analyse.Array
 
 
-def rows(measured: Measured) -> Calibrated:
+def rows(measured: CalibrationResults) -> Calibrated:
     """Every row that the passes give; none of a pass that was not asked for."""
     ran = measured.passes.keys()
     unshaped_s = errors_s = np.empty(0)
-    found: list[Row] = []
+    found: list[CalibrationRow] = []
     for rate in passes.RATES:
         if f"rate-{rate // 10**6}M" in ran:
             found += _rate(measured, rate)
@@ -117,19 +117,19 @@ def rows(measured: Measured) -> Calibrated:
     return Calibrated(found, errors_s, unshaped_s)
 
 
-def _skipped(measured: Measured, name: str, row: Row) -> Row | None:
+def _skipped(measured: CalibrationResults, name: str, row: CalibrationRow) -> CalibrationRow | None:
     why = measured.why_missing(name)
     if why is None:
         return None
-    return Row(
+    return CalibrationRow(
         id=row.id, what=row.what, unit=row.unit, asked=row.asked, measured=None, bound=row.bound, skipped=why
     )
 
 
-def _rate(measured: Measured, rate: int) -> Iterator[Row]:
+def _rate(measured: CalibrationResults, rate: int) -> Iterator[CalibrationRow]:
     name = f"rate-{rate // 10**6}M"
     bps, resolution, count = analyse.saturated_rate(measured.flight(name), rate)
-    yield Row(
+    yield CalibrationRow(
         id=name,
         what=f"rate of a saturated link of {rate // 10**6} Mbit/s",
         unit="bit/s",
@@ -143,14 +143,16 @@ def _rate(measured: Measured, rate: int) -> Iterator[Row]:
     )
 
 
-def _departures(measured: Measured, errors_s: analyse.Array, wire_s: float) -> Iterator[Row]:
+def _departures(
+    measured: CalibrationResults, errors_s: analyse.Array, wire_s: float
+) -> Iterator[CalibrationRow]:
     p50, p99, p999 = (value * US for value in analyse.quantiles(errors_s, (0.5, 0.99, 0.999)))
     details = {"wire_us": wire_s * US, "raw_p50_us": p50, "raw_p99_us": p99, "raw_p999_us": p999}
     for name, value, bound in (
         ("p50", p50, measured.limits.departure_p50),
         ("p99", p99, measured.limits.departure_p99),
     ):
-        yield Row(
+        yield CalibrationRow(
             id=f"departure-{name}",
             what=f"departure error at 10 Mbit/s, 20 ms, 1000 packets/s, {name}, less the unshaped median",
             unit="us",
@@ -162,7 +164,7 @@ def _departures(measured: Measured, errors_s: analyse.Array, wire_s: float) -> I
         )
 
 
-def _delays(measured: Measured, milliseconds: int) -> Iterator[Row]:
+def _delays(measured: CalibrationResults, milliseconds: int) -> Iterator[CalibrationRow]:
     flight = measured.flight(f"delay-{milliseconds}ms")
     ideal_s = milliseconds / MS + analyse.service_ns(SMALL_FRAME, 10e6) / 1e9
     delays_s = analyse.one_way_s(flight)
@@ -171,7 +173,7 @@ def _delays(measured: Measured, milliseconds: int) -> Iterator[Row]:
         ("p50", p50, measured.limits.probe_p50),
         ("p99", p99, measured.limits.probe_p99),
     ):
-        yield Row(
+        yield CalibrationRow(
             id=f"delay-{milliseconds}ms-{name}",
             what=f"one-way delay of probes of {SMALL_FRAME} B, empty path, 10 Mbit/s and {milliseconds} ms, "
             f"{name}",
@@ -200,14 +202,14 @@ def _normal(share: float) -> tuple[float, float]:
 
 
 def _jitter(
-    measured: Measured, name: str, distribution: Callable[[float], tuple[float, float]]
-) -> Iterator[Row]:
+    measured: CalibrationResults, name: str, distribution: Callable[[float], tuple[float, float]]
+) -> Iterator[CalibrationRow]:
     asked = [(passes.JITTER_DELAY_S + distribution(share)[0]) for share in JITTER_SHARES]
     what = {
         "uniform": f"jitter, uniform between ± {passes.JITTER_SPREAD_S * MS:g} ms",
         "normal": f"jitter, normal with a deviation of {passes.JITTER_DEVIATION_S * MS:g} ms",
     }[name]
-    row = Row(
+    row = CalibrationRow(
         id=f"jitter-{name}",
         what=f"{what}: the quantile that is farthest off",
         unit="ms",
@@ -228,7 +230,7 @@ def _jitter(
     excess = [abs(a - b) / bound for a, b, bound in zip(seen, asked, bounds, strict=True)]
     # The quantile that uses up most of its own interval stands for all.
     worst = max(range(len(excess)), key=lambda place: -1 if math.isnan(excess[place]) else excess[place])
-    yield Row(
+    yield CalibrationRow(
         id=row.id,
         what=row.what,
         unit="ms",
@@ -245,9 +247,9 @@ def _jitter(
     )
 
 
-def _limits(measured: Measured) -> Iterator[Row]:
+def _limits(measured: CalibrationResults) -> Iterator[CalibrationRow]:
     held, gone = analyse.most_held(measured.flight("limit-packets"))
-    yield Row(
+    yield CalibrationRow(
         id="limit-packets",
         what=f"drop-tail queue of {passes.LIMIT_PACKETS} packets: most held at once",
         unit="packets",
@@ -258,7 +260,7 @@ def _limits(measured: Measured) -> Iterator[Row]:
         n=held,
     )
     held, gone = analyse.most_held(measured.flight("limit-bytes"))
-    yield Row(
+    yield CalibrationRow(
         id="limit-bytes",
         what=f"drop-tail queue of {passes.LIMIT_BYTES} B: most held at once, in frames of "
         f"{passes.LIMIT_FRAME} B",
@@ -271,10 +273,10 @@ def _limits(measured: Measured) -> Iterator[Row]:
     )
 
 
-def _bernoulli(measured: Measured) -> Iterator[Row]:
+def _bernoulli(measured: CalibrationResults) -> Iterator[CalibrationRow]:
     sent, lost, bad, _ = analyse.loss_runs(measured.flight("loss-bernoulli"))
     mean = 1 / (1 - passes.LOSS)
-    yield Row(
+    yield CalibrationRow(
         id="loss-bernoulli",
         what="Bernoulli loss: ratio",
         unit="%",
@@ -284,7 +286,7 @@ def _bernoulli(measured: Measured) -> Iterator[Row]:
         n=sent,
         details={"lost": lost},
     )
-    yield Row(
+    yield CalibrationRow(
         id="loss-bernoulli-run",
         what="Bernoulli loss: mean run of lost packets",
         unit="packets",
@@ -295,11 +297,11 @@ def _bernoulli(measured: Measured) -> Iterator[Row]:
     )
 
 
-def _gilbert(measured: Measured) -> Iterator[Row]:
+def _gilbert(measured: CalibrationResults) -> Iterator[CalibrationRow]:
     good_mean, bad_mean = passes.GILBERT_GOOD, passes.GILBERT_BAD
     sent, lost, bad, good = analyse.loss_runs(measured.flight("loss-gilbert"))
     ratio = bad_mean / (good_mean + bad_mean)
-    yield Row(
+    yield CalibrationRow(
         id="loss-gilbert",
         what="Gilbert loss: ratio",
         unit="%",
@@ -310,7 +312,7 @@ def _gilbert(measured: Measured) -> Iterator[Row]:
         details={"lost": lost},
     )
     for name, mean, runs in (("bad", bad_mean, bad), ("good", good_mean, good)):
-        yield Row(
+        yield CalibrationRow(
             id=f"loss-gilbert-{name}-run",
             what=f"Gilbert loss: mean run of {'lost' if name == 'bad' else 'delivered'} packets",
             unit="packets",
@@ -321,10 +323,10 @@ def _gilbert(measured: Measured) -> Iterator[Row]:
         )
 
 
-def _step(measured: Measured) -> Iterator[Row]:
+def _step(measured: CalibrationResults) -> Iterator[CalibrationRow]:
     flight = measured.flight("rate-step")
     at = analyse.step_time(flight, passes.STEP_BEFORE, passes.STEP_AFTER)
-    yield Row(
+    yield CalibrationRow(
         id="rate-step",
         what=f"time of a step from {passes.STEP_BEFORE / 1e6:g} to {passes.STEP_AFTER / 1e6:g} Mbit/s",
         unit="ms",
@@ -336,14 +338,14 @@ def _step(measured: Measured) -> Iterator[Row]:
     )
 
 
-def _order(measured: Measured) -> Iterator[Row]:
+def _order(measured: CalibrationResults) -> Iterator[CalibrationRow]:
     names = [
         name
         for name, result in measured.results.items()
         if "failed" not in result and not name.startswith("ceiling")
     ]
     flights = [measured.flight(name) for name in names]
-    yield Row(
+    yield CalibrationRow(
         id="order",
         what="packets that overtook another, over all passes",
         unit="packets",
@@ -354,7 +356,7 @@ def _order(measured: Measured) -> Iterator[Row]:
     )
 
 
-def _ceiling(measured: Measured) -> Iterator[Row]:
+def _ceiling(measured: CalibrationResults) -> Iterator[CalibrationRow]:
     """The largest packet rate that came through whole, and what a packet cost there."""
     best, steps = None, []
     for name, result in measured.results.items():
@@ -377,7 +379,7 @@ def _ceiling(measured: Measured) -> Iterator[Row]:
             best = (offered, steps[-1]["cpu_us"], gauge["received"])
     highest = max((one["offered"] for one in steps), default=None)
     details = {"steps": steps, "highest_offered": highest, "frame_bytes": FULL_FRAME}
-    yield Row(
+    yield CalibrationRow(
         id="ceiling",
         what=f"highest packet rate without loss, one way, {FULL_FRAME} B",
         unit="packets/s",
@@ -388,7 +390,7 @@ def _ceiling(measured: Measured) -> Iterator[Row]:
         n=best[2] if best else 0,
         details=details,
     )
-    yield Row(
+    yield CalibrationRow(
         id="cpu",
         what=f"CPU time of the emulator per packet of {FULL_FRAME} B at that rate",
         unit="us",

@@ -19,7 +19,7 @@ import streamgauge
 from streamgauge.calibrate.analyse import Array, quantiles
 from streamgauge.calibrate.check import overall
 from streamgauge.calibrate.passes import Pass, passes
-from streamgauge.calibrate.rows import Calibrated, Measured, rows
+from streamgauge.calibrate.rows import Calibrated, CalibrationResults, rows
 from streamgauge.emu.certificate import SCHEMA, identity, keep
 from streamgauge.emu.doctor import why_not
 from streamgauge.emu.engine import engine
@@ -36,7 +36,7 @@ BUSY = 0.5
 
 
 @dataclass(frozen=True)
-class Progress:
+class CalibrationProgress:
     """How far a calibration is."""
 
     what: str
@@ -51,7 +51,7 @@ def calibrate(
     only: Collection[str] | None = None,
     sabotage: tuple[str, ...] = (),
     say: Callable[[str], None] = lambda _: None,
-    told: Callable[[Progress], None] = lambda _: None,
+    told: Callable[[CalibrationProgress], None] = lambda _: None,
     store: bool = True,
 ) -> dict[str, Any]:
     """Measures the emulator here and now, and keeps the result as the machine's certificate.
@@ -77,7 +77,7 @@ def calibrate(
     folder = Path(tempfile.mkdtemp(prefix="streamgauge-calibrate-"))
     try:
         done = run_passes(todo, folder=folder, way=way, sabotage=sabotage, say=say, told=told)
-        calibrated = rows(Measured(done.passes, done.results, folder, done.is_fifo))
+        calibrated = rows(CalibrationResults(done.passes, done.results, folder, done.is_fifo))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     checks = [row.to_json() for row in calibrated.rows]
@@ -139,7 +139,7 @@ def run_passes(
     way: str | None = None,
     sabotage: tuple[str, ...] = (),
     say: Callable[[str], None] = lambda _: None,
-    told: Callable[[Progress], None] = lambda _: None,
+    told: Callable[[CalibrationProgress], None] = lambda _: None,
 ) -> Done:
     """Runs passes one after the other in one sandbox, under the machine's lock; their stamps go to `folder`.
 
@@ -159,9 +159,9 @@ def run_passes(
             say(words["say"])
         elif "at" in words:
             before = todo[: todo.index(names[words["at"]])]
-            told(Progress(words["at"], sum(one.wall_s + STARTING_S for one in before), total_s))
+            told(CalibrationProgress(words["at"], sum(one.wall_s + STARTING_S for one in before), total_s))
 
-    job = {
+    request = {
         "engine": str(executable),
         "way": chosen,
         "fifo_priority": options.fifo_priority,
@@ -175,7 +175,7 @@ def run_passes(
         began, date = time.monotonic(), time.time()
         done = run_worker(
             "streamgauge.calibrate.worker",
-            json.dumps(job),
+            json.dumps(request),
             engine=str(executable),
             way=chosen,
             lock=lock,

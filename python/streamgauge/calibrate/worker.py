@@ -1,6 +1,6 @@
 """Inside the sandbox: runs passes, one after the other, and leaves their stamps.
 
-``python -m streamgauge.calibrate.worker`` reads a job on stdin, one line, and answers as `run_worker`
+``python -m streamgauge.calibrate.worker`` reads a request on stdin, one line, and answers as `run_worker`
 expects.
 """
 
@@ -19,8 +19,8 @@ from streamgauge.calibrate.kernel import forwarding
 from streamgauge.calibrate.passes import Pass
 from streamgauge.emu import network as net
 from streamgauge.emu.errors import TrialBrokenError
+from streamgauge.emu.helper import Helper
 from streamgauge.emu.inside import WORK, answer, tell
-from streamgauge.emu.link import Helper
 
 BARE = "bare0"
 LEAD_NS = 60_000_000
@@ -34,28 +34,28 @@ class UnknownPathError(TrialBrokenError):
 
 
 def main() -> int:
-    """Runs the job on stdin: ``{"engine", "way", "fifo_priority", "out", "sabotage", "passes"}``."""
-    job = json.loads(sys.stdin.readline())
-    return answer(lambda: run(job), job["out"])
+    """Runs the request on stdin: ``{"engine", "way", "fifo_priority", "out", "sabotage", "passes"}``."""
+    request = json.loads(sys.stdin.readline())
+    return answer(lambda: run(request), request["out"])
 
 
-def run(job: dict[str, Any]) -> dict[str, Any]:
+def run(request: dict[str, Any]) -> dict[str, Any]:
     """All passes; ``{"passes": {name: ...}}``."""
     (WORK / "bin").mkdir(parents=True)
     engine = str(WORK / "bin" / "streamgauge-engine")
-    shutil.copy2(job["engine"], engine)
+    shutil.copy2(request["engine"], engine)
     tell(say="setting up namespaces")
     net.build([], engine=engine)
     lay_bare_wire(engine)
     found: dict[str, Any] = {}
     losing: dict[str, int] = {}
-    for settings in job["passes"]:
+    for settings in request["passes"]:
         one = Pass(**settings)
         if one.group and losing.get(one.group, 0) >= GIVE_UP_AFTER:
             continue
         tell(at=one.name)
         try:
-            found[one.name] = run_pass(one, job, engine)
+            found[one.name] = run_pass(one, request, engine)
         except UnknownPathError as error:
             found[one.name] = {"failed": str(error)}
             continue
@@ -76,25 +76,25 @@ def lay_bare_wire(engine: str) -> None:
         net.run(["ip", "-n", end, "link", "set", "dev", BARE, "mtu", "1500", "up"])
 
 
-def run_pass(one: Pass, job: dict[str, Any], engine: str) -> dict[str, Any]:
-    """One of them; its stamps go to ``NAME.csv`` in the job's folder."""
+def run_pass(one: Pass, request: dict[str, Any], engine: str) -> dict[str, Any]:
+    """One of them; its stamps go to ``NAME.csv`` in the request's folder."""
     if one.bare or one.kernel:
         with forwarding(one.kernel, engine) if one.kernel else nullcontext():
             t0_ns = time.monotonic_ns() + LEAD_NS
-            return {"t0_monotonic_ns": t0_ns, "gauge": run_gauge(one, job, engine, start_ns=t0_ns)}
+            return {"t0_monotonic_ns": t0_ns, "gauge": run_gauge(one, request, engine, start_ns=t0_ns)}
     out = WORK / "out"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     config = {
-        "plan": one.plan(job["seed"]),
+        "plan": one.plan(request["seed"]),
         "out": str(out),
-        "fifo_priority": job["fifo_priority"],
+        "fifo_priority": request["fifo_priority"],
         "capture": False,
         "interfaces": {"server": "server", "client": "client", "cross": None},
         "flows": [
             {"name": "gauge", "server_ip": net.PREFLIGHT_SERVER, "player_ip": net.PREFLIGHT_PLAYER},
         ],
-        "sabotage": job["sabotage"],
+        "sabotage": request["sabotage"],
     }
     file, log = WORK / "link.json", WORK / "link.log"
     file.write_text(json.dumps(config), encoding="utf-8")
@@ -111,7 +111,7 @@ def run_pass(one: Pass, job: dict[str, Any], engine: str) -> dict[str, Any]:
         link.send(cmd="start", t0_monotonic_ns=t0_ns)
         link.expect("started")
         before_s = cpu_s(link.popen.pid)
-        gauge = run_gauge(one, job, engine, start_ns=t0_ns + round(one.after_s * 1e9))
+        gauge = run_gauge(one, request, engine, start_ns=t0_ns + round(one.after_s * 1e9))
         used_s = cpu_s(link.popen.pid) - before_s
         stats = link.ask("stopped", cmd="stop")["stats"]
     finally:
@@ -130,7 +130,7 @@ def run_pass(one: Pass, job: dict[str, Any], engine: str) -> dict[str, Any]:
     }
 
 
-def run_gauge(one: Pass, job: dict[str, Any], engine: str, start_ns: int) -> dict[str, Any]:
+def run_gauge(one: Pass, request: dict[str, Any], engine: str, start_ns: int) -> dict[str, Any]:
     """Offers the load and gathers the stamps."""
     ends = {
         "sender": {"netns": "server", "ip": net.PREFLIGHT_SERVER},
@@ -150,7 +150,7 @@ def run_gauge(one: Pass, job: dict[str, Any], engine: str, start_ns: int) -> dic
         "start_monotonic_ns": start_ns,
         "linger_s": one.linger_s,
         "stamp_sent": one.stamp_sent,
-        "out": str(Path(job["out"]) / f"{one.name}.csv"),
+        "out": str(Path(request["out"]) / f"{one.name}.csv"),
     }
     file = WORK / "gauge.json"
     file.write_text(json.dumps(config), encoding="utf-8")

@@ -1,8 +1,8 @@
 """A scenario that was changed since its trials ran, or another one with its id: theirs are kept apart.
 
-Trials in one folder are repetitions of one another. Before a campaign runs, those of another experiment, or
-of another version of the simulator or of emu, go to ``OUT/earlier/<n>``, laid out as ever; a scenario that is
-changed back finds its own there.
+Trials in one folder are repetitions of one another. Before a campaign runs, those of another experiment,
+or of another version of the simulator, of emu or of a system that they use, go to ``OUT/earlier/<n>``,
+laid out as ever; a scenario that is changed back finds its own there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamgauge.campaign.layout import seed_of
-from streamgauge.campaign.plan import Job, resume_key
+from streamgauge.campaign.plan import Job, resume_key, versions_used
+from streamgauge.scenario.recorded import in_todays_words
 from streamgauge.scenario.words import as_written
 from streamgauge.systems.registry import Mode
 
@@ -113,11 +114,14 @@ def _move(places: Iterable[Path], to: Path) -> None:
 
 def _why(place: Path, job: Job) -> str:
     """What is different about a trial's scenario, in words."""
-    then = json.loads((place / "trial.json").read_text(encoding="utf-8")).get("scenario")
+    trial = json.loads((place / "trial.json").read_text(encoding="utf-8"))
+    then = in_todays_words(trial.get("scenario"))
     now = job.scenario.in_mode(job.mode).normalised()
     keys = [key for key in now if key in ("path", "flows", "until")]
     keys += [key for key in now if key in ("randomize", "host_jitter", "start_phase", "population")]
     told = list(_changes({k: then.get(k) for k in keys}, {k: now[k] for k in keys}, ""))
+    if not told and (systems := trial.get("systems")):
+        told = list(_changes(systems, versions_used(job.scenario, job.mode), "versions"))
     if not told:
         return "made by another version of StreamGauge, or of what it plays"
     more = f" and {len(told) - _MOST_SAID} more" if len(told) > _MOST_SAID else ""

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+from streamgauge.media.store import FOLDER as CONTENT
 from streamgauge.systems.registry import Mode
 
 __all__ = [
+    "campaign_of",
     "keep_logs",
     "place",
     "remove_leftovers",
@@ -31,6 +33,11 @@ _PARTIAL = re.compile(r"\.(?P<name>seed=\d+)\.(?P<pid>\d+)-[0-9a-f]{8}\.partial"
 def trial_directory(out: Path, scenario: str, mode: Mode, seed: int) -> Path:
     """The trial's place. The scenario's id is percent-encoded, so that it is one folder's name."""
     return out / f"scenario={quote(scenario, safe='')}" / f"mode={mode}" / f"seed={seed}"
+
+
+def campaign_of(directory: Path) -> Path:
+    """The campaign's folder, in which the trial in ``directory`` lies."""
+    return directory.parent.parent.parent
 
 
 def scenario_of(directory: Path) -> str:
@@ -90,9 +97,12 @@ def keep_logs(partial: Path, directory: Path) -> Path | None:
 
 
 def _prune(folder: Path) -> None:
-    """Removes the empty folders that a failed trial would leave."""
-    for empty in (folder, folder.parent, folder.parent.parent):
+    """Removes the empty folders that a failed trial would leave, and contents that no trial plays."""
+    out = folder.parent.parent
+    for empty in (folder, folder.parent, out):
         try:
+            if empty == out and [inside.name for inside in out.iterdir()] == [CONTENT]:
+                shutil.rmtree(out / CONTENT, ignore_errors=True)
             empty.rmdir()
         except OSError:
             return

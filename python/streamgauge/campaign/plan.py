@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Protocol
 
 from streamgauge.campaign.layout import trial_directory
-from streamgauge.checks.expression import parse
+from streamgauge.claims.expression import parse
 from streamgauge.errors import MediaError, ScenarioError
 from streamgauge.scenario import Scenario, catalogue_ids, load
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.scenario.settings import tidy
+from streamgauge.systems.adapters import versions
 from streamgauge.systems.registry import Mode
 
-__all__ = ["EMU_VERSION", "Extra", "Job", "jobs_for", "resume_key", "with_dependencies"]
+__all__ = ["EMU_VERSION", "Extra", "Job", "jobs_for", "resume_key", "versions_used", "with_dependencies"]
 
-#: Goes up when what emu does would leave another record; sim has a number of its own.
-EMU_VERSION = 3
+#: Goes up when what emu does, whatever the system, would leave another record; sim has a number of its own,
+#: and so has each system (`streamgauge.systems.system.System.versions`).
+EMU_VERSION = 4
+#: Goes up when the same clip would be other frames; since 2 they have their key frames, which thinning sees.
+CONTENT_VERSION = 2
 
 
 class Extra(Protocol):
@@ -47,6 +51,8 @@ class Job:
     """What else is taken from its record."""
     settings: tuple[str, ...] = ()
     """What was set in the scenario, for the record to say (`streamgauge.scenario.settings.tidy`)."""
+    set_with: tuple[str, ...] = ()
+    """What was set in the scenarios that it runs with, by which they are kept apart from others."""
     replaces: int | None = None
     """The seed of the repetition for which this one stands, because that was invalid."""
 
@@ -59,6 +65,9 @@ class Job:
 def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
     """Digest of everything that decides what the trial leaves; an equal key means that it need not run again.
 
+    Of the systems the versions of those that the trial uses are counted in. A version of 1 adds nothing, so
+    that keys from before systems had versions are still the same.
+
     The clip is in the scenario by name and rate; for a file of the user's own, its size and the time of its
     last change are counted in.
     """
@@ -66,8 +75,19 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
 
     version = f"sim {_native.MODEL_VERSION}" if mode == "sim" else f"emu {EMU_VERSION}"
     parts = [scenario.essence(mode), str(seed), version]
-    for flow in scenario.in_mode(mode).flows.values():
-        file = getattr(flow.clip, "file", None)
+    parts += [
+        f"{system} {part} {number}"
+        for system, told in versions_used(scenario, mode).items()
+        for part, number in told.items()
+        if number > 1
+    ]
+    clips = [flow.clip for flow in scenario.in_mode(mode).flows.values()]
+    if scenario.population is not None:
+        clips += scenario.population.clips or ()
+    for clip in clips:
+        if clip is not None:
+            parts.append(f"content {CONTENT_VERSION}")
+        file = getattr(clip, "file", None)
         if file is not None:
             try:
                 status = Path(file).stat()
@@ -75,6 +95,14 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
                 raise MediaError(f"{file}: {error.strerror}; {scenario.id} plays it.") from None
             parts.append(f"{status.st_size} {status.st_mtime_ns}")
     return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def versions_used(scenario: Scenario, mode: Mode) -> dict[str, dict[str, int]]:
+    """The versions of the systems and relays that a trial in that mode uses, by their names."""
+    relays = {relay.system: {"machine": relay.version} for relay in scenario.relays.values()}
+    flows = scenario.in_mode(mode).flows.values()
+    used = ((flow.registered, flow.parameters, flow.arrivals is not None) for flow in flows)
+    return dict(sorted((versions(used, mode) | relays).items()))
 
 
 def with_dependencies(scenarios: Sequence[Scenario], *, settings: Iterable[str] = ()) -> list[Scenario]:
@@ -100,6 +128,11 @@ def with_dependencies(scenarios: Sequence[Scenario], *, settings: Iterable[str] 
 
 def _with_what_fits(name: str, settings: Sequence[str]) -> Scenario:
     """A scenario that only a check asks for, with those of the settings that mean something there."""
+    return load(name, settings=fitting(name, settings))[0]
+
+
+def fitting(name: str, settings: Iterable[str]) -> list[str]:
+    """Those of the settings that mean something in a scenario of the catalogue."""
     kept: list[str] = []
     for setting in settings:
         try:
@@ -107,7 +140,7 @@ def _with_what_fits(name: str, settings: Sequence[str]) -> Scenario:
         except ScenarioError:
             continue
         kept.append(setting)
-    return load(name, settings=kept)[0]
+    return kept
 
 
 def jobs_for(
@@ -118,10 +151,13 @@ def jobs_for(
     first_seed: int,
     repeat: int | None,
     settings: Iterable[str] = (),
+    set_with: Iterable[str] | None = None,
 ) -> list[Job]:
-    """The trials of a scenario in one mode: seeds ``first_seed`` and up."""
+    """The trials of a scenario in one mode: seeds ``first_seed`` and up. ``settings`` were set in it,
+    ``set_with`` in those that it runs with; the same if None."""
     count = repeat if repeat is not None else getattr(scenario.repetitions, mode)
     said = tidy(settings)
+    beside = said if set_with is None else tidy(set_with)
     return [
         Job(
             scenario=scenario,
@@ -130,6 +166,7 @@ def jobs_for(
             directory=trial_directory(out, scenario.id, mode, seed),
             key=resume_key(scenario, mode, seed),
             settings=said,
+            set_with=beside,
         )
         for seed in range(first_seed, first_seed + count)
     ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from streamgauge.campaign.earlier import SetAside, set_aside
 from streamgauge.campaign.layout import remove_leftovers
-from streamgauge.campaign.plan import Job, jobs_for, with_dependencies
+from streamgauge.campaign.plan import Job, fitting, jobs_for, with_dependencies
 from streamgauge.campaign.replacing import as_left, further, in_order
 from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors, run_job
 from streamgauge.campaign.workers import Watcher, run_all
@@ -23,7 +23,7 @@ from streamgauge.scenario.lower import Keep
 from streamgauge.systems.registry import Mode
 
 if TYPE_CHECKING:
-    from streamgauge.emu.together import Together
+    from streamgauge.emu.concurrency import ConcurrentTrials
 
 __all__ = ["CampaignResult", "Progress", "Verdict", "run", "run_jobs"]
 
@@ -148,7 +148,15 @@ def run(
         job
         for scenario in everything
         for mode in asked[scenario.id]
-        for job in jobs_for(scenario, mode, out, first_seed=first_seed, repeat=repeat, settings=settings)
+        for job in jobs_for(
+            scenario,
+            mode,
+            out,
+            first_seed=first_seed,
+            repeat=repeat,
+            settings=settings if scenario.id in wanted else fitting(scenario.id, settings),
+            set_with=settings,
+        )
     ]
     with disk_errors(out):
         moved = set_aside(jobs)
@@ -252,27 +260,31 @@ def _emulate_all(
             done[job] = _emulate(job, keep, emu, lambda words, job=job: board.said(job, words))  # type: ignore[misc]
             board.finished(job)
         return
+    from streamgauge.emu.concurrency import ConcurrentTrials
     from streamgauge.emu.lock import machine_lock  # Linux alone has it
-    from streamgauge.emu.together import Together
 
     board.at_once = emu.jobs
     with machine_lock(board.say) as lock:
-        together = Together(lock, emu.jobs)
+        concurrent = ConcurrentTrials(lock, emu.jobs)
 
         def emulate(job: Job, say: Callable[[str], None]) -> Outcome:
-            return _emulate(job, keep, emu, say, together)
+            return _emulate(job, keep, emu, say, concurrent)
 
-        run_all(jobs, emu.jobs, emulate, _watcher(board, done), cancel=together.stop)
+        run_all(jobs, emu.jobs, emulate, _watcher(board, done), cancel=concurrent.stop)
 
 
 def _emulate(
-    job: Job, keep: Keep, emu: EmuSettings, say: Callable[[str], None], together: Together | None = None
+    job: Job,
+    keep: Keep,
+    emu: EmuSettings,
+    say: Callable[[str], None],
+    concurrent: ConcurrentTrials | None = None,
 ) -> Outcome:
     """An emu trial. One that broke on the way counts as invalid and leaves the others to run."""
     try:
-        return run_job(job, keep=keep, emu=emu, say=say, together=together)
+        return run_job(job, keep=keep, emu=emu, say=say, concurrent=concurrent)
     except StreamGaugeError as error:
-        if error.exit_status != _BROKEN or (together is not None and together.stopped):
+        if error.exit_status != _BROKEN or (concurrent is not None and concurrent.stopped):
             raise
         return Outcome(job=job, valid=False, why=(str(error),), digest=None, metrics=None, wall_s=0.0)
 

@@ -22,7 +22,7 @@ from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialM
 
 __all__ = ["SCHEMA", "load_metrics", "save_metrics"]
 
-SCHEMA = "streamgauge.metrics/5"
+SCHEMA = "streamgauge.metrics/6"
 _FILE = "metrics.json"
 _SERIES = ("numerator", "denominator", "low", "high")
 

@@ -11,18 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamgauge.campaign.layout import keep_logs, place
-from streamgauge.campaign.plan import Job
+from streamgauge.campaign.layout import campaign_of, keep_logs, place
+from streamgauge.campaign.plan import Job, versions_used
 from streamgauge.campaign.stored import load_metrics, save_metrics
 from streamgauge.errors import CannotRunError, RecordError, StreamGaugeError
+from streamgauge.media import ContentStore, store_at
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.record import Record, finish_trial, prune
 from streamgauge.record.write import write_json
 from streamgauge.scenario import lower
 from streamgauge.scenario.lower import Keep
+from streamgauge.systems.machines import begins_ns
 
 if TYPE_CHECKING:
-    from streamgauge.emu.together import Together
+    from streamgauge.emu.concurrency import ConcurrentTrials
 
 __all__ = ["EmuSettings", "Outcome", "disk_errors", "reuse", "run_job"]
 
@@ -142,24 +144,25 @@ def run_job(
     keep: Keep,
     emu: EmuSettings,
     say: Callable[[str], None],
-    together: Together | None = None,
+    concurrent: ConcurrentTrials | None = None,
 ) -> Outcome:
     """Runs one trial and leaves its record in ``job.directory``, or leaves nothing.
 
-    ``say`` takes a line about what is being waited for. ``together`` are the emu trials that it runs among;
+    ``say`` takes a line about what is being waited for. ``concurrent`` are the emu trials that it runs among;
     without, it takes the machine's lock and runs alone. Raises StreamGaugeError.
     """
     began = time.monotonic()
     with disk_errors(job.directory), place(job.directory) as partial:
         # Metrics are computed from the packets; what is not to be kept goes after that.
-        plan = lower(job.scenario, job.mode, job.seed)
+        contents = store_at(campaign_of(job.directory))
+        plan = lower(job.scenario, job.mode, job.seed, contents=contents)
         if job.mode == "sim":
-            validity, summary, provenance = _simulate(plan, partial)
+            validity, summary, provenance = _simulate(plan, partial, contents)
         else:
             from streamgauge.emu import run_trial  # Linux alone has it
 
             with _logs_kept(partial, job.directory):
-                found = run_trial(job.scenario, plan, job.seed, partial, _emu_options(emu, say, together))
+                found = run_trial(job.scenario, plan, job.seed, partial, _emu_options(emu, say, concurrent))
             validity, summary, provenance = found["validity"], found["summary"], found["provenance"]
         as_run = job.scenario.in_mode(job.mode).normalised()
         trial = finish_trial(
@@ -173,7 +176,9 @@ def run_job(
             resume_key=job.key,
             summary=summary,
             ours=_ours(job),
+            systems=versions_used(job.scenario, job.mode),
             settings=job.settings,
+            set_with=job.set_with,
             replaces=job.replaces,
         )
         metrics = compute(Record.open(partial), job.scenario)
@@ -195,22 +200,26 @@ def run_job(
 def _ours(job: Job) -> dict[str, bool]:
     flows = job.scenario.in_mode(job.mode).flows
     return {
-        name: flow.registered is not None and flow.registered.written_by_us(job.mode, flow.parameters)
+        name: flow.registered is not None
+        and flow.registered.written_by_us(job.mode, flow.parameters, arrivals=flow.arrivals is not None)
         for name, flow in flows.items()
     }
 
 
-def _emu_options(emu: EmuSettings, say: Callable[[str], None], together: Together | None) -> Any:
+def _emu_options(emu: EmuSettings, say: Callable[[str], None], concurrent: ConcurrentTrials | None) -> Any:
     from streamgauge.emu import EmuOptions
 
-    return EmuOptions(way=emu.way, capture=emu.capture, say=say, together=together, spin=emu.spin)
+    return EmuOptions(way=emu.way, capture=emu.capture, say=say, concurrent=concurrent, spin=emu.spin)
 
 
-def _simulate(plan: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+def _simulate(
+    plan: Mapping[str, Any], directory: Path, contents: ContentStore | None = None
+) -> tuple[dict[str, Any], Any, dict[str, Any]]:
     from streamgauge import _native
 
     began = time.monotonic()
-    summary = json.loads(_native.simulate(json.dumps(plan), str(directory)))
+    loaded = None if contents is None else contents.loaded
+    summary = json.loads(_native.simulate(json.dumps(plan), str(directory), loaded))
     provenance = {"wall_s": time.monotonic() - began}
     return _sim_validity(plan, summary), summary, provenance
 
@@ -218,11 +227,15 @@ def _simulate(plan: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any],
 def _sim_validity(plan: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
     """Sim has no clock to be late by; what is left is conservation, and flows that never sent."""
     unaccounted = [str(line) for line in summary["imbalance"]]
-    starts = {flow["name"]: flow["start"] for flow in plan["flows"]}
+    # A relay may answer in place of its flows' servers.
+    starts = {
+        flow["name"]: max(flow["start"], begins_ns(flow)) for flow in plan["flows"] if flow.get("via") is None
+    }
     silent = [
         flow["name"]
         for flow in summary["flows"]
-        if not flow["server_sent_bytes"] and starts[flow["name"]] < summary["duration_ns"]
+        if not flow["server_sent_bytes"]
+        and starts.get(flow["name"], plan["duration"]) < summary["duration_ns"]
     ]
     why = unaccounted + [f"flow {name} never sent" for name in silent]
     return {

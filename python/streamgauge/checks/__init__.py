@@ -1,9 +1,9 @@
 """Checks: predicates over metrics, with a verdict of pass, fail or inconclusive."""
 
 from streamgauge.checks.evaluate import InvalidTrial, evaluate, evaluate_all
-from streamgauge.checks.expression import Expression, ExpressionError, parse
 from streamgauge.checks.result import CheckResult, Verdict
-from streamgauge.checks.syntax import call, jain, mean, metric, quantity
+from streamgauge.claims.expression import Expression, ExpressionError, parse
+from streamgauge.claims.syntax import call, jain, mean, metric, quantity
 
 __all__ = [
     "CheckResult",

@@ -23,9 +23,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from streamgauge.checks.expression import Expression, parse
 from streamgauge.checks.result import CheckResult, Compared, Value, Verdict
-from streamgauge.checks.syntax import (
+from streamgauge.checks.values import Repetition, Unmeasurable, value_of
+from streamgauge.claims.dimension import UNITS, Dimension, say
+from streamgauge.claims.expression import Expression, parse
+from streamgauge.claims.syntax import (
     Call,
     Chain,
     Comparison,
@@ -34,14 +36,13 @@ from streamgauge.checks.syntax import (
     Negation,
     Node,
     Predicate,
-    Quantity,
+    QuantityTerm,
     Reference,
 )
-from streamgauge.checks.typing import dimension_of, is_signed
-from streamgauge.checks.values import Repetition, Unmeasurable, value_of
-from streamgauge.metrics.dimension import UNITS, Dimension, say
+from streamgauge.claims.typing import dimension_of, is_signed
 from streamgauge.metrics.interval import Interval, interval
 from streamgauge.metrics.result import TrialMetrics
+from streamgauge.scenario.origin import changed
 
 
 class TrialLike(Protocol):
@@ -82,8 +83,6 @@ def evaluate_all(
         trials: metrics of all trials, valid or not; those of scenarios that checks refer to included.
         settings: what was set in the scenarios: published numbers are those of the scenarios as they ship.
     """
-    from streamgauge.scenario.origin import changed  # late: scenarios hold checks
-
     results = []
     for scenario in scenarios:
         data: Mapping[str, Any] = scenario if isinstance(scenario, Mapping) else scenario.normalised()
@@ -288,7 +287,7 @@ class _Judge:
             holds, margin = _equal(differences)
             holds = holds if operator == "==" or holds is None else not holds
         # The side that was measured comes first in words, also in `0.5 % <= loss.a`.
-        if isinstance(node.left, Quantity):
+        if isinstance(node.left, QuantityTerm):
             a, b = b, a
         told = Value(f"margin of {node}", margin, dimension)
         return Compared(str(node), holds, a, b, told, _tell(node, holds, a, b, told))
@@ -296,7 +295,7 @@ class _Judge:
 
 def _dimension(node: Comparison) -> Dimension:
     left = dimension_of(node.left)
-    zero = isinstance(node.left, Quantity) and node.left.value == 0 and not node.left.unit
+    zero = isinstance(node.left, QuantityTerm) and node.left.value == 0 and not node.left.unit
     return dimension_of(node.right) if zero else left
 
 
@@ -326,8 +325,10 @@ def _equal(differences: list[float]) -> tuple[bool | None, Interval]:
 
 def _tell(node: Comparison, holds: bool | None, measured: Value, bound: Value, margin: Value) -> str:
     said = f"{measured.text} is {measured.words()}"
-    other = node.left if measured.text == str(node.right) and isinstance(node.left, Quantity) else node.right
-    plain = isinstance(other, Quantity)
+    other = (
+        node.left if measured.text == str(node.right) and isinstance(node.left, QuantityTerm) else node.right
+    )
+    plain = isinstance(other, QuantityTerm)
     against = str(other) if plain else f"{bound.text} = {say(bound.interval.mean, bound.dimension)}"
     operator = node.operator
     if other is node.left:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from streamgauge.metrics.dimension import Dimension, json_value, show
+from streamgauge.claims.dimension import Dimension, json_value, show
 from streamgauge.metrics.interval import Interval
 
 _NARROWEST = 5e-6

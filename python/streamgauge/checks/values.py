@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from streamgauge.checks.syntax import (
+from streamgauge.claims.syntax import (
     Binary,
     Call,
     Chain,
@@ -16,11 +16,11 @@ from streamgauge.checks.syntax import (
     Negation,
     Negative,
     Predicate,
-    Quantity,
+    QuantityTerm,
     Reference,
     Term,
 )
-from streamgauge.checks.typing import ACROSS_TIME, more_is_better
+from streamgauge.claims.typing import ACROSS_TIME, more_is_better
 from streamgauge.metrics.fairness import harm, jain, spearman
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.result import Series, TrialMetrics
@@ -40,7 +40,7 @@ def value_of(node: Term, repetition: Repetition) -> float:
         Unmeasurable: if a flow, stage, metric or window has nothing to measure, or a division is by zero.
     """
     match node:
-        case Quantity():
+        case QuantityTerm():
             return node.canonical
         case Reference():
             return _finite(node, _read(node, repetition))
@@ -229,7 +229,7 @@ def _running(values: Floats, count: int) -> Floats:
 
 def _samples(node: Term, repetition: Repetition) -> Floats:
     match node:
-        case Quantity():
+        case QuantityTerm():
             return np.array(node.canonical)
         case Reference():
             try:

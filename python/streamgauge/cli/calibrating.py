@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
-from streamgauge.calibrate import Progress as Told
+from streamgauge.calibrate import CalibrationProgress as Told
 from streamgauge.calibrate import busy, calibrate
 from streamgauge.cli.progress import clock
 from streamgauge.errors import ScenarioError

@@ -1,25 +1,42 @@
-"""``clip``: what ships as content, written to a file of the user's."""
+"""``clip`` and ``ladder``: content, written to files of the user's."""
 
 from __future__ import annotations
 
 import filecmp
+import json
 import shutil
 import tempfile
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from rich.console import Console
+from rich.table import Table
+
+from streamgauge.campaign import Progress
+from streamgauge.cli.progress import Bar
 from streamgauge.errors import CannotRunError, ScenarioError
-from streamgauge.media import Clip, prepare
+from streamgauge.media import (
+    ClipEncoding,
+    Content,
+    Ladder,
+    content_of_file,
+    ladder_of_files,
+    prepare,
+    prepare_ladder,
+)
+from streamgauge.media.ladder import DESCRIPTION, rate_named, write_folder
 from streamgauge.units import Quantity, Rate, Size, Time, UnitError
 
-__all__ = ["clip_command"]
+__all__ = ["clip_command", "ladder_command"]
 
 Of = TypeVar("Of", bound=Quantity)
 
 
-def clip_command(name: str, file: Path, duration: str, audio: str) -> None:
-    """Encodes the clip called `name` and writes it to `file`.
+def clip_command(name: str, file: Path, duration: str, audio: str, as_json: bool) -> None:
+    """Encodes the clip called `name`, writes it to `file` and says what it is (in JSON, `Content.summary`).
 
     Raises ScenarioError for what makes no sense, MediaError if the content cannot be had, CannotRunError if
     there is no ffmpeg or the file cannot be written.
@@ -27,7 +44,7 @@ def clip_command(name: str, file: Path, duration: str, audio: str) -> None:
     if file.suffix.lower() != ".mp4":
         raise ScenarioError(f"a clip is an MP4 file, and '{file}' has another name", hint="end it with .mp4")
     length, sound = _said(Time, duration, "--duration"), _said(Rate, audio, "--audio")
-    clip = replace(Clip.named(name, duration_s=length.s), audio_bps=sound.bps)
+    clip = replace(ClipEncoding.named(name, duration_s=length.s), audio_bps=sound.bps)
     encoded = prepare(clip)
     try:
         if file.exists() and not (file.is_file() and filecmp.cmp(file, encoded, shallow=False)):
@@ -40,12 +57,117 @@ def clip_command(name: str, file: Path, duration: str, audio: str) -> None:
         raise CannotRunError(
             f"cannot write {file}: {error.strerror}; name a file in a folder that you may write to."
         ) from error
-    width, height = clip.picture
-    heard = f"{sound} of it sound" if sound.bps else "without sound"
+    content = content_of_file(file, name=clip.label, bit_rate_bps=clip.video_bps)
+    if as_json:
+        print(json.dumps(content.summary()))
+        return
+    width, height = content.video.encodings[0].size or clip.picture
+    heard = f"{sound} of it sound" if len(content.tracks) > 1 else "without sound"
     size = Size.of(encoded.stat().st_size)
     print(
         f"{file}: {clip.source} at {Rate.of(clip.bit_rate_bps)}, {length}, {width}x{height}, {heard}; {size}"
     )
+
+
+def ladder_command(
+    sources: Sequence[str],
+    rates: str | None,
+    out: Path | None,
+    *,
+    duration: str | None,
+    audio: str | None,
+    segment: str | None,
+    frame_rate: int | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Encodes `sources[0]` at `rates`, or takes the files `sources` as a ladder; says what it is (in JSON,
+    `Content.summary`), and with `out` writes it there.
+
+    Raises ScenarioError for what makes no sense, MediaError if the content cannot be had or its key frames do
+    not align, CannotRunError if there is no ffmpeg.
+    """
+    if rates is None:
+        if len(sources) < 2:
+            raise ScenarioError(
+                "one source is no ladder", hint="say its --rates 235k,560k, or name two files or more"
+            )
+        encoding = {"--duration": duration, "--audio": audio, "--frame-rate": frame_rate, "--jobs": jobs}
+        if idle := [option for option, given in encoding.items() if given is not None]:
+            raise ScenarioError(
+                f"{' and '.join(idle)} {'says' if len(idle) == 1 else 'say'} how to encode, and files "
+                "without --rates are taken as they are",
+                hint=f"leave {'it' if len(idle) == 1 else 'them'} out, or name one source and its --rates",
+            )
+        names = {file: f"{number}-{Path(file).name}" for number, file in enumerate(sources)}
+        seconds = None if segment is None else _said(Time, segment, "--segment").s
+        content = ladder_of_files([Path(file) for file in sources], segment_s=seconds)
+        files = {names[file]: Path(file) for file in sources}
+        if out is not None:
+            write_folder(content.with_files(names), files, out)
+    else:
+        if len(sources) != 1:
+            raise ScenarioError(
+                f"{len(sources)} sources cannot be encoded as one ladder",
+                hint="name one source, or leave --rates out for files that are a ladder already",
+            )
+        ladder = Ladder(
+            source=sources[0],
+            rates_bps=_rates(rates),
+            duration_s=_said(Time, duration or "10 s", "--duration").s,
+            audio_bps=_said(Rate, audio or "0 bit/s", "--audio").bps,
+            frame_rate=frame_rate or 25,
+            segment_s=_said(Time, segment or "2 s", "--segment").s,
+        )
+        with Bar("encodings") as bar:
+            began = time.monotonic()
+
+            def tell(done: int, of: int, now: tuple[str, ...]) -> None:
+                left_s = (time.monotonic() - began) / done * (of - done) if done else None
+                bar.update(Progress(done, of, left_s, " ".join(now), now))
+
+            kept = prepare_ladder(ladder, jobs=jobs, tell=tell)
+        content = Content.load(kept / DESCRIPTION)
+        if out is not None:
+            write_folder(
+                content,
+                {encoding.file: kept / encoding.file for encoding in content.encodings if encoding.file},
+                out,
+            )
+    _show(content, out, as_json, asked=rates is not None)
+
+
+def _rates(text: str) -> tuple[int, ...]:
+    """``235k,1.5M`` in bit/s."""
+    found = []
+    for part in text.split(","):
+        rate = rate_named(part)
+        if rate is None:
+            rate = _said(Rate, part, "--rates").bps
+        found.append(rate)
+    return tuple(found)
+
+
+def _show(content: Content, out: Path | None, as_json: bool, *, asked: bool) -> None:
+    if as_json:
+        print(json.dumps(content.summary() | ({} if out is None else {"folder": str(out)})))
+        return
+    title = f"{content.name}, {content.duration_ns / 1e9:g} s"
+    table = Table("encoding", "track", "asked", "mean", "size", "key frames", title=title)
+    for track in content.tracks:
+        for encoding in track.encodings:
+            table.add_row(
+                encoding.name,
+                f"{track.kind}, {encoding.codec}",
+                str(Rate.of(encoding.bit_rate_bps)) if asked else "",
+                f"{encoding.frames.bit_rate_bps / 1000:.0f} kbit/s",
+                "" if encoding.size is None else "{}x{}".format(*encoding.size),
+                str(int(encoding.frames.keys.sum())) if track.kind == "video" else "",
+            )
+    Console().print(table)
+    segments = len(content.boundaries_ns())
+    where = "" if out is None else f"; {out / DESCRIPTION} says where"
+    print(f"key frames align: {segments} {'segment' if segments == 1 else 'segments'}{where}")
 
 
 def _said(kind: type[Of], text: str, option: str) -> Of:

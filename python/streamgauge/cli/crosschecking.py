@@ -14,7 +14,7 @@ from rich.table import Table
 
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
-from streamgauge.crosscheck import Request, crosscheck
+from streamgauge.crosscheck import CrosscheckRequest, crosscheck
 from streamgauge.crosscheck.page import check, write
 from streamgauge.errors import ScenarioError
 
@@ -32,7 +32,7 @@ _WIDTH = 150
 _DIGITS = 4
 
 
-def crosscheck_command(request: Request, docs: Path | None, as_json: bool) -> int:
+def crosscheck_command(request: CrosscheckRequest, docs: Path | None, as_json: bool) -> int:
     """Runs, shows, writes. The exit status is the verdict's; 130 if Ctrl-C cut it short."""
     if docs is not None:
         if request.quick or request.reference != "emu":
@@ -41,7 +41,7 @@ def crosscheck_command(request: Request, docs: Path | None, as_json: bool) -> in
             )
         check(docs)
     with Bar() as bar:
-        found = crosscheck(Request(**{**vars(request), "progress": bar.update}))
+        found = crosscheck(CrosscheckRequest(**{**vars(request), "progress": bar.update}))
     if as_json:
         json.dump(found, sys.stdout, indent=1, allow_nan=False)
         print()

@@ -22,7 +22,7 @@ from streamgauge.media.quality import Quality, flows_with_pictures, of_trial
 from streamgauge.metrics.interval import interval
 from streamgauge.record import Record
 from streamgauge.report.model import trial_folders
-from streamgauge.scenario.semantics import recorded_clip
+from streamgauge.scenario.recorded import recorded_clip
 from streamgauge.scenario.settings import named, tidy
 
 __all__ = ["quality_command"]

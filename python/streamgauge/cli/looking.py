@@ -13,7 +13,9 @@ from rich.table import Table
 
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, catalogue_ids, load, lower
+from streamgauge.scenario.values import nearest
 from streamgauge.scenario.words import in_words
+from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, Parameter, System
 
 __all__ = ["doctor_command", "list_command", "show_command", "systems_command"]
@@ -73,11 +75,19 @@ def _shown(scenario: Scenario) -> str:
     return "\n".join(in_words(scenario))
 
 
-def systems_command(as_json: bool) -> None:
-    """The registry."""
+def systems_command(name: str | None, as_json: bool) -> None:
+    """The registry, or one of it with where its parameters are from."""
+    known = {**SYSTEMS, **TRAFFIC}
+    if name is not None and name not in known:
+        near = nearest(name, known)
+        raise ScenarioError(
+            f"no system or traffic is called '{name}'; there are {', '.join(known)}",
+            hint=f"did you mean '{near}'?" if near else None,
+        )
     entries = [
-        *(("system", entry) for entry in SYSTEMS.values()),
-        *(("traffic", e) for e in TRAFFIC.values()),
+        ("system" if one in SYSTEMS else "traffic", entry)
+        for one, entry in known.items()
+        if name in (None, one)
     ]
     if as_json:
         _dump(
@@ -92,7 +102,7 @@ def systems_command(as_json: bool) -> None:
         console.print(f"[b]{key}: {entry.name}[/b]  {entry.title}", highlight=False)
         for mode, what in entry.modes.items():
             whose = "ours" if mode in entry.ours else "third-party"
-            console.print(f"  {mode}: {what} ({whose})", highlight=False)
+            console.print(f"  {mode}: {what} ({whose}; {_versions(entry, mode)})", highlight=False)
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
         for width in (None, 20, None):
             table.add_column(no_wrap=width is None and not table.columns, overflow="fold", max_width=width)
@@ -102,11 +112,20 @@ def systems_command(as_json: bool) -> None:
                 group = parameter.group
                 table.add_row(f"  [b]the {group}'s constants[/b]", "", "")
             default = "required" if parameter.required else parameter.default or parameter.usual or "-"
-            table.add_row(f"  {parameter.name}", default, escape(f"{parameter.help} ({_kind(parameter)})"))
+            said = escape(f"{parameter.help} ({_kind(parameter)})")
+            if name is not None and parameter.source:
+                said += f"\n[dim]from {escape(parameter.source)}[/dim]"
+            table.add_row(f"  {parameter.name}", default, said)
         console.print(table)
+    if name is not None:
+        return
     console.print(
         "Any other system: give its commands, 'system: {server: CMD, player: CMD}' (docs/adapters.md)"
     )
+
+
+def _versions(entry: System, mode: Mode) -> str:
+    return ", ".join(f"{part} version {number}" for part, number in entry.versions(mode).items())
 
 
 _GROUPS = ("", "server", "player")
@@ -123,9 +142,12 @@ def _system_json(key: str, entry: System) -> dict[str, Any]:
         "name": entry.name,
         "key": key,
         "title": entry.title,
-        "modes": {mode: {"what": what, "ours": mode in entry.ours} for mode, what in entry.modes.items()},
+        "modes": {
+            mode: {"what": what, "ours": mode in entry.ours, "versions": entry.versions(mode)}
+            for mode, what in entry.modes.items()
+        },
         "plays_clip": entry.plays,
-        "programs": list(entry.programs),
+        "programs": [one.name for one in ADAPTERS[entry.name].programs] if "emu" in entry.modes else [],
         "parameters": {
             parameter.name: {
                 "kind": list(parameter.kind) if isinstance(parameter.kind, tuple) else parameter.kind.noun,
@@ -133,7 +155,10 @@ def _system_json(key: str, entry: System) -> dict[str, Any]:
                 "usual": parameter.usual,
                 "group": parameter.group,
                 "required": parameter.required,
+                "least": parameter.least,
+                "most": parameter.most,
                 "help": parameter.help,
+                "source": parameter.source or None,
             }
             for parameter in entry.parameters.values()
         },

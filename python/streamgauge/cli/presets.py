@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from streamgauge.scenario.path import Preset, direction_in_words, find_preset, preset_names
+from streamgauge.scenario.path import Preset, direction_in_words, find_preset, preset, preset_names
 
 __all__ = ["presets_command"]
 
@@ -38,27 +38,27 @@ def presets_command(name: str | None, as_json: bool) -> None:
         Console().print(table)
 
 
-def _shown(preset: Preset) -> str:
-    path = preset.path()
-    lines = [preset.name, f"  {preset.title}"]
-    lines += textwrap.wrap(preset.description, 100, initial_indent="  ", subsequent_indent="  ")
+def _shown(chosen: Preset) -> str:
+    path = preset(chosen.name)
+    lines = [chosen.name, f"  {chosen.title}"]
+    lines += textwrap.wrap(chosen.description, 100, initial_indent="  ", subsequent_indent="  ")
     lines += [f"  down: {direction_in_words(path.down)}", f"  up: {direction_in_words(path.up)}"]
-    for source in preset.sources:
+    for source in chosen.sources:
         where = f" <{source.url}>" if source.url else ""
         lines.append(f"  source: {source.what}: {source.cite}{where}")
-    lines += [f"  assumed: {assumption}" for assumption in preset.assumed]
-    lines.append(f"  in a scenario: path: {{preset: {preset.name}}}")
+    lines += [f"  assumed: {assumption}" for assumption in chosen.assumed]
+    lines.append(f"  in a scenario: path: {{preset: {chosen.name}}}")
     return "\n".join(lines)
 
 
-def _as_json(preset: Preset) -> dict[str, Any]:
+def _as_json(chosen: Preset) -> dict[str, Any]:
     return {
-        "name": preset.name,
-        "title": preset.title,
-        "description": preset.description,
-        "path": preset.path().model_dump(mode="json", by_alias=True, exclude_none=True),
+        "name": chosen.name,
+        "title": chosen.title,
+        "description": chosen.description,
+        "path": preset(chosen.name).model_dump(mode="json", by_alias=True, exclude_none=True),
         "sources": [
-            {"what": source.what, "cite": source.cite, "url": source.url} for source in preset.sources
+            {"what": source.what, "cite": source.cite, "url": source.url} for source in chosen.sources
         ],
-        "assumed": list(preset.assumed),
+        "assumed": list(chosen.assumed),
     }

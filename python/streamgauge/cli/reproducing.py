@@ -13,7 +13,7 @@ from streamgauge.campaign import Progress, score, standings
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.running import (
     Ran,
-    Request,
+    RunRequest,
     carry_out,
     chosen_modes,
     chosen_out,
@@ -23,7 +23,7 @@ from streamgauge.cli.running import (
 from streamgauge.cli.tables import score_words
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.paper import (
-    Compared,
+    ComparedCheck,
     Paper,
     Reading,
     compare,
@@ -35,7 +35,7 @@ from streamgauge.paper import (
     tables_text,
     write_page,
 )
-from streamgauge.report import Figure, save
+from streamgauge.report import DrawnFigure, save
 from streamgauge.scenario import find
 
 __all__ = ["check_preset", "paper_of", "reproduce_paper"]
@@ -60,7 +60,7 @@ def check_preset(paper: Paper | None, preset: str, names: Sequence[str]) -> None
         raise ScenarioError(f"the paper '{paper.id}' has no preset '{preset}'; {has}")
 
 
-def reproduce_paper(paper: Paper, request: Request, preset: str | None) -> int:
+def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> int:
     """Runs all of a paper, prints its tables and the presets' verdicts, writes page and figures.
 
     Returns the exit status: by what this run judged under the first preset.
@@ -102,7 +102,7 @@ def reproduce_paper(paper: Paper, request: Request, preset: str | None) -> int:
     return status_of([check.verdict for check in left[0].result.checks], left[0].mutants)
 
 
-def _read(paper: Paper, request: Request, preset: str, out: Path) -> tuple[Reading, Ran]:
+def _read(paper: Paper, request: RunRequest, preset: str, out: Path) -> tuple[Reading, Ran]:
     """One preset, run in full."""
     began = time.monotonic()
     # Never a file that happens to have the paper's name.
@@ -123,11 +123,11 @@ def _read(paper: Paper, request: Request, preset: str, out: Path) -> tuple[Readi
     return reading, ran
 
 
-def _draw(paper: Paper, readings: Sequence[Reading], out: Path) -> dict[str, list[Figure]]:
+def _draw(paper: Paper, readings: Sequence[Reading], out: Path) -> dict[str, list[DrawnFigure]]:
     """Every figure of every preset, also as files."""
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    drawn: dict[str, list[Figure]] = {reading.preset: [] for reading in readings}
+    drawn: dict[str, list[DrawnFigure]] = {reading.preset: [] for reading in readings}
     todo = [(reading, figure) for reading in readings for figure in paper.figures]
     began = time.monotonic()
     with Bar(of="figures") as bar:
@@ -143,7 +143,7 @@ def _draw(paper: Paper, readings: Sequence[Reading], out: Path) -> dict[str, lis
     return drawn
 
 
-def _print(paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared]) -> None:
+def _print(paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck]) -> None:
     said = [paper.citation]
     for reading in readings:
         said.append(tables_text(paper, reading))
@@ -197,7 +197,7 @@ def _check_lines(reading: Reading) -> list[str]:
 
 
 def _json(
-    paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared], figures_s: float
+    paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck], figures_s: float
 ) -> dict[str, Any]:
     """``streamgauge.paper/1``."""
     return {

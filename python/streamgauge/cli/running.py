@@ -29,7 +29,7 @@ from streamgauge.systems.registry import Mode
 
 __all__ = [
     "Ran",
-    "Request",
+    "RunRequest",
     "carry_out",
     "chosen_modes",
     "chosen_out",
@@ -40,7 +40,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class RunRequest:
     """What was asked on the command line."""
 
     names: Sequence[str]
@@ -79,7 +79,7 @@ class Ran:
     interrupted: bool
 
 
-def run_command(request: Request) -> int:
+def run_command(request: RunRequest) -> int:
     """Runs, prints, and returns the exit status."""
     scenarios = find(request.names, settings=request.settings)
     out = chosen_out(request)
@@ -94,7 +94,7 @@ def run_command(request: Request) -> int:
     return status_of([ran.result.verdict], ran.mutants)
 
 
-def chosen_modes(request: Request, scenarios: Sequence[Scenario]) -> dict[str, Sequence[Mode]]:
+def chosen_modes(request: RunRequest, scenarios: Sequence[Scenario]) -> dict[str, Sequence[Mode]]:
     """Each scenario's, by id. Whatever cannot be planned is refused here, before the first trial starts.
 
     Raises ScenarioError if a scenario cannot run so, CannotRunError if the machine cannot.
@@ -106,7 +106,7 @@ def chosen_modes(request: Request, scenarios: Sequence[Scenario]) -> dict[str, S
 
 
 def carry_out(
-    request: Request, scenarios: Sequence[Scenario], modes: Mapping[str, Sequence[Mode]], out: Path
+    request: RunRequest, scenarios: Sequence[Scenario], modes: Mapping[str, Sequence[Mode]], out: Path
 ) -> Ran:
     """The trials, and the mutants and alternatives that were asked for. Ctrl-C ends it early and is told."""
     emu = EmuSettings(way=request.way, capture=request.capture, jobs=request.jobs, replace=request.replace)
@@ -148,14 +148,14 @@ def interrupted(kept: str) -> int:
 
 def status_of(verdicts: Sequence[str], mutants: Sequence[MutantResult] | None) -> int:
     """The exit status of the worst verdict. A check that its mutant does not break proves nothing: one that
-    passes under it counts as failed, one that is undecided as undecided."""
+    passes under it counts as failed, one that is undecided."""
     missed = [one.verdict for one in mutants or () if not one.killed]
     if "fail" in verdicts or "pass" in missed:
         return STATUS["fail"]
     return STATUS["inconclusive" if "inconclusive" in verdicts or missed else "pass"]
 
 
-def chosen_out(request: Request) -> Path:
+def chosen_out(request: RunRequest) -> Path:
     """Changed scenarios keep their ids, so they go to a folder of their own."""
     return request.out / set_folder(request.settings)
 

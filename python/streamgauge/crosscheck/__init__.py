@@ -1,6 +1,6 @@
 """Crosscheck: is the simulated TCP the kernel's? Both run the same scenarios, and what tells congestion
 controls apart is held against the spread between real runs (docs/fidelity.md)."""
 
-from streamgauge.crosscheck.run import Request, crosscheck
+from streamgauge.crosscheck.run import CrosscheckRequest, crosscheck
 
-__all__ = ["Request", "crosscheck"]
+__all__ = ["CrosscheckRequest", "crosscheck"]

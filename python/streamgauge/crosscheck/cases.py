@@ -28,7 +28,7 @@ from streamgauge.scenario.values import nearest
 
 __all__ = ["MARK", "Case", "cases", "select"]
 
-Kind = Literal["single", "pair", "cbr", "short"]
+CaseKind = Literal["single", "pair", "cbr", "short"]
 Json = dict[str, Any]
 
 SINGLES: Final = ("reno", "cubic", "vegas", "bbr")
@@ -45,7 +45,7 @@ _CBR_HEADERS: Final = 42
 
 
 @dataclass(frozen=True)
-class Link:
+class CasePath:
     """A path, and how long a trial on it lasts."""
 
     name: str
@@ -65,17 +65,17 @@ class Link:
         return "loss" in self.down
 
 
-def _slow(name: str, rate: str, bps: int, queue: str, at: tuple[float, float, float], end: float) -> Link:
+def _slow(name: str, rate: str, bps: int, queue: str, at: tuple[float, float, float], end: float) -> CasePath:
     down = {"rate": rate, "queue": f"droptail {queue}", "delay": "10 ms"}
-    return Link(name, down, {"delay": "10 ms"}, bps, 60, 10, at, end)
+    return CasePath(name, down, {"delay": "10 ms"}, bps, 60, 10, at, end)
 
 
-def _lossy(percent: str) -> Link:
+def _lossy(percent: str) -> CasePath:
     down = {"rate": "100 Mbit/s", "queue": "droptail 62500 B", "delay": "2500 us", "loss": f"{percent} %"}
-    return Link(f"100m-{percent}pct", down, {"delay": "2500 us"}, 100_000_000, 20, 5, (0, 1, 3), 8)
+    return CasePath(f"100m-{percent}pct", down, {"delay": "2500 us"}, 100_000_000, 20, 5, (0, 1, 3), 8)
 
 
-LINKS: Final = (
+PATHS: Final = (
     _slow("480k-10kb", "480 kbit/s", 480_000, "10 kB", (0, 3, 8), 35),
     _slow("1m-75kb", "1 Mbit/s", 1_000_000, "75 kB", (0, 3, 8), 25),
     _slow("10m-25kb", "10 Mbit/s", 10_000_000, "25 kB", (0, 2, 4), 8),
@@ -89,7 +89,7 @@ class Case:
 
     id: str
     """``reno/10m-25kb``: who, and on which link."""
-    kind: Kind
+    kind: CaseKind
     scenario: Scenario
     emu: int
     """Valid real trials asked for."""
@@ -114,26 +114,26 @@ class Case:
 def cases(*, quick: bool = False) -> list[Case]:
     """Every case. `quick`: 15 s, of which 5 s are left out, and fewer runs; for looking, never for docs."""
     found = [
-        _case(control, "single", link, {control: _bulk(control)}, quick)
+        _case(control, "single", path, {control: _bulk(control)}, quick)
         for control in SINGLES
-        for link in (*LINKS, *LOSSY)
+        for path in (*PATHS, *LOSSY)
     ]
     for first, second in PAIRS:
         names = (first, second) if first != second else (f"{first}_a", f"{second}_b")
         flows = {name: _bulk(control) for name, control in zip(names, (first, second), strict=True)}
-        found += [_case(f"{first}-{second}", "pair", link, flows, quick) for link in LINKS]
+        found += [_case(f"{first}-{second}", "pair", path, flows, quick) for path in PATHS]
     for control in BESIDE_CBR:
         found += [
-            _case(f"{control}-cbr", "cbr", link, {control: _bulk(control), "cbr": _half(link)}, quick)
-            for link in LINKS
+            _case(f"{control}-cbr", "cbr", path, {control: _bulk(control), "cbr": _half(path)}, quick)
+            for path in PATHS
         ]
     for control in SHORT:
-        for link in LINKS:
+        for path in PATHS:
             flows = {
                 f"{control}_{name}": {**_bulk(control, size), "start": f"{at:g} s"}
-                for (name, size), at in zip(SIZES.items(), link.short_at_s, strict=True)
+                for (name, size), at in zip(SIZES.items(), path.short_at_s, strict=True)
             }
-            found.append(_case(f"{control}-short", "short", link, flows, quick))
+            found.append(_case(f"{control}-short", "short", path, flows, quick))
     return found
 
 
@@ -162,20 +162,20 @@ def _bulk(control: str, size: int | None = None) -> Json:
     return flow
 
 
-def _half(link: Link) -> Json:
-    packets = link.rate_bps / 2 / (8 * (_CBR_BYTES + _CBR_HEADERS))
+def _half(path: CasePath) -> Json:
+    packets = path.rate_bps / 2 / (8 * (_CBR_BYTES + _CBR_HEADERS))
     parameters = {"rate": f"{packets:.3f} packets/s", "size": f"{_CBR_BYTES} B"}
     return {"role": "rival", "traffic": "cbr", "parameters": parameters}
 
 
-def _case(who: str, kind: Kind, link: Link, flows: Mapping[str, Json], quick: bool) -> Case:
-    name = f"{who}/{link.name}"
+def _case(who: str, kind: CaseKind, path: CasePath, flows: Mapping[str, Json], quick: bool) -> Case:
+    name = f"{who}/{path.name}"
     is_mix = kind == "pair" and "bbr" in who
     if kind == "short":
-        length, omit = link.short_end_s, 0.0
+        length, omit = path.short_end_s, 0.0
     else:
-        length, omit = (15.0, 5.0) if quick else (link.length_s, link.omit_s)
-        length, omit = min(length, link.length_s), min(omit, link.omit_s)
+        length, omit = (15.0, 5.0) if quick else (path.length_s, path.omit_s)
+        length, omit = min(length, path.length_s), min(omit, path.omit_s)
     emu, sim = (20, 40) if is_mix else (5, 20)
     if quick:
         emu, sim = (5, 20) if is_mix else (3, 6)
@@ -183,8 +183,8 @@ def _case(who: str, kind: Kind, link: Link, flows: Mapping[str, Json], quick: bo
         {
             # A shorter trial is another scenario: records of both may lie side by side.
             "id": f"{MARK}{'quick/' if quick and kind != 'short' else ''}{name}",
-            "title": f"{' and '.join(flows)} on {link.down['rate']}",
-            "path": {"down": dict(link.down), "up": dict(link.up)},
+            "title": f"{' and '.join(flows)} on {path.down['rate']}",
+            "path": {"down": dict(path.down), "up": dict(path.up)},
             "flows": dict(flows),
             "until": {"time": f"{length:g} s"},
             "measure": {"window": [f"{omit:g} s", f"{length:g} s"]},

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from streamgauge.report.chart import BLUE, ORANGE, SKY, VERMILION, Figure, spec_of
+from streamgauge.report.chart import BLUE, ORANGE, SKY, VERMILION, DrawnFigure, spec_of
 
 __all__ = ["figures"]
 
@@ -25,13 +25,13 @@ _UNIT: Final = re.compile(r"_(per_s|bps|s|packets|percent)$")
 _SOURCE = alt.NamedData(name="source")
 
 
-def figures(document: Mapping[str, Any]) -> list[Figure]:
+def figures(document: Mapping[str, Any]) -> list[DrawnFigure]:
     """Every figure for which the document has something to draw."""
     found = [_windows(document, link) for link in DRAWN_LINKS]
     return [figure for figure in (*found, _distances(document), _shares(document)) if figure is not None]
 
 
-def _windows(document: Mapping[str, Any], link: str) -> Figure | None:
+def _windows(document: Mapping[str, Any], link: str) -> DrawnFigure | None:
     """Packets in flight over time, sim and emu side by side, a row a controller."""
     rows: list[tuple[Any, ...]] = []
     controls: list[str] = []
@@ -59,7 +59,7 @@ def _windows(document: Mapping[str, Any], link: str) -> Figure | None:
         )
         .properties(width=370, height=105)
     )
-    return Figure(
+    return DrawnFigure(
         f"fidelity-windows-{link}",
         f"Packets in flight, {link}",
         f"Most packets in flight in each of 600 steps of a trial on {link}; one run of each, seed 1.",
@@ -97,7 +97,7 @@ def _panels(
     return {**kept, "vconcat": lines, "spacing": 8}
 
 
-def _distances(document: Mapping[str, Any]) -> Figure | None:
+def _distances(document: Mapping[str, Any]) -> DrawnFigure | None:
     """How far sim is from emu in margins: a column a controller, a row a quantity, a dot a link."""
     rows = list(_distance_rows(document))
     if not rows:
@@ -134,7 +134,7 @@ def _distances(document: Mapping[str, Any]) -> Figure | None:
         .properties(width=max(width, 120), height=alt.Step(7))
         .facet(column=alt.Column("c:N", sort=controls, title=None), spacing=10)
     )
-    return Figure(
+    return DrawnFigure(
         "fidelity-margins",
         "How far sim is from emu",
         "Single flows: the difference of the means of sim and emu with its 90 % interval, as a share of the "
@@ -158,7 +158,7 @@ def _distance_rows(document: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
         yield who, name, link, distance, low, high, row["verdict"]
 
 
-def _shares(document: Mapping[str, Any]) -> Figure | None:
+def _shares(document: Mapping[str, Any]) -> DrawnFigure | None:
     """Each run's share of the first flow of each pair, sim beside emu."""
     rows: list[tuple[Any, ...]] = []
     names: list[str] = []
@@ -201,7 +201,7 @@ def _shares(document: Mapping[str, Any]) -> Figure | None:
             spacing=12,
         )
     )
-    return Figure(
+    return DrawnFigure(
         "fidelity-shares",
         "Shares of pairs",
         "The first flow's share of the goodput in each run (of two alike, the larger), and the mean (bar).",

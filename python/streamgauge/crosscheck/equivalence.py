@@ -34,9 +34,9 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Comparison", "Finding", "compare", "margin_of"]
+__all__ = ["EquivalenceResult", "QuantityComparison", "compare", "margin_of"]
 
-Finding = Literal["equivalent", "different", "inconclusive"]
+EquivalenceResult = Literal["equivalent", "different", "inconclusive"]
 Floats = npt.NDArray[np.float64]
 
 LEVEL: Final = 0.05
@@ -49,7 +49,7 @@ BOOTSTRAPS: Final = 1000
 
 
 @dataclass(frozen=True)
-class Comparison:
+class QuantityComparison:
     """How a simulated quantity compares with the reference's. Numbers in the quantity's own unit."""
 
     sim: float | None
@@ -63,7 +63,7 @@ class Comparison:
     high: float | None
     n_sim: int
     n_emu: int
-    finding: Finding
+    finding: EquivalenceResult
     why: str
     """In words where the finding does not follow from the interval."""
     ks_p: float | None = None
@@ -96,7 +96,7 @@ def compare(
     absolute: float,
     fixed: bool = False,
     distribution: bool = False,
-) -> Comparison:
+) -> QuantityComparison:
     """Compares a quantity's values over runs; None stands for a run in which there was nothing to measure.
 
     Args:
@@ -110,8 +110,8 @@ def compare(
     x = np.array([value for value in sim if value is not None], dtype=np.float64)
     y = np.array([value for value in emu if value is not None], dtype=np.float64)
 
-    def found(finding: Finding, why: str) -> Comparison:
-        return Comparison(
+    def found(finding: EquivalenceResult, why: str) -> QuantityComparison:
+        return QuantityComparison(
             sim=float(x.mean()) if len(x) else None,
             emu=float(y.mean()) if len(y) else None,
             spread=_sd(y) if len(y) >= LEAST_RUNS else None,
@@ -140,7 +140,7 @@ def compare(
         return _distributions(x, y, relative, absolute, fixed)
     margin = margin_of(y.tolist(), relative=relative, absolute=absolute, fixed=fixed)
     low, high = _difference(x, y)
-    return Comparison(
+    return QuantityComparison(
         sim=float(x.mean()),
         emu=float(y.mean()),
         spread=_sd(y),
@@ -154,7 +154,7 @@ def compare(
     )
 
 
-def _place(low: float, high: float, margin: float) -> Finding:
+def _place(low: float, high: float, margin: float) -> EquivalenceResult:
     if -margin <= low and high <= margin:
         return "equivalent"
     return "different" if low > margin or high < -margin else "inconclusive"
@@ -172,7 +172,7 @@ def _difference(x: Floats, y: Floats) -> tuple[float, float]:
     return difference - half, difference + half
 
 
-def _distributions(x: Floats, y: Floats, relative: float, absolute: float, fixed: bool) -> Comparison:
+def _distributions(x: Floats, y: Floats, relative: float, absolute: float, fixed: bool) -> QuantityComparison:
     from scipy.stats import ks_2samp
 
     floor = max(relative * abs(float(y.mean())), absolute)
@@ -186,7 +186,7 @@ def _distributions(x: Floats, y: Floats, relative: float, absolute: float, fixed
     # A distance is never negative, so resampling adds to it: the basic bootstrap takes that off again.
     low, high = np.quantile(drawn, (LEVEL, 1 - LEVEL))
     low, high = max(0.0, 2 * distance - float(high)), max(distance, 2 * distance - float(low))
-    return Comparison(
+    return QuantityComparison(
         sim=float(x.mean()),
         emu=float(y.mean()),
         spread=_sd(y),

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from streamgauge.crosscheck.cases import Case
-from streamgauge.crosscheck.rows import Row, compare_as
-from streamgauge.crosscheck.trials import Bench, Runs, Variant, varied
+from streamgauge.crosscheck.rows import ComparisonRow, compare_as
+from streamgauge.crosscheck.trials import Bench, CaseRuns, Variant, varied
 from streamgauge.errors import ScenarioError
 from streamgauge.systems.tcp import MECHANISMS
 
@@ -30,8 +30,11 @@ SWITCHES: Final[Mapping[str, Variant]] = {
 
 
 def explain(
-    bench: Bench, wanted: Sequence[Case], found: Mapping[str, tuple[Runs, Runs]], rows: Sequence[Row]
-) -> list[Row]:
+    bench: Bench,
+    wanted: Sequence[Case],
+    found: Mapping[str, tuple[CaseRuns, CaseRuns]],
+    rows: Sequence[ComparisonRow],
+) -> list[ComparisonRow]:
     """Tries each switch on the cases that have a row that is `different`.
 
     Returns:
@@ -59,7 +62,10 @@ def explain(
 
 
 def _after(
-    case: Case, row: Row, runs: Mapping[str, Runs], found: Mapping[str, tuple[Runs, Runs]]
+    case: Case,
+    row: ComparisonRow,
+    runs: Mapping[str, CaseRuns],
+    found: Mapping[str, tuple[CaseRuns, CaseRuns]],
 ) -> dict[str, Any] | None:
     if case.id not in runs:
         return None
@@ -71,7 +77,9 @@ def _after(
     return {"before": row.comparison.sim, "after": again.sim}
 
 
-def _judged(row: Row, moved: Mapping[tuple[str, str], Mapping[str, dict[str, Any]]]) -> Row:
+def _judged(
+    row: ComparisonRow, moved: Mapping[tuple[str, str], Mapping[str, dict[str, Any]]]
+) -> ComparisonRow:
     if row.verdict != "different":
         return row
     mine = moved.get((row.case, row.metric), {})

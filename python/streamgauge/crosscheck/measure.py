@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamgauge.crosscheck.cases import Case, Kind
+from streamgauge.crosscheck.cases import Case, CaseKind
 from streamgauge.crosscheck.quantities import Found, completion_s, of_flow, of_pair, of_start, window
 from streamgauge.crosscheck.trace import FlowTrace, traces
 from streamgauge.record import Record
@@ -44,7 +44,7 @@ def of_traces(case: Case, flows: Mapping[str, FlowTrace]) -> Found:
     return _of(case.kind, case.has_start, case.window_ns, flows)
 
 
-def _of(kind: Kind, start: bool, span: tuple[int, int], flows: Mapping[str, FlowTrace]) -> Found:
+def _of(kind: CaseKind, start: bool, span: tuple[int, int], flows: Mapping[str, FlowTrace]) -> Found:
     begin, end = span
     names = list(flows)
     match kind:

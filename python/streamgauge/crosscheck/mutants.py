@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from streamgauge.crosscheck.cases import Case
-from streamgauge.crosscheck.rows import Row, rows_of
-from streamgauge.crosscheck.trials import Bench, Runs, Variant, varied
+from streamgauge.crosscheck.rows import ComparisonRow, rows_of
+from streamgauge.crosscheck.trials import Bench, CaseRuns, Variant, varied
 from streamgauge.errors import ScenarioError
 
 __all__ = ["MUTANTS", "Mutant", "try_mutants"]
@@ -41,7 +41,10 @@ MUTANTS: Final = (
 
 
 def try_mutants(
-    bench: Bench, wanted: Sequence[Case], found: Mapping[str, tuple[Runs, Runs]], rows: Sequence[Row]
+    bench: Bench,
+    wanted: Sequence[Case],
+    found: Mapping[str, tuple[CaseRuns, CaseRuns]],
+    rows: Sequence[ComparisonRow],
 ) -> list[dict[str, Any]]:
     """Runs each mutant in sim in place of the cases it is for, against the same runs of the reference.
 

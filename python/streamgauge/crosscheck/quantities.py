@@ -18,8 +18,8 @@ from streamgauge.crosscheck.trace import NEVER, FlowTrace, Ints
 
 __all__ = [
     "QUANTITIES",
+    "ComparedQuantity",
     "Found",
-    "Quantity",
     "completion_s",
     "loss_events",
     "of_flow",
@@ -42,7 +42,7 @@ SHARE_OVER_S = 1.0
 
 
 @dataclass(frozen=True)
-class Quantity:
+class ComparedQuantity:
     """A row of the comparison, and how near is near enough: the floor of its margin."""
 
     name: str
@@ -62,11 +62,13 @@ class Quantity:
 
 
 _ALL = (
-    Quantity("goodput_bps", "Mbit/s", "goodput (sanity: it tells no controller from another)", 0.05, 0, 1e-6),
-    Quantity("loss_percent", "%", "data packets dropped", 0.1, 0.02),
-    Quantity("loss_events_per_s", "/s", "loss events", 0.1, 0.02),
-    Quantity("loss_interval_mean_s", "s", "time between loss events, mean", 0.1, 0.005, if_any=True),
-    Quantity(
+    ComparedQuantity(
+        "goodput_bps", "Mbit/s", "goodput (sanity: it tells no controller from another)", 0.05, 0, 1e-6
+    ),
+    ComparedQuantity("loss_percent", "%", "data packets dropped", 0.1, 0.02),
+    ComparedQuantity("loss_events_per_s", "/s", "loss events", 0.1, 0.02),
+    ComparedQuantity("loss_interval_mean_s", "s", "time between loss events, mean", 0.1, 0.005, if_any=True),
+    ComparedQuantity(
         "loss_interval_cov",
         "",
         "time between loss events, standard deviation over mean",
@@ -74,15 +76,17 @@ _ALL = (
         0.1,
         if_any=True,
     ),
-    Quantity("losses_per_event", "packets", "packets lost in a loss event", 0.1, 0.25, if_any=True),
-    Quantity("rtt_p5_s", "ms", "RTT, 5th percentile", 0.1, 0.001, 1e3),
-    Quantity("rtt_p50_s", "ms", "RTT, median", 0.1, 0.001, 1e3),
-    Quantity("rtt_p95_s", "ms", "RTT, 95th percentile", 0.1, 0.001, 1e3),
-    Quantity("window_p50_packets", "packets", "packets in flight, median over round trips", 0.1, 0.5),
-    Quantity("window_drop_percent", "%", "sawtooth: fall from peak to trough", 0.1, 5.0),
-    Quantity("window_period_s", "s", "sawtooth: time from peak to peak", 0.1, 0.005),
-    Quantity("cwnd_p50_packets", "packets", "the sender's congestion window, median", 0.1, 1.0, if_any=True),
-    Quantity(
+    ComparedQuantity("losses_per_event", "packets", "packets lost in a loss event", 0.1, 0.25, if_any=True),
+    ComparedQuantity("rtt_p5_s", "ms", "RTT, 5th percentile", 0.1, 0.001, 1e3),
+    ComparedQuantity("rtt_p50_s", "ms", "RTT, median", 0.1, 0.001, 1e3),
+    ComparedQuantity("rtt_p95_s", "ms", "RTT, 95th percentile", 0.1, 0.001, 1e3),
+    ComparedQuantity("window_p50_packets", "packets", "packets in flight, median over round trips", 0.1, 0.5),
+    ComparedQuantity("window_drop_percent", "%", "sawtooth: fall from peak to trough", 0.1, 5.0),
+    ComparedQuantity("window_period_s", "s", "sawtooth: time from peak to peak", 0.1, 0.005),
+    ComparedQuantity(
+        "cwnd_p50_packets", "packets", "the sender's congestion window, median", 0.1, 1.0, if_any=True
+    ),
+    ComparedQuantity(
         "cwnd_p95_packets",
         "packets",
         "the sender's congestion window, 95th percentile",
@@ -90,20 +94,26 @@ _ALL = (
         1.0,
         if_any=True,
     ),
-    Quantity("retransmitted_percent", "%", "data packets that repeat", 0.1, 0.02),
-    Quantity("repeats_per_loss", "", "retransmissions for each packet dropped", 0.0, 0.05, if_any=True),
-    Quantity("acks_per_packet", "", "acknowledgements for each data packet", 0.0, 0.05),
-    Quantity("start_losses", "packets", "start: packets dropped before the window", 0.1, 2.0),
-    Quantity("start_peak_packets", "packets", "start: most packets in flight before the window", 0.1, 2.0),
-    Quantity("start_first_loss_s", "s", "start: from first packet to first drop", 0.1, 0.02, if_any=True),
-    Quantity("share", "", "share of the goodput", 0.0, 0.1, fixed=True),
-    Quantity("share_sd", "", "standard deviation of the share over seconds", 0.1, 0.05),
-    Quantity("completion_s", "s", "from first data sent to last data arrived", 0.1, 0.005),
+    ComparedQuantity("retransmitted_percent", "%", "data packets that repeat", 0.1, 0.02),
+    ComparedQuantity(
+        "repeats_per_loss", "", "retransmissions for each packet dropped", 0.0, 0.05, if_any=True
+    ),
+    ComparedQuantity("acks_per_packet", "", "acknowledgements for each data packet", 0.0, 0.05),
+    ComparedQuantity("start_losses", "packets", "start: packets dropped before the window", 0.1, 2.0),
+    ComparedQuantity(
+        "start_peak_packets", "packets", "start: most packets in flight before the window", 0.1, 2.0
+    ),
+    ComparedQuantity(
+        "start_first_loss_s", "s", "start: from first packet to first drop", 0.1, 0.02, if_any=True
+    ),
+    ComparedQuantity("share", "", "share of the goodput", 0.0, 0.1, fixed=True),
+    ComparedQuantity("share_sd", "", "standard deviation of the share over seconds", 0.1, 0.05),
+    ComparedQuantity("completion_s", "s", "from first data sent to last data arrived", 0.1, 0.005),
 )
-QUANTITIES: Final[Mapping[str, Quantity]] = {one.name: one for one in _ALL}
+QUANTITIES: Final[Mapping[str, ComparedQuantity]] = {one.name: one for one in _ALL}
 
 
-def quantity(metric: str) -> Quantity:
+def quantity(metric: str) -> ComparedQuantity:
     """The quantity of a row's metric, which may begin with its flow: ``reno.share``."""
     return QUANTITIES[metric.rpartition(".")[2]]
 

@@ -7,26 +7,26 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from streamgauge.crosscheck.cases import Case
-from streamgauge.crosscheck.equivalence import Comparison, compare
+from streamgauge.crosscheck.equivalence import QuantityComparison, compare
 from streamgauge.crosscheck.quantities import quantity
-from streamgauge.crosscheck.trials import Runs
+from streamgauge.crosscheck.trials import CaseRuns
 
-__all__ = ["Row", "Verdict", "rows_of"]
+__all__ = ["ComparisonRow", "ComparisonVerdict", "rows_of"]
 
-Verdict = Literal["equivalent", "different", "inconclusive", "explained", "unexplained"]
+ComparisonVerdict = Literal["equivalent", "different", "inconclusive", "explained", "unexplained"]
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """How one quantity of one case compares. Numbers in SI units, as the quantity's name says."""
 
     case: str
     metric: str
-    comparison: Comparison
-    verdict: Verdict
+    comparison: QuantityComparison
+    verdict: ComparisonVerdict
     explained: dict[str, Any] | None = None
     """``{"switch": what was changed in sim, "before": sim's mean, "after": with it}``."""
-    ns3: Comparison | None = None
+    ns3: QuantityComparison | None = None
 
     @property
     def is_coarse(self) -> bool:
@@ -34,7 +34,9 @@ class Row:
         margin, emu = self.comparison.margin, self.comparison.emu
         return margin is not None and bool(emu) and margin > 0.5 * abs(emu or 0.0)
 
-    def with_verdict(self, verdict: Verdict, explained: dict[str, Any] | None = None) -> Row:
+    def with_verdict(
+        self, verdict: ComparisonVerdict, explained: dict[str, Any] | None = None
+    ) -> ComparisonRow:
         """The row, judged further."""
         return replace(self, verdict=verdict, explained=explained)
 
@@ -59,8 +61,8 @@ class Row:
 
 
 def rows_of(
-    case: Case, sim: Runs, emu: Runs, ns3: Sequence[dict[str, float | None]] | None = None
-) -> list[Row]:
+    case: Case, sim: CaseRuns, emu: CaseRuns, ns3: Sequence[dict[str, float | None]] | None = None
+) -> list[ComparisonRow]:
     """A row for each quantity that a case leaves in either."""
     rows = []
     for metric in dict.fromkeys([*emu.metrics, *sim.metrics]):
@@ -68,8 +70,8 @@ def rows_of(
         if quantity(metric).if_any and (_is_rare(simulated) or _is_rare(real)):
             continue
         compared = compare_as(case, metric, simulated, real)
-        judged: Verdict = compared.finding
-        row = Row(case.id, metric, compared, judged)
+        judged: ComparisonVerdict = compared.finding
+        row = ComparisonRow(case.id, metric, compared, judged)
         if ns3 is not None:
             row = replace(row, ns3=compare_as(case, metric, [run.get(metric) for run in ns3], real))
         rows.append(row)
@@ -82,7 +84,7 @@ def _is_rare(values: Sequence[float | None]) -> bool:
 
 def compare_as(
     case: Case, metric: str, simulated: Sequence[float | None], real: Sequence[float | None]
-) -> Comparison:
+) -> QuantityComparison:
     """Compares by the quantity's floors, and as means or distributions as the case asks."""
     asked = quantity(metric)
     return compare(

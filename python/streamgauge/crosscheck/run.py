@@ -18,13 +18,13 @@ from streamgauge.crosscheck.cases import Case, cases, select
 from streamgauge.crosscheck.explain import explain
 from streamgauge.crosscheck.mutants import try_mutants
 from streamgauge.crosscheck.rows import rows_of
-from streamgauge.crosscheck.trials import Bench, Runs
+from streamgauge.crosscheck.trials import Bench, CaseRuns
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.record.provenance import collect
 from streamgauge.scenario import lower
 from streamgauge.systems.registry import Mode
 
-__all__ = ["MAY_BE_UNEXPLAINED", "SCHEMA", "Request", "crosscheck", "overall"]
+__all__ = ["MAY_BE_UNEXPLAINED", "SCHEMA", "CrosscheckRequest", "crosscheck", "overall"]
 
 SCHEMA: Final = "streamgauge.crosscheck/1"
 MAY_BE_UNEXPLAINED: Final = 2
@@ -32,7 +32,7 @@ MAY_BE_UNEXPLAINED: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class CrosscheckRequest:
     """What is asked for."""
 
     out: Path
@@ -48,7 +48,7 @@ class Request:
     progress: Callable[[Progress], None] | None = None
 
 
-def crosscheck(request: Request) -> dict[str, Any]:
+def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
     """Runs everything and returns the document, schema `streamgauge.crosscheck/1` (docs/fidelity.md).
 
     Raises:
@@ -118,7 +118,7 @@ def _not_asked(wanted: Sequence[Case], *, quick: bool) -> list[str]:
     return [case.id for case in cases(quick=quick) if case.id not in asked]
 
 
-def _able(wanted: Sequence[Case], request: Request) -> tuple[list[Case], list[dict[str, str]]]:
+def _able(wanted: Sequence[Case], request: CrosscheckRequest) -> tuple[list[Case], list[dict[str, str]]]:
     """The cases that both modes can run here, and the others with the reason."""
     able: list[Case] = []
     skipped: list[dict[str, str]] = []
@@ -149,7 +149,7 @@ def _kernel_lacks(case: Case, way: str | None) -> str | None:
     return next((why for name in sorted(asked) if (why := controls.lacking(name, chosen)) is not None), None)
 
 
-def _about(case: Case, runs: tuple[Runs, Runs]) -> dict[str, Any]:
+def _about(case: Case, runs: tuple[CaseRuns, CaseRuns]) -> dict[str, Any]:
     """A case in the document: how many runs, which were invalid, and one run's windows in each mode."""
     sim, emu = runs
     return {

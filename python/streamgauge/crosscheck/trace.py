@@ -85,6 +85,10 @@ def traces(record: RecordLike) -> dict[str, FlowTrace]:
         raise RecordError("packets.parquet tells no connections apart; run the trial again.")
     columns = ("pkt", "copy", "flow", "dir", "stage", "payload_bytes", "flags", "hash", "protocol")
     column: dict[str, npt.NDArray[Any]] = {name: table[name].to_numpy() for name in columns}
+    # Records before packets/3 tell connections by addresses and ports alone, each way by itself.
+    told = "connection" in table.columns
+    if told:
+        column["hash"] = table["connection"].fill_null(0).to_numpy()
     for name in ("t_in", "t_out", "t_drop"):
         column[name] = table[name].fill_null(NEVER).to_numpy()
     column["seq"] = table["seq"].fill_null(0).to_numpy()
@@ -93,12 +97,15 @@ def traces(record: RecordLike) -> dict[str, FlowTrace]:
     for entry in record.trial["flows"]:
         code = int(entry["id"])
         mine = (column["flow"] == code) & (column["protocol"] == _TCP) & (column["copy"] == 0)
-        down = _connection({name: values[mine & (column["dir"] == DOWN)] for name, values in column.items()})
-        if down is None:
+        rows = {name: values[mine & (column["dir"] == DOWN)] for name, values in column.items()}
+        which = _heaviest(rows)
+        if which is None:
             continue
-        ack_sent, ack_back = _way_back(
-            {name: values[mine & (column["dir"] == UP)] for name, values in column.items()}
-        )
+        down = _connection(rows, which)
+        back = mine & (column["dir"] == UP)
+        if told:
+            back &= column["hash"] == which
+        ack_sent, ack_back = _way_back({name: values[back] for name, values in column.items()})
         name = str(entry["name"])
         samples = events.filter((events["flow"] == name) & (events["name"] == "tcp_cwnd"))
         cwnd = (samples["time"].to_numpy().astype(np.int64), samples["value"].to_numpy().astype(np.float64))
@@ -106,14 +113,19 @@ def traces(record: RecordLike) -> dict[str, FlowTrace]:
     return found
 
 
-def _connection(rows: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any] | None:
-    """The data packets of the connection with most payload; None if nothing carries any."""
+def _heaviest(rows: Mapping[str, npt.NDArray[Any]]) -> int | None:
+    """The connection with most payload; None if nothing carries any."""
     carries = rows["payload_bytes"] > 0
     if not carries.any():
         return None
     hashes, index = np.unique(rows["hash"][carries], return_inverse=True)
-    heaviest = hashes[np.argmax(np.bincount(index, weights=rows["payload_bytes"][carries]))]
-    rows = {name: values[carries & (rows["hash"] == heaviest)] for name, values in rows.items()}
+    return int(hashes[np.argmax(np.bincount(index, weights=rows["payload_bytes"][carries]))])
+
+
+def _connection(rows: Mapping[str, npt.NDArray[Any]], which: int) -> dict[str, Any]:
+    """The data packets of that connection."""
+    mine = (rows["payload_bytes"] > 0) & (rows["hash"] == which)
+    rows = {name: values[mine] for name, values in rows.items()}
     entering = np.flatnonzero(rows["stage"] == rows["stage"].min())
     entering = entering[np.lexsort((rows["pkt"][entering], rows["t_in"][entering]))]
     packets = rows["pkt"][entering]

@@ -19,7 +19,7 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario import lower, override
 from streamgauge.systems.registry import Mode
 
-__all__ = ["REFERENCE_SEED", "Bench", "Runs", "Variant", "varied"]
+__all__ = ["REFERENCE_SEED", "Bench", "CaseRuns", "Variant", "varied"]
 
 REFERENCE_SEED: Final = 1001
 """First seed where sim stands in for emu: another seed is another run."""
@@ -36,7 +36,7 @@ Variant = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Runs:
+class CaseRuns:
     """What a case left in one mode."""
 
     taken: tuple[Taken, ...]
@@ -94,7 +94,7 @@ class Bench:
     reference: Mode = "emu"
     interrupted: bool = False
 
-    def run(self, wanted: Sequence[Case]) -> dict[str, tuple[Runs, Runs]]:
+    def run(self, wanted: Sequence[Case]) -> dict[str, tuple[CaseRuns, CaseRuns]]:
         """Every case in sim and in the reference; of that, invalid trials are replaced by further seeds.
 
         Returns:
@@ -106,7 +106,7 @@ class Bench:
         left = self._go(job for pair in jobs.values() for some in pair for job in some)
         return {name: (_runs(sim, left), _runs(emu, left)) for name, (sim, emu) in jobs.items()}
 
-    def simulate(self, label: str, wanted: Iterable[Case]) -> dict[str, Runs]:
+    def simulate(self, label: str, wanted: Iterable[Case]) -> dict[str, CaseRuns]:
         """Cases in sim alone, in a folder of their own: variants keep their scenario's id."""
         jobs = {case.id: self._jobs(case, "sim", case.sim, folder=f"variants/{label}") for case in wanted}
         left = self._go(job for some in jobs.values() for job in some)
@@ -136,7 +136,7 @@ class Bench:
         return found
 
 
-def _runs(jobs: Iterable[Job], outcomes: Mapping[Path, Sequence[Outcome]]) -> Runs:
+def _runs(jobs: Iterable[Job], outcomes: Mapping[Path, Sequence[Outcome]]) -> CaseRuns:
     taken: list[Taken] = []
     invalid: list[tuple[int, str]] = []
     for outcome in (one for job in jobs for one in outcomes.get(job.directory, ())):
@@ -144,7 +144,7 @@ def _runs(jobs: Iterable[Job], outcomes: Mapping[Path, Sequence[Outcome]]) -> Ru
             taken.append(read(outcome.job.directory))
         else:
             invalid.append((outcome.job.seed, "; ".join(outcome.why)))
-    return Runs(tuple(taken), tuple(invalid))
+    return CaseRuns(tuple(taken), tuple(invalid))
 
 
 def _key(key: str, build: str) -> str:

@@ -1,9 +1,9 @@
 """Metrics: functions of records. `docs/metrics.md` lists them with formula, unit and layer."""
 
+from streamgauge.claims.names import METRICS, MetricName
 from streamgauge.metrics.compute import compute
 from streamgauge.metrics.fairness import harm, jain, max_min
 from streamgauge.metrics.interval import Interval, interval
-from streamgauge.metrics.names import METRICS, MetricName
 from streamgauge.metrics.result import FlowMetrics, StageMetrics, TrialMetrics
 
 __all__ = [

@@ -9,17 +9,18 @@ import numpy as np
 
 from streamgauge.metrics import activity, delay, impairments, queueing, rates, reliable_udp, tcp
 from streamgauge.metrics.fairness import jain, jain_series
-from streamgauge.metrics.frame import DOWN, DROPPED, UP, Layer, RecordLike, StageInfo, Trial, prepare
+from streamgauge.metrics.frame import DOWN, DROPPED, UP, MetricLayer, RecordLike, StageInfo, Trial, prepare
 from streamgauge.metrics.grid import SECOND_NS, Floats
 from streamgauge.metrics.passage import Samples
 from streamgauge.metrics.queueing import Crossing
 from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
 from streamgauge.metrics.runs import run_lengths
 from streamgauge.metrics.shares import max_min_shares
+from streamgauge.metrics.transfers import transferred
 from streamgauge.metrics.viewer import viewed
 
 
-def compute(record: RecordLike, scenario: Any = None, *, layer: Layer | None = None) -> TrialMetrics:
+def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | None = None) -> TrialMetrics:
     """Every metric of one trial.
 
     Args:
@@ -39,7 +40,7 @@ def compute(record: RecordLike, scenario: Any = None, *, layer: Layer | None = N
     crossings = {stage.id: queueing.crossing(trial, stage) for stage in bottlenecks}
     flows = _flows(trial, crossings)
     stages = {stage.label: _stage(trial, stage, crossings[stage.id]) for stage in bottlenecks}
-    sharers = [name for name, flow in flows.items() if not flow.info.is_ping]
+    sharers = _sharers(flows)
     validity = header.get("validity") or {}
     name = header.get("scenario", {})
     return TrialMetrics(
@@ -67,8 +68,11 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
     windows, smoothed = tcp.sampled(trial, "tcp_cwnd"), tcp.sampled(trial, "tcp_srtt")
     buffered = tcp.sampled(trial, "buffer")
     scalars = _scalars(trial)
-    bottleneck = trial.bottleneck()
-    shares = {} if bottleneck is None else max_min_shares(trial, bottleneck, crossings[bottleneck.id])
+    bottlenecks = [trial.bottleneck(way) for way in (DOWN, UP)]
+    shares: dict[int, Series] = {}
+    for bottleneck in bottlenecks:
+        if bottleneck is not None:
+            shares |= max_min_shares(trial, bottleneck, crossings[bottleneck.id])
     found = {}
     for row, info in enumerate(trial.flows):
         series = _series({name: count[row] for name, count in counts.items()}, widths)
@@ -78,7 +82,7 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
             series["rtt"] = _mean(rtt)
         if tcp.carries_media(trial, row):
             series |= {"cwnd": _mean(windows.of(row), 8.0), "srtt": _mean(smoothed.of(row))}
-        if bottleneck is not None:
+        if (bottleneck := bottlenecks[info.direction]) is not None:
             passed = crossings[bottleneck.id]
             offered, achieved = passed.offered_bits[row], passed.achieved_bits[row]
             series |= _crossing_series(offered, achieved, passed.delay.of(row), widths)
@@ -88,6 +92,9 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
             series |= viewer.series | {"buffer": _mean(buffered.of(row))}
             scalars[row] |= viewer.scalars
         series |= reliable_udp.reported(trial, row)
+        of_transfers, of_window = transferred(trial, row)
+        series |= of_transfers
+        scalars[row] |= of_window
         found[info.name] = FlowMetrics(series, scalars[row], info=info, rtt_source=rtt_source)
     return found
 
@@ -204,6 +211,13 @@ def _mean(samples: Samples, scale: float = 1.0) -> Series:
 
 def _net(flow: FlowMetrics) -> Floats:
     return flow.series["throughput"].numerator - flow.series["loss_rate"].numerator
+
+
+def _sharers(flows: Mapping[str, FlowMetrics]) -> list[str]:
+    """The flows whose media goes the way of the first subject's, pings left out: those that share a path."""
+    media = {name: flow.info for name, flow in flows.items() if not flow.info.is_ping}
+    way = next((info.direction for info in media.values() if info.role == "subject"), DOWN)
+    return [name for name, info in media.items() if info.direction == way]
 
 
 def _average_jain(trial: Trial, flows: list[FlowMetrics]) -> float:

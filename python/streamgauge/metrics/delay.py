@@ -27,7 +27,7 @@ def one_way(trial: Trial, direction: int = DOWN) -> Samples:
 def probe_rtt(trial: Trial) -> Samples:
     """M10: round-trip time of ICMP echo, in s, at the time of the request.
 
-    A request (down) is matched with the reply (up) of the same sequence number that follows it; RTT is the
+    A request is matched with the reply of the same sequence number that follows it; RTT is the
     reply's departure from the path less the request's arrival (ping from monitor to sink: Hessler and Welzl,
     section 2). Requests without a reply are left out.
     """
@@ -64,10 +64,10 @@ def reported_rtt(trial: Trial) -> Samples:
     return instants.observe(values)
 
 
-Source = Literal["probe", "event", "path"]
+DelaySource = Literal["probe", "event", "path"]
 
 
-def round_trips(trial: Trial, down: Samples) -> list[tuple[Samples, Source | None]]:
+def round_trips(trial: Trial, down: Samples) -> list[tuple[Samples, DelaySource | None]]:
     """M10 of each flow, per sample, in s, with where it comes from; `down` is `one_way` of the trial.
 
     ``probe``: its echo packets in the record; ``event``: what its machine reported as ``rtt``; ``path``: for
@@ -81,7 +81,9 @@ def round_trips(trial: Trial, down: Samples) -> list[tuple[Samples, Source | Non
     ]
 
 
-def _best(probes: Samples, reported: Samples, down: Samples, up: Samples) -> tuple[Samples, Source | None]:
+def _best(
+    probes: Samples, reported: Samples, down: Samples, up: Samples
+) -> tuple[Samples, DelaySource | None]:
     if probes.count.any():
         return probes, "probe"
     if reported.count.any():

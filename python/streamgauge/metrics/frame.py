@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -15,9 +16,15 @@ from streamgauge.metrics.datagrams import are_plain, datagrams
 from streamgauge.metrics.grid import Codes, Grid, Ints, Mask, grid_of
 from streamgauge.metrics.passage import HIDDEN, NEVER, Passage
 from streamgauge.metrics.said import Said
+from streamgauge.scenario.recorded import recorded_flows
+from streamgauge.systems.machines import MACHINES
 
-Layer = Literal["ethernet", "ip", "payload"]
-LAYER_COLUMN: dict[Layer, str] = {"ethernet": "wire_bytes", "ip": "ip_bytes", "payload": "payload_bytes"}
+MetricLayer = Literal["ethernet", "ip", "payload"]
+LAYER_COLUMN: dict[MetricLayer, str] = {
+    "ethernet": "wire_bytes",
+    "ip": "ip_bytes",
+    "payload": "payload_bytes",
+}
 
 DOWN, UP = 0, 1
 DELIVERED, DROPPED, HELD = 0, 1, 2
@@ -28,6 +35,8 @@ RETRANSMIT = 1
 class RecordLike(Protocol):
     """What measuring needs of a record: `streamgauge.record.Record` has it."""
 
+    @property
+    def directory(self) -> Path: ...
     @property
     def trial(self) -> dict[str, Any]: ...
     @property
@@ -63,13 +72,16 @@ class FlowInfo:
     system: str
     ours: bool
     is_ping: bool
+    direction: int = DOWN
+    """Which way its media goes."""
 
 
 @dataclass(frozen=True)
 class Trial:
     """A record made ready. Flows go by their place in `flows`.
 
-    Each pair is (down, up), without the copies that the path made; a datagram in fragments is one packet:
+    Each pair is (the way of the media, the way back), which of a flow with ``direction: up`` are (up, down),
+    without the copies that the path made; a datagram in fragments is one packet:
 
     - `offered`: each packet where it enters its direction; router-entry flows enter at the bottleneck.
     - `delivered`: each packet when it has left the last stage of its direction, whole and sound.
@@ -78,9 +90,11 @@ class Trial:
     """
 
     grid: Grid
-    layer: Layer
+    layer: MetricLayer
     duration_s: float
     flows: tuple[FlowInfo, ...]
+    folder: Path
+    """The record's."""
     plans: tuple[Mapping[str, Any], ...]
     """Each flow's entry in the plan; empty where the record has none."""
     asked: tuple[Mapping[str, Any], ...]
@@ -128,7 +142,7 @@ class Trial:
 
 
 def prepare(
-    record: RecordLike, scenario: Mapping[str, Any] | None = None, layer: Layer | None = None
+    record: RecordLike, scenario: Mapping[str, Any] | None = None, layer: MetricLayer | None = None
 ) -> Trial:
     """Cuts a record up. `scenario` defaults to the one in the record.
 
@@ -145,8 +159,7 @@ def prepare(
     grid = grid_of(measure, duration_s)
     flows, stages = _flows(trial), _stages(trial)
     plans = {str(flow.get("name")): flow for flow in (trial.get("plan") or {}).get("flows") or []}
-    as_run = trial.get("scenario")
-    asked = (as_run.get("flows") if isinstance(as_run, Mapping) else None) or {}
+    asked = recorded_flows(trial)
     table = _table(record.codes, flows)
 
     entering = table["stage"] == _entry_stage(table, len(flows))
@@ -160,17 +173,22 @@ def prepare(
         offered = np.ones(len(packets["pkt"]), dtype=np.bool_)
         delivered, dropped = packets["t_out"] != NEVER, packets["t_drop"] != NEVER
 
+    ways = np.array([*(flow.direction for flow in flows), DOWN], dtype=np.uint8)
+    # 0 the way of the media, 1 the way back, which the constants of both directions stand for here.
+    with_media = packets["dir"].astype(np.uint8) ^ ways[packets["flow"]] if ways.any() else packets["dir"]
+
     def both(rows: Mask, at: str) -> tuple[Passage, Passage]:
-        down, up = (
-            Passage(grid, len(flows), packets, rows & (packets["dir"] == way), at=at) for way in (DOWN, UP)
+        there, back = (
+            Passage(grid, len(flows), packets, rows & (with_media == way), at=at) for way in (DOWN, UP)
         )
-        return down, up
+        return there, back
 
     return Trial(
         grid=grid,
         layer=chosen,
         duration_s=duration_s,
         flows=flows,
+        folder=record.directory,
         plans=tuple(plans.get(flow.name, {}) for flow in flows),
         asked=tuple(asked.get(flow.name) or {} for flow in flows),
         stages=stages,
@@ -251,7 +269,9 @@ def _stages(trial: Mapping[str, Any]) -> tuple[StageInfo, ...]:
 
 
 def _flows(trial: Mapping[str, Any]) -> tuple[FlowInfo, ...]:
-    apps = {str(flow.get("name")): flow.get("app") for flow in (trial.get("plan") or {}).get("flows") or []}
+    planned = (trial.get("plan") or {}).get("flows") or []
+    apps = {str(flow.get("name")): flow.get("app") for flow in planned}
+    rising = {str(flow.get("name")) for flow in planned if flow.get("direction") == "up"}
     flows = []
     for entry in trial["flows"]:
         if int(entry["id"]) == 65535:
@@ -259,7 +279,12 @@ def _flows(trial: Mapping[str, Any]) -> tuple[FlowInfo, ...]:
         name = str(entry["name"])
         app = apps.get(name)
         system = str(entry.get("system") or entry.get("traffic") or "")
-        is_ping = system == "ping" or (isinstance(app, Mapping) and "ping" in app)
+        # A plan that is not there, or is somebody else's, leaves the name.
+        named = [
+            MACHINES[one] for one in (system, *(app if isinstance(app, Mapping) else ())) if one in MACHINES
+        ]
+        is_ping = any(machine.media_over == "icmp" for machine in named)
         role, ours = str(entry.get("role", "subject")), bool(entry.get("ours", True))
-        flows.append(FlowInfo(int(entry["id"]), name, role, system, ours, is_ping))
+        direction = UP if name in rising else DOWN
+        flows.append(FlowInfo(int(entry["id"]), name, role, system, ours, is_ping, direction))
     return tuple(flows)

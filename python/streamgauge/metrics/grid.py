@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from streamgauge.claims.dimension import TIME, UNITS
 from streamgauge.errors import RecordError
-from streamgauge.metrics.dimension import TIME, UNITS
 
 Floats = npt.NDArray[np.floating[Any]]
 Ints = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from streamgauge.metrics.result import Series
 
 STATES = {"rudp_cwnd": 8.0, "rudp_rto": 1.0, "overbuffer": 1.0, "thinning": 1.0}
 """Events that say a value which holds until the next, with canonical units in one of theirs."""
-DEEDS = ("rudp_cut", "rudp_retransmit", "rudp_expired", "rudp_given_up", "stale_drop")
+OCCURRENCES = ("rudp_cut", "rudp_retransmit", "rudp_expired", "rudp_given_up", "stale_drop")
 """Events of which each is one thing done."""
 
 
@@ -17,7 +17,7 @@ def reported(trial: Trial, flow: int) -> dict[str, Series]:
     """What a flow's server said; empty if it never said what its window is.
 
     States are means over time of a value that holds until the next is said (at most every 50 ms, and at every
-    cut); deeds are counts.
+    cut); occurrences are counts.
     """
     said = trial.said
     found = {}
@@ -26,7 +26,7 @@ def reported(trial: Trial, flow: int) -> dict[str, Series]:
         if said.has(name, flow):
             found[name] = stepped(trial.grid, said.of(name, flow), int(min(over)), scale)
     if said.has("rudp_cwnd", flow):
-        found |= {name: Series(counted(trial.grid, said.of(name, flow)[0])) for name in DEEDS}
+        found |= {name: Series(counted(trial.grid, said.of(name, flow)[0])) for name in OCCURRENCES}
     elif said.has("stale_drop", flow):
         found["stale_drop"] = Series(counted(trial.grid, said.of("stale_drop", flow)[0]))
     return found

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.metrics.dimension import DATA, PACKETS, json_value
-from streamgauge.metrics.frame import FlowInfo, Layer, StageInfo
+from streamgauge.claims.dimension import DATA, PACKETS, json_value
+from streamgauge.claims.names import METRICS
+from streamgauge.metrics.frame import FlowInfo, MetricLayer, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
-from streamgauge.metrics.names import METRICS
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class TrialMetrics:
     seed: int
     valid: bool
     why: tuple[str, ...]
-    layer: Layer
+    layer: MetricLayer
     grid: Grid
     flows: Mapping[str, FlowMetrics]
     stages: Mapping[str, StageMetrics]
@@ -249,6 +249,10 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "stall_time_s": ("stall_time", "mean"),
     "rebuffer_percent": ("rebuffer_ratio", "mean"),
     "startup_delay_s": ("startup_delay", "mean"),
+    "transfers": ("transfers", "mean"),
+    "transfers_failed": ("transfers_failed", "mean"),
+    "completion_time_mean_s": ("completion_time", "mean"),
+    "completion_time_p95_s": ("completion_time_p95", "mean"),
     "buffer_mean_s": ("buffer", "mean"),
     "buffer_min_s": ("buffer", "min"),
     "rudp_cwnd_mean_bytes": ("rudp_cwnd", "mean"),

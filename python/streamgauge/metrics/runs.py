@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunLengths:
     """Mean run lengths in packets; None where there is no such run."""
 
     good_packets: float | None
     bad_packets: float | None
 
 
-def run_lengths(lost: npt.NDArray[np.bool_]) -> Runs:
+def run_lengths(lost: npt.NDArray[np.bool_]) -> RunLengths:
     """Mean lengths of runs in a sequence of packets, in order of arrival.
 
     A two-state chain with probabilities p_good, p_bad of staying has l_good = 1/(1 - p_good) and
@@ -25,7 +25,7 @@ def run_lengths(lost: npt.NDArray[np.bool_]) -> Runs:
     it; the first and the last run are counted although the trial cuts them.
     """
     if len(lost) == 0:
-        return Runs(None, None)
+        return RunLengths(None, None)
     changes = np.flatnonzero(np.diff(lost.astype(np.int8)))
     begins_bad = bool(lost[0])
     runs = len(changes) + 1
@@ -33,4 +33,4 @@ def run_lengths(lost: npt.NDArray[np.bool_]) -> Runs:
     good_runs = runs - bad_runs
     bad = int(lost.sum())
     good = len(lost) - bad
-    return Runs(good / good_runs if good_runs else None, bad / bad_runs if bad_runs else None)
+    return RunLengths(good / good_runs if good_runs else None, bad / bad_runs if bad_runs else None)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from streamgauge.media import frame_interval_ns, frame_sizes, with_frames
 from streamgauge.metrics.capacity import carried_bits
 from streamgauge.metrics.course import Spans
 from streamgauge.metrics.fairness import max_min
@@ -15,18 +16,18 @@ from streamgauge.metrics.frame import StageInfo, Trial
 from streamgauge.metrics.grid import SECOND_NS
 from streamgauge.metrics.queueing import Crossing
 from streamgauge.metrics.result import Series
+from streamgauge.scenario.flow import Clip
+from streamgauge.scenario.semantics import media_clip
+from streamgauge.systems.adapters import external_of
+from streamgauge.systems.machines import PACED_CLIP, facts
 from streamgauge.units import Time
 
-_IP, _UDP, _RTP, _ETHERNET, _TCP_WITH_TIMESTAMPS = 20, 8, 12, 14, 32
-_INTERLEAVED = 4
-"""RFC 2326 section 10.12."""
-_GSTREAMERS_PAYLOAD, _LINUX_MSS = 1388, 1448
-_FU_A = 2
-"""RFC 6184 section 5.8: indicator and header of a fragment, which replace the NAL unit's own byte."""
+_LINUX_MSS = 1448
 
 
 def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int, Series]:
-    """Per flow, by its place, the share of its max-min fair allocation that left the bottleneck.
+    """Per flow whose media crosses the bottleneck, by its place, the share of its max-min fair allocation
+    that left it.
 
     See `streamgauge.metrics.fairness.max_min`. The allocation is of each sample: capacity in it, among the
     flows (but pings) that are there in it, from their start until their media's or the trial's end. Over a
@@ -37,7 +38,9 @@ def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int
     """
     grid = trial.grid
     capacity = carried_bits(stage.settings.get("rate") or {}, grid)
-    rows = [row for row, flow in enumerate(trial.flows) if not flow.is_ping]
+    rows = [
+        row for row, flow in enumerate(trial.flows) if not flow.is_ping and flow.direction == stage.direction
+    ]
     if capacity is None or not rows:
         return {}
     ethernet = stage.settings.get("layer") != "ip"
@@ -60,50 +63,42 @@ def _there(trial: Trial, flow: int) -> Spans:
     begin = min(int(plan.get("start", first)), end)
     ends = [end, *trial.said.of("media_end", flow)[0].tolist()]
     ends += [at for at, what in plan.get("actions", ()) if what == "stop"]
-    app = plan.get("app")
-    machine = trial.machine(flow)
-    settings: Mapping[str, Any] = app[machine] if isinstance(app, Mapping) else {}
-    if machine == "bulk" and settings.get("bytes") is not None and len(sent):
+    told = facts(plan.get("app", "external"))
+    if told is not None and told.is_finite and len(sent):
         ends.append(int(sent[-1]))
     whole = Spans(np.array([begin]), np.array([max(begin, min(ends))]))
-    windows = settings.get("windows") if machine == "cbr" else None
-    if not windows:
+    if told is None or not told.windows:
         return whole
-    on = np.array([[max(begin, low), max(begin, min(high, min(ends)))] for low, high in windows])
+    on = np.array([[max(begin, low), max(begin, min(high, min(ends)))] for low, high in told.windows])
     return Spans(on[:, 0], np.maximum(on[:, 0], on[:, 1]))
 
 
 def _app(trial: Trial, flow: int) -> str | Mapping[str, Any]:
     """The plan's machine of a flow; where that is somebody else's, what stands for it here."""
     app: str | Mapping[str, Any] = trial.plans[flow].get("app", "external")
-    return as_rtp(trial.asked[flow]) if app == "external" else app
+    return as_rtp(trial.asked[flow]) if app == "external" else with_frames(app, trial.folder)
 
 
 def as_rtp(asked: Mapping[str, Any]) -> str | Mapping[str, Any]:
     """A flow of a scenario (normalised) that plays a clip, as the plan of a trial would have it if system rtp
     played it; ``external`` if it plays none.
 
-    The scenario declares the clip's rate, its packets are the system's own affair: they are taken to be as
-    large as GStreamer's server makes them. Frames of the user's own file are taken to be of one size.
+    The scenario declares the clip's rate, the system's description how large its packets are. Frames of the
+    user's own file are taken to be of one size.
     """
-    named = asked.get("clip")
-    if named is None:
+    named, external = asked.get("clip"), external_of(asked)
+    if named is None or external is None:
         return "external"
-    # Late: scenarios know metrics by name.
-    from streamgauge.media import frame_interval_ns, frame_sizes
-    from streamgauge.scenario.flow import Clip
-    from streamgauge.scenario.semantics import media_clip
-
     clip = media_clip(named if isinstance(named, str) else Clip.model_validate(named), Time.of(SECOND_NS))
     if clip.is_built_in:
         interval, frames = frame_interval_ns(clip), frame_sizes(clip)
     else:
         interval, frames = round(SECOND_NS / clip.frame_rate), [clip.bit_rate_bps // (8 * clip.frame_rate)]
-    over_tcp = (asked.get("parameters") or {}).get("transport") == "tcp"
+    over_tcp = external.media_over(asked.get("parameters") or {}) == "tcp"
     return {
-        "rtp": {
+        PACED_CLIP: {
             "clip": {"frame_interval": interval, "frame_bytes": frames},
-            "max_payload": _GSTREAMERS_PAYLOAD,
+            "max_payload": external.max_payload,
             "tcp": {"mss": _LINUX_MSS} if over_tcp else None,
         }
     }
@@ -112,34 +107,9 @@ def as_rtp(asked: Mapping[str, Any]) -> str | Mapping[str, Any]:
 def wire_rate_bps(app: str | Mapping[str, Any], ethernet: bool = True) -> float:
     """The rate at which a machine of the plan wants to send, headers included; infinite if it takes any.
 
-    A clip is cut into RTP packets as its server does: whole frames into payloads of at most `max_payload`,
-    with RTP, UDP, IP and (if `ethernet`) Ethernet headers; interleaved on TCP with its framing, in segments
-    of the MSS. RTCP and RTSP are left out.
+    Its machine tells: of a constant rate what its packets come to, of a clip the RTP packets into which its
+    server cuts it, in UDP or interleaved on TCP.
     """
-    if not isinstance(app, Mapping):
-        return math.inf
-    link = _IP + (_ETHERNET if ethernet else 0)
-    (machine, spec), *_ = app.items()
-    if machine == "cbr":
-        packets = float(spec["packets_per_s"]) * int(spec["burst"])
-        return 8 * packets * (int(spec["payload_bytes"]) + _UDP + link)
-    if machine not in ("rtp", "darwin"):
-        return math.inf
-    clip, darwin = spec["clip"], machine == "darwin"
-    largest = int((spec["server"] if darwin else spec)["max_payload"])
-    sizes = np.asarray(clip["frame_bytes"], dtype=np.int64)
-    if darwin:
-        cut = sizes > largest
-        packets_of = np.where(cut, -(-(sizes - 1) // (largest - _FU_A)), 1)
-        payload = sizes + cut * (_FU_A * packets_of - 1)
-    else:
-        packets_of, payload = -(-sizes // largest), sizes
-    count, octets = int(packets_of.sum()), int(payload.sum())
-    over_tcp = spec["player"].get("transport") == "tcp" if darwin else spec.get("tcp") is not None
-    if over_tcp:
-        mss = int(spec["tcp"]["mss"])
-        stream = octets + count * (_RTP + _INTERLEAVED)
-        octets = stream + round(stream / mss * (_TCP_WITH_TIMESTAMPS + link))
-    else:
-        octets += count * (_RTP + _UDP + link)
-    return 8e9 * octets / (len(sizes) * int(clip["frame_interval"]))
+    told = facts(app)
+    wanted = None if told is None else told.wanted_ethernet_bps if ethernet else told.wanted_ip_bps
+    return math.inf if wanted is None else wanted

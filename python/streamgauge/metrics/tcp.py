@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.passage import Samples
+from streamgauge.systems.adapters import external_of
+from streamgauge.systems.machines import facts
 
 
 def sampled(trial: Trial, name: str) -> Samples:
@@ -22,18 +22,11 @@ def carries_media(trial: Trial, flow: int) -> bool:
     """Whether what a flow plays or sends runs over its TCP connection.
 
     Media over UDP has a connection too, for RTSP, whose window nothing fills. The plan's machine tells; for
-    somebody else's system the scenario's `transport`; programs of the user's own are taken at their samples.
+    somebody else's system its description; programs of the user's own are taken at their samples.
     """
     app = trial.plans[flow].get("app", "external")
-    if isinstance(app, Mapping):
-        (machine, settings), *_ = app.items()
-        if machine == "darwin":
-            return bool(settings["player"].get("transport") == "tcp")
-        return settings.get("tcp") is not None
-    # Late: scenarios know metrics by name.
-    from streamgauge.systems.registry import SYSTEMS, TRAFFIC
-
+    if (told := facts(app)) is not None:
+        return told.media_over == "tcp"
     asked = trial.asked[flow]
-    name = asked.get("system") or asked.get("traffic")
-    entry = {**SYSTEMS, **TRAFFIC}.get(name) if isinstance(name, str) else None
-    return entry is None or entry.over_tcp(asked.get("parameters") or {})
+    external = external_of(asked)
+    return external is None or external.media_over(asked.get("parameters") or {}) != "udp"

@@ -10,14 +10,12 @@ from streamgauge.metrics.course import Spans, counted
 from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.grid import SECOND_NS, Ints
 from streamgauge.metrics.result import Series
+from streamgauge.systems.machines import MACHINES
 
 FREEZE_FACTOR = 3
 FREEZE_EXCESS_NS = 150_000_000
 FREEZE_MEMORY = 30
 """Frames over whose durations the mean is taken."""
-
-OURS = ("darwin", "rtp")
-"""Machines whose players tell of each frame and each stall."""
 
 _SAID = ("playout_start", "frame_shown", "frame_late", "frame_incomplete", "stall", "media_end", "buffer")
 
@@ -36,24 +34,29 @@ def viewed(trial: Trial, flow: int) -> Viewed | None:
     Times are those of the events, so also where a host was late to act on them. From a third-party player's
     silence nothing follows: what it never speaks of, frames lost or stalls, is not among the metrics.
     """
-    said, ours = trial.said, trial.machine(flow) in OURS
+    said, machine = trial.said, MACHINES.get(trial.machine(flow))
+    # Whose player tells of each frame and each stall.
+    ours = machine is not None and {"frame_shown", "stall"} <= machine.events
     if not any(said.has(name, flow) for name in _SAID) and not ours:
         return None
     tells_losses = ours or said.has("frame_late", flow) or said.has("frame_incomplete", flow)
-    tells_stalls = ours or said.has("stall", flow)
+    tells_stalls = ours or said.has("stall", flow) or said.has("stall_count", flow)
     grid = trial.grid
     shown, late = said.of("frame_shown", flow)[0], said.of("frame_late", flow)[0]
     incomplete = said.of("frame_incomplete", flow)[0]
+    started = said.of("playout_start", flow)[0]
+    # One that says when play began, and nothing of any frame, does not count them.
+    tells_frames = ours or len(shown) > 0 or tells_losses or not len(started)
     shown_per_sample = counted(grid, shown)
-    series = {"frames_shown": Series(shown_per_sample)}
+    series = {"frames_shown": Series(shown_per_sample)} if tells_frames else {}
     if tells_losses:
         missed = counted(grid, late) + counted(grid, incomplete)
         series["frames_lost"] = Series(missed, shown_per_sample + missed)
     scalars: dict[str, float | None] = {"startup_delay": _startup_s(trial, flow, shown)}
+    pauses = _pauses(trial, flow)
+    over = _over_ns(trial, flow)
+    stalls = _stalls(trial, flow, over).without(pauses)
     if len(shown):
-        pauses = _pauses(trial, flow)
-        over = _over_ns(trial, flow)
-        stalls = _stalls(trial, flow, over).without(pauses)
         last_due = max(int(times[-1]) for times in (shown, late, incomplete) if len(times))
         open_end = over if len(stalls.end) and stalls.end[-1] == over else last_due
         if not said.has("media_end", flow):
@@ -63,14 +66,15 @@ def viewed(trial: Trial, flow: int) -> Viewed | None:
             "freeze_count": Series(counted(grid, froze.begin)),
             "freeze_time": Series(froze.without(pauses).seconds(grid)),
         }
-        if tells_stalls:
-            session = Spans(shown[:1], np.array([max(over, int(shown[0]))])).without(pauses)
-            stalled_s = stalls.seconds(grid)
-            series |= {
-                "stall_count": Series(counted(grid, said.of("stall", flow)[0])),
-                "stall_time": Series(stalled_s),
-                "rebuffer_ratio": Series(stalled_s, session.seconds(grid)),
-            }
+    began = shown[:1] if len(shown) or ours else started[:1]
+    if len(began) and tells_stalls:
+        session = Spans(began, np.array([max(over, int(began[0]))])).without(pauses)
+        stalled_s = stalls.seconds(grid)
+        series |= {
+            "stall_count": Series(counted(grid, said.of("stall", flow)[0])),
+            "stall_time": Series(stalled_s),
+            "rebuffer_ratio": Series(stalled_s, session.seconds(grid)),
+        }
     return Viewed(series, scalars)
 
 

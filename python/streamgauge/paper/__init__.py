@@ -1,6 +1,6 @@
 """A paper reproduced: tables beside ours, figures in its own form, and which reading of it explains it."""
 
-from streamgauge.paper.comparison import Compared, compare, comparison_text
+from streamgauge.paper.comparison import ComparedCheck, compare, comparison_text
 from streamgauge.paper.figures import draw
 from streamgauge.paper.page import write_page
 from streamgauge.paper.published import Paper, papers
@@ -8,7 +8,7 @@ from streamgauge.paper.reading import Reading, read
 from streamgauge.paper.tables import table_json, tables_text
 
 __all__ = [
-    "Compared",
+    "ComparedCheck",
     "Paper",
     "Reading",
     "compare",

@@ -12,7 +12,7 @@ from streamgauge.paper.reading import Reading
 from streamgauge.paper.tables import columns_text
 from streamgauge.report.model import say_half
 
-__all__ = ["Compared", "compare", "comparison_text", "counted", "short"]
+__all__ = ["ComparedCheck", "compare", "comparison_text", "counted", "short"]
 
 _RANK = {"pass": 2, "inconclusive": 1, "fail": 0}
 _NEARER = 0.05
@@ -20,7 +20,7 @@ _NEARER = 0.05
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedCheck:
     """One check in one mode under every preset."""
 
     check: CheckResult
@@ -54,7 +54,7 @@ class Compared:
         }
 
 
-def compare(readings: Sequence[Reading]) -> list[Compared]:
+def compare(readings: Sequence[Reading]) -> list[ComparedCheck]:
     """Every check that was judged under all presets."""
     found = []
     for check in readings[0].checks:
@@ -68,7 +68,7 @@ def compare(readings: Sequence[Reading]) -> list[Compared]:
                 by_preset[reading.preset] = same[0]
         if len(by_preset) == len(readings):
             distance = {name: _distance(one) for name, one in by_preset.items()}
-            found.append(Compared(check, by_preset, distance, _better(by_preset, distance)))
+            found.append(ComparedCheck(check, by_preset, distance, _better(by_preset, distance)))
     return found
 
 
@@ -92,7 +92,7 @@ def _better(by_preset: dict[str, CheckResult], distance: dict[str, float | None]
     return "both" if best == _RANK["pass"] else "neither"
 
 
-def counted(compared: Sequence[Compared], presets: Sequence[str]) -> str:
+def counted(compared: Sequence[ComparedCheck], presets: Sequence[str]) -> str:
     """In one sentence how often which was better."""
     counts = {name: sum(one.better == name for one in compared) for name in (*presets, "both", "neither")}
     verdicts = "; ".join(
@@ -122,7 +122,7 @@ def published_words(check: CheckResult) -> str:
     return ", ".join(told)
 
 
-def comparison_text(compared: Sequence[Compared], readings: Sequence[Reading]) -> str:
+def comparison_text(compared: Sequence[ComparedCheck], readings: Sequence[Reading]) -> str:
     """The table for a terminal."""
     presets = [reading.preset for reading in readings]
     modes = {one.check.mode for one in compared}

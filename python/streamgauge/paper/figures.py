@@ -9,12 +9,12 @@ import altair as alt
 import numpy as np
 
 from streamgauge.checks.evaluate import published_value
+from streamgauge.claims.dimension import PERCENT, RATE, pick_unit
 from streamgauge.metrics import METRICS, Interval, TrialMetrics
-from streamgauge.metrics.dimension import PERCENT, RATE, pick_unit
 from streamgauge.metrics.grid import Floats
 from streamgauge.paper.published import Panel, Paper, PaperFigure
 from streamgauge.paper.reading import Reading
-from streamgauge.report.chart import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, WIDTH, Figure, spec_of
+from streamgauge.report.chart import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, WIDTH, DrawnFigure, spec_of
 from streamgauge.report.figures import capacity_steps
 from streamgauge.report.model import Group
 
@@ -41,7 +41,7 @@ Shown = dict[str, list[tuple[str, Group, TrialMetrics]]]
 _SOURCE = alt.NamedData(name="source")
 
 
-def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> Figure | None:
+def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | None:
     """A figure; None if an experiment of it has no valid trial."""
     if figure.draw == "bars":
         return _bars(paper, figure, reading)
@@ -129,7 +129,7 @@ def _is(field: str, value: str) -> str:
     return f"datum.{field} == '{value}'"
 
 
-def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> Figure:
+def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> DrawnFigure:
     """Throughput and loss rate of each flow over time, the capacity in grey; on the right the run's means."""
     rows = [row for panel in figure.panels for row in _rate_rows(paper, panel, shown)]
     colours = _colours(shown)
@@ -166,7 +166,7 @@ def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) ->
     right = f"On the right the means over the run, {_whiskers(shown)}."
     lines_are = f"Thin: each sample; thick: {_SMOOTH_S:g} s around it; dashed: the capacity."
     text = f"{said} {_drawn(shown)} {lines_are} {right}"
-    return Figure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
+    return DrawnFigure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
 
 
 def _rate_rows(paper: Paper, panel: Panel, shown: Shown) -> Rows:
@@ -290,7 +290,7 @@ def _means(
     return alt.layer(*marks).properties(width=size[0], height=size[1])
 
 
-def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> Figure:
+def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> DrawnFigure:
     """The index in each sample, with its mean and the paper's."""
     rows: Rows = []
     band = figure.more.get("band")
@@ -358,10 +358,10 @@ def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> 
         f"{said} The index in each sample, over the flows that have started. Lines across: the index of the "
         f"means over the run ({means}; ± half the 95 % interval) and the paper's. {_drawn(shown)}"
     )
-    return Figure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
+    return DrawnFigure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
 
 
-def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> Figure | None:
+def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | None:
     """Means by experiment and series, a panel a metric, with what the paper says of them."""
     rows: Rows = []
     both = len(reading.modes) > 1
@@ -425,7 +425,7 @@ def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> Figure | None:
     counts = sorted({len(group.valid) for entry in reading.entries for group in entry.groups})
     n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
     text = f"{said_} Means over the runs; whiskers are 95 % intervals ({n}); ◇: what the paper's text says."
-    return Figure(id_, heading, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
+    return DrawnFigure(id_, heading, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
 
 
 def _drawn(shown: Shown) -> str:

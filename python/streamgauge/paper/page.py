@@ -8,12 +8,12 @@ from typing import Any
 
 from streamgauge.campaign import score, standings
 from streamgauge.checks import CheckResult
-from streamgauge.paper.comparison import Compared, counted, published_words, short
+from streamgauge.paper.comparison import ComparedCheck, counted, published_words, short
 from streamgauge.paper.published import Paper
 from streamgauge.paper.reading import Reading
 from streamgauge.paper.tables import COLUMNS, lines_of, ours, theirs
 from streamgauge.report.certificate import MARKS
-from streamgauge.report.chart import Figure
+from streamgauge.report.chart import DrawnFigure
 from streamgauge.report.page import render_page, write_whole
 from streamgauge.scenario.words import as_written
 
@@ -23,8 +23,8 @@ __all__ = ["write_page"]
 def write_page(
     paper: Paper,
     readings: Sequence[Reading],
-    compared: Sequence[Compared],
-    drawn: Mapping[str, Sequence[Figure]],
+    compared: Sequence[ComparedCheck],
+    drawn: Mapping[str, Sequence[DrawnFigure]],
     out: Path,
 ) -> Path:
     """Writes the page; `drawn` are the figures by preset. The file appears whole or not at all."""
@@ -42,7 +42,7 @@ def write_page(
     return write_whole(out, page)
 
 
-def _reading(paper: Paper, reading: Reading, drawn: Sequence[Figure]) -> dict[str, Any]:
+def _reading(paper: Paper, reading: Reading, drawn: Sequence[DrawnFigure]) -> dict[str, Any]:
     return {
         "preset": reading.preset,
         "meaning": reading.meaning,
@@ -98,7 +98,7 @@ def _check(check: CheckResult) -> dict[str, Any]:
     }
 
 
-def _compared(one: Compared, presets: Sequence[str]) -> dict[str, Any]:
+def _compared(one: ComparedCheck, presets: Sequence[str]) -> dict[str, Any]:
     told = _check(one.check)
     told["cells"] = [_check(one.by_preset[name]) for name in presets]
     told["better"] = one.better

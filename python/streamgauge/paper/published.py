@@ -12,7 +12,16 @@ from typing import Any
 from streamgauge.checks.evaluate import published_value
 from streamgauge.scenario import Scenario, override
 
-__all__ = ["Panel", "Paper", "PaperFigure", "PaperTable", "Presets", "PublishedFlow", "Row", "papers"]
+__all__ = [
+    "Panel",
+    "Paper",
+    "PaperFigure",
+    "PaperTable",
+    "PublishedFlow",
+    "PublishedPresets",
+    "PublishedRow",
+    "papers",
+]
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class PublishedFlow:
 
 
 @dataclass(frozen=True)
-class Row:
+class PublishedRow:
     """An experiment of a table."""
 
     experiment: str
@@ -44,7 +53,7 @@ class PaperTable:
     id: str
     title: str
     caption: str
-    rows: tuple[Row, ...]
+    rows: tuple[PublishedRow, ...]
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class PaperFigure:
 
 
 @dataclass(frozen=True)
-class Presets:
+class PublishedPresets:
     """Readings of a system that the paper leaves open."""
 
     system: str
@@ -101,11 +110,11 @@ class Paper:
     id: str
     """Its folder in the catalogue."""
     citation: str
-    presets: Presets | None
+    presets: PublishedPresets | None
     tables: tuple[PaperTable, ...]
     figures: tuple[PaperFigure, ...]
 
-    def published(self, scenario: str) -> Row | None:
+    def published(self, scenario: str) -> PublishedRow | None:
         """The table's row of a scenario."""
         return next((row for table in self.tables for row in table.rows if row.scenario == scenario), None)
 
@@ -135,8 +144,8 @@ def _paper(data: Mapping[str, Any]) -> Paper:
     )
 
 
-def _presets(data: Mapping[str, Any]) -> Presets:
-    return Presets(
+def _presets(data: Mapping[str, Any]) -> PublishedPresets:
+    return PublishedPresets(
         system=data["system"],
         parameter=data["parameter"],
         values=tuple(data["values"]),
@@ -145,7 +154,7 @@ def _presets(data: Mapping[str, Any]) -> Presets:
     )
 
 
-def _row(data: Mapping[str, Any]) -> Row:
+def _row(data: Mapping[str, Any]) -> PublishedRow:
     flows = [
         PublishedFlow(
             label=one["label"],
@@ -156,7 +165,7 @@ def _row(data: Mapping[str, Any]) -> Row:
         )
         for one in data["flows"]
     ]
-    return Row(data["experiment"], data["scenario"], tuple(flows), data.get("jain"))
+    return PublishedRow(data["experiment"], data["scenario"], tuple(flows), data.get("jain"))
 
 
 def _figure(data: Mapping[str, Any]) -> PaperFigure:

@@ -98,7 +98,10 @@ def _beside(out: Path, ran: set[tuple[str, str]]) -> list[LoadedTrial]:
     modes = {mode for _, mode in ran}
     others = (folder for folder in sweep(out) if folder.parent.name.partition("=")[2] not in modes)
     # Nothing else lies in the folder of what was set, so that it need not be said of each.
-    return [replace(trial, header={**trial.header, "set": []}) for trial in map(load_trial, others)]
+    return [
+        replace(trial, header={**trial.header, "set": [], "set_with": []})
+        for trial in map(load_trial, others)
+    ]
 
 
 def _same(trial: LoadedTrial, scenarios: Mapping[str, Scenario]) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from streamgauge.claims.dimension import json_value, show_in
+from streamgauge.claims.names import METRICS
 from streamgauge.metrics import Interval
-from streamgauge.metrics.dimension import json_value, show_in
-from streamgauge.metrics.names import METRICS
 from streamgauge.paper.published import Paper, PaperTable
 from streamgauge.paper.reading import Reading
 

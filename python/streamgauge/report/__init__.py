@@ -8,14 +8,14 @@ from pathlib import Path
 from streamgauge.checks import CheckResult
 from streamgauge.report.answer import answer_text
 from streamgauge.report.build import build, write_figures
-from streamgauge.report.chart import Figure, save
+from streamgauge.report.chart import DrawnFigure, save
 from streamgauge.report.families import table_text, tables
 from streamgauge.report.figures import for_entry
 from streamgauge.report.model import Entry, LoadedTrial, gather, load
 
 __all__ = [
+    "DrawnFigure",
     "Entry",
-    "Figure",
     "LoadedTrial",
     "answer",
     "build",

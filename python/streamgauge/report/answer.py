@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streamgauge.claims.dimension import PERCENT, RATE, TIME, say
 from streamgauge.metrics import Interval, TrialMetrics
-from streamgauge.metrics.dimension import PERCENT, RATE, TIME, say
 from streamgauge.metrics.grid import Mask
 from streamgauge.report.model import Entry, Group, labels, say_mean
 from streamgauge.report.words import bottleneck_words
@@ -96,7 +96,7 @@ def _first_sent(trial: TrialMetrics, flow: str, begin_s: float) -> float:
 
 def answer(entry: Entry, group: Group) -> Answer:
     """One scenario's answer, from its trials in one mode."""
-    question, conditions = _question(entry), bottleneck_words(entry.plan)
+    question, conditions = _question(entry), bottleneck_words(entry)
     if not group.valid:
         reasons = sorted({reason for trial in group.trials for reason in trial.why})
         why = "; ".join(reasons[:3]) or "nothing to measure"

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from streamgauge.checks import CheckResult
 from streamgauge.checks.evaluate import match_published
+from streamgauge.claims.dimension import show
 from streamgauge.metrics import METRICS, Interval
-from streamgauge.metrics.dimension import show
 from streamgauge.report import certificate, figures, words
 from streamgauge.report.answer import PLUS_MINUS, Answer, Asked, by_question, own_basis
 from streamgauge.report.chart import save
@@ -132,6 +132,7 @@ def _section(entry: Entry, found: Answer) -> dict[str, Any]:
         "path": words.path_words(entry.plan),
         "drawing": Markup(path_drawing(entry)),
         "measured": words.measure_words(entry),
+        "drawn": words.drawn_words(entry),
         "assumed": _assumed(entry),
         "sentences": found.sentences,
         "basis": own_basis(found),
@@ -290,6 +291,7 @@ def _provenance(entries: Sequence[Entry]) -> list[tuple[str, str]]:
                 model = trial.header.get("model_version")
                 if model is not None:
                     add("", {"model_version": model})
+                add("", {"version": trial.header.get("systems") or {}})
     rows = []
     for name, values in facts.items():
         if len(values) <= 3:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from streamgauge.metrics.dimension import number, plain
+from streamgauge.claims.dimension import number, plain
 from streamgauge.report.model import Entry, Group
 
 MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "skipped": "–"}

@@ -27,7 +27,7 @@ WIDTH = 860
 
 
 @dataclass(frozen=True)
-class Figure:
+class DrawnFigure:
     """A figure: a Vega-Lite description without its data, and the data as columns and rows."""
 
     id: str
@@ -48,7 +48,7 @@ class Figure:
         return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
 
 
-def save(figure: Figure, file: Path, *, scale: float = 2.0) -> Path:
+def save(figure: DrawnFigure, file: Path, *, scale: float = 2.0) -> Path:
     """Writes a figure as SVG, PNG or PDF, by the file's suffix. `scale` is for PNG.
 
     Raises:
@@ -102,7 +102,7 @@ THEMES = {"light": _theme("#1b1b1b", "#d9d9d9"), "dark": _theme("#e8e8e8", "#454
 
 def bars(
     id_: str, title: str, caption: str, rows: Sequence[tuple[Any, ...]], *, y: str, kinds: Sequence[str]
-) -> Figure:
+) -> DrawnFigure:
     classes = list(dict.fromkeys(row[0] for row in rows))
     panels = list(dict.fromkeys(row[3] for row in rows))
     # From dark to light, so that bars tell apart in grey too.
@@ -131,7 +131,7 @@ def bars(
         chart = chart.facet(column=alt.Column("p:N", sort=panels, title=None), spacing=40).resolve_scale(
             y="independent"
         )
-    return Figure(id_, title, caption, spec_of(chart), ("c", "v", "k", "p", "lo", "hi"), tuple(rows))
+    return DrawnFigure(id_, title, caption, spec_of(chart), ("c", "v", "k", "p", "lo", "hi"), tuple(rows))
 
 
 def lines(
@@ -147,7 +147,7 @@ def lines(
     height: int,
     x: str = "time, s",
     end: float | None = None,
-) -> Figure:
+) -> DrawnFigure:
     """Lines over time: one a series, a row of panels a facet, a column a mode. Rows are (t, value, series,
     facet, mode); the axis ends at `end`, by default at the last point."""
     modes = list(dict.fromkeys(row[4] for row in rows))
@@ -192,7 +192,7 @@ def lines(
         chart = chart.facet(**facet, spacing=14)
         if len(facets) > 1:
             chart = chart.resolve_axis(x="shared")
-    return Figure(id_, title, caption, spec_of(chart), ("t", "v", "s", "f", "m"), tuple(rows))
+    return DrawnFigure(id_, title, caption, spec_of(chart), ("t", "v", "s", "f", "m"), tuple(rows))
 
 
 def spec_of(chart: Any) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from html import escape
 
-from streamgauge.report.link import stage_words
 from streamgauge.report.model import Entry
+from streamgauge.report.stages import stage_words
 from streamgauge.report.words import tie
 
 BOX_W, GAP, LINE = 168, 46, 15

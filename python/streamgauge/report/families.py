@@ -9,9 +9,9 @@ from importlib import resources
 from typing import Any
 
 from streamgauge.checks.evaluate import published_value
+from streamgauge.claims.dimension import json_value, number, show_in
 from streamgauge.metrics import METRICS
-from streamgauge.metrics.dimension import json_value, number, show_in
-from streamgauge.report.chart import Figure, bars
+from streamgauge.report.chart import DrawnFigure, bars
 from streamgauge.report.model import Entry, labels
 
 COLUMNS = {"sent": "sent, kB", "received": "received, kB", "loss": "loss, %"}
@@ -36,7 +36,7 @@ class FamilyTable:
     metrics: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     n: str
-    figure: Figure
+    figure: DrawnFigure
 
 
 def tables(entries: Sequence[Entry]) -> list[FamilyTable]:

@@ -9,9 +9,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from streamgauge.metrics import METRICS, TrialMetrics
-from streamgauge.metrics.capacity import steps as rate_steps
-from streamgauge.metrics.dimension import (
+from streamgauge.claims.dimension import (
     DATA,
     PACKET_RATE,
     PACKET_SIZE,
@@ -21,10 +19,12 @@ from streamgauge.metrics.dimension import (
     TIME,
     Dimension,
 )
+from streamgauge.metrics import METRICS, TrialMetrics
+from streamgauge.metrics.capacity import steps as rate_steps
 from streamgauge.metrics.frame import DOWN
 from streamgauge.metrics.queueing import limit_of_queue
 from streamgauge.metrics.result import Series
-from streamgauge.report.chart import BLUE, COLOURS, ORANGE, SKY, VERMILION, Figure, bars, lines, spec_of
+from streamgauge.report.chart import BLUE, COLOURS, ORANGE, SKY, VERMILION, DrawnFigure, bars, lines, spec_of
 from streamgauge.report.model import Entry
 
 MAX_POINTS = 240
@@ -45,7 +45,7 @@ PLOTTED: dict[Dimension, tuple[float, str]] = {
 _RATES = {"throughput", "sender_rate", "receiver_rate", "loss_rate"}
 
 
-def for_entry(entry: Entry) -> list[Figure]:
+def for_entry(entry: Entry) -> list[DrawnFigure]:
     """A scenario's figures: what was sent, received and lost; who shared; the queue; round-trip times; and
     what the scenario itself asks for."""
     shown = [(group.mode, group.shown) for group in entry.groups if group.shown is not None]
@@ -69,7 +69,7 @@ def for_entry(entry: Entry) -> list[Figure]:
 Shown = Sequence[tuple[str, TrialMetrics]]
 
 
-def _sent_received_lost(entry: Entry, shown: Shown, slug: str) -> Figure | None:
+def _sent_received_lost(entry: Entry, shown: Shown, slug: str) -> DrawnFigure | None:
     wanted = {"sender_rate": "sent", "receiver_rate": "received", "loss_rate": "lost"}
     flows = [name for name, flow in shown[0][1].flows.items() if not flow.info.is_ping]
     rows = [
@@ -94,18 +94,22 @@ def _sent_received_lost(entry: Entry, shown: Shown, slug: str) -> Figure | None:
     )
 
 
-def _shares(entry: Entry, shown: Shown, slug: str) -> Figure | None:
-    flows = [name for name, flow in shown[0][1].flows.items() if not flow.info.is_ping]
+def _shares(entry: Entry, shown: Shown, slug: str) -> DrawnFigure | None:
+    """Each flow beside the capacity of its own direction: a panel a direction, if flows go both ways."""
+    flows = {name: flow.info for name, flow in shown[0][1].flows.items() if not flow.info.is_ping}
     if len(flows) < 2:
         return None
+    ways = sorted({info.direction for info in flows.values()})
+    panels = {way: "" if len(ways) == 1 else "down" if way == DOWN else "up" for way in ways}
     rows = [
-        (t, value, flow, "", mode)
+        (t, value, flow, panels[info.direction], mode)
         for mode, trial in shown
-        for flow in flows
+        for flow, info in flows.items()
         for t, value in points(trial, trial.flows[flow].series["receiver_rate"], 1e3)
     ]
     for mode, trial in shown:
-        rows += [(t, value, "capacity", "", mode) for t, value in capacity_steps(trial)]
+        for way, panel in panels.items():
+            rows += [(t, value, "capacity", panel, mode) for t, value in capacity_steps(trial, way)]
     return lines(
         slug + "-shares",
         "Who got the link",
@@ -115,14 +119,15 @@ def _shares(entry: Entry, shown: Shown, slug: str) -> Figure | None:
         y="received, kbit/s",
         series=[*flows, *(["capacity"] if any(row[2] == "capacity" for row in rows) else [])],
         colours=COLOURS,
-        height=190,
+        facets=list(panels.values()),
+        height=190 if len(ways) == 1 else 140,
         end=_end(shown),
     )
 
 
-def capacity_steps(trial: TrialMetrics) -> list[tuple[float, float]]:
-    """The down bottleneck's rate as the corners of a step line, in kbit/s."""
-    stage = next((s.info for s in trial.stages.values() if s.info.direction == DOWN), None)
+def capacity_steps(trial: TrialMetrics, way: int = DOWN) -> list[tuple[float, float]]:
+    """The rate of a direction's first bottleneck as the corners of a step line, in kbit/s."""
+    stage = next((s.info for s in trial.stages.values() if s.info.direction == way), None)
     if stage is None:
         return []
     end = float(trial.grid.edges_ns[-1]) / 1e9
@@ -134,11 +139,11 @@ def capacity_steps(trial: TrialMetrics) -> list[tuple[float, float]]:
     return [(_round(t), _round(bps / 1e3)) for (at, bps), to in corners for t in (at, to) if at <= end]
 
 
-def _queue(shown: Shown, slug: str) -> Figure | None:
+def _queue(shown: Shown, slug: str) -> DrawnFigure | None:
     rows: list[tuple[Any, ...]] = []
     limits = set()
     labels = {label for _, trial in shown for label in trial.stages}
-    main = "bottleneck" if "bottleneck" in labels else min(labels, default="")
+    main = _main_stage(labels, shown[0][1])
     by_packets = any(
         "packets" in limit_of_queue(trial.stages[main].info.settings.get("queue") or {})
         for _, trial in shown
@@ -172,7 +177,16 @@ def _queue(shown: Shown, slug: str) -> Figure | None:
     )
 
 
-def _round_trips(shown: Shown, slug: str) -> Figure | None:
+def _main_stage(labels: set[str], trial: TrialMetrics) -> str:
+    """The bottleneck whose queue is drawn: one that the first subject's media crosses, if there is one."""
+    media = (flow.info for flow in trial.flows.values() if not flow.info.is_ping)
+    way = next((info.direction for info in media if info.role == "subject"), DOWN)
+    met = {label for label in labels if label.startswith("up.") == (way != DOWN)} or labels
+    usual = "bottleneck" if way == DOWN else "up.bottleneck"
+    return usual if usual in met else min(met, default="")
+
+
+def _round_trips(shown: Shown, slug: str) -> DrawnFigure | None:
     sources: dict[str, str | None] = {}
     rows: list[tuple[Any, ...]] = []
     for mode, trial in shown:
@@ -206,7 +220,7 @@ def _round_trips(shown: Shown, slug: str) -> Figure | None:
     )
 
 
-def _windows(shown: Shown, slug: str) -> Figure | None:
+def _windows(shown: Shown, slug: str) -> DrawnFigure | None:
     """What the flows over TCP may have in flight."""
     rows: list[tuple[Any, ...]] = []
     for mode, trial in shown:
@@ -228,7 +242,7 @@ def _windows(shown: Shown, slug: str) -> Figure | None:
     )
 
 
-def _asked(entry: Entry, wanted: Mapping[str, Any], shown: Shown, id_: str) -> Figure | None:
+def _asked(entry: Entry, wanted: Mapping[str, Any], shown: Shown, id_: str) -> DrawnFigure | None:
     """A figure that the scenario declares: series, bars, cdf or scatter. Tables stand elsewhere."""
     metrics = [str(name) for name in wanted.get("of") or [] if str(name) in METRICS]
     kind, by = wanted.get("draw"), wanted.get("by", "flow")
@@ -298,7 +312,7 @@ def _asked(entry: Entry, wanted: Mapping[str, Any], shown: Shown, id_: str) -> F
 
 def _mean_bars(
     entry: Entry, id_: str, title: str, like: str, metrics: list[str], subjects: list[str]
-) -> Figure | None:
+) -> DrawnFigure | None:
     """Means over the valid trials with their intervals, a panel a mode."""
     scale, unit = PLOTTED.get(METRICS[metrics[0]].dimension, (1.0, ""))
     rows: list[tuple[Any, ...]] = []
@@ -326,7 +340,7 @@ def _scatter(
     like: str,
     metrics: list[str],
     found: list[tuple[str, str, str, str, Series, TrialMetrics]],
-) -> Figure:
+) -> DrawnFigure:
     by_subject: dict[tuple[str, str], dict[str, tuple[Series, TrialMetrics]]] = {}
     for mode, subject, name, _, series, trial in found:
         by_subject.setdefault((mode, subject), {})[name] = (series, trial)
@@ -355,7 +369,9 @@ def _scatter(
         )
         .properties(width=420, height=300)
     )
-    return Figure(id_, title, "One point a sample." + like, spec_of(chart), ("x", "y", "s", "m"), tuple(rows))
+    return DrawnFigure(
+        id_, title, "One point a sample." + like, spec_of(chart), ("x", "y", "s", "m"), tuple(rows)
+    )
 
 
 def _drawn(shown: Shown) -> str:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
+from streamgauge.claims.dimension import Dimension, show
 from streamgauge.errors import RecordError, StreamGaugeError
 from streamgauge.metrics import METRICS, Interval, TrialMetrics, interval
 from streamgauge.metrics.compute import compute
-from streamgauge.metrics.dimension import Dimension, show
 from streamgauge.scenario.settings import named, set_folder, sorting
 
 
@@ -41,8 +41,8 @@ class LoadedTrial:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What was set in it, ``ADDRESS=VALUE``."""
-        return tuple(self.header.get("set") or ())
+        """What was set where it ran, ``ADDRESS=VALUE``: trials of one set belong together."""
+        return tuple(self.header.get("set_with") or self.header.get("set") or ())
 
     @property
     def replaces(self) -> int | None:

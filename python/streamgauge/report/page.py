@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from streamgauge import __version__
-from streamgauge.report.chart import IN_THE_DARK, THEMES, Figure
+from streamgauge.report.chart import IN_THE_DARK, THEMES, DrawnFigure
 from streamgauge.report.words import tie
 
 __all__ = ["render_page", "write_whole"]
@@ -22,8 +22,8 @@ __all__ = ["render_page", "write_whole"]
 
 def render_page(package: str, template: str, **values: Any) -> str:
     """A page as text: a template from the folder ``templates`` of a package, with these values and what all
-    pages have. In the template ``figure`` places a `Figure`, ``tie`` keeps numbers and units on one line, and
-    ``marks`` has a sign for each verdict."""
+    pages have. In the template ``figure`` places a `DrawnFigure`, ``tie`` keeps numbers and units on one
+    line, and ``marks`` has a sign for each verdict."""
     import vl_convert
 
     own = resources.files(package) / "templates"
@@ -51,7 +51,7 @@ def render_page(package: str, template: str, **values: Any) -> str:
     )
 
 
-def _figure(figure: Figure) -> Markup:
+def _figure(figure: DrawnFigure) -> Markup:
     """A figure's place in the page, with its data."""
     data = figure.to_json().replace("</", "<\\/")
     return Markup(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamgauge.metrics.dimension import DATA, RATE, TIME, number, plain, say, say_exactly
+from streamgauge.claims.dimension import DATA, RATE, TIME, number, plain, say, say_exactly
 from streamgauge.report.model import Group
 
 MANY = 4

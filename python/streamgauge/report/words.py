@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamgauge.metrics.dimension import TIME, say_exactly
-from streamgauge.report.link import queue_words, rate_words, stage_words
+from streamgauge.claims.dimension import TIME, say_exactly
 from streamgauge.report.model import Entry
+from streamgauge.report.stages import queue_words, rate_words, stage_words
 
 NS = 1e9
 
@@ -37,17 +37,60 @@ def base_rtt_s(plan: Mapping[str, Any]) -> float:
     return sum(float((stage.get("kind") or {}).get("delay", {}).get("delay", 0)) for stage in stages) / NS
 
 
-def bottleneck_words(plan: Mapping[str, Any]) -> str:
-    """Capacity, queue and base RTT: what every number of a scenario stands beside."""
-    path = plan.get("path") or {}
-    for stage in path.get("down") or []:
-        kind = stage.get("kind") or {}
-        if "bottleneck" in kind:
-            setting = kind["bottleneck"]
-            rtt = base_rtt_s(plan)
-            delay = f"{say_exactly(rtt, TIME)} base RTT" if rtt else "no delay added"
-            return f"{rate_words(setting)}, queue {queue_words(setting['queue'])}, {delay}"
-    return "no bottleneck"
+def drawn_words(entry: Entry) -> str:
+    """What each trial draws of the scenario's population, in a sentence; empty without one."""
+    population = entry.scenario.get("population") or {}
+    # Records before had "length" for the duration.
+    named = {
+        "rate": "bit rate",
+        "duration": "duration",
+        "length": "length",
+        "rtt": "base RTT",
+        "loss": "loss",
+    }
+    said = [f"{words} {population[key]}" for key, words in named.items() if population.get(key)]
+    if population.get("clips"):
+        said.insert(0, f"one of {len(population['clips'])} clips")
+    if not population:
+        return ""
+    of = f" of {population['size']}" if population.get("size") else ""
+    what = f"Each trial has a member{of} of its own: {'; '.join(said)}."
+    return f"{what} What stands here of these is one trial's."
+
+
+def bottleneck_words(entry: Entry) -> str:
+    """Capacity, queue and base RTT: what every number of a scenario stands beside.
+
+    The bottleneck is the one that the subjects' media meets first; of subjects both ways, both are told.
+    """
+    plan, population = entry.plan, entry.scenario.get("population") or {}
+    ways = _ways(plan, entry.names("subject"))
+    met = {way: _bottleneck_on(plan, way) for way in ways}
+    if not any(met.values()):
+        return "no bottleneck"
+    rtt = base_rtt_s(plan)
+    delay = f"{say_exactly(rtt, TIME)} base RTT" if rtt else "no delay added"
+    if population.get("rtt"):
+        delay = f"base RTT {population['rtt']}"
+    if ways == ["down"]:
+        return f"{met['down']}, {delay}"
+    return "; ".join([*(f"{way} {words or 'no bottleneck'}" for way, words in met.items()), delay])
+
+
+def _ways(plan: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Which ways the media of these flows goes, down first; down if there are none."""
+    flows = [flow for flow in plan.get("flows") or [] if flow.get("name") in names]
+    found = {"up" if flow.get("direction") == "up" else "down" for flow in flows}
+    return sorted(found) or ["down"]
+
+
+def _bottleneck_on(plan: Mapping[str, Any], way: str) -> str:
+    """Rate and queue of the first bottleneck one way; empty without one."""
+    for stage in (plan.get("path") or {}).get(way) or []:
+        setting = (stage.get("kind") or {}).get("bottleneck")
+        if setting is not None:
+            return f"{rate_words(setting)}, queue {queue_words(setting['queue'])}"
+    return ""
 
 
 def flow_words(flow: Mapping[str, Any]) -> str:

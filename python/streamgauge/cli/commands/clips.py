@@ -1,4 +1,4 @@
-"""``clip``: built-in content as a file."""
+"""``clip`` and ``ladder``: content as files."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __all__ = ["add"]
 def add(app: typer.Typer) -> None:
     """Adds the command to `app`."""
     register(app, "Stream", "clip", _clip, no_args_is_help=True)
+    register(app, "Stream", "ladder", _ladder, no_args_is_help=True)
 
 
 def _clip(
@@ -26,6 +27,7 @@ def _clip(
     audio: Annotated[
         str, typer.Option("--audio", metavar="RATE", help="The share of the rate that is sound, a tone.")
     ] = "0 bit/s",
+    as_json: Annotated[bool, typer.Option("--json", help="What it holds, as JSON.")] = False,
 ) -> None:
     """Write a clip that ships as a file, to serve it or to look at it.
 
@@ -40,4 +42,73 @@ def _clip(
     """
     from streamgauge.cli.clips import clip_command
 
-    clip_command(name, file, duration, audio)
+    clip_command(name, file, duration, audio, as_json)
+
+
+def _ladder(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...", help="What ships (carphone), a video file, or the files of a ladder."
+        ),
+    ],
+    rates: Annotated[
+        str | None, typer.Option("--rates", metavar="RATES", help="Of its pictures, the lowest first.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FOLDER", help="A new folder to write it to.")
+    ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option("--duration", metavar="TIME", help="How long it plays; 10 s if left out."),
+    ] = None,
+    audio: Annotated[
+        str | None,
+        typer.Option(
+            "--audio", metavar="RATE", help="The rate of its sound, a track of its own; none if left out."
+        ),
+    ] = None,
+    segment: Annotated[
+        str | None,
+        typer.Option("--segment", metavar="TIME", help="From key frame to key frame; 2 s if left out."),
+    ] = None,
+    frame_rate: Annotated[
+        int | None,
+        typer.Option("--frame-rate", metavar="N", min=1, max=240, help="Frames a second; 25 if left out."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", metavar="N", min=1, help="Encoders at once; as many as processors if left out."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What it holds, as JSON.")] = False,
+) -> None:
+    """Encode content at several rates whose key frames align, for a packager to cut into segments.
+
+    FOLDER gets an MP4 file of H.264 for each rate, one of AAC if it has sound, and content.json, which has
+    every frame's size, time and key flag. Encodings are kept by content and settings, so the same again takes
+    no time. Two or more files without --rates are taken as a ladder as they are, and held against the same
+    rule.
+
+    [b]Examples[/b]
+
+      streamgauge ladder carphone --rates 235k,560k,1050k,1750k --out videos
+
+      streamgauge ladder my.mp4 --rates 500k,1.5M --duration 60s --audio 64kbit/s --segment 4s --out videos
+
+      streamgauge ladder low.mp4 high.mp4 --json
+    """
+    from streamgauge.cli.clips import ladder_command
+
+    ladder_command(
+        sources,
+        rates,
+        out,
+        duration=duration,
+        audio=audio,
+        segment=segment,
+        frame_rate=frame_rate,
+        jobs=jobs,
+        as_json=as_json,
+    )

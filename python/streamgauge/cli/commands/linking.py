@@ -102,11 +102,11 @@ def _link(
     A summary follows on stderr. Exit status: the command's (128 + n after signal n); 3 bad input, 4 this
     machine cannot, 126 or 127 if the command cannot be run.
     """
-    from streamgauge.around.link import run_link
-    from streamgauge.around.options import Request
-    from streamgauge.around.paths import label_of, path_of
+    from streamgauge.link_command.link import run_link
+    from streamgauge.link_command.options import LinkRequest
+    from streamgauge.link_command.paths import label_of, path_of
 
-    request = Request(
+    request = LinkRequest(
         command=tuple(command),
         path=path_of(down=down, up=up, preset_name=preset, trace=trace),
         label=label_of(down=down, up=up, preset_name=preset, trace=trace),

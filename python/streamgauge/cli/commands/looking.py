@@ -62,16 +62,23 @@ def _show(
     show_command(name, settings or [], plan, seed, as_json)
 
 
-def _systems(as_json: JsonOption = False) -> None:
-    """List the systems and traffic that flows may name, with their parameters.
+def _systems(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show this one, with where each value is from.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the systems and traffic that flows may name, with their parameters, or show one.
 
-    [b]Example[/b]
+    [b]Examples[/b]
 
-      streamgauge systems --json
+      streamgauge systems
+
+      streamgauge systems darwin
     """
     from streamgauge.cli.looking import systems_command
 
-    systems_command(as_json)
+    systems_command(name, as_json)
 
 
 def _presets(

@@ -101,9 +101,9 @@ def _crosscheck(
     del what
     from streamgauge.campaign import EmuSettings
     from streamgauge.cli.crosschecking import crosscheck_command
-    from streamgauge.crosscheck import Request
+    from streamgauge.crosscheck import CrosscheckRequest
 
-    request = Request(
+    request = CrosscheckRequest(
         out=out,
         patterns=case or [],
         quick=quick,

@@ -57,10 +57,10 @@ def _run(
 
       streamgauge run my.yaml --repeat 5 --json > result.json
     """
-    from streamgauge.cli.running import Request, run_command
+    from streamgauge.cli.running import RunRequest, run_command
 
     return run_command(
-        Request(
+        RunRequest(
             names=names,
             mode=mode,
             seed=seed,
@@ -123,12 +123,12 @@ def _reproduce(
       streamgauge reproduce '*' --mode sim --mutants
     """
     from streamgauge.cli.reproducing import check_preset, paper_of, reproduce_paper
-    from streamgauge.cli.running import Request, run_command
+    from streamgauge.cli.running import RunRequest, run_command
 
     paper = paper_of(names)
     if preset is not None:
         check_preset(paper, preset, names)
-    request = Request(
+    request = RunRequest(
         names=names,
         mode=mode,
         seed=seed,

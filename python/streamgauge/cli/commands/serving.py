@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from streamgauge.cli.commands.register import register
+
+if TYPE_CHECKING:
+    from streamgauge.systems.machines import Machine
 
 __all__ = ["add"]
 
@@ -43,26 +46,55 @@ def _become(command: str, arguments: Iterable[str], options: Mapping[str, object
     os.execv(program, [*words, "--", *arguments])
 
 
+def _one_of(words: Callable[[Machine], Iterable[str]]) -> Callable[[str | None], str | None]:
+    """Refuses an option that is none of the `words` of any of our systems, and lists them."""
+
+    def check(given: str | None) -> str | None:
+        if given is None:
+            return None
+        # Only here: who asks for another command does not wait for it.
+        from streamgauge.systems.machines import MACHINES
+
+        known = list(dict.fromkeys(word for machine in MACHINES.values() for word in words(machine)))
+        if given not in known:
+            raise typer.BadParameter(f"{given!r} is not one of {', '.join(known)}.")
+        return given
+
+    return check
+
+
 def _serve(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The folder with .mp4, .m4v and .mov files.")
     ],
-    system: Annotated[Literal["darwin"], typer.Option("--system", help="Which server it behaves as.")],
+    system: Annotated[
+        str,
+        typer.Option(
+            "--system",
+            metavar="NAME",
+            help="Which server it behaves as; another name lists them.",
+            callback=_one_of(lambda machine: [] if machine.server is None else [machine.name]),
+        ),
+    ],
     listen: Annotated[
         str | None,
         typer.Option(
             "--listen",
             metavar="ADDR:PORT",
-            help="Default: 0.0.0.0 and port 554 as root, else 8554. Port 0: one that is free.",
+            help="Default: 0.0.0.0 and as root port 554 (RTSP) or 80 (HTTP), else 8554 or 8080. Port 0: one "
+            "that is free.",
         ),
     ] = None,
     preset: Annotated[
-        Literal["paper", "source", "fitted"],
+        str | None,
         typer.Option(
             "--preset",
-            help="Constants: what De Cicco et al. state, what its source has, or what fits their tables.",
+            metavar="NAME",
+            help="Constants: what the real server has (source, the default), what a paper states (paper), "
+            "or what fits its tables (fitted).",
+            callback=_one_of(lambda machine: () if machine.server is None else machine.server.presets),
         ),
-    ] = "source",
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="One constant; times with unit, 250ms. Repeatable."),
@@ -79,7 +111,7 @@ def _serve(
         typer.Option(
             "--timeout",
             metavar="S",
-            help="A client silent for so long has vanished. Default: 120, before it has a session 180.",
+            help="A client silent for so long has vanished. Default: as the preset has it.",
         ),
     ] = None,
     udp_ports: Annotated[
@@ -96,11 +128,12 @@ def _serve(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Sessions as JSON lines on stdout.")] = False,
 ) -> None:
-    """Serve video files by RTSP, as Apple's Darwin Streaming Server does.
+    """Serve video files as one of our systems does.
 
-    Any RTSP player can play them; one that asks for Apple's Reliable UDP gets it. The server is the machine
-    that sim runs, on real sockets. URLs are paths beneath DIR: rtsp://HOST:PORT/clip.mp4. Ctrl-C ends it
-    (docs/serve.md).
+    With [b]--system darwin[/b] by RTSP, as Apple's Darwin Streaming Server: any RTSP player can play them,
+    and one that asks for Apple's Reliable UDP gets it; with [b]--system http[/b] by HTTP/1.1, whole and by
+    ranges. The server is the machine that sim runs, on real sockets. URLs are paths beneath DIR:
+    rtsp://HOST:PORT/clip.mp4, http://HOST:PORT/clip.mp4. Ctrl-C ends it (docs/serve.md).
 
     [b]Examples[/b]
 
@@ -109,6 +142,8 @@ def _serve(
       streamgauge serve --system darwin --listen 127.0.0.1:8554 --preset paper videos
 
       streamgauge serve --system darwin --set reliable_udp=false --log windows.jsonl videos
+
+      streamgauge serve --system http --listen 127.0.0.1:8080 videos
 
     Exit status: 0 ended by a signal, 3 bad input, 4 this machine cannot (the port is taken).
     """
@@ -132,13 +167,25 @@ def _serve(
 
 
 def _play(
-    url: Annotated[str, typer.Argument(metavar="URL", help="rtsp://HOST[:PORT]/PATH")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="SCHEME://HOST[:PORT]/PATH")],
     player: Annotated[
-        Literal["quicktime", "vlc"], typer.Option("--player", help="Which player it behaves as.")
-    ] = "quicktime",
+        str | None,
+        typer.Option(
+            "--player",
+            metavar="NAME",
+            help="Which player, where there are several: of RTSP, quicktime (the default) or vlc.",
+            callback=_one_of(lambda machine: () if machine.player is None else machine.player.players),
+        ),
+    ] = None,
     transport: Annotated[
-        Literal["udp", "tcp"], typer.Option("--transport", help="What carries the media.")
-    ] = "udp",
+        str | None,
+        typer.Option(
+            "--transport",
+            metavar="NAME",
+            help="What carries the media, where that can be chosen: of RTSP, udp (the default) or tcp.",
+            callback=_one_of(lambda machine: () if machine.player is None else machine.player.transports),
+        ),
+    ] = None,
     duration: Annotated[
         float | None, typer.Option("--duration", metavar="S", help="Stop after so long. Default: at its end.")
     ] = None,
@@ -151,7 +198,9 @@ def _play(
     save: Annotated[
         Path | None,
         typer.Option(
-            "--save", metavar="FILE", help="Write the frames that arrived by their deadline, as they decode."
+            "--save",
+            metavar="FILE",
+            help="Write what was shown: of RTP the frames that arrived by their deadline, as they decode.",
         ),
     ] = None,
     events: Annotated[
@@ -166,10 +215,10 @@ def _play(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
 ) -> None:
-    """Play an RTSP URL without a window, and report what a viewer would have seen.
+    """Play a URL without a window, and report what a viewer would have seen.
 
-    The player is the machine that sim runs, on real sockets: [b]quicktime[/b] asks for Apple's Reliable UDP,
-    [b]vlc[/b] does not. Any RTSP server will do (docs/serve.md). Ctrl-C ends it, with the report.
+    The player is the machine that sim runs, on real sockets. Of RTSP, [b]quicktime[/b] asks for Apple's
+    Reliable UDP, [b]vlc[/b] does not. Any server will do (docs/serve.md). Ctrl-C ends it, with the report.
 
     [b]Examples[/b]
 
@@ -178,6 +227,8 @@ def _play(
       streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --player vlc --duration 10 --json
 
       streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --transport tcp --save clip.h264
+
+      streamgauge play http://127.0.0.1:8080/clip.mp4 --set read_ahead=10s
 
     Exit status: 0 played, 1 it ended early, 3 bad input or no such file there, 4 cannot connect.
     """

@@ -1,6 +1,6 @@
 """The tree behind a check: what `that:` parses to and what Python code may build directly.
 
-    >>> from streamgauge.checks import mean, metric
+    >>> from streamgauge.claims import mean, metric
     >>> str(mean(metric("throughput", "qt")) >= 1.2 * mean(metric("throughput", "tcp")))
     'mean(throughput.qt) >= 1.2 * mean(throughput.tcp)'
 
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from streamgauge.metrics.dimension import NUMBER, UNITS, Dimension
+from streamgauge.claims.dimension import NUMBER, UNITS, Dimension
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 RESERVED = frozenset({"and", "or", "not", "of", "to"})
@@ -79,7 +79,7 @@ class Term(Node):
     def __gt__(self, other: Term | float) -> Comparison:
         return Comparison(self, ">", term(other))
 
-    def equals(self, other: Term | float, *, within: Quantity | None = None) -> Comparison:
+    def equals(self, other: Term | float, *, within: QuantityTerm | None = None) -> Comparison:
         """``self == other +- within``. A `within` in percent is relative to `other`."""
         return Comparison(self, "==", term(other), within)
 
@@ -99,7 +99,7 @@ class Predicate(Node):
 
 
 @dataclass(frozen=True)
-class Quantity(Term):
+class QuantityTerm(Term):
     """A number with its unit as written; an empty unit is a plain number."""
 
     value: float
@@ -219,7 +219,7 @@ class Comparison(Predicate):
     left: Term
     operator: str
     right: Term
-    within: Quantity | None = None
+    within: QuantityTerm | None = None
 
     def children(self) -> tuple[Node, ...]:
         return (self.left, self.right)
@@ -289,7 +289,7 @@ def term(value: Term | float) -> Term:
     """A Python number as a term; a term as it is."""
     if isinstance(value, Term):
         return value
-    return Quantity(float(value)) if value >= 0 else Negative(Quantity(-float(value)))
+    return QuantityTerm(float(value)) if value >= 0 else Negative(QuantityTerm(-float(value)))
 
 
 def metric(name: str, subject: str = "", *, scenario: str = "") -> Reference:
@@ -297,11 +297,11 @@ def metric(name: str, subject: str = "", *, scenario: str = "") -> Reference:
     return Reference(name, subject, scenario)
 
 
-def quantity(value: float, unit: str) -> Quantity:
+def quantity(value: float, unit: str) -> QuantityTerm:
     """A number with a unit: ``quantity(480, "kbit/s")``. Raises KeyError for a unit we do not know."""
     if unit not in UNITS:
         raise KeyError(f"unknown unit {unit!r}; known units: {', '.join(UNITS)}")
-    return Quantity(float(value), unit)
+    return QuantityTerm(float(value), unit)
 
 
 def call(function: str, *arguments: Term | float, window: tuple[Term, Term] | None = None) -> Call:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamgauge.checks.syntax import Binary, Call, Fraction, Negative, Node, Quantity, Reference, Term
-from streamgauge.metrics.dimension import NUMBER, PERCENT, TIME, Dimension
-from streamgauge.metrics.names import METRICS
+from streamgauge.claims.dimension import NUMBER, PERCENT, TIME, Dimension
+from streamgauge.claims.names import METRICS
+from streamgauge.claims.syntax import Binary, Call, Fraction, Negative, Node, QuantityTerm, Reference, Term
 
 ACROSS_TIME = frozenset({"mean", "min", "max", "median", "sd"})
 """Functions that, given one metric, work over its samples."""
@@ -44,7 +44,7 @@ def is_signed(node: Term) -> bool:
     match node:
         case Reference():
             return METRICS[node.metric].signed
-        case Quantity():
+        case QuantityTerm():
             return node.value < 0
         case Binary() if node.operator != "-":
             return is_signed(node.left) or is_signed(node.right)
@@ -64,7 +64,7 @@ def dimension_of(node: Term) -> Dimension:
         Unlike: where unlike quantities are added, or a window is not a time.
     """
     match node:
-        case Quantity():
+        case QuantityTerm():
             return node.dimension
         case Reference():
             return METRICS[node.metric].dimension
@@ -121,7 +121,7 @@ def more_is_better(node: Call) -> bool:
 def _require_time(what: str, example: str, *bounds: Term) -> None:
     for bound in bounds:
         found = dimension_of(bound)
-        if found != TIME and not (isinstance(bound, Quantity) and bound.value == 0):
+        if found != TIME and not (isinstance(bound, QuantityTerm) and bound.value == 0):
             raise Unlike(f"{what}, not {found}", bound, f"such as {example}")
 
 
@@ -129,7 +129,7 @@ def _common(left: Dimension, right: Dimension, a: Term, b: Term, doing: str) -> 
     if left == right:
         return left
     for zero, other in ((a, right), (b, left)):
-        if isinstance(zero, Quantity) and zero.value == 0 and not zero.unit:
+        if isinstance(zero, QuantityTerm) and zero.value == 0 and not zero.unit:
             return other
     hint = "a percentage is written with %" if PERCENT in (left, right) else None
     raise Unlike(f"{right} cannot be {doing} {left}", b, hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from streamgauge.metrics.dimension import (
+from streamgauge.claims.dimension import (
     DATA,
     NUMBER,
     PACKET_RATE,
@@ -99,6 +99,10 @@ METRICS: dict[str, MetricName] = _table(
     ("rebuffer_ratio", PERCENT, "flow", "Share of the session spent stalled", "", "less"),
     ("startup_delay", TIME, "flow", "Startup delay", "", "less"),
     ("buffer", TIME, "flow", "Media buffered", "", "more"),
+    ("completion_time", TIME, "flow", "Completion time of transfers", "", "less"),
+    ("completion_time_p95", TIME, "flow", "95th percentile of completion times", "", "less"),
+    ("transfers", NUMBER, "flow", "Transfers completed", "", "more"),
+    ("transfers_failed", NUMBER, "flow", "Transfers that failed", "", "less"),
     ("rudp_cwnd", DATA, "flow", "Congestion window of Reliable UDP", ""),
     ("rudp_rto", TIME, "flow", "Retransmission timeout of Reliable UDP", ""),
     ("rudp_cut", NUMBER, "flow", "Window reductions of Reliable UDP", ""),

@@ -14,7 +14,7 @@
     call       = function "(" sum { "," sum } [ "," sum "to" sum ] ")"
                | "fraction" "(" predicate { "," predicate } ")"
 
-Metrics are those of `streamgauge.metrics.METRICS`. A function of one metric works over time (its samples, in
+Metrics are those of `streamgauge.claims.METRICS`. A function of one metric works over time (its samples, in
 the measurement window or in the window given); of several values, across them. Every quantity has a
 dimension, and a comparison of unlike dimensions is refused here, before anything runs. After ``+-`` a
 percentage is relative to the right-hand side, and ``pt`` means percentage points. A minus after a
@@ -28,7 +28,9 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from streamgauge.checks.syntax import (
+from streamgauge.claims.dimension import PERCENT, UNITS
+from streamgauge.claims.names import METRICS
+from streamgauge.claims.syntax import (
     RESERVED,
     Binary,
     Call,
@@ -40,15 +42,13 @@ from streamgauge.checks.syntax import (
     Negative,
     Node,
     Predicate,
-    Quantity,
+    QuantityTerm,
     Reference,
     Term,
     Window,
 )
-from streamgauge.checks.typing import ACROSS_TIME, FUNCTIONS, Unlike, dimension_of
+from streamgauge.claims.typing import ACROSS_TIME, FUNCTIONS, Unlike, dimension_of
 from streamgauge.errors import StreamGaugeError
-from streamgauge.metrics.dimension import PERCENT, UNITS
-from streamgauge.metrics.names import METRICS
 
 
 class ExpressionError(StreamGaugeError):
@@ -157,7 +157,7 @@ def _check_dimensions(text: str, root: Predicate) -> None:
 
 
 def _is_zero(node: Term) -> bool:
-    return isinstance(node, Quantity) and node.value == 0 and not node.unit
+    return isinstance(node, QuantityTerm) and node.value == 0 and not node.unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class _Parser:
             links.append(Comparison(first, _COMPARISONS[token.text], right, column=token.start + 1))
         if (token := self.accept("+-", "±")) is not None:
             within = self.factor()
-            if not isinstance(within, Quantity):
+            if not isinstance(within, QuantityTerm):
                 self.fail("a tolerance is a number with a unit", within.column - 1, "write `+- 8 %`")
             if len(links) != 1 or links[0].operator != "==":
                 self.fail("a tolerance belongs to one `==`", token.start)
@@ -296,7 +296,7 @@ class _Parser:
         token = self.take()
         column = token.start + 1
         if token.kind == "number":
-            return Quantity(float(token.text), self.unit(), column=column)
+            return QuantityTerm(float(token.text), self.unit(), column=column)
         if token.text in ("-", "("):
             self.nested(token.start)
             if token.text == "-":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamgauge.metrics.dimension import DATA, PERCENT, RATE, TIME, say, say_exactly
+from streamgauge.claims.dimension import DATA, PERCENT, RATE, TIME, say, say_exactly
 from streamgauge.metrics.queueing import limit_of_queue
 from streamgauge.scenario.path.words import DISCIPLINES
 
