@@ -39,7 +39,7 @@ from streamgauge.calibrate.passes import (
     Pass,
     bottleneck,
 )
-from streamgauge.calibrate.rows import Measured
+from streamgauge.calibrate.rows import CalibrationResults
 from streamgauge.calibrate.run import run_passes
 
 OURS = "streamgauge"
@@ -116,7 +116,7 @@ def spacing_us(flight: analyse.Flight, rate: int) -> analyse.Array:
     return off
 
 
-def figures(measured: Measured, shaper: str, round_: int) -> dict[str, float]:
+def figures(measured: CalibrationResults, shaper: str, round_: int) -> dict[str, float]:
     """One round's figures of one shaper."""
 
     def flight(name: str) -> analyse.Flight:
@@ -174,7 +174,7 @@ def main() -> None:
                 todo, folder=Path(folder), way=options.way, say=lambda words: print(words, file=sys.stderr)
             )
             class_ = done.class_["class"]
-            measured = Measured(done.passes, done.results, Path(folder), done.is_fifo)
+            measured = CalibrationResults(done.passes, done.results, Path(folder), done.is_fifo)
             for shaper in SHAPERS:
                 for name, value in figures(measured, shaper, round_).items():
                     rounds[shaper][name].append(value)

@@ -13,8 +13,8 @@ Two rates, each with its 95 % interval (Wilson 1927):
   server, witness and emulator.
 
 One round has a trial of each kind, in turn, so that a machine that grows busier does so for all alike. Needs
-root and a quiet machine. The whole, 100 quiet trials and 6 of each fault, takes about 40 minutes one by one.
-With `--jobs 4` it takes a fifth of that: trials run side by side, but for those in which something is stolen
+root and a quiet machine. The whole is 100 quiet trials and 6 of each fault. With
+`--jobs 4`, 6 minutes on two processors, trials run side by side, but for those in which something is stolen
 or killed. Ctrl-C tells what there is so far.
 """
 
@@ -41,9 +41,9 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.emu import EmuOptions, run_trial
+from streamgauge.emu.concurrency import ConcurrentTrials
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.lock import machine_lock
-from streamgauge.emu.together import Together
 from streamgauge.scenario import from_text, lower
 from verdict_trials import FAULTS, ODD, failed, scenario, wanted_processor
 
@@ -96,6 +96,7 @@ class Tally:
     #: Of a quiet kind: invalid for want of the processor alone. They are no part of `judged`.
     starved: int = 0
     spoke: Counter[str] = field(default_factory=Counter)
+    #: Of each invalid trial; a false alarm's come first.
     whys: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -173,12 +174,14 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def trial(kind: str, seed: int, folder: Path, together: Together | None = None) -> dict[str, Any] | str:
+def trial(
+    kind: str, seed: int, folder: Path, concurrent: ConcurrentTrials | None = None
+) -> dict[str, Any] | str:
     """One trial's verdict; why, in words, if it left no record."""
     (made,) = from_text(scenario(kind))
     killer = Killer(KILLS[kind][0] if kind in KILLS else None)
     sabotage = (kind,) if kind in FAULTS else ()
-    options = EmuOptions(sabotage=sabotage, say=killer.say, together=together)
+    options = EmuOptions(sabotage=sabotage, say=killer.say, concurrent=concurrent)
     with theft(kind in THEFT):
         try:
             done = run_trial(made, lower(made, "emu", seed), seed, folder, options)
@@ -191,9 +194,11 @@ def trial(kind: str, seed: int, folder: Path, together: Together | None = None) 
 def trials(plan: list[str], folder: Path, jobs: int) -> Iterator[tuple[str, dict[str, Any] | str, float]]:
     """A trial of each kind in the plan: kind, verdict and how long it took, s, as they come."""
 
-    def one(kind: str, number: int, together: Together | None) -> tuple[str, dict[str, Any] | str, float]:
+    def one(
+        kind: str, number: int, concurrent: ConcurrentTrials | None
+    ) -> tuple[str, dict[str, Any] | str, float]:
         place, started = folder / str(number), time.monotonic()
-        found = trial(kind, number + 1, place, together)
+        found = trial(kind, number + 1, place, concurrent)
         shutil.rmtree(place, ignore_errors=True)
         return kind, found, time.monotonic() - started
 
@@ -202,9 +207,9 @@ def trials(plan: list[str], folder: Path, jobs: int) -> Iterator[tuple[str, dict
     beside = [entry for entry in numbered if entry not in alone]
     if beside:
         with machine_lock(print) as lock, ThreadPoolExecutor(jobs) as pool:
-            together = Together(lock, jobs)
+            concurrent = ConcurrentTrials(lock, jobs)
             try:
-                for done in as_completed([pool.submit(one, *entry, together) for entry in beside]):
+                for done in as_completed([pool.submit(one, *entry, concurrent) for entry in beside]):
                     yield done.result()
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -225,9 +230,9 @@ def judge(tally: Tally, kind: str, found: dict[str, Any] | str) -> None:
     tally.spoke.update(bad)
     if found["valid"]:
         return
-    tally.whys.append("; ".join(found["why"]))
+    starved = kind in ODD and wanted_processor(found)
+    tally.whys.insert(len(tally.whys) if starved else 0, "; ".join(found["why"]))
     if kind in ODD:
-        starved = wanted_processor(found)
         tally.starved += starved
         tally.hits += not starved
     else:

@@ -20,7 +20,7 @@ import altair as alt
 import numpy as np
 from scipy import stats
 from streamgauge.report import load, save
-from streamgauge.report.chart import BLUE, GREEN, PURPLE, VERMILION, Figure
+from streamgauge.report.chart import BLUE, GREEN, PURPLE, VERMILION, DrawnFigure
 from streamgauge.report.model import LoadedTrial
 
 DISCIPLINES = {
@@ -146,7 +146,9 @@ def main(directory: Path, out: Path) -> None:
     ).resolve_scale(color="shared")
     spec = chart.to_dict(validate=False)
     without_data(spec)
-    figure = Figure(out.stem, "", "", {**spec, "background": "#ffffff", "padding": 14}, COLUMNS, tuple(rows))
+    figure = DrawnFigure(
+        out.stem, "", "", {**spec, "background": "#ffffff", "padding": 14}, COLUMNS, tuple(rows)
+    )
     out.parent.mkdir(parents=True, exist_ok=True)
     save(figure, out, scale=1.6)
 

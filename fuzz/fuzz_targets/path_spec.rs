@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use streamgauge_base::{Direction, Ecn, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId};
-use streamgauge_path::spec::{PathSpec, StageSpec};
 use streamgauge_path::Path;
+use streamgauge_path::spec::{PathSpec, StageSpec};
 
 /// Per stage: entered and made, fates, and what left it.
 #[derive(Default)]

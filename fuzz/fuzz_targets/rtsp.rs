@@ -5,11 +5,11 @@
 use libfuzzer_sys::fuzz_target;
 use streamgauge_base::Chunk;
 use streamgauge_wire::rtsp::{
-    Allow, CSeq, DynamicRate, Item, Prebuffer, Problem, Public, Range, Reader, Retransmit, RtpInfo, Session, Speed,
-    TransportOptions, Transports, interleave, write_request, write_response,
+    Allow, CSeq, DynamicRate, Prebuffer, Problem, Public, Range, Reader, Retransmit, RtpInfo, RtspItem,
+    Session, Speed, TransportOptions, Transports, interleave, write_request, write_response,
 };
 
-fn read(pieces: impl Iterator<Item = Chunk>) -> Vec<Result<Item, Problem>> {
+fn read(pieces: impl Iterator<Item = Chunk>) -> Vec<Result<RtspItem, Problem>> {
     let mut reader = Reader::default();
     let mut items = Vec::new();
     for piece in pieces {
@@ -58,24 +58,24 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(read(pieces), items);
     assert!(items.iter().rev().skip(1).all(|item| !matches!(item, Err(problem) if problem.is_fatal())));
     for item in items.iter().flatten() {
-        if let Item::Request(request) = item {
+        if let RtspItem::Request(request) = item {
             headers!(request);
         }
-        if let Item::Response(response) = item {
+        if let RtspItem::Response(response) = item {
             headers!(response);
         }
         // An empty value that was joined to another of its name is trimmed when it is read again.
         let again = rewritten(item);
         assert_eq!(rewritten(&again), again);
-        assert!(matches!(item, Item::Request(_) | Item::Response(_)) || again == *item);
+        assert!(matches!(item, RtspItem::Request(_) | RtspItem::Response(_)) || again == *item);
     }
 });
 
-fn rewritten(item: &Item) -> Item {
+fn rewritten(item: &RtspItem) -> RtspItem {
     let written = match item {
-        Item::Request(request) => Chunk::bytes(write_request(request)),
-        Item::Response(response) => Chunk::bytes(write_response(response)),
-        Item::Interleaved { channel, packet } => interleave(*channel, packet),
+        RtspItem::Request(request) => Chunk::bytes(write_request(request)),
+        RtspItem::Response(response) => Chunk::bytes(write_response(response)),
+        RtspItem::Interleaved { channel, packet } => interleave(*channel, packet),
     };
     match &read(std::iter::once(written))[..] {
         [Ok(item)] => item.clone(),

@@ -3,9 +3,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use streamgauge_base::{Direction, Duration, StageId};
+use streamgauge_path::Path;
 use streamgauge_path::spec::{BottleneckSpec, Layer, Limit, QueueSpec, ShaperSpec, StageKind, StageSpec};
 use streamgauge_path::trace::{Trace, TraceFormat};
-use streamgauge_path::Path;
 
 fuzz_target!(|input: (u8, &str)| {
     let (forced, text) = input;

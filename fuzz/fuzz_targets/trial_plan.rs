@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use streamgauge_systems::plan::TrialPlan;
+use streamgauge_plan::TrialPlan;
 
 fuzz_target!(|text: &str| {
     let Ok(plan) = serde_json::from_str::<TrialPlan>(text) else { return };
