@@ -1,34 +1,43 @@
-"""The Python package's imports point one way, so that each room can be read and used alone."""
+"""Imports point one way, in Python and in Rust, so that each room can be read and used alone. Between crates
+`crates/sim/tests/import_graph.rs` sees to it."""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from rust_modules import Module, uses_between_files, uses_between_siblings
 
-PACKAGE = Path(__file__).parent.parent / "python" / "streamgauge"
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "python" / "streamgauge"
+CRATES = ROOT / "crates"
 
-# Each room and the rooms that it may import. Anything not listed here (errors, units) is open to all.
+# Each room of the package and the rooms that it may import. `errors` and `units` are open to all.
 MAY_IMPORT: dict[str, set[str]] = {
-    "scenario": {"checks", "media", "metrics", "systems"},
+    "claims": set(),
     "media": set(),
     "record": set(),
-    "systems": {"media", "scenario"},
-    "metrics": {"media", "record", "scenario", "systems"},
-    "checks": {"metrics", "record", "scenario"},
+    "systems": set(),
+    "scenario": {"claims", "media", "systems"},
+    "metrics": {"claims", "media", "record", "scenario", "systems"},
+    "checks": {"claims", "metrics", "record", "scenario"},
     "emu": {"media", "record", "scenario", "systems"},
-    "around": {"campaign", "emu", "metrics", "record", "scenario"},
+    "campaign": {"checks", "claims", "emu", "media", "metrics", "record", "scenario", "systems"},
+    "link_command": {"campaign", "claims", "emu", "metrics", "record", "scenario"},
+    "report": {"campaign", "checks", "claims", "media", "metrics", "record", "scenario", "systems"},
     "calibrate": {"emu", "record", "report"},
-    "campaign": {"checks", "emu", "media", "metrics", "record", "scenario", "systems"},
-    "report": {"campaign", "checks", "media", "metrics", "record", "scenario", "systems"},
-    "paper": {"campaign", "checks", "metrics", "report", "scenario", "systems"},
+    "paper": {"campaign", "checks", "claims", "metrics", "report", "scenario", "systems"},
     "crosscheck": {"campaign", "emu", "metrics", "record", "report", "scenario", "systems"},
     "cli": {
-        "around",
+        "link_command",
         "calibrate",
         "campaign",
         "checks",
+        "claims",
         "crosscheck",
         "emu",
         "media",
@@ -40,53 +49,144 @@ MAY_IMPORT: dict[str, set[str]] = {
         "systems",
     },
 }
+OPEN_TO_ALL = {"errors", "units"}
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """Rooms of our package that a module imports, anywhere in it except under ``if TYPE_CHECKING``."""
-    tree = ast.parse(path.read_text(), str(path))
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    rooms = set()
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
-        names: list[str] = []
+def circle(uses: Mapping[str, Iterable[str]]) -> str:
+    """One circle among what uses what, as ``a -> b -> a``; empty if there is none."""
+    try:
+        TopologicalSorter(uses).prepare()
+    except CycleError as error:
+        return " -> ".join(reversed(error.args[1]))
+    return ""
+
+
+def modules_of(package: Path) -> dict[str, Path]:
+    """A package's modules by their full names; a package of its own has the name of its folder."""
+    modules = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
+
+
+def imports_of(name: str, source: str, modules: Mapping[str, Path]) -> set[str]:
+    """The other modules that the module `name` imports: at its top, in functions and for type checkers alone.
+
+    An import runs the ``__init__`` of every package on the way, so it counts for those as well, but for the
+    packages that the module itself is in.
+    """
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "streamgauge" and len(parts) > 1:
-                rooms.add(parts[1])
-    return rooms & set(MAY_IMPORT)
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0 and node.module, f"{name}, line {node.lineno}: a relative import"
+            full = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            found.update(whole if whole in modules else node.module for whole in full.values())
+    parts = [imported.split(".") for imported in found]
+    on_the_way = {".".join(part[:end]) for part in parts for end in range(1, len(part))}
+    own = {name, *(name[:end] for end, character in enumerate(name) if character == ".")}
+    return ({imported for imported in found if imported != name} | (on_the_way - own)) & set(modules)
+
+
+MODULES = modules_of(PACKAGE)
+IMPORTS = {name: imports_of(name, path.read_text("utf-8"), MODULES) for name, path in MODULES.items()}
+
+
+def room_of(name: str) -> str:
+    return name.split(".")[1] if "." in name else ""
+
+
+def test_imports_count_wherever_they_are() -> None:
+    source = """
+from typing import TYPE_CHECKING
+import streamgauge.units
+if TYPE_CHECKING:
+    from streamgauge.record import read
+def late():
+    from streamgauge.claims.names import METRICS
+"""
+    assert imports_of("streamgauge.scenario.late", source, MODULES) == {
+        "streamgauge.units",
+        "streamgauge.record",
+        "streamgauge.record.read",
+        "streamgauge.claims",
+        "streamgauge.claims.names",
+    }
+
+
+def test_no_circle_between_modules() -> None:
+    assert circle(IMPORTS) == ""
+
+
+def test_no_circle_between_rooms() -> None:
+    assert circle(MAY_IMPORT) == ""
 
 
 @pytest.mark.parametrize("room", sorted(MAY_IMPORT))
 def test_imports_point_one_way(room: str) -> None:
-    folder = PACKAGE / room
-    modules = sorted(folder.rglob("*.py"))
-    assert modules, f"{folder} is empty"
-    for module in modules:
-        forbidden = imported_rooms(module) - MAY_IMPORT[room] - {room}
-        assert not forbidden, f"{module.relative_to(PACKAGE)} imports {sorted(forbidden)}"
+    mine = [name for name in MODULES if room_of(name) == room]
+    assert mine, f"{PACKAGE / room} is empty"
+    for name in mine:
+        rooms = {room_of(imported) for imported in IMPORTS[name]}
+        forbidden = rooms - MAY_IMPORT[room] - OPEN_TO_ALL - {"", room}
+        assert not forbidden, f"{name} imports {sorted(forbidden)}"
+
+
+def test_what_is_open_to_all_imports_no_room() -> None:
+    for name in OPEN_TO_ALL:
+        assert {room_of(imported) for imported in IMPORTS[f"streamgauge.{name}"]} <= OPEN_TO_ALL
+    assert not IMPORTS["streamgauge"]
 
 
 def test_every_room_is_in_the_table() -> None:
     rooms = {folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()}
-    assert rooms <= set(MAY_IMPORT)
+    assert rooms == set(MAY_IMPORT)
+
+
+def crates() -> list[Path]:
+    return sorted(manifest.parent for manifest in CRATES.glob("*/Cargo.toml"))
+
+
+@pytest.mark.parametrize("crate", crates(), ids=lambda crate: crate.name)
+def test_no_circle_between_a_crates_modules(crate: Path) -> None:
+    """Among the children of every module, each with what is below it; `rust_modules` says what counts."""
+    for module, uses in uses_between_siblings(crate / "src").items():
+        found = circle(uses)
+        assert not found, f"in crates/{crate.name}, {'::'.join(module) or 'the root'}: {found}"
+
+
+def test_rust_uses_are_followed_to_where_a_name_is_defined(tmp_path: Path) -> None:
+    files = {
+        "lib.rs": "mod a;\nmod b;\npub use a::{self as first, A};\n#[cfg(test)]\nmod tests;",
+        "a/mod.rs": "mod inner;\npub use inner::{Inner, MOST as LIMIT};\npub struct A { b: crate::b::B }",
+        "a/inner.rs": "pub struct Inner;\npub const MOST: u8 = 1; // crate::b::B\n"
+        'const S: &str = "crate::b::B";',
+        "b.rs": "use crate::{first::{Inner, LIMIT}, A};\npub struct B;\n"
+        "#[cfg(test)]\nmod tests { use crate::c::C; }\nfn f() -> A { std::mem::take(super::first::LIMIT) }",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    a, b, inner = ("a",), ("b",), ("a", "inner")
+    used: dict[Module, set[Module]] = {(): set(), a: {b}, inner: set(), b: {a, inner}}
+    assert uses_between_files(tmp_path) == used
+    (between,) = uses_between_siblings(tmp_path).values()
+    assert between == {"a": {"b"}, "b": {"a"}}
+    assert circle(between) in ("a -> b -> a", "b -> a -> b")
 
 
 def test_contributing_names_every_place() -> None:
-    root = PACKAGE.parents[1]
-    places = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```")[3]
+    places = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```")[3]
     rooms = [folder for folder in PACKAGE.iterdir() if folder.is_dir() and folder.name[0] not in "_."]
-    crates = [folder for folder in (root / "crates").iterdir() if (folder / "Cargo.toml").exists()]
     missing = [f"{folder.name}/" for folder in rooms if f"{folder.name}/" not in places]
-    missing += [f"crates/{folder.name}" for folder in crates if f"crates/{folder.name} " not in places]
+    missing += [f"crates/{folder.name}" for folder in crates() if f"crates/{folder.name} " not in places]
     assert not missing
+
+
+def test_the_page_of_the_house_names_what_there_is() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:benches|catalogue|crates|python|tests)[\w./-]*)`", page))
+    assert len(named) > 50
+    assert not sorted(name for name in named if not (ROOT / name).exists())

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from ideal import calibration
 from streamgauge.calibrate.draw import figure, share_of_bound, write
-from streamgauge.calibrate.rows import Measured, rows
+from streamgauge.calibrate.rows import CalibrationResults, rows
 from streamgauge.errors import CannotRunError
 
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("stamps")
-    found = rows(Measured(*calibration(folder), folder, True))
+    found = rows(CalibrationResults(*calibration(folder), folder, True))
     shares = [0.1, 0.5, 0.9, 0.99]
     return {
         "checks": [row.to_json() for row in found.rows],

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from ideal import calibration, ideal, result, write
 from streamgauge.calibrate.analyse import Flight
-from streamgauge.calibrate.check import Row, overall
+from streamgauge.calibrate.check import CalibrationRow, overall
 from streamgauge.calibrate.passes import Pass
-from streamgauge.calibrate.rows import Measured, rows
+from streamgauge.calibrate.rows import CalibrationResults, rows
 
 
 def _verdicts(folder: Path, todo: dict[str, Pass], results: dict[str, Any]) -> dict[str, str]:
-    found = rows(Measured(todo, results, folder, True)).rows
+    found = rows(CalibrationResults(todo, results, folder, True)).rows
     for row in found:
         json.dumps(row.to_json(), allow_nan=False)
         print(row.id, row.measured, row.error, row.bound, row.verdict)
@@ -133,7 +133,7 @@ def test_a_fault_turns_its_row_red(row: str, tmp_path: Path) -> None:
 def test_what_an_engine_does_not_know_is_skipped_and_said(tmp_path: Path) -> None:
     todo, results = calibration(tmp_path)
     results["jitter-uniform"] = {"failed": "unknown field `jitter`"}
-    found = {row.id: row for row in rows(Measured(todo, results, tmp_path, True)).rows}
+    found = {row.id: row for row in rows(CalibrationResults(todo, results, tmp_path, True)).rows}
     assert found["jitter-uniform"].verdict == "skipped"
     assert "unknown field" in str(found["jitter-uniform"].to_json()["skipped"])
 
@@ -143,7 +143,7 @@ def test_the_normal_class_has_the_verdict_s_bounds(tmp_path: Path) -> None:
     bounds = {
         is_fifo: next(
             row.bound
-            for row in rows(Measured(todo, results, tmp_path, is_fifo)).rows
+            for row in rows(CalibrationResults(todo, results, tmp_path, is_fifo)).rows
             if row.id == "departure-p99"
         )
         for is_fifo in (True, False)
@@ -151,8 +151,8 @@ def test_the_normal_class_has_the_verdict_s_bounds(tmp_path: Path) -> None:
     assert bounds == {True: 50, False: 500}
 
 
-def _row(**settings: Any) -> Row:
-    return Row(
+def _row(**settings: Any) -> CalibrationRow:
+    return CalibrationRow(
         **{"id": "x", "what": "x", "unit": "ms", "asked": 20.0, "measured": 20.05, "bound": 0.06, **settings}
     )
 

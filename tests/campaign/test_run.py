@@ -27,6 +27,7 @@ from streamgauge.campaign import trial as trial_module
 from streamgauge.campaign.layout import place, remove_leftovers, scenario_of, sweep, trial_directory
 from streamgauge.errors import CannotRunError, ScenarioError, StreamGaugeError
 from streamgauge.record import Record
+from streamgauge.report.model import load as load_all
 from streamgauge.scenario import Scenario, from_text
 from streamgauge.scenario.lower import Keep
 from streamgauge.scenario.settings import set_folder
@@ -133,6 +134,41 @@ def test_a_trial_of_an_older_simulator_is_kept_apart(make: Make, tmp_path: Path)
     file.write_text(file.read_text().replace(outcome.job.key, "0" * 32))
     (moved,) = simulate(make(), tmp_path, repeat=1).set_aside
     assert (moved.trials, moved.why) == (1, "made by another version of StreamGauge, or of what it plays")
+
+
+READS = """\
+id: test/reads
+title: A download beside one of the catalogue
+path: {down: {rate: 1 Mbit/s, queue: droptail 20 packets}}
+flows:
+  ftp: {role: subject, traffic: bulk}
+  solo: {role: rival, traffic: cbr, parameters: {rate: 1 packets/s}}
+until: {time: 2 s}
+checks:
+  compares:
+    title: It gets more than nothing
+    that: throughput.ftp >= 0.001 * throughput.ftp of hessler/ftp-heavy
+    origin: predicted
+    breaks: {path.down.rate: 10 kbit/s}
+"""
+
+
+def test_what_a_check_reads_is_set_by_what_fits_it(tmp_path: Path) -> None:
+    fits, elsewhere = "flows.ftp.congestion_control=reno", "flows.solo.start=1 s"
+    settings = [elsewhere, fits]
+    (own,) = from_text(READS, settings=settings)
+    result = run([own], {own.id: ["sim"]}, tmp_path, repeat=1, settings=settings, keep="metrics")
+    found = {
+        outcome.job.scenario.id: json.loads((outcome.job.directory / "trial.json").read_text())
+        for outcome in result.outcomes
+    }
+    assert found["test/reads"]["set"] == [fits, elsewhere] and "set_with" not in found["test/reads"]
+    read = found["hessler/ftp-heavy"]
+    assert read["set"] == [fits], "what was not set there is not said to have been"
+    assert read["set_with"] == [fits, elsewhere]
+    assert read["scenario"]["flows"]["ftp"]["congestion_control"] == "reno"
+    loaded = load_all(tmp_path)
+    assert {trial.settings for trial in loaded} == {(fits, elsewhere)}, "a report finds them together"
 
 
 def test_a_folder_is_named_by_what_was_set() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from streamgauge.checks import InvalidTrial, evaluate, evaluate_all
-from streamgauge.checks.expression import parse
 from streamgauge.checks.result import Value
-from streamgauge.checks.typing import is_signed
+from streamgauge.claims.dimension import PERCENT
+from streamgauge.claims.expression import parse
+from streamgauge.claims.typing import is_signed
 from streamgauge.metrics import Interval, TrialMetrics, compute
-from streamgauge.metrics.dimension import PERCENT
 from synthetic import constant, record
 
 

@@ -140,7 +140,7 @@ BAD = [
     ),
     (["run", "my.yaml", "--set", "path.dwn.rate=5kbit/s"], "did you mean 'path.down'?"),
     (["run", "my.yaml", "--set", "flows.ftp.congestion_control=yeah", "--mode", "sim"], "not yeah"),
-    (["run", "my.yaml", "--set", "flows.ftp.direction=up", "--mode", "sim"], "does not run yet"),
+    (["run", "my.yaml", "--set", "flows.ftp.direction=both", "--mode", "sim"], "are two flows"),
     (["run", "broken.yaml"], "broken.yaml:2: titel: unknown key 'titel'"),
     (["show", "hessler/none"], "no scenario 'hessler/none'"),
     (["show", "hessler/*", "--plan", "sim"], "5 scenarios"),
@@ -274,6 +274,19 @@ def test_systems(cli: Cli) -> None:
     systems = {one["name"]: one for one in json.loads(cli("systems", "--json").out)["systems"]}
     assert systems["rtsp"]["modes"]["emu"]["ours"] is False
     assert systems["bulk"]["parameters"]["receive_window"]["default"] == "3 MiB"
+    assert systems["bulk"]["parameters"]["initial_window"]["source"] == "RFC 6928"
+    assert set(systems["bulk"]["modes"]["emu"]["versions"]) == {"machine", "adapter"}
+    assert set(systems["rtsp"]["modes"]["emu"]["versions"]) == {"adapter"}
+
+
+def test_one_system_with_where_its_values_are_from(cli: Cli) -> None:
+    said = " ".join(cli("systems", "darwin").out.split())
+    assert "preference reliable_udp" in said and "machine version" in said and "traffic:" not in said
+    (one,) = json.loads(cli("systems", "darwin", "--json").out)["systems"]
+    server = [told for told in one["parameters"].values() if told["group"] == "server"]
+    assert len(server) > 40 and all(told["source"] for told in server)
+    unknown = cli("systems", "darvin")
+    assert unknown.status == 3 and "did you mean 'darwin'?" in unknown.err
 
 
 def test_schema_is_a_schema(cli: Cli) -> None:

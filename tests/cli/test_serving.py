@@ -42,8 +42,8 @@ def test_options_reach_the_engine(cli: Cli, became: list[list[str]]) -> None:
     cli("serve", "--system", "darwin", "videos")
     assert not [word for word in became[-1] if word.startswith("--timeout")], "it would set both of Darwin's"
     assert play[:2] == ["streamgauge play", "play"]
-    assert {"--player=vlc", "--transport=udp", "--duration=2.5", "--progress"} <= set(play)
-    assert "--json" not in play
+    assert {"--player=vlc", "--duration=2.5", "--progress"} <= set(play)
+    assert not [word for word in play if word.startswith(("--transport", "--json"))]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,9 @@ def test_options_reach_the_engine(cli: Cli, became: list[list[str]]) -> None:
         (["serve", "--system", "helix", "videos"], "helix"),
         (["serve", "--system", "darwin"], "Missing argument"),
         (["serve", "--system", "darwin", "--max-sessions", "0", "videos"], "--max-sessions"),
-        (["play", "rtsp://h/x", "--player", "winamp"], "winamp"),
+        (["play", "rtsp://h/x", "--player", "winamp"], "quicktime, vlc"),
+        (["serve", "--system", "rtp", "videos"], "is not one of darwin"),
+        (["serve", "--system", "darwin", "--preset", "mine", "videos"], "source, paper, fitted"),
     ],
 )
 def test_wrong_options_exit_with_3(
@@ -95,7 +97,10 @@ def test_the_engine_speaks_as_streamgauge(tmp_path: Path) -> None:
         (["serve", "--system=darwin", "--udp-ports=7", str(tmp_path)], 3, "FIRST-LAST"),
         (["serve", "--system=darwin", "--set=x=1", str(tmp_path)], 3, "choose among"),
         (["serve", "--system=darwin", "--set=segment_bytes=0", str(tmp_path)], 3, "give 64 to 65000 B"),
-        (["play", "http://h/x"], 3, "rtsp://HOST"),
+        (["play", "gopher://h/x"], 3, "rtsp://HOST"),
+        (["play", "--player=winamp", "rtsp://h/x"], 3, "rtsp:// URLs have quicktime, vlc"),
+        (["serve", "--system=darwin", "--preset=mine", str(tmp_path)], 3, "darwin has source, paper, fitted"),
+        (["serve", "--system=rtp", str(tmp_path)], 3, "possible values: darwin"),
         (["play", "--duration=-1", "rtsp://h/x"], 3, "86400"),
         (["play", "rtsp://127.0.0.1:9/x"], 4, "streamgauge serve starts one"),
     ]:

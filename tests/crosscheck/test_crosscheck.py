@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streamgauge.crosscheck import Request, crosscheck
+from streamgauge.crosscheck import CrosscheckRequest, crosscheck
 from streamgauge.crosscheck.cases import cases, select
 from streamgauge.crosscheck.run import overall
 from streamgauge.errors import ScenarioError
@@ -26,7 +26,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("crosscheck")
-    return crosscheck(Request(out=out, patterns=["reno/1m-75kb"], quick=True, reference="sim"))
+    return crosscheck(CrosscheckRequest(out=out, patterns=["reno/1m-75kb"], quick=True, reference="sim"))
 
 
 def test_the_simulator_is_equivalent_to_itself(document: dict[str, Any]) -> None:
@@ -46,7 +46,7 @@ def test_reno_swapped_for_cubic_is_rejected(document: dict[str, Any]) -> None:
 
 def test_every_mutant_is_rejected(tmp_path: Path) -> None:
     wanted = ["reno/10m-25kb", "cubic/1m-75kb"]
-    found = crosscheck(Request(out=tmp_path, patterns=wanted, quick=True, reference="sim"))
+    found = crosscheck(CrosscheckRequest(out=tmp_path, patterns=wanted, quick=True, reference="sim"))
     assert {one["name"]: one["rejected"] for one in found["mutants"]} == {
         "reno-is-cubic": True,
         "no-delayed-ack": True,

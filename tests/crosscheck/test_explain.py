@@ -8,7 +8,7 @@ import pytest
 from streamgauge.campaign import EmuSettings
 from streamgauge.crosscheck.cases import Case, select
 from streamgauge.crosscheck.explain import SWITCHES, explain
-from streamgauge.crosscheck.rows import Row, rows_of
+from streamgauge.crosscheck.rows import ComparisonRow, rows_of
 from streamgauge.crosscheck.trials import Bench, varied
 from streamgauge.errors import ScenarioError
 
@@ -19,7 +19,7 @@ def case() -> Case:
     return found
 
 
-def against(case: Case, reference: Case, out: Path) -> list[Row]:
+def against(case: Case, reference: Case, out: Path) -> list[ComparisonRow]:
     """Rows of `case` in sim against `reference` in sim, judged further."""
     bench = Bench(out, EmuSettings(), reference="sim")
     (sim,) = bench.simulate("sim", [case]).values()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from streamgauge.crosscheck import Request, crosscheck, ns3
+from streamgauge.crosscheck import CrosscheckRequest, crosscheck, ns3
 from streamgauge.crosscheck.cases import cases, select
 from streamgauge.crosscheck.trace import NEVER
 from streamgauge.errors import CannotRunError
@@ -31,7 +31,9 @@ def test_without_ns3_it_is_said_before_anything_runs(monkeypatch: pytest.MonkeyP
     with pytest.raises(
         CannotRunError, match=r"--with ns3: ns-3 is not installed; get it by .*pip install ns3"
     ):
-        crosscheck(Request(out=tmp_path / "out", patterns=["reno/1m-75kb"], ns3=True, reference="sim"))
+        crosscheck(
+            CrosscheckRequest(out=tmp_path / "out", patterns=["reno/1m-75kb"], ns3=True, reference="sim")
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -132,7 +134,9 @@ def test_ns3s_failure_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_ns3
 def test_the_third_column_stands_beside_the_others(tmp_path: Path) -> None:
-    request = Request(out=tmp_path, patterns=["reno-short/10m*"], quick=True, ns3=True, reference="sim")
+    request = CrosscheckRequest(
+        out=tmp_path, patterns=["reno-short/10m*"], quick=True, ns3=True, reference="sim"
+    )
     rows = {row["metric"]: row for row in crosscheck(request)["rows"]}
     row = rows["reno_1mb.completion_s"]
     assert row["ns3"]["n"] == row["n_emu"]

@@ -90,6 +90,22 @@ def test_a_connection_row_by_row(made: Made) -> None:
     assert trace.cwnd[1].tolist() == [14480.0, 7240.0]
 
 
+def test_a_record_that_tells_connections_is_taken_at_its_word(made: Made) -> None:
+    plain = traces(made)["a"]
+    # By their addresses the acknowledgements of another connection look alike, and are more.
+    stray = pl.DataFrame([row(20 + n, 1, 2, 5, 9, hash=BACK) for n in range(3)])
+    rows = pl.concat([made.codes, stray])
+    control = (pl.col("hash") == CONTROL) | (pl.col("pkt") >= 20)
+    tcp = pl.when(pl.col("protocol") == 0).then(pl.when(control).then(1).otherwise(0))
+    made.codes = rows.with_columns(connection=tcp.cast(pl.UInt32)).with_columns(
+        # One pair of ports may serve both.
+        hash=pl.when(pl.col("hash") == CONTROL).then(DATA).otherwise(pl.col("hash"))
+    )
+    trace = traces(made)["a"]
+    assert trace.sent.tolist() == plain.sent.tolist() and trace.payload.tolist() == [1000] * 4
+    assert trace.ack_sent.tolist() == [40, 61, 250], "each of its own, whatever their addresses"
+
+
 def test_a_record_that_tells_no_connections_apart(made: Made) -> None:
     made.codes = made.codes.drop("hash")
     with pytest.raises(RecordError, match="no connections apart"):

@@ -353,6 +353,8 @@ PARTS: dict[str, Callable[[int, str], bool]] = {
     "init": lambda pid, line: inner_pid(pid) == 1,
     "player": lambda pid, line: line.startswith("iperf3 --client"),
     "server": lambda pid, line: line.startswith("iperf3 --server"),
+    "packager": lambda pid, line: line.startswith("sleep 987651"),
+    "origin": lambda pid, line: line.startswith("python3 -u -m http.server"),
 }
 
 

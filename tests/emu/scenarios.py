@@ -30,5 +30,11 @@ def rtsp(player: str, transport: str) -> str:
     )
 
 
+def nginx_http(player: str) -> str:
+    """A flow that downloads carphone and plays it meanwhile."""
+    asked = f"system: nginx-http, parameters: {{player: {player}}}"
+    return f"  video: {{role: subject, {asked}, clip: carphone-200k}}"
+
+
 FTP = "  ftp: {role: subject, traffic: bulk, congestion_control: reno, parameters: {receive_window: 16 KiB}}"
 PING = "  probe: {role: rival, traffic: ping, parameters: {interval: 200 ms}}"

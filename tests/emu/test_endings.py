@@ -9,10 +9,20 @@ import pytest
 from streamgauge.emu.endings import deaths
 
 
-def ended(side: str, status: int = 0, at_s: float = 5.0, *, may_end: bool | None = None) -> dict[str, Any]:
+def ended(
+    side: str,
+    status: int = 0,
+    at_s: float = 5.0,
+    *,
+    may_end: bool | None = None,
+    name: str = "",
+    essential: bool = True,
+    is_main: bool = True,
+) -> dict[str, Any]:
     how = f"ended with status {status}" if status >= 0 else f"was killed by {signal.Signals(-status).name}"
     may = side == "player" if may_end is None else may_end
-    return {"flow": "web", "side": side, "at_s": at_s, "status": status, "how": how, "may_end": may}
+    row = {"flow": "web", "side": side, "at_s": at_s, "status": status, "how": how, "may_end": may}
+    return row | {"name": name, "essential": essential, "is_main": is_main}
 
 
 def trial(
@@ -30,6 +40,11 @@ HARMLESS = {
     "a server whose player was stopped": trial(ended("server"), stop_s=4.0),
     "and that says so": trial(ended("server", 1), stop_s=4.0),
     "and that found out by a write": trial(ended("server", -signal.SIGPIPE), stop_s=4.0),
+    "a packager that has packaged all": trial(ended("server", name="packager", may_end=True, is_main=False)),
+    "one that is not needed": trial(ended("server", -11, name="logger", essential=False, is_main=False)),
+    "a server that has sent all, beside a page that is not the player": trial(
+        ended("server"), ended("player", name="page", is_main=False), ended("player", at_s=6.0)
+    ),
     "a transfer of so many bytes": trial(ended("server", may_end=True), ended("player")),
 }
 HARMFUL = {
@@ -43,6 +58,14 @@ HARMFUL = {
     "while its player waits for its stop": (trial(ended("server"), stop_s=6.0), "its player did not"),
     "with another status": (trial(ended("player", at_s=4.0), ended("server", 1)), "ended with status 1"),
     "by a signal": (trial(ended("player", at_s=4.0), ended("server", -signal.SIGSEGV)), "SIGSEGV"),
+    "and only its player's page ends": (
+        trial(ended("server"), ended("player", name="page", is_main=False)),
+        "its player did not end with status 0",
+    ),
+    "a packager": (
+        trial(ended("server", 1, name="packager", may_end=True, is_main=False)),
+        "the server's packager of flow web ended with status 1",
+    ),
     "by a signal after a stop": (trial(ended("server", -signal.SIGKILL), stop_s=4.0), "SIGKILL"),
 }
 

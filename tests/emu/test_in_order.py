@@ -40,6 +40,11 @@ class Segment:
     repeats: bool = False
 
 
+def _told(segments: list[Segment], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same record as packets/3, which tells connections: ports tell nothing of them."""
+    return [one | {"connection": segments[one["pkt"]].connection, "hash": 7} for one in rows]
+
+
 def _rows(segments: list[Segment], first: int) -> list[dict[str, Any]]:
     rows = []
     for number, one in enumerate(segments):
@@ -63,6 +68,8 @@ def _counted(rows: list[dict[str, Any]], folder: Path) -> int:
         "payload_bytes": pl.UInt32,
         "hash": pl.UInt32,
     }
+    if "connection" in rows[0]:
+        schema["connection"] = pl.UInt32
     narrow = dict.fromkeys(("copy", "dir", "kind", "protocol", "flags", "stage", "fate"), pl.UInt8)
     pl.DataFrame(rows, schema_overrides=schema | narrow).write_parquet(folder / "packets.parquet")
     return media_delivered(folder, PLAN)["video"]["bytes"]
@@ -118,7 +125,9 @@ def _connections(draw: st.DrawFn) -> list[Segment]:
 def test_bytes_in_order_are_those_of_a_receiver(
     tmp_path_factory: Any, segments: list[Segment], first: int
 ) -> None:
-    assert _counted(_rows(segments, first), tmp_path_factory.mktemp("record")) == _reassembled(segments)
+    rows = _rows(segments, first)
+    assert _counted(rows, tmp_path_factory.mktemp("record")) == _reassembled(segments)
+    assert _counted(_told(segments, rows), tmp_path_factory.mktemp("record")) == _reassembled(segments)
 
 
 def test_what_lies_above_a_hole_at_the_end_is_not_expected(tmp_path: Path) -> None:
@@ -133,6 +142,14 @@ def test_ports_may_serve_one_connection_after_another(tmp_path: Path) -> None:
     # The second has another initial sequence number, some 16 million a second on.
     second = [replace(one, begin=20_000_000 + one.begin) for one in (Segment(0, 500), Segment(500, 500))]
     assert _counted(_rows([*first, *second], 0), tmp_path) == 2000
+
+
+def test_a_connection_that_begins_within_anothers_bytes_is_told_by_the_record(tmp_path: Path) -> None:
+    """By its numbers it is what the first one repeats."""
+    first = [Segment(0, 1000), Segment(1000, 1000)]
+    second = [replace(one, connection=1) for one in first]
+    rows = _told([*first, *second], _rows([*first, *second], 0))
+    assert _counted(rows, tmp_path) == 4000
 
 
 def test_a_segment_that_the_path_cut_up_arrives_with_all_its_parts(tmp_path: Path) -> None:

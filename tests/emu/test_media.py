@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from streamgauge.errors import MediaError
-from streamgauge.media import BUILT_IN, Clip, frame_interval_ns, frame_sizes, key_frames, prepare
+from streamgauge.media import BUILT_IN, ClipEncoding, frame_interval_ns, frame_sizes, key_frames, prepare
 from streamgauge.media.encode import packets
 
 needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
@@ -19,7 +19,7 @@ needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg
 @pytest.mark.parametrize("source", BUILT_IN)
 @pytest.mark.parametrize("rate", [56_000, 242_000, 550_000, 3_000_000])
 def test_frame_sizes_have_the_rate_asked_for(source: str, rate: int) -> None:
-    clip = Clip(source=source, bit_rate_bps=rate, duration_s=60)
+    clip = ClipEncoding(source=source, bit_rate_bps=rate, duration_s=60)
     sizes = frame_sizes(clip)
     seconds = len(sizes) * frame_interval_ns(clip) / 1e9
     assert sum(sizes) * 8 / seconds == pytest.approx(rate, rel=1e-3)
@@ -32,12 +32,12 @@ def test_frame_sizes_have_the_rate_asked_for(source: str, rate: int) -> None:
 @pytest.mark.parametrize("name", ["foreman-550k", "carphone", "carphone-550", "carphone-5k"])
 def test_a_name_that_is_no_clip_says_what_one_looks_like(name: str) -> None:
     with pytest.raises(MediaError, match=r"carphone|10 kbit/s"):
-        Clip.named(name, duration_s=10)
+        ClipEncoding.named(name, duration_s=10)
 
 
 def test_a_missing_file_is_named_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(MediaError, match=r"no/such\.mp4.*correct the clip's path"):
-        prepare(Clip(source="no/such.mp4", bit_rate_bps=500_000, duration_s=5))
+        prepare(ClipEncoding(source="no/such.mp4", bit_rate_bps=500_000, duration_s=5))
 
 
 @needs_ffmpeg
@@ -46,14 +46,14 @@ def test_a_file_that_is_no_video(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     broken = tmp_path / "broken.mp4"
     broken.write_bytes(b"not a video")
     with pytest.raises(MediaError, match=r"broken\.mp4: ffmpeg cannot encode it"):
-        prepare(Clip(source=str(broken), bit_rate_bps=500_000, duration_s=5))
+        prepare(ClipEncoding(source=str(broken), bit_rate_bps=500_000, duration_s=5))
     assert not list((tmp_path / "cache/clips").iterdir())
 
 
 @needs_ffmpeg
 def test_an_encode_has_rate_and_length_and_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STREAMGAUGE_CACHE", str(tmp_path))
-    clip = Clip(source="testsrc2", bit_rate_bps=400_000, duration_s=8, audio_bps=48_000)
+    clip = ClipEncoding(source="testsrc2", bit_rate_bps=400_000, duration_s=8, audio_bps=48_000)
     file = prepare(clip)
     said = subprocess.run(
         ["ffprobe", "-v", "error", "-show_streams", "-show_format", "-of", "json", str(file)],
@@ -68,7 +68,9 @@ def test_an_encode_has_rate_and_length_and_is_kept(tmp_path: Path, monkeypatch: 
     assert float(found["format"]["bit_rate"]) == pytest.approx(400_000, rel=0.12)
     before = file.stat().st_mtime_ns
     assert prepare(clip) == file and file.stat().st_mtime_ns == before
-    other = prepare(Clip(source="testsrc2", bit_rate_bps=400_000, duration_s=8, audio_bps=48_000, gop_s=1))
+    other = prepare(
+        ClipEncoding(source="testsrc2", bit_rate_bps=400_000, duration_s=8, audio_bps=48_000, gop_s=1)
+    )
     assert other != file
 
 
@@ -78,7 +80,7 @@ def test_an_encode_has_rate_and_length_and_is_kept(tmp_path: Path, monkeypatch: 
 def test_a_variable_rate_is_held_on_average_and_key_frames_stand_out(
     source: str, codec: str, rate: int
 ) -> None:
-    clip = Clip(
+    clip = ClipEncoding(
         source=source,
         bit_rate_bps=rate,
         duration_s=200,
@@ -95,7 +97,7 @@ def test_a_variable_rate_is_held_on_average_and_key_frames_stand_out(
 
 
 def test_key_frames_of_a_constant_rate_begin_each_group() -> None:
-    clip = Clip(source="carphone", bit_rate_bps=550_000, duration_s=60)
+    clip = ClipEncoding(source="carphone", bit_rate_bps=550_000, duration_s=60)
     sizes = frame_sizes(clip)
     assert key_frames(clip) == [0, 50, 100, 150, 200]
     assert min(sizes[key] for key in key_frames(clip)) > sorted(sizes)[len(sizes) // 2]
@@ -106,7 +108,7 @@ def test_key_frames_of_a_constant_rate_begin_each_group() -> None:
 )
 def test_what_no_encoder_is_asked_for_is_refused(asked: dict[str, object]) -> None:
     with pytest.raises(MediaError, match="variable"):
-        Clip(source="carphone", bit_rate_bps=242_000, duration_s=10, **asked)  # type: ignore[arg-type]
+        ClipEncoding(source="carphone", bit_rate_bps=242_000, duration_s=10, **asked)  # type: ignore[arg-type]
 
 
 @needs_ffmpeg
@@ -115,7 +117,7 @@ def test_a_variable_rate_clip_is_its_pass_repeated(
     codec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STREAMGAUGE_CACHE", str(tmp_path))
-    clip = Clip(
+    clip = ClipEncoding(
         source="testsrc2",
         bit_rate_bps=242_000,
         duration_s=41,

@@ -11,8 +11,8 @@ import pytest
 from driving import AT_ONCE, a_thief_on_every_processor
 from scenarios import FTP, scenario
 from streamgauge.emu import EmuOptions, run_trial
+from streamgauge.emu.concurrency import ConcurrentTrials
 from streamgauge.emu.lock import machine_lock
-from streamgauge.emu.together import Together
 from streamgauge.scenario import from_text, lower
 from verdict_trials import FAULTS, failed
 
@@ -24,12 +24,12 @@ CROSS = """
     parameters: {rate: 1500 packets/s, size: 100 B, burst: 30 packets}"""
 
 
-def _verdict(fault: str, folder: Path, together: Together) -> dict[str, Any]:
+def _verdict(fault: str, folder: Path, concurrent: ConcurrentTrials) -> dict[str, Any]:
     # A limit shows only where the queue gets full.
     rate = "1 Mbit/s" if fault == "late_ignore_limit" else "10 Mbit/s"
     text = scenario(FTP + CROSS, until="3 s", rate=rate, queue="40 packets")
     (made,) = from_text(text)
-    options = EmuOptions(sabotage=(fault,), together=together)
+    options = EmuOptions(sabotage=(fault,), concurrent=concurrent)
     validity: dict[str, Any] = run_trial(made, lower(made, "emu", 1), 1, folder, options)["validity"]
     return validity
 
@@ -39,8 +39,8 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     """Of a trial with each fault. They run side by side: it harms nothing if a busy machine adds faults."""
     folder = tmp_path_factory.mktemp("faults")
     with machine_lock(print) as lock, ThreadPoolExecutor(AT_ONCE) as pool:
-        together = Together(lock, AT_ONCE)
-        trials = {fault: pool.submit(_verdict, fault, folder / fault, together) for fault in FAULTS}
+        concurrent = ConcurrentTrials(lock, AT_ONCE)
+        trials = {fault: pool.submit(_verdict, fault, folder / fault, concurrent) for fault in FAULTS}
         return {fault: trial.result() for fault, trial in trials.items()}
 
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from driving import AT_ONCE, MOST_TRIALS, tell_starved
 from streamgauge.emu import EmuOptions, run_trial
+from streamgauge.emu.concurrency import ConcurrentTrials
 from streamgauge.emu.lock import machine_lock
-from streamgauge.emu.together import Together
 from streamgauge.scenario import from_text, lower
 from verdict_trials import ODD, scenario, wanted_processor
 
 Verdict = dict[str, Any]
 
 
-def _verdict(kind: str, seed: int, folder: Path, together: Together) -> Verdict:
+def _verdict(kind: str, seed: int, folder: Path, concurrent: ConcurrentTrials) -> Verdict:
     (made,) = from_text(scenario(kind))
-    plan, options = lower(made, "emu", seed), EmuOptions(together=together)
+    plan, options = lower(made, "emu", seed), EmuOptions(concurrent=concurrent)
     validity: Verdict = run_trial(made, plan, seed, folder / f"{kind}-{seed}", options)["validity"]
     return validity
 
@@ -33,9 +33,9 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
         left = list(ODD)
         for seed in range(1, MOST_TRIALS + 1):
             at_once = max(AT_ONCE + 1 - seed, 1)
-            together = Together(lock, at_once)
+            concurrent = ConcurrentTrials(lock, at_once)
             with ThreadPoolExecutor(at_once) as pool:
-                trials = {kind: pool.submit(_verdict, kind, seed, folder, together) for kind in left}
+                trials = {kind: pool.submit(_verdict, kind, seed, folder, concurrent) for kind in left}
             found |= {kind: trial.result() for kind, trial in trials.items()}
             left = [kind for kind in left if wanted_processor(found[kind])]
             for kind in left:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from driving import PARTS, Person, Watched, end, starved, tell_starved
 from scenarios import FTP, scenario
+from streamgauge.emu.concurrency import ConcurrentTrials, Lifelines
 from streamgauge.emu.errors import TrialBrokenError
-from streamgauge.emu.together import Lifelines, Together
 
 TEXT = scenario(FTP, until="3 s")
 LONG = scenario(FTP, until="60 s")
@@ -98,12 +98,12 @@ def test_lifelines_end_together_and_once() -> None:
 
 
 def test_a_trial_knows_how_many_ran_beside_it() -> None:
-    together = Together(lock=0, allowed=3)
-    with together.member() as first:
-        with together.member() as second, together.member() as third:
+    concurrent = ConcurrentTrials(lock=0, allowed=3)
+    with concurrent.slot() as first:
+        with concurrent.slot() as second, concurrent.slot() as third:
             assert (first.most, second.most, third.most) == (3, 3, 3)
-        with together.member() as fourth:
+        with concurrent.slot() as fourth:
             pass
     assert (first.most, fourth.most, fourth.allowed) == (3, 2, 3)
-    with Together(lock=0).member() as alone:
+    with ConcurrentTrials(lock=0).slot() as alone:
         assert (alone.most, alone.allowed) == (1, 1)

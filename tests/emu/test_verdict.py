@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from streamgauge.emu import expectation
 from streamgauge.emu.validity import verdict
+from streamgauge.systems.machines import MACHINES
 
 Trial = dict[str, Any]
 
+TCP = MACHINES["bulk"].usual["tcp"]
 PLAN: Trial = {
     "duration": 10_000_000_000,
     "path": {
@@ -43,6 +45,9 @@ PLAN: Trial = {
 KILLED = {
     "flow": "video",
     "side": "player",
+    "name": "",
+    "is_main": True,
+    "essential": True,
     "how": "was killed by SIGKILL",
     "status": -9,
     "at_s": 4.0,
@@ -154,7 +159,7 @@ def sound() -> Trial:
 
 def _process(flow: str, side: str, *, started_s: float, waited_s: float) -> Trial:
     times = {"started_s": started_s, "ended_s": None, "waited_s": waited_s}
-    return {"flow": flow, "side": side, "early": False, **times}
+    return {"flow": flow, "side": side, "name": "", "is_main": True, "early": False, **times}
 
 
 def _collected(*, packets: int, octets: int) -> Trial:
@@ -183,11 +188,11 @@ def test_a_pause_of_a_constant_bit_rate_holds_its_ticks() -> None:
     cbr = {"packets_per_s": 20.0, "payload_bytes": 1000, "burst": 4, "windows": []}
     actions = [[4.05 * second, "pause"], [6.01 * second, "resume"], [8.1 * second, "stop"]]
     flow = {"start": 2 * second, "actions": actions, "app": {"cbr": cbr}}
-    assert expectation.cbr_packets({}, flow, 10.0) == 4 * (11 + 10)
+    assert expectation.paced_packets(flow, 10.0) == 4 * (11 + 10)
     # Held for good; and within windows of its own.
-    assert expectation.cbr_packets({}, flow | {"actions": actions[:1]}, 10.0) == 4 * 11
+    assert expectation.paced_packets(flow | {"actions": actions[:1]}, 10.0) == 4 * 11
     cbr["windows"] = [[0, 3 * second], [5 * second, 7 * second], [9 * second, 10 * second]]
-    assert expectation.cbr_packets({}, flow, 10.0) == 4 * (5 + 4)
+    assert expectation.paced_packets(flow, 10.0) == 4 * (5 + 4)
 
 
 def test_what_the_emulator_used_is_shown_without_a_bound() -> None:
@@ -355,6 +360,21 @@ def test_who_may_be_silent() -> None:
     never = copy.deepcopy(PLAN)
     never["flows"][1]["app"]["cbr"]["windows"] = [[20_000_000_000, 30_000_000_000]]
     assert "flow cross never sent a packet" not in verdict(never, trial)["why"]
+
+
+def test_a_flow_whose_arrivals_are_left_out_may_be_silent() -> None:
+    arrivals = [{"at": 3_000_000_000, "bytes": 5000}, {"at": 4_000_000_000, "bytes": 5000}]
+    plan = copy.deepcopy(PLAN)
+    plan["flows"][1] |= {"app": {"bulk": {"tcp": TCP, "bytes": None, "arrivals": arrivals}}}
+    trial = sound()
+    trial["first_packets_s"]["cross"] = None
+    assert "flow cross never sent a packet" in verdict(plan, trial)["why"]
+    plan["flows"][1]["actions"] = [[2_500_000_000, "pause"]]
+    assert "flow cross never sent a packet" not in verdict(plan, trial)["why"]
+    plan["flows"][1]["actions"].append([3_500_000_000, "resume"])
+    assert "flow cross never sent a packet" in verdict(plan, trial)["why"]
+    trial["first_packets_s"]["cross"] = 4.001
+    assert verdict(plan, trial)["measured"]["start_offset_s"]["cross"] == pytest.approx(0.001)
 
 
 def test_ecn_that_was_asked_for() -> None:

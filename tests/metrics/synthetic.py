@@ -51,6 +51,7 @@ class SyntheticRecord:
     trial: dict[str, Any]
     packets: pl.DataFrame
     events: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVENTS))
+    directory: Path = Path()
 
     @property
     def codes(self) -> pl.DataFrame:

@@ -310,6 +310,25 @@ def test_instantaneous_index_counts_flows_from_their_start() -> None:
     assert samples[11:] == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("subject", "shared"), [("a", ("a", "b")), ("up", ("up", "too")), (None, ("a", "b"))]
+)
+def test_the_index_is_of_flows_that_go_one_way(subject: str | None, shared: tuple[str, ...]) -> None:
+    """Two even flows down at 40 packets/s from 0 s, and up two of 10 and 30 packets/s."""
+    sent = constant(0, 40, 0, 10) + constant(1, 40, 0, 10)
+    for flow, rate in ((2, 10), (3, 30)):
+        sent += [dataclasses.replace(one, direction=UP) for one in constant(flow, rate, 0, 10)]
+    made = record(sent, flows=["a", "b", "up", "too"], duration_s=10.0)
+    for flow, planned in zip(made.trial["flows"], made.trial["plan"]["flows"], strict=True):
+        flow["role"] = "subject" if flow["name"] == subject else "rival"
+        planned |= {"direction": "up"} if flow["name"] in ("up", "too") else {}
+    found = compute(made)
+    index = 1.0 if "a" in shared else (10 + 30) ** 2 / (2 * (10**2 + 30**2))
+    assert found.jain_flows == shared
+    assert found.jain == pytest.approx(index, abs=1e-3)
+    assert np.nanmean(found.jain_samples) == pytest.approx(index, abs=0.01)
+
+
 def test_losses_by_hand() -> None:
     """Ten packets at once into a queue of three: 3 pass, 7 are lost, in one run; a late one passes."""
     sent = [Sent(1.0, 0, 972) for _ in range(10)] + [Sent(3.0, 0, 972), Sent(4.0, 0, 972)]

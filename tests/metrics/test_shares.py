@@ -92,6 +92,14 @@ def test_what_a_clip_comes_to_on_the_link() -> None:
     assert wire_rate_bps("external") == wire_rate_bps({"bulk": {}}) == math.inf
 
 
+@pytest.mark.parametrize("burst", [1, 10])
+def test_bursts_leave_the_mean_rate_as_it_is(burst: int) -> None:
+    cbr = {"cbr": {"packets_per_s": 100.0, "payload_bytes": 958, "burst": burst}}
+    assert wire_rate_bps(cbr) == 800_000
+    # 2008 B of UDP in two fragments.
+    assert wire_rate_bps({"cbr": cbr["cbr"] | {"payload_bytes": 2000}}, ethernet=False) == 8 * 100 * 2048
+
+
 RTP = """
 id: test/rtp
 title: A clip over RTP

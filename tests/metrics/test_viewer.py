@@ -77,6 +77,19 @@ def test_a_players_silence_says_nothing_of_what_it_never_tells() -> None:
     assert late["frames_lost_percent"] == pytest.approx(100 / (len(said) + 1)) and late["stall_count"] is None
     stalled = measured([*said, (5.0, "stall", 100.0), (6.0, "resume", 1.0)]).flow_json("video")
     assert stalled["stall_time_s"] == pytest.approx(1.0) and stalled["frames_lost_percent"] is None
+    # So does one that counts them, and there were none.
+    counted = measured([*said, (5.0, "stall_count", 0.0)]).flow_json("video")
+    assert (counted["stall_count"], counted["stall_time_s"], counted["rebuffer_percent"]) == (0, 0, 0)
+
+
+def test_stalls_of_a_player_that_tells_of_no_frame() -> None:
+    said: list[Said] = [(2.0, "playout_start", 1.5), (4.0, "stall", None), (7.0, "resume", 3.0)]
+    found = measured([*said, (12.0, "stall", None)]).flow_json("video")
+    assert (found["frames_shown"], found["freeze_count"]) == (None, None)
+    assert (found["stall_count"], found["startup_delay_s"]) == (2, 1.5)
+    # The second goes on to the end.
+    assert found["stall_time_s"] == pytest.approx(3 + 8)
+    assert found["rebuffer_percent"] == pytest.approx(100 * 11 / 18)
 
 
 def test_stalls_and_the_share_of_the_session_that_they_take() -> None:

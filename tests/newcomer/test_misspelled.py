@@ -117,13 +117,12 @@ def test_a_command_has_variables_of_its_own(stranger: Stranger) -> None:
 
 def test_a_scenario_made_in_python_is_told_as_well() -> None:
     from streamgauge.errors import ScenarioError
-    from streamgauge.systems.adapter import FlowSetup
+    from streamgauge.systems.adapter import CommandLine, FlowSetup
     from streamgauge.systems.adapters import check_programs
 
     times = {"plan": {"start": 0}, "trial": {"duration": 10}}
-    flow = FlowSetup(
-        name="v", index=0, system="command", commands={"server": "sh -c 'x $STREAMGAUGE_PROT'"}, **times
-    )
+    line = CommandLine(command="sh -c 'x $STREAMGAUGE_PROT'")
+    flow = FlowSetup(name="v", index=0, system="command", commands={"server": [line]}, **times)
     with pytest.raises(ScenarioError) as caught:
         check_programs(flow)
     assert str(caught.value) == (
@@ -247,9 +246,9 @@ WORDS = {
         "open the folder nowhere: No such file or directory (os error 2); "
         "name a folder with .mp4, .m4v or .mov files"
     ),
-    "play http://127.0.0.1/clip.mp4": (
-        "invalid value 'http://127.0.0.1/clip.mp4' for '<URL>': \"http://127.0.0.1/clip.mp4\" is not an rtsp "
-        "URL; write rtsp://HOST[:PORT]/PATH"
+    "play https://127.0.0.1/clip.mp4": (
+        "invalid value 'https://127.0.0.1/clip.mp4' for '<URL>': \"https://127.0.0.1/clip.mp4\" is of scheme "
+        "https, which nobody here plays; write rtsp://HOST[:PORT]/PATH or http://HOST[:PORT]/PATH"
     ),
     "clip carphone videos/clip.mp4": (
         "clip carphone: no such content; write SOURCE-RATE such as carphone-550k, where SOURCE is one of "

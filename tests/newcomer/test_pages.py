@@ -40,6 +40,7 @@ class How:
 HERE = How()
 WORLD = How("in namespaces", "needs namespaces")
 A_MINUTE = "takes minutes"
+READERS = "runs what the reader has written"
 PUBLIC = "plays for a person, in a window or through speakers"
 
 COMMANDS: dict[str, How] = {
@@ -72,22 +73,44 @@ COMMANDS: dict[str, How] = {
     "make fuzz": How("never", "CI runs a part of it"),
     "make bench": How("never", "a benchmark"),
     # adapters, calibrate, emu
+    "streamgauge run examples/hls.yaml": How("long", "test_own_programs runs it in less time"),
     "streamgauge calibrate --quick --json": How("long", A_MINUTE),
     "streamgauge calibrate --out calibration.png --out calibration.json": How("long", A_MINUTE),
     "python benches/validity.py --json validity.json": How("never", "a benchmark"),
     "python benches/link_peers.py --rounds 3": How("never", "a benchmark"),
     "streamgauge run examples/http.yaml --mode emu --repeat 20 --jobs 4": How("long", A_MINUTE),
+    # content
+    "streamgauge clip carphone-550k clips/clip.mp4": HERE,
+    "streamgauge clip testsrc2-1M clips/card.mp4 --duration 4s --audio 48kbit/s --json": How(
+        shows=(r"digest",)
+    ),
+    "streamgauge ladder carphone --rates 235k,560k,1050k,1750k --duration 6s --audio 64kbit/s "
+    "--out videos": How(shows=(r"key frames align: 3 segments; videos/content\.json says where",)),
+    "streamgauge ladder testsrc2 --rates 235k,560k --duration 6s --audio 64kbit/s --out card": HERE,
+    "ffmpeg -loglevel error -i card/235k.mp4 -i card/560k.mp4 -i card/audio.mp4 -map 0 -map 1 -map 2 "
+    "-c copy -f dash -seg_duration 2 card/manifest.mpd": HERE,
+    "streamgauge ladder videos/235k.mp4 videos/1750k.mp4 --json": HERE,
+    "streamgauge run examples/short-flows.yaml --mode sim": HERE,
+    "streamgauge run playlist.yaml --mode sim --repeat 5": HERE,
     # extending
     "cargo test -p streamgauge-path && make setup": How("never", "tests what the reader has written"),
-    "streamgauge run my.yaml --set 'path.down.queue=headdrop 20 packets'": How(
-        "never", "runs what the reader has written"
-    ),
+    "streamgauge run my.yaml --set 'path.down.queue=headdrop 20 packets'": How("never", READERS),
+    "cargo test -p streamgauge-systems push && make setup": How("never", "test_adding_a_system does it"),
+    "streamgauge systems push": How("never", "test_adding_a_system does it"),
+    "streamgauge run push.yaml --mode sim": How("never", READERS),
     # fidelity, performance
     "streamgauge crosscheck tcp --jobs 4 --with ns3 --docs docs/fidelity.md": How(
         "never", "takes an hour and needs ns-3"
     ),
     "python benches/simulators.py": How("never", "a benchmark"),
     "cargo bench -p streamgauge-sim --bench sim": How("never", "a benchmark"),
+    # http
+    "streamgauge run today/http-medium --mode sim": HERE,
+    "streamgauge reproduce today/http --mode sim --mutants": HERE,
+    "streamgauge run today/http-nginx-medium --mode emu": How("long", A_MINUTE),
+    "streamgauge run today/http-nginx-medium --mode emu --set flows.video.parameters.player=ffplay": How(
+        "long", A_MINUTE
+    ),
     # link-command
     "streamgauge link --down 'rate 1 Mbit/s, queue 10 kB, delay 20 ms' --up 'delay 20 ms' "
     "--server 'python3 -m http.server' "
@@ -147,6 +170,8 @@ COMMANDS: dict[str, How] = {
     # serve
     "streamgauge serve --system darwin --listen 127.0.0.1:8554 videos": How("serving"),
     "ffplay rtsp://127.0.0.1:8554/clip.mp4": How("never", PUBLIC),
+    "streamgauge serve --system http --listen 127.0.0.1:8080 videos": How("serving"),
+    "streamgauge play http://127.0.0.1:8080/clip.mp4": How(shows=("played to the end",)),
     "mpv --rtsp-transport=udp rtsp://127.0.0.1:8554/clip.mp4": How("never", PUBLIC),
     "gst-launch-1.0 playbin uri=rtsp://127.0.0.1:8554/clip.mp4": How("never", PUBLIC),
     "streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --player quicktime": How(shows=("played to the end",)),
@@ -207,7 +232,7 @@ def test_what_does_not_run_here_is_read(name: str, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(stranger.folder)
     for line in page.commands:
         how = COMMANDS[bare(line)]
-        if how.when in ("in namespaces", "long", "never") and how.why != "runs what the reader has written":
+        if how.when in ("in namespaces", "long", "never") and how.why != READERS:
             read(shlex.split(bare(line), comments=True))
 
 

@@ -112,8 +112,18 @@ def test_unknown_versions(spoilt: Path) -> None:
     fails(spoilt, "trial.json", "read it with the StreamGauge that wrote it")
     (spoilt / "trial.json").write_text(json.dumps(trial))
     path = spoilt / "packets.parquet"
-    path.write_bytes(path.read_bytes().replace(b"streamgauge.packets/2", b"streamgauge.packets/7"))
-    fails(spoilt, "packets.parquet", "streamgauge.packets/7")
+    said = {
+        key: value.replace("streamgauge.packets/3", "streamgauge.packets/99")
+        for key, value in pl.read_parquet_metadata(path).items()
+        if key.startswith("streamgauge.")
+    }
+    pl.read_parquet(path).write_parquet(path, metadata=said)
+    for use in (Record.verify, Record.replay):
+        with pytest.raises(RecordError, match=r"schema .streamgauge\.packets/99. is not one"):
+            use(Record(spoilt, trial))
+    error = fails(spoilt, "packets.parquet", "streamgauge.packets/99")
+    assert "streamgauge.packets/1, streamgauge.packets/2, streamgauge.packets/3" in error
+    assert "read it with the StreamGauge that wrote it" in error
 
 
 def test_a_code_without_a_name(spoilt: Path) -> None:

@@ -12,7 +12,9 @@ from streamgauge import _native
 from streamgauge.errors import RecordError
 from streamgauge.record import Record, prune
 
-OLD = Path(__file__).parent.parent / "report" / "records" / "1-model-4"
+RECORDS = Path(__file__).parent.parent / "report" / "records"
+OLD = RECORDS / "1-model-4"
+KEPT = [*(RECORDS / name for name in "23"), *(Path(__file__).parent / "data" / name for name in ("v2", "v3"))]
 
 
 def test_a_record_replays(whole: Path) -> None:
@@ -21,6 +23,13 @@ def test_a_record_replays(whole: Path) -> None:
     assert (found["different"], found["first"]) == (0, None)
     assert found["rows"] == record.packets.height
     assert found["packets"] == record.packets["pkt"].n_unique()
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
+def test_a_record_that_an_earlier_version_kept_replays(folder: Path) -> None:
+    found = Record.open(folder).replay()
+    assert (found["different"], found["first"]) == (0, None)
+    assert found["rows"] > 500
 
 
 def test_another_discipline_is_told_by_its_drops(tmp_path: Path) -> None:

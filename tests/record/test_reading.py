@@ -21,8 +21,8 @@ COLUMNS = {
     "pkt": pl.UInt64, "copy": pl.UInt8, "fragment_offset": pl.UInt16, "flow": pl.Enum, "dir": pl.Enum,
     "stage": pl.Enum, "kind": pl.Enum, "t_in": pl.Int64, "t_out": pl.Int64, "t_drop": pl.Int64,
     "fate": pl.Enum, "cause": pl.Enum, "wire_bytes": pl.UInt32, "ip_bytes": pl.UInt32,
-    "payload_bytes": pl.UInt32, "seq": pl.UInt32, "flags": pl.UInt8, "queue_bytes": pl.UInt32,
-    "queue_packets": pl.UInt32, "hash": pl.UInt32, "protocol": pl.UInt8,
+    "payload_bytes": pl.UInt32, "seq": pl.UInt32, "flags": pl.UInt16, "queue_bytes": pl.UInt32,
+    "queue_packets": pl.UInt32, "hash": pl.UInt32, "protocol": pl.UInt8, "connection": pl.UInt32,
 }  # fmt: skip
 
 
@@ -35,6 +35,8 @@ def test_packets_have_their_columns_and_names(whole: Path) -> None:
     assert set(crossing["dir"]) == {"up"}
     assert set(crossing["kind"]) <= {"ack", "signalling"}
     assert set(packets.filter(flow="video", dir="down")["kind"]) == {"media"}
+    assert set(packets.filter(flow="tcp")["connection"]) == {0}, "both directions"
+    assert set(packets.filter(flow="video")["connection"]) == {None}
     assert set(packets.filter(fate="dropped")["cause"]) == {"queue_full"}
     assert packets.filter(fate="dropped").height > 0
     assert (packets["t_out"].is_not_null() == (packets["fate"] == "delivered")).all()

@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from streamgauge.claims.dimension import RATE, UNITS
 from streamgauge.metrics import compute
-from streamgauge.metrics.dimension import RATE, UNITS
 from streamgauge.report import LoadedTrial, answer, build, gather
 from streamgauge.report.answer import by_question
 from streamgauge.report.model import labels

@@ -14,7 +14,7 @@ import pytest
 from streamgauge.errors import RecordError
 from streamgauge.metrics import compute
 from streamgauge.report import LoadedTrial, answer, build, for_entry, gather, save
-from streamgauge.report.chart import Figure
+from streamgauge.report.chart import DrawnFigure
 from streamgauge.report.figures import MAX_POINTS
 from streamgauge.report.model import load
 from streamgauge.report.validity import verdicts
@@ -239,7 +239,7 @@ def test_other_files_are_refused(trials: list[LoadedTrial], tmp_path: Path) -> N
 
 
 def test_lines_differ_in_dash_and_axes_have_units(trials: list[LoadedTrial]) -> None:
-    def encodings(figure: Figure) -> dict[str, Any]:
+    def encodings(figure: DrawnFigure) -> dict[str, Any]:
         spec = figure.spec.get("spec", figure.spec)
         found: dict[str, Any] = spec["encoding"]
         return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario import ScenarioErrors, from_text, load, load_file, lower
+from streamgauge.scenario import ScenarioErrors, from_text, load, load_file
 
 
 def refused(text: str, settings: tuple[str, ...] = ()) -> ScenarioError:
@@ -390,26 +390,48 @@ def test_a_setting_without_a_value(base: str, setting: str) -> None:
     assert "is not an assignment" in str(refused(base, (setting,)))
 
 
-NOT_YET = [
-    ("flows.ftp.direction=both", "flows.ftp.direction: media towards the server does not run yet"),
+UP_AND_ARRIVALS = [
     (
-        "flows.ftp.arrivals={rate: 2 /s, size: 30 kB}",
-        "flows.ftp.arrivals: arrivals of short flows do not run yet",
+        "flows.ftp.direction=both",
+        "flows.ftp.direction",
+        ["media that goes both ways are two flows", "'direction: down' and one with 'direction: up'"],
     ),
-    ("population={size: 79, rtt: uniform 20 ms to 200 ms}", "populations of clips do not run yet"),
+    ("flows.ftp.direction=sideways", "flows.ftp.direction", ["expected one of down, up"]),
+    (
+        "flows.probe.arrivals={rate: 2 /s, size: 30 kB}",
+        "flows.probe.arrivals",
+        ["'ping' has no transfers that could arrive", "write 'traffic: bulk'"],
+    ),
+    ("flows.ftp.arrivals={rate: 2, size: 30 kB}", "flows.ftp.arrivals.rate", ["has no unit"]),
+    ("flows.ftp.arrivals={rate: 0 /s, size: 30 kB}", "flows.ftp.arrivals.rate", ["nothing ever arrives"]),
+    ("flows.ftp.arrivals={rate: 2 /s, size: 0 B}", "flows.ftp.arrivals.size", ["carry nothing"]),
+    (
+        "flows.ftp.arrivals={rate: 20000 /s, size: 30 kB}",
+        "flows.ftp.arrivals.rate",
+        ["200000 transfers until", "expected 100000 at most", "lower the rate"],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("setting", "words"), NOT_YET)
-def test_what_does_not_run_yet_is_modelled_and_refused(base: str, setting: str, words: str) -> None:
-    (scenario,) = from_text(base, settings=(setting,))
-    with pytest.raises(ScenarioError, match="cannot run in sim") as caught:
-        lower(scenario, "sim", 1)
-    assert words in str(caught.value)
+@pytest.mark.parametrize(("setting", "key", "words"), UP_AND_ARRIVALS)
+def test_media_up_and_arrivals_are_refused_where_they_make_no_sense(
+    base: str, setting: str, key: str, words: list[str]
+) -> None:
+    said = str(refused(base, (setting,)))
+    assert all(word in said for word in (key, *words)), said
 
 
-def test_what_does_not_run_yet_is_validated(base: str) -> None:
-    assert "has no unit" in str(refused(base, ("flows.ftp.arrivals={rate: 2, size: 30 kB}",)))
+def test_transfers_have_no_size_as_a_whole(base: str) -> None:
+    settings = ("flows.ftp.arrivals={rate: 2 /s, size: 30 kB}", "flows.ftp.parameters.bytes=1 MB")
+    assert "a size for each of them, and none as a whole" in str(refused(base, settings))
+
+
+def test_what_enters_at_the_bottleneck_does_not_go_up(base: str) -> None:
+    said = str(refused(base, ("flows.ftp.from=router", "flows.ftp.direction=up")))
+    assert "what enters at the bottleneck goes down" in said
+
+
+def test_a_distribution_of_two_kinds(base: str) -> None:
     assert "not a unit of a size" in str(refused(base, ("population={size: 7, rtt: uniform 1 ms to 2 kB}",)))
 
 

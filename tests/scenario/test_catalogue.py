@@ -50,6 +50,8 @@ def test_issue_entries_are_there() -> None:
     ids = set(catalogue_ids())
     for load_class in ("no", "little", "medium", "heavy", "burst"):
         assert f"hessler/ftp-{load_class}" in ids
+        assert f"today/http-{load_class}" in ids
+        assert f"today/http-nginx-{load_class}" in ids
         for transport in ("udp", "tcp"):
             assert f"today/rtsp-{transport}-{load_class}" in ids
             assert f"today/demo-rtsp-{transport}-{load_class}" in ids

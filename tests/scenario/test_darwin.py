@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from streamgauge import _native
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, from_text, lower
-from streamgauge.systems.darwin import CONSTANTS, PLAYERS, PRESETS
+from streamgauge.systems.machines import MACHINES
 from streamgauge.systems.parameter import Maybe, Number
 from streamgauge.systems.registry import SYSTEMS
+
+DARWIN = MACHINES["darwin"]
+PRESETS, PLAYERS = (presets.sets for presets in DARWIN.presets)
+CONSTANTS = [parameter for parameter in DARWIN.parameters.values() if parameter.group]
 
 TEXT = """
 id: test/darwin
@@ -45,8 +47,8 @@ def refusal(*settings: str) -> str:
 
 def test_a_flow_without_parameters_has_the_papers_server_and_quicktime() -> None:
     made = app()
-    assert made["server"] == json.loads(_native.darwin_server_settings("paper"))
-    assert made["player"] == json.loads(_native.darwin_player_settings("quicktime"))
+    assert made["server"] == PRESETS["paper"]
+    assert made["player"] == PLAYERS["quicktime"] | {"transport": "udp"}
     assert made["tcp"]["congestion_control"] == "cubic"
     assert made["clip"]["name"] == "carphone-242k" and made["clip"]["frame_bytes"]
     assert bent().supported_modes() == ["sim", "emu"]
@@ -56,8 +58,8 @@ def test_a_flow_without_parameters_has_the_papers_server_and_quicktime() -> None
 @pytest.mark.parametrize("player", PLAYERS)
 def test_presets_are_the_machines_own(preset: str, player: str) -> None:
     made = app(f"flows.qt.parameters={{preset: {preset}, player: {player}, transport: tcp}}")
-    assert made["server"] == json.loads(_native.darwin_server_settings(preset))
-    assert made["player"] == json.loads(_native.darwin_player_settings(player)) | {"transport": "tcp"}
+    assert made["server"] == PRESETS[preset]
+    assert made["player"] == PLAYERS[player] | {"transport": "tcp"}
 
 
 def example(name: str) -> tuple[str, Any]:
@@ -95,7 +97,7 @@ def test_constants_are_no_other_parameters() -> None:
 
 def test_a_constant_takes_the_place_of_the_presets() -> None:
     made = app("flows.qt.parameters={preset: source, reliable_udp: off}")
-    assert made["server"] == json.loads(_native.darwin_server_settings("source")) | {"reliable_udp": False}
+    assert made["server"] == PRESETS["source"] | {"reliable_udp": False}
     assert made["player"]["reliable_udp"] is False
     assert bent("flows.qt.parameters={reliable_udp: off}").flows["qt"].parameters == {"reliable_udp": "off"}
     # As written and read again.
@@ -166,4 +168,4 @@ def test_a_stand_in_takes_what_it_knows() -> None:
         "sim: {system: darwin, parameters: {preset: source}}}",
     )
     made = lower(bent(text=text), "sim", 1)["flows"][0]["app"]["darwin"]
-    assert made["server"] == json.loads(_native.darwin_server_settings("source"))
+    assert made["server"] == PRESETS["source"]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from streamgauge.scenario import (
     Bernoulli,
+    Bottleneck,
     Check,
     Clip,
     Command,
@@ -19,7 +20,6 @@ from streamgauge.scenario import (
     Gilbert,
     GilbertRuns,
     Instant,
-    Link,
     Loss,
     Measure,
     Path,
@@ -97,7 +97,7 @@ BUILT = Scenario(
                         switch=(Switch(at=Time("15 s"), to="off"),),
                     ),
                 ),
-                Link(
+                Bottleneck(
                     name="dsl",
                     rate=RateSteps(
                         steps=(
@@ -207,7 +207,7 @@ def test_addresses_reach_shorthand_stages_flows_and_checks() -> None:
         },
     )
     down = changed.path.down.chain()[1]
-    assert isinstance(down, Link) and down.rate == Rate("500 kbit/s")
+    assert isinstance(down, Bottleneck) and down.rate == Rate("500 kbit/s")
     assert changed.path.up.rate == Rate("2 Mbit/s")
     assert changed.path.up.queue == DropTail(droptail=Bdp("2 BDP"))
     assert changed.flows["cross"].parameters["rate"].per_s == 90

@@ -11,7 +11,7 @@ import pytest
 from link_elements import FORMS, SCENARIO
 from ruamel.yaml import YAML
 from streamgauge import _native
-from streamgauge.report.link import stage_words
+from streamgauge.report.stages import stage_words
 from streamgauge.scenario import Scenario, from_text, json_schema, lower
 from streamgauge.scenario.path import direction_in_words
 

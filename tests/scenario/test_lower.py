@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streamgauge import _native
 from streamgauge.errors import ScenarioError
+from streamgauge.media import ClipEncoding, frame_sizes, key_frames
 from streamgauge.scenario import from_text, load, lower
 from streamgauge.scenario.lower import draw
+from streamgauge.systems.adapters import ADAPTERS
 
 S = 10**9
 
@@ -126,6 +131,19 @@ def test_loss_comes_before_the_bottleneck(base: str) -> None:
     }
 
 
+@pytest.mark.parametrize("system", ["rtp", "darwin"])
+@pytest.mark.parametrize("more", [{}, {"rate_control": "variable", "codec": "mpeg4"}])
+def test_a_clip_has_its_key_frames(base: str, system: str, more: dict[str, Any]) -> None:
+    said = ", ".join(f"{key}: {value}" for key, value in more.items())
+    clip = f"{{source: carphone, rate: 242 kbit/s, {said}}}"
+    made = plan(base, f"flows.probe={{role: subject, system: {system}, clip: {clip}}}")
+    played = made["flows"][1]["app"][system]["clip"]
+    asked = ClipEncoding(source="carphone", bit_rate_bps=242_000, duration_s=10, **more)
+    assert played["key_frames"] == key_frames(asked)
+    assert played["frame_bytes"] == frame_sizes(asked)
+    assert len(played["key_frames"]) >= 5
+
+
 def test_relative_times_move_with_the_drawn_start(base: str) -> None:
     made = [plan(base.replace("stop: 8 s", "stop: probe.start + 2 s"), seed=seed) for seed in range(5)]
     for one in made:
@@ -176,6 +194,23 @@ def test_sim_plays_the_stand_in_and_emu_the_system() -> None:
     assert rate == pytest.approx(550_000, rel=0.01)
     (over_tcp,) = load("today/rtsp-tcp-medium")
     assert lower(over_tcp, "sim", 1)["flows"][0]["app"]["rtp"]["tcp"]["congestion_control"] == "cubic"
+
+
+def test_a_plan_says_what_third_party_programs_speak(base: str, tmp_path: Path) -> None:
+    """Where the record's classifier would guess otherwise; what it cannot read is refused by its name."""
+    (scenario,) = load("today/rtsp-udp-medium")
+    made = lower(scenario, "emu", 1)
+    assert made["flows"][0]["protocols"] == {"tcp": ["rtsp"], "udp": ["rtp"]}
+    assert all("protocols" not in flow for flow in plan(base, mode="emu")["flows"]), "ours say it themselves"
+    told = [adapter.external.protocols for adapter in ADAPTERS.values() if adapter.external is not None]
+    assert any(told)
+    for protocols in told:
+        made["flows"][0]["protocols"] = {carrier: list(named) for carrier, named in protocols.items()}
+        with pytest.raises(ScenarioError, match="third-party system"):
+            _native.simulate(json.dumps(made), tmp_path)
+    made["flows"][0]["protocols"] = {"udp": ["rtsp"]}
+    with pytest.raises(ScenarioError, match="unknown variant `rtsp`, expected one of `opaque`, `quic`"):
+        _native.simulate(json.dumps(made), tmp_path)
 
 
 def test_a_clip_with_a_duration_of_its_own(base: str) -> None:

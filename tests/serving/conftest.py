@@ -66,8 +66,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 class Server:
     """`streamgauge-engine serve --json`."""
 
-    def __init__(self, folder: Path, *options: str, prefix: tuple[str, ...] = ()) -> None:
-        command = [*prefix, str(engine()), "serve", "--system", "darwin", "--json"]
+    def __init__(
+        self, folder: Path, *options: str, prefix: tuple[str, ...] = (), system: str = "darwin"
+    ) -> None:
+        command = [*prefix, str(engine()), "serve", "--system", system, "--json"]
         self.process = subprocess.Popen(
             [*command, "--listen", "127.0.0.1:0", *options, str(folder)], stdout=subprocess.PIPE
         )

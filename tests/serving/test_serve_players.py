@@ -234,7 +234,7 @@ def test_our_player_says_what_it_could_not_play(network: Network, server: Server
     assert broken.returncode == 3 and "415" in broken.stderr, broken.stderr
     nobody = network.run(engine(), "play", "rtsp://127.0.0.1:9/a.mp4")
     assert nobody.returncode == 4 and "connect" in nobody.stderr, nobody.stderr
-    wrong = network.run(engine(), "play", "http://127.0.0.1/a.mp4")
+    wrong = network.run(engine(), "play", "gopher://127.0.0.1/a.mp4")
     assert wrong.returncode == 2 and "rtsp://HOST" in wrong.stderr
     with Server(clips, prefix=network.prefix) as other:
         command = [*network.prefix, str(engine()), "play", "--json", url(other, "long.mp4")]

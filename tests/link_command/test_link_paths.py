@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streamgauge.around.options import Request
-from streamgauge.around.paths import label_of, path_of
-from streamgauge.around.record import LONGEST_S, MOST_STEPS, longest_s, plan_of
 from streamgauge.errors import ScenarioError
+from streamgauge.link_command.options import LinkRequest
+from streamgauge.link_command.paths import label_of, path_of
+from streamgauge.link_command.record import LONGEST_S, MOST_STEPS, longest_s, plan_of
 from streamgauge.scenario import Path as NetworkPath
 from streamgauge.scenario.path import DelaySettings, Direction, preset, preset_names, shipped_traces
 
@@ -84,8 +84,8 @@ def test_a_preset_may_be_changed_in_parts() -> None:
     assert varied.changed(delay=base.down.delay) == base.down
 
 
-def request(path: NetworkPath) -> Request:
-    return Request(command=("true",), path=path)
+def request(path: NetworkPath) -> LinkRequest:
+    return LinkRequest(command=("true",), path=path)
 
 
 @pytest.mark.parametrize("name", list(shipped_traces()))

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from streamgauge.around.addresses import PROTOCOL, Block, Routes
 from streamgauge.errors import CannotRunError
+from streamgauge.link_command.addresses import PROTOCOL, AddressBlock, Routes
 
 
 def routes(*entries: dict[str, Any]) -> Routes:
@@ -73,5 +73,5 @@ def test_addresses_that_others_reach() -> None:
 
 
 def test_ends_of_a_block() -> None:
-    block = Block(IPv4Network("100.64.0.0/30"))
+    block = AddressBlock(IPv4Network("100.64.0.0/30"))
     assert (block.near, block.client) == ("100.64.0.1", "100.64.0.2")

@@ -8,7 +8,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streamgauge.metrics.dimension import (
+from streamgauge.claims.dimension import (
     DATA,
     NUMBER,
     PACKETS,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamgauge.checks import ExpressionError, jain, mean, metric, parse, quantity
-from streamgauge.checks.syntax import (
+from streamgauge.claims.syntax import (
     Binary,
     Call,
     Chain,
@@ -16,12 +16,12 @@ from streamgauge.checks.syntax import (
     Negation,
     Negative,
     Predicate,
-    Quantity,
+    QuantityTerm,
     Reference,
     Term,
     Window,
 )
-from streamgauge.checks.typing import ACROSS_TIME
+from streamgauge.claims.typing import ACROSS_TIME
 
 
 def test_the_design_documents_example() -> None:
@@ -111,7 +111,7 @@ def test_errors_name_line_and_column(text: str, line: int, column: int, says: st
 
 
 quantities = st.builds(
-    Quantity,
+    QuantityTerm,
     st.floats(0.001, 1e6).map(lambda value: round(value, 3)),
     st.sampled_from(["kbit/s", "bit/s", "kB/s"]),
 )
@@ -121,7 +121,7 @@ references = st.builds(
     st.sampled_from(["a", "b_1", "my-flow", "and"]),
     st.sampled_from(["", "hessler/ftp-no", "today/demo-rtsp-udp"]),
 )
-windows = st.builds(Window, st.just(Quantity(1.0, "s")), st.just(Quantity(500.0, "ms")))
+windows = st.builds(Window, st.just(QuantityTerm(1.0, "s")), st.just(QuantityTerm(500.0, "ms")))
 over_time = st.builds(
     Call, st.sampled_from(sorted(ACROSS_TIME)), references.map(lambda one: (one,)), st.none() | windows
 )
@@ -130,8 +130,8 @@ terms: st.SearchStrategy[Term] = st.recursive(
     lambda inner: (
         st.builds(Negative, inner)
         | st.builds(Binary, st.sampled_from("+-"), inner, inner)
-        | st.builds(Binary, st.just("*"), st.just(Quantity(1.5)), inner)
-        | st.builds(Binary, st.just("/"), inner, st.just(Quantity(2.0)))
+        | st.builds(Binary, st.just("*"), st.just(QuantityTerm(1.5)), inner)
+        | st.builds(Binary, st.just("/"), inner, st.just(QuantityTerm(2.0)))
         | st.builds(Call, st.sampled_from(["max", "sum"]), st.tuples(inner, inner))
     ),
     max_leaves=8,
@@ -145,7 +145,7 @@ fractions = st.builds(
         ).map(tuple),
     ),
     st.just(">="),
-    st.just(Quantity(80.0, "%")),
+    st.just(QuantityTerm(80.0, "%")),
 )
 comparisons = st.builds(Comparison, terms, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), terms)
 predicates: st.SearchStrategy[Predicate] = st.recursive(

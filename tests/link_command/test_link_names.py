@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from streamgauge.around.names import name_servers
+from streamgauge.link_command.names import name_servers
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streamgauge.around.capacity import bottleneck, capacity_bits
+from streamgauge.link_command.capacity import bottleneck, capacity_bits
 
 SECOND = 10**9
 TIMES = st.integers(0, 30 * SECOND)

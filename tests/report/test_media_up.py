@@ -1,0 +1,81 @@
+"""A report of flows whose media goes up, or both ways: which bottleneck it speaks of and draws."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from streamgauge.metrics import compute
+from streamgauge.report import LoadedTrial, answer, for_entry, gather
+from streamgauge.report.model import Entry
+from streamgauge.report.words import bottleneck_words
+from synthetic import UP, SyntheticRecord, constant, record
+
+DOWN_WORDS, UP_WORDS = "1 Mbit/s, queue drop-tail, 10 kB", "500 kbit/s, queue drop-tail, 4 kB"
+
+
+def both_ways(*subjects: str) -> SyntheticRecord:
+    """Two flows down across 1 Mbit/s and two up, whose bottleneck is of 500 kbit/s."""
+    sent = constant(0, 20, 0, 10) + constant(1, 20, 0, 10)
+    for flow in (2, 3):
+        sent += [dataclasses.replace(one, direction=UP) for one in constant(flow, 10, 0, 10)]
+    built = record(sent, flows=["watch", "other", "camera", "upload"], duration_s=10.0)
+    plan = built.trial["plan"]
+    slow = {
+        "rate": {"constant": 500_000}, "queue": {"droptail": {"bytes": 4000}}, "layer": "ethernet"
+    }  # fmt: skip
+    plan["path"]["up"].append({"name": "bottleneck", "kind": {"bottleneck": slow}})
+    built.trial["stages"].append({"id": 4, "name": "bottleneck", "direction": "up"})
+    for flow, planned in zip(built.trial["flows"], plan["flows"], strict=True):
+        flow["role"] = planned["role"] = "subject" if flow["name"] in subjects else "rival"
+        planned |= {"direction": "up"} if flow["name"] in ("camera", "upload") else {}
+    return built
+
+
+def entry_of(built: SyntheticRecord) -> tuple[LoadedTrial, Entry]:
+    trial = LoadedTrial(built.trial, {}, compute(built))
+    (entry,) = gather([trial])
+    return trial, entry
+
+
+@pytest.mark.parametrize(
+    ("subjects", "words"),
+    [
+        (["watch"], f"{DOWN_WORDS}, 20 ms base RTT"),
+        (["camera"], f"up {UP_WORDS}; 20 ms base RTT"),
+        (["camera", "watch"], f"down {DOWN_WORDS}; up {UP_WORDS}; 20 ms base RTT"),
+    ],
+)
+def test_numbers_stand_beside_the_bottleneck_of_the_subjects(subjects: list[str], words: str) -> None:
+    trial, entry = entry_of(both_ways(*subjects))
+    assert bottleneck_words(entry) == words
+    assert words in answer([trial]).replace("\u00a0", " ")
+
+
+def test_of_ways_without_a_bottleneck_it_is_said() -> None:
+    built = both_ways("watch", "camera")
+    del built.trial["plan"]["path"]["up"][-1], built.trial["stages"][-1]
+    _, entry = entry_of(built)
+    assert bottleneck_words(entry) == f"down {DOWN_WORDS}; up no bottleneck; 20 ms base RTT"
+    built = both_ways("camera")
+    del built.trial["plan"]["path"]["up"][-1], built.trial["stages"][-1]
+    assert bottleneck_words(entry_of(built)[1]) == "no bottleneck"
+
+
+def test_a_flow_is_drawn_beside_the_capacity_of_its_own_direction() -> None:
+    _, entry = entry_of(both_ways("watch"))
+    (shares,) = [figure for figure in for_entry(entry) if figure.id.endswith("-shares")]
+    drawn = {(name, panel) for _, _, name, panel, _ in shares.rows}
+    assert drawn == {
+        ("watch", "down"), ("other", "down"), ("capacity", "down"),
+        ("camera", "up"), ("upload", "up"), ("capacity", "up"),
+    }  # fmt: skip
+    capacities = {(panel, value) for _, value, name, panel, _ in shares.rows if name == "capacity"}
+    assert capacities == {("down", 1000), ("up", 500)}
+
+
+@pytest.mark.parametrize(("subject", "limit_kb"), [("watch", 10), ("camera", 4)])
+def test_the_queue_drawn_is_that_of_the_subjects_bottleneck(subject: str, limit_kb: float) -> None:
+    _, entry = entry_of(both_ways(subject))
+    (queue,) = [figure for figure in for_entry(entry) if figure.id.endswith("-queue")]
+    assert {value for _, value, name, _, _ in queue.rows if name == "limit"} == {limit_kb}

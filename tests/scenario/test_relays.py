@@ -1,0 +1,105 @@
+"""Relays: what a scenario may say of them, and what its plan has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario import Scenario, load, lower
+
+SCENARIO = """\
+id: test/relay
+title: two viewings behind one cache
+path:
+  down: {rate: 1 Mbit/s, delay: 20 ms, queue: droptail 50 packets}
+  up: {delay: 20 ms}
+flows:
+  first: {role: subject, system: http, clip: carphone-235k, via: home}
+  second: {role: subject, system: http, clip: carphone-235k, via: home, start: 30 s}
+relays:
+  home: {system: http-cache, at: client, parameters: {capacity: 10 MB}}
+until: {time: 60 s}
+modes: [sim]
+"""
+
+
+def made(tmp_path: Path, *changes: tuple[str, str]) -> Scenario:
+    text = SCENARIO
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    file = tmp_path / "relay.yaml"
+    file.write_text(text)
+    (scenario,) = load(file)
+    return scenario
+
+
+def test_a_plan_has_its_relays_and_who_goes_through_them(tmp_path: Path) -> None:
+    plan = lower(made(tmp_path), "sim", 1)
+    (relay,) = plan["relays"]
+    assert (relay["name"], relay["at"]) == ("home", "client")
+    assert relay["app"]["http-cache"]["capacity_bytes"] == 10_000_000
+    assert relay["app"]["http-cache"]["tcp"]["congestion_control"] == "cubic"
+    assert [flow["via"] for flow in plan["flows"]] == ["home", "home"]
+
+
+def test_a_scenario_without_relays_says_nothing_of_them(tmp_path: Path) -> None:
+    scenario = made(
+        tmp_path,
+        (", via: home", ""),
+        ("relays:\n  home: {system: http-cache, at: client, parameters: {capacity: 10 MB}}\n", ""),
+    )
+    plan = lower(scenario, "sim", 1)
+    assert "relays" not in plan
+    assert all("via" not in flow for flow in plan["flows"])
+    assert "relays" not in scenario.normalised()
+    assert "via" not in scenario.essence("sim")
+
+
+def test_a_relay_loads_again_as_it_was(tmp_path: Path) -> None:
+    scenario = made(tmp_path)
+    assert Scenario.model_validate(scenario.normalised()) == scenario
+
+
+def test_emu_refuses_relays_in_one_sentence(tmp_path: Path) -> None:
+    scenario = made(tmp_path, ("modes: [sim]", "modes: [sim, emu]"))
+    assert scenario.supported_modes() == ["sim"]
+    assert scenario.unsupported("emu") == "relays.home: relays run in sim alone as yet; use --mode sim"
+
+
+BAD = {
+    "unused": ((", via: home", ""), r"relays\.home.*no flow goes through 'home'.*via: home"),
+    "unknown relay": (("via: home, start", "via: hom, start"), r"flows\.second\.via.*no relay 'hom'.*'home'"),
+    "no relay's system": (("http-cache", "http-cash"), r"relays\.home\.system.*'http-cash'.*http-cache"),
+    "a system of flows": (("http-cache", "http"), r"relays\.home\.system.*unknown relay 'http'"),
+    "a flow's name": (("  home: {", "  second: {"), r"relays\.second.*a flow is called 'second' too"),
+    "another protocol": (
+        ("system: http, clip: carphone-235k, via: home, start: 30 s", "traffic: bulk, via: home"),
+        r"flows\.second\.via.*a relay of http, which 'bulk' does not speak",
+    ),
+    "a source at the router": (
+        ("via: home, start: 30 s", "via: home, from: router"),
+        r"flows\.second\.via.*enters at the router",
+    ),
+    "media that goes up": (
+        ("via: home, start: 30 s", "via: home, direction: up"),
+        r"flows\.second\.via.*media goes up.*direction: up",
+    ),
+    "no side": (("at: client, ", ""), r"relays\.home\.at"),
+    "the wrong side": (("at: client", "at: middle"), r"relays\.home\.at.*client.*server"),
+    "no parameter": (("capacity", "capasity"), r"relays\.home\.parameters\.capasity.*'capacity'"),
+    "below its bound": (("capacity: 10 MB", "timeout: 0 s"), r"relays\.home\.parameters\.timeout"),
+    "a bad name": (("home: {", "'1home': {"), r"relays\.1home.*not a relay's name"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_relays_are_refused_by_file_and_key(tmp_path: Path, name: str) -> None:
+    change, expected = BAD[name]
+    with pytest.raises(ScenarioError) as caught:
+        made(tmp_path, change)
+    said = str(caught.value).replace("\n", " ")
+    assert "relay.yaml" in said
+    assert re.search(expected, said), said
