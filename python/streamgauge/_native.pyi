@@ -7,6 +7,8 @@ MODEL_VERSION: int
 """Goes up whenever the same plan and seed would give another record."""
 CONGESTION_CONTROLS: tuple[str, ...]
 """Congestion controllers of the simulated TCP, by name."""
+DEFAULT_CONGESTION_CONTROL: str
+"""What a connection has whose flow does not choose."""
 HYSTARTS: tuple[str, ...]
 """Ways in which its CUBIC leaves slow start, by name; the first is Linux's."""
 TCP_MECHANISMS: tuple[str, ...]

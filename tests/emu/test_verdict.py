@@ -29,7 +29,14 @@ PLAN: Trial = {
         "up": [{"name": "delay", "kind": {"delay": {"delay": 10_000_000}}}],
     },
     "flows": [
-        {"name": "video", "role": "subject", "start": 0, "actions": [], "app": "external"},
+        {
+            "name": "video",
+            "role": "subject",
+            "start": 0,
+            "actions": [],
+            "app": "external",
+            "tcp": {"congestion_control": "cubic", "ecn": False},
+        },
         {
             "name": "cross",
             "role": "rival",
@@ -165,8 +172,6 @@ def _process(flow: str, side: str, *, started_s: float, waited_s: float) -> Tria
 def _collected(*, packets: int, octets: int) -> Trial:
     return {
         "congestion_control": None,
-        "congestion_control_asked": "cubic",
-        "ecn_asked": False,
         "received_packets": packets,
         "received_bytes": octets,
         "received_what": "packets that the player reports",
@@ -378,16 +383,21 @@ def test_a_flow_whose_arrivals_are_left_out_may_be_silent() -> None:
 
 
 def test_ecn_that_was_asked_for() -> None:
-    trial = sound()
-    trial["collected"]["video"]["ecn_asked"] = True
-    assert verdict(PLAN, trial)["why"] == ["flow video asked for ECN, and did not get it"]
+    plan, trial = copy.deepcopy(PLAN), sound()
+    plan["flows"][0]["tcp"]["ecn"] = True
+    assert verdict(plan, trial)["why"] == ["flow video asked for ECN, and did not get it"]
     # Who has to ask again asks without.
     trial["handshakes_repeated"] = ["video"]
-    assert verdict(PLAN, trial)["valid"]
+    assert verdict(plan, trial)["valid"]
     trial["congestion_controls"]["video"] = ["cubic", "ecn"]
-    assert verdict(PLAN, trial)["valid"]
-    trial["collected"]["video"]["ecn_asked"] = False
+    assert verdict(plan, trial)["valid"]
     assert verdict(PLAN, trial)["why"] == ["flow video used ECN unasked"]
+
+
+def test_tcp_of_a_flow_that_has_none() -> None:
+    trial = sound()
+    trial["congestion_controls"]["cross"] = ["cubic"]
+    assert verdict(PLAN, trial)["why"] == ["flow cross used TCP (cubic), which its plan has none of"]
 
 
 def test_over_tcp_bytes_are_compared() -> None:

@@ -201,6 +201,7 @@ def test_a_plan_says_what_third_party_programs_speak(base: str, tmp_path: Path) 
     (scenario,) = load("today/rtsp-udp-medium")
     made = lower(scenario, "emu", 1)
     assert made["flows"][0]["protocols"] == {"tcp": ["rtsp"], "udp": ["rtp"]}
+    assert made["flows"][0]["tcp"] == {"congestion_control": "cubic", "ecn": False}
     assert all("protocols" not in flow for flow in plan(base, mode="emu")["flows"]), "ours say it themselves"
     told = [adapter.external.protocols for adapter in ADAPTERS.values() if adapter.external is not None]
     assert any(told)

@@ -24,5 +24,5 @@ pub use legend::{
 pub use parameter::{Kind, Parameter, Setting};
 pub use protocols::{DatagramProtocol, Protocols, StreamProtocol};
 pub use relay::{RelaySide, RelaySpec};
-pub use tcp::TcpSpec;
+pub use tcp::{FlowTcp, TcpSpec};
 pub use trial::{Action, Entry, FlowSpec, Keep, MediaWay, Role, TrialPlan};

@@ -41,6 +41,16 @@ crate::settings! {
     }
 }
 
+/// What the TCP connections of a flow use whose programs are somebody else's, which no settings say.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowTcp {
+    /// A congestion control by its Linux name.
+    pub congestion_control: String,
+    /// Asks for ECN (RFC 3168).
+    pub ecn: bool,
+}
+
 impl TcpSpec {
     /// Payload of a segment in bytes: Linux takes no less (`TCP_MIN_MSS`), and an Ethernet frame carries no more beside
     /// the timestamps option (1500 - 20 - 32).

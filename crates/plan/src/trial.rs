@@ -7,6 +7,7 @@ use streamgauge_path::spec::PathSpec;
 use crate::app::AppSpec;
 use crate::protocols::Protocols;
 use crate::relay::RelaySpec;
+use crate::tcp::FlowTcp;
 
 /// One trial.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -104,6 +105,9 @@ pub struct FlowSpec {
     /// `streamgauge_systems::protocols`.
     #[serde(default, skip_serializing_if = "Protocols::is_empty")]
     pub protocols: Protocols,
+    /// What their TCP uses; of a machine of ours its settings say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<FlowTcp>,
     /// The relay that it goes through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,

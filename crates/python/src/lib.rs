@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 use serde::Deserialize;
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_path::trace::Trace;
-use streamgauge_plan::{AppSpec, Entry, Legend, MediaWay, TrialPlan};
+use streamgauge_plan::{AppSpec, Entry, Legend, MediaWay, TcpSpec, TrialPlan};
 use streamgauge_record::{EVENTS_FILE, PACKETS_FILE, RecordError};
 use streamgauge_transport::tcp::{CongestionControl, Hystart, Mechanisms};
 
@@ -255,6 +255,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MODEL_VERSION", streamgauge_sim::MODEL_VERSION)?;
     let py = module.py();
     module.add("CONGESTION_CONTROLS", names(py, CongestionControl::NAMED)?)?;
+    module.add("DEFAULT_CONGESTION_CONTROL", TcpSpec::default().congestion_control)?;
     module.add("HYSTARTS", names(py, Hystart::NAMED)?)?;
     module.add("TCP_MECHANISMS", names(py, Mechanisms::NAMED)?)?;
     module.add_class::<Contents>()?;

@@ -121,6 +121,7 @@ fn plan(flows: usize, start: Duration) -> TrialPlan {
         actions,
         app,
         protocols: Default::default(),
+        tcp: None,
         via: None,
     };
     // Sends one packet and its answer at the very end, when all else is long over.

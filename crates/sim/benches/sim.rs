@@ -195,6 +195,7 @@ fn plan(flows: u64, keep: Keep) -> TrialPlan {
         actions: Vec::new(),
         app: BulkSpec { tcp: tcp.clone(), ..BulkSpec::usual() }.app(),
         protocols: Default::default(),
+        tcp: None,
         via: None,
     };
     TrialPlan {

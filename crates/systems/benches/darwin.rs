@@ -130,6 +130,7 @@ fn bench(criterion: &mut Criterion) {
             actions: Vec::new(),
             app,
             protocols: Default::default(),
+            tcp: None,
             via: None,
         };
         group.throughput(Throughput::Elements(stream(&flow)));

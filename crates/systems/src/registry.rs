@@ -159,6 +159,10 @@ pub struct MachineError {
 /// name.
 pub fn machines(flow: &FlowSpec, seed: u64, contents: &Contents) -> Result<Machines, MachineError> {
     let made = match registered(&flow.app) {
+        Some(system) if flow.tcp.is_some() => {
+            let what = format!("what TCP {} uses is said by its settings; leave this out", system.name);
+            Err(("tcp".into(), what))
+        }
         Some(system) => (system.machines)(flow, seed, contents),
         None if flow.app.system() == EXTERNAL => {
             let what = "a third-party system runs in emu only; give the flow a stand-in for sim \
@@ -255,7 +259,9 @@ pub fn facts(app: &AppSpec) -> Option<Facts> {
 mod tests {
     use serde_json::json;
     use streamgauge_base::{Duration, Ecn};
-    use streamgauge_plan::{DatagramProtocol, Entry, Kind, MediaWay, Parameter, Role, StreamProtocol};
+    use streamgauge_plan::{
+        DatagramProtocol, Entry, FlowTcp, Kind, MediaWay, Parameter, Role, StreamProtocol,
+    };
 
     use super::*;
     use crate::app::ChannelId;
@@ -267,8 +273,8 @@ mod tests {
     fn flow(app: AppSpec) -> FlowSpec {
         let (start, role, entry) = (Duration::ZERO, Role::Subject, Entry::Server);
         let protocols = Protocols::default();
-        let (direction, via) = (MediaWay::Down, None);
-        FlowSpec { name: "x".into(), role, entry, direction, start, actions: Vec::new(), app, protocols, via }
+        let (direction, tcp, via, actions) = (MediaWay::Down, None, None, Vec::new());
+        FlowSpec { name: "x".into(), role, entry, direction, start, actions, app, protocols, tcp, via }
     }
 
     fn tcp() -> TcpSpec {
@@ -473,6 +479,10 @@ mod tests {
         let refused = |app| machines(&flow(app), 1, &Contents::NONE).err().unwrap().to_string();
         let external = refused(AppSpec::external());
         assert!(external.starts_with("flows.x.app: ") && external.contains("--mode emu"), "{external}");
+        let twice = FlowTcp { congestion_control: "reno".into(), ecn: false };
+        let twice = FlowSpec { tcp: Some(twice), ..flow(PingSpec::usual().app()) };
+        let twice = machines(&twice, 1, &Contents::NONE).err().unwrap().to_string();
+        assert!(twice.starts_with("flows.x.tcp: ") && twice.contains("ping"), "{twice}");
         let ping = |settings: serde_json::Value| AppSpec::new("ping", &settings);
         let unknown = refused(ping(serde_json::json!({"interval": 1, "payload_bytes": 1, "colour": 1})));
         assert!(unknown.starts_with("flows.x.app.ping: unknown field `colour`"), "{unknown}");

@@ -34,7 +34,7 @@ def kernel_name(control: str) -> str:
     return f"{_PREFIX}{control}_{secrets.token_hex(3)}"
 
 
-def names(controls: Iterable[str | None]) -> dict[str, str]:
+def names(controls: Iterable[str]) -> dict[str, str]:
     """What must be registered for these controls: Linux name to the name of this trial's own."""
     has = available()
     return {name: kernel_name(name) for name in OWN if name in set(controls) and name not in has}
@@ -82,9 +82,9 @@ def lacking(control: str, way: str) -> str | None:
     )
 
 
-def check(flow: str, control: str | None, way: str) -> None:
+def check(flow: str, control: str, way: str) -> None:
     """Raises CannotRunError if a trial that way cannot give `control` to that flow."""
-    why = None if control is None else lacking(control, way)
+    why = lacking(control, way)
     if why is not None:
         raise CannotRunError(f"flow {flow}: {why}.")
 

@@ -18,6 +18,7 @@ from typing import Any
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapter import FlowSetup, Namespace
+from streamgauge.systems.tcp import planned_tcp
 
 END_INTERFACE = "eth0"
 """Name of the interface at every end; its other end, in the router, has the end's name."""
@@ -119,56 +120,52 @@ def build(
             own, peer = PREFLIGHT_SERVER, PREFLIGHT_PLAYER
             own, peer = (own, peer) if end == "server" else (peer, own)
             other = "client" if end == "server" else "server"
-            lines += _pair(own, peer, network.mac[other])
+            lines += routes(own, peer, network.mac[other])
         for server_ip, player_ip, flow in pairs:
             serving, playing = flow.sending_namespace, flow.playing_namespace
             if end == serving:
-                lines += _pair(server_ip, player_ip, network.mac[playing], flow, registered)
+                lines += routes(server_ip, player_ip, network.mac[playing], flow, registered)
             elif end == playing:
-                lines += _pair(player_ip, server_ip, network.mac[serving], flow, registered)
+                lines += routes(player_ip, server_ip, network.mac[serving], flow, registered)
         run(["ip", "-n", end, "-batch", "-"], stdin="\n".join(lines) + "\n")
         network.qdiscs[end] = _link(end)["qdisc"]
     return network
 
 
-def _pair(
+def routes(
     own: str,
     peer: str,
     peer_mac: str,
     flow: FlowSetup | None = None,
     registered: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterable[str]:
-    """Lines of ``ip -batch`` for one address pair at one end."""
+    """Lines of ``ip -batch`` for one address pair at one end: of a flow, with what its plan says of TCP.
+
+    `registered` is what `controls.names` said.
+    """
     yield f"address add {own}/32 dev {END_INTERFACE}"
     yield f"neighbour replace {peer} lladdr {peer_mac} dev {END_INTERFACE} nud permanent"
     route = f"route add {peer}/32 dev {END_INTERFACE} src {own}"
-    if flow is not None:
-        tcp = tcp_settings(flow)
-        if flow.congestion_control is not None:
-            # Locked: a program may not choose another.
-            route += f" congctl lock {registered.get(flow.congestion_control, flow.congestion_control)}"
-        if flow.ecn:
+    tcp = None if flow is None else planned_tcp(flow.plan)
+    if tcp is not None:
+        # Locked: a program may not choose another.
+        control = tcp["congestion_control"]
+        route += f" congctl lock {registered.get(control, control)}"
+        if tcp["ecn"]:
             # Asks for ECN; the other end agrees, as tcp_ecn is 2.
             route += " features ecn"
-        if tcp is not None and tcp["mss"] != FULL_PAYLOAD:
+        # The rest is said of our own machines alone.
+        if tcp.get("mss", FULL_PAYLOAD) != FULL_PAYLOAD:
             route += f" advmss {tcp['mss'] + TIMESTAMPS_OPTION_BYTES}"
-        if tcp is not None and tcp["initial_window"] != INITIAL_WINDOW:
+        if tcp.get("initial_window", INITIAL_WINDOW) != INITIAL_WINDOW:
             route += f" initcwnd {tcp['initial_window']}"
-        if tcp is not None and tcp["delayed_ack"] == 0:
+        if tcp.get("delayed_ack") == 0:
             route += " quickack 1"
-        if tcp is not None and tcp["receive_window"] < int(SYSCTLS["net.ipv4.tcp_rmem"].split()[2]) // 2:
+        largest = int(SYSCTLS["net.ipv4.tcp_rmem"].split()[2]) // 2
+        if tcp.get("receive_window", largest) < largest:
             # Beside SO_RCVBUF, which a program may or may not set.
             route += f" window {tcp['receive_window']}"
     yield route
-
-
-def tcp_settings(flow: FlowSetup) -> Mapping[str, Any] | None:
-    """The TCP settings in the flow's plan; None if it has none."""
-    app = flow.plan["app"]
-    if isinstance(app, str):
-        return None
-    found: Mapping[str, Any] | None = next(iter(app.values())).get("tcp")
-    return found
 
 
 def inside(namespace: str, engine: str) -> list[str]:

@@ -30,6 +30,7 @@ from streamgauge.emu.validity import verdict
 from streamgauge.errors import CannotRunError
 from streamgauge.record import write_events
 from streamgauge.systems.adapters import check_programs, rides_on_tcp
+from streamgauge.systems.tcp import planned_tcp
 
 if TYPE_CHECKING:
     from streamgauge.scenario import Scenario
@@ -60,7 +61,8 @@ def run_trial(
     setups = flow_setups(scenario, plan)
     for setup in setups:
         check_programs(setup)
-        controls.check(setup.name, setup.congestion_control, options.chosen_way)
+        if (tcp := planned_tcp(setup.plan)) is not None:
+            controls.check(setup.name, tcp["congestion_control"], options.chosen_way)
     directory.mkdir(parents=True, exist_ok=True)
     request = to_request(setups, plan, directory, executable, options)
     with _turn(options) as turn:
@@ -75,9 +77,6 @@ def run_trial(
     (directory / "link-events.json").unlink(missing_ok=True)
     for name in collected:
         collected[name].pop("events")
-        setup = next(setup for setup in setups if setup.name == name)
-        collected[name]["congestion_control_asked"] = setup.congestion_control
-        collected[name]["ecn_asked"] = setup.ecn
     measured["collected"] = collected
     # A system that is not ours has no machine in the plan to ask: its description tells.
     measured["over_tcp"] = {setup.name: rides_on_tcp(setup) for setup in setups}
@@ -188,17 +187,19 @@ def _provenance(
         "processes": measured["processes"],
         "counters": measured["counters"],
         "t0_realtime_ns": measured["t0_realtime_ns"],
-        "systems": {
-            flow["name"]: {
-                "system": flow["system"],
-                "congestion_control_asked": flow["congestion_control"],
-                "congestion_control_used": measured["congestion_controls"].get(flow["name"])
-                or measured["collected"][flow["name"]]["congestion_control"],
-                "congestion_control_origin": controls.origin(
-                    flow["congestion_control"], request.own_controls
-                ),
-                "player_counter": measured["collected"][flow["name"]]["received_what"] or None,
-            }
-            for flow in request.flows
-        },
+        "systems": {flow["name"]: _system(request, flow, measured) for flow in request.flows},
+    }
+
+
+def _system(request: TrialRequest, flow: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
+    """What ran a flow, one of `TrialRequest.flows`, and on which TCP: `None` for a flow that has none."""
+    tcp, collected = planned_tcp(request.plan["flows"][flow["index"]]), measured["collected"][flow["name"]]
+    asked = None if tcp is None else tcp["congestion_control"]
+    return {
+        "system": flow["system"],
+        "congestion_control_asked": asked,
+        "congestion_control_used": measured["congestion_controls"].get(flow["name"])
+        or collected["congestion_control"],
+        "congestion_control_origin": None if asked is None else controls.origin(asked, request.own_controls),
+        "player_counter": collected["received_what"] or None,
     }

@@ -14,6 +14,7 @@ from streamgauge.scenario.lower import as_drawn
 from streamgauge.scenario.semantics import media_clip, media_ladder
 from streamgauge.systems.adapter import SIDES, CommandLine, FlowSetup, Side
 from streamgauge.systems.adapters import external_of
+from streamgauge.systems.tcp import planned_tcp
 from streamgauge.units import Time
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 FIRST_PORT = 6000
 """Of programs that are told one, above the ports that our own machines have."""
-DEFAULT_CONTROL = "cubic"
-"""For every TCP connection whose flow does not choose: Linux's default, whatever this machine's is."""
 PORTS_PER_FLOW = 20
 """Programs that bind every address still do not meet another flow's."""
 
@@ -93,8 +92,6 @@ def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
                 index=index,
                 system=system,
                 parameters=parameters,
-                congestion_control=flow.congestion_control or _planned_control(planned) or DEFAULT_CONTROL,
-                ecn=bool(flow.ecn),
                 media=_media(flow.clip, plan) if flow.clip is not None and needs_file else None,
                 commands=commands,
                 environment=environment,
@@ -114,16 +111,6 @@ def _as_data(line: CommandLine) -> dict[str, Any]:
 def command_lines(setup: Mapping[str, Any]) -> dict[Side, list[CommandLine]]:
     """The commands of one of `TrialRequest.flows`."""
     return {side: [CommandLine(**line) for line in lines] for side, lines in setup["commands"].items()}
-
-
-def _planned_control(planned: Mapping[str, Any]) -> str | None:
-    """The plan's own choice for a flow that the scenario leaves open."""
-    app = planned["app"]
-    if isinstance(app, str):
-        return None
-    settings = next(iter(app.values()))
-    tcp = settings.get("tcp") if isinstance(settings, dict) else None
-    return tcp["congestion_control"] if tcp else None
 
 
 def _media(clip: Any, plan: Mapping[str, Any]) -> Path:
@@ -150,15 +137,15 @@ def to_request(
         capture=options.capture,
         sabotage=list(options.sabotage),
         contents={digest: one.to_json() for digest, one in contents_of(plan, directory).items()},
-        own_controls=controls.names(setup.congestion_control for setup in setups),
+        own_controls=controls.names(
+            tcp["congestion_control"] for flow in plan["flows"] if (tcp := planned_tcp(flow)) is not None
+        ),
         flows=[
             {
                 "name": setup.name,
                 "index": setup.index,
                 "system": setup.system,
                 "parameters": dict(setup.parameters),
-                "congestion_control": setup.congestion_control,
-                "ecn": setup.ecn,
                 "media": None if setup.media is None else str(setup.media),
                 "commands": {
                     side: [_as_data(line) for line in lines] for side, lines in setup.commands.items()

@@ -5,7 +5,7 @@ Every test has a name, the value measured and the bound it is held against; all 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from streamgauge.emu import endings, expectation
 from streamgauge.emu.agreement import FEWEST
 from streamgauge.systems.adapter import spoken
 from streamgauge.systems.machines import begins_ns
+from streamgauge.systems.tcp import planned_tcp
 
 SMALLEST_LATENESS_S, LATENESS_OF_RTT = 0.0005, 0.05
 LATE_OVER_SERVICE = 0.001
@@ -351,19 +352,9 @@ def _starts(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[s
 
 def _conditions(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
     """What the scenario sets in motion must have taken effect."""
-    faults = []
-    for name, collected in measured["collected"].items():
-        asked, said = collected["congestion_control_asked"], collected["congestion_control"]
-        open_now = set(measured["congestion_controls"].get(name, ()))
-        if open_now and "ecn" in open_now and not collected["ecn_asked"]:
-            faults.append(f"flow {name} used ECN unasked")
-        # Linux asks without it when it has to ask again (RFC 3168 section 6.1.1.1).
-        excused = not collected["ecn_asked"] or name in measured["handshakes_repeated"]
-        if open_now and "ecn" not in open_now and not excused:
-            faults.append(f"flow {name} asked for ECN, and did not get it")
-        used = open_now - {"ecn"} | ({said} if said else set())
-        if used - {asked}:
-            faults.append(f"flow {name} used congestion control {', '.join(sorted(used))}, not {asked}")
+    faults: list[str] = []
+    for flow in plan["flows"]:
+        faults += _tcp_faults(flow, measured)
     late = [action for action in measured["actions"] if action["late_s"] > ACTION_S]
     faults += [f"flow {one['flow']}: {one['action']} came {one['late_s']:.3f} s late" for one in late]
     faults += _path_conditions(found, measured)
@@ -381,6 +372,27 @@ def _conditions(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mappi
             if not wanted - not_begun - slack <= sent <= wanted + slack:
                 faults.append(f"flow {flow['name']} sent {sent} packets, not {wanted:.0f}")
     found.none_of("conditions", faults)
+
+
+def _tcp_faults(flow: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[str]:
+    """What a flow's connections used that its plan does not say, and the other way about."""
+    name, tcp = flow["name"], planned_tcp(flow)
+    said = measured["collected"][name]["congestion_control"]
+    open_now = set(measured["congestion_controls"].get(name, ()))
+    used = open_now - {"ecn"} | ({said} if said else set())
+    if tcp is None:
+        if used:
+            yield f"flow {name} used TCP ({', '.join(sorted(used))}), which its plan has none of"
+        return
+    if "ecn" in open_now and not tcp["ecn"]:
+        yield f"flow {name} used ECN unasked"
+    # Linux asks without it when it has to ask again (RFC 3168 section 6.1.1.1).
+    excused = not tcp["ecn"] or name in measured["handshakes_repeated"]
+    if open_now and "ecn" not in open_now and not excused:
+        yield f"flow {name} asked for ECN, and did not get it"
+    if used - {tcp["congestion_control"]}:
+        controls = ", ".join(sorted(used))
+        yield f"flow {name} used congestion control {controls}, not {tcp['congestion_control']}"
 
 
 def _path_conditions(found: ValidityVerdict, measured: Mapping[str, Any]) -> list[str]:

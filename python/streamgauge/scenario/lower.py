@@ -21,6 +21,7 @@ from streamgauge.scenario.values import Uniform
 from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.machines import MACHINES
 from streamgauge.systems.registry import Mode
+from streamgauge.systems.tcp import DEFAULT_CONGESTION_CONTROL
 from streamgauge.units import Quantity, Time
 
 if TYPE_CHECKING:
@@ -146,6 +147,12 @@ def _flow(
         (settings,) = plan["app"].values()
         stop = times.get((name, "stop"), end)
         settings["arrivals"] = transfers(flow.arrivals, seed, name, start, min(stop, end))
+    if plan["app"] == "external":
+        # What no machine's settings say.
+        plan["tcp"] = {
+            "congestion_control": flow.congestion_control or DEFAULT_CONGESTION_CONTROL,
+            "ecn": bool(flow.ecn),
+        }
     if flow.via is not None:
         plan["via"] = flow.via
     external = ADAPTERS[flow.registered.name].external if flow.registered is not None else None

@@ -71,9 +71,6 @@ class FlowSetup:
     system: str
     #: Values as a scenario writes them, with units, or words; defaults filled in.
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    congestion_control: str | None = None
-    #: Whether its TCP asks for ECN.
-    ecn: bool = False
     #: The media file, or the folder of a ladder, as it is seen inside the sandbox.
     media: Path | None = None
     #: Command lines of a system that is given as commands, in order.

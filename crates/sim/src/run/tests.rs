@@ -41,6 +41,7 @@ fn plan() -> TrialPlan {
             start,
             actions: Vec::new(),
             protocols: Protocols::default(),
+            tcp: None,
             via: None,
             app,
         }],

@@ -73,6 +73,7 @@ pub fn flow(name: &str, app: AppSpec) -> FlowSpec {
         actions: Vec::new(),
         app,
         protocols: Default::default(),
+        tcp: None,
         via: None,
     }
 }
