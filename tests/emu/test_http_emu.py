@@ -42,6 +42,11 @@ def said(trial: dict[str, Any], name: str) -> list[float]:
     return [row["value"] for row in events.iter_rows(named=True) if row["name"] == name]
 
 
+def reasons(trial: dict[str, Any], name: str) -> list[str]:
+    events = Record.open(Path(trial["directory"])).events
+    return [row["reason"] for row in events.iter_rows(named=True) if row["name"] == name]
+
+
 def test_sockets_give_what_sim_gives(anyone: Person) -> None:
     emulated, sim = the_valid_one(anyone.trials(TEXT)), simulated(anyone)
     one, other = emulated["flows"]["video"], sim["flows"]["video"]
@@ -54,3 +59,7 @@ def test_sockets_give_what_sim_gives(anyone: Person) -> None:
         shown = said(trial, "frame_shown")
         assert shown == [float(number) for number in range(len(shown))] and len(shown) > 100
         assert set(said(trial, "http_response")) == {206.0} and not said(trial, "http_failure")
+        # The path's own word on the same: each request and each answer, on the one connection.
+        ways = [reason.split(" ", 1) for reason in reasons(trial, "message")]
+        assert {way: what.split(" ")[0] for way, what in ways} == {"up": "GET", "down": "206"}
+        assert len(ways) == 2 * len(said(trial, "http_response")) and set(said(trial, "message")) == {0.0}

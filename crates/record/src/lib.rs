@@ -20,7 +20,7 @@ mod verify;
 
 pub use balance::{Balance, BalanceRow, Count, Ledger};
 pub use canonical::canonical_json;
-pub use classify::Classifier;
+pub use classify::{Classifier, Message};
 pub use columns::PACKETS_SCHEMA;
 pub use error::RecordError;
 pub use events::{EVENTS_SCHEMA, write_events};

@@ -43,6 +43,7 @@ struct Events(Vec<Event>);
 
 impl Recorder for Events {
     const PACKETS: bool = false;
+    const MESSAGES: bool = true;
 
     fn row(&mut self, _: &Fate, _: &PacketInfo, _: Direction) {}
     fn made(&mut self, _: StageId, _: &Item, _: &Item) {}

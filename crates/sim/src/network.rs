@@ -133,7 +133,8 @@ impl<R: Recorder> Network<R> {
             Body::Segment(_, segment) => segment.ecn,
             _ => line.ecn,
         };
-        let info = if R::PACKETS {
+        let is_read = R::PACKETS || (R::MESSAGES && self.classifier.reads_messages(line.flow));
+        let info = if is_read {
             let mut info = self.classifier.classify(
                 line.flow,
                 line.direction,
@@ -141,6 +142,9 @@ impl<R: Recorder> Network<R> {
                 &body.headers(),
             );
             info.flags |= packet_flags::of_arrived(ecn);
+            if self.classifier.has_messages() {
+                self.say_messages(now);
+            }
             info
         } else {
             let (kind, payload_bytes) = (PacketKind::Other, body.payload_bytes());
@@ -157,6 +161,13 @@ impl<R: Recorder> Network<R> {
         }
         item.body = self.fates.store.insert(body, info, 1);
         self.enter(now, line, item);
+    }
+
+    #[cold]
+    fn say_messages(&mut self, now: Instant) {
+        for message in self.classifier.take_messages() {
+            self.fates.recorder.event(message.event(now));
+        }
     }
 
     #[cold]

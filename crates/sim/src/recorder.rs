@@ -6,6 +6,8 @@ use streamgauge_base::{Direction, Event, Fate, FlowId, Item, PacketInfo, StageId
 pub trait Recorder {
     /// False if rows are not wanted; packets are then not classified either.
     const PACKETS: bool;
+    /// Whether the messages that packets carry are wanted, which are events.
+    const MESSAGES: bool = Self::PACKETS;
 
     /// A packet's stay in one stage has ended. Rows come in the record's canonical order.
     fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction);

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use common::*;
 use streamgauge_base::{Chunk, Direction, Duration, Event, Instant, PacketKind};
 use streamgauge_path::spec::{Limit, PathSpec};
-use streamgauge_plan::{TcpSpec, TrialPlan};
-use streamgauge_sim::run_machines;
+use streamgauge_plan::{Keep, TcpSpec, TrialPlan};
+use streamgauge_sim::{run_machines, simulate};
 use streamgauge_systems::http::{HttpPlayerSettings, HttpSpec, PATH, PORT};
 use streamgauge_systems::{App, Carrier, ChannelId, CloseReason, Input, Io, System};
 
@@ -86,6 +86,34 @@ fn heads_are_signalling_and_bodies_are_media() {
     assert!(of(Direction::Down, PacketKind::Media) > 500);
 }
 
+#[test]
+fn every_request_and_answer_is_a_message_of_the_record_whatever_is_lost_or_kept() {
+    let pieces = HttpPlayerSettings { request: Some(100_000), persistent: false, ..usual() };
+    let mut plan = trial(2_000_000, 0.02, pieces, 3);
+    let (_, record) = Rows::of(&plan);
+    let messages = record.named("message");
+    let of = |way: &str| -> Vec<_> {
+        let said = |event: &&Event| Some((event.value?, event.reason.strip_prefix(way)?.to_owned()));
+        messages.iter().filter_map(said).collect()
+    };
+    // One after another, each on a connection of its own.
+    let (requests, answers) = (of("up GET /"), of("down 206 "));
+    assert_eq!(requests.len(), record.named("http_request").len());
+    assert_eq!((requests.len() + answers.len(), answers.len()), (messages.len(), requests.len()));
+    for (number, ((asked, target), (answered, phrase))) in requests.iter().zip(&answers).enumerate() {
+        assert_eq!((*asked, *answered), (number as f64, number as f64));
+        assert!(target.ends_with(&PATH[1..]) && phrase == "Partial Content", "{target} {phrase}");
+    }
+    let folder = std::env::temp_dir().join(format!("streamgauge-{}-messages", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let kept = [Keep::Packets, Keep::Events].map(|keep| {
+        plan.keep = keep;
+        simulate(&plan, &folder).unwrap().events_digest.unwrap()
+    });
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(kept[0], kept[1]);
+}
+
 /// One connection after another, each with one request.
 struct Clients {
     left: u32,
@@ -141,7 +169,7 @@ impl App for Clients {
 #[test]
 fn ten_thousand_clients_come_and_go() {
     let mut plan = plan(path(1_000_000_000, Limit::Packets(10_000), 1), vec![http("x", 20, usual())], 300, 1);
-    plan.keep = streamgauge_plan::Keep::Metrics;
+    plan.keep = Keep::Metrics;
     let came = Arc::new(Mutex::new((0, 0)));
     let clients = Clients { left: 10_000, channel: None, came: came.clone() };
     let mut clients = Some(Box::new(clients));

@@ -19,8 +19,8 @@ pub trait System: Serialize + DeserializeOwned {
     const NAME: &'static str;
     /// What it is, in a line.
     const TITLE: &'static str;
-    /// Raised when its machines would do something else than before with the same settings: only its own trials run
-    /// again.
+    /// Raised when its machines would do something else than before with the same settings, or when more is recorded of
+    /// what they do: only its own trials run again.
     const VERSION: u32;
     /// What it plays.
     const CONTENT: Content;

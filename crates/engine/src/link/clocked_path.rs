@@ -133,7 +133,7 @@ pub struct Trial {
     rows: PacketSender,
     /// What the driver itself gave to the path and took from it.
     pub ledger: Ledger,
-    /// Changes of the path.
+    /// Changes of the path, and messages of applications.
     pub events: Vec<Event>,
     /// The rate in force at each direction's bottleneck, bit/s; 0 where there is none.
     rates: [u64; 2],

@@ -241,7 +241,7 @@ impl Emulator {
             Direction::Up if has_cross && self.book.is_at_router(parsed.destination) => CROSS,
             Direction::Up => SERVER,
         };
-        let (clocked_paths, trial) = match &mut self.running {
+        let (clocked_paths, mut trial) = match &mut self.running {
             Some(running) if at > running.end => {
                 self.after_end.add(frame.wire_bytes);
                 return;
@@ -257,6 +257,15 @@ impl Emulator {
         let connection = parsed.connection(direction);
         let mut info = self.classifier.classify(flow, direction, connection, &parsed.headers);
         info.flags |= packet_flags::of_arrived(parsed.ecn);
+        if self.classifier.has_messages() {
+            let messages = self.classifier.take_messages();
+            let came = clocked_paths.both[direction as usize].instant(at);
+            match &mut trial {
+                Some(trial) => trial.events.extend(messages.map(|message| message.event(came))),
+                // Before t0, which no record has.
+                None => drop(messages),
+            }
+        }
         let Datagram { id, hash, info } = if parsed.fragment.is_whole() {
             Datagram { id: clocked_paths.new_id(), hash: parsed.hash, info }
         } else {

@@ -43,10 +43,11 @@ fn write_events(path: &Path, events: &[Event], legend: &Legend) -> Result<()> {
         .iter()
         .map(|event| {
             let stage = event.reason.parse::<usize>().ok().and_then(|index| legend.stages.get(index));
-            let reason = stage.map(|s| format!("path.{}.{}", direction_name(s.direction), s.name));
+            let stage = stage.map(|s| format!("path.{}.{}", direction_name(s.direction), s.name));
+            let flow = event.flow.and_then(|flow| legend.flow_name(flow));
             json!({
-                "t_ns": event.at.as_nanos(), "flow": null, "name": event.name, "value": event.value,
-                "unit": event.unit, "reason": reason.unwrap_or_default(),
+                "t_ns": event.at.as_nanos(), "flow": flow, "name": event.name, "value": event.value,
+                "unit": event.unit, "reason": stage.unwrap_or_else(|| event.reason.clone().into_owned()),
             })
         })
         .collect();

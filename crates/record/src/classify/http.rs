@@ -6,13 +6,13 @@
 use streamgauge_base::PacketKind;
 
 use super::messages::{Grammar, Messages, is_request};
-use super::reader::{Segment, StreamReader};
+use super::reader::{Say, Segment, StreamReader};
 
 /// RFC 9110 section 9.3, and PATCH of RFC 5789.
 const METHODS: [&[u8]; 9] =
     [b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"CONNECT ", b"TRACE ", b"PATCH "];
 
-const GRAMMAR: Grammar = Grammar { begins, with_body: false };
+const GRAMMAR: Grammar = Grammar { begins, version: b"HTTP/", with_body: false };
 
 fn begins(head: &[u8]) -> bool {
     is_answer(head) || is_request(head, &METHODS, b" HTTP/1.")
@@ -29,7 +29,7 @@ fn is_answer(head: &[u8]) -> bool {
 pub struct Http(Messages);
 
 impl StreamReader for Http {
-    fn read(&mut self, segment: &Segment<'_>) -> Option<PacketKind> {
-        self.0.fill(GRAMMAR, segment).then_some(PacketKind::Signalling)
+    fn read(&mut self, segment: &Segment<'_>, say: &mut Say<'_>) -> Option<PacketKind> {
+        self.0.fill(GRAMMAR, segment, say).then_some(PacketKind::Signalling)
     }
 }

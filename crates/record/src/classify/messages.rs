@@ -3,13 +3,15 @@
 
 use streamgauge_base::Direction;
 
-use super::reader::Segment;
+use super::reader::{Say, Segment};
 
 /// What tells one protocol's messages.
 #[derive(Clone, Copy)]
 pub struct Grammar {
     /// A message begins with these bytes, as far as its start line is known.
     pub begins: fn(&[u8]) -> bool,
+    /// What the version in a start line begins with.
+    pub version: &'static [u8],
     /// A body whose length is said belongs to the message. Without this it is payload.
     pub with_body: bool,
 }
@@ -17,13 +19,16 @@ pub struct Grammar {
 /// A head that goes on for longer is none.
 const LONGEST_HEAD: u32 = 1 << 16;
 
+/// As much of a start line is kept, in bytes.
+const LONGEST_TEXT: usize = 256;
+
 /// The messages of a flow's connections, by the connection's number.
 #[derive(Default)]
 pub struct Messages(Vec<[Way; 2]>);
 
 impl Messages {
     /// Whether all of a segment, which is about to be sent, is of messages.
-    pub fn fill(&mut self, grammar: Grammar, segment: &Segment<'_>) -> bool {
+    pub fn fill(&mut self, grammar: Grammar, segment: &Segment<'_>, say: &mut Say<'_>) -> bool {
         let index = segment.connection as usize;
         if index >= self.0.len() {
             self.0.resize_with(index + 1, Default::default);
@@ -31,9 +36,9 @@ impl Messages {
         let way = &mut self.0[index][segment.direction as usize];
         if way.is_before(segment.seq) {
             // Sent again, from before the messages that are known: what it says for itself.
-            return Way::default().fill(grammar, segment);
+            return Way::default().fill(grammar, segment, &mut |_| {});
         }
-        way.fill(grammar, segment)
+        way.fill(grammar, segment, say)
     }
 }
 
@@ -57,7 +62,7 @@ impl Way {
         self.seen && seq.wrapping_sub(self.from).cast_signed() < 0
     }
 
-    fn fill(&mut self, grammar: Grammar, segment: &Segment<'_>) -> bool {
+    fn fill(&mut self, grammar: Grammar, segment: &Segment<'_>, say: &mut Say<'_>) -> bool {
         let Segment { seq, bytes, head, .. } = *segment;
         let known = self.to.wrapping_sub(self.from);
         let into = seq.wrapping_sub(self.from);
@@ -81,6 +86,7 @@ impl Way {
                     return false;
                 }
                 (self.is_open, self.at_line) = (true, false);
+                say(said(grammar, rest));
             }
             match self.end_of_head(rest) {
                 Some(end) => {
@@ -117,6 +123,23 @@ impl Way {
         }
         None
     }
+}
+
+/// What a message says that begins with `head`: a request's method and target, an answer's code and phrase.
+#[cold]
+fn said(grammar: Grammar, head: &[u8]) -> String {
+    let end = head.iter().position(|&byte| byte == b'\r' || byte == b'\n').unwrap_or(head.len());
+    let (line, blank) = (&head[..end], |&byte: &u8| byte == b' ');
+    let text = if line.starts_with(grammar.version) {
+        line.iter().position(blank).map_or(line, |at| &line[at + 1..])
+    } else {
+        match line.iter().rposition(blank) {
+            Some(at) if line[at + 1..].starts_with(grammar.version) => &line[..at],
+            _ => line,
+        }
+    };
+    let text = String::from_utf8_lossy(&text[..text.len().min(LONGEST_TEXT)]);
+    text.trim().replace(char::is_control, "\u{fffd}")
 }
 
 /// What the head says of its body's length (RFC 2326 section 12.14); 0 if nothing.

@@ -3,6 +3,9 @@
 //! It sits where packets enter the path, so that it sees each one once and in the order it was sent. What a
 //! machine itself knows (a retransmission under RFC 4588, which has an SSRC of its own) goes to events.
 //!
+//! Of protocols whose messages have a start line of text it also says each message when it is first sent
+//! ([`Message`]), as far as that line begins a segment or follows another message in one.
+//!
 //! A protocol is a file here, a variant of [`StreamProtocol`] or [`DatagramProtocol`] (or of both), and its line in
 //! [`stream_reader`] or [`datagram_reader`].
 
@@ -15,8 +18,10 @@ mod rtp;
 mod rtsp;
 mod tcp;
 
-use streamgauge_base::{Direction, FlowId, Headers, PacketInfo, PacketKind, TransportHeader, packet_flags};
-use streamgauge_plan::{DatagramProtocol, Protocols, Role, StreamProtocol};
+use streamgauge_base::{
+    Direction, Event, FlowId, Headers, Instant, PacketInfo, PacketKind, TransportHeader, packet_flags,
+};
+use streamgauge_plan::{DatagramProtocol, Protocols, Role, StreamProtocol, direction_name};
 
 use reader::{Datagram, DatagramReader, Segment, StreamReader};
 
@@ -53,6 +58,36 @@ fn guessed_datagrams() -> Vec<Box<dyn DatagramReader>> {
 pub struct Classifier {
     /// By code; the last is "other".
     flows: Vec<Flow>,
+    /// Not yet taken.
+    messages: Vec<Message>,
+}
+
+/// A message of an application that was sent for the first time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Whose.
+    pub flow: FlowId,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// On which of its flow's connections, as [`PacketInfo::connection`].
+    pub connection: u32,
+    /// A request's method and target, an answer's code and phrase.
+    pub text: String,
+}
+
+impl Message {
+    /// As the record has it: the event `message`, whose value is the connection's number and whose reason is the way that
+    /// it goes and what it says, as in `up GET /clip.mp4`. `at` is when the path was given the packet that it begins in.
+    pub fn event(self, at: Instant) -> Event {
+        Event {
+            at,
+            flow: Some(self.flow),
+            name: "message".into(),
+            value: Some(f64::from(self.connection)),
+            unit: "1".into(),
+            reason: format!("{} {}", direction_name(self.direction), self.text).into(),
+        }
+    }
 }
 
 struct Flow {
@@ -86,7 +121,25 @@ impl Classifier {
             Flow::new(payload, &protocols)
         });
         let other = Flow::new(PacketKind::Other, &Protocols::default());
-        Classifier { flows: flows.chain([other]).collect() }
+        Classifier { flows: flows.chain([other]).collect(), messages: Vec::new() }
+    }
+
+    /// Whether there may be messages among what a flow sends by TCP.
+    #[inline]
+    pub fn reads_messages(&self, flow: FlowId) -> bool {
+        let flow = &self.flows[usize::from(flow.0).min(self.flows.len() - 1)];
+        flow.streams.as_ref().is_none_or(|readers| !readers.is_empty())
+    }
+
+    /// Whether [`take_messages`](Self::take_messages) has any.
+    #[inline]
+    pub fn has_messages(&self) -> bool {
+        !self.messages.is_empty()
+    }
+
+    /// The messages that began in what was classified since this was last asked, in order.
+    pub fn take_messages(&mut self) -> impl Iterator<Item = Message> {
+        self.messages.drain(..)
     }
 
     /// Says what a packet carries. `ports` stands for the two ends of its TCP connection, whichever of them sends.
@@ -106,8 +159,10 @@ impl Classifier {
         ports: u64,
         headers: &Headers<'_>,
     ) -> PacketInfo {
-        let flow = usize::from(flow.0).min(self.flows.len() - 1);
-        let Flow { payload, connections, streams, datagrams } = &mut self.flows[flow];
+        let other = self.flows.len() - 1;
+        let index = usize::from(flow.0).min(other);
+        let Classifier { flows, messages } = self;
+        let Flow { payload, connections, streams, datagrams } = &mut flows[index];
         let (bytes, head) = (headers.payload_bytes, headers.payload_head);
         let mut connection = None;
         let (kind, seq, again) = match headers.transport {
@@ -121,7 +176,14 @@ impl Classifier {
                 } else {
                     let segment = Segment { direction, connection: sent.connection, seq, bytes, head };
                     let streams = streams.get_or_insert_with(guessed_streams);
-                    streams.iter_mut().find_map(|reader| reader.read(&segment)).unwrap_or(*payload)
+                    let connection = sent.connection;
+                    let mut say = |text| {
+                        // What belongs to no flow is nobody's message.
+                        if index < other {
+                            messages.push(Message { flow, direction, connection, text });
+                        }
+                    };
+                    streams.iter_mut().find_map(|reader| reader.read(&segment, &mut say)).unwrap_or(*payload)
                 };
                 (kind, Some(seq), sent.again)
             }

@@ -16,10 +16,14 @@ pub struct Segment<'a> {
     pub head: &'a [u8],
 }
 
+/// Takes what the first line of a message says that begins in a segment.
+pub type Say<'a> = dyn FnMut(String) + 'a;
+
 /// Reads one protocol in the TCP connections of one flow.
 pub trait StreamReader: Send {
-    /// What the segment carries; `None` if that is payload, or if the segment is not this protocol's.
-    fn read(&mut self, segment: &Segment<'_>) -> Option<PacketKind>;
+    /// What the segment carries; `None` if that is payload, or if the segment is not this protocol's. Messages that begin
+    /// in it, and were not sent before, are said in their order.
+    fn read(&mut self, segment: &Segment<'_>, say: &mut Say<'_>) -> Option<PacketKind>;
 }
 
 /// The payload of a UDP datagram.

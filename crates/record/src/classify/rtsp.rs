@@ -6,7 +6,7 @@
 use streamgauge_base::PacketKind;
 
 use super::messages::{Grammar, Messages, is_request};
-use super::reader::{Segment, StreamReader};
+use super::reader::{Say, Segment, StreamReader};
 use super::rtp;
 
 /// RFC 2326 section 10, and `PLAY_NOTIFY` of RFC 7826.
@@ -25,7 +25,7 @@ const METHODS: [&[u8]; 12] = [
     b"PLAY_NOTIFY ",
 ];
 
-const GRAMMAR: Grammar = Grammar { begins, with_body: true };
+const GRAMMAR: Grammar = Grammar { begins, version: b"RTSP/", with_body: true };
 
 fn begins(head: &[u8]) -> bool {
     head.starts_with(b"RTSP/") || is_request(head, &METHODS, b" RTSP/")
@@ -36,8 +36,8 @@ fn begins(head: &[u8]) -> bool {
 pub struct Rtsp(Messages);
 
 impl StreamReader for Rtsp {
-    fn read(&mut self, segment: &Segment<'_>) -> Option<PacketKind> {
-        if self.0.fill(GRAMMAR, segment) {
+    fn read(&mut self, segment: &Segment<'_>, say: &mut Say<'_>) -> Option<PacketKind> {
+        if self.0.fill(GRAMMAR, segment, say) {
             return Some(PacketKind::Signalling);
         }
         are_frames_of_rtcp(segment).then_some(PacketKind::Rtcp)

@@ -48,7 +48,7 @@ impl System for DarwinSpec {
     const NAME: &'static str = "darwin";
     const TITLE: &'static str =
         "A clip by RTSP and RTP from a server as Apple's, by Reliable UDP where the player asks for it";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const CONTENT: Content = Content::Clip;
     const EVENTS: &'static [EventKind] = &events([
         ("playout_start", "s"),

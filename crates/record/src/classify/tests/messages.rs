@@ -160,3 +160,54 @@ proptest! {
         }
     }
 }
+
+/// What a subject's connection said, as events have it.
+fn said(classifier: &mut Classifier) -> Vec<String> {
+    let events = classifier.take_messages().map(|message| message.event(Instant::ZERO));
+    events.map(|event| format!("{} {}", event.value.unwrap(), event.reason)).collect()
+}
+
+#[test]
+fn a_message_is_said_once_with_its_connection_way_and_start_line() {
+    let mut http = Stream::of(StreamProtocol::Http);
+    assert!(http.classifier.reads_messages(SUBJECT) && !http.classifier.has_messages());
+    let start = http.next;
+    http.send(b"GET /a.mp4?x=1 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /b HTTP/1.1\r\n\r\n");
+    assert!(http.classifier.has_messages());
+    assert_eq!(said(&mut http.classifier), ["0 down GET /a.mp4?x=1", "0 down HEAD /b"]);
+    // With a body behind it, and where a body is not there; what begins no segment is not looked for.
+    http.send(&[ANSWER, &[7; 900]].concat());
+    http.send(&[&[7; 700], ANSWER].concat());
+    http.send_filler(ANSWER, 1_448);
+    assert_eq!(said(&mut http.classifier), ["0 down 206 Partial Content"; 2]);
+    // Sent again.
+    http.send_again(start, b"GET /a.mp4?x=1 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /b HTTP/1.1\r\n\r\n");
+    http.send_again(http.next.wrapping_sub(1_448), &[ANSWER, &[7; 1_000]].concat());
+    assert_eq!(said(&mut http.classifier), Vec::<String>::new());
+    let other = tcp(5, ACK, b"HTTP/1.0 404 \x07\r\n\r\n");
+    http.classifier.classify(SUBJECT, Direction::Up, 2, &other);
+    assert_eq!(said(&mut http.classifier), ["1 up 404 \u{fffd}"]);
+    http.classifier.classify(FlowId::OTHER, Direction::Up, 2, &other);
+    assert!(!http.classifier.has_messages(), "nobody's");
+
+    let mut rtsp = Stream::of(StreamProtocol::Rtsp);
+    rtsp.send(b"DESCRIBE rtsp://a/b RTSP/1.0\r\nCSeq: 1\r\n");
+    rtsp.send(b"Accept: application/sdp\r\n\r\n");
+    rtsp.send(b"RTSP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nv=0\nOPTIONS * RTSP/1.0\r\n\r\n");
+    rtsp.send(b"$\x01\x00\x08\x80\xc9\x00\x01\x00\x00\x00\x09");
+    let expected = ["0 down DESCRIBE rtsp://a/b", "0 down 200 OK", "0 down OPTIONS *"];
+    assert_eq!(said(&mut rtsp.classifier), expected);
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(900));
+    http.send(long.as_bytes());
+    assert_eq!(said(&mut http.classifier)[0].len(), "0 down ".len() + 256);
+}
+
+#[test]
+fn what_is_told_to_carry_no_messages_is_not_read_for_them() {
+    let mut opaque = Stream::of(StreamProtocol::Opaque);
+    assert!(!opaque.classifier.reads_messages(SUBJECT));
+    opaque.send(b"GET / HTTP/1.1\r\n\r\n");
+    assert!(!opaque.classifier.has_messages());
+    let guesses = Classifier::new([(Role::Subject, Protocols::default())]);
+    assert!(guesses.reads_messages(SUBJECT));
+}
