@@ -24,7 +24,8 @@ def systems() -> str:
     "media_over", "presets", "parameters", "usual", "parts", "events"}` (JSON).
 
     `parameters` are `{"name", "at": keys in the plan's settings, "kind", "optional", "required", "least",
-    "most", "help", "source"}`; `kind` is "switch", "count", "number", "size" (bytes), "rate" (bit/s),
+    "most", "above", "not_below", "not_above", "help", "source"}`, where `not_below` and `not_above` are keys
+    of settings beside it; `kind` is "switch", "count", "number", "size" (bytes), "rate" (bit/s),
     "percent", "time" (ns), "packets", "frequency" (/s), "windows", `{"words": [...]}`, `{"several": [...]}`
     or `{"presence": [...]}`.
     `presets` are `{"name", "at", "help", "sets": [[name, settings], ...]}`, `events` `{"name", "unit"}`.

@@ -96,7 +96,7 @@ def test_the_engine_speaks_as_streamgauge(tmp_path: Path) -> None:
         (["serve", "--system=darwin", str(tmp_path / "none")], 3, "name a folder"),
         (["serve", "--system=darwin", "--udp-ports=7", str(tmp_path)], 3, "FIRST-LAST"),
         (["serve", "--system=darwin", "--set=x=1", str(tmp_path)], 3, "choose among"),
-        (["serve", "--system=darwin", "--set=segment_bytes=0", str(tmp_path)], 3, "give 64 to 65000 B"),
+        (["serve", "--system=darwin", "--set=segment_bytes=0", str(tmp_path)], 3, "give 64 B to 65000 B"),
         (["play", "gopher://h/x"], 3, "rtsp://HOST"),
         (["play", "--player=winamp", "rtsp://h/x"], 3, "rtsp:// URLs have quicktime, vlc"),
         (["serve", "--system=darwin", "--preset=mine", str(tmp_path)], 3, "darwin has source, paper, fitted"),

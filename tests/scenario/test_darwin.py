@@ -70,8 +70,10 @@ def example(name: str) -> tuple[str, Any]:
         return ("7", 7) if kind.whole else ("0.5", 0.5)
     if isinstance(kind, tuple):
         return kind[-1], {"off": False, "on": True}.get(kind[-1], kind[-1])
-    unit = next(iter(kind.units))
-    return f"7 {unit}", 7
+    # Within its own bounds, and within those that others set it.
+    usual = (PLAYERS["quicktime"] | PRESETS["paper"])[name] or 0
+    value = int(usual) + (-1 if parameter.not_above else 1)
+    return f"{value} {next(iter(kind.units))}", value
 
 
 @pytest.mark.parametrize("parameter", CONSTANTS, ids=lambda parameter: parameter.name)

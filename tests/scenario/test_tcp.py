@@ -233,7 +233,7 @@ def test_a_window_smaller_than_a_segment(base: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         bent(base, "flows.ftp.congestion_control=fixed", parameters("{window: 1 kB}"))
     assert caught.value.key == "flows.ftp.parameters.window"
-    assert "give 1.448 kB or more" in str(caught.value)
+    assert "less than mss, which is 1448 B (give 1448 B or more" in str(caught.value)
 
 
 def test_the_schema_knows_the_controllers_and_the_samples() -> None:

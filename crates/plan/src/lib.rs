@@ -7,6 +7,7 @@
 mod addresses;
 mod app;
 mod arrivals;
+mod bounds;
 mod legend;
 mod parameter;
 mod protocols;
@@ -17,6 +18,7 @@ mod trial;
 pub use addresses::{Addresses, addresses, relay_address};
 pub use app::{AppSpec, EXTERNAL};
 pub use arrivals::{Arrivals, Transfer};
+pub use bounds::check_bounds;
 pub use legend::{
     CAUSES, DIRECTIONS, FlowEntry, Legend, OTHER, StageEntry, cause_name, direction_name, kind_name,
     outcome_name,

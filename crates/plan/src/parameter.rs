@@ -20,6 +20,12 @@ pub struct Parameter {
     pub least: Option<f64>,
     /// The greatest.
     pub most: Option<f64>,
+    /// It is more than this, by however little.
+    pub above: Option<f64>,
+    /// It is no less than these beside it, by their keys, where those have a value.
+    pub not_below: Vec<&'static str>,
+    /// It is no more than these.
+    pub not_above: Vec<&'static str>,
     /// What it does.
     pub help: String,
     /// Where that is from: the paper, the RFC and its section, the program and its preference. Empty where it is ours.
@@ -82,8 +88,20 @@ impl Parameter {
         let text = |lines: &[&str]| lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
         let (help, source) = (text(&lines[..from]), text(&lines[from..]));
         let source = source.trim_start_matches(SOURCE).trim().trim_end_matches('.').into();
-        let (optional, required) = (false, false);
-        Parameter { name, at: vec![name], kind, optional, required, least: None, most: None, help, source }
+        Parameter {
+            name,
+            at: vec![name],
+            kind,
+            optional: false,
+            required: false,
+            least: None,
+            most: None,
+            above: None,
+            not_below: Vec::new(),
+            not_above: Vec::new(),
+            help,
+            source,
+        }
     }
 
     /// Under another name in scenarios.
@@ -109,6 +127,21 @@ impl Parameter {
     /// Not above this.
     pub fn most(self, most: impl Into<f64>) -> Self {
         Parameter { most: Some(most.into()), ..self }
+    }
+
+    /// More than this.
+    pub fn above(self, above: impl Into<f64>) -> Self {
+        Parameter { above: Some(above.into()), ..self }
+    }
+
+    /// Not below the settings beside it that have these keys.
+    pub fn not_below(self, keys: &[&'static str]) -> Self {
+        Parameter { not_below: keys.to_vec(), ..self }
+    }
+
+    /// Not above the settings beside it that have these keys.
+    pub fn not_above(self, keys: &[&'static str]) -> Self {
+        Parameter { not_above: keys.to_vec(), ..self }
     }
 
     /// From there, if its comment does not say it.
@@ -248,7 +281,8 @@ mod tests {
             serde_json::to_value(&told[0]).unwrap(),
             json!({
                 "name": "largest", "at": ["max_payload"], "kind": "size", "optional": false, "required": false,
-                "least": 64.0, "most": 1460.0, "help": "A size.", "source": ""
+                "least": 64.0, "most": 1460.0, "above": null, "not_below": [], "not_above": [],
+                "help": "A size.", "source": ""
             })
         );
         assert_eq!((told[1].at.as_slice(), told[1].optional), (["part", "wait"].as_slice(), true));

@@ -15,9 +15,9 @@ crate::settings! {
         /// A congestion controller by its scenario name.
         pub congestion_control: String => Parameter::elsewhere,
         /// Limit of the player's TCP receive window; the default is what Linux grows to.
-        pub receive_window: u64 => |p| p.least(1_000),
+        pub receive_window: u64 => |p| p.least(1_000).most(TcpSpec::MOST_WINDOW).not_below(&["mss"]),
         /// Limit of the server's TCP send buffer; the default is what Linux grows to.
-        pub send_buffer: u64 => |p| p.least(2_000),
+        pub send_buffer: u64 => |p| p.least(2_000).most(TcpSpec::MOST_WINDOW).not_below(&["mss"]),
         /// Largest TCP payload of a segment; the default fills 1500 B with timestamps on.
         pub mss: u32 => |p| p.kind(Kind::Size).least(*TcpSpec::MSS.start()).most(*TcpSpec::MSS.end()),
         /// Initial congestion window in segments.
@@ -33,7 +33,7 @@ crate::settings! {
         /// Source: RFC 9406 (HyStart++).
         pub hystart: String,
         /// The window that congestion control fixed keeps; sim only.
-        pub fixed_window: Option<u64> => |p| p.called("window"),
+        pub fixed_window: Option<u64> => |p| p.called("window").most(TcpSpec::MOST_WINDOW).not_below(&["mss"]),
         /// Asks for ECN (RFC 3168).
         pub ecn: bool => Parameter::elsewhere,
         /// Mechanisms of TCP that are switched off, to see what they do; sim only.
@@ -55,6 +55,8 @@ impl TcpSpec {
     /// Payload of a segment in bytes: Linux takes no less (`TCP_MIN_MSS`), and an Ethernet frame carries no more beside
     /// the timestamps option (1500 - 20 - 32).
     pub const MSS: RangeInclusive<u32> = 88..=1448;
+    /// What window scaling can tell (RFC 7323 section 2.3).
+    pub const MOST_WINDOW: u32 = 1 << 30;
     /// Segments beyond this are a line's rate of bursts, not a start.
     pub const INITIAL_WINDOW: RangeInclusive<u32> = 1..=1000;
     /// RFC 9293, section 3.8.6.3: an acknowledgement must not wait longer.

@@ -54,7 +54,7 @@ pub fn settings(spec: &TcpSpec) -> Result<Settings, SimError> {
         ("send_buffer", Some(spec.send_buffer)),
         ("fixed_window", fixed),
     ] {
-        if let Some(bytes) = bytes.filter(|bytes| !(mss..=1 << 30).contains(bytes)) {
+        if let Some(bytes) = bytes.filter(|bytes| !(mss..=TcpSpec::MOST_WINDOW.into()).contains(bytes)) {
             return refused(key, format!("{bytes} B; give one segment ({mss} B) to 1 GiB"));
         }
     }

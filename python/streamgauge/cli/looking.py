@@ -134,7 +134,8 @@ _GROUPS = ("", "server", "player")
 def _kind(parameter: Parameter) -> str:
     if isinstance(parameter.kind, tuple):
         return " or ".join(parameter.kind)
-    return f"{parameter.kind.noun}, such as {parameter.kind.example}"
+    said = f"{parameter.kind.noun}, such as {parameter.kind.example}"
+    return f"{said}; {parameter.bounds}" if parameter.bounds else said
 
 
 def _system_json(key: str, entry: System) -> dict[str, Any]:
@@ -157,6 +158,9 @@ def _system_json(key: str, entry: System) -> dict[str, Any]:
                 "required": parameter.required,
                 "least": parameter.least,
                 "most": parameter.most,
+                "above": parameter.above,
+                "not_below": list(parameter.not_below),
+                "not_above": list(parameter.not_above),
                 "help": parameter.help,
                 "source": parameter.source or None,
             }

@@ -355,6 +355,8 @@ class Flow(Model):
             )
         if (problem := tcp_problem(self)) is not None:
             raise issue(problem.why, problem.path, problem.hint)
+        if entry is not None and (excess := entry.excess(self.parameters)) is not None:
+            raise issue(excess.why, ("parameters", excess.name), excess.hint)
         for mode in ("sim", "emu"):
             try:
                 self.in_mode(mode)

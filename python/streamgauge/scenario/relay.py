@@ -48,6 +48,12 @@ class Relay(Model):
             return data  # the field's own validator refuses the name
         return {**data, "parameters": typed_parameters(data.get("parameters", {}), machine)}
 
+    @model_validator(mode="after")
+    def _sound(self) -> Relay:
+        if (excess := RELAYS[self.system].excess(self.parameters)) is not None:
+            raise issue(excess.why, ("parameters", excess.name), excess.hint)
+        return self
+
     @property
     def speaks(self) -> str:
         """The protocol on TCP that flows must speak who go through it."""

@@ -12,7 +12,7 @@ from streamgauge.systems.tcp import (
     LINUX_DELAYED_ACK,
     SIM_CONGESTION_CONTROLS,
 )
-from streamgauge.units import Size, Time
+from streamgauge.units import Time
 
 __all__ = ["FIXED", "tcp_problem", "tcp_unsupported"]
 
@@ -44,7 +44,7 @@ def tcp_problem(flow: TcpFlow) -> Problem | None:
     entry = flow.registered
     if entry is None or "window" not in entry.parameters or not entry.over_tcp(flow.parameters):
         return None
-    window, mss = flow.parameters.get("window"), flow.parameter("mss")
+    window = flow.parameters.get("window")
     if flow.congestion_control == FIXED and window is None:
         return Problem(
             ("parameters",),
@@ -56,11 +56,6 @@ def tcp_problem(flow: TcpFlow) -> Problem | None:
             ("parameters", "window"),
             f"only congestion control '{FIXED}' keeps a window that is given",
             f"write 'congestion_control: {FIXED}', or 'receive_window' to limit another's",
-        )
-    assert isinstance(mss, Size)
-    if isinstance(window, Size) and window < mss:
-        return Problem(
-            ("parameters", "window"), f"a window of {window} holds no segment of {mss}", f"give {mss} or more"
         )
     return None
 

@@ -92,6 +92,31 @@ class Player:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Limit:
+    """A parameter that is no less, or no more, than another one, where both have a value."""
+
+    #: The parameter, and the keys that lead to its value in the settings.
+    of: str
+    keys: tuple[str, ...]
+    #: The other one.
+    by: str
+    by_keys: tuple[str, ...]
+    #: The other is the least, not the most.
+    is_least: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Excess:
+    """A parameter that is beyond another one."""
+
+    #: The one of the two that a scenario gives.
+    name: str
+    #: What is wrong, in words, and what would be right.
+    why: str
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Machine:
     """A system of ours."""
 
@@ -113,6 +138,8 @@ class Machine:
     usual: Json
     #: Parts that these leave out, by the parameter whose last word asks for them.
     parts: Mapping[str, tuple[str, Json]]
+    #: Parameters that bound each other.
+    limits: tuple[Limit, ...]
     #: Names of the events that it has.
     events: frozenset[str]
     #: Whether a flow of it may be many short transfers (`settings` have them under ``arrivals``).
@@ -136,6 +163,34 @@ class Machine:
                 for keys in self.places[name]:
                     _put(whole, keys, planned)
         return whole
+
+    def excess(self, given: Mapping[str, ParameterValue]) -> Excess | None:
+        """The first of the parameters in `given` that is beyond another one, given or of the presets that
+        `given` chooses; None if all is well."""
+        choosers = {presets.name for presets in self.presets}
+        if not given.keys() & ({name for one in self.limits for name in (one.of, one.by)} | choosers):
+            return None
+        whole = self.settings(given)
+        for limit in self.limits:
+            value, bound = (_found(whole, keys) for keys in (limit.keys, limit.by_keys))
+            if value is None or bound is None or (value >= bound if limit.is_least else value <= bound):
+                continue
+            kind = self.parameters[limit.of].kind
+            kind = kind.kind if isinstance(kind, Maybe) else kind
+            of, by = (_in_words(one, kind) for one in (value, bound))
+            what, other = ("less", "more") if limit.is_least else ("more", "less")
+            if limit.of in given:
+                why = f"{of} is {what} than {limit.by}, which is {by}"
+                return Excess(name=limit.of, why=why, hint=f"give {by} or {other}, or change {limit.by}")
+            why = f"{by} is {other} than {limit.of}, which is {of}"
+            name = limit.by if limit.by in given else next(iter(choosers & given.keys()), limit.of)
+            return Excess(name=name, why=why, hint=f"give {of} or {what}, or change {limit.of}")
+        return None
+
+
+def _found(settings: Json, keys: tuple[str, ...]) -> Any:
+    """A value; None where the part that it belongs to is left out."""
+    return reduce(lambda part, key: None if part is None else part[key], keys, settings)
 
 
 def _put(settings: Json, keys: tuple[str, ...], value: Any) -> None:
@@ -180,6 +235,8 @@ def _in_words(value: Any, kind: Kind) -> str | None:
         return f"{value:g} packets/s"
     if kind is Size and value < _SMALL_BYTES:
         return f"{value:g} B"
+    if isinstance(kind, Number):
+        return f"{value:g}"
     return str(kind.of(value)) if isinstance(kind, type) and issubclass(kind, Quantity) else str(value)
 
 
@@ -209,9 +266,11 @@ def _machine(told: Json) -> Machine:
     parameters = {parameter.name: parameter for parameter in chosen}
     places: dict[str, tuple[tuple[str, ...], ...]] = {}
     parts: dict[str, tuple[str, Json]] = {}
+    names = {tuple(field["at"]): field["name"] for field in told["parameters"]}
+    limits: list[Limit] = []
     for field in told["parameters"]:
         name, keys = field["name"], tuple(field["at"])
-        made = _parameter(field, keys, whole, presets)
+        made = _parameter(field, keys, whole, presets, names)
         if isinstance(field["kind"], Mapping) and "presence" in field["kind"]:
             (part,) = keys
             parts[name] = (part, told["parts"][part])
@@ -220,6 +279,10 @@ def _machine(told: Json) -> Machine:
             usual = f"{other.usual}; {made.group}: {made.usual}"
             sources = dict.fromkeys(source for source in (other.source, made.source) if source)
             made = replace(other, help=f"{other.help}. {made.help}", usual=usual, source="; ".join(sources))
+        for is_least in (True, False):
+            for key in field["not_below" if is_least else "not_above"]:
+                at = (*keys[:-1], key)
+                limits.append(Limit(of=name, keys=keys, by=names[at], by_keys=at, is_least=is_least))
         parameters[name] = made
         places[name] = (*places.get(name, ()), keys)
     return Machine(
@@ -234,6 +297,7 @@ def _machine(told: Json) -> Machine:
         places=places,
         usual=told["usual"],
         parts=parts,
+        limits=tuple(limits),
         events=frozenset(event["name"] for event in told["events"]),
         arrivals=told["arrivals"],
         server=None if (server := told["server"]) is None else _server(server),
@@ -250,7 +314,13 @@ def _player(told: Json) -> Player:
     return Player(scheme=told["scheme"], players=players, transports=transports)
 
 
-def _parameter(field: Json, keys: tuple[str, ...], whole: Json, presets: tuple[Presets, ...]) -> Parameter:
+def _parameter(
+    field: Json,
+    keys: tuple[str, ...],
+    whole: Json,
+    presets: tuple[Presets, ...],
+    names: Mapping[tuple[str, ...], str],
+) -> Parameter:
     kind = _kind(field["kind"])
     owner = next((one for one in presets if keys[0] == one.at and keys[1] in _first(one)), None)
     usual, default = None, None
@@ -273,6 +343,9 @@ def _parameter(field: Json, keys: tuple[str, ...], whole: Json, presets: tuple[P
         required=field["required"],
         least=_bound(field["least"], kind),
         most=_bound(field["most"], kind),
+        above=_bound(field["above"], kind),
+        not_below=tuple(names[(*keys[:-1], key)] for key in field["not_below"]),
+        not_above=tuple(names[(*keys[:-1], key)] for key in field["not_above"]),
         whole=kind is Percent,
         group="" if owner is None else owner.at,
         usual=usual,

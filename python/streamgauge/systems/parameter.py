@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from streamgauge.units import Packets, Quantity, Time, UnitError
 
@@ -88,6 +90,11 @@ class Parameter:
     least: str | None = None
     #: Largest value.
     most: str | None = None
+    #: It is more than this, by however little.
+    above: str | None = None
+    #: It is no less than these parameters, where they have a value; and no more than these.
+    not_below: tuple[str, ...] = ()
+    not_above: tuple[str, ...] = ()
     #: Without a fraction.
     whole: bool = False
     #: What it is one of, where a system has many: ``server``, ``player``.
@@ -124,16 +131,37 @@ class Parameter:
         if isinstance(self.kind, Several):
             return _several(value, self.kind)
         if isinstance(self.kind, Number):
-            return _number(value, self.kind)
+            number = _number(value, self.kind)
+            self._check(number, float)
+            return number
         assert issubclass(self.kind, Quantity)
         parsed = self.kind(value)  # type: ignore[arg-type]
-        if self.least is not None and parsed < self.kind(self.least):
-            raise UnitError(f"{parsed} is less than {self.least}, the least that makes sense here")
-        if self.most is not None and parsed > self.kind(self.most):
-            raise UnitError(f"{parsed} is more than {self.most}, the most that makes sense here")
+        self._check(parsed, self.kind)
         if (self.whole or self.kind is Packets) and parsed.amount != int(parsed.amount):
             raise UnitError(f"{parsed} is not a whole number of {next(iter(self.kind.units))}")
         return parsed
+
+    def _check(self, value: Any, read: Callable[[str], Any]) -> None:
+        """Raises UnitError if a value is out of the bounds, which `read` makes values of."""
+        if self.least is not None and value < read(self.least):
+            raise UnitError(f"{value} is less than {self.least}, the least that makes sense here")
+        if self.most is not None and value > read(self.most):
+            raise UnitError(f"{value} is more than {self.most}, the most that makes sense here")
+        if self.above is not None and value <= read(self.above):
+            raise UnitError(f"{value} is not more than {self.above}, as it must be here")
+
+    @property
+    def bounds(self) -> str:
+        """The bounds in words: ``at least 1 ms, at most max_timeout``. Empty if it has none."""
+        if self.least is not None and self.most is not None:
+            said = [f"{self.least} to {self.most}"]
+        else:
+            said = [f"at least {self.least}"] if self.least is not None else []
+            said += [f"more than {self.above}"] if self.above is not None else []
+            said += [f"at most {self.most}"] if self.most is not None else []
+        said += [f"at least {other}" for other in self.not_below]
+        said += [f"at most {other}" for other in self.not_above]
+        return ", ".join(said)
 
 
 def _windows(value: object) -> tuple[tuple[Time, Time], ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from streamgauge.systems.adapter import ACTIONS, Action, Adapter
-from streamgauge.systems.machines import MACHINES
+from streamgauge.systems.machines import MACHINES, Excess
 from streamgauge.systems.node import NodeAdapter
 from streamgauge.systems.parameter import Parameter, ParameterValue
 
@@ -84,6 +84,11 @@ class System:
             return self.tcp == "always"
         transport = parameters.get("transport", self.parameters["transport"].default)
         return transport == "tcp"
+
+    def excess(self, parameters: Mapping[str, ParameterValue]) -> Excess | None:
+        """The first of these parameters that is beyond another one, as its machine says; None if none is."""
+        machine = MACHINES.get(self.name)
+        return None if machine is None else machine.excess(parameters)
 
     def values(self, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue | None]:
         """The values of all parameters, defaults filled in."""

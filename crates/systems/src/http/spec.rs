@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
-use streamgauge_plan::{Kind, TcpSpec, settings};
+use streamgauge_plan::{Kind, TcpSpec, check_bounds, settings};
 
 use crate::media::ClipSpec;
 
@@ -46,12 +46,12 @@ settings! {
         /// Without it everything is read as it comes.
         /// Source: ours.
         #[serde(default)]
-        pub read_ahead: Option<Duration>,
+        pub read_ahead: Option<Duration> => |p| p.not_below(&["prebuffer", "rebuffer"]),
         /// Where reading has stopped it goes on when no more than so much media is left; without it five sixths of
         /// read_ahead.
         /// Source: ours.
         #[serde(default)]
-        pub read_again: Option<Duration>,
+        pub read_again: Option<Duration> => |p| p.not_above(&["read_ahead"]),
         /// Connections that may fail one after another, none of which brings a byte of the file, before the player gives
         /// up.
         /// Source: ours.
@@ -83,28 +83,7 @@ impl HttpPlayerSettings {
 
     /// Refuses what cannot be played with: the constant, what is wrong and what would be right.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        if self.request.is_some_and(|bytes| bytes < Self::LEAST_REQUEST.into()) {
-            let what = format!("less than {} B; give more, or none for the whole file", Self::LEAST_REQUEST);
-            return Err(("request", what));
-        }
-        if !(1..=Self::MOST_TRIES).contains(&self.tries) {
-            return Err(("tries", format!("{}; give 1 to {}", self.tries, Self::MOST_TRIES)));
-        }
-        if self.backoff < Self::LEAST_BACKOFF {
-            return Err(("backoff", "shorter than 10 ms; give 10 ms or more".into()));
-        }
-        if self.give_up_after < Self::LEAST_PATIENCE {
-            return Err(("give_up_after", "shorter than 1 s; give 1 s or more".into()));
-        }
-        let Some(most) = self.read_ahead else { return Ok(()) };
-        if self.read_again.is_some_and(|left| left > most) {
-            return Err(("read_again", "more than read_ahead; give as much or less".into()));
-        }
-        if most < self.prebuffer.max(self.rebuffer) {
-            let what = "less than is gathered before play (prebuffer, rebuffer); give as much or more";
-            return Err(("read_ahead", what.into()));
-        }
-        Ok(())
+        check_bounds(&Self::fields(), self)
     }
 }
 
@@ -148,13 +127,7 @@ impl HttpServerSettings {
 
     /// Refuses what cannot be served with: the constant, what is wrong and what would be right.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        if !(1..=65_535).contains(&self.backlog) {
-            return Err(("backlog", format!("{}; give 1 to 65535", self.backlog)));
-        }
-        if self.keep_alive < Self::LEAST_KEEP_ALIVE {
-            return Err(("keep_alive", "shorter than 1 s; give 1 s or more".into()));
-        }
-        Ok(())
+        check_bounds(&Self::fields(), self)
     }
 }
 

@@ -6,7 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
-use streamgauge_plan::{Kind, Parameter, setting, settings};
+use streamgauge_plan::{Kind, Parameter, check_bounds, setting, settings};
+
+/// In nanoseconds.
+const MS: f64 = 1e6;
 
 /// Which player.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -69,7 +72,7 @@ settings! {
         /// `Speed` of PLAY: a multiple of the media's pace at which the server is asked to send; what
         /// is shown keeps its pace. `None` leaves it out.
         /// Source: RFC 2326 section 12.35.
-        pub speed: Option<f64>,
+        pub speed: Option<f64> => |p| p.above(0),
         /// `Range` of PLAY: where in the media to begin.
         /// Source: RFC 2326 section 12.29.
         pub begin: Duration,
@@ -86,7 +89,7 @@ settings! {
         pub follow_ack_hints: bool,
         /// Mean time between RTCP receiver reports, each a random 0.5 to 1.5 of it; the least, 5 s.
         /// Source: RFC 3550 section 6.2.
-        pub report_interval: Duration,
+        pub report_interval: Duration => |p| p.least(10.0 * MS),
         /// Adds Apple's client report (RTCP APP `QTSS`) to each receiver report of a session with Reliable
         /// UDP.
         /// Source: Darwin Streaming Server 6.0.3.
@@ -109,7 +112,7 @@ settings! {
         /// Nothing heard for so long is the end of the session. Ours: above the server's longest
         /// retransmission timeout, 24 s.
         /// Source: ours.
-        pub give_up_after: Duration,
+        pub give_up_after: Duration => |p| p.least(1_000.0 * MS),
     }
 }
 
@@ -156,16 +159,6 @@ impl PlayerSettings {
 
     /// Refuses what cannot be played with: the constant, what is wrong and what would be right.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let ms = Duration::from_millis;
-        if self.report_interval < ms(10) {
-            return Err(("report_interval", "shorter than 10 ms; give 10 ms or more".into()));
-        }
-        if self.speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
-            return Err(("speed", "not above 0; give a multiple of the media's pace, such as 1 or 2".into()));
-        }
-        if self.give_up_after < ms(1_000) {
-            return Err(("give_up_after", "shorter than 1 s; give 1 s or more".into()));
-        }
-        Ok(())
+        check_bounds(&Self::fields(), self)
     }
 }

@@ -6,7 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
-use streamgauge_plan::{Kind, setting, settings};
+use streamgauge_plan::{Kind, check_bounds, setting, settings};
+
+/// In nanoseconds.
+const MS: f64 = 1e6;
 
 /// A set of the server's constants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,19 +62,19 @@ settings! {
         /// Largest RTP payload of a packet, without the RTP header. Ours: what fits an Ethernet frame, as
         /// hinting programs choose.
         /// Source: ours.
-        pub max_payload: u32,
+        pub max_payload: u32 => |p| p.least(64).most(65_000),
 
         /// A segment: the least window.
-        pub segment_bytes: u32,
+        pub segment_bytes: u32 => |p| p.least(64).most(65_000),
         /// The window's cap for media slower than `medium_window_above_bps`.
         /// Source: Darwin Streaming Server 6.0.3, preference small_window_size.
-        pub small_window_bytes: u32,
+        pub small_window_bytes: u32 => |p| p.most(ServerSettings::MOST_WINDOW).not_below(&["segment_bytes"]),
         /// The window's cap from there to `large_window_above_bps`.
         /// Source: Darwin Streaming Server 6.0.3, preference medium_window_size.
-        pub medium_window_bytes: u32,
+        pub medium_window_bytes: u32 => |p| p.most(ServerSettings::MOST_WINDOW).not_below(&["segment_bytes"]),
         /// The window's cap for faster media, and for media whose rate is not known.
         /// Source: Darwin Streaming Server 6.0.3, preference large_window_size.
-        pub large_window_bytes: u32,
+        pub large_window_bytes: u32 => |p| p.most(ServerSettings::MOST_WINDOW).not_below(&["segment_bytes"]),
         /// The media's rate is known. The public server has it from totals that Apple's hinting programs write
         /// (`hinf`); of a file hinted by others it knows none.
         pub media_rate_known: bool,
@@ -86,9 +89,9 @@ settings! {
         /// Source: Darwin Streaming Server 6.0.3, preference slow_start_enabled.
         pub slow_start: bool,
         /// With slow start, the window begins at this share of its cap.
-        pub initial_window_share: f64,
+        pub initial_window_share: f64 => |p| p.above(0).most(1),
         /// With slow start, the slow-start threshold begins at this share of the window's cap.
-        pub initial_threshold_share: f64,
+        pub initial_threshold_share: f64 => |p| p.above(0).most(1),
         /// How the window grows.
         /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
         pub growth: Growth,
@@ -99,10 +102,10 @@ settings! {
         pub expiry_grows_window: bool,
         /// At a cut the slow-start threshold becomes this share of the window. Paper and source: 3/4.
         /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
-        pub threshold_decrease: f64,
+        pub threshold_decrease: f64 => |p| p.above(0).most(1),
         /// At a cut the window becomes this share of itself. Paper and source: 1/2.
         /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
-        pub window_decrease: f64,
+        pub window_decrease: f64 => |p| p.above(0).most(1),
         /// Paper and source: after a cut the window, then below the threshold, grows as in slow start.
         /// Without it the threshold is set no higher than the window, as TCP does after three duplicate
         /// acknowledgements.
@@ -115,11 +118,11 @@ settings! {
         /// (source): the timeout follows the measured round trip (Jacobson and Karels: mean plus four mean
         /// deviations).
         /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
-        pub fixed_timeout: Option<Duration>,
+        pub fixed_timeout: Option<Duration> => |p| p.least(MS),
         /// The measured timeout's start.
         pub initial_timeout: Duration,
         /// Its least.
-        pub min_timeout: Duration,
+        pub min_timeout: Duration => |p| p.not_above(&["max_timeout"]),
         /// Its most.
         pub max_timeout: Duration,
         /// Paper: a packet is held for lost after this many "duplicate acknowledgements". As
@@ -127,7 +130,7 @@ settings! {
         /// sent after its last transmission have been acknowledged while it has not. `None` (source): only
         /// a timeout shows a loss.
         /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
-        pub duplicate_acks: Option<u32>,
+        pub duplicate_acks: Option<u32> => |p| p.least(1),
         /// Packets are sent again also after the last new one. The public server looks for packets to send again
         /// before a new packet and when its task wakes before one is due; after the last it does neither.
         pub repeats_after_last: bool,
@@ -136,21 +139,21 @@ settings! {
         /// the session's task holds its lock, and so sends 4 to 10 packets of a run again that had arrived.
         /// Fitted: with 0.005 it is 8 in 35 s, in the mean.
         /// Source: ours, fitted to Darwin Streaming Server 6.0.3.
-        pub busy_ack_loss: f64,
+        pub busy_ack_loss: f64 => |p| p.least(0).most(1),
         /// Each sleep of the session's task lasts longer than it asked for, by a time drawn evenly from 0
         /// to this. The public server's next sleep begins when it is awake and has sent, so that this adds
         /// up, and it counts whole milliseconds: of sleeps of 50 ms some are 51, and only those are "more
         /// than `send_interval`" by themselves. Fitted: with 0.97 ms the lead grows by 1.37 s a second, as
         /// the public server's does (1.36 to 1.38); with 0 by 1.5.
         /// Source: ours, fitted to Darwin Streaming Server 6.0.3.
-        pub wake_delay: Duration,
+        pub wake_delay: Duration => |p| p.most(1_000.0 * MS),
         /// Sleeps that are longer by more than `send_interval` are cut to this, to look for packets to send
         /// again.
         /// Source: Darwin Streaming Server 6.0.3, preference max_retransmit_delay.
-        pub max_retransmit_delay: Duration,
+        pub max_retransmit_delay: Duration => |p| p.least(MS),
         /// With a full window, the time to the next attempt.
         /// Source: Darwin Streaming Server 6.0.3, preference flow_control_probe_interval.
-        pub flow_control_probe_interval: Duration,
+        pub flow_control_probe_interval: Duration => |p| p.least(MS),
 
         /// Packets due within this are sent with those that are due; the step of overbuffering. 0 means 200
         /// ms and no overbuffering.
@@ -215,23 +218,23 @@ settings! {
         /// passed.
         pub ack_timeout_interval: Duration,
         /// Its start and its least.
-        pub min_ack_timeout: Duration,
+        pub min_ack_timeout: Duration => |p| p.not_above(&["max_ack_timeout"]),
         /// Its most.
         pub max_ack_timeout: Duration,
         /// A player that asks for overbuffering is sent an RTSP request with this body before the answer to
         /// its first SETUP, which waits for the player's answer: a measurement of the round trip. 0 sends
         /// none.
-        pub probe_bytes: u32,
+        pub probe_bytes: u32 => |p| p.most(64 * 1024),
 
         /// A session ends when nothing, neither RTCP nor RTSP, has come from the player for so long.
         /// Source: Darwin Streaming Server 6.0.3, preference rtp_timeout.
-        pub rtp_timeout: Duration,
+        pub rtp_timeout: Duration => |p| p.least(1_000.0 * MS),
         /// A connection without session ends when it has been silent for so long.
         /// Source: Darwin Streaming Server 6.0.3, preference real_rtsp_timeout.
-        pub rtsp_timeout: Duration,
+        pub rtsp_timeout: Duration => |p| p.least(1_000.0 * MS),
         /// The highest Speed of a PLAY request.
         /// Source: Darwin Streaming Server 6.0.3, preference max_allowed_speed.
-        pub max_speed: f64,
+        pub max_speed: f64 => |p| p.above(0),
     }
 }
 
@@ -259,58 +262,12 @@ impl ServerSettings {
         }
     }
 
+    /// Of a window's cap.
+    pub const MOST_WINDOW: u32 = 1 << 24;
+
     /// Refuses what no server can work with: the constant, what is wrong and what would be right.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let ms = Duration::from_millis;
-        let packet = 64..=65_000;
-        let window = self.segment_bytes..=1 << 24;
-        let is_share = |share: f64| share > 0.0 && share <= 1.0;
-        let (size, cap) =
-            ("give 64 to 65000 B", "below one segment or above 16 MiB; give a size between them");
-        let (share, time) = ("give a share above 0 and at most 1", "give 1 ms or more");
-        let pace = "give a multiple of the media's pace, such as 2";
-        let rules = [
-            ("max_payload", packet.contains(&self.max_payload), size),
-            ("segment_bytes", packet.contains(&self.segment_bytes), size),
-            ("small_window_bytes", window.contains(&self.small_window_bytes), cap),
-            ("medium_window_bytes", window.contains(&self.medium_window_bytes), cap),
-            ("large_window_bytes", window.contains(&self.large_window_bytes), cap),
-            ("initial_window_share", is_share(self.initial_window_share), share),
-            ("initial_threshold_share", is_share(self.initial_threshold_share), share),
-            ("threshold_decrease", is_share(self.threshold_decrease), share),
-            ("window_decrease", is_share(self.window_decrease), share),
-            ("min_timeout", self.min_timeout <= self.max_timeout, "above max_timeout; give at most that"),
-            (
-                "min_ack_timeout",
-                self.min_ack_timeout <= self.max_ack_timeout,
-                "above max_ack_timeout; give at most that",
-            ),
-            (
-                "fixed_timeout",
-                self.fixed_timeout.is_none_or(|timeout| timeout >= ms(1)),
-                "give 1 ms or more, or none",
-            ),
-            ("duplicate_acks", self.duplicate_acks != Some(0), "give 1 or more, or none"),
-            (
-                "busy_ack_loss",
-                (0.0..=1.0).contains(&self.busy_ack_loss),
-                "give a share from 0, for none, to 1, for all",
-            ),
-            (
-                "wake_delay",
-                self.wake_delay <= ms(1000),
-                "more than 1 s; give a part of a sleep, such as 1 ms",
-            ),
-            ("flow_control_probe_interval", self.flow_control_probe_interval >= ms(1), time),
-            ("max_retransmit_delay", self.max_retransmit_delay >= ms(1), time),
-            ("overbuffer_rate", self.overbuffer_rate.is_finite(), pace),
-            ("max_speed", self.max_speed.is_finite() && self.max_speed > 0.0, pace),
-            ("probe_bytes", self.probe_bytes <= 64 * 1024, "more than a player takes; give at most 65536 B"),
-            ("rtp_timeout", self.rtp_timeout >= ms(1000), "give 1 s or more"),
-            ("rtsp_timeout", self.rtsp_timeout >= ms(1000), "give 1 s or more"),
-        ];
-        let wrong = rules.into_iter().find(|(_, is_right, _)| !is_right);
-        wrong.map_or(Ok(()), |(name, _, what)| Err((name, what.into())))
+        check_bounds(&Self::fields(), self)
     }
 }
 
