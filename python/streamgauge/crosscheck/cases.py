@@ -25,10 +25,11 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.scenario.values import nearest
+from streamgauge.systems.registry import CONSTANT_RATE, GREEDY_TCP
 
 __all__ = ["MARK", "Case", "cases", "select"]
 
-CaseKind = Literal["single", "pair", "cbr", "short"]
+CaseKind = Literal["single", "pair", "paced", "short"]
 Json = dict[str, Any]
 
 SINGLES: Final = ("reno", "cubic", "vegas", "bbr")
@@ -124,7 +125,7 @@ def cases(*, quick: bool = False) -> list[Case]:
         found += [_case(f"{first}-{second}", "pair", path, flows, quick) for path in PATHS]
     for control in BESIDE_CBR:
         found += [
-            _case(f"{control}-cbr", "cbr", path, {control: _bulk(control), "cbr": _half(path)}, quick)
+            _case(f"{control}-{CONSTANT_RATE}", "paced", path, _beside(control, path), quick)
             for path in PATHS
         ]
     for control in SHORT:
@@ -156,16 +157,20 @@ def select(patterns: Sequence[str], *, quick: bool = False) -> list[Case]:
 
 
 def _bulk(control: str, size: int | None = None) -> Json:
-    flow: Json = {"role": "subject", "traffic": "bulk", "congestion_control": control}
+    flow: Json = {"role": "subject", "traffic": GREEDY_TCP, "congestion_control": control}
     if size is not None:
         flow["parameters"] = {"bytes": f"{size} B"}
     return flow
 
 
+def _beside(control: str, path: CasePath) -> Json:
+    return {control: _bulk(control), CONSTANT_RATE: _half(path)}
+
+
 def _half(path: CasePath) -> Json:
     packets = path.rate_bps / 2 / (8 * (_CBR_BYTES + _CBR_HEADERS))
     parameters = {"rate": f"{packets:.3f} packets/s", "size": f"{_CBR_BYTES} B"}
-    return {"role": "rival", "traffic": "cbr", "parameters": parameters}
+    return {"role": "rival", "traffic": CONSTANT_RATE, "parameters": parameters}
 
 
 def _case(who: str, kind: CaseKind, path: CasePath, flows: Mapping[str, Json], quick: bool) -> Case:

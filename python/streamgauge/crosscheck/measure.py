@@ -13,6 +13,7 @@ from streamgauge.crosscheck.cases import Case, CaseKind
 from streamgauge.crosscheck.quantities import Found, completion_s, of_flow, of_pair, of_start, window
 from streamgauge.crosscheck.trace import FlowTrace, traces
 from streamgauge.record import Record
+from streamgauge.systems.registry import GREEDY_TCP
 
 __all__ = ["FILE", "SCHEMA", "Taken", "keep_quantities", "of_traces", "read"]
 
@@ -56,7 +57,7 @@ def _of(kind: CaseKind, start: bool, span: tuple[int, int], flows: Mapping[str, 
         case "single":
             (trace,) = flows.values()
             return of_flow(trace, begin, end) | (of_start(trace, begin) if start else {})
-        case "cbr":
+        case "paced":
             (trace,) = flows.values()
             every = of_flow(trace, begin, end)
             return {name: every[name] for name in _BESIDE}
@@ -92,7 +93,7 @@ class Keeper:
     def take(self, directory: Path) -> None:
         """Computes and writes `FILE`."""
         record = Record.open(directory)
-        tcp = [name for name, flow in self.case.scenario.flows.items() if flow.traffic == "bulk"]
+        tcp = [name for name, flow in self.case.scenario.flows.items() if flow.traffic == GREEDY_TCP]
         found = {name: trace for name, trace in traces(record).items() if name in tcp}
         data: Taken = {"schema": SCHEMA, "key": self.key, "quantities": {}, "windows": {}}
         # A flow of an invalid trial may never have sent.

@@ -35,6 +35,7 @@ from streamgauge.crosscheck.quantities import Found
 from streamgauge.crosscheck.trace import FlowTrace
 from streamgauge.errors import CannotRunError
 from streamgauge.scenario import lower
+from streamgauge.systems.registry import CONSTANT_RATE, GREEDY_TCP
 
 __all__ = ["TCP", "column", "require", "run", "trial", "why_not"]
 
@@ -124,7 +125,7 @@ def trial(plan: Json) -> dict[str, FlowTrace]:
     lacking = _lacking(plan)
     if lacking is not None:
         raise CannotRunError(f"--with ns3: {plan['scenario']}: {lacking}")
-    bulk = [flow["name"] for flow in plan["flows"] if "bulk" in flow["app"]]
+    bulk = [flow["name"] for flow in plan["flows"] if GREEDY_TCP in flow["app"]]
     with tempfile.TemporaryDirectory(prefix="streamgauge-ns3-") as folder:
         stem = Path(folder) / "flow"
         _child().ask({"plan": plan, "stem": str(stem)})
@@ -150,9 +151,9 @@ def _lacking(plan: Json) -> str | None:
         if kind == "delay" and (spec.get("steps") or spec.get("jitter")):
             return "ns-3's delay here is constant"
     for flow in plan["flows"]:
-        if set(flow["app"]) - {"bulk", "cbr"} or flow["actions"] or flow["entry"] != "server":
+        if set(flow["app"]) - {GREEDY_TCP, CONSTANT_RATE} or flow["actions"] or flow["entry"] != "server":
             return f"ns-3 has no flow like {flow['name']}"
-    transports = [flow["app"]["bulk"]["tcp"] for flow in plan["flows"] if "bulk" in flow["app"]]
+    transports = [flow["app"][GREEDY_TCP]["tcp"] for flow in plan["flows"] if GREEDY_TCP in flow["app"]]
     for tcp in transports:
         if tcp["congestion_control"] not in TCP:
             return f"ns-3 has no {tcp['congestion_control']}, only {', '.join(TCP)}"
@@ -252,8 +253,8 @@ def _simulate(space: Any, plan: Json, stem: str) -> None:
     loss = stages["loss"]["model"]["bernoulli"]["probability"] if "loss" in stages else 0.0
     bottleneck = stages["bottleneck"]
     for flow in plan["flows"]:
-        if "bulk" in flow["app"]:
-            tcp = flow["app"]["bulk"]["tcp"]
+        if GREEDY_TCP in flow["app"]:
+            tcp = flow["app"][GREEDY_TCP]["tcp"]
             space.Settings(
                 tcp["mss"],
                 tcp.get("initial_window", 10),
@@ -272,11 +273,12 @@ def _simulate(space: Any, plan: Json, stem: str) -> None:
     )
     for flow in plan["flows"]:
         app = flow["app"]
-        if "bulk" in app:
-            name = TCP[app["bulk"]["tcp"]["congestion_control"]]
-            trial.Bulk(name, flow["start"], app["bulk"]["bytes"] or 0)
+        if (greedy := app.get(GREEDY_TCP)) is not None:
+            name = TCP[greedy["tcp"]["congestion_control"]]
+            trial.Bulk(name, flow["start"], greedy["bytes"] or 0)
         else:
-            trial.Cbr(app["cbr"]["packets_per_s"], app["cbr"]["payload_bytes"], flow["start"])
+            paced = app[CONSTANT_RATE]
+            trial.Cbr(paced["packets_per_s"], paced["payload_bytes"], flow["start"])
     trial.Run(plan["duration"], _SAMPLE_NS)
     if not trial.Write(stem):
         raise OSError(f"cannot write {stem}")

@@ -155,7 +155,7 @@ def _cell(row: Mapping[str, Any] | None) -> str:
 def _others(document: Document) -> str:
     lines = ["| case | quantity | sim | emu | spread | margin | verdict |", "|---|---|---|---|---|---|---|"]
     last = ""
-    for row in _of_kind(document, ("pair", "cbr", "short")):
+    for row in _of_kind(document, ("pair", "paced", "short")):
         case = f"`{row['case']}`" if row["case"] != last else ""
         last = row["case"]
         cells = [_number(row[key], row) for key in ("spread", "margin")]

@@ -22,7 +22,7 @@ from streamgauge.crosscheck.trials import Bench, CaseRuns
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.record.provenance import collect
 from streamgauge.scenario import lower
-from streamgauge.systems.registry import Mode
+from streamgauge.systems.registry import GREEDY_TCP, Mode
 
 __all__ = ["MAY_BE_UNEXPLAINED", "SCHEMA", "CrosscheckRequest", "crosscheck", "overall"]
 
@@ -144,7 +144,7 @@ def _kernel_lacks(case: Case, way: str | None) -> str | None:
     from streamgauge.emu.options import EmuOptions
 
     flows = case.scenario.flows.values()
-    asked = {flow.congestion_control or "cubic" for flow in flows if flow.traffic == "bulk"}
+    asked = {flow.congestion_control or "cubic" for flow in flows if flow.traffic == GREEDY_TCP}
     chosen = EmuOptions(way=way).chosen_way
     return next((why for name in sorted(asked) if (why := controls.lacking(name, chosen)) is not None), None)
 

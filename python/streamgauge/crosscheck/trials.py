@@ -17,7 +17,7 @@ from streamgauge.crosscheck.measure import Taken, keep_quantities, read
 from streamgauge.crosscheck.quantities import Found
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import lower, override
-from streamgauge.systems.registry import Mode
+from streamgauge.systems.registry import GREEDY_TCP, Mode
 
 __all__ = ["REFERENCE_SEED", "Bench", "CaseRuns", "Variant", "varied"]
 
@@ -68,7 +68,7 @@ def varied(case: Case, variant: Variant) -> Case:
     hosts = {key: value for key, value in variant.items() if key in OF_HOSTS}
     changes: dict[str, Any] = dict(hosts)
     for name, flow in case.scenario.flows.items():
-        if flow.traffic != "bulk":
+        if flow.traffic != GREEDY_TCP:
             continue
         for key, value in variant.items():
             if key not in hosts:

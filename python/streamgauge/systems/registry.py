@@ -5,14 +5,18 @@ A scenario is checked against this table before anything starts, and ``streamgau
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from streamgauge.systems import bulk, cbr, nginx_http, ping, rtsp
 from streamgauge.systems.adapter import ACTIONS, Action
-from streamgauge.systems.machines import MACHINES
+from streamgauge.systems.machines import MACHINES, Facts, facts
 from streamgauge.systems.parameter import Parameter, ParameterValue, Several, Windows
 from streamgauge.systems.system import Mode, System, of_machine
 
 __all__ = [
     "ACTIONS",
+    "CONSTANT_RATE",
+    "GREEDY_TCP",
     "SYSTEMS",
     "TRAFFIC",
     "Action",
@@ -41,3 +45,15 @@ SYSTEMS: dict[str, System] = {name: system for name, system in _ALL.items() if s
 
 #: Kinds of traffic by name.
 TRAFFIC: dict[str, System] = {name: system for name, system in _ALL.items() if not system.plays}
+
+
+def _traffic(holds: Callable[[Facts], bool]) -> str:
+    """The first kind of traffic whose machine says that of a flow with its usual settings."""
+    told = ((name, facts({name: MACHINES[name].usual})) for name in TRAFFIC if name in MACHINES)
+    return next(name for name, one in told if one is not None and holds(one))
+
+
+#: The traffic that fills a TCP connection without end, as its machine says.
+GREEDY_TCP = _traffic(lambda one: one.media_over == "tcp" and one.wanted_ip_bps is None and not one.is_finite)
+#: The traffic that sends by a clock, whatever becomes of it.
+CONSTANT_RATE = _traffic(lambda one: one.pace is not None)
