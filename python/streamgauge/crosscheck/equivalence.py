@@ -179,12 +179,14 @@ def _distributions(x: Floats, y: Floats, relative: float, absolute: float, fixed
     margin = floor if fixed else max(floor, _sd(y))
     # Seeded: the same runs give the same verdict.
     random = np.random.default_rng(1)
-    distance = _earth_mover(x, y)
-    drawn = np.array(
-        [_earth_mover(random.choice(x, len(x)), random.choice(y, len(y))) for _ in range(BOOTSTRAPS)]
-    )
+    distance = float(_earth_mover(x, y))
+    drawn = [
+        (random.integers(0, len(x), len(x)), random.integers(0, len(y), len(y))) for _ in range(BOOTSTRAPS)
+    ]
+    again_x, again_y = (np.array(indices) for indices in zip(*drawn, strict=True))
+    distances = _earth_mover(x[again_x], y[again_y])
     # A distance is never negative, so resampling adds to it: the basic bootstrap takes that off again.
-    low, high = np.quantile(drawn, (LEVEL, 1 - LEVEL))
+    low, high = np.quantile(distances, (LEVEL, 1 - LEVEL))
     low, high = max(0.0, 2 * distance - float(high)), max(distance, 2 * distance - float(low))
     return QuantityComparison(
         sim=float(x.mean()),
@@ -201,14 +203,17 @@ def _distributions(x: Floats, y: Floats, relative: float, absolute: float, fixed
     )
 
 
-def _earth_mover(x: Floats, y: Floats) -> float:
-    """W1: the area between the two distribution functions."""
-    x, y = np.sort(x), np.sort(y)
-    every = np.sort(np.concatenate([x, y]))
-    widths = np.diff(every)
-    below_x = np.searchsorted(x, every[:-1], side="right") / len(x)
-    below_y = np.searchsorted(y, every[:-1], side="right") / len(y)
-    return float((np.abs(below_x - below_y) * widths).sum())
+def _earth_mover(x: Floats, y: Floats) -> Floats:
+    """W1, the area between the distribution functions of two samples [..., runs]: of each pair, [...]."""
+    every = np.concatenate([x, y], axis=-1)
+    order = np.argsort(every, axis=-1)
+    widths = np.diff(np.take_along_axis(every, order, axis=-1), axis=-1)
+    of_x = order < x.shape[-1]
+    below_x, below_y = (
+        np.cumsum(which, axis=-1)[..., :-1] / values.shape[-1] for which, values in ((of_x, x), (~of_x, y))
+    )
+    area: Floats = (np.abs(below_x - below_y) * widths).sum(axis=-1)
+    return area
 
 
 def _sd(values: Floats) -> float:
