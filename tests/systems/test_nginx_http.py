@@ -67,8 +67,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(setup: FlowSetup, side: str) -> Iterator[subprocess.Popen[str]]:
-    """A side's process as the sandbox would start it, but here; killed at the end with what it started."""
+def started(setup: FlowSetup, side: str, *command: str) -> Iterator[subprocess.Popen[str]]:
+    """A side's process as the sandbox would start it, but here; killed at the end with what it started.
+    `command` instead of its own, if it is given."""
     (spec,) = (one for one in adapter_for(setup).processes(setup) if one.side == side)
     furnish(setup, spec, None)
     out = setup.out(spec.side)
@@ -79,7 +80,7 @@ def started(setup: FlowSetup, side: str) -> Iterator[subprocess.Popen[str]]:
         "TMPDIR": str(out),
     }
     popen = subprocess.Popen(
-        spec.command,
+        command or spec.command,
         cwd=out,
         env={**environment, **setup.variables(spec.side), **spec.environment},
         stdin=subprocess.PIPE if spec.control else subprocess.DEVNULL,
@@ -283,6 +284,44 @@ def test_a_server_that_dies_is_no_end_of_the_media(open_folder: Path, player: st
     found = NginxHttp().collect(setup, clock())
     assert [one["reason"] for one in found.events if one["name"] == "error"] == [last]
     assert not [one for one in found.events if one["name"] == "media_end"]
+
+
+IMPATIENT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import gst_http_player
+class Impatient(gst_http_player.Player):
+    def _source(self, playbin, source):
+        source.set_property("timeout", 1)
+        super()._source(playbin, source)
+gst_http_player.Player = Impatient
+sys.exit(gst_http_player.main())
+"""
+"""GStreamer's player, whose source waits 1 s where it would wait 15 s."""
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nContent-Length: 9999\r\n\r\n" + bytes(50)],
+    ids=["no answer", "an answer that stops"],
+)
+def test_a_link_that_brings_no_picture_is_the_players_outcome(tmp_path: Path, sent: bytes) -> None:
+    if not gstreamer():
+        pytest.skip("no GStreamer")
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        setup = flow(tmp_path, server.getsockname()[1])
+        command = (nginx_http.SYSTEM_PYTHON, "-c", IMPATIENT, str(PROGRAMS))
+        with started(setup, "player", *command) as played:
+            begin(played)
+            server.settimeout(30)
+            asked, _ = server.accept()
+            with closing(asked):
+                asked.sendall(sent)
+                # What it asks again waits with its connection among those that nobody accepts.
+                assert played.wait(timeout=60) == 0
+    names = [one["name"] for one in NginxHttp().collect(setup, clock()).events]
+    assert names.count("given_up") == 1
+    assert not {"error", "stall", "playout_start", "frame_shown", "media_end"} & set(names)
 
 
 def gstreamer() -> bool:

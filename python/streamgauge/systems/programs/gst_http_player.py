@@ -44,6 +44,9 @@ class Player:
         self.is_stalled = False
         self.stalls = 0
         self.stalled_at_s = 0.0
+        #: When something came last, or was asked for.
+        self.heard_s = 0.0
+        self.source: Any = None
         self.queue: Any = None
         self.pipeline = Gst.ElementFactory.make("playbin")
         self.pipeline.set_property("uri", url())
@@ -69,7 +72,7 @@ class Player:
         """Asks for the clip; what comes is decoded up to the first frame, and shown when enough waits.
         Returns False, so that a timer calls it once."""
         self.say("play_requested")
-        self.requested_s = time.monotonic()
+        self.requested_s = self.heard_s = time.monotonic()
         self.pipeline.set_state(Gst.State.PAUSED)
         GLib.timeout_add(1000, self._sample)
         return False
@@ -83,12 +86,13 @@ class Player:
     def resume(self) -> None:
         self.say("resumed")
         self.is_held = False
+        # Full queues ask for nothing.
+        self.heard_s = time.monotonic()
         if self.full:
             self.pipeline.set_state(Gst.State.PLAYING)
 
     def stop(self) -> None:
-        if self.is_stalled:
-            self._say_stall(time.monotonic(), is_end=True)
+        self._say_stall(time.monotonic(), is_end=True)
         self._sample()
         self.say("stopped")
         self.loop.quit()
@@ -96,8 +100,10 @@ class Player:
     def _source(self, _playbin: Any, source: Any) -> None:
         def count(_pad: Any, info: Any) -> Any:
             self.received += info.get_buffer().get_size()
+            self.heard_s = time.monotonic()
             return Gst.PadProbeReturn.OK
 
+        self.source = source
         source.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, count)
 
     def _added(self, _bin: Any, _inner: Any, element: Any) -> None:
@@ -131,7 +137,7 @@ class Player:
             error, detail = message.parse_error()
             lines = (detail or "").splitlines()
             why = f"{error.message} ({lines[-1]})" if lines else error.message
-            (self._give_up if self.is_stalled else self._fail)(why)
+            (self._give_up if self.is_stalled or self._is_silent() else self._fail)(why)
         elif message.type == Gst.MessageType.EOS:
             self._sample()
             self.say("media_end", reason="end of stream")
@@ -147,8 +153,7 @@ class Player:
             self.is_stalled, self.stalled_at_s = True, now_s
             self.pipeline.set_state(Gst.State.PAUSED)
         elif self.full:
-            if self.is_stalled:
-                self._say_stall(now_s)
+            self._say_stall(now_s)
             self.is_stalled = False
             if not self.is_held:
                 self.pipeline.set_state(Gst.State.PLAYING)
@@ -156,15 +161,23 @@ class Player:
     def _say_stall(self, until_s: float, *, is_end: bool = False) -> None:
         """BUFFERING also falls below 100 % for a millisecond or two now and then: nobody sees that."""
         lasted_s = until_s - self.stalled_at_s
-        if lasted_s > STALL_S:
+        if self.is_stalled and lasted_s > STALL_S:
             self.stalls += 1
             self.say("stall", reason="BUFFERING below 100 %", at_s=self.stalled_at_s)
             if not is_end:
                 self.say("resume", lasted_s, "s", "BUFFERING 100 %: how long it stalled", at_s=until_s)
 
+    def _is_silent(self) -> bool:
+        """Nothing has come for as long as souphttpsrc waits, 15 s. What fails sooner and is not stalled, a
+        refusal or a file that cannot be played, is no want of media."""
+        if self.source is None:
+            return False
+        return bool(time.monotonic() - self.heard_s >= self.source.get_property("timeout"))
+
     def _give_up(self, why: str) -> None:
         """An error while it waits for media is how the link looks to its viewer (souphttpsrc gives up when
-        nothing came for 15 s and tries do not help), and no fault of the trial: it stalls to the end."""
+        nothing came for 15 s and tries do not help), and no fault of the trial: it shows nothing at all, or
+        stalls to the end."""
         self._say_stall(time.monotonic(), is_end=True)
         self._sample()
         self.say("given_up", reason=why)
