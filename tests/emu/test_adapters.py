@@ -27,8 +27,9 @@ COMMANDS = """
     role: subject
     system:
       server: >-
-        python3 -u -m http.server --bind $STREAMGAUGE_SERVER --directory /usr/share/common-licenses
-        $STREAMGAUGE_PORT
+        sh -c 'curl -s -m 5 http://$STREAMGAUGE_PLAYER:9;
+        exec python3 -u -m http.server --bind $STREAMGAUGE_SERVER --directory /usr/share/common-licenses
+        $STREAMGAUGE_PORT'
       player: >-
         sh -c 'cd $STREAMGAUGE_OUT;
         while curl -sS -o part http://$STREAMGAUGE_SERVER:$STREAMGAUGE_PORT/GPL-3 && mv part page; do
@@ -161,6 +162,10 @@ def test_any_command(valid: Get) -> None:
     assert trial["flows"]["http"]["received_bytes"] > 35_000
     assert _events(trial, "fetched")
     assert (Path(trial["directory"]) / "logs" / "http-player-page").is_file()
+    packets = Record.open(Path(trial["directory"])).packets
+    # The server's own, which was refused before the trial, is none of its connections.
+    found = sorted(packets.filter(flow="http")["connection"].drop_nulls().unique())
+    assert found == list(range(len(found))) and found
 
 
 def test_a_command_that_cannot_says_so(person: Person) -> None:

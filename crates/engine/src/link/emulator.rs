@@ -1,7 +1,7 @@
 //! The loop between the rings, the paths and the wire.
 
 use serde_json::{Value, json};
-use streamgauge_base::{Direction, Item, packet_flags};
+use streamgauge_base::{Direction, Headers, Item, PacketInfo, PacketKind, packet_flags};
 use streamgauge_record::{Classifier, PacketDirection, parse_frame};
 
 use super::capture::Capture;
@@ -39,6 +39,7 @@ pub struct Emulator {
     clock: Clock,
     slab: Slab,
     book: AddressBook,
+    /// It is shown packets of the trial alone, so that what it counts begins there.
     classifier: Classifier,
     fragments: Fragments,
     sender: Sender,
@@ -254,8 +255,11 @@ impl Emulator {
             }
             _ => (&mut self.rehearsal, None),
         };
-        let connection = parsed.connection(direction);
-        let mut info = self.classifier.classify(flow, direction, connection, &parsed.headers);
+        let mut info = if trial.is_some() {
+            self.classifier.classify(flow, direction, parsed.connection(direction), &parsed.headers)
+        } else {
+            unclassified(&parsed.headers)
+        };
         info.flags |= packet_flags::of_arrived(parsed.ecn);
         if self.classifier.has_messages() {
             let messages = self.classifier.take_messages();
@@ -456,6 +460,12 @@ impl Emulator {
 
 /// Longer than any interface takes: what `Fault::FailSend` offers to the kernel.
 static OVERSIZE: [u8; 100_000] = [0; 100_000];
+
+/// What is known of a packet that nobody records.
+fn unclassified(headers: &Headers<'_>) -> PacketInfo {
+    let Headers { header_bytes, payload_bytes, .. } = *headers;
+    PacketInfo { kind: PacketKind::Other, flags: 0, header_bytes, payload_bytes, seq: None, connection: None }
+}
 
 /// `now`, or the clock read again if the packet was stamped after `now` was read.
 #[inline]
