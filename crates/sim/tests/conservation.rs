@@ -9,6 +9,8 @@ use proptest::prelude::*;
 use streamgauge_base::{Direction, Duration, Outcome};
 use streamgauge_path::spec::{Limit, PathSpec};
 use streamgauge_plan::{Action, Entry, FlowSpec, TrialPlan};
+use streamgauge_systems::System;
+use streamgauge_systems::http::{HttpPlayerSettings, HttpSpec};
 
 fn any_limit() -> impl Strategy<Value = Limit> {
     prop_oneof![
@@ -31,6 +33,11 @@ fn any_path() -> impl Strategy<Value = PathSpec> {
     )
 }
 
+/// A player that asks for so many bytes at a time, or for the whole; on one connection or each time on another.
+fn by_http(request: Option<u64>, persistent: bool) -> HttpPlayerSettings {
+    HttpPlayerSettings { request, persistent, ..HttpSpec::usual().player }
+}
+
 fn any_flow() -> impl Strategy<Value = FlowSpec> {
     let app = prop_oneof![
         (any::<bool>(), 1_500u64..1 << 20).prop_map(|(cubic, window)| bulk(
@@ -45,6 +52,8 @@ fn any_flow() -> impl Strategy<Value = FlowSpec> {
         }),
         (5u64..1_000, 0u32..1_400).prop_map(|(interval, payload)| ping("", interval, payload)),
         (1u64..6, any::<bool>()).prop_map(|(s, over_tcp)| rtp("", s, over_tcp.then(|| tcp("reno", 65_536)))),
+        (1u64..6, prop::option::of(600u64..100_000), any::<bool>())
+            .prop_map(|(s, request, persistent)| http("", s, by_http(request, persistent))),
     ];
     let actions = prop::collection::vec(0usize..3, 0..3);
     (app, 0u64..4_000, actions).prop_map(|(mut flow, start_ms, actions)| {
@@ -131,4 +140,40 @@ fn what_a_player_reads_is_what_left_the_path() {
     assert!(tcp.retransmits > 0, "the queue is small enough to lose");
     // Bytes that arrive twice, or that wait behind a gap at the end, are not read.
     assert!(read <= arrived && arrived - read <= (tcp.retransmits + 200) * 1448, "{read} of {arrived}");
+}
+
+/// Of several connections as of one: what either end of HTTP wrote the other has read, once, though the path lost some of
+/// it, and what the path carried beyond that was sent again.
+#[test]
+fn what_either_end_of_http_reads_is_what_the_other_wrote() {
+    let path = PathSpec {
+        down: vec![loss(0.03), bottleneck(3_000_000, Limit::Packets(30)), delay(10)],
+        up: vec![loss(0.03), delay(10)],
+    };
+    let players = [by_http(None, true), by_http(Some(20_000), true), by_http(Some(20_000), false)];
+    let flows = ["whole", "kept", "anew"].into_iter().zip(players);
+    let flows = flows.map(|(name, player)| http(name, 10, player)).collect();
+    let (summary, record) = Rows::of(&plan(path, flows, 120, 1));
+    for (number, flow) in (0..).zip(&summary.flows) {
+        assert_eq!(flow.player_received_bytes, flow.server_sent_bytes, "flow {number}, down");
+        assert_eq!(flow.server_received_bytes, flow.player_sent_bytes, "flow {number}, up");
+        // The clip's frames, beside tables and heads.
+        assert!(flow.player_received_bytes > 250 / 12 * 28_000, "flow {number}: {flow:?}");
+        let payload = |stage: u8, outcome: Option<Outcome>| -> u64 {
+            let rows =
+                record.at(number, stage).filter(|(fate, ..)| outcome.is_none_or(|o| fate.outcome == o));
+            rows.map(|(_, info, _)| u64::from(info.payload_bytes)).sum()
+        };
+        let tcp = flow.tcp.as_ref().unwrap();
+        let (sent, lost) = (payload(0, None), payload(0, Some(Outcome::Dropped)));
+        assert!(tcp.retransmits > 0 && lost > 0, "flow {number}: {tcp:?}");
+        let again = sent - flow.server_sent_bytes;
+        assert!(
+            lost <= again && again <= tcp.retransmits * 1448,
+            "flow {number}: {again} B again, {lost} B lost"
+        );
+        assert!(payload(2, Some(Outcome::Delivered)) >= flow.player_received_bytes);
+    }
+    assert_eq!(record.named("media_end").len(), 3);
+    assert!(record.named("http_failure").is_empty());
 }
