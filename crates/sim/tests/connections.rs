@@ -4,14 +4,16 @@ mod common;
 #[path = "../../systems/src/testing/opener.rs"]
 mod opener;
 
+use std::sync::{Arc, Mutex};
+
 use common::*;
 use opener::{Client, Ending, REQUEST, Seen, Server, Shared, listener};
 use proptest::prelude::*;
-use streamgauge_base::Duration;
-use streamgauge_path::spec::{Limit, PathSpec};
+use streamgauge_base::{Chunk, Duration, Event, Instant};
+use streamgauge_path::spec::{Limit, LossModel, LossSpec, PathSpec, StageKind, StageSpec};
 use streamgauge_plan::{TcpSpec, TrialPlan};
 use streamgauge_sim::{Summary, run_machines};
-use streamgauge_systems::{Carrier, Channel, ChannelId, Machines};
+use streamgauge_systems::{App, Carrier, Channel, ChannelId, CloseReason, Input, Io, Machines};
 
 /// 10 Mbit/s, 20 ms there and back, with a flow whose machines the test makes.
 fn wide(seconds: u64) -> TrialPlan {
@@ -102,6 +104,103 @@ fn a_reset_by_either_end_is_told_to_the_other() {
     let (seen, _) = outcomes(&wide(10), client, server);
     assert_eq!((seen.outcomes.len(), seen.served.get("reset")), (5, Some(&5)));
     assert!(seen.outcomes.iter().all(|one| one.end == "aborted" && one.bytes > 0), "{seen:?}");
+}
+
+/// What a machine was told, and when.
+type Told = Arc<Mutex<Vec<(Instant, &'static str)>>>;
+
+/// An end of the flow's one stream, which the client opens: it writes something and finishes, and aborts the stream when it
+/// is told `quits`.
+struct Quitter {
+    is_client: bool,
+    quits: &'static str,
+    channel: Option<ChannelId>,
+    told: Told,
+}
+
+impl Quitter {
+    fn new(is_client: bool, quits: &'static str) -> (Box<Self>, Told) {
+        let told = Told::default();
+        (Box::new(Quitter { is_client, quits, channel: None, told: told.clone() }), told)
+    }
+}
+
+impl App for Quitter {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        let name = match input {
+            Input::Start => {
+                let stream = Carrier::Tcp { port: 80, settings: TcpSpec::default() };
+                let carrier = if self.is_client { stream } else { listener(80, 8) };
+                let opened = io.open(&carrier);
+                self.channel = self.is_client.then_some(opened);
+                "start"
+            }
+            Input::Opened(channel) | Input::Accepted { channel, .. } => {
+                self.channel = Some(channel);
+                assert_eq!(io.write(channel, Chunk::filler(1000)), 1000);
+                io.close(channel);
+                "opened"
+            }
+            Input::Readable(channel) => {
+                while io.read(channel, usize::MAX).is_some() {}
+                "readable"
+            }
+            Input::Closed(_, CloseReason::Finished) => "finished",
+            Input::Closed(_, CloseReason::Reset) => "reset",
+            Input::Timeout => "timeout",
+            other => panic!("{other:?}"),
+        };
+        self.told.lock().unwrap().push((now, name));
+        if let Some(channel) = self.channel.filter(|_| self.quits == name) {
+            io.abort(channel);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let waits = self.quits == "timeout" && self.told.lock().unwrap().len() == 1;
+        waits.then(|| Instant::ZERO + ms(5))
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+}
+
+/// What the server and the client are told. The acknowledgement of the server's SYN is lost, so that the client's bytes
+/// with its FIN open the connection there.
+fn quitting(of_server: &'static str, of_client: &'static str) -> [Vec<(Instant, &'static str)>; 2] {
+    let mut plan = wide(2);
+    let lost = LossSpec { model: LossModel::List { packets: vec![1] }, switches: Vec::new() };
+    plan.path.up.insert(0, StageSpec { name: "loss".into(), kind: StageKind::Loss(lost) });
+    let ((server, by_server), (player, by_client)) =
+        (Quitter::new(false, of_server), Quitter::new(true, of_client));
+    let mut made = Some(Machines { channels: Vec::new(), server, player });
+    run_machines(&plan, |_| Ok(made.take().expect("one flow")), Rows::default()).unwrap();
+    [by_server, by_client].map(|told| std::mem::take(&mut *told.lock().unwrap()))
+}
+
+/// Whatever was about to be said of it.
+#[test]
+fn who_aborts_a_stream_is_told_nothing_more_of_it() {
+    let names = |told: &[(Instant, &'static str)]| told.iter().map(|(_, name)| *name).collect::<Vec<_>>();
+    // A segment is several things to say: that it is open, that there are bytes, that there will be no more.
+    let whole = quitting("", "");
+    for told in &whole {
+        assert_eq!(names(told), ["start", "opened", "readable", "finished"]);
+        assert_eq!(told[2].0, told[3].0);
+    }
+    assert_eq!(whole[0][1].0, whole[0][2].0);
+    for (quits, heard) in [("opened", 2), ("readable", 3)] {
+        assert_eq!(quitting(quits, "")[0], whole[0][..heard]);
+        assert_eq!(quitting("", quits)[1], whole[1][..heard]);
+    }
+    // While its SYN is on its way, and before there is one, the other end never hears of it.
+    for (quits, server, client) in
+        [("timeout", &["start"][..], &["start", "timeout"][..]), ("start", &["start"], &["start"])]
+    {
+        let [by_server, by_client] = quitting("", quits);
+        assert_eq!((names(&by_server), names(&by_client)), (server.to_vec(), client.to_vec()), "{quits}");
+    }
 }
 
 /// The client finishes with its request; the server, who knows, writes for seconds after.

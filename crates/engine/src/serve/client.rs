@@ -273,3 +273,131 @@ impl ServedClient {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    use nix::libc;
+    use streamgauge_base::{Chunk, Event};
+
+    use super::*;
+    use crate::net::stream::TcpSocket;
+    use crate::reactor::SharedPorts;
+    use crate::sys;
+
+    /// Reads, and with `answers` says it back at its timeout, when it closes; with `greets` it does not wait for that.
+    #[derive(Default)]
+    struct Echo {
+        answers: bool,
+        greets: bool,
+        asked: Vec<u8>,
+        is_open: bool,
+    }
+
+    impl App for Echo {
+        fn handle(&mut self, _: Instant, input: Input<'_>, io: &mut dyn Io) {
+            match input {
+                Input::Opened(FIRST) => self.is_open = true,
+                Input::Readable(FIRST) => {
+                    while let Some(chunk) = io.read(FIRST, 64) {
+                        self.asked.extend(chunk.head());
+                    }
+                }
+                _ => {}
+            }
+            if self.is_open && (self.greets || input == Input::Timeout) {
+                self.is_open = false;
+                let said = if self.greets { b"full".to_vec() } else { self.asked.clone() };
+                assert_eq!(io.write(FIRST, Chunk::bytes(said.clone())), said.len());
+                io.close(FIRST);
+            }
+        }
+        fn poll_timeout(&self) -> Option<Instant> {
+            (self.answers && self.is_open).then(|| Instant::from_nanos(1_000_000_000))
+        }
+        fn poll_event(&mut self) -> Option<Event> {
+            None
+        }
+    }
+
+    impl Served for Echo {
+        fn plays_over(&self) -> Option<&'static str> {
+            None
+        }
+        fn counts(&self) -> Vec<(&'static str, u64)> {
+            Vec::new()
+        }
+        fn in_words(&self) -> String {
+            String::new()
+        }
+        fn has_lost_its_client(&self) -> bool {
+            false
+        }
+        fn still_answers(&self) -> bool {
+            self.answers && self.is_open
+        }
+    }
+
+    /// A client that has sent a question, and who serves it.
+    fn served(machine: Echo) -> (TcpStream, ServedClient, Room, Teller) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        stream.write_all(b"what?").unwrap();
+        let (socket, peer) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let own = socket.local_addr().unwrap();
+        let ports = SharedPorts::new("28982-28983".parse().unwrap(), 0);
+        let channels = Channels::with_stranger(TcpSocket::accepted(socket.into(), peer), own, &ports, true);
+        let folder = Arc::new(Folder::open(&std::env::temp_dir(), 0).unwrap());
+        let host = Host::Server(Box::new(machine), Arc::new(Shown::new(folder)));
+        let mut client = ServedClient::new(1, peer, host, channels, Instant::ZERO, None);
+        let (mut room, mut teller) = (Room::new(), Teller::new(true, None, 0).unwrap());
+        client.start(Instant::ZERO, &mut room, &mut teller);
+        (stream, client, room, teller)
+    }
+
+    /// Takes what comes until that changes why it is over, as it must: of what the kernel does on loopback.
+    fn heard(client: &mut ServedClient, room: &mut Room, teller: &mut Teller) -> Option<&'static str> {
+        while client.over.is_none() && client.ends_as.is_none() {
+            client.arrivals(Instant::ZERO, FIRST, room, teller);
+        }
+        client.is_over()
+    }
+
+    #[test]
+    fn a_client_that_finishes_is_over_once_what_it_asked_is_answered() {
+        let (mut stream, mut client, mut room, mut teller) =
+            served(Echo { answers: true, ..Echo::default() });
+        stream.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(heard(&mut client, &mut room, &mut teller), None, "it is still to be answered");
+        client.timers(Instant::from_nanos(1_000_000_000), &mut room, &mut teller);
+        assert_eq!(client.is_over(), Some("client closed the connection"));
+        client.release();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "what?");
+    }
+
+    #[test]
+    fn why_a_client_is_over_is_told_apart() {
+        let (stream, mut client, mut room, mut teller) = served(Echo::default());
+        drop(stream);
+        assert_eq!(heard(&mut client, &mut room, &mut teller), Some("client closed the connection"));
+
+        let (stream, mut client, mut room, mut teller) = served(Echo { answers: true, ..Echo::default() });
+        // Closed so, it is reset: there is nobody to answer to.
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        sys::set_option(stream.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger).unwrap();
+        drop(stream);
+        assert_eq!(heard(&mut client, &mut room, &mut teller), Some("connection failed"));
+
+        let (mut stream, mut client, mut room, mut teller) = served(Echo { greets: true, ..Echo::default() });
+        let mut said = [0; 4];
+        stream.read_exact(&mut said).unwrap();
+        drop(stream);
+        assert_eq!(heard(&mut client, &mut room, &mut teller), Some("closed by the server"));
+    }
+}

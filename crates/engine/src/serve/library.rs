@@ -218,6 +218,10 @@ fn read(file: File, name: &Path, size: u64) -> std::result::Result<Arc<Asset>, O
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
     use super::*;
 
     #[test]
@@ -239,5 +243,35 @@ mod tests {
         ] {
             assert_eq!(relative(path), expected.map(PathBuf::from), "{path:?}");
         }
+    }
+    /// Set for the process that has no descriptor left.
+    const ALONE: &str = "STREAMGAUGE_TEST_WITHOUT_DESCRIPTORS";
+
+    #[test]
+    fn a_file_that_no_descriptor_is_left_for_failed_and_is_not_missing() {
+        const NAME: &str =
+            "serve::library::tests::a_file_that_no_descriptor_is_left_for_failed_and_is_not_missing";
+        if std::env::var_os(ALONE).is_none() {
+            // The limit is the process's, and other tests open files.
+            let own = std::env::current_exe().unwrap();
+            let done = Command::new(own).args(["--exact", NAME]).env(ALONE, "1").output().unwrap();
+            let said = String::from_utf8_lossy(&done.stdout);
+            assert!(done.status.success() && said.contains("1 passed"), "{said}");
+            return;
+        }
+        let path = std::env::temp_dir().join(format!("streamgauge-descriptors-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("a.mp4"), b"no film").unwrap();
+        let folder = Folder::open(&path, 1 << 20).unwrap();
+        let before = folder.file("/a.mp4").map(|file| file.length());
+        let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+        setrlimit(Resource::RLIMIT_NOFILE, 0, hard).unwrap();
+        let (file, asset) = (folder.file("/a.mp4").err(), folder.open("/a.mp4").err());
+        setrlimit(Resource::RLIMIT_NOFILE, soft, hard).unwrap();
+        let (missing, after) = (folder.file("/b.mp4").err(), folder.file("/a.mp4").map(|file| file.length()));
+        std::fs::remove_dir_all(&path).unwrap();
+        let failed = Some(OpenError::Failed(nix::Error::EMFILE.desc().into()));
+        assert_eq!((file, asset), (failed.clone(), failed));
+        assert_eq!((before, missing, after), (Ok(7), Some(OpenError::NotFound), Ok(7)));
     }
 }

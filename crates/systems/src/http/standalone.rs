@@ -128,12 +128,10 @@ impl App for TurnAway {
                 self.reader.push(chunk);
             }
         }
-        if self.answered || matches!(self.reader.next(), None | Some(Ok(HttpItem::Body(_)))) {
-            return;
-        }
-        let is_head = match self.reader.next() {
-            None | Some(Ok(HttpItem::Body(_))) => return,
+        let is_head = match self.reader.next().filter(|_| !self.answered) {
+            None => return,
             Some(Ok(HttpItem::Request(request))) => request.method == "HEAD",
+            // What cannot be read is told the same.
             Some(_) => false,
         };
         self.answered = true;
@@ -303,7 +301,12 @@ fn source(url: &str) -> Source {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
+    use streamgauge_wire::http::Request;
+
     use super::*;
+    use crate::http::answer::answer;
 
     #[test]
     fn a_url_says_whom_to_ask_for_what() {
@@ -315,5 +318,102 @@ mod tests {
         assert_eq!(of("http://h/a%20b.mp4?x=1"), ("h".into(), "/a%20b.mp4?x=1".into(), 80));
         assert_eq!(of("http://[::1]:8080/a.mp4#t=3"), ("[::1]:8080".into(), "/a.mp4".into(), 8080));
         assert_eq!(of("http://h"), ("h".into(), "/".into(), 80));
+    }
+
+    /// A client's connection.
+    #[derive(Default)]
+    struct Client {
+        sent: VecDeque<Chunk>,
+        got: Vec<u8>,
+        closed: bool,
+    }
+
+    impl Io for Client {
+        fn open(&mut self, _: &Carrier) -> ChannelId {
+            panic!("who is turned away is asked for nothing")
+        }
+        fn send(&mut self, _: ChannelId, _: Chunk) {}
+        fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
+            assert!(channel == FIRST && !self.closed);
+            self.got.extend(chunk.head());
+            chunk.len()
+        }
+        fn read(&mut self, _: ChannelId, _: usize) -> Option<Chunk> {
+            self.sent.pop_front()
+        }
+        fn close(&mut self, channel: ChannelId) {
+            assert!(channel == FIRST && !std::mem::replace(&mut self.closed, true));
+        }
+        fn port(&self, _: ChannelId) -> Option<u16> {
+            None
+        }
+        fn direct(&mut self, _: ChannelId, _: u16) {}
+    }
+
+    /// What a client is told that sends these bytes to a server that is full.
+    fn turned_away(pieces: &[&[u8]]) -> Client {
+        let mut client = Client::default();
+        let mut app = HttpServerSettings::default().turn_away();
+        for piece in pieces {
+            client.sent.push_back(Chunk::bytes(*piece));
+            app.handle(Instant::ZERO, Input::Readable(FIRST), &mut client);
+        }
+        client
+    }
+
+    #[test]
+    fn who_is_turned_away_gets_503_and_to_head_no_body() {
+        for (method, has_body) in [("GET", true), ("HEAD", false), ("POST", true)] {
+            let request = Request::new(method, "/clip.mp4", "server").unwrap();
+            let bytes = request.write();
+            let (half, rest) = bytes.split_at(bytes.len() / 2);
+            assert!(turned_away(&[half]).got.is_empty());
+            // A second request does not get a second answer.
+            let client = turned_away(&[half, rest, &bytes]);
+            assert!(client.closed);
+            let mut reader = Reader::of_responses();
+            reader.expect(&request);
+            reader.push(Chunk::bytes(client.got));
+            let Some(Ok(HttpItem::Response(head))) = reader.next() else { panic!("no answer to {method}") };
+            let length: usize = head.headers.get("Content-Length").unwrap().parse().unwrap();
+            assert_eq!((head.status, head.headers.get("Connection")), (503, Some("close")));
+            let body: usize = reader
+                .map(|item| match item.unwrap() {
+                    HttpItem::Body(body) => body.len(),
+                    HttpItem::End => 0,
+                    item => panic!("{item:?} to {method}"),
+                })
+                .sum();
+            assert_eq!((body, length > 0), (if has_body { length } else { 0 }, true), "{method}");
+        }
+        // What is no HTTP is told the same.
+        assert!(turned_away(&[b"<html>\r\n\r\n"]).got.starts_with(b"HTTP/1.1 503 "));
+    }
+
+    /// A folder of which this can be said of every file.
+    struct Says(OpenError);
+
+    impl media::Library for Says {
+        fn open(&self, _: &str) -> Result<Arc<media::Asset>, OpenError> {
+            Err(self.0.clone())
+        }
+        fn file(&self, _: &str) -> Result<Arc<dyn StoredFile>, OpenError> {
+            Err(self.0.clone())
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_now_is_503_and_one_that_is_none_404() {
+        for (error, status) in [
+            (OpenError::Failed("Too many open files".into()), 503),
+            (OpenError::NotFound, 404),
+            (OpenError::Unsupported("notes.txt is not .mp4, .m4v or .mov".into()), 404),
+        ] {
+            let shelf = Shelf(Arc::new(Says(error)));
+            for (method, has_body) in [("GET", true), ("HEAD", false)] {
+                let given = answer(&Request::new(method, "/a.mp4", "server").unwrap(), &shelf, 60);
+                assert_eq!((given.head.status, matches!(given.body, Body::Text(_))), (status, has_body));
+            }
+        }
     }
 }

@@ -107,3 +107,42 @@ fn a_second_play_is_judged_alike_whether_tracks_share_their_checks_or_not() {
     assert_eq!(again[0].1, Some(5.0), "{again:?}");
     assert!(again[0].0 > instant(11_010), "{again:?}");
 }
+
+/// When each goodbye was sent, in ms, and on which channel.
+fn goodbyes(pair: &Pair) -> Vec<(u64, u32)> {
+    let says = |sent: &&Sent| rtcp::parse(sent.datagram.head()).any(|p| matches!(p, Ok(Packet::Bye { .. })));
+    pair.sent.iter().filter(says).map(|sent| (sent.at.as_nanos() / 1_000_000, sent.channel.0)).collect()
+}
+
+#[test]
+fn a_session_says_goodbye_once_of_each_track_that_it_sent() {
+    // Of two tracks alike, the second is set up too late to be sent.
+    let mut both = (*asset(5)).clone();
+    both.tracks = vec![both.tracks[0].clone(); 2];
+    let told = |script: Vec<(u64, String)>| {
+        let library = Arc::new(OneAsset(Arc::new(both.clone())));
+        let server = DarwinServer::new(library, attentive(), "test", 1);
+        let mut pair = Pair::new(Box::new(server), Box::new(Client::new(script)), pipe(|_| false));
+        pair.run(instant(12_000));
+        assert_eq!(statuses(&pair).last(), Some(&200));
+        goodbyes(&pair)
+    };
+    let setup = |at, track, port, session: &str| {
+        let transport = format!("Transport: RTP/AVP;unicast;client_port={port}-{}\r\n", port + 1);
+        (at, format!("SETUP {URL}/trackID={track} RTSP/1.0\r\nCSEQ\r\n{transport}{session}\r\n"))
+    };
+    let (one, other) = (setup(0, 1, 6970, ""), setup(50, 2, 6972, "SESSION\r\n"));
+    let late = setup(900, 2, 6972, "SESSION\r\n");
+    let play = |at| request(at, "PLAY", false, "SESSION\r\n");
+    let pause = |at| request(at, "PAUSE", false, "SESSION\r\n");
+    let teardown = |at| request(at, "TEARDOWN", false, "SESSION\r\n");
+    // In the middle: of both.
+    assert_eq!(told(vec![one.clone(), other.clone(), play(100), teardown(1000)]), [(1000, 2), (1000, 4)]);
+    // Before anything was sent: of none.
+    assert_eq!(told(vec![one.clone(), other.clone(), teardown(1000)]), []);
+    // Of the one that was sent.
+    assert_eq!(told(vec![one.clone(), play(100), pause(800), late, teardown(1000)]), [(1000, 2)]);
+    // Said when the media was over, it is not said again.
+    let over = told(vec![one, other, play(100), teardown(9000)]);
+    assert!(over.len() == 2 && over.iter().all(|(at, _)| (5000..6000).contains(at)), "{over:?}");
+}
