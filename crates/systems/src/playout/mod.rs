@@ -2,6 +2,7 @@
 //!
 //! There may be several tracks on one clock. What players do differently is their [`Manner`].
 
+mod due;
 mod kept;
 mod manner;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use std::borrow::Cow;
 
 use streamgauge_base::{Chunk, Duration, Instant};
 
+use self::due::{TAIL, due};
 use self::kept::Kept;
 use self::units::{Unit, Units};
 use crate::outbox::{MEDIA_END, Outbox};
@@ -23,17 +25,6 @@ use crate::reception::Place;
 
 /// A unit that becomes whole within this time after it was due is late; after it, incomplete.
 const LATE_WINDOW: Duration = Duration::from_secs(1);
-
-/// Nothing in the media's last second is waited for. Over UDP, if it does not come, it was lost, and nothing behind it
-/// would show that. On a stream that holds only where nobody knows which picture is the last: the clock goes on, and
-/// what comes is shown when it comes, once all of it is there.
-const TAIL: Duration = Duration::from_secs(1);
-
-/// Where nobody knows which picture is the last, another track of which so much came since the last picture did, and
-/// that has come so far past that picture's end, shows that no picture is due: a server sends its tracks by one clock. It
-/// leaves room for servers that send a chunk of each by turns; how far one track is sent ahead of the other does not
-/// matter.
-const LEAD: Duration = Duration::from_secs(1);
 
 /// Least time between two events `buffer`.
 const BUFFER_EVENTS: Duration = Duration::from_millis(500);
@@ -183,10 +174,6 @@ impl Playout {
         self.tracks[track].is_anchored()
     }
 
-    fn due(&self, at: Duration) -> Instant {
-        due(self.base, self.at, at)
-    }
-
     /// Where play is in the media.
     pub fn position(&self, now: Instant) -> Duration {
         match self.state {
@@ -258,89 +245,6 @@ impl Playout {
         self.tracks[track].begins_at(now, sequence);
     }
 
-    /// When `advance` has something to do.
-    pub fn next_event(&self) -> Option<Instant> {
-        if self.ended || self.paused.is_some() || self.state == State::Gathering {
-            return None;
-        }
-        let oldest = self.tracks.iter().filter_map(Units::oldest).map(|unit| self.due(unit.at) + LATE_WINDOW);
-        let playing = self.state == State::Playing;
-        let next = self.next_due().filter(|_| playing).map(|(_, due)| due);
-        let end = self.all_due().filter(|_| playing && self.tracks[self.main].is_empty());
-        oldest.chain(next).chain(end).min()
-    }
-
-    /// It is known which picture is the last: they are counted, and the end is theirs. Else one is believed in only so
-    /// far as something came of it or after it, or the end is more than [`TAIL`] away.
-    fn knows_the_last(&self) -> bool {
-        self.of_pictures && self.tracks[self.main].are_numbered()
-    }
-
-    /// All tracks but the pictures'.
-    fn others(&self) -> impl Iterator<Item = (usize, &Units)> {
-        self.tracks.iter().enumerate().filter(|&(index, _)| index != self.main)
-    }
-
-    /// The track whose buffer counts, for which the clock stops: the pictures', until another shows by [`LEAD`] that none
-    /// of them is due. What it shows holds until a picture comes.
-    fn leading(&self) -> usize {
-        let Some(end) = self.tracks[self.main].newest_end().filter(|_| !self.knows_the_last()) else {
-            return self.main;
-        };
-        let shown = end.max(self.others_then) + LEAD;
-        let others = self.others().filter_map(|(index, other)| Some((index, other.newest()?)));
-        let ahead = others.filter(|&(_, newest)| newest >= shown);
-        ahead.max_by_key(|&(_, newest)| newest).map_or(self.main, |(index, _)| index)
-    }
-
-    /// By when all has come or never will, where nobody knows which picture is the last.
-    fn all_due(&self) -> Option<Instant> {
-        let due = self.due(self.end.filter(|_| !self.knows_the_last())?);
-        // On a stream nothing is lost, and what is slow may be on its way still.
-        let slow = self.manner.in_order && self.over.is_none();
-        Some(if slow { due.max(self.heard) + LATE_WINDOW } else { due })
-    }
-
-    /// The track whose next unit falls due first, and when.
-    fn next_due(&self) -> Option<(usize, Instant)> {
-        let leading = self.leading();
-        let tracks = self.tracks.iter().enumerate().filter_map(|(index, track)| {
-            let at = track.next_at()?;
-            let expected = match track.next() {
-                Some(unit) => index != leading || !self.holds(unit),
-                None => index == leading && self.expects(at),
-            };
-            expected.then_some((index, at))
-        });
-        tracks.min_by_key(|&(_, at)| at).map(|(index, at)| (index, self.due(at)))
-    }
-
-    /// The track that counts should have something at `at`, though nothing of it or after it came.
-    fn expects(&self, at: Duration) -> bool {
-        let tail = if self.knows_the_last() { Duration::ZERO } else { TAIL };
-        let before_the_end = self.end.is_some_and(|end| at + tail < end);
-        self.waits_at(at) || before_the_end && self.tracks[self.leading()].are_numbered()
-    }
-
-    /// The clock stops rather than go past `at`.
-    fn waits_at(&self, at: Duration) -> bool {
-        let tail = if self.manner.in_order && self.knows_the_last() { Duration::ZERO } else { TAIL };
-        self.manner.stalls
-            && self.over.is_none()
-            && self.tracks[self.leading()].is_dry()
-            && self.end.is_none_or(|end| at + tail < end)
-    }
-
-    /// The rest of `unit`, the next of the track that counts, is on its way in order, and the clock does not stop for it:
-    /// it falls due once it is whole.
-    fn holds(&self, unit: &Unit) -> bool {
-        self.manner.in_order
-            && self.over.is_none()
-            && unit.whole_at.is_none()
-            && self.tracks[self.leading()].is_dry()
-            && !self.waits_at(unit.at)
-    }
-
     /// Does what has fallen due by `now`.
     pub fn advance(&mut self, now: Instant, events: &mut Outbox) {
         if self.ended || self.paused.is_some() {
@@ -356,19 +260,6 @@ impl Playout {
         self.settle(now, events);
         self.say_buffer(now, events);
         self.end_if_done(now, events);
-    }
-
-    /// What is gathered from the media's time `next` on, and how far it comes; the latter is `None` if nothing came.
-    fn gathered(&self, next: Duration) -> (Duration, Option<Duration>) {
-        let leading = &self.tracks[self.leading()];
-        let newest = leading.newest_end();
-        match self.manner.gathers {
-            Gathers::Begun => (newest.unwrap_or(Duration::ZERO).saturating_sub(next), newest),
-            Gathers::Whole => {
-                let whole = leading.whole();
-                (whole, newest.map(|_| next + whole))
-            }
-        }
     }
 
     fn begin_or_go_on(&mut self, now: Instant, events: &mut Outbox) {
@@ -582,11 +473,6 @@ impl Playout {
 
 fn half(interval: Option<Duration>) -> Duration {
     interval.map_or(Duration::ZERO, |interval| interval.div(2))
-}
-
-/// When the media's time `time` is due, if its time `at` is at `base`.
-fn due(base: Instant, at: Duration, time: Duration) -> Instant {
-    if time >= at { base + time.saturating_sub(at) } else { base - at.saturating_sub(time) }
 }
 
 /// A unit that became whole at `whole_at`, after it was due: settles it and returns its number and lateness, unless it

@@ -3,7 +3,10 @@
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
+use streamgauge_systems::Channel;
+
 use super::*;
+use crate::net::AddressPair;
 use crate::reactor::Ready;
 use crate::sys;
 
