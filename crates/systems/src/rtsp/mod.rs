@@ -2,10 +2,14 @@
 
 mod backlog;
 mod client;
+mod dispatch;
+mod ports;
 mod server;
 mod turn_away;
 
 pub use backlog::Backlog;
 pub use client::{Client, Step};
-pub use server::{Answer, choose, decoded, header, refuse_options, status, target, with};
+pub use dispatch::{RangePlayed, RangeWanted, RtspServer, RtspSession, TrackWanted, answer};
+pub use ports::TrackPorts;
+pub use server::{Answer, decoded, header, status, unreadable, written};
 pub use turn_away::TurnAway;

@@ -1,8 +1,9 @@
 //! The server's side of RTSP (RFC 2326), whoever's server it is: what a request names, and what it may have.
 
+use streamgauge_base::Chunk;
 use streamgauge_wire::rtsp::{
-    HeaderName, Lower, Mode, Request, Response, StatusCode, Transport, Transports, TypedHeader, Url, Version,
-    names,
+    HeaderName, Lower, Mode, Problem, Request, Response, StatusCode, Transport, Transports, TypedHeader, Url,
+    Version, names, write_response,
 };
 
 use crate::media::sdp;
@@ -19,6 +20,20 @@ pub fn status(status: StatusCode) -> Answer {
 pub fn with(mut response: Answer, name: HeaderName, value: &str) -> Answer {
     response.insert_header(name, value);
     response
+}
+
+/// The answer to what could not be read.
+pub fn unreadable(problem: &Problem) -> Answer {
+    let answer = status(problem.status());
+    match problem.cseq {
+        Some(cseq) => with(answer, names::CSEQ, &cseq.to_string()),
+        None => answer,
+    }
+}
+
+/// The bytes of an answer, which say whose it is.
+pub fn written(answer: &Answer) -> Chunk {
+    Chunk::bytes(write_response(&with(answer.clone(), names::SERVER, "StreamGauge")))
 }
 
 /// Refuses a request that wants an option (RFC 2326 section 12.32): none is known to us.

@@ -21,18 +21,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Duration, Event, Instant, RandomStream};
-use streamgauge_wire::rtsp::{
-    DynamicRate, Problem, Reader, Request, Response, RtspItem, StatusCode, names, write_response,
-};
+use streamgauge_wire::rtsp::{DynamicRate, Problem, Reader, Request, RtspItem, StatusCode};
 
 use self::line::{Line, Sent};
 use self::session::Session;
 use self::stream::Way;
 use super::RTSP;
-use crate::app::{App, ChannelId, Input, Io};
+use crate::app::{App, Input, Io};
 use crate::media::Library;
 use crate::outbox::Outbox;
-use crate::rtsp::{Backlog, status};
+use crate::rtsp::{Answer, Backlog, TrackPorts, status, unreadable, written};
 
 /// Requests that wait for the round trip to be measured.
 const MOST_WAITING: usize = 8;
@@ -60,8 +58,7 @@ pub struct DarwinServer {
     reader: Reader,
     backlog: Backlog,
     session: Option<Session>,
-    /// Tracks that have had ports of their own, with their channels of RTP.
-    pairs: Vec<(usize, ChannelId)>,
+    ports: TrackPorts,
     probe: Probe,
     /// What came while the round trip was measured.
     waiting: VecDeque<Request<Vec<u8>>>,
@@ -81,7 +78,7 @@ enum Probe {
     /// The next response has to wait for it.
     Due,
     /// It was sent then, and this response waits.
-    Sent { at: Instant, response: Box<Response<Vec<u8>>> },
+    Sent { at: Instant, response: Box<Answer> },
     /// It took so many milliseconds.
     Measured(u32),
 }
@@ -102,7 +99,7 @@ impl DarwinServer {
             reader: Reader::default(),
             backlog: Backlog::new(RTSP),
             session: None,
-            pairs: Vec::new(),
+            ports: TrackPorts::default(),
             probe: Probe::None,
             waiting: VecDeque::new(),
             heard: Instant::ZERO,
@@ -162,11 +159,7 @@ impl DarwinServer {
                 }
             }
             Err(problem) => {
-                let mut response = status(problem.status());
-                if let Some(cseq) = problem.cseq {
-                    response.insert_header(names::CSEQ, cseq.to_string());
-                }
-                self.say(&response, io);
+                self.say(&unreadable(&problem), io);
                 if problem.is_fatal() {
                     self.disconnect(now, io);
                 }
@@ -208,10 +201,8 @@ impl DarwinServer {
         }
     }
 
-    fn say(&mut self, response: &Response<Vec<u8>>, io: &mut dyn Io) {
-        let mut response = response.clone();
-        response.insert_header(names::SERVER, "StreamGauge");
-        self.backlog.push(Chunk::bytes(write_response(&response)), io);
+    fn say(&mut self, response: &Answer, io: &mut dyn Io) {
+        self.backlog.push(written(response), io);
     }
 
     /// RTCP from the player of a track; whatever it says, the player is there, unless nobody has time to hear it.
@@ -310,9 +301,8 @@ impl App for DarwinServer {
                     session.unblock(now);
                 }
             }
-            Input::Datagram(ChannelId(channel), datagram) => {
-                let mut pairs = self.pairs.iter();
-                if let Some(&(track, _)) = pairs.find(|(_, rtp)| rtp.0 + 1 == channel) {
+            Input::Datagram(channel, datagram) => {
+                if let Some(track) = self.ports.track_of_rtcp(channel) {
                     self.rtcp(now, track, datagram.head(), io);
                 }
             }

@@ -131,7 +131,7 @@ impl Session {
     }
 
     /// Begins to play, or to play elsewhere. `None` if the asset has nothing there.
-    pub fn play(&mut self, now: Instant, ask: Ask) -> Option<Play> {
+    pub fn begin(&mut self, now: Instant, ask: Ask) -> Option<Play> {
         if let (Some(play), None, None) = (self.play, ask.from, ask.to) {
             return Some(play);
         }

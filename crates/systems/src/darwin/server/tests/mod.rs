@@ -7,10 +7,10 @@ use std::sync::Arc;
 use streamgauge_base::{Chunk, Duration, Event, Instant};
 use streamgauge_wire::reliable_udp::{AckPacket, ClientReport};
 use streamgauge_wire::rtcp::{self, Packet};
-use streamgauge_wire::rtsp::{Reader, RtspItem, write_response};
+use streamgauge_wire::rtsp::{Reader, RtspItem, names, write_response};
 
 use super::*;
-use crate::app::CloseReason;
+use crate::app::{ChannelId, CloseReason};
 use crate::carrier::Carrier;
 use crate::darwin::FIRST_RTP;
 use crate::media::{Asset, ClipSpec, OneAsset};

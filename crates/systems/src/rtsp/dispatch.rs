@@ -1,0 +1,318 @@
+//! Requests carried out, whoever's server it is (RFC 2326 sections 10 and 11): what each method does to the one session of
+//! a connection, and the status of what cannot be done. What a server does in its own way it says by [`RtspServer`] and
+//! [`RtspSession`].
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use streamgauge_base::{Duration, Instant};
+use streamgauge_wire::rtsp::{
+    Method, Range, Request, Response, RtpInfo, Session, Speed, StatusCode, StreamInfo, Transport, Transports,
+    Url, Version, names,
+};
+
+use super::server::{Answer, choose, header, refuse_options, status, target, with};
+use crate::app::Io;
+use crate::media::{Asset, Library, OpenError, sdp};
+
+/// What a client may ask.
+const METHODS: &str = "OPTIONS, DESCRIBE, SETUP, PLAY, PAUSE, TEARDOWN, GET_PARAMETER, SET_PARAMETER";
+
+/// A server of one connection.
+pub trait RtspServer {
+    /// What it keeps of its client.
+    type Session: RtspSession;
+
+    /// What there is to play.
+    fn library(&self) -> &dyn Library;
+
+    /// The session of the connection, which has one at a time.
+    fn session(&mut self) -> Option<&mut Self::Session>;
+
+    /// How long a client may be silent before its session ends.
+    fn timeout(&self) -> Duration;
+
+    /// Adds to the answer to DESCRIBE what the server can do beside RTSP.
+    fn describe(&self, answer: &mut Answer) {
+        let _ = answer;
+    }
+
+    /// Sets a track up, in a new session if there is none. Returns the transport with what the server says of its end.
+    ///
+    /// # Errors
+    ///
+    /// The answer in place of that: nothing is set up.
+    fn set_up(
+        &mut self,
+        wanted: TrackWanted<'_>,
+        answer: &mut Answer,
+        io: &mut dyn Io,
+    ) -> Result<Transport, Answer>;
+
+    /// Ends the session.
+    fn tear_down(&mut self, now: Instant, io: &mut dyn Io);
+}
+
+/// What a server keeps of one client from SETUP to TEARDOWN.
+pub trait RtspSession {
+    /// What requests name it by.
+    fn id(&self) -> &str;
+
+    /// The asset's path, as the client asked for it.
+    fn path(&self) -> &str;
+
+    /// What is played.
+    fn asset(&self) -> &Arc<Asset>;
+
+    /// PLAY was the last that was asked of PLAY and PAUSE.
+    fn is_playing(&self) -> bool;
+
+    /// The tracks that are set up, and the channels of those that are interleaved on the connection.
+    fn tracks(&self) -> impl Iterator<Item = (usize, Option<(u8, u8)>)>;
+
+    /// Heeds what PLAY and SET_PARAMETER say in headers of the server's own.
+    fn heed(&mut self, request: &Request<Vec<u8>>) {
+        let _ = request;
+    }
+
+    /// Begins to play, or to play elsewhere. `None` if there is nothing to play in that range. `answer` takes what the
+    /// server has to say beside RTSP.
+    fn play(
+        &mut self,
+        now: Instant,
+        request: &Request<Vec<u8>>,
+        wanted: RangeWanted,
+        answer: &mut Answer,
+    ) -> Option<RangePlayed>;
+
+    /// Stops sending; PLAY goes on from here.
+    fn pause(&mut self);
+}
+
+/// What SETUP asks for, and what of it is found to be right.
+pub struct TrackWanted<'a> {
+    /// The request.
+    pub request: &'a Request<Vec<u8>>,
+    /// What it names.
+    pub url: &'a Url,
+    /// The asset's path.
+    pub path: String,
+    /// The asset.
+    pub asset: Arc<Asset>,
+    /// Which of its tracks.
+    pub track: usize,
+    /// The first of the client's transports that can be granted.
+    pub transport: Transport,
+}
+
+/// What PLAY asks for, in the media's time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RangeWanted {
+    /// From where; without it media goes on where it was.
+    pub from: Option<Duration>,
+    /// Until where.
+    pub to: Option<Duration>,
+    /// How fast (section 12.35).
+    pub speed: Option<f64>,
+}
+
+/// What is played.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RangePlayed {
+    /// From where, in the media's time.
+    pub from: Duration,
+    /// Until where.
+    pub to: Duration,
+    /// How fast.
+    pub speed: f64,
+    /// What each track begins with.
+    pub streams: Vec<StreamInfo>,
+}
+
+/// Carries a request out, and answers it.
+pub fn answer<S: RtspServer>(
+    server: &mut S,
+    now: Instant,
+    request: &Request<Vec<u8>>,
+    io: &mut dyn Io,
+) -> Answer {
+    let Some(cseq) = request.header(&names::CSEQ) else { return status(StatusCode::BadRequest) };
+    let mut answer = carry_out(server, now, request, io).unwrap_or_else(|refused| refused);
+    answer.insert_header(names::CSEQ, cseq.clone());
+    answer
+}
+
+fn carry_out<S: RtspServer>(
+    server: &mut S,
+    now: Instant,
+    request: &Request<Vec<u8>>,
+    io: &mut dyn Io,
+) -> Result<Answer, Answer> {
+    refuse_options(request)?;
+    match request.method() {
+        Method::Options => Ok(with(status(StatusCode::Ok), names::PUBLIC, METHODS)),
+        Method::Describe => describe(server, request),
+        Method::Setup => set_up(server, request, io),
+        Method::Play => play(server, now, request),
+        Method::Pause => {
+            let session = session_of(server, request)?;
+            session.pause();
+            Ok(named(session))
+        }
+        Method::Teardown => {
+            let answer = named(session_of(server, request)?);
+            server.tear_down(now, io);
+            Ok(answer)
+        }
+        Method::GetParameter => parameters(server, request),
+        Method::SetParameter => {
+            let answer = parameters(server, request)?;
+            heed(server, request);
+            Ok(answer)
+        }
+        Method::Announce | Method::Record => {
+            Err(with(status(StatusCode::MethodNotAllowed), names::ALLOW, METHODS))
+        }
+        Method::Redirect | Method::PlayNotify | Method::Extension(_) => {
+            Err(status(StatusCode::NotImplemented))
+        }
+    }
+}
+
+fn open(library: &dyn Library, path: &str) -> Result<Arc<Asset>, Answer> {
+    library.open(path).map_err(|error| {
+        status(match error {
+            OpenError::NotFound => StatusCode::NotFound,
+            OpenError::Unsupported(_) => StatusCode::UnsupportedMediaType,
+            OpenError::Failed(_) => StatusCode::InternalServerError,
+        })
+    })
+}
+
+fn describe<S: RtspServer>(server: &S, request: &Request<Vec<u8>>) -> Result<Answer, Answer> {
+    let url = request.request_uri().ok_or_else(|| status(StatusCode::BadRequest))?;
+    if let Some(accept) = request.header(&names::ACCEPT) {
+        let types = accept.as_str().to_ascii_lowercase();
+        if !["application/sdp", "application/*", "*/*"].iter().any(|known| types.contains(known)) {
+            return Err(status(StatusCode::NotAcceptable));
+        }
+    }
+    let (path, _) = target(url);
+    let asset = open(server.library(), &path)?;
+    let origin = url.host_str().and_then(|host| host.trim_matches(['[', ']']).parse().ok());
+    let origin = origin.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let text = sdp::describe(&asset, origin, 1);
+    let base = url.as_str().split('?').next().unwrap_or_default().trim_end_matches('/');
+    let mut answer = Response::builder(Version::V1_0, StatusCode::Ok)
+        .header(names::CONTENT_TYPE, "application/sdp")
+        .header(names::CONTENT_BASE, format!("{base}/"))
+        .build(text.into_bytes());
+    server.describe(&mut answer);
+    Ok(answer)
+}
+
+fn set_up<S: RtspServer>(
+    server: &mut S,
+    request: &Request<Vec<u8>>,
+    io: &mut dyn Io,
+) -> Result<Answer, Answer> {
+    let url = request.request_uri().ok_or_else(|| status(StatusCode::BadRequest))?;
+    let (path, track) = target(url);
+    if request.header(&names::SESSION).is_some() {
+        let session = session_of(server, request)?;
+        if session.path() != path {
+            return Err(status(StatusCode::AggregateOperationNotAllowed));
+        }
+        if session.is_playing() {
+            return Err(status(StatusCode::MethodNotValidInThisState));
+        }
+    } else if server.session().is_some() {
+        // A connection has one session at a time.
+        return Err(status(StatusCode::MethodNotValidInThisState));
+    }
+    let (asset, used): (_, Vec<_>) = match server.session() {
+        Some(session) => (session.asset().clone(), session.tracks().collect()),
+        None => (open(server.library(), &path)?, Vec::new()),
+    };
+    let track = match track {
+        Some(track) => track,
+        None if asset.tracks.len() == 1 => 0,
+        None => return Err(status(StatusCode::AggregateOperationNotAllowed)),
+    };
+    if track >= asset.tracks.len().min(sdp::MOST_TRACKS) {
+        return Err(status(StatusCode::NotFound));
+    }
+    if used.iter().any(|(used, _)| *used == track) {
+        return Err(status(StatusCode::MethodNotValidInThisState));
+    }
+    let offers: Transports = header(request).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
+    let taken: Vec<_> = used.into_iter().filter_map(|(_, interleaved)| interleaved).collect();
+    let transport = choose(&offers, &taken).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
+
+    let mut answer = status(StatusCode::Ok);
+    let wanted = TrackWanted { request, url, path, asset, track, transport };
+    let transport = server.set_up(wanted, &mut answer, io)?;
+    answer.insert_typed_header(&Transports(vec![transport]));
+    let timeout_s = server.timeout().as_nanos() / 1_000_000_000;
+    if let Some(session) = server.session() {
+        answer.insert_typed_header(&Session(session.id().to_owned(), Some(timeout_s)));
+    }
+    Ok(answer)
+}
+
+fn play<S: RtspServer>(server: &mut S, now: Instant, request: &Request<Vec<u8>>) -> Result<Answer, Answer> {
+    heed(server, request);
+    let Range { from, to } = match request.typed_header::<Range>() {
+        Ok(range) => range.unwrap_or(Range { from: None, to: None }),
+        Err(_) => return Err(status(StatusCode::InvalidRange)),
+    };
+    let session = session_of(server, request)?;
+    let mut answer = named(session);
+    let wanted = RangeWanted { from, to, speed: header::<Speed>(request).map(|speed| speed.0) };
+    let played = session.play(now, request, wanted, &mut answer);
+    let played = played.ok_or_else(|| status(StatusCode::InvalidRange))?;
+    answer.insert_typed_header(&Range { from: Some(played.from), to: Some(played.to) });
+    if played.speed != 1.0 {
+        answer.insert_typed_header(&Speed(played.speed));
+    }
+    answer.insert_typed_header(&RtpInfo(played.streams));
+    Ok(answer)
+}
+
+/// GET_PARAMETER and SET_PARAMETER. An empty one asks whether we are there; we have no parameters.
+fn parameters<S: RtspServer>(server: &mut S, request: &Request<Vec<u8>>) -> Result<Answer, Answer> {
+    let answer = match request.header(&names::SESSION) {
+        None => status(StatusCode::Ok),
+        Some(_) => named(session_of(server, request)?),
+    };
+    if request.body().is_empty() { Ok(answer) } else { Err(status(StatusCode::ParameterNotUnderstood)) }
+}
+
+fn heed<S: RtspServer>(server: &mut S, request: &Request<Vec<u8>>) {
+    if let Ok(session) = session_of(server, request) {
+        session.heed(request);
+    }
+}
+
+/// The session that the request names.
+fn session_of<'a, S: RtspServer>(
+    server: &'a mut S,
+    request: &Request<Vec<u8>>,
+) -> Result<&'a mut S::Session, Answer> {
+    let id = header::<Session>(request).map(|session| session.0);
+    let session = server.session().filter(|session| id.is_some_and(|id| id.trim() == session.id()));
+    let session = session.ok_or_else(|| status(StatusCode::SessionNotFound))?;
+    let of_track = request.request_uri().is_some_and(|url| target(url).1.is_some());
+    let is_shared = session.tracks().count() > 1;
+    if of_track && is_shared && matches!(request.method(), Method::Play | Method::Pause) {
+        return Err(status(StatusCode::OnlyAggregateOperationAllowed));
+    }
+    Ok(session)
+}
+
+fn named(session: &impl RtspSession) -> Answer {
+    with(status(StatusCode::Ok), names::SESSION, session.id())
+}
+
+#[cfg(test)]
+mod tests;

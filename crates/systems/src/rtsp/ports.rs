@@ -1,0 +1,50 @@
+//! The ports that a server sends tracks from.
+
+use streamgauge_wire::rtsp::{StatusCode, Transport};
+
+use super::server::{Answer, status};
+use crate::app::{ChannelId, Io};
+use crate::carrier::Carrier;
+
+/// Of each track that has been on UDP, the channel of RTP; RTCP's is the next. A track keeps its ports from one session of
+/// the connection to the next.
+#[derive(Default)]
+pub struct TrackPorts(Vec<(usize, ChannelId)>);
+
+impl TrackPorts {
+    /// Directs a track's ports to the client's, opens them if they are not, and says them in `transport`. The channel of
+    /// RTP; `None` of a track that is not on UDP.
+    ///
+    /// # Errors
+    ///
+    /// The answer where the host has no pair of ports left.
+    pub fn direct(
+        &mut self,
+        track: usize,
+        transport: &mut Transport,
+        io: &mut dyn Io,
+    ) -> Result<Option<ChannelId>, Answer> {
+        let Some((rtp, rtcp)) = transport.client_port else { return Ok(None) };
+        let pair = self.pair(track, io);
+        let (channel, port) = pair.ok_or_else(|| status(StatusCode::ServiceUnavailable))?;
+        transport.server_port = Some((port, port.saturating_add(1)));
+        io.direct(channel, rtp);
+        io.direct(ChannelId(channel.0 + 1), rtcp);
+        Ok(Some(channel))
+    }
+
+    fn pair(&mut self, track: usize, io: &mut dyn Io) -> Option<(ChannelId, u16)> {
+        if let Some(&(_, channel)) = self.0.iter().find(|(of, _)| *of == track) {
+            return Some((channel, io.port(channel)?));
+        }
+        let channel = io.open(&Carrier::RtpPair);
+        let port = io.port(channel)?;
+        self.0.push((track, channel));
+        Some((channel, port))
+    }
+
+    /// The track whose RTCP comes on `channel`.
+    pub fn track_of_rtcp(&self, channel: ChannelId) -> Option<usize> {
+        self.0.iter().find(|(_, rtp)| rtp.0 + 1 == channel.0).map(|&(track, _)| track)
+    }
+}
