@@ -11,7 +11,8 @@ use streamgauge_transport::tcp::{Hystart, Mechanisms};
 
 use crate::machines::{Machines, RelayMachine};
 use crate::media::ClipSpec;
-use crate::standalone::{Player, PlayerFacts, Server, ServerFacts};
+use crate::media::mp4::MOST_UNITS;
+use crate::standalone::{Playable, Player, PlayerFacts, Server, ServerFacts, Service};
 
 /// A streaming system or traffic source of ours, told by what a plan says of it.
 pub trait System: Serialize + DeserializeOwned {
@@ -356,4 +357,27 @@ pub type Refusal = (Cow<'static, str>, String);
 /// What a part of the plan says of itself, a field and its fault, as a refusal of the plan that has the part at `key`.
 pub(crate) fn within(key: &'static str) -> impl Fn((&'static str, String)) -> Refusal {
     move |(field, what)| (format!("{key}.{field}").into(), what)
+}
+
+/// Refuses, by its key in the plan, what a flow of `system` cannot be made of: its player's settings, its server's, its
+/// clip, which may have no more frames than a file that is read.
+pub(crate) fn check_ends(
+    system: &str,
+    player: &impl Playable,
+    server: &impl Service,
+    clip: &ClipSpec,
+) -> Result<(), Refusal> {
+    let at = |part: &str| {
+        let key = format!("app.{system}.{part}");
+        move |(field, what): (&'static str, String)| (format!("{key}.{field}").into(), what)
+    };
+    player.check().map_err(at("player"))?;
+    server.check().map_err(at("server"))?;
+    clip.check().map_err(at("clip"))?;
+    let frames = clip.duration.as_nanos() / clip.frame_interval.as_nanos();
+    if frames > MOST_UNITS as u64 {
+        let what = format!("{frames} frames; give a time in which there are at most {MOST_UNITS}");
+        return Err(at("clip")(("duration", what)));
+    }
+    Ok(())
 }

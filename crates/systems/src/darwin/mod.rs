@@ -18,9 +18,10 @@ use streamgauge_plan::{DatagramProtocol, Kind, Parameter, Protocols, StreamProto
 
 use crate::app::ChannelId;
 use crate::carrier::Carrier;
-use crate::describe::{Content, EventKind, Presets, Refusal, System, events, tcp_last, transport, within};
+use crate::describe::{
+    Content, EventKind, Presets, Refusal, System, check_ends, events, tcp_last, transport,
+};
 use crate::machines::{Channel, Machines};
-use crate::media::mp4::MOST_UNITS;
 use crate::media::{Asset, ClipSpec, OneAsset};
 use crate::rates::rtp_bps;
 use crate::standalone::{Player, Server};
@@ -115,14 +116,7 @@ impl System for DarwinSpec {
     }
 
     fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal> {
-        self.player.check().map_err(within("app.darwin.player"))?;
-        self.server.check().map_err(within("app.darwin.server"))?;
-        self.clip.check().map_err(within("app.darwin.clip"))?;
-        let frames = self.clip.duration.as_nanos() / self.clip.frame_interval.as_nanos();
-        if frames > MOST_UNITS as u64 {
-            let what = format!("{frames} frames; give a time in which there are at most {MOST_UNITS}");
-            return Err(("app.darwin.clip.duration".into(), what));
-        }
+        check_ends(Self::NAME, &self.player, &self.server, &self.clip)?;
         let carrier = Carrier::Tcp { port: RTSP_PORT, settings: self.tcp.clone() };
         let library = Arc::new(OneAsset(Arc::new(Asset::of_clip(&self.clip))));
         Ok(Machines {

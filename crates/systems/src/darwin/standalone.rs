@@ -10,8 +10,8 @@ use super::server::{DarwinServer, Preset, ServerSettings};
 use super::{RTSP, RTSP_PORT};
 use crate::app::{App, Input, Io};
 use crate::media::{Library, assemble, preamble};
-use crate::rtsp::TurnAway;
-use crate::standalone::{Clients, ContentFault, Playable, Playing, Seen, Served, Service};
+use crate::rtsp::no_room;
+use crate::standalone::{Clients, ContentFault, Playable, Playing, Seen, Served, Service, TurnAway, by_name};
 
 impl Clients for ServerSettings {
     fn machine(&self, library: Arc<dyn Library>, name: &str, seed: u64) -> Box<dyn Served> {
@@ -19,7 +19,7 @@ impl Clients for ServerSettings {
     }
 
     fn turn_away(&self) -> Box<dyn App> {
-        Box::new(TurnAway::on(RTSP))
+        Box::new(TurnAway::on(RTSP, no_room()))
     }
 }
 
@@ -105,7 +105,7 @@ impl Playing for Viewed {
     /// Packets are of RTP, of all tracks.
     fn figures(&mut self, now: Instant) -> Map<String, Value> {
         let report = self.player.report_at(now);
-        let figures = json!({
+        by_name(json!({
             "reliable_udp": report.reliable_udp,
             "packets_received": report.packets,
             "packets_lost": report.lost,
@@ -113,8 +113,7 @@ impl Playing for Viewed {
             "packets_retransmitted": report.retransmitted,
             "jitter_s": report.jitter.as_secs_f64(),
             "rtcp_packets_sent": self.player.rtcp_datagrams(),
-        });
-        if let Value::Object(figures) = figures { figures } else { Map::new() }
+        }))
     }
 
     fn carried_by(&self) -> &'static str {

@@ -27,10 +27,9 @@ use streamgauge_plan::{Parameter, Protocols, StreamProtocol, TcpSpec};
 
 use crate::app::ChannelId;
 use crate::carrier::Carrier;
-use crate::describe::{Content, EventKind, Refusal, System, events, tcp_last, within};
+use crate::describe::{Content, EventKind, Refusal, System, check_ends, events, tcp_last};
 use crate::machines::{Channel, Machines};
 use crate::media::ClipSpec;
-use crate::media::mp4::MOST_UNITS;
 use crate::standalone::{Player, Server};
 
 /// The server's listener, with which a flow begins.
@@ -93,14 +92,7 @@ impl System for HttpSpec {
     }
 
     fn machines(&self, _: &str, _: u64) -> Result<Machines, Refusal> {
-        self.player.check().map_err(within("app.http.player"))?;
-        self.server.check().map_err(within("app.http.server"))?;
-        self.clip.check().map_err(within("app.http.clip"))?;
-        let frames = self.clip.duration.as_nanos() / self.clip.frame_interval.as_nanos();
-        if frames > MOST_UNITS as u64 {
-            let what = format!("{frames} frames; give a time in which there are at most {MOST_UNITS}");
-            return Err(("app.http.clip.duration".into(), what));
-        }
+        check_ends(Self::NAME, &self.player, &self.server, &self.clip)?;
         let file = MadeFile::of_clip(&self.clip)
             .map_err(|error| ("app.http.clip".into(), format!("{error}; give another clip")))?;
         let settings = self.tcp.clone();

@@ -15,14 +15,11 @@ use crate::app::{App, ChannelId, Input, Io};
 use crate::carrier::Carrier;
 use crate::media::{self, OpenError, StoredFile};
 use crate::rtsp::decoded;
-use crate::standalone::{Clients, ContentFault, Playable, Playing, Seen, Served, Service};
+use crate::standalone::{Clients, ContentFault, Playable, Playing, Seen, Served, Service, TurnAway, by_name};
 
 /// The client's connection, and a listener that nobody has: each client has a machine of its own.
 const FIRST: ChannelId = ChannelId(0);
 const NO_LISTENER: ChannelId = ChannelId(u32::MAX);
-
-/// What is read of a request at a time, bytes.
-const READ_BYTES: usize = 4096;
 
 /// A file of a folder.
 struct Shelved(Arc<dyn StoredFile>);
@@ -112,29 +109,13 @@ impl Served for Host {
     }
 }
 
-/// Answers the first request with 503 (RFC 9110 section 15.6.4) and closes.
-struct TurnAway {
-    reader: Reader,
-    answered: bool,
-}
-
-impl App for TurnAway {
-    fn handle(&mut self, _: Instant, input: Input<'_>, io: &mut dyn Io) {
-        if input != Input::Readable(FIRST) {
-            return;
-        }
-        while let Some(chunk) = io.read(FIRST, READ_BYTES) {
-            if !self.answered {
-                self.reader.push(chunk);
-            }
-        }
-        let is_head = match self.reader.next().filter(|_| !self.answered) {
-            None => return,
-            Some(Ok(HttpItem::Request(request))) => request.method == "HEAD",
-            // What cannot be read is told the same.
-            Some(_) => false,
-        };
-        self.answered = true;
+/// Answers the first request with 503 (RFC 9110 section 15.6.4).
+fn no_room() -> impl FnMut(Chunk) -> Option<Vec<u8>> {
+    let mut reader = Reader::of_requests();
+    move |came| {
+        reader.push(came);
+        // What cannot be read is told the same.
+        let is_head = matches!(reader.next()?, Ok(HttpItem::Request(request)) if request.method == "HEAD");
         let mut answer = refusal(503, "as many clients are here as may be; try again later");
         answer.head.headers.add("Connection", "close");
         let mut bytes = answer.head.write();
@@ -143,16 +124,7 @@ impl App for TurnAway {
         {
             bytes.extend(text.into_bytes());
         }
-        io.write(FIRST, Chunk::bytes(bytes));
-        io.close(FIRST);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        None
+        Some(bytes)
     }
 }
 
@@ -163,7 +135,7 @@ impl Clients for HttpServerSettings {
     }
 
     fn turn_away(&self) -> Box<dyn App> {
-        Box::new(TurnAway { reader: Reader::of_requests(), answered: false })
+        Box::new(TurnAway::on(FIRST, no_room()))
     }
 }
 
@@ -223,10 +195,9 @@ impl Playing for Viewed {
     }
 
     fn figures(&mut self, _: Instant) -> Map<String, Value> {
-        let figures = json!({
+        by_name(json!({
             "file_bytes": self.player.length(), "requests": self.requests, "connections_failed": self.failures,
-        });
-        if let Value::Object(figures) = figures { figures } else { Map::new() }
+        }))
     }
 
     fn carried_by(&self) -> &'static str {

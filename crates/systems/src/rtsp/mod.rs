@@ -12,4 +12,4 @@ pub use client::{Client, Step};
 pub use dispatch::{RangePlayed, RangeWanted, RtspServer, RtspSession, TrackWanted, answer};
 pub use ports::TrackPorts;
 pub use server::{Answer, decoded, header, status, unreadable, written};
-pub use turn_away::TurnAway;
+pub use turn_away::no_room;

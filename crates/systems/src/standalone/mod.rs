@@ -3,11 +3,13 @@
 
 mod player;
 mod server;
+mod turn_away;
 
 pub use player::{Playable, Player, PlayerFacts, Playing, Seen};
 pub use server::{Clients, Served, Server, ServerFacts, ServerFault, Service};
+pub(crate) use turn_away::TurnAway;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What is wrong with settings: the field's name, and the fault with its remedy.
 pub type ContentFault = (&'static str, String);
@@ -15,4 +17,9 @@ pub type ContentFault = (&'static str, String);
 /// Settings of a preset as JSON, for who changes some by their names.
 fn as_json<S: serde::Serialize>(settings: &S) -> Value {
     serde_json::to_value(settings).expect("settings are numbers, texts, lists and objects")
+}
+
+/// The figures of an object, by their names.
+pub(crate) fn by_name(figures: Value) -> Map<String, Value> {
+    if let Value::Object(figures) = figures { figures } else { Map::new() }
 }
