@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from datetime import UTC, datetime
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,24 @@ def render_page(package: str, template: str, **values: Any) -> str:
     """A page as text: a template from the folder ``templates`` of a package, with these values and what all
     pages have. In the template ``figure`` places a `DrawnFigure`, ``tie`` keeps numbers and units on one
     line, and ``marks`` has a sign for each verdict."""
-    import vl_convert
-
-    own = resources.files(package) / "templates"
     shared = resources.files("streamgauge.report") / "templates"
+    found = _environment(package).get_template(template)
+    return found.render(
+        version=__version__,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        style=Markup((shared / "report.css").read_text(encoding="utf-8")),
+        script=Markup((shared / "report.js").read_text(encoding="utf-8")),
+        bundle=_bundle(),
+        themes=Markup(json.dumps(THEMES)),
+        in_the_dark=Markup(json.dumps(IN_THE_DARK)),
+        **values,
+    )
+
+
+@cache
+def _environment(package: str) -> jinja2.Environment:
+    """The templates of a package, each compiled once."""
+    own = resources.files(package) / "templates"
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: (own / name).read_text(encoding="utf-8")),
         autoescape=True,
@@ -37,18 +52,17 @@ def render_page(package: str, template: str, **values: Any) -> str:
     )
     environment.globals["figure"] = _figure
     environment.filters["tie"] = tie
+    return environment
+
+
+@cache
+def _bundle() -> Markup:
+    """What draws in the browser: made of a megabyte of JavaScript in a second, and always the same."""
+    import vl_convert
+
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return environment.get_template(template).render(
-        version=__version__,
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup((shared / "report.css").read_text(encoding="utf-8")),
-        script=Markup((shared / "report.js").read_text(encoding="utf-8")),
-        # In a function of its own: the bundle declares thousands of short names.
-        bundle=Markup("(() => {" + bundle + "})();").replace("</script", "<\\/script"),
-        themes=Markup(json.dumps(THEMES)),
-        in_the_dark=Markup(json.dumps(IN_THE_DARK)),
-        **values,
-    )
+    # In a function of its own: the bundle declares thousands of short names.
+    return Markup("(() => {" + bundle + "})();").replace("</script", "<\\/script")
 
 
 def _figure(figure: DrawnFigure) -> Markup:
