@@ -32,7 +32,7 @@ S = 10**9
 @st.composite
 def frames(draw: st.DrawFn) -> Frames:
     """Regular or not, with key frames anywhere."""
-    count = draw(st.integers(1, 60))
+    count = draw(st.integers(1, 20))
     sizes = draw(st.lists(st.integers(1, 100_000), min_size=count, max_size=count))
     steps = draw(st.lists(st.integers(2_000_000, 200_000_000), min_size=count, max_size=count))
     if draw(st.booleans()):
@@ -47,7 +47,7 @@ def contents(draw: st.DrawFn) -> Content:
     """A ladder whose encodings have the times and keys of the first, with or without sound."""
     first = draw(frames())
     video = []
-    for number in range(draw(st.integers(1, 4))):
+    for number in range(draw(st.integers(1, 3))):
         sizes = draw(st.lists(st.integers(1, 9_999), min_size=len(first), max_size=len(first)))
         rung = Frames(sizes, first.times_ns, first.keys, first.span_ns)
         video.append(Encoding(name=f"v{number}", bit_rate_bps=number + 1, codec="h264", frames=rung))
