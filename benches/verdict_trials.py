@@ -114,7 +114,7 @@ ODD: dict[str, tuple[float, Flow, Flow, dict[str, Flow]]] = {
     # TCP that has lost something at every moment, the last one too, and goes on: bytes wait above the holes.
     "holes": (
         3,
-        {"rate": "10 Mbit/s", "queue": "droptail 300 packets", "delay": "100 ms", "loss": "2 %"},
+        {"rate": "3 Mbit/s", "queue": "droptail 300 packets", "delay": "100 ms", "loss": "6 %"},
         {"delay": "100 ms"},
         {"bbr": _bulk("bbr"), "ping": PING},
     ),
@@ -157,7 +157,7 @@ ODD: dict[str, tuple[float, Flow, Flow, dict[str, Flow]]] = {
     # Every way to speak of ECN, and handshakes that are lost.
     "ecn": (
         2.5,
-        {"rate": "2 Mbit/s", "queue": "fq_codel", "delay": "50 ms", "loss": "10 %"},
+        {"rate": "2 Mbit/s", "queue": "fq_codel 1000 packets", "delay": "50 ms", "loss": "10 %"},
         {"delay": "50 ms"},
         {
             "tcp": _bulk(ecn="on"),

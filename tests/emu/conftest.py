@@ -19,7 +19,16 @@ sys.modules[_found.name] = importlib.util.module_from_spec(_found)
 _found.loader.exec_module(sys.modules[_found.name])
 
 # Need neither Linux nor a lock.
-PURE = ("test_endings", "test_events", "test_in_order", "test_media", "test_taps", "test_verdict")
+PURE = (
+    "test_agreement",
+    "test_conditions",
+    "test_endings",
+    "test_events",
+    "test_in_order",
+    "test_media",
+    "test_taps",
+    "test_verdict",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

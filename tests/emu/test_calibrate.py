@@ -78,15 +78,15 @@ def test_a_calibration_is_printed_kept_and_carried_by_trials(person: Person) -> 
     assert '<section id="instrument">' in page and "departure-p99" in page
 
 
-def test_without_a_calibration_the_report_says_so(person: Person) -> None:
-    person.environment["STREAMGAUGE_CACHE"] = str(person.home / "empty-cache")
-    file = person.scenario(scenario(PING, until="1 s"))
-    ran = person.run(
-        "run", file, "--mode", "emu", "--seed", "1", "--out", str(person.out), "--way", person.way
+def test_without_a_calibration_the_report_says_so(anyone: Person) -> None:
+    anyone.environment["STREAMGAUGE_CACHE"] = str(anyone.home / "empty-cache")
+    file = anyone.scenario(scenario(PING, until="1 s"))
+    ran = anyone.run(
+        "run", file, "--mode", "emu", "--seed", "1", "--out", str(anyone.out), "--way", anyone.way
     )
     assert ran.returncode in (0, 2), ran.stderr
-    assert person.run("report", str(person.out)).returncode == 0
-    assert "not calibrated: run `streamgauge calibrate`" in (person.out / "report.html").read_text()
+    assert anyone.run("report", str(anyone.out)).returncode == 0
+    assert "not calibrated: run `streamgauge calibrate`" in (anyone.out / "report.html").read_text()
 
 
 def test_interrupting_leaves_nothing(person: Person) -> None:
@@ -103,12 +103,12 @@ def test_interrupting_leaves_nothing(person: Person) -> None:
     assert not list((person.home / "own-cache").rglob("*"))
 
 
-def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(person: Person) -> None:
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(anyone: Person) -> None:
     began = time.monotonic()
-    done = person.run("calibrate", "--out", str(person.home / "no/such/figure.png"))
+    done = anyone.run("calibrate", "--out", str(anyone.home / "no/such/figure.png"))
     assert (done.returncode, done.stdout) == (3, "")
     assert "there is no folder" in done.stderr
-    wrong = person.run("calibrate", "--out", "figure.gif")
+    wrong = anyone.run("calibrate", "--out", "figure.gif")
     assert wrong.returncode == 3 and ".png" in wrong.stderr
     assert time.monotonic() - began < 60
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import polars as pl
 from driving import Person, the_valid_one
 
+# A pre-flight fills the queue: with the 10240 packets of the default it takes 20 s at this rate.
 SCENARIO = """
 id: test/ecn
 title: Three ways to say that a flow is ECN-capable, and one that is not
 path:
-  down: {rate: 500 kbit/s, queue: fq_codel, delay: 20 ms}
+  down: {rate: 500 kbit/s, queue: fq_codel 1000 packets, delay: 20 ms}
   up: {delay: 20 ms}
 flows:
   mgen: {role: subject, traffic: cbr, parameters: {rate: 40 packets/s, size: 1000 B, ecn: ect0}}

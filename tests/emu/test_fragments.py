@@ -16,7 +16,7 @@ id: test/fragments
 title: Datagrams of 4 kB over a path that cuts up, copies, loses and corrupts
 path:
   down:
-    rate: 2 Mbit/s
+    rate: 800 kbit/s
     queue: droptail 200 packets
     delay: 100 ms
     loss: 2 %
@@ -25,7 +25,7 @@ path:
     mtu: 1000 B
   up: {delay: 100 ms}
 flows:
-  large: {role: subject, traffic: cbr, parameters: {rate: 50 packets/s, size: 4 kB}}
+  large: {role: subject, traffic: cbr, parameters: {rate: 20 packets/s, size: 4 kB}}
   probe: {role: rival, traffic: ping, parameters: {interval: 500 ms}}
 until: {time: 6 s}
 modes: [emu]

@@ -22,8 +22,8 @@ flows:
     system: http
     parameters: {request: 50 kB, prebuffer: 1 s, rebuffer: 1 s}
     clip: carphone-550k
-until: {time: 40 s, media_end: video}
-measure: {window: [0 s, 20 s]}
+until: {time: 18 s, media_end: video}
+measure: {window: [0 s, 18 s]}
 """
 
 

@@ -23,7 +23,7 @@ LADDER = """
 
 
 def test_a_ladder_is_a_folder_that_is_served(person: Person) -> None:
-    trial = the_valid_one(person.trials(scenario(LADDER, until="8 s", rate="1 Mbit/s")))
+    trial = the_valid_one(person.trials(scenario(LADDER, until="5 s", rate="1 Mbit/s")))
     logs = Path(trial["directory"]) / "logs"
     content = Content.load(logs / "video-player-content.json")
     assert [one.name for one in content.encodings] == ["100k", "200k", "audio"]

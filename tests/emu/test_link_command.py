@@ -362,9 +362,9 @@ def test_chromium_shows_a_page(person: Person) -> None:
     ],
 )
 def test_bad_input_is_one_clear_line(
-    person: Person, arguments: list[str], status: int | None, words: list[str]
+    anyone: Person, arguments: list[str], status: int | None, words: list[str]
 ) -> None:
-    done = link(person, *arguments)
+    done = link(anyone, *arguments)
     # Remarks: that there is no way out, and that another test runs a trial just now.
     remarks = ("the far side is empty", "disturb each other")
     said = [line for line in done.stderr.splitlines() if not any(part in line for part in remarks)]

@@ -88,22 +88,23 @@ def test_the_way_of_root_without_root(person: Person) -> None:
     assert "needs root" in " ".join(done.stderr.split())
 
 
-def test_a_full_disk(person: Person) -> None:
+def test_a_full_disk(anyone: Person) -> None:
+    """As anyone: what an ordinary user's trial leaves when it breaks, `test_kills` tells."""
     if os.geteuid() != 0:
         pytest.skip("making a small disk needs root")
-    person.out.mkdir()
-    options = f"size=256k,mode=755,uid={person.uid},gid={person.uid}"
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(person.out)], check=True)
+    anyone.out.mkdir()
+    options = f"size=256k,mode=755,uid={anyone.uid},gid={anyone.uid}"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(anyone.out)], check=True)
     try:
-        (person.out / "ballast").write_bytes(bytes(236 * 1024))
-        done = _run(person, scenario(FTP, until="5 s"))
+        (anyone.out / "ballast").write_bytes(bytes(236 * 1024))
+        done = _run(anyone, scenario(FTP, until="5 s"))
         assert done.returncode == 4, done.stderr
         words = " ".join(done.stderr.split())
         assert "No space left" in words and "free some space" in words
-        left = [file.name for file in person.out.rglob("*") if file.is_file()]
+        left = [file.name for file in anyone.out.rglob("*") if file.is_file()]
         assert left == ["ballast"], left
     finally:
-        subprocess.run(["umount", str(person.out)], check=True)
+        subprocess.run(["umount", str(anyone.out)], check=True)
 
 
 def test_two_at_once_take_turns(person: Person) -> None:

@@ -23,17 +23,19 @@ def _provenance(trial: dict[str, Any]) -> dict[str, Any]:
     return json.loads((Path(trial["directory"]) / "provenance.json").read_text())
 
 
-def test_each_is_whole_and_says_how_many_there_were(person: Person) -> None:
-    file = person.scenario(TEXT)
+def test_each_is_whole_and_says_how_many_there_were(anyone: Person) -> None:
+    """As anyone: slots and the lock are the launcher's own; `test_ctrl_c_ends_all_of_them` has two at once as
+    both."""
+    file = anyone.scenario(TEXT)
     arguments = ["run", file, "--mode", "emu", "--seed", "1", "--repeat", "3", "--jobs", "2", "--json"]
-    done = person.run(*arguments, "--out", str(person.out))
+    done = anyone.run(*arguments, "--out", str(anyone.out))
     assert done.stdout, done.stderr
     trials = json.loads(done.stdout)["trials"]
     assert [trial["seed"] for trial in trials] == [1, 2, 3]
     for trial in trials:
         # What a busy machine does is told, and anything else fails.
         if starved(trial):
-            tell_starved(trial, f"{person.way}, two at once")
+            tell_starved(trial, f"{anyone.way}, two at once")
         else:
             assert trial["valid"], trial["why"]
         provenance = _provenance(trial)
@@ -43,7 +45,7 @@ def test_each_is_whole_and_says_how_many_there_were(person: Person) -> None:
     assert [_provenance(trial)["concurrent_trials"]["most"] for trial in trials[:2]] == [2, 2]
     # The same command does only what was invalid again.
     before = {trial["seed"]: trial["digest"] for trial in trials if trial["valid"]}
-    again = json.loads(person.run(*arguments, "--out", str(person.out)).stdout)["trials"]
+    again = json.loads(anyone.run(*arguments, "--out", str(anyone.out)).stdout)["trials"]
     assert {trial["seed"]: trial["digest"] for trial in again if trial["seed"] in before} == before
 
 

@@ -41,12 +41,14 @@ def test_nginx_to_ffmpeg(person: Person) -> None:
     assert port != number
 
 
-def test_a_packager_and_an_origin(person: Person) -> None:
-    """The page's example of several processes, in 12 s: live segments come about one after another."""
+def test_a_packager_and_an_origin(anyone: Person) -> None:
+    """The page's example of several processes, in 12 s: live segments come about one after another.
+
+    As anyone: `test_several_processes` has such sides as root and as an ordinary user."""
     text = (EXAMPLES / "hls.yaml").read_text(encoding="utf-8")
     short = text.replace("time: 30 s", "time: 12 s")
     assert short.count("12 s") == 1
-    trial = the_valid_one(person.trials(short))
+    trial = the_valid_one(anyone.trials(short))
     logs = Path(trial["directory"]) / "logs"
     fetched = (logs / "video-server-origin-stderr.log").read_text()
     assert fetched.count("GET /live.m3u8") >= 3 and "GET /live3.ts" in fetched
