@@ -6,30 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamgauge.systems.adapter import (
-    ACTIONS,
-    ENDS,
-    PROGRAMS,
-    SIDES,
-    Action,
-    Adapter,
-    Clock,
-    Collected,
-    External,
-    FlowSetup,
-    Process,
-    Program,
-)
-from streamgauge.systems.events import event, last, read_events
+from streamgauge.systems.adapter import Clock, Collected, External, FlowSetup, Process, Program
+from streamgauge.systems.events import event, last
 from streamgauge.systems.parameter import Parameter
-from streamgauge.systems.rtsp import SYSTEM_PYTHON
+from streamgauge.systems.scripted import GSTREAMER, SYSTEM_PYTHON, ScriptedAdapter, player_of, script
 from streamgauge.systems.system import System
 
 NGINX = "/usr/sbin/nginx"
 """Where distributions have it: ordinary users' PATH lacks that folder."""
 
-PLAYERS = {"gstreamer": "gst_http_player.py", "ffplay": "ffplay_player.py"}
-"""Our scripts that start and watch the players, by the player's name; the first is the default."""
+PLAYERS = {GSTREAMER: "gst_http_player.py", "ffplay": "ffplay_player.py"}
+"""Our scripts that start and watch the players, by the player's name."""
 
 ACCESS_LOG = "access.log"
 LARGEST_LOG_BYTES = 20_000_000
@@ -82,8 +69,8 @@ http {
 """
 
 
-class NginxHttp:
-    """The adapter of system ``nginx-http``."""
+class NginxHttp(ScriptedAdapter):
+    """The adapter of system ``nginx-http``. GStreamer's player, when it is paused, holds its pipeline."""
 
     version = 1
     programs: Sequence[Program] = (
@@ -108,20 +95,12 @@ class NginxHttp:
             packages="ffmpeg",
             purpose="a player of system nginx-http",
             version=["-version"],
-            needed=lambda flow: _player(flow.parameters) == "ffplay",
+            needed=lambda flow: player_of(flow.parameters) == "ffplay",
         ),
     )
-    of_arrivals: Adapter | None = None
     external: External | None = External(
         protocols={"tcp": ("http",)}, content="file", media_over=lambda parameters: "tcp"
     )
-
-    def ours(self, parameters: Mapping[str, Any]) -> bool:
-        return False
-
-    def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
-        """GStreamer's player holds its pipeline; ffplay can only be ended."""
-        return ACTIONS if _player(parameters) == "gstreamer" else ENDS
 
     def processes(self, flow: FlowSetup) -> list[Process]:
         out = str(flow.out("server"))
@@ -134,16 +113,14 @@ class NginxHttp:
             ready="port",
             stop_signal=SIGQUIT,
         )
-        is_gstreamer = _player(flow.parameters) == "gstreamer"
-        script = PROGRAMS / PLAYERS[_player(flow.parameters)]
-        player = Process(
-            side="player",
-            command=[SYSTEM_PYTHON, str(flow.helpers("player") / script.name)],
-            namespace=flow.playing_namespace,
+        which = player_of(flow.parameters)
+        player = script(
+            flow,
+            "player",
+            PLAYERS[which],
             # GStreamer is loaded before its flow starts; ffplay asks for its file as soon as it runs.
-            early=is_gstreamer,
-            control=is_gstreamer,
-            helpers=[script, PROGRAMS / "player_line.py"],
+            early=which == GSTREAMER,
+            control=which == GSTREAMER,
             # Its sinks look for settings of a desktop's otherwise, and leave a file.
             environment={"GSETTINGS_BACKEND": "memory"},
             may_end=True,
@@ -151,10 +128,7 @@ class NginxHttp:
         )
         return [server, player]
 
-    def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
-        found = Collected()
-        for side in SIDES:
-            found.events += read_events(flow, side, clock, found.faults)
+    def read(self, flow: FlowSetup, clock: Clock, found: Collected) -> None:
         found.events += _answers(flow, clock, found.faults)
         octets = last(found.events, "total_bytes_received")
         if octets is not None:
@@ -162,11 +136,6 @@ class NginxHttp:
                 int(octets),
                 "bodies of responses that souphttpsrc read",
             )
-        return found
-
-
-def _player(parameters: Mapping[str, Any]) -> str:
-    return str(parameters.get("player", next(iter(PLAYERS))))
 
 
 def _config(flow: FlowSetup) -> str:
@@ -212,7 +181,7 @@ SYSTEM = System(
     tcp="always",
     parameters={
         "player": Parameter(
-            name="player", kind=tuple(PLAYERS), default=next(iter(PLAYERS)), help="which program plays"
+            name="player", kind=tuple(PLAYERS), default=GSTREAMER, help="which program plays"
         ),
     },
     adapter=NginxHttp(),

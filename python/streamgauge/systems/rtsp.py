@@ -7,27 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from streamgauge.systems.adapter import (
-    ACTIONS,
-    ENDS,
-    PROGRAMS,
-    SIDES,
-    Action,
-    Adapter,
-    Clock,
-    Collected,
-    External,
-    FlowSetup,
-    Process,
-    Program,
-)
-from streamgauge.systems.events import event, last, read_events
+from streamgauge.systems.adapter import Clock, Collected, External, FlowSetup, Process, Program
+from streamgauge.systems.events import event, last
 from streamgauge.systems.machines import MACHINES, PACED_CLIP
 from streamgauge.systems.parameter import Parameter
+from streamgauge.systems.scripted import GSTREAMER, SYSTEM_PYTHON, ScriptedAdapter, player_of, script
 from streamgauge.systems.system import System
-
-SYSTEM_PYTHON = "/usr/bin/python3"
-"""GStreamer's bindings belong to the distribution's Python."""
 
 _GSTREAMER = """
 import gi
@@ -56,8 +41,8 @@ def _transport(parameters: Mapping[str, Any]) -> Literal["udp", "tcp"]:
     return "tcp" if parameters.get("transport", "udp") == "tcp" else "udp"
 
 
-class Rtsp:
-    """The adapter of system ``rtsp``."""
+class Rtsp(ScriptedAdapter):
+    """The adapter of system ``rtsp``. GStreamer's player, when it is paused, has its server hold."""
 
     version = 1
     programs: Sequence[Program] = (
@@ -74,47 +59,24 @@ class Rtsp:
             packages="ffmpeg",
             purpose="a player of system rtsp",
             version=["-version"],
-            needed=lambda flow: flow.parameters.get("player") == "ffmpeg",
+            needed=lambda flow: player_of(flow.parameters) == "ffmpeg",
         ),
     )
     external: External | None = External(
         protocols={"tcp": ("rtsp",), "udp": ("rtp",)}, content="file", media_over=_transport
     )
-    of_arrivals: Adapter | None = None
-
-    def ours(self, parameters: Mapping[str, Any]) -> bool:
-        return False
-
-    def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
-        """GStreamer's player has its server hold (RTSP's PAUSE); ffmpeg can only be ended."""
-        return ACTIONS if parameters["player"] == "gstreamer" else ENDS
 
     def processes(self, flow: FlowSetup) -> list[Process]:
-        server = Process(
-            side="server",
-            command=[SYSTEM_PYTHON, str(flow.helpers("server") / "gst_rtsp_server.py")],
-            namespace=flow.sending_namespace,
-            early=True,
-            helpers=[PROGRAMS / "gst_rtsp_server.py"],
-        )
-        if flow.parameters.get("player", "gstreamer") == "ffmpeg":
+        server = script(flow, "server", "gst_rtsp_server.py", early=True)
+        ends: dict[str, Any] = {"may_end": True, "acted_on": True}
+        if player_of(flow.parameters) == GSTREAMER:
+            player = script(flow, "player", "gst_rtsp_player.py", early=True, control=True, **ends)
+        else:
             player = Process(
                 side="player",
                 command=self._ffmpeg(flow),
                 namespace=flow.playing_namespace,
-                may_end=True,
-                acted_on=True,
-            )
-        else:
-            player = Process(
-                side="player",
-                command=[SYSTEM_PYTHON, str(flow.helpers("player") / "gst_rtsp_player.py")],
-                namespace=flow.playing_namespace,
-                early=True,
-                helpers=[PROGRAMS / "gst_rtsp_player.py"],
-                control=True,
-                may_end=True,
-                acted_on=True,
+                **ends,
             )
         return [server, player]
 
@@ -126,10 +88,7 @@ class Rtsp:
         command += ["-stats_period", "1", "-progress", str(flow.out("player") / "progress.txt")]
         return [*command, "-rtsp_transport", transport, "-i", url, "-map", "0:v", "-f", "null", "-"]
 
-    def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
-        found = Collected()
-        for side in SIDES:
-            found.events += read_events(flow, side, clock, found.faults)
+    def read(self, flow: FlowSetup, clock: Clock, found: Collected) -> None:
         progress = flow.out("player") / "progress.txt"
         if progress.is_file():
             found.events += _progress(progress, clock)
@@ -138,7 +97,6 @@ class Rtsp:
         if packets is not None and octets is not None:
             found.received_packets, found.received_bytes = int(packets), int(octets)
             found.received_what = "RTP packets counted by rtpsession"
-        return found
 
 
 def _progress(file: Path, clock: Clock) -> list[dict[str, object]]:
@@ -172,7 +130,7 @@ SYSTEM = System(
     tcp="transport",
     parameters={
         "player": Parameter(
-            name="player", kind=("gstreamer", "ffmpeg"), default="gstreamer", help="which program plays"
+            name="player", kind=(GSTREAMER, "ffmpeg"), default=GSTREAMER, help="which program plays"
         ),
         "transport": MACHINES[PACED_CLIP].parameters["transport"],
     },

@@ -9,34 +9,26 @@ they happen.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import gi
 
 gi.require_version("Gst", "1.0")
-from gi.repository import GLib, Gst  # noqa: E402
-from player_line import STALL_S, Events, commands, url  # noqa: E402
+from gi.repository import Gst  # noqa: E402
+from gst_player import GstPlayer, run  # noqa: E402
+from player_line import STALL_S, url  # noqa: E402
 
 ELEMENTS = ["playbin", "souphttpsrc", "queue2", "qtdemux", "h264parse", "aacparse", "avdec_h264", "avdec_aac"]
 CANNOT = 127
-# GstVideoSink's own default; GstBaseSink would never drop.
-MAX_LATENESS_NS = 5_000_000
 
 
-class Player:
+class Player(GstPlayer):
     """A playbin, what its sinks show, and its stalls."""
 
     def __init__(self) -> None:
-        self.say = Events().say
-        self.loop = GLib.MainLoop()
-        self.status = 0
-        self.requested_s = 0.0
-        self.shown = 0
+        super().__init__(Gst.ElementFactory.make("playbin"))
         self.received = 0
         self.is_held = False
         #: The last BUFFERING was 100 %.
@@ -48,40 +40,23 @@ class Player:
         self.heard_s = 0.0
         self.source: Any = None
         self.queue: Any = None
-        self.pipeline = Gst.ElementFactory.make("playbin")
         self.pipeline.set_property("uri", url())
-        self.sinks = {kind: self._sink(kind) for kind in ("video", "audio")}
+        for kind, shown in (("video", self._shown), ("audio", None)):
+            sink = Gst.ElementFactory.make("fakesink", kind)
+            self.add_sink(kind, sink, shown)
+            self.pipeline.set_property(f"{kind}-sink", sink)
         self.pipeline.connect("source-setup", self._source)
         self.pipeline.connect("deep-element-added", self._added)
-        bus = self.pipeline.get_bus()
-        bus.add_signal_watch()
-        bus.connect("message", self._message)
 
-    def _sink(self, kind: str) -> Any:
-        sink = Gst.ElementFactory.make("fakesink", kind)
-        sink.set_property("sync", True)
-        if kind == "video":
-            sink.set_property("qos", True)
-            sink.set_property("max-lateness", MAX_LATENESS_NS)
-            sink.set_property("signal-handoffs", True)
-            sink.connect("handoff", self._shown)
-        self.pipeline.set_property(f"{kind}-sink", sink)
-        return sink
-
-    def start(self) -> bool:
-        """Asks for the clip; what comes is decoded up to the first frame, and shown when enough waits.
-        Returns False, so that a timer calls it once."""
-        self.say("play_requested")
-        self.requested_s = self.heard_s = time.monotonic()
+    def play(self) -> None:
+        """What comes is decoded up to the first frame, and shown when enough waits."""
+        self.heard_s = self.requested_s
         self.pipeline.set_state(Gst.State.PAUSED)
-        GLib.timeout_add(1000, self._sample)
-        return False
 
     def pause(self) -> None:
         """The server is not told: TCP's window holds it once the queues are full."""
-        self.say("paused")
         self.is_held = True
-        self.pipeline.set_state(Gst.State.PAUSED)
+        super().pause()
 
     def resume(self) -> None:
         self.say("resumed")
@@ -93,9 +68,7 @@ class Player:
 
     def stop(self) -> None:
         self._say_stall(time.monotonic(), is_end=True)
-        self._sample()
-        self.say("stopped")
-        self.loop.quit()
+        super().stop()
 
     def _source(self, _playbin: Any, source: Any) -> None:
         def count(_pad: Any, info: Any) -> Any:
@@ -117,31 +90,15 @@ class Player:
         self.say("frame_shown", self.shown, "1")
         self.shown += 1
 
-    def _sample(self) -> bool:
-        for kind, sink in self.sinks.items():
-            stats = sink.get_property("stats")
-            if stats.get_value("rendered") or stats.get_value("dropped"):
-                self.say("frames_rendered", stats.get_value("rendered"), "1", kind)
-                self.say("frames_dropped", stats.get_value("dropped"), "1", f"{kind}: late at the sink")
+    def sample(self) -> None:
         self.say("stall_count", self.stalls, "1")
         if self.queue is not None:
             self.say("buffer_bytes", self.queue.get_property("current-level-bytes"), "B", "queue2: coded")
         self.say("total_bytes_received", self.received, "B", "out of souphttpsrc: bodies of responses")
-        found, position = self.pipeline.query_position(Gst.Format.TIME)
-        if found:
-            self.say("position", position / 1e9, "s", "media time shown")
-        return True
 
-    def _message(self, _bus: Any, message: Any) -> None:
-        if message.type == Gst.MessageType.ERROR:
-            error, detail = message.parse_error()
-            lines = (detail or "").splitlines()
-            why = f"{error.message} ({lines[-1]})" if lines else error.message
-            (self._give_up if self.is_stalled or self._is_silent() else self._fail)(why)
-        elif message.type == Gst.MessageType.EOS:
-            self._sample()
-            self.say("media_end", reason="end of stream")
-            self.loop.quit()
+    def message(self, message: Any) -> None:
+        if message.type == Gst.MessageType.EOS:
+            self.end("media_end", "end of stream")
         elif message.type == Gst.MessageType.BUFFERING:
             self._buffering(message.parse_buffering())
 
@@ -174,20 +131,15 @@ class Player:
             return False
         return bool(time.monotonic() - self.heard_s >= self.source.get_property("timeout"))
 
-    def _give_up(self, why: str) -> None:
+    def erred(self, why: str) -> None:
         """An error while it waits for media is how the link looks to its viewer (souphttpsrc gives up when
         nothing came for 15 s and tries do not help), and no fault of the trial: it shows nothing at all, or
         stalls to the end."""
-        self._say_stall(time.monotonic(), is_end=True)
-        self._sample()
-        self.say("given_up", reason=why)
-        self.loop.quit()
-
-    def _fail(self, why: str) -> None:
-        print(why, file=sys.stderr, flush=True)
-        self.say("error", reason=why)
-        self.status = 1
-        self.loop.quit()
+        if self.is_stalled or self._is_silent():
+            self._say_stall(time.monotonic(), is_end=True)
+            self.end("given_up", why)
+        else:
+            self.fail(why)
 
 
 def main() -> int:
@@ -200,28 +152,8 @@ def main() -> int:
     # Loads the plugins that playing will need, which takes hundreds of milliseconds the first time.
     for name in ELEMENTS:
         Gst.ElementFactory.make(name)
-    player = Player()
-
-    def told(channel: Any, _condition: Any) -> bool:
-        said = os.read(channel, 4096)
-        if not said:
-            player.stop()
-        for words in commands(said):
-            if words["cmd"] == "start":
-                # The start itself comes later: at t0 plus the flow's own start.
-                wait_ns = max(0, words["start_monotonic_ns"] - time.monotonic_ns())
-                GLib.timeout_add(wait_ns // 1_000_000, player.start)
-            else:
-                {"pause": player.pause, "resume": player.resume, "stop": player.stop}[words["cmd"]]()
-        return bool(said)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        GLib.unix_signal_add(GLib.PRIORITY_HIGH, number, player.stop)
-    GLib.unix_fd_add_full(GLib.PRIORITY_DEFAULT, 0, GLib.IOCondition.IN | GLib.IOCondition.HUP, told)
-    Path(os.environ["STREAMGAUGE_READY"]).touch()
-    player.loop.run()
-    player.pipeline.set_state(Gst.State.NULL)
-    return player.status
+    status: int = run(Player())
+    return status
 
 
 if __name__ == "__main__":

@@ -7,10 +7,8 @@ Writes what the player's RTCP receiver reports say to ``STREAMGAUGE_EVENTS`` onc
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +17,13 @@ import gi
 for module in ("Gst", "GstPbutils", "GstRtsp", "GstRtspServer"):
     gi.require_version(module, "1.0")
 from gi.repository import GLib, Gst, GstPbutils, GstRtspServer  # noqa: E402
+from player_line import Events  # noqa: E402
 
 PAYLOADERS = {
     "video/x-h264": "h264parse ! rtph264pay name=pay{n} pt=96 mtu=1400 config-interval=-1 "
     "aggregate-mode=zero-latency",
     "audio/mpeg": "aacparse ! rtpmp4gpay name=pay{n} pt=97 mtu=1400",
 }
-
-
-class Events:
-    """Appends to the adapter's events file."""
-
-    def __init__(self) -> None:
-        self._file = Path(os.environ["STREAMGAUGE_EVENTS"]).open("a", buffering=1)  # noqa: SIM115
-
-    def say(self, name: str, value: float | None = None, unit: str = "", reason: str = "") -> None:
-        event = {
-            "t_monotonic_ns": time.monotonic_ns(),
-            "name": name,
-            "value": value,
-            "unit": unit,
-            "reason": reason,
-        }
-        self._file.write(json.dumps(event) + "\n")
 
 
 def launch_line(media: str) -> str:

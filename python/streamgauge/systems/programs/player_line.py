@@ -1,4 +1,4 @@
-"""What our players' scripts have in common: the events file, and the line on which they are told what to do.
+"""What our scripts have in common: the events file, and the line on which players are told what to do.
 
 Copied beside the script that uses it. Needs nothing but the standard library.
 """

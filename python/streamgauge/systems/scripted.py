@@ -1,0 +1,75 @@
+"""What systems have in common whose programs are scripts of ours, or are started by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamgauge.systems.adapter import (
+    ACTIONS,
+    ENDS,
+    PROGRAMS,
+    SIDES,
+    Action,
+    Adapter,
+    Clock,
+    Collected,
+    FlowSetup,
+    Process,
+    Side,
+)
+from streamgauge.systems.events import read_events
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+"""GStreamer's bindings belong to the distribution's Python."""
+
+GSTREAMER = "gstreamer"
+"""The player that is the default, and that pauses and resumes."""
+
+_BESIDE = {
+    "gst_http_player.py": ("gst_player.py", "player_line.py"),
+    "gst_rtsp_player.py": ("gst_player.py", "player_line.py"),
+    "gst_rtsp_server.py": ("player_line.py",),
+    "ffplay_player.py": ("player_line.py",),
+}
+"""What each script needs beside it."""
+
+
+class ScriptedAdapter:
+    """The frame of such an adapter: its players are GStreamer's, which is told what to do, and another, which
+    can only be ended."""
+
+    of_arrivals: Adapter | None = None
+
+    def ours(self, parameters: Mapping[str, Any]) -> bool:
+        return False
+
+    def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
+        return ACTIONS if player_of(parameters) == GSTREAMER else ENDS
+
+    def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
+        found = Collected()
+        for side in SIDES:
+            found.events += read_events(flow, side, clock, found.faults)
+        self.read(flow, clock, found)
+        return found
+
+    def read(self, flow: FlowSetup, clock: Clock, found: Collected) -> None:
+        """Adds what else the programs left, beside the events that `found` has, and the player's totals."""
+        raise NotImplementedError
+
+
+def player_of(parameters: Mapping[str, Any]) -> str:
+    """The player that a flow with those parameters names, or the default."""
+    return str(parameters.get("player", GSTREAMER))
+
+
+def script(flow: FlowSetup, side: Side, name: str, **more: Any) -> Process:
+    """The process of one of our scripts; `more` of `Process`."""
+    return Process(
+        side=side,
+        command=[SYSTEM_PYTHON, str(flow.helpers(side) / name)],
+        namespace=flow.namespace(side),
+        helpers=[PROGRAMS / one for one in (name, *_BESIDE[name])],
+        **more,
+    )
