@@ -448,7 +448,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_file(tmp_path / "list.yaml")
 
 
-def test_a_media_file_that_is_not_there(base: str, tmp_path: Path) -> None:
+def test_a_media_file_that_is_not_there(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "mine.yaml"
     clip = "system: rtp\n    clip: {file: mine.mp4, rate: 500 kbit/s}"
     file.write_text(edit(base, "traffic: ping", clip))
@@ -456,7 +456,8 @@ def test_a_media_file_that_is_not_there(base: str, tmp_path: Path) -> None:
         load(file)
     assert (caught.value.file, caught.value.line) == (str(file), 15)
     assert caught.value.key == "flows.probe.clip.file"
-    (tmp_path / "mine.mp4").write_bytes(b"")
+    monkeypatch.setenv("PATH", str(tmp_path))  # without ffprobe no more of it is known
+    (tmp_path / "mine.mp4").write_bytes(b"some")
     (scenario,) = load(file)
     assert scenario.flows["probe"].clip.file == str(tmp_path / "mine.mp4")  # type: ignore[union-attr]
 

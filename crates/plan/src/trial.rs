@@ -111,6 +111,9 @@ pub struct FlowSpec {
     /// The relay that it goes through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
+    /// The digest of what third-party programs are given to play, where the plan is to name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
 }
 
 /// What a flow is there for.

@@ -123,6 +123,7 @@ fn plan(flows: usize, start: Duration) -> TrialPlan {
         protocols: Default::default(),
         tcp: None,
         via: None,
+        content: None,
     };
     // Sends one packet and its answer at the very end, when all else is long over.
     let ping = PingSpec { interval: LENGTH, payload_bytes: 56 }.app();

@@ -197,6 +197,7 @@ fn plan(flows: u64, keep: Keep) -> TrialPlan {
         protocols: Default::default(),
         tcp: None,
         via: None,
+        content: None,
     };
     TrialPlan {
         scenario: "bench/sim".into(),

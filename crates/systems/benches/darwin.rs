@@ -132,6 +132,7 @@ fn bench(criterion: &mut Criterion) {
             protocols: Default::default(),
             tcp: None,
             via: None,
+            content: None,
         };
         group.throughput(Throughput::Elements(stream(&flow)));
         group.bench_with_input(BenchmarkId::new("stream", name), &flow, |bencher, flow| {

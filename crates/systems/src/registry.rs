@@ -273,8 +273,9 @@ mod tests {
     fn flow(app: AppSpec) -> FlowSpec {
         let (start, role, entry) = (Duration::ZERO, Role::Subject, Entry::Server);
         let protocols = Protocols::default();
-        let (direction, tcp, via, actions) = (MediaWay::Down, None, None, Vec::new());
-        FlowSpec { name: "x".into(), role, entry, direction, start, actions, app, protocols, tcp, via }
+        let (name, actions, tcp) = ("x".into(), Vec::new(), None);
+        let (direction, via, content) = (MediaWay::Down, None, None);
+        FlowSpec { name, role, entry, direction, start, actions, app, protocols, tcp, via, content }
     }
 
     fn tcp() -> TcpSpec {

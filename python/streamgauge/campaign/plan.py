@@ -12,6 +12,7 @@ from streamgauge.campaign.layout import trial_directory
 from streamgauge.claims.expression import parse
 from streamgauge.errors import MediaError, ScenarioError
 from streamgauge.scenario import Scenario, catalogue_ids, load
+from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.scenario.settings import tidy
 from streamgauge.systems.adapters import versions
@@ -68,8 +69,8 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
     Of the systems the versions of those that the trial uses are counted in. A version of 1 adds nothing, so
     that keys from before systems had versions are still the same.
 
-    The clip is in the scenario by name and rate; for a file of the user's own, its size and the time of its
-    last change are counted in.
+    The clip is in the scenario by name and rate; for files of the user's own, their sizes and the
+    times of their last changes are counted in.
     """
     from streamgauge import _native  # late, so that looking at a catalogue needs no build
 
@@ -87,8 +88,7 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
     for clip in clips:
         if clip is not None:
             parts.append(f"content {CONTENT_VERSION}")
-        file = getattr(clip, "file", None)
-        if file is not None:
+        for file in clip.own_files if isinstance(clip, Clip) else ():
             try:
                 status = Path(file).stat()
             except OSError as error:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamgauge.emu import controls
-from streamgauge.media import ClipEncoding, contents_of, prepare, prepare_ladder
+from streamgauge.media import ClipEncoding, contents_of, prepare, prepare_ladder, prepare_own_ladder
 from streamgauge.scenario.lower import as_drawn
+from streamgauge.scenario.media_files import segment_s
 from streamgauge.scenario.semantics import media_clip, media_ladder
 from streamgauge.systems.adapter import SIDES, CommandLine, FlowSetup, Side
 from streamgauge.systems.adapters import external_of
@@ -115,6 +116,8 @@ def command_lines(setup: Mapping[str, Any]) -> dict[Side, list[CommandLine]]:
 
 def _media(clip: Any, plan: Mapping[str, Any]) -> Path:
     """The clip's file, or the ladder's folder."""
+    if getattr(clip, "files", None) is not None:
+        return prepare_own_ladder([Path(file) for file in clip.files], segment_s=segment_s(clip))
     duration = Time.of(plan["duration"])
     if getattr(clip, "ladder", None) is not None:
         return prepare_ladder(media_ladder(clip, duration))

@@ -25,6 +25,7 @@ __all__ = [
     "DESCRIPTION",
     "RATE_WITHIN",
     "Ladder",
+    "ladder_of",
     "ladder_of_files",
     "prepare_ladder",
     "rate_named",
@@ -204,21 +205,23 @@ def ladder_of_files(files: Sequence[Path], *, segment_s: float | None = None) ->
     Segments are `segment_s` long at least, or from key frame to key frame. Raises MediaError for a file that
     cannot be read or has no video, and if key frames do not align, with both names and the first time.
     """
+    read = [of_file(file, name=str(file)).with_files({file.name: str(file)}) for file in files]
+    return ladder_of(read, segment_s=segment_s, name=" ".join(map(str, files)))
+
+
+def ladder_of(read: Sequence[Content], *, segment_s: float | None, name: str) -> Content:
+    """The ladder called `name` of what was read in each of its files; as `ladder_of_files`."""
     video: list[Encoding] = []
     sound: list[Encoding] = []
-    for file in files:
-        one = of_file(file, name=str(file))
-        picture = one.video.encodings[0]
-        video.append(replace(picture, file=str(file)))
-        for track in one.tracks:
-            if track.kind == "audio" and not sound:
-                sound.append(replace(track.encodings[0], name="audio", file=str(file)))
+    for one in read:
+        video.append(one.video.encodings[0])
+        sound += [track.encodings[0] for track in one.tracks if track.kind == "audio" and not sound]
     video.sort(key=lambda encoding: encoding.bit_rate_bps)
     tracks = [Track(kind="video", encodings=tuple(video))]
     if sound:
-        tracks.append(Track(kind="audio", encodings=tuple(sound)))
+        tracks.append(Track(kind="audio", encodings=(replace(sound[0], name="audio"),)))
     return Content(
-        name=" ".join(str(file) for file in files),
+        name=name,
         duration_ns=min(encoding.frames.span_ns for encoding in video),
         segment_ns=round(segment_s * 1e9) if segment_s is not None else 1,
         tracks=tuple(tracks),

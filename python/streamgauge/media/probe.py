@@ -17,7 +17,7 @@ from streamgauge.media.clip import ClipEncoding
 from streamgauge.media.content import Content, Encoding, Frames, Track, TrackKind
 from streamgauge.media.frames import frame_interval_ns, frame_sizes, key_frames
 
-__all__ = ["of_clip", "of_file"]
+__all__ = ["of_clip", "of_file", "streams_in"]
 
 _KINDS: dict[str, TrackKind] = {"video": "video", "audio": "audio", "subtitle": "text"}
 _SHORTEST_NS = 1_000_000
@@ -54,16 +54,9 @@ def of_file(file: Path, *, name: str | None = None, bit_rate_bps: int | None = N
     video was asked to be; without it, and of other streams, it is what the frames come to. Raises MediaError
     for a file that is missing or cannot be read, CannotRunError if there is no ffprobe.
     """
-    if shutil.which("ffprobe") is None:
-        raise CannotRunError("ffprobe is missing: install ffmpeg (Debian, Ubuntu: `apt-get install ffmpeg`).")
     if not file.is_file():
         raise MediaError(f"{file}: no such media file; correct its path.")
-    command = ["ffprobe", "-v", "error", "-of", "json", "-show_entries", _ENTRIES, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        why = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise MediaError(f"{file}: ffprobe cannot read it ({why}); name a file of video or sound.")
-    found: dict[str, Any] = json.loads(done.stdout)
+    found = _probed(file, _ENTRIES)
     by_stream: dict[int, list[dict[str, Any]]] = {}
     for packet in found.get("packets", []):
         by_stream.setdefault(packet["stream_index"], []).append(packet)
@@ -95,6 +88,29 @@ def of_file(file: Path, *, name: str | None = None, bit_rate_bps: int | None = N
         raise MediaError(f"{file}: there is neither video nor sound in it.")
     longest = max(track.encodings[0].frames.span_ns for track in tracks)
     return Content(name=stem, duration_ns=longest, tracks=tuple(tracks))
+
+
+def streams_in(file: Path) -> list[str]:
+    """What the streams of a media file are (``video``, ``audio``, ``subtitle``, ...), from its head alone.
+    Raises as `of_file` does."""
+    found = _probed(file, "stream=codec_type:stream_disposition=attached_pic")
+    return [
+        str(stream.get("codec_type"))
+        for stream in found.get("streams", [])
+        if not stream.get("disposition", {}).get("attached_pic")
+    ]
+
+
+def _probed(file: Path, entries: str) -> dict[str, Any]:
+    if shutil.which("ffprobe") is None:
+        raise CannotRunError("ffprobe is missing: install ffmpeg (Debian, Ubuntu: `apt-get install ffmpeg`).")
+    command = ["ffprobe", "-v", "error", "-of", "json", "-show_entries", entries, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or ["no message"])[-1].removeprefix(f"{file}: ")
+        raise MediaError(f"{file}: ffprobe cannot read it ({why}); name a file of video or sound.")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 _ENTRIES = (

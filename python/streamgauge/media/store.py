@@ -1,6 +1,7 @@
 """Contents of a campaign, each once, named by their digests: `OUT/content/<digest>.json`.
 
-A plan says `"content": {"digest", "encoding"}` of a clip in place of its frames. Plans of earlier versions,
+A plan says `"content": {"digest", "encoding"}` of a clip in place of its frames; of a ladder that somebody
+else's programs were given as it is the flow says `"content": digest`. Plans of earlier versions,
 and those that stand alone, have the frames written in; both are read.
 """
 
@@ -22,7 +23,7 @@ from streamgauge.media.content import Content
 if TYPE_CHECKING:
     from streamgauge import _native
 
-__all__ = ["FOLDER", "ContentStore", "contents_of", "store_at", "with_frames"]
+__all__ = ["FOLDER", "ContentStore", "content_given", "contents_of", "store_at", "with_frames"]
 
 FOLDER = "content"
 """Where a campaign's contents lie, in its folder."""
@@ -125,9 +126,17 @@ def _near(directory: Path, digest: str) -> Content:
 
 
 def contents_of(plan: Mapping[str, Any], directory: Path) -> dict[str, Content]:
-    """The contents that the plan of the record in `directory` names, by their digests. Raises MediaError."""
+    """The contents that the plan of the record in `directory` names for machines of ours, by their digests.
+    Raises MediaError."""
     named = {digest for flow in plan["flows"] for digest, _ in _named(flow["app"])}
     return {digest: _near(directory, digest) for digest in sorted(named)}
+
+
+def content_given(planned: Mapping[str, Any], directory: Path) -> Content | None:
+    """The content that somebody else's programs were given, if the flow's plan (`planned`) names it;
+    `directory` is its record's. Raises MediaError if it is nowhere near."""
+    digest = planned.get("content")
+    return None if digest is None else _near(directory, str(digest))
 
 
 def with_frames(app: Any, directory: Path) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.media import frame_interval_ns, frame_sizes, with_frames
+from streamgauge.media import Content, content_given, frame_interval_ns, frame_sizes, with_frames
 from streamgauge.metrics.capacity import carried_bits
 from streamgauge.metrics.course import Spans
 from streamgauge.metrics.fairness import max_min
@@ -76,24 +76,24 @@ def _there(trial: Trial, flow: int) -> Spans:
 def _app(trial: Trial, flow: int) -> str | Mapping[str, Any]:
     """The plan's machine of a flow; where that is somebody else's, what stands for it here."""
     app: str | Mapping[str, Any] = trial.plans[flow].get("app", "external")
-    return as_rtp(trial.asked[flow]) if app == "external" else with_frames(app, trial.folder)
+    if app != "external":
+        named: Mapping[str, Any] = with_frames(app, trial.folder)
+        return named
+    return as_rtp(trial.asked[flow], content_given(trial.plans[flow], trial.folder))
 
 
-def as_rtp(asked: Mapping[str, Any]) -> str | Mapping[str, Any]:
+def as_rtp(asked: Mapping[str, Any], given: Content | None = None) -> str | Mapping[str, Any]:
     """A flow of a scenario (normalised) that plays a clip, as the plan of a trial would have it if system rtp
     played it; ``external`` if it plays none.
 
-    The scenario declares the clip's rate, the system's description how large its packets are. Frames of the
-    user's own file are taken to be of one size.
+    The scenario declares the clip's rate, the system's description how large its packets are. Of files that
+    are a ladder `given` has the rates, and the highest counts with its sound. Frames of the user's own files
+    are taken to be of one size.
     """
     named, external = asked.get("clip"), external_of(asked)
     if named is None or external is None:
         return "external"
-    clip = media_clip(named if isinstance(named, str) else Clip.model_validate(named), Time.of(SECOND_NS))
-    if clip.is_built_in:
-        interval, frames = frame_interval_ns(clip), frame_sizes(clip)
-    else:
-        interval, frames = round(SECOND_NS / clip.frame_rate), [clip.bit_rate_bps // (8 * clip.frame_rate)]
+    interval, frames = _frames_given(given) if given is not None else _frames_declared(named)
     over_tcp = external.media_over(asked.get("parameters") or {}) == "tcp"
     return {
         PACED_CLIP: {
@@ -102,6 +102,22 @@ def as_rtp(asked: Mapping[str, Any]) -> str | Mapping[str, Any]:
             "tcp": {"mss": _LINUX_MSS} if over_tcp else None,
         }
     }
+
+
+def _frames_declared(named: str | Mapping[str, Any]) -> tuple[int, list[int]]:
+    """The time between frames, ns, and their sizes, B."""
+    clip = media_clip(named if isinstance(named, str) else Clip.model_validate(named), Time.of(SECOND_NS))
+    if clip.is_built_in:
+        return frame_interval_ns(clip), frame_sizes(clip)
+    return round(SECOND_NS / clip.frame_rate), [clip.bit_rate_bps // (8 * clip.frame_rate)]
+
+
+def _frames_given(given: Content) -> tuple[int, list[int]]:
+    """As `_frames_declared`, of a ladder that is there."""
+    top = max(given.video.encodings, key=lambda encoding: encoding.bit_rate_bps)
+    sound = sum(track.encodings[0].bit_rate_bps for track in given.tracks if track.kind == "audio")
+    interval_ns = top.frames.span_ns // len(top.frames)
+    return interval_ns, [max(1, round((top.bit_rate_bps + sound) * interval_ns / (8 * SECOND_NS)))]
 
 
 def wire_rate_bps(app: str | Mapping[str, Any], ethernet: bool = True) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_serializer, model_validator
@@ -43,18 +44,22 @@ ShortRate = Annotated[
 
 
 class Clip(Model):
-    """Content at a bit rate, or at several: a built-in ``source``, or a ``file`` of the user's own."""
+    """Content at a bit rate, or at several: a built-in ``source``, or a ``file`` of the user's own, or the
+    ``files`` of a ladder of the user's own, which are taken as they are."""
 
     source: str | None = None
     """One of the built-in sequences."""
     file: str | None = None
     """A media file; from a scenario file, relative to it."""
+    files: tuple[str, ...] | None = None
+    """Media files that are a ladder already, one of each rate; paths as of ``file``."""
     rate: Rate | None = None
     """Everything encoded, sound included."""
     ladder: tuple[ShortRate, ...] | None = None
     """Rates of its pictures in place of one ``rate``, the lowest first; sound is a track of its own."""
     segment: Time | None = None
-    """Of a ladder: the time from key frame to key frame, 2 s if left out."""
+    """Of a ladder: the time from key frame to key frame, 2 s if left out; of ``files`` how long segments are
+    at least, from key frame to key frame if left out."""
     duration: Time | None = None
     """How long it plays; as long as the trial if left out."""
     audio: Rate = Field(default=Rate.of(0))
@@ -68,8 +73,12 @@ class Clip(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Clip:
-        if (self.source is None) == (self.file is None):
-            raise issue("a clip has either a 'source' or a 'file'", "file" if self.file else "source")
+        named = [key for key in ("source", "file", "files") if getattr(self, key) is not None]
+        if len(named) != 1:
+            raise issue("a clip has either a 'source', a 'file' or 'files'", named[-1] if named else "source")
+        if self.files is not None:
+            self._as_they_are(self.files)
+            return self
         if (self.rate is None) == (self.ladder is None):
             raise issue(
                 "a clip has either a 'rate' or a 'ladder' of several",
@@ -97,6 +106,38 @@ class Clip(Model):
         if self.duration is not None and self.duration.ns == 0:
             raise issue("a clip of 0 s has nothing to play", "duration")
         return self
+
+    def _as_they_are(self, files: tuple[str, ...]) -> None:
+        if len(files) < 2:
+            what = (
+                f"such as 'file: {files[0]}' with a 'rate'"
+                if files
+                else "such as 'files: [low.mp4, high.mp4]'"
+            )
+            raise issue("a ladder of files has two or more, one of each rate", "files", f"write {what}")
+        for key, field in type(self).model_fields.items():
+            if key not in ("files", "segment") and getattr(self, key) != field.default:
+                raise issue("files are taken as they are", key, f"leave '{key}' out")
+        names = [PurePath(file).name for file in files]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise issue(
+                    f"two files are called {name}, and programs get all of them in one folder",
+                    ("files", index),
+                    "rename one of them" if files.count(files[index]) < 2 else "name each file once",
+                )
+        if self.segment is not None and self.segment.ns == 0:
+            raise issue("a segment of 0 s holds nothing", "segment", "leave it out")
+
+    @property
+    def own_files(self) -> tuple[str, ...]:
+        """The user's own files that it is made of; none of built-in content."""
+        return self.files or (() if self.file is None else (self.file,))
+
+    @property
+    def is_ladder(self) -> bool:
+        """Whether it has several encodings of its pictures."""
+        return self.ladder is not None or self.files is not None
 
 
 ClipValue = Annotated[
@@ -249,6 +290,15 @@ def _one_way(value: Any) -> Any:
     return value
 
 
+def _one_encoding(system: str, clip: Clip) -> Exception:
+    why = f"'{system}' plays one encoding, not a ladder"
+    if clip.files is not None:
+        one = f"'file: {clip.files[-1]}' and a 'rate', at which it is encoded,"
+        return issue(why, ("clip", "files"), f"write such as {one} in their place")
+    assert clip.ladder is not None
+    return issue(why, ("clip", "ladder"), f"write such as 'rate: {clip.ladder[-1]}' in its place")
+
+
 class StandIn(Model):
     """What takes a flow's place in one mode. What it does not say stays as the flow has it; of the flow's
     parameters it keeps those that it knows too."""
@@ -329,12 +379,8 @@ class Flow(Model):
                 raise issue(
                     f"'{entry.name}' plays a clip, and none is given", (), "add such as 'clip: carphone-550k'"
                 )
-            if entry.plays and isinstance(self.clip, Clip) and self.clip.ladder is not None:
-                raise issue(
-                    f"'{entry.name}' plays one encoding, not a ladder",
-                    ("clip", "ladder"),
-                    f"write such as 'rate: {self.clip.ladder[-1]}' in its place",
-                )
+            if entry.plays and isinstance(self.clip, Clip) and self.clip.is_ladder:
+                raise _one_encoding(entry.name, self.clip)
             if not entry.plays and self.clip is not None:
                 raise issue(f"'{entry.name}' plays no clip", "clip")
             if self.congestion_control is not None and not entry.over_tcp(self.parameters):

@@ -17,7 +17,8 @@ from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario.flow import Clip, Command
+from streamgauge.scenario.flow import Command
+from streamgauge.scenario.media_files import anchor_clip, media_problems
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import OverrideError, apply_override, override, parse_assignment
 from streamgauge.scenario.problems import problems_of
@@ -255,16 +256,14 @@ def _anchor(document: _Document, folder: Path) -> None:
     population = document.data.get("population")
     clips = population.get("clips") if isinstance(population, dict) else None
     for clip in clips if isinstance(clips, list) else ():
-        if isinstance(clip, dict) and isinstance(clip.get("file"), str):
-            clip["file"] = str(folder / Path(clip["file"]).expanduser())
+        anchor_clip(clip, folder)
     flows = document.data.get("flows")
     for flow in flows.values() if isinstance(flows, dict) else ():
         for place in (flow, flow.get("sim"), flow.get("emu")) if isinstance(flow, dict) else ():
             if not isinstance(place, dict):
                 continue
-            clip, system = place.get("clip"), place.get("system")
-            if isinstance(clip, dict) and isinstance(clip.get("file"), str):
-                clip["file"] = str(folder / Path(clip["file"]).expanduser())
+            anchor_clip(place.get("clip"), folder)
+            system = place.get("system")
             if isinstance(system, dict) and isinstance(system.get("folder", ""), str):
                 # Commands run where their scenario lies, so that `./serve` is beside it.
                 system["folder"] = str(folder / Path(system.get("folder", "")).expanduser())
@@ -286,27 +285,15 @@ def _processes(system: Any) -> list[dict[str, Any]]:
     return [process for side in listed for process in side if isinstance(process, dict)]
 
 
-def _media_files_exist(scenario: Scenario, document: _Document) -> None:
-    places: list[tuple[tuple[str | int, ...], object]] = []
-    for name, flow in scenario.flows.items():
-        places += [
-            (("flows", name, "clip", "file"), flow.clip),
-            (("flows", name, "sim", "clip", "file"), flow.sim and flow.sim.clip),
-            (("flows", name, "emu", "clip", "file"), flow.emu and flow.emu.clip),
-        ]
-    if scenario.population is not None:
-        clips = enumerate(scenario.population.clips or ())
-        places += [(("population", "clips", index, "file"), clip) for index, clip in clips]
-    for key, clip in places:
-        if isinstance(clip, Clip) and clip.file is not None and not Path(clip.file).is_file():
-            file, line = document.place(key)
-            raise ScenarioError(
-                f"there is no media file {clip.file}",
-                file=file,
-                line=line,
-                key=_key_text(key),
-                hint="paths are relative to the scenario's file",
-            )
+def _media_files_sound(scenario: Scenario, document: _Document) -> None:
+    found = []
+    for problem in media_problems(scenario):
+        file, line = document.place(problem.path)
+        key = _key_text(problem.path)
+        found.append(ScenarioError(problem.why, file=file, line=line, key=key, hint=problem.hint))
+    if found:
+        found.sort(key=lambda one: one.line or 0)
+        raise found[0] if len(found) == 1 else ScenarioErrors(found)
 
 
 def _commands_sound(scenario: Scenario, document: _Document) -> None:
@@ -374,7 +361,7 @@ def from_text(
         if folder is not None:
             _anchor(document, folder)
         scenario = _build(document)
-        _media_files_exist(scenario, document)
+        _media_files_sound(scenario, document)
         _commands_sound(scenario, document)
         _mutants_stand(scenario, document)
         if scenario.id in seen:

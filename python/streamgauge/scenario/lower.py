@@ -12,6 +12,7 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario.arrivals import transfers
 from streamgauge.scenario.draws import draw
 from streamgauge.scenario.flow import Clip, Flow
+from streamgauge.scenario.media_files import own_ladder_of
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import override
 from streamgauge.scenario.path.plan import path_plan
@@ -155,6 +156,9 @@ def _flow(
         }
     if flow.via is not None:
         plan["via"] = flow.via
+    if plan["app"] == "external" and isinstance(flow.clip, Clip) and flow.clip.files is not None:
+        content = own_ladder_of(flow.clip)
+        plan["content"] = content.digest if contents is None else contents.put(content)
     external = ADAPTERS[flow.registered.name].external if flow.registered is not None else None
     if external is not None and external.protocols:
         plan["protocols"] = {carrier: list(named) for carrier, named in external.protocols.items()}

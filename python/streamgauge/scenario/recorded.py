@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from streamgauge.scenario.expect import RENAMED
+from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.population import drawn
 from streamgauge.scenario.semantics import media_clip
@@ -19,10 +20,11 @@ __all__ = ["in_todays_words", "recorded_clip", "recorded_flows"]
 
 def recorded_clip(trial: Mapping[str, Any], flow: str) -> ClipEncoding | None:
     """The clip that `flow` played in a trial (`trial.json`), as `streamgauge.media` knows it; None if it
-    played none."""
+    played none, or files as they are."""
     scenario = _as_played(trial)
     clip = scenario.flows[flow].clip if flow in scenario.flows else None
-    return None if clip is None else media_clip(clip, Time.of(trial["plan"]["duration"]))
+    as_it_is = isinstance(clip, Clip) and clip.files is not None
+    return None if clip is None or as_it_is else media_clip(clip, Time.of(trial["plan"]["duration"]))
 
 
 def recorded_flows(trial: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -122,12 +122,13 @@ def media_ladder(clip: Clip, duration: Time) -> Ladder:
 
 
 def media_clip(clip: str | Clip, duration: Time) -> ClipEncoding:
-    """The clip as `streamgauge.media` knows it; of a ladder the highest encoding with its sound, which is the
-    most that a player takes. Raises MediaError if there is no such content."""
+    """The clip, which is not of ``files``, as `streamgauge.media` knows it; of a ladder the highest encoding
+    with its sound, which is the most that a player takes. Raises MediaError if there is no such content."""
     from streamgauge.media import ClipEncoding
 
     if isinstance(clip, str):
         return ClipEncoding.named(clip, duration_s=duration.s)
+    assert clip.files is None, "files are taken as they are"
     rate_bps = clip.rate.bps if clip.rate is not None else 0
     if clip.ladder is not None:
         rate_bps = media_ladder(clip, duration).rates_bps[-1] + clip.audio.bps
@@ -177,12 +178,29 @@ def _population(scenario: Shape) -> Iterator[Problem]:
             for also in ("randomize", "assumed"):
                 if address in getattr(scenario, also):
                     yield Problem((also, address), *why)
+    yield from _of_files(scenario)
     yield from _encodings(scenario)
     for index, clip in enumerate(population.clips or ()):
         where = ("population", "clips", index)
-        if isinstance(clip, Clip) and clip.ladder is not None:
-            yield Problem((*where, "ladder"), "a member plays one encoding, not a ladder", "write its 'rate'")
+        if isinstance(clip, Clip) and clip.is_ladder:
+            key = "ladder" if clip.files is None else "files"
+            yield Problem((*where, key), "a member plays one encoding, not a ladder", "write its 'rate'")
         yield from _clip_problems(where, clip)
+
+
+def _of_files(scenario: Shape) -> Iterator[Problem]:
+    """What is drawn of a clip, and its files do not let."""
+    population = scenario.population
+    assert population is not None
+    clips = [flow.clip for name, flow in scenario.flows.items() if population.flow in (None, name)]
+    if any(isinstance(clip, Clip) and clip.files is not None for clip in clips):
+        for key in ("rate", "duration", "encodings"):
+            if getattr(population, key) is not None:
+                yield Problem(
+                    ("population", key),
+                    "the flow's clip is of files, which are taken as they are",
+                    "leave it out, or write a 'source' or 'file' for the clip",
+                )
 
 
 def _encodings(scenario: Shape) -> Iterator[Problem]:
@@ -195,7 +213,7 @@ def _encodings(scenario: Shape) -> Iterator[Problem]:
         clip for flow in flows for mode in scenario.modes if (clip := flow.in_mode(mode).clip) is not None
     ]
     ladders = [clip.ladder for clip in clips if isinstance(clip, Clip) and clip.ladder is not None]
-    if not ladders:
+    if not ladders and not any(isinstance(clip, Clip) and clip.files is not None for clip in clips):
         yield Problem(
             ("population", "encodings"),
             "are drawn from a ladder, and the flow's clip is none",
@@ -239,6 +257,8 @@ def _clip_problems(where: tuple[str | int, ...], clip: str | Clip) -> Iterator[P
             f"'{clip}' is a file, and a file needs the bit rate that it is encoded at",
             f"write 'clip: {{file: {clip}, rate: 550 kbit/s}}'",
         )
+        return
+    if isinstance(clip, Clip) and clip.files is not None:
         return
     try:
         media_clip(clip, Time("10 s"))
@@ -328,11 +348,12 @@ def _times(scenario: Shape) -> Iterator[Problem]:
     if until.time is None and until.idle is None and until.media_end is not None:
         clip = scenario.flows[until.media_end].clip
         is_drawn = _length_is_drawn(scenario, until.media_end)
+        of_files = isinstance(clip, Clip) and clip.files is not None
         if not is_drawn and not (isinstance(clip, Clip) and clip.duration is not None):
             yield Problem(
                 ("until", "media_end"),
                 f"the clip of '{until.media_end}' has no duration of its own, so its media never ends",
-                "add 'time' beside 'media_end', or a 'duration' to the clip",
+                "add 'time' beside 'media_end'" + ("" if of_files else ", or a 'duration' to the clip"),
             )
             return
     end = end_ns(scenario)

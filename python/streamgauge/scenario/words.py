@@ -46,6 +46,8 @@ def _arrivals(arrivals: Arrivals) -> str:
 def _content(clip: str | Clip) -> str:
     if isinstance(clip, str):
         return clip
+    if clip.files is not None:
+        return f"{', '.join(clip.files)} as they are"
     rates = " or ".join(map(str, clip.ladder or [clip.rate]))
     return f"{clip.source or clip.file} at {rates}"
 

@@ -43,6 +43,7 @@ fn plan() -> TrialPlan {
             protocols: Protocols::default(),
             tcp: None,
             via: None,
+            content: None,
             app,
         }],
         relays: Vec::new(),

@@ -75,6 +75,7 @@ pub fn flow(name: &str, app: AppSpec) -> FlowSpec {
         protocols: Default::default(),
         tcp: None,
         via: None,
+        content: None,
     }
 }
 
