@@ -280,6 +280,13 @@ def test_one_encoding_has_none_to_draw_from() -> None:
     assert said is not None and "what plays 'video' in sim has one encoding and none to draw from" in said
 
 
+def test_a_ladder_has_no_one_rate_to_draw() -> None:
+    made = scenario("population={size: 4, rate: uniform 100 kbit/s to 200 kbit/s}", text=LADDER)
+    said = made.unsupported("emu")
+    assert said is not None and "what plays 'video' in emu has a ladder, whose rates are its own" in said
+    assert made.unsupported("sim") is None, "which plays one encoding"
+
+
 def test_members_are_drawn_for_emu_as_for_sim() -> None:
     made = scenario()
     assert made.unsupported("emu") is None

@@ -494,7 +494,7 @@ def unsupported(scenario: Shape, mode: Mode) -> str | None:
     for name, whole in scenario.flows.items():
         flow = whole.in_mode(mode)
         entry = flow.registered
-        if (why := _one_encoding(scenario, name, flow, mode)) is not None:
+        if (why := _not_drawn(scenario, name, flow, mode)) is not None:
             return why
         if entry is None:
             assert isinstance(flow.system, Command)
@@ -508,17 +508,23 @@ def unsupported(scenario: Shape, mode: Mode) -> str | None:
     return None
 
 
-def _one_encoding(scenario: Shape, name: str, flow: Flow, mode: Mode) -> str | None:
-    """Why a population's encodings cannot be drawn for the flow in `mode`."""
+def _not_drawn(scenario: Shape, name: str, flow: Flow, mode: Mode) -> str | None:
+    """Why a population's encodings, or its rates, cannot be drawn for the flow in `mode`."""
     population = scenario.population
-    if population is None or population.encodings is None or population.flow not in (None, name):
+    if population is None or population.flow not in (None, name) or flow.clip is None:
         return None
-    if flow.clip is None or (isinstance(flow.clip, Clip) and flow.clip.ladder is not None):
-        return None
-    return (
-        f"population.encodings: what plays '{name}' in {mode} has one encoding and none to draw from; "
-        f"leave it out, or run a system in {mode} that plays a ladder"
-    )
+    has_several = isinstance(flow.clip, Clip) and flow.clip.is_ladder
+    if population.encodings is not None and not has_several:
+        return (
+            f"population.encodings: what plays '{name}' in {mode} has one encoding and none to draw from; "
+            f"leave it out, or run a system in {mode} that plays a ladder"
+        )
+    if population.rate is not None and population.clips is None and has_several:
+        return (
+            f"population.rate: what plays '{name}' in {mode} has a ladder, whose rates are its own; draw "
+            "'encodings' in its place"
+        )
+    return None
 
 
 def _action_unsupported(flow: Flow, mode: Mode) -> str | None:

@@ -1,0 +1,119 @@
+"""Playlists: many clips, one's own files among them, some of which cannot be read; whole trials of sim."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from streamgauge.campaign import run
+from streamgauge.errors import ScenarioError
+from streamgauge.media import Content
+from streamgauge.media.encode import packets
+from streamgauge.record import Record
+from streamgauge.scenario import from_text, lower
+from streamgauge.scenario.loading import ScenarioErrors
+
+needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
+TEXT = """\
+id: test/playlist
+title: A playlist with files of one's own
+path: {down: {rate: 2 Mbit/s, queue: droptail 100 ms}}
+flows:
+  video: {role: subject, system: rtp, clip: carphone-100k}
+population:
+  clips:
+    - bikes-100k
+    - {file: own.mp4, rate: 150 kbit/s}
+    - {file: other.mp4, rate: 120 kbit/s, duration: 1 s}
+until: {time: 2 s}
+repetitions: {sim: 3}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STREAMGAUGE_CACHE", str(tmp_path / "cache"))
+    for name, picture in (("own", "testsrc2"), ("other", "mandelbrot")):
+        source = ["-f", "lavfi", "-i", f"{picture}=size=320x240:rate=30", "-t", "2", "-pix_fmt", "yuv420p"]
+        command = ["ffmpeg", "-nostdin", "-loglevel", "error", *source, str(tmp_path / f"{name}.mp4")]
+        subprocess.run(command, check=True)
+    return tmp_path
+
+
+def test_hundreds_of_clips_of_which_some_are_not_there(tmp_path: Path) -> None:
+    """In the order of the file, each at its line and key, before anything starts."""
+    clips = [f"    - carphone-{100 + number}k" for number in range(300)]
+    clips[17] = "    - {file: none.mp4, rate: 1 Mbit/s}"
+    clips[250] = "    - {file: films, rate: 1 Mbit/s}"
+    clips[260] = "    - {file: empty.mp4, rate: 1 Mbit/s}"
+    (tmp_path / "films").mkdir()
+    (tmp_path / "empty.mp4").touch()
+    before, _, rest = TEXT.partition("    - bikes-100k\n")
+    text = before + "\n".join(clips) + "\n" + rest.partition("duration: 1 s}\n")[2]
+    with pytest.raises(ScenarioErrors) as caught:
+        from_text(text, file="my.yaml", folder=tmp_path)
+    assert [(one.file, one.line, one.key) for one in caught.value.errors] == [
+        ("my.yaml", 8 + number, f"population.clips.{number}.file") for number in (17, 250, 260)
+    ]
+    said = str(caught.value).splitlines()
+    assert f"there is no media file {tmp_path}/none.mp4 (paths are relative to" in said[0]
+    assert f"{tmp_path}/films: it is a folder; name a file in it" in said[1]
+    assert f"{tmp_path}/empty.mp4: it is empty; copy it anew" in said[2]
+    for number, name in ((17, "none.mp4"), (250, "films"), (260, "empty.mp4")):
+        text = text.replace(f"{{file: {name}, rate: 1 Mbit/s}}", f"bikes-{100 + number}k")
+    (made,) = from_text(text, file="my.yaml", folder=tmp_path)
+    names = [lower(made, "sim", seed)["flows"][0]["app"]["rtp"]["clip"]["name"] for seed in (1, 18, 300)]
+    assert names == ["carphone-100k", "bikes-117k", "carphone-399k"]
+
+
+@needs_ffmpeg
+def test_a_file_that_is_no_film_is_told_before_the_others_play(folder: Path) -> None:
+    (folder / "other.mp4").write_text("no video")
+    with pytest.raises(ScenarioError) as caught:
+        from_text(TEXT, file="my.yaml", folder=folder)
+    assert (caught.value.line, caught.value.key) == (10, "population.clips.2.file")
+    assert f"{folder}/other.mp4: ffprobe cannot read it" in str(caught.value)
+    assert not (folder / "cache").exists(), "nothing is encoded before all is known"
+
+
+@needs_ffmpeg
+def test_a_population_plays_files_of_ones_own(folder: Path) -> None:
+    (made,) = from_text(TEXT, folder=folder)
+    done = run([made], {made.id: ["sim"]}, folder / "out")
+    played = []
+    for outcome in done.outcomes:
+        assert outcome.valid and outcome.metrics is not None
+        assert outcome.metrics.flow_json("video")["received_bytes"] > 10_000
+        clip = Record.open(outcome.job.directory).trial["plan"]["flows"][0]["app"]["rtp"]["clip"]
+        content = Content.load(folder / "out/content" / f"{clip['content']['digest']}.json")
+        played.append((clip["name"], clip["duration"] / 1e9, content.encodings[0].frames.sizes_bytes))
+    assert [(name, round(duration_s)) for name, duration_s, _ in played] == [
+        ("bikes-100k", 2),
+        ("own-150k", 2),
+        ("other-120k", 1),
+    ]
+    for name, duration_s, sizes in played[1:]:
+        (encoded,) = (folder / "cache/clips").glob(f"{name}-{duration_s:.0f}s-*.mp4")
+        assert sizes.tolist() == [frame.size for frame in packets(encoded)]
+    again = run([made], {made.id: ["sim"]}, folder / "out")
+    assert all(outcome.reused for outcome in again.outcomes)
+
+
+@needs_ffmpeg
+def test_two_clips_in_one_trial_one_of_them_a_file(folder: Path) -> None:
+    more = "  more: {role: rival, system: http, clip: {file: own.mp4, rate: 150 kbit/s}}\n"
+    text = TEXT.replace("population:\n", f"{more}population:\n  flow: video\n")
+    (made,) = from_text(text, folder=folder)
+    done = run([made], {made.id: ["sim"]}, folder / "out", repeat=2)
+    for outcome in done.outcomes:
+        assert outcome.valid, outcome.why
+        flows = Record.open(outcome.job.directory).trial["plan"]["flows"]
+        played = [next(iter(flow["app"].values()))["clip"] for flow in flows]
+        assert [clip["name"] for clip in played] == [
+            "bikes-100k" if outcome.job.seed == 1 else "own-150k",
+            "own-150k",
+        ]
+        assert (played[0]["content"] == played[1]["content"]) is (outcome.job.seed == 2)
+    assert len(list((folder / "out/content").iterdir())) == 2, "what is played twice is stored once"
