@@ -73,7 +73,11 @@ def prepare_sound(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
 
 
 def _kept(kept: Path, write: Callable[[Path], None]) -> Path:
-    """The file `kept`; if it is not there, what `write` leaves in the file given to it, moved into place."""
+    """The file `kept`; if it is not there, what `write` leaves in the file given to it, moved into place.
+
+    Of several that write it at once the first is kept, for all of them: encoders on several threads do not
+    write the same twice, and what was read of a file is to stay true.
+    """
     if kept.is_file():
         return kept
     try:
@@ -82,13 +86,23 @@ def _kept(kept: Path, write: Callable[[Path], None]) -> Path:
             part = Path(scratch) / "clip.mp4"
             write(part)
             part.chmod(0o644)
-            part.replace(kept)
+            _first(part, kept)
     except OSError as error:
         raise MediaError(
             f"{kept}: cannot keep the encoded clip ({error.strerror}); free some space or set "
             "STREAMGAUGE_CACHE to a folder that can be written."
         ) from error
     return kept
+
+
+def _first(part: Path, kept: Path) -> None:
+    """Moves a file to where none is yet; where another was first, that stays."""
+    try:
+        kept.hardlink_to(part)
+    except FileExistsError:
+        pass
+    except OSError:
+        part.replace(kept)  # on file systems without links
 
 
 def encoder_arguments(clip: ClipEncoding, source: Path | None) -> list[str]:
