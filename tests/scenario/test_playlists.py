@@ -14,6 +14,7 @@ from streamgauge.media.encode import packets
 from streamgauge.record import Record
 from streamgauge.scenario import from_text, lower
 from streamgauge.scenario.loading import ScenarioErrors
+from streamgauge.scenario.model import MODES
 
 needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
 TEXT = """\
@@ -117,3 +118,60 @@ def test_two_clips_in_one_trial_one_of_them_a_file(folder: Path) -> None:
         ]
         assert (played[0]["content"] == played[1]["content"]) is (outcome.job.seed == 2)
     assert len(list((folder / "out/content").iterdir())) == 2, "what is played twice is stored once"
+
+
+STAND_INS = [
+    "system: rtp, clip: carphone-100k, emu: {system: rtsp, clip: carphone-300k}",
+    "system: {server: ./serve, player: ./play}, clip: {source: carphone, rate: 300 kbit/s, duration: 30 s}, "
+    "sim: {system: http, clip: {source: bikes, rate: 1 Mbit/s, duration: 9 s}}",
+    "system: rtp, clip: carphone-100k, emu: {traffic: cbr, parameters: {rate: 20 /s}}",
+    "system: {server: ./serve, player: ./play}, clip: carphone-300k, sim: {system: rtp}",
+]
+LASTING = """\
+id: test/lasting
+title: Clips that last
+path: {{down: {{rate: 2 Mbit/s, queue: droptail 100 ms}}}}
+flows: {{video: {{role: subject, {flow}}}}}
+population:
+  clips:
+    - {{source: bikes, rate: 100 kbit/s, duration: 1 s}}
+    - {{source: carphone, rate: 200 kbit/s, duration: 4 s}}
+until: {{media_end: video}}
+"""
+
+
+@pytest.mark.parametrize("flow", STAND_INS)
+def test_a_member_lasts_as_long_in_both_modes(flow: str) -> None:
+    """A stand-in's clip and the flow's own say nothing: the member's is played in both."""
+    (made,) = from_text(LASTING.format(flow=flow))
+    for seed, (lasting, name) in enumerate([(1, "bikes-100k"), (4, "carphone-200k")], 1):
+        for mode in MODES:
+            plan = lower(made, mode, seed)
+            assert plan["duration"] == (2 * lasting + 30) * 10**9
+            app = plan["flows"][0]["app"]
+            clip = None if isinstance(app, str) else next(iter(app.values())).get("clip")
+            if clip is not None:
+                assert (clip["name"], clip["duration"]) == (name, lasting * 10**9)
+
+
+@pytest.mark.parametrize("flow", STAND_INS)
+def test_a_length_that_is_drawn_is_a_members_in_both_modes(flow: str) -> None:
+    text = LASTING.format(flow=flow).replace(", duration: 4 s", "")
+    (made,) = from_text(text.replace("until:", "  duration: uniform 2 s to 3 s\nuntil:"))
+    for seed in (1, 2, 3):
+        sim, emu = (lower(made, mode, seed)["duration"] for mode in MODES)
+        assert sim == emu and 34 * 10**9 <= sim <= 36 * 10**9
+
+
+@pytest.mark.parametrize("clip", ["carphone-200k", "{source: carphone, rate: 200 kbit/s}"])
+def test_a_member_whose_media_never_ends_is_refused(clip: str) -> None:
+    """Whatever the flow's own clip says, which no trial plays."""
+    text = LASTING.format(flow=STAND_INS[1])
+    text = text.replace("{source: carphone, rate: 200 kbit/s, duration: 4 s}", clip)
+    with pytest.raises(ScenarioError) as caught:
+        from_text(text, file="my.yaml")
+    assert (caught.value.line, caught.value.key) == (8, "population.clips.1")
+    assert "this clip of 'video' has no duration of its own, so its media never ends (add" in str(
+        caught.value
+    )
+    assert from_text(text.replace("{media_end: video}", "{media_end: video, time: 9 s}"))

@@ -104,7 +104,10 @@ def _changes(
         drawn is not None for drawn in (one.clip, one.rate, one.duration, one.encodings)
     ):
         yield f"flows.{name}{f'.{mode}' if stands_in else ''}.clip", _clip(clip, one, population.seed)
-    if one.duration is not None and flow.clip is not None and (stands_in or clip is None):
+    if one.clip is not None and stands_in:
+        # The flow's own place says when the trial ends, in both modes.
+        yield f"flows.{name}.clip", _clip(one.clip, one, population.seed)
+    elif one.duration is not None and flow.clip is not None and (stands_in or clip is None):
         # The flow's own clip is not played in this mode, but it is what says when the trial ends.
         lasting = replace(one, rate=None, encodings=None)
         yield f"flows.{name}.clip", _clip(flow.clip, lasting, population.seed)

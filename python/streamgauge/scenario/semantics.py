@@ -338,6 +338,31 @@ def _length_is_drawn(scenario: Shape, name: str) -> bool:
     return population is not None and population.duration is not None and population.flow in (None, name)
 
 
+def _endless(scenario: Shape, name: str) -> Iterator[Problem]:
+    """What the flow plays that does not say how long it lasts, so that its media never ends."""
+    if _length_is_drawn(scenario, name):
+        return
+    population = scenario.population
+    if population is not None and population.clips is not None and population.flow in (None, name):
+        # Its members are played, and never its own clip.
+        for index, clip in enumerate(population.clips):
+            if not isinstance(clip, Clip) or clip.duration is None:
+                yield Problem(
+                    ("population", "clips", index),
+                    f"this clip of '{name}' has no duration of its own, so its media never ends",
+                    "add 'time' beside 'media_end', or a 'duration' to the clip or to the population",
+                )
+        return
+    own = scenario.flows[name].clip
+    if not isinstance(own, Clip) or own.duration is None:
+        of_files = isinstance(own, Clip) and own.files is not None
+        yield Problem(
+            ("until", "media_end"),
+            f"the clip of '{name}' has no duration of its own, so its media never ends",
+            "add 'time' beside 'media_end'" + ("" if of_files else ", or a 'duration' to the clip"),
+        )
+
+
 def _times(scenario: Shape) -> Iterator[Problem]:
     try:
         times = resolve_times(scenario, {})
@@ -346,15 +371,9 @@ def _times(scenario: Shape) -> Iterator[Problem]:
         return
     until = scenario.until
     if until.time is None and until.idle is None and until.media_end is not None:
-        clip = scenario.flows[until.media_end].clip
-        is_drawn = _length_is_drawn(scenario, until.media_end)
-        of_files = isinstance(clip, Clip) and clip.files is not None
-        if not is_drawn and not (isinstance(clip, Clip) and clip.duration is not None):
-            yield Problem(
-                ("until", "media_end"),
-                f"the clip of '{until.media_end}' has no duration of its own, so its media never ends",
-                "add 'time' beside 'media_end'" + ("" if of_files else ", or a 'duration' to the clip"),
-            )
+        found = list(_endless(scenario, until.media_end))
+        if found:
+            yield from found
             return
     end = end_ns(scenario)
     for name, flow in scenario.flows.items():
