@@ -11,13 +11,13 @@ from streamgauge.report.model import Entry
 from streamgauge.scenario import Scenario, lower
 
 
-def drawn(up: dict[str, Any]) -> str:
+def drawn(up: dict[str, Any], **more: dict[str, Any]) -> str:
     scenario = Scenario.model_validate(
         {
             "id": "my/drawing",
             "title": "A drawing",
             "path": {"down": {"rate": "1 Mbit/s", "queue": "droptail 10 kB"}, "up": up},
-            "flows": {"ftp": {"role": "subject", "traffic": "bulk"}},
+            "flows": {"ftp": {"role": "subject", "traffic": "bulk"}, **more},
             "until": {"time": "1 s"},
         }
     )
@@ -35,3 +35,30 @@ def test_a_long_way_back_stays_between_the_ends() -> None:
     width, height = (int(value) for value in re.findall(r'viewBox="0 0 (\d+) (\d+)"', long)[0])
     assert all(len(line) * CHAR_W <= width - 2 * END_W for line in lines)
     assert height > int(re.findall(r'viewBox="0 0 \d+ (\d+)"', short)[0])
+
+
+def test_where_media_goes_up_both_ways_are_drawn() -> None:
+    """Each with its stages in the order in which packets meet them, and who sends from which end."""
+    up = {"rate": "500 kbit/s", "queue": "droptail 10 kB", "delay": "20 ms"}
+    camera = {"role": "rival", "system": "rtp", "clip": "carphone-300k", "direction": "up"}
+    picture = drawn(up, camera=camera)
+    assert "back: " not in picture
+    boxes = [
+        (head, [float(part) for part in place])
+        for *place, _, head in re.findall(
+            r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" rx="4" class="(\w+)"/>'
+            r'<text[^>]*class="head">([^<]*)<', picture
+        )
+    ]  # fmt: skip
+    by_head = dict(boxes)
+    assert [head for head, _ in boxes] == [
+        "server&#x27;s end", "client&#x27;s end", "bottleneck", "bottleneck", "delay"
+    ]  # fmt: skip
+    left, right = by_head["server&#x27;s end"][0], by_head["client&#x27;s end"][0]
+    (down_x, down_y, *_), (up_x, up_y, *_) = (place for head, place in boxes if head == "bottleneck")
+    assert left < by_head["delay"][0] < up_x < right, "packets up meet the bottleneck first, on the right"
+    assert down_y < up_y == by_head["delay"][1] and left < down_x < right
+    senders = re.findall(r'class="small">(ftp|camera)<', picture)
+    assert senders == ["ftp", "camera"]
+    height = float(re.findall(r'viewBox="0 0 \d+ (\d+)"', picture)[0])
+    assert all(y + h < height for _, (_, y, _, h) in boxes)

@@ -63,15 +63,19 @@ def test_of_ways_without_a_bottleneck_it_is_said() -> None:
 
 
 def test_a_flow_is_drawn_beside_the_capacity_of_its_own_direction() -> None:
+    """In a figure of its own, whose scale is that direction's."""
     _, entry = entry_of(both_ways("watch"))
-    (shares,) = [figure for figure in for_entry(entry) if figure.id.endswith("-shares")]
-    drawn = {(name, panel) for _, _, name, panel, _ in shares.rows}
-    assert drawn == {
-        ("watch", "down"), ("other", "down"), ("capacity", "down"),
-        ("camera", "up"), ("upload", "up"), ("capacity", "up"),
-    }  # fmt: skip
-    capacities = {(panel, value) for _, value, name, panel, _ in shares.rows if name == "capacity"}
-    assert capacities == {("down", 1000), ("up", 500)}
+    by_id = {figure.id.removeprefix(f"{entry.slug}-"): figure for figure in for_entry(entry)}
+    for way, flows, capacity in (("down", {"watch", "other"}, 1000), ("up", {"camera", "upload"}, 500)):
+        shares, rates = by_id[f"shares-{way}"], by_id[f"rates-{way}"]
+        assert shares.title == f"Who got the link, {way}"
+        assert {row[2] for row in shares.rows} == {*flows, "capacity"}
+        assert {row[1] for row in shares.rows if row[2] == "capacity"} == {capacity}
+        assert rates.title == f"Sent, received and lost, by flow, {way}"
+        assert {row[3] for row in rates.rows} == flows
+        top = shares.spec["encoding"]["y"]["scale"]["domain"][1]
+        assert top == pytest.approx(1.06 * capacity, rel=0.01)
+    assert by_id["queue"].title == "Queue at the bottleneck, down"
 
 
 @pytest.mark.parametrize(("subject", "limit_kb"), [("watch", 10), ("camera", 4)])

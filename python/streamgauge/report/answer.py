@@ -120,6 +120,19 @@ def basis(group: Group) -> str:
 
 
 def _flow_sentence(entry: Entry, group: Group, name: str) -> str:
+    """What became of a flow; of short transfers also how long one took."""
+    return _passage(entry, group, name) + _transfers(group, name)
+
+
+def _transfers(group: Group, name: str) -> str:
+    mean, p95 = group.over("completion_time", name), group.over("completion_time_p95", name)
+    if mean is None or p95 is None:
+        return ""
+    took = say_mean(mean, "completion_time")
+    return f" Its transfers took {took} on average, 95 % of them at most {say(p95.mean, TIME)}."
+
+
+def _passage(entry: Entry, group: Group, name: str) -> str:
     label = f"{entry.id}: {name}" if len(entry.names("subject")) > 1 else entry.id
     found = phases(group.valid, name)
     if found is None:
@@ -129,7 +142,9 @@ def _flow_sentence(entry: Entry, group: Group, name: str) -> str:
         sent, lost = group.say("throughput", name), group.say("sent_loss", name)
         return f"{label} sent {sent} and lost {lost}; {_delay(group, name, None)}."
     stretch = f"{found.during[0]:g} s to {found.during[1]:g} s"
-    beside = f"beside {listed([_sending(group, one, found.during) for one in found.company])} ({stretch})"
+    beside = (
+        f"beside {listed([_sending(group, one, name, found.during) for one in found.company])} ({stretch})"
+    )
     # All of what was sent in these seconds: what a queue still gives out from before is left out.
     during = group.say("throughput", name, *found.during)
     loss = group.say("sent_loss", name, *found.during)
@@ -147,13 +162,16 @@ def _flow_sentence(entry: Entry, group: Group, name: str) -> str:
     )
 
 
-def _sending(group: Group, flow: str, stretch: tuple[float, float]) -> str:
+def _sending(group: Group, flow: str, beside: str, stretch: tuple[float, float]) -> str:
     """A flow that sent beside another, with its rate while it did, and for how long if not all the time."""
     rate = group.over("sending_rate", flow, *stretch)
     time = group.over("sending_time", flow, *stretch)
     if rate is None or time is None:
         return flow
     text = f"{flow} sending {say_mean(rate, 'sending_rate')}"
+    flows = group.valid[0].flows
+    if flows[flow].info.direction != flows[beside].info.direction:
+        text += " the other way"
     whole = time.mean >= NEARLY_ALL * (stretch[1] - stretch[0])
     return text if whole else f"{text} for {say(time.mean, TIME)}"
 

@@ -12,6 +12,7 @@ from streamgauge.checks import CheckResult
 from streamgauge.checks.evaluate import match_published
 from streamgauge.claims.dimension import show
 from streamgauge.metrics import METRICS, Interval
+from streamgauge.metrics.frame import DOWN
 from streamgauge.report import certificate, figures, words
 from streamgauge.report.answer import PLUS_MINUS, Answer, Asked, by_question, own_basis
 from streamgauge.report.chart import save
@@ -33,6 +34,8 @@ FLOW_COLUMNS = {
     "rtt": "round-trip time",
 }
 """Columns of the table of flows."""
+OF_TRANSFERS = {"completion_time": "completion time"}
+"""Those that only flows of short transfers have."""
 
 
 def build(
@@ -117,6 +120,17 @@ def _question(asked: Asked, entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
+def _columns(entry: Entry) -> dict[str, str]:
+    """Metrics of the table of flows, with their headings."""
+    has = any(
+        group.over(metric, name) is not None
+        for metric in OF_TRANSFERS
+        for group in entry.groups
+        for name in (group.shown.flows if group.shown else ())
+    )
+    return FLOW_COLUMNS | (OF_TRANSFERS if has else {})
+
+
 def _section(entry: Entry, found: Answer) -> dict[str, Any]:
     source = entry.source
     cited = ""
@@ -138,7 +152,7 @@ def _section(entry: Entry, found: Answer) -> dict[str, Any]:
         "basis": own_basis(found),
         "in_words": words.flows_words(entry),
         "flows": _flows(entry),
-        "columns": list(FLOW_COLUMNS.values()),
+        "columns": list(_columns(entry).values()),
         "agreement": _agreement(entry),
         "checks": [_check(check, entry) for check in entry.checks],
         "figures": figures.for_entry(entry),
@@ -158,7 +172,7 @@ def _assumed(entry: Entry) -> list[str]:
 
 def _cell(found: Interval | None, metric: str) -> Cell:
     if found is None:
-        return Cell(NOT_KNOWN)
+        return Cell("–" if metric in OF_TRANSFERS else NOT_KNOWN)
     named = METRICS[metric]
     shown = show(found.mean, found.half_width, named.dimension, signed=named.signed)
     if found.no_variation:
@@ -169,7 +183,7 @@ def _cell(found: Interval | None, metric: str) -> Cell:
 
 
 def _flows(entry: Entry) -> list[dict[str, Any]]:
-    rows = []
+    rows, columns = [], _columns(entry)
     names = dict.fromkeys(name for group in entry.groups if group.shown for name in group.shown.flows)
     for name in names:
         for group in entry.groups:
@@ -179,10 +193,10 @@ def _flows(entry: Entry) -> list[dict[str, Any]]:
             rows.append(
                 {
                     "name": name,
-                    "role": info.role,
+                    "role": info.role + (",\u00a0up" if info.direction != DOWN else ""),
                     "mode": group.mode,
                     "n": len(group.valid),
-                    "cells": [_cell(group.over(metric, name), metric) for metric in FLOW_COLUMNS],
+                    "cells": [_cell(group.over(metric, name), metric) for metric in columns],
                 }
             )
     return rows

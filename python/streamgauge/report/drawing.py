@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from streamgauge.report.model import Entry
 from streamgauge.report.stages import stage_words
-from streamgauge.report.words import tie
+from streamgauge.report.words import goes_up, tie
 
 BOX_W, GAP, LINE = 168, 46, 15
-END_W = 84
-TOP, LEFT = 40, 8
+END_W = 96
+TOP, LEFT, BETWEEN = 40, 8, 28
 CHARS = 24
 CHAR_W = 6.6
 """Of the small type, on the mean and a little more."""
@@ -20,60 +23,109 @@ CHAR_W = 6.6
 def path_drawing(entry: Entry) -> str:
     """The path from server to player and back, with what each stage is set to and who enters where.
 
+    The way back is a line, unless media goes that way.
+
     Returns:
         An ``<svg>`` element; its classes are styled in the page's style sheet.
     """
     path = entry.plan.get("path") or {}
-    down = [(stage, found) for stage in path.get("down") or [] if (found := stage_words(stage))]
-    up = [found for stage in path.get("up") or [] if (found := stage_words(stage))]
+    down, up = (_boxes(path.get(way) or []) for way in ("down", "up"))
     flows = entry.plan.get("flows") or []
-    at_server = [str(flow["name"]) for flow in flows if flow.get("entry", "server") != "router"]
+    at_client = [str(flow["name"]) for flow in flows if goes_up(flow)]
+    at_server = [str(flow["name"]) for flow in flows if flow.get("entry") != "router" and not goes_up(flow)]
     at_router = [str(flow["name"]) for flow in flows if flow.get("entry") == "router"]
     columns = max(len(down), len(up), 1)
-    boxes = [_wrap(setting.split("; "), CHARS) for _, (_, setting) in down]
-    box_h = max([74, *((len(lines) + 1) * LINE + 16 for lines in boxes)])
+    box_h = max([74, *(box.height for box in down)])
     width = 2 * LEFT + 2 * END_W + columns * BOX_W + (columns + 1) * GAP
-    said = "; ".join(f"{what} {setting}" for what, setting in up) or "plain wire"
-    inside = columns * BOX_W + (columns + 1) * GAP
-    way_back = _wrap([f"back: {said}"], int(inside / CHAR_W))
-    more = (len(way_back) - 1) * LINE
-    height = TOP + box_h + 66 + more
-    middle, back = TOP + box_h / 2, TOP + box_h + 32
-    right = width - LEFT - END_W
+    left, right = LEFT + END_W, width - LEFT - END_W
+    if at_client:
+        back_h = max([46, *(box.height for box in up)])
+        back_y = TOP + box_h + BETWEEN
+        back = _row(up, back_y, back_h, right, left)
+        bottom = back_y + back_h + LEFT
+    else:
+        said = "; ".join(f"{box.head} {box.setting}" for box in up) or "plain wire"
+        back_y = TOP + box_h + 32
+        lines = _wrap([f"back: {said}"], int((right - left) / CHAR_W))
+        back = [_arrow(right, back_y, left)]
+        back += [_text(width / 2, back_y + 17 + nth * LINE, line) for nth, line in enumerate(lines)]
+        bottom = back_y + 18 + (len(lines) - 1) * LINE
+    ends_h = bottom - TOP
+    heads = ("server's end", "client's end") if at_client else ("server", "player")
     title = f"Path of {entry.id}"
-    parts = [
-        f'<svg class="path" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
-        f'aria-label="{escape(title)}">',
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-        'orient="auto"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>',
-        _box(LEFT, TOP, END_W, box_h + 50 + more, "server", _wrap(at_server, 11)[:6], "end"),
-        _box(right, TOP, END_W, box_h + 50 + more, "player", [], "end"),
+    return "".join(
+        [
+            f'<svg class="path" viewBox="0 0 {width} {bottom + 16:g}" width="{width}" '
+            f'height="{bottom + 16:g}" role="img" aria-label="{escape(title)}">',
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+            'orient="auto"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>',
+            _box(LEFT, TOP, END_W, ends_h, heads[0], _wrap(at_server, 13)[:6], "end"),
+            _box(right, TOP, END_W, ends_h, heads[1], _wrap(at_client, 13)[:6], "end"),
+            *_row(down, TOP, box_h, left, right, at_router),
+            *back,
+            "</svg>",
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A stage as it is drawn."""
+
+    head: str
+    setting: str
+    lines: list[str]
+    is_bottleneck: bool
+
+    @property
+    def height(self) -> int:
+        """What its words take."""
+        return (len(self.lines) + 1) * LINE + 16
+
+
+def _boxes(stages: list[Mapping[str, Any]]) -> list[_Stage]:
+    return [
+        _Stage(
+            head=found[0],
+            setting=found[1],
+            lines=_wrap(found[1].split("; "), CHARS),
+            is_bottleneck="bottleneck" in (stage.get("kind") or {}),
+        )
+        for stage in stages
+        if (found := stage_words(stage))
     ]
-    x = float(LEFT + END_W)
-    spread = (right - x - len(down) * BOX_W) / (len(down) + 1)
-    for (stage, (what, _)), lines in zip(down, boxes, strict=True):
-        parts.append(_arrow(x, middle, x + spread))
-        x += spread
-        is_bottleneck = "bottleneck" in (stage.get("kind") or {})
-        parts.append(_box(x, TOP, BOX_W, box_h, what, lines, "tight" if is_bottleneck else "stage"))
-        if is_bottleneck and at_router:
+
+
+def _row(
+    boxes: Sequence[_Stage], y: float, height: float, begin: float, end: float, entering: Sequence[str] = ()
+) -> list[str]:
+    """The stages of one direction between its two ends, in the order in which packets meet them."""
+    parts: list[str] = []
+    way = 1 if end > begin else -1
+    spread = (abs(end - begin) - len(boxes) * BOX_W) / (len(boxes) + 1)
+    at, middle = begin, y + height / 2
+    for box in boxes:
+        parts.append(_arrow(at, middle, at + way * spread))
+        at += way * spread
+        x = at if way > 0 else at - BOX_W
+        parts.append(
+            _box(x, y, BOX_W, height, box.head, box.lines, "tight" if box.is_bottleneck else "stage")
+        )
+        if box.is_bottleneck and entering:
             # The first bottleneck alone, where there are several.
-            label = escape(_short(", ".join(at_router)))
+            label = escape(_short(", ".join(entering)))
             parts.append(
-                f'<path class="line rival" d="M{x + BOX_W / 2} 18V{TOP - 2}" marker-end="url(#tip)"/>'
+                f'<path class="line rival" d="M{x + BOX_W / 2} 18V{y - 2}" marker-end="url(#tip)"/>'
                 f'<text x="{x + BOX_W / 2}" y="13" text-anchor="middle" class="rival">'
                 f"{label} enters here</text>"
             )
-            at_router = []
-        x += BOX_W
-    parts.append(_arrow(x, middle, right))
-    parts.append(_arrow(right, back, LEFT + END_W))
-    for index, line in enumerate(way_back):
-        parts.append(
-            f'<text x="{width / 2}" y="{back + 17 + index * LINE}" text-anchor="middle" class="small">'
-            f"{escape(line)}</text>"
-        )
-    return "".join([*parts, "</svg>"])
+            entering = ()
+        at += way * BOX_W
+    return [*parts, _arrow(at, middle, end)]
+
+
+def _text(x: float, y: float, line: str) -> str:
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="middle" class="small">{escape(line)}</text>'
 
 
 def _wrap(lines: list[str], characters: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -52,7 +53,7 @@ def for_entry(entry: Entry) -> list[DrawnFigure]:
     if not shown:
         return []
     slug = entry.slug
-    made = [_sent_received_lost(entry, shown, slug), _shares(entry, shown, slug), _queue(shown, slug)]
+    made = [*_sent_received_lost(shown, slug), *_shares(shown, slug), _queue(shown, slug)]
     made += [_round_trips(shown, slug), _windows(shown, slug)]
     for i, wanted in enumerate(entry.scenario.get("figures") or []):
         # Unless it stands for a figure of the paper, one of the rates would repeat the first.
@@ -69,60 +70,92 @@ def for_entry(entry: Entry) -> list[DrawnFigure]:
 Shown = Sequence[tuple[str, TrialMetrics]]
 
 
-def _sent_received_lost(entry: Entry, shown: Shown, slug: str) -> DrawnFigure | None:
+@dataclass(frozen=True)
+class _Way:
+    """The flows whose media goes one way; the words are empty where all go one way."""
+
+    direction: int
+    flows: list[str]
+    ending: str
+    """Of a figure's name."""
+    words: str
+    """Of its title."""
+
+
+def _ways(trial: TrialMetrics) -> list[_Way]:
+    """Down first. What goes the other way has a scale of its own: its bottleneck may be a tenth of this
+    one's."""
+    flows = {name: flow.info.direction for name, flow in trial.flows.items() if not flow.info.is_ping}
+    directions = sorted(set(flows.values()))
+    found = []
+    for one in directions:
+        told = "" if len(directions) == 1 else "down" if one == DOWN else "up"
+        names = [name for name, direction in flows.items() if direction == one]
+        found.append(_Way(one, names, f"-{told}" if told else "", f", {told}" if told else ""))
+    return found
+
+
+def _sent_received_lost(shown: Shown, slug: str) -> list[DrawnFigure]:
+    """A figure for each way that media goes, a panel for each flow."""
     wanted = {"sender_rate": "sent", "receiver_rate": "received", "loss_rate": "lost"}
-    flows = [name for name, flow in shown[0][1].flows.items() if not flow.info.is_ping]
-    rows = [
-        (t, value, label, flow, mode)
-        for mode, trial in shown
-        for flow in flows
-        for metric, label in wanted.items()
-        for t, value in points(trial, trial.flows[flow].series[metric], 1e3)
-    ]
     layer = {"ip": "IP bytes", "ethernet": "Ethernet bytes", "payload": "payload bytes"}[shown[0][1].layer]
-    return lines(
-        slug + "-rates",
-        "Sent, received and lost, by flow",
-        f"Rates by flow, in {layer}. {_drawn(shown)}",
-        rows,
-        y=f"kbit/s ({layer})",
-        series=list(wanted.values()),
-        colours=(BLUE, ORANGE, VERMILION),
-        facets=flows,
-        height=max(90, 150 - 20 * max(0, len(flows) - 2)),
-        end=_end(shown),
-    )
+    made = []
+    for way in _ways(shown[0][1]):
+        rows = [
+            (t, value, label, flow, mode)
+            for mode, trial in shown
+            for flow in way.flows
+            for metric, label in wanted.items()
+            for t, value in points(trial, trial.flows[flow].series[metric], 1e3)
+        ]
+        # A figure of one flow among several has no panel that names it.
+        whose = f"by {way.flows[0]}" if way.ending and len(way.flows) == 1 else "by flow"
+        figure = lines(
+            f"{slug}-rates{way.ending}",
+            f"Sent, received and lost, {whose}{way.words}",
+            f"Rates by flow, in {layer}. {_drawn(shown)}",
+            rows,
+            y=f"kbit/s ({layer})",
+            series=list(wanted.values()),
+            colours=(BLUE, ORANGE, VERMILION),
+            facets=way.flows,
+            height=max(90, 150 - 20 * max(0, len(way.flows) - 2)),
+            end=_end(shown),
+        )
+        made.append(figure)
+    return made
 
 
-def _shares(entry: Entry, shown: Shown, slug: str) -> DrawnFigure | None:
-    """Each flow beside the capacity of its own direction: a panel a direction, if flows go both ways."""
-    flows = {name: flow.info for name, flow in shown[0][1].flows.items() if not flow.info.is_ping}
-    if len(flows) < 2:
-        return None
-    ways = sorted({info.direction for info in flows.values()})
-    panels = {way: "" if len(ways) == 1 else "down" if way == DOWN else "up" for way in ways}
-    rows = [
-        (t, value, flow, panels[info.direction], mode)
-        for mode, trial in shown
-        for flow, info in flows.items()
-        for t, value in points(trial, trial.flows[flow].series["receiver_rate"], 1e3)
-    ]
-    for mode, trial in shown:
-        for way, panel in panels.items():
-            rows += [(t, value, "capacity", panel, mode) for t, value in capacity_steps(trial, way)]
-    return lines(
-        slug + "-shares",
-        "Who got the link",
-        "Received rate of each flow beside the bottleneck's rate, which counts Ethernet bytes. "
-        + _drawn(shown),
-        rows,
-        y="received, kbit/s",
-        series=[*flows, *(["capacity"] if any(row[2] == "capacity" for row in rows) else [])],
-        colours=COLOURS,
-        facets=list(panels.values()),
-        height=190 if len(ways) == 1 else 140,
-        end=_end(shown),
-    )
+def _shares(shown: Shown, slug: str) -> list[DrawnFigure]:
+    """Each flow beside the capacity of its own direction: a figure for each way that media goes."""
+    ways = _ways(shown[0][1])
+    if sum(len(way.flows) for way in ways) < 2:
+        return []
+    made = []
+    for way in ways:
+        rows = [
+            (t, value, flow, "", mode)
+            for mode, trial in shown
+            for flow in way.flows
+            for t, value in points(trial, trial.flows[flow].series["receiver_rate"], 1e3)
+        ]
+        for mode, trial in shown:
+            rows += [(t, value, "capacity", "", mode) for t, value in capacity_steps(trial, way.direction)]
+        has_capacity = any(row[2] == "capacity" for row in rows)
+        figure = lines(
+            f"{slug}-shares{way.ending}",
+            f"Who got the link{way.words}",
+            "Received rate of each flow beside the bottleneck's rate, which counts Ethernet bytes. "
+            + _drawn(shown),
+            rows,
+            y="received, kbit/s",
+            series=[*way.flows, *(["capacity"] if has_capacity else [])],
+            colours=COLOURS,
+            height=190,
+            end=_end(shown),
+        )
+        made.append(figure)
+    return made
 
 
 def capacity_steps(trial: TrialMetrics, way: int = DOWN) -> list[tuple[float, float]]:
@@ -164,9 +197,11 @@ def _queue(shown: Shown, slug: str) -> DrawnFigure | None:
             limits.add(size)
     if not rows:
         return None
+    ways = {stage.info.direction for stage in shown[0][1].stages.values()}
+    way = "" if len(ways) < 2 else ", up" if main.startswith("up.") else ", down"
     return lines(
         slug + "-queue",
-        "Queue at the bottleneck",
+        f"Queue at the bottleneck{way}",
         f"What waits at the bottleneck, the packet being sent included. {_drawn(shown)}",
         rows,
         y=f"queue, {unit}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from streamgauge.claims.dimension import TIME, say_exactly
@@ -19,11 +20,20 @@ def tie(text: str) -> str:
     return text.replace(" ± ", "\u00a0±\u00a0")
 
 
+def goes_up(flow: Mapping[str, Any]) -> bool:
+    """Whether the media of a flow, of a plan or a scenario, goes to the server's end of the path."""
+    return flow.get("direction") == "up"
+
+
 def path_words(plan: Mapping[str, Any]) -> str:
     """Both directions in one sentence."""
     path = plan.get("path") or {}
     said = []
-    for way, label in (("down", "Server to player"), ("up", "player to server")):
+    labels = {"down": "Server to player", "up": "player to server"}
+    if any(goes_up(flow) for flow in plan.get("flows") or []):
+        # The server of such a flow is at the client's end.
+        labels = {"down": "Down, to the client's end", "up": "up, to the server's end"}
+    for way, label in labels.items():
         stages = [found for stage in path.get(way) or [] if (found := stage_words(stage))]
         inner = ", then ".join(f"{what} ({setting})" for what, setting in stages)
         said.append(f"{label}: {inner or 'a plain wire, neither rate nor delay'}")
@@ -80,7 +90,7 @@ def bottleneck_words(entry: Entry) -> str:
 def _ways(plan: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Which ways the media of these flows goes, down first; down if there are none."""
     flows = [flow for flow in plan.get("flows") or [] if flow.get("name") in names]
-    found = {"up" if flow.get("direction") == "up" else "down" for flow in flows}
+    found = {"up" if goes_up(flow) else "down" for flow in flows}
     return sorted(found) or ["down"]
 
 
@@ -107,14 +117,30 @@ def flow_words(flow: Mapping[str, Any]) -> str:
         said.append(f"{str(key).replace('_', ' ')} {shown}")
     clip = flow.get("clip")
     if clip:
-        said.append(f"clip {clip.get('name', '') if isinstance(clip, Mapping) else clip}")
+        said.append(f"clip {_clip_words(clip) if isinstance(clip, Mapping) else clip}")
+    if arrivals := flow.get("arrivals"):
+        exponential = arrivals.get("sizes") == "exponential"
+        size = f"exponential sizes of mean {arrivals['size']}" if exponential else str(arrivals["size"])
+        rate = str(arrivals["rate"]).removesuffix(" /s")
+        said.append(f"short transfers of {size}, {rate} arriving each second (Poisson)")
     return ", ".join(said)
+
+
+def _clip_words(clip: Mapping[str, Any]) -> str:
+    """A clip that is written out: what it shows, at which rates, how long."""
+    if clip.get("files"):
+        return f"of the files {', '.join(PurePath(file).name for file in clip['files'])}"
+    source = clip.get("source") or PurePath(str(clip.get("file", ""))).name
+    said = [f"{source} at {' or '.join(map(str, clip.get('ladder') or [clip.get('rate', '')]))}"]
+    said += [f"for {clip['duration']}"] if clip.get("duration") else []
+    return " ".join(said)
 
 
 def flows_words(entry: Entry) -> list[str]:
     """Each flow in a line: its role, what it is in each mode and whose, and when it runs."""
     said = []
-    for name, flow in (entry.scenario.get("flows") or {}).items():
+    for name, asked in (entry.scenario.get("flows") or {}).items():
+        flow = _as_drawn(entry, name, asked)
         infos = {
             group.mode: group.shown.flows[name].info
             for group in entry.groups
@@ -126,12 +152,27 @@ def flows_words(entry: Entry) -> list[str]:
             kinds.pop() if len(kinds) == 1 else ", ".join(f"{who} in {mode}" for mode, who in whose.items())
         )
         enters = ", enters at the bottleneck" if flow.get("from") == "router" else ""
+        enters += ", media up from the client's end" if goes_up(flow) else ""
         stop = f" to {flow['stop']}" if flow.get("stop") else ""
         said.append(
             f"{name} ({flow.get('role', 'subject')}): {flow_words(flow)}{enters}, from "
             f"{flow.get('start', '0 s')}{stop}" + (f"; {told}" if told else "")
         )
     return said
+
+
+def _as_drawn(entry: Entry, name: str, flow: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The flow without what each member of a population has of its own."""
+    population, clip = entry.scenario.get("population") or {}, flow.get("clip")
+    if not clip or population.get("flow", name) != name:
+        return flow
+    if population.get("clips"):
+        return {**flow, "clip": "of the population"}
+    if population.get("rate"):
+        source = (clip.get("source") or clip.get("file")) if isinstance(clip, Mapping) else clip
+        stem = PurePath(str(source)).name if isinstance(clip, Mapping) else str(source).rpartition("-")[0]
+        return {**flow, "clip": f"{stem} at a bit rate of the population"}
+    return flow
 
 
 def measure_words(entry: Entry) -> str:

@@ -1,0 +1,80 @@
+"""The page of a run with media up, short transfers and a population: what a reader is told of them."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from streamgauge.campaign import run
+from streamgauge.report import build
+from streamgauge.scenario import from_text
+
+TEXT = """\
+id: test/both-ways
+title: A camera beside pages
+question: How long do pages take beside a camera?
+path:
+  down: {rate: 4 Mbit/s, queue: droptail 100 ms}
+  up: {rate: 1 Mbit/s, queue: droptail 100 ms}
+flows:
+  pages:
+    role: subject
+    traffic: bulk
+    arrivals: {rate: 4 /s, size: 20 kB, sizes: exponential}
+    direction: up
+  camera: {role: rival, system: rtp, clip: {source: carphone, rate: 300 kbit/s}, direction: up}
+  watch: {role: rival, system: rtp, clip: bikes-1M}
+population: {size: 2, flow: camera, rate: uniform 200 kbit/s to 400 kbit/s, rtt: uniform 20 ms to 60 ms}
+until: {time: 6 s}
+repetitions: {sim: 2}
+"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("both")
+    (made,) = from_text(TEXT)
+    run([made], {made.id: ["sim"]}, out)
+    text = build(out, out / "report.html").read_text(encoding="utf-8")
+    words = re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", words)).replace("\u00a0", " ").split())
+
+
+def test_the_answer_tells_how_long_transfers_take_and_who_goes_the_other_way(page: str) -> None:
+    answer = page.partition("How long do pages take beside a camera?")[2].partition("details")[0]
+    assert re.search(r"Its transfers took [\d.]+ .*?s on average, 95 % of them at most [\d.]+ m?s\.", answer)
+    assert re.search(r"camera sending [\d. ±]+ kbit/s (?!the other way)", answer)
+    assert re.search(r"watch sending [\d. ±]+ [kM]bit/s the other way", answer)
+
+
+def test_the_scenario_is_told_with_directions_and_what_is_drawn(page: str) -> None:
+    said = page.partition("Scenario")[2].partition("Flows")[0]
+    assert "Down, to the client's end: bottleneck (4 Mbit/s; drop-tail, 50 kB)" in said
+    assert "up, to the server's end: bottleneck (1 Mbit/s; drop-tail, 12.5 kB)" in said
+    pages = "bulk, short transfers of exponential sizes of mean 20 kB, 4 arriving each second (Poisson)"
+    assert f"pages (subject): {pages}, media up from the client's end, from 0 s" in said
+    assert "camera (rival): rtp, clip carphone at a bit rate of the population, media up" in said
+    assert "watch (rival): rtp, clip bikes-1M, from 0 s" in said
+
+
+def test_the_table_tells_ways_and_completion_times_of_transfers_alone(page: str) -> None:
+    table = page.partition("Flows flow mode")[2].partition("Means over")[0]
+    assert table.split("pages")[0].strip().endswith("round-trip time completion time")
+    rows = {
+        name: re.split(r" (?=camera |watch )", table.partition(name)[2])[0] for name in ("pages", "camera")
+    }
+    assert rows["pages"].split()[:2] == ["subject,", "up"] and not rows["pages"].endswith("–")
+    assert rows["camera"].split()[:2] == ["rival,", "up"] and rows["camera"].endswith("–")
+    assert table.partition("watch")[2].split()[:2] == ["rival", "sim"]
+
+
+def test_a_figure_names_its_way_and_its_only_flow(page: str) -> None:
+    for title in (
+        "Sent, received and lost, by watch, down",
+        "Sent, received and lost, by flow, up",
+        "Who got the link, down",
+        "Who got the link, up",
+        "Queue at the bottleneck, up",
+    ):
+        assert f"{title} ." in page or f"{title}." in page
