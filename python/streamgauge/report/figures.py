@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -129,7 +130,9 @@ def _sent_received_lost(shown: Shown, slug: str) -> list[DrawnFigure]:
 def _shares(shown: Shown, slug: str) -> list[DrawnFigure]:
     """Each flow beside the capacity of its own direction: a figure for each way that media goes."""
     ways = _ways(shown[0][1])
-    if sum(len(way.flows) for way in ways) < 2:
+    # A flow has its colour whichever way it goes.
+    colour = dict(zip((flow for way in ways for flow in way.flows), itertools.cycle(COLOURS), strict=False))
+    if len(colour) < 2:
         return []
     made = []
     for way in ways:
@@ -150,7 +153,7 @@ def _shares(shown: Shown, slug: str) -> list[DrawnFigure]:
             rows,
             y="received, kbit/s",
             series=[*way.flows, *(["capacity"] if has_capacity else [])],
-            colours=COLOURS,
+            colours=[colour[flow] for flow in way.flows],
             height=190,
             end=_end(shown),
         )
