@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 from streamgauge.campaign import run
 from streamgauge.errors import ScenarioError
-from streamgauge.media import Content
+from streamgauge.media import Content, own_files
 from streamgauge.media.encode import packets
+from streamgauge.media.probe import streams_in
 from streamgauge.record import Record
 from streamgauge.scenario import from_text, lower
 from streamgauge.scenario.loading import ScenarioErrors
@@ -76,7 +78,27 @@ def test_a_file_that_is_no_film_is_told_before_the_others_play(folder: Path) -> 
         from_text(TEXT, file="my.yaml", folder=folder)
     assert (caught.value.line, caught.value.key) == (10, "population.clips.2.file")
     assert f"{folder}/other.mp4: ffprobe cannot read it" in str(caught.value)
-    assert not (folder / "cache").exists(), "nothing is encoded before all is known"
+    assert not (folder / "cache/clips").exists(), "nothing is encoded before all is known"
+
+
+@needs_ffmpeg
+def test_a_file_is_read_once_as_long_as_it_does_not_change(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By whichever process: hundreds of files take ffprobe many seconds."""
+
+    def probed() -> list[str]:
+        asked: list[str] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(own_files, "streams_in", lambda file: asked.append(file.name) or streams_in(file))
+            own_files._head.cache_clear()
+            from_text(TEXT, folder=folder)
+        return sorted(asked)
+
+    assert probed() == ["other.mp4", "own.mp4"]
+    assert probed() == []
+    os.utime(folder / "own.mp4", ns=(0, 0))
+    assert probed() == ["own.mp4"]
 
 
 @needs_ffmpeg

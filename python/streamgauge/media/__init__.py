@@ -13,7 +13,7 @@ from streamgauge.media.content import Content, Encoding, Frames, Segment, Track
 from streamgauge.media.encode import prepare
 from streamgauge.media.frames import frame_interval_ns, frame_sizes, key_frames
 from streamgauge.media.ladder import Ladder, ladder_of_files, prepare_ladder
-from streamgauge.media.own_ladder import own_ladder, prepare_own_ladder, unreadable
+from streamgauge.media.own_files import own_ladder, prepare_own_ladder, unreadable
 from streamgauge.media.probe import of_clip as content_of_clip
 from streamgauge.media.probe import of_file as content_of_file
 from streamgauge.media.store import ContentStore, content_given, contents_of, store_at, with_frames

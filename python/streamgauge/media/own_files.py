@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -65,9 +66,17 @@ def _as_it_is(file: Path, read: Callable[[Path, int, int], Of]) -> Of:
 
 
 @lru_cache(maxsize=4096)
-def _head(file: Path, _size: int, _mtime_ns: int) -> None:
+def _head(file: Path, size: int, mtime_ns: int) -> None:
+    """That it is video is remembered in the cache folder: to ask of hundreds takes ffprobe many seconds."""
+    name = f"{file.absolute()}\x1f{size}\x1f{mtime_ns}".encode()
+    known = cache_folder() / "heads" / hashlib.blake2b(name, digest_size=16).hexdigest()
+    if known.is_file():
+        return
     if "video" not in streams_in(file):
         raise MediaError(f"{file}: it has no pictures; name a file of video.")
+    with suppress(OSError):
+        known.parent.mkdir(parents=True, exist_ok=True)
+        known.touch()
 
 
 @lru_cache(maxsize=64)
