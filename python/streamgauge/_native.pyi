@@ -70,6 +70,15 @@ def addresses(index: int, at_router: bool, up: bool = False) -> tuple[str, str]:
     source's at the router (10.3.INDEX.1), and its player's (10.2.INDEX.1); the other way about if its media
     goes up."""
 
+def path_pairs(plan_json: str) -> list[tuple[int, str, str]]:
+    """Between whom packets cross the path: for each flow of the plan, in order, whose its packets are there
+    (the code of the flow, or of the relay that it shares), and the IPv4 addresses at the server's and at the
+    player's side, one of which is the relay's where the flow goes through one.
+
+    Raises:
+        ScenarioError: if the plan does not read.
+    """
+
 def write_events(directory: str | PathLike[str], events_json: str, legend_json: str) -> str:
     """Writes `events.parquet`, sorted by time, and returns its digest.
 

@@ -2,8 +2,10 @@
 
 use std::net::Ipv4Addr;
 
+use streamgauge_base::FlowId;
+
 use crate::relay::RelaySide;
-use crate::trial::{Entry, MediaWay};
+use crate::trial::{Entry, FlowSpec, MediaWay, TrialPlan};
 
 /// A flow's pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +43,34 @@ pub fn relay_address(code: u16, at: RelaySide) -> Ipv4Addr {
     }
 }
 
+/// A pair of addresses between which packets cross the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathPair {
+    /// The flow or relay that its packets are counted as.
+    pub of: FlowId,
+    /// The two ends.
+    pub ends: Addresses,
+}
+
+impl TrialPlan {
+    /// The pair of each flow that crosses the path, in the plan's order. Of one that goes through a relay it is the relay's
+    /// and its end on the far side.
+    pub fn path_pairs(&self) -> impl Iterator<Item = PathPair> {
+        (0u16..).zip(&self.flows).map(|(code, flow)| self.path_pair(FlowId(code), flow))
+    }
+
+    fn path_pair(&self, id: FlowId, flow: &FlowSpec) -> PathPair {
+        let own = addresses(id.0, flow.entry, flow.direction);
+        let Some(nth) = self.relay_of(flow) else { return PathPair { of: id, ends: own } };
+        let (relay, at) = (self.relay_id(nth), self.relays[nth].at);
+        let there = relay_address(relay.0, at);
+        match at {
+            RelaySide::Client => PathPair { of: relay, ends: Addresses { player: there, ..own } },
+            RelaySide::Server => PathPair { of: id, ends: Addresses { server: there, ..own } },
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -56,6 +86,27 @@ mod tests {
                 assert!(seen.insert((pair.server, pair.player)));
                 assert_ne!(pair.server, pair.player);
             }
+        }
+    }
+
+    #[test]
+    fn what_crosses_is_a_relays_or_a_flows_and_between_whom() {
+        let text = |at| {
+            format!(
+                r#"{{"scenario": "x", "seed": 1, "duration": 1, "path": {{"down": [], "up": []}}, "flows": [
+                {{"name": "a", "role": "subject", "start": 0, "app": "external"}},
+                {{"name": "b", "role": "subject", "start": 0, "app": "external", "via": "home"}}],
+                "relays": [{{"name": "home", "at": "{at}", "app": "external"}}]}}"#
+            )
+        };
+        for (at, of, server, player) in
+            [("client", 2, [10, 1, 1, 1], [10, 2, 2, 1]), ("server", 1, [10, 1, 2, 1], [10, 2, 1, 1])]
+        {
+            let plan: TrialPlan = serde_json::from_str(&text(at)).unwrap();
+            let own = addresses(0, Entry::Server, MediaWay::Down);
+            let ends = Addresses { server: server.into(), player: player.into() };
+            let expected = [PathPair { of: FlowId(0), ends: own }, PathPair { of: FlowId(of), ends }];
+            assert_eq!(plan.path_pairs().collect::<Vec<_>>(), expected);
         }
     }
 

@@ -15,7 +15,7 @@ mod relay;
 mod tcp;
 mod trial;
 
-pub use addresses::{Addresses, addresses, relay_address};
+pub use addresses::{Addresses, PathPair, addresses, relay_address};
 pub use app::{AppSpec, EXTERNAL};
 pub use arrivals::{Arrivals, Transfer};
 pub use bounds::check_bounds;

@@ -99,6 +99,17 @@ fn addresses(index: u16, at_router: bool, up: bool) -> (String, String) {
     (pair.server.to_string(), pair.player.to_string())
 }
 
+/// Between whom packets cross the path: for each flow of the plan, in order, whose the packets are (a flow's code, or a
+/// relay's), and the addresses at the server's and the player's side.
+#[pyfunction]
+fn path_pairs(py: Python<'_>, plan_json: &str) -> PyResult<Vec<(u16, String, String)>> {
+    let plan: TrialPlan = serde_json::from_str(plan_json)
+        .map_err(|e| exception(py, "ScenarioError", format!("the trial's plan does not read: {e}")))?;
+    let pairs =
+        plan.path_pairs().map(|one| (one.of.0, one.ends.server.to_string(), one.ends.player.to_string()));
+    Ok(pairs.collect())
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct JsonEvent {
@@ -265,6 +276,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(legend, module)?)?;
     module.add_function(wrap_pyfunction!(addresses, module)?)?;
+    module.add_function(wrap_pyfunction!(path_pairs, module)?)?;
     module.add_function(wrap_pyfunction!(write_events, module)?)?;
     module.add_function(wrap_pyfunction!(trial_digest, module)?)?;
     module.add_function(wrap_pyfunction!(verify, module)?)?;

@@ -12,10 +12,10 @@ use proptest::prelude::*;
 use splice::{Passed, Splice};
 use streamgauge_base::{Duration, Outcome};
 use streamgauge_path::spec::{Limit, PathSpec};
-use streamgauge_plan::{AppSpec, Entry, RelaySide, RelaySpec, TrialPlan};
+use streamgauge_plan::{AppSpec, Entry, RelaySide, RelaySpec, TcpSpec, TrialPlan};
 use streamgauge_sim::{SimError, Summary, run, run_made};
 use streamgauge_systems::media::Contents;
-use streamgauge_systems::{Machines, Peer};
+use streamgauge_systems::{Carrier, Channel, ChannelId, Machines, Peer, RelayMachine};
 
 /// Flows that go through one relay and, first of all, one that does not.
 fn through(users: usize, at: RelaySide, probability: f64, seed: u64) -> TrialPlan {
@@ -34,6 +34,11 @@ fn through(users: usize, at: RelaySide, probability: f64, seed: u64) -> TrialPla
     plan
 }
 
+fn relay_machine(splice: Splice) -> RelayMachine {
+    let carrier = Carrier::Listener { port: 80, settings: TcpSpec::default(), backlog: 128 };
+    RelayMachine { channels: vec![Channel { id: ChannelId(0), carrier }], app: Box::new(splice) }
+}
+
 /// A client and a server for each flow that goes through a relay which listens on port 80.
 fn trial(plan: &TrialPlan, count: u32, answer: usize, port: u16) -> (Summary, Rows, Vec<Seen>, Passed) {
     let seen: Vec<Shared> = plan.flows.iter().map(|_| Shared::default()).collect();
@@ -50,7 +55,7 @@ fn trial(plan: &TrialPlan, count: u32, answer: usize, port: u16) -> (Summary, Ro
         let server = Server::new(Some(listener(81, 128)), answer, Ending::First, seen);
         Ok(Machines { channels: Vec::new(), server: Box::new(server), player: Box::new(client) })
     };
-    let relays = |_: &RelaySpec| Ok(relay.take().expect("one relay").machine());
+    let relays = |_: &RelaySpec| Ok(relay_machine(relay.take().expect("one relay")));
     let (summary, rows) = run_made(plan, machines, relays, Rows::default()).unwrap();
     let seen = seen.iter().map(|seen| std::mem::take(&mut *seen.lock().unwrap())).collect();
     let passed = std::mem::take(&mut *passed.lock().unwrap());

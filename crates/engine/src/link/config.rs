@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use streamgauge_base::FlowId;
-use streamgauge_plan::{Entry, TrialPlan};
+use streamgauge_plan::{Entry, Legend, TrialPlan};
 
 use super::sabotage::Fault;
 use crate::error::Result;
@@ -79,7 +79,7 @@ pub struct Interfaces {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowAddresses {
-    /// Its name in the plan.
+    /// Its name in the plan, or a relay's, which may have several pairs.
     pub name: String,
     /// The server's (or router-entry source's) address.
     pub server_ip: Ipv4Addr,
@@ -87,7 +87,7 @@ pub struct FlowAddresses {
     pub player_ip: Ipv4Addr,
 }
 
-/// Finds a packet's flow by its addresses.
+/// Finds a packet's flow, or relay, by its addresses.
 pub struct AddressBook {
     pairs: HashMap<(Ipv4Addr, Ipv4Addr), FlowId>,
     at_router: Vec<Ipv4Addr>,
@@ -95,8 +95,9 @@ pub struct AddressBook {
 }
 
 impl AddressBook {
-    /// The book of `flows`, whose codes are their places in `plan.flows`.
+    /// The book of `flows`, whose codes are those of the plan's legend.
     pub fn new(plan: &TrialPlan, flows: &[FlowAddresses], rest: Option<&str>) -> Result<Self> {
+        let legend = Legend::of(plan);
         let mut book = AddressBook { pairs: HashMap::new(), at_router: Vec::new(), rest: FlowId::OTHER };
         if let Some(name) = rest {
             let code = plan.flows.iter().position(|f| f.name == name);
@@ -105,16 +106,16 @@ impl AddressBook {
         }
         for (index, flow) in flows.iter().enumerate() {
             let key = format!("flows[{index}]");
-            let code = plan.flows.iter().position(|f| f.name == flow.name);
-            let code =
-                code.ok_or_else(|| bad_field(&key, &format!("the plan has no flow {:?}", flow.name)))?;
+            let code = legend.flows.iter().position(|f| f.name == flow.name);
+            let code = code
+                .ok_or_else(|| bad_field(&key, &format!("the plan has no flow or relay {:?}", flow.name)))?;
             let id = FlowId(code as u16);
             for pair in [(flow.server_ip, flow.player_ip), (flow.player_ip, flow.server_ip)] {
                 if book.pairs.insert(pair, id).is_some() {
                     return Err(bad_field(&key, "its pair of addresses is another flow's too"));
                 }
             }
-            if plan.flows[code].entry == Entry::Router {
+            if plan.flows.get(code).is_some_and(|flow| flow.entry == Entry::Router) {
                 book.at_router.push(flow.server_ip);
             }
         }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use streamgauge_base::{Direction, Headers, Item, PacketInfo, PacketKind, packet_flags};
 use streamgauge_record::{Classifier, PacketDirection, parse_frame};
+use streamgauge_systems::{protocols, relay_protocols};
 
 use super::capture::Capture;
 use super::clock::Clock;
@@ -84,13 +85,15 @@ impl Emulator {
         let names = [Some(&interfaces.server), Some(&interfaces.client), interfaces.cross.as_ref()];
         let options = RingOptions::whole(sabotage.ring_frames(config.ring_frames), Outgoing::Ignore);
         let ports = names.into_iter().flatten().map(|name| Ring::open(name, options).map(Port::new));
-        let told = config.plan.flows.iter().map(|flow| (flow.role, streamgauge_systems::protocols(flow)));
+        let plan = &config.plan;
+        let told = plan.flows.iter().map(|flow| (flow.role, protocols(flow)));
+        let relays = plan.relays.iter().map(|relay| (plan.role_of(relay), relay_protocols(relay)));
         Ok(Emulator {
             ports: ports.collect::<Result<_>>()?,
             clock: Clock::new(),
             slab,
             book: AddressBook::new(&config.plan, &config.flows, config.rest.as_deref())?,
-            classifier: Classifier::new(told),
+            classifier: Classifier::new(told.chain(relays)),
             fragments: Fragments::new(),
             sender: Sender::new(),
             sabotage,

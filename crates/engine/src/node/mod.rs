@@ -1,4 +1,4 @@
-//! One end of one of our systems or traffic sources on real sockets: the machines that sim runs, unchanged.
+//! One end of one of our systems or traffic sources, or a relay, on real sockets: the machines that sim runs, unchanged.
 
 #[cfg(test)]
 mod tests;
@@ -10,14 +10,14 @@ use std::os::fd::BorrowedFd;
 use serde::Deserialize;
 use serde_json::json;
 use streamgauge_base::{Event, Instant};
-use streamgauge_plan::{Action, TrialPlan};
+use streamgauge_plan::{Action, TrialPlan, addresses, relay_address};
 use streamgauge_systems::media::{Content, Contents};
-use streamgauge_systems::{App, ChannelError, ChannelId, Input, machines};
+use streamgauge_systems::{App, ChannelError, ChannelId, Input, machines, relay_machine};
 
 use crate::error::{EngineError, Result};
 use crate::lines::{Command, Commands, bad_field, say, told};
 use crate::net::AddressPair;
-use crate::reactor::{Arrival, Channels, Reactor, Ready, Room};
+use crate::reactor::{Arrival, Channels, Ends, Reactor, Ready, Room};
 use crate::sys::{RealTime, monotonic_ns, raise_descriptors};
 
 /// The configuration file; see PROTOCOL.md.
@@ -28,15 +28,19 @@ pub struct Config {
     /// Those that the flow's settings name, by their digests.
     #[serde(default)]
     contents: BTreeMap<String, Content>,
+    /// Its name in the plan, or the relay's.
     flow: String,
     side: Side,
-    server_ip: Ipv4Addr,
-    player_ip: Ipv4Addr,
+    /// Of a flow that goes through a relay, one of the two is the relay's. A relay's are in the plan.
+    #[serde(default)]
+    server_ip: Option<Ipv4Addr>,
+    #[serde(default)]
+    player_ip: Option<Ipv4Addr>,
     #[serde(default)]
     fifo_priority: Option<i32>,
 }
 
-/// Which end this is.
+/// Whose machine this is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -44,6 +48,8 @@ pub enum Side {
     Server,
     /// Where it goes.
     Player,
+    /// Between the two, of several flows: a machine of the plan's `relays`.
+    Relay,
 }
 
 /// Runs the machine until its flow's or the trial's end.
@@ -91,16 +97,20 @@ struct Node {
 
 impl Node {
     fn open(config: &Config, contents: &Contents) -> Result<Node> {
+        if config.side == Side::Relay {
+            return Node::relay(config);
+        }
         let spec = config.plan.flows.iter().find(|flow| flow.name == config.flow);
         let spec =
             spec.ok_or_else(|| bad_field("flow", &format!("the plan has no flow {:?}", config.flow)))?;
         let made = machines(spec, config.plan.seed, contents);
         let made = made.map_err(|e| EngineError::new("read the plan", e).code(2))?;
+        let given = |key, ip: Option<Ipv4Addr>| ip.ok_or_else(|| bad_field(key, "give the end's address"));
+        let server = given("server_ip", config.server_ip)?;
+        let player = given("player_ip", config.player_ip)?;
         let serves = config.side == Side::Server;
-        let (own, peer) =
-            if serves { (config.server_ip, config.player_ip) } else { (config.player_ip, config.server_ip) };
-        let addresses = AddressPair { own, peer };
-        let channels = Channels::open(addresses, serves, &made.channels)?;
+        let (own, peer) = if serves { (server, player) } else { (player, server) };
+        let channels = Channels::open(AddressPair { own, peer }, serves, &made.channels)?;
         let mut agenda = vec![(spec.start.as_nanos(), Scheduled::Start)];
         agenda.extend(spec.actions.iter().map(|&(at, action)| (at.as_nanos(), Scheduled::Act(action))));
         agenda.push((config.plan.duration.as_nanos(), Scheduled::End));
@@ -108,6 +118,25 @@ impl Node {
         agenda.reverse();
         let app = if serves { made.server } else { made.player };
         Node::of(spec.name.clone(), app, channels, agenda, None)
+    }
+
+    /// A relay's: it is there from the trial's start to its end.
+    fn relay(config: &Config) -> Result<Node> {
+        let plan = &config.plan;
+        let nth = plan.relays.iter().position(|relay| relay.name == config.flow);
+        let nth =
+            nth.ok_or_else(|| bad_field("flow", &format!("the plan has no relay {:?}", config.flow)))?;
+        let spec = &plan.relays[nth];
+        let made = relay_machine(spec, plan.seed);
+        let made = made.map_err(|e| EngineError::new("read the plan", e).code(2))?;
+        let users = plan.users(spec).map(|(id, flow)| {
+            let own = addresses(id.0, flow.entry, flow.direction);
+            Ends { server: own.server, player: own.player }
+        });
+        let own = relay_address(plan.relay_id(nth).0, spec.at);
+        let channels = Channels::of_relay(own, &users.collect::<Vec<_>>(), &made.channels)?;
+        let agenda = vec![(plan.duration.as_nanos(), Scheduled::End), (0, Scheduled::Start)];
+        Node::of(spec.name.clone(), made.app, channels, agenda, None)
     }
 
     fn of(

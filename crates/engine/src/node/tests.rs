@@ -2,13 +2,16 @@
 
 #[path = "../../../systems/src/testing/opener.rs"]
 mod opener;
+#[path = "../../../sim/tests/relay/splice.rs"]
+mod splice;
 
 use std::sync::{Arc, Mutex};
 
 use opener::{Client, Ending, REQUEST, Seen, Server, Shared, listener};
+use splice::Splice;
 use streamgauge_base::{Chunk, Duration};
 use streamgauge_plan::TcpSpec;
-use streamgauge_systems::{Carrier, Channel, CloseReason, Io};
+use streamgauge_systems::{Carrier, Channel, CloseReason, Io, Peer};
 
 use super::*;
 
@@ -178,4 +181,67 @@ fn pairs_of_ports_for_rtp_are_opened_directed_and_given_back() {
         channels.close(ChannelId(channel));
         assert_eq!(channels.port(ChannelId(channel)), None);
     }
+}
+
+/// A node for each pair of channels and machine, until `done`.
+fn turn_all(nodes: &mut [Node], done: impl Fn() -> bool + Sync) {
+    std::thread::scope(|scope| {
+        for node in nodes {
+            scope.spawn(|| while !done() && !node.turn().unwrap() {});
+        }
+    });
+}
+
+#[test]
+fn a_relay_knows_whose_its_streams_are_and_reaches_each_flows_own_server() {
+    let at = |last| Ipv4Addr::new(127, 0, 29, last);
+    let users = [(2, 3), (4, 5)].map(|(server, player)| Ends { server: at(server), player: at(player) });
+    let (relay, begins, port) = (at(1), Instant::ZERO, 28_906);
+    let splice = Splice { port, ..Splice::default() };
+    let passed = Arc::clone(&splice.passed);
+    let agenda = || vec![(END_NS, Scheduled::End), (0, Scheduled::Start)];
+    let of = |app, channels| Node::of("x".into(), app, channels, agenda(), Some(monotonic_ns())).unwrap();
+    let listens = |port| {
+        let carrier = Carrier::Listener { port, settings: TcpSpec::default(), backlog: 16 };
+        [Channel { id: ChannelId(0), carrier }]
+    };
+    let channels = Channels::of_relay(relay, &users, &listens(28_907)).unwrap();
+    let mut nodes = vec![of(Box::new(Ticking(splice, begins)), channels)];
+    let seen = [Shared::default(), Shared::default()];
+    for ((ends, seen), (count, answer)) in users.iter().zip(&seen).zip([(3, 1_000), (5, 200_000)]) {
+        let pair = |own, peer| AddressPair { own, peer };
+        let server = Server::new(None, answer, Ending::First, seen);
+        let channels = Channels::open(pair(ends.server, relay), true, &listens(port)).unwrap();
+        nodes.push(of(Box::new(Ticking(server, begins)), channels));
+        let client = Client::new(count, 2, 28_907, Ending::After, seen);
+        let channels = Channels::open(pair(ends.player, relay), false, &[]).unwrap();
+        nodes.push(of(Box::new(Ticking(client, begins)), channels));
+    }
+    let ended = |seen: &Shared, count| seen.lock().unwrap().outcomes.len() == count;
+    turn_all(&mut nodes, || ended(&seen[0], 3) && ended(&seen[1], 5));
+    for (seen, bytes) in seen.iter().zip([1_000, 200_000]) {
+        let seen = seen.lock().unwrap();
+        assert!(seen.outcomes.iter().all(|one| one.bytes == bytes && one.end == "finished"), "{seen:?}");
+    }
+    assert_eq!(passed.lock().unwrap().accepted, [(Peer(0), 3), (Peer(1), 5)].into());
+    // What it read from servers, of all that it read.
+    let stats = nodes[0].channels.stats();
+    let (answers, asked) = (3 * 1_000 + 5 * 200_000, 8 * REQUEST as u64);
+    assert_eq!(stats["received_from_servers_bytes"], answers);
+    assert_eq!(stats["received_bytes"], answers + asked);
+}
+
+#[test]
+fn a_relay_takes_nobody_whose_address_is_none_of_its_flows() {
+    let own = Ipv4Addr::new(127, 0, 29, 11);
+    let carrier = Carrier::Listener { port: 28_908, settings: TcpSpec::default(), backlog: 4 };
+    let listener = [Channel { id: ChannelId(0), carrier }];
+    let ends = Ends { server: Ipv4Addr::new(127, 0, 29, 12), player: Ipv4Addr::new(127, 0, 29, 13) };
+    let mut channels = Channels::of_relay(own, &[ends], &listener).unwrap();
+    let mut stranger = std::net::TcpStream::connect((own, 28_908)).unwrap();
+    assert!(channels.arrival(ChannelId(0), &mut Room::new()).is_none());
+    assert_eq!(std::io::Read::read(&mut stranger, &mut [0]).unwrap(), 0, "it is closed");
+    let nobodys = channels.open_to(Peer(1), &Carrier::Tcp { port: 80, settings: TcpSpec::default() });
+    let (channel, why) = channels.take_refused().pop_front().unwrap();
+    assert_eq!((channel, why.to_string()), (nobodys, "the relay has no flow number 1".into()));
 }

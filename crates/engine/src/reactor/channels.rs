@@ -1,26 +1,32 @@
 //! A machine's channels on real sockets.
 
-mod opening;
-#[cfg(test)]
-mod tests;
+mod io;
+mod refusal;
+mod relayed;
+
+pub use relayed::Ends;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::libc;
 use nix::sys::epoll::{EpollEvent, EpollFlags};
 use serde_json::{Value, json};
 use streamgauge_base::Chunk;
-use streamgauge_systems::{Carrier, ChannelError, ChannelId, CloseReason, Input, Io};
+use streamgauge_systems::{Carrier, Channel, ChannelError, ChannelId, CloseReason, Input, RTP_PORTS};
 
-pub use self::opening::SharedPorts;
-use self::opening::{Place, refusal};
 use super::{Reactor, token};
 use crate::error::{EngineError, Result};
+use crate::net::AddressPair;
 use crate::net::datagram::{MAX_DATAGRAM, Udp};
 use crate::net::echo::Echo;
+use crate::net::ports::{PortRange, Ports};
 use crate::net::stream::{Listener, News, TcpSocket};
 use crate::sys::monotonic_ns;
+use refusal::refusal;
+use relayed::Relayed;
 
 /// What a machine among strangers reads from its streams before others get their turn, bytes.
 const READ_AT_ONCE: usize = 64 << 10;
@@ -46,6 +52,39 @@ struct Entry {
     watched: Option<(RawFd, i16)>,
 }
 
+/// Whom a machine's channels lead to.
+#[derive(Clone, Copy)]
+enum Place {
+    /// The other end of a trial's flow: connections have the settings of the plan.
+    Trial(AddressPair),
+    /// A stranger: connections have the kernel's own settings. What is written to the one that was there first is owed.
+    Network { own: IpAddr, peer: IpAddr, owed: bool },
+}
+
+impl Place {
+    fn addresses(self) -> (IpAddr, IpAddr) {
+        match self {
+            Place::Trial(AddressPair { own, peer }) => (own.into(), peer.into()),
+            Place::Network { own, peer, .. } => (own, peer),
+        }
+    }
+}
+
+/// Pairs of UDP ports that the machines of a process share.
+#[derive(Clone)]
+pub struct SharedPorts(Arc<Mutex<Ports>>);
+
+impl SharedPorts {
+    /// All of `range`, from its pair number `start` on.
+    pub fn new(range: PortRange, start: u32) -> SharedPorts {
+        SharedPorts(Arc::new(Mutex::new(Ports::new(range, start))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ports> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What passed this end.
 #[derive(Clone, Copy, Default, Debug, serde::Serialize)]
 pub struct Counts {
@@ -68,6 +107,8 @@ pub struct Counts {
 /// What a machine may do to the world.
 pub struct Channels {
     place: Place,
+    /// Of a relay: whom its streams lead to.
+    relayed: Option<Relayed>,
     list: BTreeMap<ChannelId, Entry>,
     next: u32,
     ports: SharedPorts,
@@ -100,6 +141,77 @@ pub enum Arrival {
 }
 
 impl Channels {
+    /// Those that a trial's flow begins with: its listeners listen from here on. Nothing of them is heard before
+    /// [`Channels::connect`].
+    pub fn open(addresses: AddressPair, serves: bool, begins_with: &[Channel]) -> Result<Channels> {
+        let ports = SharedPorts::new(PortRange::new(RTP_PORTS.0, RTP_PORTS.1), 0);
+        let mut channels = Channels::of(Place::Trial(addresses), ports);
+        for channel in begins_with {
+            let id = channels.number();
+            let socket = match &channel.carrier {
+                Carrier::IcmpEcho | Carrier::Listener { .. } if !serves => Socket::Silent,
+                Carrier::Tcp { port, settings } if serves => {
+                    Socket::Stream(TcpSocket::listen(addresses, *port, settings)?.into(), true)
+                }
+                Carrier::Tcp { port, settings } => {
+                    Socket::Stream(TcpSocket::unconnected(addresses, *port, settings)?.into(), true)
+                }
+                carrier => {
+                    if channels.make(id, carrier, channels.place)? {
+                        continue;
+                    }
+                    let why = "ports are taken on this address";
+                    return Err(EngineError::new("open the channels that the flow begins with", why));
+                }
+            };
+            channels.insert(id, socket);
+        }
+        Ok(channels)
+    }
+
+    /// Those that a relay at the address `own` begins with, for the flows with these ends, in the plan's order: its
+    /// listeners listen from here on.
+    pub fn of_relay(own: Ipv4Addr, users: &[Ends], begins_with: &[Channel]) -> Result<Channels> {
+        // Its listeners hear whoever comes; where a stream goes is said when it is opened.
+        let mut channels = Channels::open(AddressPair { own, peer: own }, true, begins_with)?;
+        channels.relayed = Some(Relayed::new(users));
+        Ok(channels)
+    }
+
+    /// None yet, between us and a stranger. Addresses are those of `made`, a connection to it: with `first` it is channel
+    /// 0, else what the machine gets that opens a connection.
+    pub fn with_stranger(made: TcpSocket, own: SocketAddr, ports: &SharedPorts, first: bool) -> Channels {
+        // As IPv4 where they are that.
+        let (own, peer) = (own.ip().to_canonical(), made.peer().ip().to_canonical());
+        let mut channels = Channels::of(Place::Network { own, peer, owed: first }, ports.clone());
+        channels.allowance = READ_AT_ONCE;
+        if first {
+            let id = channels.number();
+            channels.insert(id, Socket::Stream(made.into(), true));
+        } else {
+            channels.made = Some(made);
+        }
+        channels
+    }
+
+    fn of(place: Place, ports: SharedPorts) -> Channels {
+        Channels {
+            place,
+            relayed: None,
+            list: BTreeMap::new(),
+            next: 0,
+            ports,
+            made: None,
+            refused: VecDeque::new(),
+            touched: Vec::new(),
+            ready: Vec::new(),
+            full_until: None,
+            allowance: usize::MAX,
+            counts: Counts::default(),
+            settings: None,
+        }
+    }
+
     fn number(&mut self) -> ChannelId {
         self.next += 1;
         ChannelId(self.next - 1)
@@ -135,6 +247,82 @@ impl Channels {
     /// When to [`Channels::settle`] at the latest, of CLOCK_MONOTONIC, ns: there may be room for connections again.
     pub fn listens_again_ns(&self) -> Option<i64> {
         self.full_until
+    }
+
+    /// Makes it, towards `place`; false if the host has no pair of ports left.
+    fn make(&mut self, id: ChannelId, carrier: &Carrier, place: Place) -> Result<bool> {
+        let (own, peer) = place.addresses();
+        let socket = match (carrier, place) {
+            (Carrier::Udp { port, ecn }, _) => Socket::Udp(Udp::open(own, peer, *port, *ecn)?, false),
+            (Carrier::RtpPair, place) => {
+                let rtcp_id = self.number();
+                let Some([rtp, rtcp]) = self.ports.lock().pair(own, peer) else { return Ok(false) };
+                for (id, udp) in [(id, rtp), (rtcp_id, rtcp)] {
+                    if matches!(place, Place::Trial(_)) {
+                        udp.hold_bursts().map_err(|e| EngineError::io("make room for bursts", &e))?;
+                    }
+                    self.insert(id, Socket::Udp(udp, true));
+                }
+                return Ok(true);
+            }
+            (Carrier::IcmpEcho, Place::Trial(addresses)) => Socket::Echo(Echo::open(addresses)?),
+            (Carrier::Listener { port, settings, backlog }, Place::Trial(addresses)) => {
+                Socket::Listener(Listener::open(addresses, *port, settings, *backlog)?)
+            }
+            (Carrier::Tcp { port, settings }, Place::Trial(addresses)) => {
+                Socket::Stream(TcpSocket::unconnected(addresses, *port, settings)?.into(), false)
+            }
+            (Carrier::Tcp { port, .. }, Place::Network { .. }) => {
+                let made = self.made.take().filter(|made| made.peer().port() == *port);
+                let stream = made.map_or_else(|| TcpSocket::connecting(SocketAddr::new(peer, *port)), Ok)?;
+                Socket::Stream(stream.into(), false)
+            }
+            (Carrier::IcmpEcho | Carrier::Listener { .. }, Place::Network { .. }) => {
+                return Err(EngineError::new("open a channel", "outside trials a machine has TCP and UDP"));
+            }
+        };
+        self.insert(id, socket);
+        Ok(true)
+    }
+
+    fn try_open(
+        &mut self,
+        id: ChannelId,
+        carrier: &Carrier,
+        place: Place,
+    ) -> std::result::Result<(), ChannelError> {
+        match (self.make(id, carrier, place), carrier) {
+            (Ok(true), Carrier::Tcp { port, .. }) => {
+                let connected = self.stream(id).map(TcpSocket::connect);
+                connected.unwrap_or(Ok(())).map_err(|error| {
+                    self.remove(id);
+                    refusal(error, *port)
+                })
+            }
+            (Ok(true), _) => Ok(()),
+            (Ok(false), _) => {
+                let (first, last) = self.ports.lock().range().ends();
+                Err(ChannelError::NoPort { first, last })
+            }
+            (Err(error), Carrier::Udp { port, .. } | Carrier::Listener { port, .. })
+                if error.errno == Some(libc::EADDRINUSE) =>
+            {
+                Err(ChannelError::PortTaken { port: *port })
+            }
+            (Err(error), _) => Err(ChannelError::Host(error.to_string())),
+        }
+    }
+
+    /// The flow has started: the player connects what it begins with.
+    pub fn connect(&mut self) -> Result<()> {
+        for entry in self.list.values_mut() {
+            if let Socket::Stream(stream, _) = &mut entry.socket {
+                let peer = stream.peer();
+                stream.connect().map_err(|e| EngineError::io(format!("connect to {peer}"), &e.into()))?;
+            }
+        }
+        self.touched.extend(self.list.keys());
+        Ok(())
     }
 
     /// A new turn: the machine may read again.
@@ -246,6 +434,10 @@ impl Channels {
     fn accept(&mut self, on: ChannelId, stream: nix::Result<TcpSocket>) -> Option<Arrival> {
         match stream {
             Ok(stream) => {
+                // A relay's is one of its flows', or closes at once.
+                if self.relayed.as_ref().is_some_and(|relayed| relayed.peer(stream.peer()).is_none()) {
+                    return None;
+                }
                 let channel = self.number();
                 self.insert(channel, Socket::Stream(stream.into(), false));
                 Some(Arrival::Input(Input::Accepted { channel, on }))
@@ -320,6 +512,9 @@ impl Channels {
         if let (Value::Object(stats), Some(Value::Object(settings))) = (&mut stats, settings) {
             stats.extend(settings);
         }
+        if let Some(relayed) = &self.relayed {
+            stats["received_from_servers_bytes"] = relayed.from_servers.into();
+        }
         stats
     }
 }
@@ -346,81 +541,5 @@ fn borrow(fd: &RawFd) -> BorrowedFd<'_> {
     unsafe { BorrowedFd::borrow_raw(*fd) }
 }
 
-impl Io for Channels {
-    fn open(&mut self, carrier: &Carrier) -> ChannelId {
-        let id = self.number();
-        if let Err(error) = self.try_open(id, carrier) {
-            self.refused.push_back((id, error));
-        }
-        id
-    }
-
-    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
-        let sent = match self.list.get_mut(&channel).map(|entry| &mut entry.socket) {
-            Some(Socket::Udp(udp, _)) => udp.send(&datagram),
-            Some(Socket::Echo(echo)) => echo.send(&datagram),
-            _ => return,
-        };
-        if sent {
-            self.counts.datagrams_sent += 1;
-            self.counts.datagram_bytes_sent += datagram.len() as u64;
-        } else {
-            self.counts.send_errors += 1;
-        }
-    }
-
-    fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
-        let taken = self.stream(channel).map_or(0, |stream| stream.write(chunk));
-        self.counts.stream_bytes_sent += taken as u64;
-        taken
-    }
-
-    fn read(&mut self, channel: ChannelId, max: usize) -> Option<Chunk> {
-        let allowance = self.allowance;
-        let stream = self.stream(channel)?;
-        if allowance == 0 {
-            stream.read_later();
-            return None;
-        }
-        let chunk = stream.read(max.min(allowance))?;
-        if allowance != usize::MAX {
-            self.allowance -= chunk.len();
-        }
-        self.counts.stream_bytes_received += chunk.len() as u64;
-        Some(chunk)
-    }
-
-    fn close(&mut self, channel: ChannelId) {
-        match self.list.get(&channel).map(|entry| &entry.socket) {
-            Some(Socket::Stream(..)) => {
-                if let Some(stream) = self.stream(channel) {
-                    stream.close();
-                }
-            }
-            Some(Socket::Udp(..) | Socket::Echo(_) | Socket::Listener(_)) => self.remove(channel),
-            Some(Socket::Silent) | None => {}
-        }
-    }
-
-    fn abort(&mut self, channel: ChannelId) {
-        match (self.place, self.stream(channel)) {
-            (Place::Trial(_) | Place::Network { owed: false, .. }, Some(stream)) => stream.abort(),
-            _ => self.close(channel),
-        }
-    }
-
-    fn port(&self, channel: ChannelId) -> Option<u16> {
-        match &self.list.get(&channel)?.socket {
-            Socket::Udp(udp, _) => Some(udp.port()),
-            Socket::Listener(listener) => Some(listener.port()),
-            Socket::Stream(stream, _) => stream.own_address().ok().map(|address| address.port()),
-            Socket::Echo(_) | Socket::Silent => None,
-        }
-    }
-
-    fn direct(&mut self, channel: ChannelId, port: u16) {
-        if let Some(Socket::Udp(udp, _)) = self.list.get_mut(&channel).map(|entry| &mut entry.socket) {
-            udp.direct(port);
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 
 mod channels;
 
-pub use channels::{Arrival, Channels, Room, SharedPorts};
+pub use channels::{Arrival, Channels, Ends, Room, SharedPorts};
 
 use std::os::fd::{AsFd, BorrowedFd};
 

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use streamgauge_base::{Chunk, Event, Instant};
 use streamgauge_plan::TcpSpec;
-use streamgauge_systems::{
-    App, Carrier, Channel, ChannelError, ChannelId, CloseReason, Input, Io, Peer, RelayMachine,
-};
+use streamgauge_systems::{App, Carrier, ChannelError, ChannelId, CloseReason, Input, Io, Peer};
 
 /// What the relay has seen.
 #[derive(Default, Debug)]
@@ -25,11 +23,6 @@ pub struct Splice {
 }
 
 impl Splice {
-    pub fn machine(self) -> RelayMachine {
-        let carrier = Carrier::Listener { port: 80, settings: TcpSpec::default(), backlog: 128 };
-        RelayMachine { channels: vec![Channel { id: ChannelId(0), carrier }], app: Box::new(self) }
-    }
-
     fn pass(&mut self, from: ChannelId, io: &mut dyn Io) {
         let Some(&to) = self.other.get(&from) else { return };
         let waiting = self.waiting.entry(to).or_default();

@@ -3,10 +3,9 @@
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
-use streamgauge_systems::Channel;
+use streamgauge_systems::Io;
 
 use super::*;
-use crate::net::AddressPair;
 use crate::reactor::Ready;
 use crate::sys;
 

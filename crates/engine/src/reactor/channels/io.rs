@@ -1,0 +1,113 @@
+//! What a machine asks of its channels.
+
+use streamgauge_base::Chunk;
+use streamgauge_systems::{Carrier, ChannelError, ChannelId, Io, Peer};
+
+use super::{Channels, Place, Socket};
+use crate::net::AddressPair;
+
+impl Io for Channels {
+    fn open(&mut self, carrier: &Carrier) -> ChannelId {
+        let id = self.number();
+        if let Err(error) = self.try_open(id, carrier, self.place) {
+            self.refused.push_back((id, error));
+        }
+        id
+    }
+
+    fn open_to(&mut self, peer: Peer, carrier: &Carrier) -> ChannelId {
+        let (Some(relayed), Place::Trial(AddressPair { own, .. })) = (&self.relayed, self.place) else {
+            return self.open(carrier);
+        };
+        let server = relayed.server(peer);
+        let id = self.number();
+        let opened = match server {
+            Some(peer) => self.try_open(id, carrier, Place::Trial(AddressPair { own, peer })),
+            None => Err(ChannelError::Host(format!("the relay has no flow number {}", peer.0))),
+        };
+        if let Err(error) = opened {
+            self.refused.push_back((id, error));
+        }
+        id
+    }
+
+    fn peer(&self, channel: ChannelId) -> Option<Peer> {
+        match &self.list.get(&channel)?.socket {
+            Socket::Stream(stream, _) => self.relayed.as_ref()?.peer(stream.peer()),
+            _ => None,
+        }
+    }
+
+    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+        let sent = match self.list.get_mut(&channel).map(|entry| &mut entry.socket) {
+            Some(Socket::Udp(udp, _)) => udp.send(&datagram),
+            Some(Socket::Echo(echo)) => echo.send(&datagram),
+            _ => return,
+        };
+        if sent {
+            self.counts.datagrams_sent += 1;
+            self.counts.datagram_bytes_sent += datagram.len() as u64;
+        } else {
+            self.counts.send_errors += 1;
+        }
+    }
+
+    fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
+        let taken = self.stream(channel).map_or(0, |stream| stream.write(chunk));
+        self.counts.stream_bytes_sent += taken as u64;
+        taken
+    }
+
+    fn read(&mut self, channel: ChannelId, max: usize) -> Option<Chunk> {
+        let allowance = self.allowance;
+        let stream = self.stream(channel)?;
+        if allowance == 0 {
+            stream.read_later();
+            return None;
+        }
+        let chunk = stream.read(max.min(allowance))?;
+        let there = stream.peer();
+        if allowance != usize::MAX {
+            self.allowance -= chunk.len();
+        }
+        self.counts.stream_bytes_received += chunk.len() as u64;
+        if let Some(relayed) = &mut self.relayed {
+            relayed.read(there, chunk.len());
+        }
+        Some(chunk)
+    }
+
+    fn close(&mut self, channel: ChannelId) {
+        match self.list.get(&channel).map(|entry| &entry.socket) {
+            Some(Socket::Stream(..)) => {
+                if let Some(stream) = self.stream(channel) {
+                    stream.close();
+                }
+            }
+            Some(Socket::Udp(..) | Socket::Echo(_) | Socket::Listener(_)) => self.remove(channel),
+            Some(Socket::Silent) | None => {}
+        }
+    }
+
+    fn abort(&mut self, channel: ChannelId) {
+        match (self.place, self.stream(channel)) {
+            (Place::Trial(_) | Place::Network { owed: false, .. }, Some(stream)) => stream.abort(),
+            _ => self.close(channel),
+        }
+    }
+
+    fn port(&self, channel: ChannelId) -> Option<u16> {
+        match &self.list.get(&channel)?.socket {
+            Socket::Udp(udp, _) => Some(udp.port()),
+            Socket::Listener(listener) => Some(listener.port()),
+            Socket::Stream(stream, _) => stream.own_address().ok().map(|address| address.port()),
+            Socket::Echo(_) | Socket::Silent => None,
+        }
+    }
+
+    fn direct(&mut self, channel: ChannelId, port: u16) {
+        if let Some(Socket::Udp(udp, _)) = self.list.get_mut(&channel).map(|entry| &mut entry.socket) {
+            udp.direct(port);
+        }
+    }
+}
