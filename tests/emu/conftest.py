@@ -28,6 +28,7 @@ PURE = (
     "test_media",
     "test_taps",
     "test_verdict",
+    "test_verdict_relays",
 )
 
 

@@ -355,6 +355,7 @@ PARTS: dict[str, Callable[[int, str], bool]] = {
     "server": lambda pid, line: line.startswith("iperf3 --server"),
     "packager": lambda pid, line: line.startswith("sleep 987651"),
     "origin": lambda pid, line: line.startswith("python3 -u -m http.server"),
+    "relay": lambda pid, line: " node --config " in line and "/relay/" in line and " run-as " not in line,
 }
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup
 from streamgauge.systems.events import NAMED_LINES, UNITS, read_events
-from streamgauge.systems.node import _split
+from streamgauge.systems.node import split_said
 
 S = 10**9
 T0 = 5_000 * S
@@ -143,7 +143,7 @@ def test_a_machine_of_ours_prints_events_among_other_lines(tmp_path: Path) -> No
     said.write_bytes(
         _lines({"event": "ready"}, told, b"{broken", {"event": "stopped", "stats": {"a": 1}}) + b'{"na'
     )
-    assert _split(said, file) == {"event": "stopped", "stats": {"a": 1}}
+    assert split_said(said, file) == {"event": "stopped", "stats": {"a": 1}}
     events, faults = _read(file.read_bytes(), tmp_path)
     assert [one["name"] for one in events] == ["level"]
     assert faults == ["web-player-events.jsonl:2: not JSON"]

@@ -63,10 +63,34 @@ def test_a_relay_loads_again_as_it_was(tmp_path: Path) -> None:
     assert Scenario.model_validate(scenario.normalised()) == scenario
 
 
-def test_emu_refuses_relays_in_one_sentence(tmp_path: Path) -> None:
+def test_a_relay_is_the_same_in_both_modes(tmp_path: Path) -> None:
     scenario = made(tmp_path, ("modes: [sim]", "modes: [sim, emu]"))
+    assert scenario.supported_modes() == ["sim", "emu"]
+    plans = [lower(scenario, mode, 1) for mode in ("sim", "emu")]
+    assert plans[0] == plans[1]
+
+
+UNFIT = {
+    "somebody else's": (
+        "system: nginx-http",
+        "flows.second.via: in emu our own servers and players alone go through a relay, and 'nginx-http' is "
+        "somebody else's; leave 'via' out, or name one of ours for emu",
+    ),
+    "of another protocol": (
+        "system: rtp, parameters: {transport: tcp}",
+        "flows.second.via: 'home' is a relay of http, and 'rtp', which plays in emu, does not speak it; "
+        "leave 'via' out, or choose a system that does",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_emu_refuses_a_stand_in_that_cannot_go_through_the_relay(tmp_path: Path, name: str) -> None:
+    asked, why = UNFIT[name]
+    stand_in = f"start: 30 s, emu: {{{asked}}}}}"
+    scenario = made(tmp_path, ("start: 30 s}", stand_in), ("modes: [sim]", "modes: [sim, emu]"))
     assert scenario.supported_modes() == ["sim"]
-    assert scenario.unsupported("emu") == "relays.home: relays run in sim alone as yet; use --mode sim"
+    assert scenario.unsupported("emu") == why
 
 
 BAD = {
@@ -91,6 +115,10 @@ BAD = {
     "the wrong side": (("at: client", "at: middle"), r"relays\.home\.at.*client.*server"),
     "no parameter": (("capacity", "capasity"), r"relays\.home\.parameters\.capasity.*'capacity'"),
     "below its bound": (("capacity: 10 MB", "timeout: 0 s"), r"relays\.home\.parameters\.timeout"),
+    "a name of the record's": (
+        ("  home: {", "  other: {"),
+        r"relays\.other.*'other' is what the record calls packets of no flow",
+    ),
     "a bad name": (("home: {", "'1home': {"), r"relays\.1home.*not a relay's name"),
 }
 

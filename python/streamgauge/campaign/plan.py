@@ -17,6 +17,7 @@ from streamgauge.scenario.semantics import end_ns
 from streamgauge.scenario.settings import tidy
 from streamgauge.systems.adapters import versions
 from streamgauge.systems.registry import Mode
+from streamgauge.systems.relay import RelayAdapter
 
 __all__ = ["EMU_VERSION", "Extra", "Job", "jobs_for", "resume_key", "versions_used", "with_dependencies"]
 
@@ -99,7 +100,8 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
 
 def versions_used(scenario: Scenario, mode: Mode) -> dict[str, dict[str, int]]:
     """The versions of the systems and relays that a trial in that mode uses, by their names."""
-    relays = {relay.system: {"machine": relay.version} for relay in scenario.relays.values()}
+    adapter = {"adapter": RelayAdapter.version} if mode == "emu" else {}
+    relays = {relay.system: {"machine": relay.version} | adapter for relay in scenario.relays.values()}
     flows = scenario.in_mode(mode).flows.values()
     used = ((flow.registered, flow.parameters, flow.arrivals is not None) for flow in flows)
     return dict(sorted((versions(used, mode) | relays).items()))

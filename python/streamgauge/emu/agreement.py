@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from streamgauge.emu.path_pairs import codes, counted
+
 DELIVERED = 0
 """Code of crates/plan's legend."""
 
@@ -60,13 +62,16 @@ def _ends(
     """Stamps at the ends less the record's times, packet by packet: the n-th of a flow here is the n-th
     there. How many there are is for `expectation.witnesses` to compare."""
     late: list[np.ndarray[Any, Any]] = []
-    for code, flow in enumerate(plan["flows"]):
+    counted_as = codes(plan)
+    for code, flow in enumerate(counted(plan)):
+        # A relay has a pair of addresses for each of its flows.
+        places = [place for place, of in enumerate(counted_as) if of == code]
         sender = "cross" if flow.get("entry") == "router" else "server"
         for number, (way, source, sink) in enumerate((("down", sender, "client"), ("up", "client", sender))):
             seen = stamps.get(sink if arrivals else source)
             if seen is None:
                 continue
-            mine = seen[(seen["flow"] == code) & (seen["sent"] == (0 if arrivals else 1))]
+            mine = seen[np.isin(seen["flow"], places) & (seen["sent"] == (0 if arrivals else 1))]
             at = mine["stamp_ns"] - t0_realtime_ns
             recorded = _times(rows, plan, code, number, way, at_router=sender == "cross", leaving=arrivals)
             # Before the start nothing is recorded, nor what is sent past the end.

@@ -18,6 +18,7 @@ from streamgauge.emu.agreement import stamps_file
 from streamgauge.emu.controls import by_linux_name
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.helper import Helper
+from streamgauge.emu.path_pairs import PathPair
 from streamgauge.emu.process import Running, furnish, start
 from streamgauge.emu.trial_request import TrialRequest
 from streamgauge.errors import CannotRunError
@@ -25,6 +26,7 @@ from streamgauge.systems.adapter import SIDES, Clock, Collected, FlowSetup, Proc
 from streamgauge.systems.adapters import adapter_for
 from streamgauge.systems.command import UNSUPPORTED
 from streamgauge.systems.processes import main_process
+from streamgauge.systems.relay import RelaySetup
 
 READY_S = 30.0
 """How long a server may take until it is ready."""
@@ -57,6 +59,9 @@ class Conductor:
 
     request: TrialRequest
     flows: list[FlowSetup]
+    relays: list[RelaySetup]
+    #: Between whom packets cross the path.
+    pairs: list[PathPair]
     link: Helper
     network: net.Network
     engine: str
@@ -81,9 +86,8 @@ class Conductor:
         self._begin(witnesses.values())
         self._play()
         assert self._stats is not None
-        unread = {
-            end: net.unread_bytes(end, self.engine) for end in {flow.playing_namespace for flow in self.flows}
-        }
+        readers = {flow.playing_namespace for flow in self.flows} | {relay.near for relay in self.relays}
+        unread = {end: net.unread_bytes(end, self.engine) for end in readers}
         seen = {end: helper.ask("stopped", cmd="stop") for end, helper in witnesses.items()}
         after = net.counters(self._ends(), self.engine)
         pressure = {key: value - pressure[key] for key, value in _pressure().items()}
@@ -104,7 +108,11 @@ class Conductor:
                 for end in before
             },
             "unread_bytes": {
-                flow.name: unread[flow.playing_namespace].get(flow.player_ip, 0) for flow in self.flows
+                name: unread[end].get(address, 0)
+                for name, end, address in [
+                    *((flow.name, flow.playing_namespace, flow.player_ip) for flow in self.flows),
+                    *((relay.name, relay.near, relay.player_ip) for relay in self.relays),
+                ]
             },
             "pressure_s": pressure,
             "endings": self.endings,
@@ -128,14 +136,15 @@ class Conductor:
         return one
 
     def _prepare(self) -> None:
-        """Starts what must run before t = 0 and waits until it is ready: sides at once, the processes of each
-        in their order."""
+        """Starts what must run before t = 0 and waits until it is ready: relays, then sides at once, the
+        processes of each in their order."""
         queues: list[_Queue] = []
-        for flow in self.flows:
+        for flow in [*self.relays, *self.flows]:
             processes = adapter_for(flow).processes(flow)
             for spec in processes:
                 furnish(flow, spec, self.request.player_uid if self.request.way == "root" else None)
-            self._main[flow.name] = [main_process(processes, side) for side in SIDES]
+            sides = dict.fromkeys(spec.side for spec in processes)
+            self._main[flow.name] = [main_process(processes, side) for side in sides]
             if late := [spec for spec in processes if not spec.early]:
                 self._later[flow.name] = late
             early = [spec for spec in processes if spec.early]
@@ -174,10 +183,7 @@ class Conductor:
     def _witnesses(self) -> dict[str, Helper]:
         """Counts at the ends, by the kernel's taps there and not by the emulator."""
         helpers = {}
-        pairs = [
-            {"name": flow.name, "server_ip": flow.server_ip, "player_ip": flow.player_ip}
-            for flow in self.flows
-        ]
+        pairs = [pair.as_data() for pair in self.pairs]
         for end in self._ends():
             file = Path("/run/streamgauge") / f"witness-{end}.json"
             words = {
@@ -304,9 +310,9 @@ class Conductor:
             self.link.send(cmd="stop")
 
     def _end_processes(self) -> None:
-        """Asks everybody to end, players first, and of a side those that were started last; kills who does
-        not."""
-        for side in reversed(SIDES):
+        """Asks everybody to end, players first, then relays, then servers, and of a side those that were
+        started last; kills who does not."""
+        for side in ("player", "relay", "server"):
             asked = [one for one in reversed(self.running) if one.spec.side == side]
             for one in asked:
                 one.measure()
@@ -337,7 +343,7 @@ class Conductor:
         assert self._stats is not None
         found, duration_s = {}, self._stats["duration_s"]
         ended_ns = time.monotonic_ns()
-        for flow in self.flows:
+        for flow in [*self.flows, *self.relays]:
             mine = [one for one in self.running if one.flow.name == flow.name]
             begun = {one.spec.side for one in mine}
             clock = Clock(

@@ -82,11 +82,11 @@ def lacking(control: str, way: str) -> str | None:
     )
 
 
-def check(flow: str, control: str, way: str) -> None:
-    """Raises CannotRunError if a trial that way cannot give `control` to that flow."""
+def check(who: str, control: str, way: str) -> None:
+    """Raises CannotRunError if a trial that way cannot give `control` to `who`, a flow or relay in words."""
     why = lacking(control, way)
     if why is not None:
-        raise CannotRunError(f"flow {flow}: {why}.")
+        raise CannotRunError(f"{who}: {why}.")
 
 
 def register(registered: Mapping[str, str], *, engine: str, logs: Path) -> list[Helper]:

@@ -13,13 +13,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamgauge.emu.expectation import stopped_s
-from streamgauge.systems.adapter import spoken
+from streamgauge.systems.adapter import whose
 
 Ending = Mapping[str, Any]
 
 
 def deaths(measured: Mapping[str, Any]) -> list[str]:
-    """A sentence for each process whose end harmed the trial. No harm is done by
+    """A sentence for each process whose end harmed the trial; a relay's "flow" is its own name. No harm is
+    done by
 
     - one that is not essential;
     - one whose adapter lets it end, with status 0;
@@ -37,13 +38,15 @@ def deaths(measured: Mapping[str, Any]) -> list[str]:
         if at_s >= stopped.get(flow, float("inf")) and (status >= 0 or status == -signal.SIGPIPE):
             continue
         if (why := _harm(one, measured)) is not None:
-            who = spoken(one["side"], one["name"])
-            faults.append(f"the {who} of flow {flow} {one['how']}, {at_s:.1f} s into the trial{why}")
+            who = whose(one["side"], one["name"], flow)
+            faults.append(f"the {who} {one['how']}, {at_s:.1f} s into the trial{why}")
     return faults
 
 
 def _harm(one: Ending, measured: Mapping[str, Any]) -> str | None:
     """What makes an end a death, to follow how and when; None if nothing does."""
+    if one["side"] == "relay":
+        return f"; see logs/{one['flow']}-relay-*"
     if one["side"] != "server" or one["status"] != 0:
         return ""
     began_s = measured["first_packets_s"][one["flow"]]

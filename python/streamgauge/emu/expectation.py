@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from streamgauge.emu.path_pairs import counted
 from streamgauge.systems.actions import pauses, stopped_at
 from streamgauge.systems.machines import Pace, facts
 
@@ -37,7 +38,7 @@ def player_end(flow: Mapping[str, Any]) -> str:
 
 
 def _ring(plan: Mapping[str, Any], rows: Any, flow: str | int, direction: str) -> int:
-    names = [entry["name"] for entry in plan["flows"]]
+    names = [entry["name"] for entry in counted(plan)]
     code = names.index(flow) if isinstance(flow, str) else flow
     return sum(row["packets"] for row in rows if row["flow"] == code and row["dir"] == direction)
 
@@ -82,7 +83,7 @@ def ring_counts(plan: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
     dropped or is held.
     """
     faults = []
-    names = [(flow["name"], code) for code, flow in enumerate(plan["flows"])] + [("other", OTHER)]
+    names = [(one["name"], code) for code, one in enumerate(counted(plan))] + [("other", OTHER)]
     # Per flow and direction, what stayed in some stage, dropped there or held at the end, less what it made.
     gone: dict[tuple[str, str], int] = {}
     for row in link["balance"]:
@@ -110,7 +111,7 @@ def witnesses(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]
     for end, witness in seen.items():
         if witness["ring_drops"]:
             faults.append(f"the witness at the {end} itself lost {witness['ring_drops']} packets")
-    for flow in plan["flows"]:
+    for flow in counted(plan):
         name = flow["name"]
         sender = "cross" if flow.get("entry") == "router" else "server"
         for end, direction in (("client", "down"), (sender, "up")):

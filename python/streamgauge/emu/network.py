@@ -2,7 +2,9 @@
 
 Server and client sit on one layer-2 segment that runs through the emulator in the router's namespace, so
 neighbours are static and the router has no addresses. Every flow has its own pair of addresses, with a route
-at each end that names the source, so that a packet's flow is known by its addresses alone.
+at each end that names the source, so that a packet's flow is known by its addresses alone. A relay is at home
+in the namespace of the end that it is at, where it and the flows' ends reach each other by addresses of their
+own host; at the other end its address stands in for those behind it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapter import FlowSetup, Namespace
+from streamgauge.systems.relay import RelaySetup
 from streamgauge.systems.tcp import planned_tcp
 
 END_INTERFACE = "eth0"
@@ -26,6 +29,9 @@ ROUTER = "router"
 PREFLIGHT_SERVER, PREFLIGHT_PLAYER = "10.1.255.1", "10.2.255.1"
 MOST_FLOWS = 250
 """The flow's number is an octet of its addresses; 255 is the pre-flight's."""
+
+RELAYED_TABLES = 1000
+"""Number of the first flow's own routing table, where flows share a relay; the kernel's are 253 to 255."""
 
 TIMESTAMPS_OPTION_BYTES = 12
 """RFC 7323's option in every segment: what lies between the MSS of a route and the payload of a packet."""
@@ -74,15 +80,20 @@ def run(command: Sequence[str], *, stdin: str | None = None) -> str:
 
 
 def build(
-    flows: Sequence[FlowSetup], *, engine: str, own_controls: Mapping[str, str] | None = None
+    flows: Sequence[FlowSetup],
+    relays: Sequence[RelaySetup] = (),
+    *,
+    engine: str,
+    own_controls: Mapping[str, str] | None = None,
 ) -> Network:
     """Makes the namespaces and everything in them.
 
-    `flows` have their addresses; `own_controls` names what was registered for this trial.
+    `flows` and `relays` have their addresses; `own_controls` names what was registered for this trial.
     """
     registered = own_controls or {}
-    if len(flows) > MOST_FLOWS:
-        raise CannotRunError(f"{len(flows)} flows: emu has addresses for {MOST_FLOWS}; use mode sim.")
+    if (count := len(flows) + len(relays)) > MOST_FLOWS:
+        whose = "flows and relays" if relays else "flows"
+        raise CannotRunError(f"{count} {whose}: emu has addresses for {MOST_FLOWS}; use mode sim.")
     ends: list[Namespace] = ["server", "client"]
     if any(flow.at_router for flow in flows):
         ends.append("cross")
@@ -113,7 +124,7 @@ def build(
             run(["ip", "-n", namespace, "link", "set", "dev", interface, "mtu", "1500", "up"])
         run(["ip", "-n", end, "link", "set", "dev", "lo", "up"])
         network.mac[end] = _link(end)["address"]
-    pairs = [(flow.server_ip, flow.player_ip, flow) for flow in flows]
+    by_name = {relay.name: relay for relay in relays}
     for end in ends:
         lines: list[str] = []
         if end != "cross":
@@ -121,12 +132,18 @@ def build(
             own, peer = (own, peer) if end == "server" else (peer, own)
             other = "client" if end == "server" else "server"
             lines += routes(own, peer, network.mac[other])
-        for server_ip, player_ip, flow in pairs:
+        for relay in relays:
+            if end == relay.near:
+                lines.append(f"address add {relay.player_ip}/32 dev {END_INTERFACE}")
+        for flow in flows:
             serving, playing = flow.sending_namespace, flow.playing_namespace
-            if end == serving:
-                lines += routes(server_ip, player_ip, network.mac[playing], flow, registered)
+            if (via := flow.plan.get("via")) is not None:
+                if end in (serving, playing):
+                    lines += _relayed(end, flow, by_name[via], network.mac, registered)
+            elif end == serving:
+                lines += routes(flow.server_ip, flow.player_ip, network.mac[playing], flow, registered)
             elif end == playing:
-                lines += routes(player_ip, server_ip, network.mac[serving], flow, registered)
+                lines += routes(flow.player_ip, flow.server_ip, network.mac[serving], flow, registered)
         run(["ip", "-n", end, "-batch", "-"], stdin="\n".join(lines) + "\n")
         network.qdiscs[end] = _link(end)["qdisc"]
     return network
@@ -145,6 +162,37 @@ def routes(
     """
     yield f"address add {own}/32 dev {END_INTERFACE}"
     yield f"neighbour replace {peer} lladdr {peer_mac} dev {END_INTERFACE} nud permanent"
+    yield _route(own, peer, flow, registered)
+
+
+def _relayed(
+    end: Namespace,
+    flow: FlowSetup,
+    relay: RelaySetup,
+    mac: Mapping[str, str],
+    registered: Mapping[str, str],
+) -> Iterable[str]:
+    """Lines of ``ip -batch`` for a flow that goes through a relay, at one end. What the flow's end there and
+    the relay exchange stays in their namespace, whose addresses both have."""
+    own, other = flow.server_ip, flow.player_ip
+    if end == flow.playing_namespace:
+        own, other = other, own
+    yield f"address add {own}/32 dev {END_INTERFACE}"
+    if end == relay.near:
+        far = "server" if end == "client" else "client"
+        yield f"neighbour replace {other} lladdr {mac[far]} dev {END_INTERFACE} nud permanent"
+        yield _route(relay.player_ip, other, relay, registered)
+    else:
+        there = relay.player_ip
+        yield f"neighbour replace {there} lladdr {mac[relay.near]} dev {END_INTERFACE} nud permanent"
+        # Flows share the relay's address, and each has settings of its own.
+        table = RELAYED_TABLES + flow.index
+        yield f"rule add from {own}/32 to {there}/32 lookup {table}"
+        yield f"{_route(own, there, flow, registered)} table {table}"
+
+
+def _route(own: str, peer: str, flow: FlowSetup | None, registered: Mapping[str, str]) -> str:
+    """The line for a route with the settings of its flow's, or relay's, TCP."""
     route = f"route add {peer}/32 dev {END_INTERFACE} src {own}"
     tcp = None if flow is None else planned_tcp(flow.plan)
     if tcp is not None:
@@ -165,7 +213,7 @@ def routes(
         if tcp.get("receive_window", largest) < largest:
             # Beside SO_RCVBUF, which a program may or may not set.
             route += f" window {tcp['receive_window']}"
-    yield route
+    return route
 
 
 def inside(namespace: str, engine: str) -> list[str]:

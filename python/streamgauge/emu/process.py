@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from streamgauge.systems.adapter import READY_FILE, FlowSetup, Process, place, spoken
+from streamgauge.systems.adapter import READY_FILE, FlowSetup, Process, place, whose
 from streamgauge.systems.command import UNSUPPORTED, programs_path
 
 SHOWN_UID = 1000
@@ -46,7 +46,7 @@ class Running:
     @property
     def label(self) -> str:
         """As messages call it."""
-        return f"{spoken(self.spec.side, self.spec.name)} of flow {self.flow.name}"
+        return whose(self.spec.side, self.spec.name, self.flow.name)
 
     @property
     def place(self) -> str:
@@ -151,8 +151,9 @@ class Running:
         self.cpu_s = self.waited_s = 0.0
 
     def last_words(self) -> str:
-        """The last line of its stderr, or of its stdout if that is empty."""
-        for name in ("stderr.log", "stdout.log"):
+        """The last line of its stderr, or of its stdout if that is empty and its own."""
+        # What is ready by a line speaks to us there.
+        for name in ("stderr.log", "stdout.log")[: 1 if self.spec.ready == "line" else 2]:
             file = self.out / name
             if not file.is_file():
                 continue

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from streamgauge.emu.in_order import in_order_bytes
+from streamgauge.emu.path_pairs import counted
 
 DOWN, UP, MEDIA, CROSS, DELIVERED, RETRANSMIT, CORRUPTED, MORE_FRAGMENTS = 0, 1, 0, 5, 0, 1, 8, 16
 TCP, SIGNALLING = 0, 3
@@ -18,7 +19,8 @@ TCP, SIGNALLING = 0, 3
 def media_delivered(
     directory: Path, plan: Mapping[str, Any], ended_s: Mapping[str, float] | None = None
 ) -> dict[str, dict[str, int]]:
-    """Packets and payload bytes that the path handed to each flow's player as media or cross traffic, sound.
+    """Packets and payload bytes that the path handed to each flow's player as media or cross traffic, sound;
+    to a relay, from its flows' servers.
 
     Of a player that ended before the trial (`ended_s`, by flow), until then. A datagram in fragments counts
     as a packet if all of them came; what the path made twice counts once, and its "copies" stand apart. Over
@@ -38,21 +40,21 @@ def media_delivered(
     columns += [name for name in ("connection",) if name in table.collect_schema()]
     rows = (
         table.filter(
-            (pl.col("dir") == pl.when(rises).then(UP).otherwise(DOWN)) & (pl.col("flow") < len(plan["flows"]))
+            (pl.col("dir") == pl.when(rises).then(UP).otherwise(DOWN)) & (pl.col("flow") < len(counted(plan)))
         )
         .select(columns)
         .collect()
     )
     ended = ended_s or {}
-    codes = {flow["name"]: code for code, flow in enumerate(plan["flows"])}
+    codes = {one["name"]: code for code, one in enumerate(counted(plan))}
     limits = {codes[name]: round(at * 1e9) for name, at in ended.items()}
     end = pl.col("flow").cast(pl.Int64).replace_strict(limits, default=None, return_dtype=pl.Int64)
     in_time = (pl.col("t_out") <= end).fill_null(True)
     arrived = _whole(
         rows.filter((pl.col("stage") == last) & (pl.col("fate") == DELIVERED) & in_time)
     ).with_columns(repeats=pl.col("flags") & RETRANSMIT != 0)
-    counted = pl.col("kind").is_in([MEDIA, CROSS])
-    media = arrived.filter(counted)
+    is_media = pl.col("kind").is_in([MEDIA, CROSS])
+    media = arrived.filter(is_media)
     copies = media.filter(pl.col("copy") > 0).group_by("flow").agg(pl.len().alias("copies"))
     delivered = media.filter(pl.col("copy") == 0)
     fresh = delivered.filter(~pl.col("repeats"))
@@ -64,7 +66,7 @@ def media_delivered(
     packets = delivered.group_by("flow").agg(pl.len().alias("packets"))
     elsewhere = pl.concat([fresh, repairs]).filter(pl.col("protocol") != TCP)
     octets = elsewhere.group_by("flow").agg(pl.col("payload_bytes").cast(pl.Int64).sum().alias("bytes"))
-    of_tcp = in_order_bytes(_segments(rows), arrived.filter(pl.col("protocol") == TCP), counted)
+    of_tcp = in_order_bytes(_segments(rows), arrived.filter(pl.col("protocol") == TCP), is_media)
     octets = pl.concat([octets, of_tcp]).group_by("flow").agg(pl.col("bytes").sum())
     found: dict[int, dict[str, int]] = {}
     for counts in (packets, copies, octets):
@@ -72,7 +74,7 @@ def media_delivered(
             found.setdefault(row["flow"], {}).update(row)
     return {
         flow["name"]: {key: int(found.get(code, {}).get(key, 0)) for key in ("packets", "bytes", "copies")}
-        for code, flow in enumerate(plan["flows"])
+        for code, flow in enumerate(counted(plan))
     }
 
 
@@ -184,7 +186,7 @@ def harmed(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]
 
 
 def handshakes_repeated(directory: Path, plan: Mapping[str, Any]) -> list[str]:
-    """Flows of which a TCP handshake (or a FIN) was sent again, because a part of it was lost."""
+    """Flows and relays of which a TCP handshake (or a FIN) was sent again, because a part of it was lost."""
     again = (
         pl.scan_parquet(directory / "packets.parquet")
         .filter(
@@ -198,11 +200,11 @@ def handshakes_repeated(directory: Path, plan: Mapping[str, Any]) -> list[str]:
         .collect()
     )
     codes = set(again["flow"])
-    return [flow["name"] for code, flow in enumerate(plan["flows"]) if code in codes]
+    return [one["name"] for code, one in enumerate(counted(plan)) if code in codes]
 
 
 def first_packets(directory: Path, plan: Mapping[str, Any]) -> dict[str, float | None]:
-    """When each flow's first packet entered the path, s; None if it never sent one."""
+    """When each flow's, and relay's, first packet entered the path, s; None if it never sent one."""
     rows = pl.scan_parquet(directory / "packets.parquet").group_by("flow").agg(pl.col("t_in").min()).collect()
     found = {row["flow"]: row["t_in"] / 1e9 for row in rows.iter_rows(named=True)}
-    return {flow["name"]: found.get(code) for code, flow in enumerate(plan["flows"])}
+    return {one["name"]: found.get(code) for code, one in enumerate(counted(plan))}

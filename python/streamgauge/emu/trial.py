@@ -23,9 +23,15 @@ from streamgauge.emu.doctor import TOOLS
 from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.lock import machine_lock
 from streamgauge.emu.options import EmuOptions
+from streamgauge.emu.path_pairs import counted
 from streamgauge.emu.sandbox import run_worker
 from streamgauge.emu.taps import first_packets, handshakes_repeated, harmed, media_delivered
-from streamgauge.emu.trial_request import TrialRequest, flow_setups, to_request
+from streamgauge.emu.trial_request import (
+    TrialRequest,
+    flow_setups,
+    relay_setups,
+    to_request,
+)
 from streamgauge.emu.validity import verdict
 from streamgauge.errors import CannotRunError
 from streamgauge.record import write_events
@@ -61,10 +67,13 @@ def run_trial(
     setups = flow_setups(scenario, plan)
     for setup in setups:
         check_programs(setup)
-        if (tcp := planned_tcp(setup.plan)) is not None:
-            controls.check(setup.name, tcp["congestion_control"], options.chosen_way)
+    relays = relay_setups(plan)
+    for kind, some in (("flow", setups), ("relay", relays)):
+        for setup in some:
+            if (tcp := planned_tcp(setup.plan)) is not None:
+                controls.check(f"{kind} {setup.name}", tcp["congestion_control"], options.chosen_way)
     directory.mkdir(parents=True, exist_ok=True)
-    request = to_request(setups, plan, directory, executable, options)
+    request = to_request(setups, relays, plan, directory, executable, options)
     with _turn(options) as turn:
         began, started_at = time.monotonic(), time.time()
         measured = _in_sandbox(request, options, turn)
@@ -80,6 +89,7 @@ def run_trial(
     measured["collected"] = collected
     # A system that is not ours has no machine in the plan to ask: its description tells.
     measured["over_tcp"] = {setup.name: rides_on_tcp(setup) for setup in setups}
+    measured["over_tcp"] |= dict.fromkeys((relay.name for relay in relays), True)
     duration_ns = round(measured["link"]["duration_s"] * 1e9)
     measured["conditions"] = judge_record(directory, plan, events, duration_ns)
     ended_s, stopped_s = expectation.players_ended_s(measured), expectation.stopped_s(measured)
@@ -187,13 +197,16 @@ def _provenance(
         "processes": measured["processes"],
         "counters": measured["counters"],
         "t0_realtime_ns": measured["t0_realtime_ns"],
-        "systems": {flow["name"]: _system(request, flow, measured) for flow in request.flows},
+        "systems": {
+            flow["name"]: _system(request, flow, measured) for flow in [*request.flows, *request.relays]
+        },
     }
 
 
 def _system(request: TrialRequest, flow: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
-    """What ran a flow, one of `TrialRequest.flows`, and on which TCP: `None` for a flow that has none."""
-    tcp, collected = planned_tcp(request.plan["flows"][flow["index"]]), measured["collected"][flow["name"]]
+    """What ran a flow or relay of the request, and on which TCP: `None` for a flow that has none."""
+    tcp = planned_tcp(counted(request.plan)[flow["index"]])
+    collected = measured["collected"][flow["name"]]
     asked = None if tcp is None else tcp["congestion_control"]
     return {
         "system": flow["system"],

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamgauge.emu import controls
+from streamgauge.emu.path_pairs import counted
 from streamgauge.media import ClipEncoding, contents_of, prepare, prepare_ladder, prepare_own_ladder
 from streamgauge.scenario.lower import as_drawn
 from streamgauge.scenario.media_files import segment_s
 from streamgauge.scenario.semantics import media_clip, media_ladder
 from streamgauge.systems.adapter import SIDES, CommandLine, FlowSetup, Side
 from streamgauge.systems.adapters import external_of
+from streamgauge.systems.relay import RelaySetup
 from streamgauge.systems.tcp import planned_tcp
 from streamgauge.units import Time
 
@@ -42,6 +44,8 @@ class TrialRequest:
     sabotage: list[str]
     #: One per flow of the plan: the fields of FlowSetup that a scenario decides.
     flows: list[dict[str, Any]] = field(default_factory=list)
+    #: One per relay of the plan: its "name", "index" and "system".
+    relays: list[dict[str, Any]] = field(default_factory=list)
     #: What the plan names, by digest, as `Content.to_json` has it.
     contents: dict[str, Any] = field(default_factory=dict)
     #: User id that players run as in root's way.
@@ -104,6 +108,23 @@ def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
     return setups
 
 
+def relay_setups(plan: Mapping[str, Any]) -> list[RelaySetup]:
+    """The relays as their adapter sees them, without addresses and folders."""
+    setups = []
+    for nth, planned in enumerate(plan.get("relays") or ()):
+        (system,) = planned["app"]
+        setups.append(
+            RelaySetup(
+                name=planned["name"],
+                index=len(plan["flows"]) + nth,
+                system=system,
+                plan=planned,
+                trial=plan,
+            )
+        )
+    return setups
+
+
 def _as_data(line: CommandLine) -> dict[str, Any]:
     """A command for a worker, which runs in another folder."""
     return asdict(line) | {"helpers": [str(Path(helper).absolute()) for helper in line.helpers]}
@@ -127,7 +148,12 @@ def _media(clip: Any, plan: Mapping[str, Any]) -> Path:
 
 
 def to_request(
-    setups: list[FlowSetup], plan: Mapping[str, Any], directory: Path, engine: Path, options: EmuOptions
+    setups: list[FlowSetup],
+    relays: list[RelaySetup],
+    plan: Mapping[str, Any],
+    directory: Path,
+    engine: Path,
+    options: EmuOptions,
 ) -> TrialRequest:
     """The job of a trial."""
     return TrialRequest(
@@ -141,8 +167,9 @@ def to_request(
         sabotage=list(options.sabotage),
         contents={digest: one.to_json() for digest, one in contents_of(plan, directory).items()},
         own_controls=controls.names(
-            tcp["congestion_control"] for flow in plan["flows"] if (tcp := planned_tcp(flow)) is not None
+            tcp["congestion_control"] for one in counted(plan) if (tcp := planned_tcp(one)) is not None
         ),
+        relays=[{"name": relay.name, "index": relay.index, "system": relay.system} for relay in relays],
         flows=[
             {
                 "name": setup.name,

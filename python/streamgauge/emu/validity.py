@@ -11,7 +11,8 @@ from typing import Any
 
 from streamgauge.emu import endings, expectation
 from streamgauge.emu.agreement import FEWEST
-from streamgauge.systems.adapter import spoken
+from streamgauge.emu.path_pairs import counted, crosses, relay_of, senders
+from streamgauge.systems.adapter import whose
 from streamgauge.systems.machines import begins_ns
 from streamgauge.systems.tcp import planned_tcp
 
@@ -298,15 +299,16 @@ def _agreement(found: ValidityVerdict, plan: Mapping[str, Any], agreement: Mappi
 
 def _processes(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
     found.none_of("deaths", endings.deaths(measured))
+    relays = {relay["name"] for relay in plan.get("relays") or ()}
     faults = [
-        f"flow {name}: {fault}"
+        f"{'relay' if name in relays else 'flow'} {name}: {fault}"
         for name, collected in measured["collected"].items()
         for fault in collected["faults"]
     ]
     found.none_of("adapters", faults)
     duration_s = measured["link"]["duration_s"]
     waits = [
-        (one["waited_s"] / max(duration_s, 1e-9), f"{spoken(one['side'], one['name'])} of flow {one['flow']}")
+        (one["waited_s"] / max(duration_s, 1e-9), whose(one["side"], one["name"], one["flow"]))
         for one in measured["processes"]
     ]
     share, who = max(waits, default=(0.0, "nobody"))
@@ -323,12 +325,13 @@ def _starts(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[s
     """When flows began.
 
     A third-party player counts from its start: what it does until its first packet is its own. Somebody's
-    commands may send nothing at all, as may a flow that was not due before the trial's end.
+    commands may send nothing at all, as may a flow that was not due before the trial's end. One whose packets
+    all end at a relay has none on the path.
     """
     started = {one["flow"]: one["started_s"] for one in measured["processes"] if not one["early"]}
     duration_s = measured["link"]["duration_s"]
     faults, offsets = [], {}
-    for flow in plan["flows"]:
+    for flow in (flow for flow in plan["flows"] if crosses(plan, flow)):
         name, planned_s = flow["name"], flow["start"] / 1e9
         first = measured["first_packets_s"][name]
         third_party = isinstance(flow["app"], str)
@@ -353,8 +356,8 @@ def _starts(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[s
 def _conditions(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
     """What the scenario sets in motion must have taken effect."""
     faults: list[str] = []
-    for flow in plan["flows"]:
-        faults += _tcp_faults(flow, measured)
+    for one in counted(plan):
+        faults += _tcp_faults(plan, one, measured)
     late = [action for action in measured["actions"] if action["late_s"] > ACTION_S]
     faults += [f"flow {one['flow']}: {one['action']} came {one['late_s']:.3f} s late" for one in late]
     faults += _path_conditions(found, measured)
@@ -374,25 +377,31 @@ def _conditions(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mappi
     found.none_of("conditions", faults)
 
 
-def _tcp_faults(flow: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[str]:
-    """What a flow's connections used that its plan does not say, and the other way about."""
-    name, tcp = flow["name"], planned_tcp(flow)
-    said = measured["collected"][name]["congestion_control"]
+def _tcp_faults(
+    plan: Mapping[str, Any], one: Mapping[str, Any], measured: Mapping[str, Any]
+) -> Iterator[str]:
+    """What the connections of a flow or a relay used that the plan does not say, and the other way about."""
+    name, tcp = one["name"], planned_tcp(one)
+    who = f"relay {name}" if "at" in one else f"flow {name}"
+    relay = relay_of(plan, one)
+    # A server beside its relay has connections that are not of the path, with the kernel's own settings.
+    beside = relay is not None and relay["at"] == "server"
+    said = None if beside else measured["collected"][name]["congestion_control"]
     open_now = set(measured["congestion_controls"].get(name, ()))
     used = open_now - {"ecn"} | ({said} if said else set())
     if tcp is None:
         if used:
-            yield f"flow {name} used TCP ({', '.join(sorted(used))}), which its plan has none of"
+            yield f"{who} used TCP ({', '.join(sorted(used))}), which its plan has none of"
         return
     if "ecn" in open_now and not tcp["ecn"]:
-        yield f"flow {name} used ECN unasked"
+        yield f"{who} used ECN unasked"
     # Linux asks without it when it has to ask again (RFC 3168 section 6.1.1.1).
     excused = not tcp["ecn"] or name in measured["handshakes_repeated"]
     if open_now and "ecn" not in open_now and not excused:
-        yield f"flow {name} asked for ECN, and did not get it"
-    if used - {tcp["congestion_control"]}:
-        controls = ", ".join(sorted(used))
-        yield f"flow {name} used congestion control {controls}, not {tcp['congestion_control']}"
+        yield f"{who} asked for ECN, and did not get it"
+    wanted = {planned["congestion_control"] for end in senders(plan, one) if (planned := planned_tcp(end))}
+    if used - wanted:
+        yield f"{who} used congestion control {', '.join(sorted(used))}, not {', '.join(sorted(wanted))}"
 
 
 def _path_conditions(found: ValidityVerdict, measured: Mapping[str, Any]) -> list[str]:
@@ -408,16 +417,22 @@ def _players(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[
 
     Over TCP those that came in order. What its kernel still held for it at the end it may have counted or
     not; a player that ended earlier may have left any number behind; what came after its flow was stopped it
-    may have heard or not. Where its kernel threw segments away to have them again, it was handed at least
-    what was acknowledged.
+    may have heard or not. A relay at the client is the player of what it fetches. Where its kernel threw
+    segments away to have them again, it was handed at least what was acknowledged.
     """
     ended, stopped = expectation.players_ended_s(measured), expectation.stopped_s(measured)
-    for flow in plan["flows"]:
+    gone = {name for name, at in ended.items() if at < measured["link"]["duration_s"]} | stopped.keys()
+    for user in plan["flows"]:
+        if user["name"] in gone and (relay := user.get("via")) is not None:
+            # What is on its way for one who has gone a relay lets go of.
+            ended = ended | {relay: 0.0}
+    for flow in (one for one in counted(plan) if crosses(plan, one)):
         name, host = flow["name"], measured["counters"][expectation.player_end(flow)]
         refused = any(host.get(counter, 0) for counter in expectation.REFUSED)
         collected, delivered = measured["collected"][name], measured["media_delivered"][name]
         packets, octets = collected["received_packets"], collected["received_bytes"]
         over_tcp = expectation.over_tcp(flow, measured)
+        who = f"relay {name}" if "at" in flow else f"flow {name}"
         if packets is not None and not over_tcp:
             # A player may count a packet that comes twice once or twice.
             bound = PLAYER_COUNT * delivered["packets"] + PLAYER_COUNT_SLACK_PACKETS + delivered["copies"]
@@ -440,7 +455,7 @@ def _players(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[
                 f"player_bytes_off.{name}",
                 _outside(whole, least, most),
                 PLAYER_BYTES * most + PLAYER_BYTES_SLACK,
-                f"flow {name}: {collected['received_what']} are {{value}} B off the {most} B "
+                f"{who}: {collected['received_what']} are {{value}} B off the {most} B "
                 f"that the path delivered{' in order' * over_tcp} (bound {{bound}} B)",
             )
 

@@ -22,8 +22,10 @@ from streamgauge.emu.conduct import Conductor
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.helper import Helper
 from streamgauge.emu.inside import WORK, answer, tell
+from streamgauge.emu.path_pairs import PathPair, path_pairs
 from streamgauge.emu.trial_request import FIRST_PORT, PORTS_PER_FLOW, TrialRequest, command_lines
 from streamgauge.systems.adapter import SIDES, FlowSetup
+from streamgauge.systems.relay import RelaySetup
 
 KEPT_LOG_BYTES = 20_000_000
 """A larger file that a process leaves is cut in the trial's logs."""
@@ -40,18 +42,27 @@ def run(request: TrialRequest) -> dict[str, Any]:
     directory = Path(request.directory)
     logs = directory / "logs"
     logs.mkdir(exist_ok=True)
-    flows = lay_out(request)
+    relays = relays_laid_out(request)
+    flows = lay_out(request, relays)
+    pairs = path_pairs(request.plan)
     engine = str(WORK / "bin" / "streamgauge-engine")
     tell(say="setting up namespaces")
     loaders = controls.register(request.own_controls, engine=engine, logs=logs)
-    network = net.build(flows, engine=engine, own_controls=request.own_controls)
-    link = start_link(request, flows, engine, logs)
+    network = net.build(flows, relays, engine=engine, own_controls=request.own_controls)
+    link = start_link(request, pairs, engine, logs, cross=any(flow.at_router for flow in flows))
     try:
         class_ = link.expect("ready")
         tell(say="pre-flight: measuring the empty path")
         preflight = measure_path(request, link, engine)
         conductor = Conductor(
-            request=request, flows=flows, link=link, network=network, engine=engine, tell=tell
+            request=request,
+            flows=flows,
+            relays=relays,
+            pairs=pairs,
+            link=link,
+            network=network,
+            engine=engine,
+            tell=tell,
         )
         try:
             measured = conductor.run()
@@ -59,7 +70,7 @@ def run(request: TrialRequest) -> dict[str, Any]:
                 loader.poll()  # raises if it died, and with it the control for new connections
         finally:
             conductor.kill_all()
-            keep_logs(flows, logs)
+            keep_logs([*flows, *relays], logs)
     finally:
         if link.popen.poll() is None:
             link.popen.kill()
@@ -73,13 +84,36 @@ def run(request: TrialRequest) -> dict[str, Any]:
             "namespaces": network.namespaces,
             "sysctls": network.sysctls,
             "qdiscs": network.qdiscs,
-            "addresses": {flow.name: [flow.server_ip, flow.player_ip] for flow in flows},
+            "addresses": {
+                **{flow.name: [flow.server_ip, flow.player_ip] for flow in flows},
+                **{relay.name: [relay.player_ip] for relay in relays},
+            },
         },
     }
     return measured
 
 
-def lay_out(request: TrialRequest) -> list[FlowSetup]:
+def relays_laid_out(request: TrialRequest) -> list[RelaySetup]:
+    """The relays with their addresses and folders."""
+    found = []
+    for planned, setup in zip(request.plan.get("relays") or (), request.relays, strict=True):
+        server_ip, player_ip = _native.addresses(setup["index"], False)
+        own = player_ip if planned["at"] == "client" else server_ip
+        found.append(
+            RelaySetup(
+                **setup,
+                plan=planned,
+                trial=request.plan,
+                server_ip=own,
+                player_ip=own,
+                folder=WORK / "flows" / str(setup["index"]),
+                engine=WORK / "bin" / "streamgauge-engine",
+            )
+        )
+    return found
+
+
+def lay_out(request: TrialRequest, relays: list[RelaySetup]) -> list[FlowSetup]:
     """Makes the work folders, brings media where an unprivileged user can read it."""
     (WORK / "bin").mkdir(parents=True)
     (WORK / "media").mkdir()
@@ -87,6 +121,7 @@ def lay_out(request: TrialRequest) -> list[FlowSetup]:
     (WORK / "cache").chmod(0o777)
     # Copied, not linked: the package may lie where players may not look.
     shutil.copy2(request.engine, WORK / "bin" / "streamgauge-engine")
+    at = {relay.name: relay.player_ip for relay in relays}
     flows = []
     for planned, setup in zip(request.plan["flows"], request.flows, strict=True):
         index = setup["index"]
@@ -109,6 +144,7 @@ def lay_out(request: TrialRequest) -> list[FlowSetup]:
                 trial=request.plan,
                 server_ip=server_ip,
                 player_ip=player_ip,
+                relay_ip=at.get(planned.get("via"), ""),
                 port=FIRST_PORT + PORTS_PER_FLOW * index,
                 folder=folder,
                 engine=WORK / "bin" / "streamgauge-engine",
@@ -117,8 +153,10 @@ def lay_out(request: TrialRequest) -> list[FlowSetup]:
     return flows
 
 
-def start_link(request: TrialRequest, flows: list[FlowSetup], engine: str, logs: Path) -> Helper:
-    """Starts the emulator in the router's namespace."""
+def start_link(
+    request: TrialRequest, pairs: list[PathPair], engine: str, logs: Path, *, cross: bool
+) -> Helper:
+    """Starts the emulator in the router's namespace; `cross` if there are sources at the router."""
     config = {
         "plan": request.plan,
         "out": request.directory,
@@ -128,11 +166,9 @@ def start_link(request: TrialRequest, flows: list[FlowSetup], engine: str, logs:
         "interfaces": {
             "server": "server",
             "client": "client",
-            "cross": "cross" if any(flow.at_router for flow in flows) else None,
+            "cross": "cross" if cross else None,
         },
-        "flows": [
-            {"name": flow.name, "server_ip": flow.server_ip, "player_ip": flow.player_ip} for flow in flows
-        ],
+        "flows": [one.as_data() for one in pairs],
         "sabotage": request.sabotage,
     }
     file = WORK / "link.json"
@@ -166,10 +202,10 @@ def measure_path(request: TrialRequest, link: Helper, engine: str) -> dict[str, 
 
 
 def keep_logs(flows: list[FlowSetup], logs: Path) -> None:
-    """Copies what the flows' processes left into the trial's logs."""
+    """Copies what the processes of flows and relays left into the trial's logs."""
     began = time.monotonic()
     for flow in flows:
-        for side in SIDES:
+        for side in (*SIDES, "relay"):
             for file in sorted((flow.folder / side).rglob("*")):
                 if not file.is_file() or file.is_symlink() or file.stat().st_size == 0:
                     continue

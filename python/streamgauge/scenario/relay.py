@@ -11,8 +11,9 @@ from streamgauge.scenario.flow import Congestion, Flow, plain, typed_parameters
 from streamgauge.scenario.values import FLOW_NAME, Flag, Model, Problem, issue, nearest
 from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.machines import MACHINES, RELAYS
+from streamgauge.systems.registry import Mode
 
-__all__ = ["Relay", "relay_problems"]
+__all__ = ["Relay", "relay_problems", "via_unsupported"]
 
 
 def _known(name: Any) -> Any:
@@ -117,14 +118,38 @@ def _via_problems(name: str, flow: Flow, relays: Mapping[str, Relay]) -> Iterato
             where, "a flow whose media goes up goes through no relay", "leave 'direction: up' or 'via' out"
         )
         return
-    played = flow.in_mode("sim")  # emu has no relays
+    # What plays instead in emu `via_unsupported` looks at.
+    played = flow.in_mode("sim")
     if relay.speaks not in _spoken(played):
-        own = played.system if isinstance(played.system, str) else played.traffic or "a command"
         yield Problem(
             where,
-            f"'{flow.via}' is a relay of {relay.speaks}, which '{own}' does not speak",
+            f"'{flow.via}' is a relay of {relay.speaks}, which '{_played(played)}' does not speak",
             "leave 'via' out, or choose a system that does",
         )
+
+
+def via_unsupported(flow: Flow, relays: Mapping[str, Relay], mode: Mode) -> str | None:
+    """Why a flow, as it is in ``mode``, cannot go through its relay there, by the key below the flow;
+    ``None`` if it can, or has none."""
+    relay = relays.get(str(flow.via))
+    if relay is None:
+        return None
+    entry = flow.registered
+    if relay.speaks not in _spoken(flow):
+        return (
+            f"via: '{flow.via}' is a relay of {relay.speaks}, and '{_played(flow)}', which plays in {mode}, "
+            "does not speak it; leave 'via' out, or choose a system that does"
+        )
+    if mode == "emu" and (entry is None or not entry.written_by_us(mode, flow.parameters)):
+        return (
+            f"via: in emu our own servers and players alone go through a relay, and '{_played(flow)}' is "
+            "somebody else's; leave 'via' out, or name one of ours for emu"
+        )
+    return None
+
+
+def _played(flow: Flow) -> str:
+    return flow.system if isinstance(flow.system, str) else flow.traffic or "a command"
 
 
 def _spoken(flow: Flow) -> tuple[str, ...]:

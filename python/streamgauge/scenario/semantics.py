@@ -13,7 +13,7 @@ from streamgauge.scenario.arrivals import MOST, expected
 from streamgauge.scenario.flow import Clip, Command, Flow
 from streamgauge.scenario.overrides import OverrideError, check_address
 from streamgauge.scenario.path.semantics import late_changes, path_problems
-from streamgauge.scenario.relay import relay_problems
+from streamgauge.scenario.relay import relay_problems, via_unsupported
 from streamgauge.scenario.shape import Shape
 from streamgauge.scenario.tcp import tcp_unsupported
 from streamgauge.scenario.values import FLOW_NAME, Instant, Problem, nearest
@@ -99,6 +99,11 @@ def _references(scenario: Shape) -> Iterator[Problem]:
 
 
 def _relays(scenario: Shape) -> Iterator[Problem]:
+    for name in scenario.relays:
+        if name in _RESERVED:
+            yield Problem(
+                ("relays", name), f"'{name}' is what the record calls packets of no flow; choose another name"
+            )
     yield from relay_problems(scenario.flows, scenario.relays)
 
 
@@ -508,8 +513,6 @@ def unsupported(scenario: Shape, mode: Mode) -> str | None:
     """Why it cannot run in ``mode`` on any machine; ``None`` if it can."""
     if mode not in scenario.modes:
         return f"the scenario is not meant for {mode}"
-    if scenario.relays and mode == "emu":
-        return f"relays.{next(iter(scenario.relays))}: relays run in sim alone as yet; use --mode sim"
     for name, whole in scenario.flows.items():
         flow = whole.in_mode(mode)
         entry = flow.registered
@@ -522,7 +525,8 @@ def unsupported(scenario: Shape, mode: Mode) -> str | None:
         elif mode not in entry.modes:
             remedy = f"name a stand-in with '{mode}: {{system: rtp}}'"
             return f"flows.{name}: '{entry.name}' does not run in {mode}; {remedy}"
-        if (why := tcp_unsupported(flow, mode) or _action_unsupported(flow, mode)) is not None:
+        why = tcp_unsupported(flow, mode) or _action_unsupported(flow, mode)
+        if (why := why or via_unsupported(flow, scenario.relays, mode)) is not None:
             return f"flows.{name}.{why}"
     return None
 

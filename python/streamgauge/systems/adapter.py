@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-Side = Literal["server", "player"]
+Side = Literal["server", "player", "relay"]
 SIDES: tuple[Side, ...] = ("server", "player")
+"""Those of a flow; a relay's one process is on neither."""
 Namespace = Literal["server", "client", "cross"]
 Action = Literal["pause", "resume", "stop"]
 
@@ -45,6 +46,11 @@ def place(side: Side, name: str = "") -> str:
 def spoken(side: Side, name: str = "") -> str:
     """The process as sentences call it."""
     return f"{side}'s {name}" if name else side
+
+
+def whose(side: Side, name: str, flow: str) -> str:
+    """The process of that flow, or the relay of that name, as sentences call it."""
+    return f"relay {flow}" if side == "relay" else f"{spoken(side, name)} of flow {flow}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +93,8 @@ class FlowSetup:
     contents: Mapping[str, Any] = field(default_factory=dict)
     server_ip: str = ""
     player_ip: str = ""
+    #: Of the relay that it goes through, which each of its ends takes for the other; empty if there is none.
+    relay_ip: str = ""
     port: int = 0
     #: Folder of the flow inside the sandbox; each process has its own folder in it.
     folder: Path = Path()

@@ -14,6 +14,7 @@ from streamgauge.systems.command import CommandAdapter, CommandError, check_comm
 from streamgauge.systems.parameter import ParameterValue
 from streamgauge.systems.processes import ProcessError, check_processes
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, System
+from streamgauge.systems.relay import RelayAdapter, RelaySetup
 
 COMMANDS = "command"
 """Whatever a scenario gives by its commands."""
@@ -25,7 +26,9 @@ ADAPTERS: dict[str, Adapter] = {
 
 
 def adapter_for(flow: FlowSetup) -> Adapter:
-    """The flow's adapter; CannotRunError if this version has none."""
+    """The adapter of a flow or relay; CannotRunError if this version has none."""
+    if isinstance(flow, RelaySetup):
+        return RelayAdapter()
     if flow.system not in ADAPTERS:
         raise CannotRunError(
             f"flow {flow.name}: system {flow.system} does not run in emu, which has "

@@ -57,8 +57,9 @@ class NodeAdapter:
             "contents": _played(flow),
             "flow": flow.name,
             "side": side,
-            "server_ip": flow.server_ip,
-            "player_ip": flow.player_ip,
+            # Who goes through a relay knows no other end.
+            "server_ip": flow.server_ip if side == "server" else flow.relay_ip or flow.server_ip,
+            "player_ip": flow.player_ip if side == "player" else flow.relay_ip or flow.player_ip,
         }
         return Process(
             side=side,
@@ -78,7 +79,7 @@ class NodeAdapter:
             said = flow.out(side) / "stdout.log"
             if not said.is_file():
                 continue
-            stopped = _split(said, flow.out(side) / EVENTS_FILE)
+            stopped = split_said(said, flow.out(side) / EVENTS_FILE)
             found.events += read_events(flow, side, clock, found.faults, largest=LARGEST_EVENTS_BYTES)
             stats: Mapping[str, Any] = (stopped or {}).get("stats") or {}
             if stopped is None:
@@ -100,7 +101,7 @@ def _played(flow: FlowSetup) -> dict[str, Any]:
     return {digest: content for digest, content in flow.contents.items() if digest == named}
 
 
-def _split(said: Path, events: Path) -> dict[str, Any] | None:
+def split_said(said: Path, events: Path) -> dict[str, Any] | None:
     """Moves the events among a node's lines, and what is no line of it, to the events file; its last word."""
     stopped: dict[str, Any] | None = None
     kept = []
