@@ -178,3 +178,15 @@ def test_both_transports_of_rtsp_answer_one_question() -> None:
     """What is compared is answered from one mode: UDP by emulation beside TCP by simulation says nothing."""
     questions = {load(f"today/demo-rtsp-{way}-medium")[0].question for way in ("udp", "tcp")}
     assert len(questions) == 1
+
+
+def test_who_is_served_beside_the_path_is_said_to_be() -> None:
+    """Two behind one cache at the client: nothing of theirs crosses, and what the cache fetched does."""
+    relays = {"home": {"system": "http-cache", "at": "client"}}
+    built = record(constant(1, 25, 0, 10), flows=["v", "home"], duration_s=20.0)
+    flow = {"role": "subject", "system": "http", "via": "home"}
+    said = answer([loaded(built, flows={"v": flow}, relays=relays)])
+    assert "v sent nothing across the path: http-cache home at the client served it." in said
+    assert "home sent 103 kbit/s" in said
+    relays["home"]["at"] = "server"
+    assert "v sent nothing. " in answer([loaded(built, flows={"v": flow}, relays=relays)])

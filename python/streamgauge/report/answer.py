@@ -138,7 +138,8 @@ def _passage(entry: Entry, group: Group, name: str) -> str:
     if found is None:
         total = group.over("sent", name)
         if total is not None and total.mean == 0:
-            return f"{label} sent nothing."
+            relay = _server_beside(entry, name)
+            return f"{label} sent nothing{relay and f' across the path: {relay} served it'}."
         sent, lost = group.say("throughput", name), group.say("sent_loss", name)
         return f"{label} sent {sent} and lost {lost}; {_delay(group, name, None)}."
     stretch = f"{found.during[0]:g} s to {found.during[1]:g} s"
@@ -160,6 +161,15 @@ def _passage(entry: Entry, group: Group, name: str) -> str:
         f"{label} {verb}: it sent {before} alone and {during} {beside}. "
         f"It lost {loss} (alone {loss_before}) and got {got} of payload through; {delay}."
     )
+
+
+def _server_beside(entry: Entry, name: str) -> str:
+    """The relay at the client from which a flow gets all that it gets, in words; empty if there is none."""
+    via = ((entry.scenario.get("flows") or {}).get(name) or {}).get("via")
+    relay = (entry.scenario.get("relays") or {}).get(via)
+    if relay is None or relay["at"] != "client":
+        return ""
+    return f"{relay['system']} {via} at the client"
 
 
 def _sending(group: Group, flow: str, beside: str, stretch: tuple[float, float]) -> str:
