@@ -91,6 +91,7 @@ COMMANDS: dict[str, How] = {
     "-c copy -f dash -seg_duration 2 card/manifest.mpd": HERE,
     "streamgauge ladder videos/235k.mp4 videos/1750k.mp4 --json": HERE,
     "streamgauge run examples/short-flows.yaml --mode sim": HERE,
+    "streamgauge run examples/cache.yaml --mode sim": HERE,
     "streamgauge run playlist.yaml --mode sim --repeat 5": HERE,
     # extending
     "cargo test -p streamgauge-path && make setup": How("never", "tests what the reader has written"),
