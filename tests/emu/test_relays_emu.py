@@ -21,14 +21,13 @@ path:
   down: {{rate: 600 kbit/s, queue: droptail 50 packets, delay: 50 ms}}
   up: {{delay: 50 ms}}
 flows:
-  first: {{role: subject, system: http, clip: {CLIP}, via: home}}
+  first: {{role: subject, system: http, clip: {CLIP}, via: home, congestion_control: reno}}
   second: {{role: subject, system: http, clip: {CLIP}, via: home, start: 4 s}}
 relays:
-  home: {{system: http-cache, at: client}}
+  home: {{system: http-cache, at: client, ecn: on}}
 until: {{time: 8 s}}
 """
-# What each cache hands to its players' side of the path, and who is counted for it.
-AT_SERVER = TEXT.replace("at: client", "at: server").replace("test/cache", "test/far")
+AT_SERVER = TEXT.replace("at: client, ecn: on", "at: server").replace("test/cache", "test/far")
 
 
 def simulated(person: Person, text: str) -> dict[str, Any]:
@@ -67,6 +66,9 @@ def test_the_second_viewing_comes_from_the_cache_as_in_sim(anyone: Person) -> No
     for name in ("received_bytes", "goodput_bps"):
         one, other = emulated["flows"]["home"][name], sim["flows"]["home"][name]
         assert one == pytest.approx(other, rel=0.02), name
+    provenance = json.loads((Path(emulated["directory"]) / "provenance.json").read_text())
+    # What the first flow's server has, and what the relay asked for.
+    assert provenance["systems"]["home"]["congestion_control_used"] == ["ecn", "reno"]
     record = json.loads((Path(emulated["directory"]) / "trial.json").read_text())
     measured = record["validity"]["measured"]
     # Beside the media, the heads of its one response.
