@@ -72,7 +72,11 @@ COMMANDS: dict[str, How] = {
     "make lint": How("never", "CI runs it"),
     "make fuzz": How("never", "CI runs a part of it"),
     "make bench": How("never", "a benchmark"),
-    # adapters, calibrate, emu
+    # adapters, adding-a-queue, calibrate, emu
+    "streamgauge systems curl": How("never", "test_walks does it"),
+    "streamgauge run pages.yaml": How("never", READERS),
+    "cargo test -p streamgauge-path headdrop && make setup": How("never", "test_walks does it"),
+    "streamgauge run headdrop.yaml --mode sim": How("never", READERS),
     "streamgauge run examples/hls.yaml": How("long", "test_own_programs runs it in less time"),
     "streamgauge calibrate --quick --json": How("long", A_MINUTE),
     "streamgauge calibrate --out calibration.png --out calibration.json": How("long", A_MINUTE),
@@ -94,10 +98,8 @@ COMMANDS: dict[str, How] = {
     "streamgauge run examples/cache.yaml --mode sim": HERE,
     "streamgauge run playlist.yaml --mode sim --repeat 5": HERE,
     # extending
-    "cargo test -p streamgauge-path && make setup": How("never", "tests what the reader has written"),
-    "streamgauge run my.yaml --set 'path.down.queue=headdrop 20 packets'": How("never", READERS),
-    "cargo test -p streamgauge-systems push && make setup": How("never", "test_adding_a_system does it"),
-    "streamgauge systems push": How("never", "test_adding_a_system does it"),
+    "cargo test -p streamgauge-systems push && make setup": How("never", "test_walks does it"),
+    "streamgauge systems push": How("never", "test_walks does it"),
     "streamgauge run push.yaml --mode sim": How("never", READERS),
     # fidelity, performance
     "streamgauge crosscheck tcp --jobs 4 --with ns3 --docs docs/fidelity.md": How(

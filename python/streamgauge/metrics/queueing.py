@@ -116,12 +116,10 @@ class _Steps:
 def limit_of_queue(queue: Mapping[str, Any]) -> Mapping[str, Any]:
     """A queue's limit as the plan has it, ``{"bytes": n}``, ``{"packets": n}`` or ``{"time": ns}``; empty for
     none."""
-    for name, settings in queue.items():
-        if name == "droptail":
-            return dict(settings)
-        if name == "nistnet":
-            return {"packets": settings["packets"]}
-        return dict(settings.get("limit") or {})
+    for settings in queue.values():
+        # Of some disciplines it is all that is set.
+        limit = settings.get("limit", settings) or {}
+        return {unit: limit[unit] for unit in ("bytes", "packets", "time") if unit in limit}
     return {}
 
 

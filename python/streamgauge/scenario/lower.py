@@ -167,7 +167,7 @@ def _flow(
 
 def _app(flow: Flow, longest_ns: int, trial_ns: int, mode: Mode, contents: ContentStore | None) -> Any:
     entry = flow.registered
-    if entry is None or (mode not in entry.ours and entry.plays):
+    if entry is None or entry.name not in MACHINES or (mode not in entry.ours and entry.plays):
         return "external"
     machine = MACHINES[entry.name]
     settings = machine.settings(flow.parameters)

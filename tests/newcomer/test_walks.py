@@ -1,0 +1,222 @@
+"""The walks of the pages that add something, as the pages say: their files, their lines, their trials. What
+is built is built once for all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from stranger import CHECKOUT as ROOT
+from walks import Walk, changed
+
+SYSTEM = Walk.of("extending.md", "## A system", "### What machines have at hand")
+QUEUE = Walk.of("adding-a-queue.md", "# Adding a queue discipline")
+ADAPTER = Walk.of("adapters.md", "## An adapter in code")
+CRATES = ("base", "path", "plan", "python", "record", "sim", "systems", "transport", "wire")
+"""What the simulator and its Python face are built from."""
+
+
+PLAN = """
+import json
+from streamgauge.scenario import find, lower
+
+(scenario,) = find(["pages.yaml"])
+print(json.dumps(lower(scenario, "emu", 1)))
+"""
+FETCH = """
+import json, os, socket, subprocess, sys, time
+from contextlib import closing
+from pathlib import Path
+from streamgauge.emu.process import furnish
+from streamgauge.systems.adapter import Clock, FlowSetup
+from streamgauge.systems.adapters import adapter_for, check_programs
+
+with closing(socket.socket()) as probe:
+    probe.bind(("127.0.0.1", 0))
+    port = probe.getsockname()[1]
+here = dict(server_ip="127.0.0.1", player_ip="127.0.0.1", port=port, folder=Path(sys.argv[1]))
+plan = dict(plan={"start": 0}, trial={"duration": 10**9})
+flow = FlowSetup(name="web", index=0, system="curl", parameters={"count": 3}, **here, **plan)
+check_programs(flow)
+adapter = adapter_for(flow)
+server, player = adapter.processes(flow)
+logs = {}
+for one in (server, player):
+    furnish(flow, one, None)
+    logs[one.side] = open(flow.out(one.side) / "stdout.log", "w")
+serving = subprocess.Popen(server.command, stdout=logs["server"], stderr=subprocess.STDOUT)
+try:
+    def listens():
+        with closing(socket.socket()) as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+    while not listens():
+        assert serving.poll() is None
+        time.sleep(0.02)
+    began = time.monotonic_ns()
+    subprocess.run(player.command, stdout=logs["player"], check=True, timeout=60)
+finally:
+    serving.kill()
+    serving.wait()
+clock = Clock(t0_monotonic_ns=0, t0_realtime_ns=0, started={"player": began}, ended_monotonic_ns=0)
+found = adapter.collect(flow, clock)
+told = dict(faults=found.faults, received=found.received_bytes, events=found.events, began=began)
+print(json.dumps(told))
+"""
+"""Runs the adapter's processes on loopback, as the sandbox would, and collects what they leave."""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the crates and the package with what the pages add. In one place, and written where it
+    differs from what the last test left there, so that little is built anew."""
+    made, folder = tmp_path_factory.mktemp("walks"), ROOT / "target" / "walks"
+    for crate in CRATES:
+        shutil.copytree(ROOT / "crates" / crate, made / "crates" / crate)
+    copy_package(made)
+    shutil.copytree(ROOT / "tests" / "scenario", made / "tests" / "scenario")
+    for name in ("Cargo.toml", "Cargo.lock"):
+        shutil.copy2(ROOT / name, made)
+    for walk in (SYSTEM, QUEUE):
+        walk.take(made)
+    for old in [file for file in folder.rglob("*") if file.is_file()]:
+        if not (made / old.relative_to(folder)).is_file():
+            old.unlink()
+    for file in [file for file in made.rglob("*") if file.is_file()]:
+        there = folder / file.relative_to(made)
+        if not there.is_file() or there.read_bytes() != file.read_bytes():
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, there)
+    return folder
+
+
+def copy_package(folder: Path) -> None:
+    """The package without what is built. Its folders of data may be links into the repository."""
+    ignored = shutil.ignore_patterns("_bin", "*.so", "__pycache__")
+    shutil.copytree(ROOT / "python" / "streamgauge", folder / "python" / "streamgauge", ignore=ignored)
+
+
+def cargo(workspace: Path, *arguments: str) -> str:
+    """Runs cargo there, with the repository's own build folder and without the network; its output."""
+    rust = (ROOT / ".venv" / ".rust-bin").read_text(encoding="utf-8").strip()
+    own = {"PATH": f"{rust}:{os.environ['PATH']}", "CARGO_TARGET_DIR": str(ROOT / "target")}
+    # Both in the dev profile: what they build of other people's crates they share.
+    done = subprocess.run(
+        ["cargo", *arguments, "--offline"],
+        cwd=workspace,
+        env={**os.environ, **own, "CARGO_INCREMENTAL": "0"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    assert "generated" not in done.stderr, f"warnings: {done.stderr[-5000:]}"
+    return done.stdout
+
+
+def python(folder: Path, *arguments: str) -> str:
+    """What the package there says."""
+    environment = {**os.environ, "PYTHONPATH": str(folder / "python")}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(workspace: Path) -> Path:
+    """The workspace with its native module."""
+    cargo(workspace, "build", "-p", "streamgauge-python")
+    shutil.copy2(
+        ROOT / "target" / "debug" / "lib_native.so",
+        workspace / "python" / "streamgauge" / "_native.abi3.so",
+    )
+    return workspace
+
+
+def trials(built: Path, scenario: str, out: Path) -> list[Path]:
+    """The folders of the valid trials of a scenario that a page has there."""
+    arguments = ["-m", "streamgauge", "run", scenario, "--mode", "sim", "--out", str(out), "--json"]
+    ran = json.loads(python(built, *arguments))
+    assert all(trial["valid"] for trial in ran["trials"]), ran
+    return [file.parent for file in out.glob("*/*/*/trial.json")]
+
+
+def test_the_pages_name_every_file_and_nothing_but_what_they_need() -> None:
+    own = [name for name in SYSTEM.files(new=True) if name.startswith("crates/systems/src/push/")]
+    assert len(own) == 4
+    assert sorted({*SYSTEM.files(new=True)} - {*own}) == ["push.yaml"]
+    # A system is one room and one line; the crate's `mod` is Rust's.
+    changes = ["crates/systems/src/lib.rs", "crates/systems/src/registry.rs"]
+    assert SYSTEM.files(new=False) == changes
+    for name in changes:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        for block in (block for block in SYSTEM.blocks if block.name == name):
+            assert len(changed(text, block.text).splitlines()) == len(text.splitlines()) + 1
+    assert SYSTEM.commands[-1].endswith("streamgauge run push.yaml --mode sim")
+    # A queue is a file, its test, and what names it.
+    assert QUEUE.files(new=True) == [
+        "crates/path/src/headdrop.rs",
+        "crates/path/tests/headdrop.rs",
+        "headdrop.yaml",
+    ]
+    assert QUEUE.commands[-1].endswith("streamgauge run headdrop.yaml --mode sim")
+    # Of somebody else's programs, a file and a line.
+    assert ADAPTER.files(new=True) == ["pages.yaml", "python/streamgauge/systems/curl.py"]
+    assert ADAPTER.files(new=False) == ["python/streamgauge/systems/registry.py"]
+
+
+def test_the_system_s_machine_does_what_the_page_says(workspace: Path) -> None:
+    ran = cargo(workspace, "test", "-p", "streamgauge-systems", "--lib", "push")
+    assert "every_frame_is_shown_and_late_where_the_stream_is_too_slow ... ok" in ran
+    ran = cargo(workspace, "test", "-p", "streamgauge-systems", "--lib", "registry")
+    assert "every_parameter_of_every_system_takes_what_it_says ... ok" in ran
+
+
+def test_the_queue_does_what_the_page_says(workspace: Path) -> None:
+    ran = cargo(workspace, "test", "-p", "streamgauge-path", "--test", "headdrop")
+    assert "what_has_waited_longest_makes_room ... ok" in ran
+    assert "what_is_sent_is_sent_in_order ... ok" in ran
+
+
+def test_a_trial_with_the_system_is_one_of_any_system(built: Path, tmp_path: Path) -> None:
+    told = python(built, "-m", "streamgauge", "systems", "push")
+    assert "from GStreamer's rtspsrc" in " ".join(told.split()) and "hold" in told
+    ran = trials(built, "push.yaml", tmp_path)
+    told = [json.loads((one / "trial.json").read_text(encoding="utf-8")) for one in ran]
+    assert len(told) == 2 and all(one["systems"]["push"] == {"machine": 1} for one in told)
+
+
+def test_a_trial_with_the_queue_drops_what_has_waited(built: Path, tmp_path: Path) -> None:
+    ran = trials(built, "headdrop.yaml", tmp_path)
+    assert len(ran) == 2
+    for one in ran:
+        packets = pl.read_parquet(one / "packets.parquet").filter(pl.col("t_drop").is_not_null())
+        # By drop-tail it is dropped when it arrives.
+        assert len(packets) > 10 and (packets["t_drop"] - packets["t_in"]).min() > 0, packets
+    forms = ["tests/scenario/test_link_elements.py", "-p", "no:cacheprovider", "-k", "headdrop"]
+    assert " passed" in python(built, "-m", "pytest", *forms)
+
+
+def test_the_adapter_s_programs_do_what_the_page_says(tmp_path: Path) -> None:
+    copy_package(tmp_path)
+    native = ROOT / "python" / "streamgauge" / "_native.abi3.so"
+    (tmp_path / "python" / "streamgauge" / native.name).symlink_to(native)
+    ADAPTER.take(tmp_path)
+    for line in ADAPTER.commands[:-1]:
+        assert line.startswith(".venv/bin/streamgauge ")
+        assert "Python's web server to curl" in python(tmp_path, "-m", "streamgauge", *line.split()[1:])
+    flows = json.loads(python(tmp_path, "-c", PLAN))["flows"]
+    assert [flow["app"] for flow in flows if flow["name"] == "web"] == ["external"]
+    if shutil.which("curl") is None:
+        pytest.skip("no curl")
+    told = json.loads(python(tmp_path, "-c", FETCH, str(tmp_path / "flow")))
+    assert told["faults"] == [] and told["received"] == 3 * 50_000
+    times = [one["t_monotonic_ns"] for one in told["events"]]
+    assert len(times) == 3 and times == sorted(times) and times[0] > told["began"]
+    assert all(one["name"] == "page_received" and one["reason"] == "50000 B" for one in told["events"])
