@@ -211,7 +211,9 @@ fn bench(criterion: &mut Criterion) {
             actions: Vec::new(),
             app: HttpSpec { clip, player, ..usual }.app(),
             protocols: Default::default(),
+            tcp: None,
             via: None,
+            content: None,
         };
         group.throughput(Throughput::Elements(stream(&flow)));
         group.bench_with_input(BenchmarkId::new("stream", name), &flow, |bencher, flow| {
