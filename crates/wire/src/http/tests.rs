@@ -12,6 +12,8 @@ fn read(mut reader: Reader, pieces: impl IntoIterator<Item = Chunk>) -> Vec<Resu
             let bytes = [plain(before), plain(&more)].concat();
             *before = Chunk::bytes(bytes);
         }
+        // What a body's bytes are, however much of them came as filler.
+        (_, Ok(HttpItem::Body(first))) => items.push(Ok(HttpItem::Body(Chunk::bytes(plain(&first))))),
         (_, item) => items.push(item),
     };
     for piece in pieces {
