@@ -290,4 +290,4 @@ def test_what_cannot_be_served_is_said_at_once(tmp_path: Path) -> None:
     wrong = run("--system=darwin", "--set=no_such=1", str(tmp_path))
     assert wrong.returncode == 3 and "choose among" in wrong.stderr and "rtp_timeout" in wrong.stderr
     wrong = run("--system=darwin", "--timeout=0.5", str(tmp_path))
-    assert wrong.returncode == 3 and "--timeout: give 1 s or more" in wrong.stderr
+    assert wrong.returncode == 3 and "--timeout: 500 ms; give 1 s or more" in wrong.stderr
