@@ -22,6 +22,9 @@ const LONGEST_HEAD: u32 = 1 << 16;
 /// As much of a start line is kept, in bytes.
 const LONGEST_TEXT: usize = 256;
 
+/// A message that ends so many bytes before new payload is forgotten: a quarter of what lies behind a sequence number.
+const FORGOTTEN: i32 = 1 << 29;
+
 /// The messages of a flow's connections, by the connection's number.
 #[derive(Default)]
 pub struct Messages(Vec<[Way; 2]>);
@@ -62,6 +65,13 @@ impl Way {
         self.seen && seq.wrapping_sub(self.from).cast_signed() < 0
     }
 
+    /// What is far behind new bytes is forgotten: half the sequence space on, it would lie ahead of them.
+    fn follow(&mut self, seq: u32) {
+        if self.seen && seq.wrapping_sub(self.to).cast_signed() > FORGOTTEN {
+            *self = Way { from: seq, to: seq, seen: true, ..Way::default() };
+        }
+    }
+
     fn fill(&mut self, grammar: Grammar, segment: &Segment<'_>, say: &mut Say<'_>) -> bool {
         let Segment { seq, bytes, head, .. } = *segment;
         let known = self.to.wrapping_sub(self.from);
@@ -75,6 +85,7 @@ impl Way {
             rest = head.get(left as usize..).unwrap_or_default();
         } else if !(self.is_open && seq == self.to) {
             if !(grammar.begins)(head) {
+                self.follow(seq);
                 return false;
             }
             *self = Way { from: seq, to: seq, seen: true, ..Way::default() };

@@ -100,6 +100,21 @@ fn what_is_sent_again_is_what_it_was() {
 }
 
 #[test]
+fn a_message_is_seen_after_however_much_payload() {
+    let mut stream = Stream::of(StreamProtocol::Http);
+    assert_eq!(stream.send(ANSWER), Signalling);
+    for _ in 0..9 {
+        // Half of the sequence space, and a little more.
+        for _ in 0..129 {
+            assert_eq!(stream.send_filler(b"", 1 << 24), Media);
+        }
+        let said = stream.classifier.take_messages().count();
+        assert_eq!(stream.send(ANSWER), Signalling);
+        assert_eq!(stream.classifier.take_messages().count(), 1, "and {said} before");
+    }
+}
+
+#[test]
 fn a_head_without_end_is_none() {
     let mut stream = Stream::of(StreamProtocol::Http);
     assert_eq!(stream.send(b"HTTP/1.1 200 OK\r\nX: "), Signalling);
