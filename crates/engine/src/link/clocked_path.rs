@@ -4,7 +4,7 @@ use streamgauge_base::{Direction, Event, Fate, FateSink, FlowId, Instant, Item, 
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
 use streamgauge_path::{Departure, Path, Stage};
 use streamgauge_plan::Legend;
-use streamgauge_record::{Ledger, PacketSender, RecordError};
+use streamgauge_record::{Ledger, Message, PacketSender, RecordError};
 
 use super::sabotage::Sabotage;
 use super::slab::Slab;
@@ -128,6 +128,9 @@ impl ClockedPath {
     }
 }
 
+/// Most messages of applications in a record.
+const MOST_MESSAGES: usize = 100_000;
+
 /// What is recorded of a trial while it runs.
 pub struct Trial {
     rows: PacketSender,
@@ -135,6 +138,8 @@ pub struct Trial {
     pub ledger: Ledger,
     /// Changes of the path, and messages of applications.
     pub events: Vec<Event>,
+    /// How many messages are among them.
+    messages: usize,
     /// The rate in force at each direction's bottleneck, bit/s; 0 where there is none.
     rates: [u64; 2],
     bottlenecks: [Option<StageId>; 2],
@@ -170,10 +175,32 @@ impl Trial {
             rows,
             ledger: Ledger::new(legend),
             events: Vec::with_capacity(4096),
+            messages: 0,
             rates,
             bottlenecks,
             failed: None,
             flows: vec![Default::default(); legend.flows.len() + 1],
+        }
+    }
+
+    /// Messages that begin in a packet given to the path at `came`. Events wait in memory until the end, so of more than
+    /// [`MOST_MESSAGES`] the record says no more than that there were.
+    pub fn messages(&mut self, messages: impl Iterator<Item = Message>, came: Instant) {
+        for message in messages {
+            if self.messages == MOST_MESSAGES {
+                self.events.push(Event {
+                    at: came,
+                    flow: None,
+                    name: "messages_end".into(),
+                    value: Some(MOST_MESSAGES as f64),
+                    unit: "1".into(),
+                    reason: "so many were recorded; those from here on are not".into(),
+                });
+            }
+            if self.messages < MOST_MESSAGES {
+                self.events.push(message.event(came));
+            }
+            self.messages += 1;
         }
     }
 

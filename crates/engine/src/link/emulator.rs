@@ -258,21 +258,20 @@ impl Emulator {
             }
             _ => (&mut self.rehearsal, None),
         };
-        let mut info = if trial.is_some() {
-            self.classifier.classify(flow, direction, parsed.connection(direction), &parsed.headers)
-        } else {
-            unclassified(&parsed.headers)
+        let mut info = match &mut trial {
+            Some(trial) => {
+                let connection = parsed.connection(direction);
+                let info = self.classifier.classify(flow, direction, connection, &parsed.headers);
+                if self.classifier.has_messages() {
+                    let came = clocked_paths.both[direction as usize].instant(at);
+                    trial.messages(self.classifier.take_messages(), came);
+                }
+                info
+            }
+            // Before t0, which no record has.
+            None => unclassified(&parsed.headers),
         };
         info.flags |= packet_flags::of_arrived(parsed.ecn);
-        if self.classifier.has_messages() {
-            let messages = self.classifier.take_messages();
-            let came = clocked_paths.both[direction as usize].instant(at);
-            match &mut trial {
-                Some(trial) => trial.events.extend(messages.map(|message| message.event(came))),
-                // Before t0, which no record has.
-                None => drop(messages),
-            }
-        }
         let Datagram { id, hash, info } = if parsed.fragment.is_whole() {
             Datagram { id: clocked_paths.new_id(), hash: parsed.hash, info }
         } else {

@@ -434,8 +434,8 @@ impl Channels {
     fn accept(&mut self, on: ChannelId, stream: nix::Result<TcpSocket>) -> Option<Arrival> {
         match stream {
             Ok(stream) => {
-                // A relay's is one of its flows', or closes at once.
-                if self.relayed.as_ref().is_some_and(|relayed| relayed.peer(stream.peer()).is_none()) {
+                // A relay's is of one of its flows' players, or closes at once.
+                if self.relayed.as_ref().is_some_and(|relayed| !relayed.may_come(stream.peer())) {
                     return None;
                 }
                 let channel = self.number();

@@ -47,10 +47,29 @@ impl Relayed {
         self.peers.get(&there.ip()).map(|&(peer, _)| peer)
     }
 
+    /// Whether one of its flows' players is there, who may come to it; servers are only gone to.
+    pub fn may_come(&self, there: SocketAddr) -> bool {
+        self.peers.get(&there.ip()).is_some_and(|&(_, serves)| !serves)
+    }
+
     /// Bytes were read from there.
     pub fn read(&mut self, there: SocketAddr, bytes: usize) {
         if self.peers.get(&there.ip()).is_some_and(|&(_, serves)| serves) {
             self.from_servers += bytes as u64;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn players_may_come_and_servers_may_not() {
+        let [server, player, stranger] = [1, 2, 3].map(|last| Ipv4Addr::new(10, 1, 0, last));
+        let relayed = Relayed::new(&[Ends { server, player }]);
+        let may_come = |who: Ipv4Addr| relayed.may_come((who, 80).into());
+        assert_eq!([server, player, stranger].map(may_come), [false, true, false]);
+        assert_eq!(relayed.peer((server, 80).into()), relayed.peer((player, 80).into()));
     }
 }
