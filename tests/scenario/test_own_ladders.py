@@ -16,8 +16,12 @@ from streamgauge.media.ladder import DESCRIPTION
 from streamgauge.metrics.shares import as_rtp, wire_rate_bps
 from streamgauge.record import legend
 from streamgauge.scenario import Scenario, from_text, lower
+from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.loading import ScenarioErrors
+from streamgauge.scenario.lower import as_drawn
+from streamgauge.scenario.model import MODES
 from streamgauge.scenario.words import in_words
+from streamgauge.units import Rate, Time
 
 needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
 S = 10**9
@@ -195,6 +199,52 @@ def test_a_system_of_one_encoding_says_so_of_files_too(system: str, made: Path) 
 def test_nothing_of_files_is_drawn(population: str, key: str, made: Path) -> None:
     error = refused(made, "[high.mp4, low.mp4]", f"{TEXT}population: {population}\n")
     assert error.key == f"population.{key}"
+
+
+STAND_IN = TEXT.replace(
+    """    system: {server: ./serve, player: ./play}
+    clip:
+      files: [high.mp4, low.mp4]
+    sim: {system: rtp, clip: testsrc2-300k}
+""",
+    """    system: http
+    clip: {source: carphone, rate: 300 kbit/s, duration: 3 s}
+    emu:
+      system: {server: ./serve, player: ./play}
+      clip: {files: [high.mp4, low.mp4]}
+""",
+)
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize(
+    "drawn",
+    ["rate: 'uniform 100 kbit/s to 200 kbit/s'", "duration: uniform 1 s to 2 s", "encodings: [1, 2]"],
+)
+def test_nothing_of_a_stand_ins_files_is_drawn(drawn: str, made: Path) -> None:
+    text = f"{STAND_IN}population:\n  size: 2\n  {drawn}\n"
+    error = refused(made, "[high.mp4, low.mp4]", text)
+    assert (error.file, error.line, error.key) == ("my.yaml", 15, f"population.{drawn.partition(':')[0]}")
+    assert "what plays in emu is of files, which are taken as they are (leave it out, or" in str(error)
+    # Other things are, and where nobody plays the files.
+    assert lower(scenario(made, text=text.replace(drawn, "rtt: uniform 1 ms to 2 ms")), "emu", 1)
+    if "encodings" not in drawn:
+        assert lower(scenario(made, text=f"{text}modes: [sim]\n"), "sim", 1)
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("text", [TEXT, STAND_IN], ids=["own", "stand-in"])
+def test_members_are_played_in_place_of_files_and_their_rates_are_drawn(text: str, made: Path) -> None:
+    clips = "clips: [{source: bikes, rate: 100 kbit/s, duration: 2 s}, {source: carphone, rate: 1 Mbit/s}]"
+    rates = "rate: one of 150 kbit/s, 200 kbit/s"
+    lengths = "duration: uniform 3 s to 4 s"
+    one = scenario(made, text=f"{text}population:\n  {clips}\n  {rates}\n  {lengths}\n")
+    for seed, source in enumerate(("bikes", "carphone"), 1):
+        for mode in MODES:
+            clip = as_drawn(one, mode, seed).in_mode(mode).flows["video"].clip
+            assert isinstance(clip, Clip) and clip.source == source and clip.duration is not None
+            assert clip.rate in (Rate("150 kbit/s"), Rate("200 kbit/s")) and clip.duration > Time("3 s")
+            assert lower(one, mode, seed)["duration"] == 4 * S
 
 
 @needs_ffmpeg

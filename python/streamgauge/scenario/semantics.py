@@ -197,15 +197,35 @@ def _of_files(scenario: Shape) -> Iterator[Problem]:
     """What is drawn of a clip, and its files do not let."""
     population = scenario.population
     assert population is not None
-    clips = [flow.clip for name, flow in scenario.flows.items() if population.flow in (None, name)]
-    if any(isinstance(clip, Clip) and clip.files is not None for clip in clips):
+    if population.clips is not None:
+        return  # they are played in place of the files
+    for flow in _drawn_for(scenario):
+        played = {f"what plays in {mode}": flow.in_mode(mode).clip for mode in scenario.modes}
         for key in ("rate", "duration", "encodings"):
-            if getattr(population, key) is not None:
+            # The flow's own clip says when a trial ends, whether it is played or not.
+            own = {"the flow's clip": flow.clip} if key == "duration" or flow.clip in played.values() else {}
+            files = [
+                what
+                for what, clip in (own | played).items()
+                if isinstance(clip, Clip) and clip.files is not None
+            ]
+            if files and getattr(population, key) is not None:
                 yield Problem(
                     ("population", key),
-                    "the flow's clip is of files, which are taken as they are",
+                    f"{files[0]} is of files, which are taken as they are",
                     "leave it out, or write a 'source' or 'file' for the clip",
                 )
+
+
+def _drawn_for(scenario: Shape) -> list[Flow]:
+    """The flow whose clips the population has; several if it does not say which of them."""
+    population = scenario.population
+    assert population is not None
+    return [
+        flow
+        for name, flow in scenario.flows.items()
+        if flow.clip is not None and population.flow in (None, name)
+    ]
 
 
 def _encodings(scenario: Shape) -> Iterator[Problem]:
@@ -213,10 +233,7 @@ def _encodings(scenario: Shape) -> Iterator[Problem]:
     population = scenario.population
     if population is None or population.encodings is None:
         return
-    flows = [flow for name, flow in scenario.flows.items() if population.flow in (None, name)]
-    clips = [
-        clip for flow in flows for mode in scenario.modes if (clip := flow.in_mode(mode).clip) is not None
-    ]
+    clips = [flow.in_mode(mode).clip for flow in _drawn_for(scenario) for mode in scenario.modes]
     ladders = [clip.ladder for clip in clips if isinstance(clip, Clip) and clip.ladder is not None]
     if not ladders and not any(isinstance(clip, Clip) and clip.files is not None for clip in clips):
         yield Problem(
