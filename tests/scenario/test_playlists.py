@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,33 @@ def test_a_file_is_read_once_as_long_as_it_does_not_change(
     assert probed() == []
     os.utime(folder / "own.mp4", ns=(0, 0))
     assert probed() == ["own.mp4"]
+
+
+def close(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may enter the folder from now on; its mode would not keep root out."""
+
+    def guarded(really: Callable[..., object]) -> Callable[..., object]:
+        def ask(self: Path, *given: object, **more: object) -> object:
+            if folder in self.parents:
+                raise PermissionError(13, "Permission denied", str(self))
+            return really(self, *given, **more)
+
+        return ask
+
+    for name in ("stat", "open"):
+        monkeypatch.setattr(Path, name, guarded(getattr(Path, name)))
+
+
+@needs_ffmpeg
+def test_a_cache_that_may_not_be_searched_is_done_without(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_files._head.cache_clear()
+    from_text(TEXT, folder=folder)
+    own_files._head.cache_clear()
+    close(folder / "cache", monkeypatch)
+    (made,) = from_text(TEXT, folder=folder)
+    assert made.id == "test/playlist"
 
 
 @needs_ffmpeg

@@ -70,8 +70,9 @@ def _head(file: Path, size: int, mtime_ns: int) -> None:
     """That it is video is remembered in the cache folder: to ask of hundreds takes ffprobe many seconds."""
     name = f"{file.absolute()}\x1f{size}\x1f{mtime_ns}".encode()
     known = cache_folder() / "heads" / hashlib.blake2b(name, digest_size=16).hexdigest()
-    if known.is_file():
-        return
+    with suppress(OSError):  # a folder that may not be searched
+        if known.is_file():
+            return
     if "video" not in streams_in(file):
         raise MediaError(f"{file}: it has no pictures; name a file of video.")
     with suppress(OSError):
