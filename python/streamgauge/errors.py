@@ -48,6 +48,10 @@ class MediaError(StreamGaugeError):
     """A clip that is missing or cannot be encoded."""
 
 
+class NoSuchMediaError(MediaError):
+    """A media file that is not there."""
+
+
 class CannotRunError(StreamGaugeError):
     """This machine cannot do what was asked: a program or a privilege is missing. Says the remedy."""
 

@@ -129,6 +129,24 @@ def test_a_cache_that_may_not_be_searched_is_done_without(
     assert made.id == "test/playlist"
 
 
+def test_files_that_one_may_not_reach_are_told_with_those_that_are_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "closed").mkdir()
+    close(tmp_path / "closed", monkeypatch)
+    (tmp_path / "a.mp4").touch()
+    text = TEXT.replace("own.mp4", "closed/own.mp4").replace("other.mp4", "a.mp4/other.mp4")
+    with pytest.raises(ScenarioErrors) as caught:
+        from_text(text, file="my.yaml", folder=tmp_path)
+    assert [(one.line, one.key) for one in caught.value.errors] == [
+        (9, "population.clips.1.file"),
+        (10, "population.clips.2.file"),
+    ]
+    said = str(caught.value).splitlines()
+    assert f"{tmp_path}/closed/own.mp4: Permission denied; let everybody read it" in said[0]
+    assert f"there is no media file {tmp_path}/a.mp4/other.mp4 (paths are relative to" in said[1]
+
+
 @needs_ffmpeg
 def test_a_population_plays_files_of_ones_own(folder: Path) -> None:
     (made,) = from_text(TEXT, folder=folder)

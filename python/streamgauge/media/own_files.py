@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from streamgauge.errors import CannotRunError, MediaError
+from streamgauge.errors import CannotRunError, MediaError, NoSuchMediaError
 from streamgauge.media.content import Content, Encoding
 from streamgauge.media.ladder import DESCRIPTION, ladder_of, write_folder
 from streamgauge.media.probe import of_file, streams_in
@@ -23,20 +23,21 @@ __all__ = ["own_ladder", "prepare_own_ladder", "unreadable"]
 Of = TypeVar("Of")
 
 
-def unreadable(files: Iterable[Path], *, whole: bool = False) -> dict[Path, str]:
-    """The files that cannot be played, each with what is wrong and what to do.
+def unreadable(files: Iterable[Path], *, whole: bool = False) -> dict[Path, MediaError]:
+    """The files that cannot be played, each with what is wrong and what to do; NoSuchMediaError for those
+    that are not there.
 
     Told from their heads, or with `whole` from all their frames. Several are read at once, each once as long
     as it does not change. Without ffprobe only those are told that are not there, empty or not to be read.
     """
-    found: dict[Path, str] = {}
+    found: dict[Path, MediaError] = {}
     read = _whole if whole else _head
 
-    def why(file: Path) -> str | None:
+    def why(file: Path) -> MediaError | None:
         try:
             _as_it_is(file, read)
         except MediaError as error:
-            return str(error).rstrip(".")
+            return error
         except CannotRunError:
             return None  # who needs more of it will be told what is missing
         return None
@@ -54,8 +55,8 @@ def _as_it_is(file: Path, read: Callable[[Path, int, int], Of]) -> Of:
     try:
         with file.open("rb"):
             status = file.stat()
-    except FileNotFoundError:
-        raise MediaError(f"{file}: no such media file; correct its path.") from None
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError for what is no path at all
+        raise NoSuchMediaError(f"{file}: no such media file; correct its path.") from None
     except IsADirectoryError:
         raise MediaError(f"{file}: it is a folder; name a file in it.") from None
     except OSError as error:

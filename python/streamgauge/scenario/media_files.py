@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamgauge.errors import CannotRunError, MediaError
+from streamgauge.errors import CannotRunError, MediaError, NoSuchMediaError
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.shape import Shape
 from streamgauge.scenario.values import Problem
@@ -58,17 +58,16 @@ def media_problems(scenario: Shape) -> Iterator[Problem]:
     ]
     for where, clip in clips:
         named += [((*where, "files", nth), Path(file), True) for nth, file in enumerate(clip.files or ())]
-    missing = {file for _, file, _ in named if not file.exists()}
-    found: dict[Path, str] = {}
+    found: dict[Path, MediaError] = {}
     for whole in (False, True):
-        there = [file for _, file, of_ladder in named if of_ladder is whole and file not in missing]
-        found |= unreadable(there, whole=whole)
+        found |= unreadable([file for _, file, of_ladder in named if of_ladder is whole], whole=whole)
     for where, file, _ in named:
-        if file in missing:
+        error = found.get(file)
+        if isinstance(error, NoSuchMediaError):
             yield Problem(where, f"there is no media file {file}", _RELATIVE)
-        elif file in found:
-            yield Problem(where, found[file])
-    if not missing and not found:
+        elif error is not None:
+            yield Problem(where, str(error).rstrip("."))
+    if not found:
         yield from _ladders(clips)
 
 
