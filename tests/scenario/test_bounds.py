@@ -112,6 +112,39 @@ def test_what_is_beyond_its_bound_is_refused_with_file_line_and_key(old: str, ne
     assert where + why in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("own", "emu", "said"),
+    [
+        # Of the preset, of the flow, and of the flow as the one that is bounded by the stand-in's.
+        (
+            "max_timeout: 800 ms",
+            "parameters: {max_timeout: 100 ms}",
+            "parameters.max_timeout: 100 ms is less",
+        ),
+        ("max_timeout: 800 ms", "parameters: {min_timeout: 2 s}", "parameters.min_timeout: 2 s is more than"),
+        (
+            "min_timeout: 700 ms",
+            "parameters: {max_timeout: 650 ms}",
+            "parameters.max_timeout: 650 ms is less",
+        ),
+        ("max_timeout: 800 ms", "parameters: {max_timeuot: 1 s}", "parameters.max_timeuot: 'darwin' has no"),
+        ("max_timeout: 800 ms", "parameters: {max_timeout: 1}", "parameters.max_timeout: 1 has no unit"),
+        ("max_timeout: 800 ms", "clip: {source: bikes, ladder: [1M, 2M]}", "clip.ladder: 'darwin' plays one"),
+    ],
+)
+def test_what_a_stand_in_says_wrongly_is_told_at_its_own_key(own: str, emu: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        made("max_timeout: 800 ms\n", f"{own}\n    emu:\n      {emu}\n    events: []\n    #")
+    assert f"my.yaml:15: flows.video.emu.{said}" in str(caught.value)
+
+
+def test_what_a_stand_in_cannot_have_is_told_where_the_flow_has_it() -> None:
+    arrivals = "arrivals: {rate: 2 /s, size: 20 kB}\n    emu: {system: {server: ./serve, player: ./play}}"
+    with pytest.raises(ScenarioError) as caught:
+        made("parameters: {mss: 1200 B, receive_window: 64 KiB}", arrivals)
+    assert "my.yaml:26: flows.ftp.arrivals: a system given as commands has no transfers" in str(caught.value)
+
+
 @pytest.mark.parametrize("machine", [*MACHINES.values(), *RELAYS.values()], ids=lambda one: one.name)
 def test_what_a_machine_has_by_itself_is_within_its_bounds(machine: Machine) -> None:
     chosen: list[dict[str, str]] = [{}]

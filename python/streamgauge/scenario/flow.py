@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, field_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    field_serializer,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from streamgauge.scenario.commands import Command
+from streamgauge.scenario.problems import problems_of
 from streamgauge.scenario.tcp import FIXED, tcp_problem
-from streamgauge.scenario.values import Flag, Instant, Model, issue, nearest
+from streamgauge.scenario.values import Flag, Instant, Model, Problem, issue, nearest
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, Parameter, ParameterValue, System
 from streamgauge.systems.tcp import CONGESTION_CONTROLS
 from streamgauge.units import Frequency, Quantity, Rate, Size, Time, UnitError
@@ -315,6 +327,16 @@ class StandIn(Model):
         return {key: plain(part) for key, part in value.items()}
 
 
+_OF_STAND_IN = "parameters of the stand-in"
+"""In a validation's context: those of a flow's parameters that a stand-in gave."""
+
+
+def _at_stand_in(mode: Mode, problem: Problem) -> Problem:
+    """A problem that a sound flow has in a mode: at its stand-in, if that may have such a key."""
+    known = not problem.path or problem.path[0] in StandIn.model_fields
+    return replace(problem, path=(mode, *problem.path)) if known else problem
+
+
 class Flow(Model):
     """One exchange across the path."""
 
@@ -372,7 +394,7 @@ class Flow(Model):
         return {**data, "parameters": typed_parameters(data.get("parameters", {}), entry)}
 
     @model_validator(mode="after")
-    def _sound(self) -> Flow:
+    def _sound(self, info: ValidationInfo) -> Flow:
         entry = self.registered
         if entry is not None:
             if entry.plays and self.clip is None:
@@ -401,13 +423,19 @@ class Flow(Model):
             )
         if (problem := tcp_problem(self)) is not None:
             raise issue(problem.why, problem.path, problem.hint)
-        if entry is not None and (excess := entry.excess(self.parameters)) is not None:
+        blamed = (info.context or {}).get(_OF_STAND_IN, ())
+        if entry is not None and (excess := entry.excess(self.parameters, blamed)) is not None:
             raise issue(excess.why, ("parameters", excess.name), excess.hint)
         for mode in ("sim", "emu"):
             try:
                 self.in_mode(mode)
             except UnitError as error:
                 raise issue(str(error), mode) from None
+            except ValidationError as error:
+                found = [_at_stand_in(mode, problem) for problem in problems_of(error)]
+                raise PydanticCustomError(
+                    "issues", "{why}", {"why": "; ".join(p.why for p in found), "issues": found}
+                ) from None
         return self
 
     def _transfers(self, entry: System | None) -> None:
@@ -454,7 +482,7 @@ class Flow(Model):
             changes["congestion_control"] = stand_in.congestion_control
         if stand_in.ecn is not None:
             changes["ecn"] = stand_in.ecn
-        return self.changed(**changes)
+        return self.changed(context={_OF_STAND_IN: stand_in.parameters.keys()}, **changes)
 
     def parameter(self, name: str) -> ParameterValue | None:
         """The value of a registered system's parameter, its default filled in."""

@@ -101,10 +101,10 @@ class Model(BaseModel):
         """The keys as YAML writes them, in order."""
         return [field.alias or name for name, field in cls.model_fields.items()]
 
-    def changed(self, **changes: Any) -> Self:
-        """A copy with some fields replaced, validated again."""
+    def changed(self, *, context: dict[str, Any] | None = None, **changes: Any) -> Self:
+        """A copy with some fields replaced, validated again; `context` is for its validators."""
         fields = {name: getattr(self, name) for name in self.model_fields_set}
-        return type(self).model_validate({**fields, **changes})
+        return type(self).model_validate({**fields, **changes}, context=context)
 
 
 class Text:

@@ -7,7 +7,7 @@ by the machines' own settings, so that no table here can differ.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -164,9 +164,9 @@ class Machine:
                     _put(whole, keys, planned)
         return whole
 
-    def excess(self, given: Mapping[str, ParameterValue]) -> Excess | None:
+    def excess(self, given: Mapping[str, ParameterValue], blamed: Collection[str] = ()) -> Excess | None:
         """The first of the parameters in `given` that is beyond another one, given or of the presets that
-        `given` chooses; None if all is well."""
+        `given` chooses; None if all is well. Where both are given, one of `blamed` is named."""
         choosers = {presets.name for presets in self.presets}
         if not given.keys() & ({name for one in self.limits for name in (one.of, one.by)} | choosers):
             return None
@@ -179,7 +179,7 @@ class Machine:
             kind = kind.kind if isinstance(kind, Maybe) else kind
             of, by = (_in_words(one, kind) for one in (value, bound))
             what, other = ("less", "more") if limit.is_least else ("more", "less")
-            if limit.of in given:
+            if limit.of in given and (limit.of in blamed or limit.by not in blamed):
                 why = f"{of} is {what} than {limit.by}, which is {by}"
                 return Excess(name=limit.of, why=why, hint=f"give {by} or {other}, or change {limit.by}")
             why = f"{by} is {other} than {limit.of}, which is {of}"

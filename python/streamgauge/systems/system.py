@@ -6,7 +6,7 @@ else's programs is described beside its adapter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -85,10 +85,11 @@ class System:
         transport = parameters.get("transport", self.parameters["transport"].default)
         return transport == "tcp"
 
-    def excess(self, parameters: Mapping[str, ParameterValue]) -> Excess | None:
-        """The first of these parameters that is beyond another one, as its machine says; None if none is."""
+    def excess(self, parameters: Mapping[str, ParameterValue], blamed: Collection[str] = ()) -> Excess | None:
+        """The first of these parameters that is beyond another one, as its machine says; None if none is. Of
+        the two one of `blamed` is named."""
         machine = MACHINES.get(self.name)
-        return None if machine is None else machine.excess(parameters)
+        return None if machine is None else machine.excess(parameters, blamed)
 
     def values(self, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue | None]:
         """The values of all parameters, defaults filled in."""
