@@ -313,6 +313,46 @@ def test_a_record_of_before_is_read() -> None:
     assert recorded_flows(trial)["video"]["clip"]["duration"] == str(member(population(), 3).duration)
 
 
+PLAYLIST = (
+    TEXT.partition("population:")[0]
+    + """\
+population:
+  clips: [bikes-100k, carphone-200k]
+until: {media_end: video}
+"""
+)
+
+
+def test_a_record_of_members_whose_media_never_ended_is_read() -> None:
+    """Refused today, when a scenario is read; how long the trial was is in its plan."""
+    assert "so its media never ends" in refused(text=PLAYLIST)
+    as_run = scenario("until.time=3 s", text=PLAYLIST).normalised()
+    del as_run["until"]["time"]
+    trial = {"scenario": as_run, "seed": 2, "mode": "sim", "plan": {"duration": 86_400 * S}}
+    assert recorded_flows(trial)["video"]["clip"]["source"] == "carphone"
+    as_run["population"]["clips"][1] = "nosuch-200k"
+    with pytest.raises(
+        ScenarioError, match=r"population\.clips\.1: .* makes no sense to this version: clip nosuch"
+    ):
+        recorded_flows(trial)
+
+
+@pytest.mark.parametrize("mode", ["sim", "emu"])
+def test_a_record_with_a_stand_in_of_no_length_or_no_clip_is_read(mode: Any) -> None:
+    """Which a mode's record has in the place of the flow's own."""
+    video = "system: {server: ./serve, player: ./play}, clip: {source: bikes, rate: 1 Mbit/s, duration: 9 s}"
+    for stand_in, played in (("system: rtp, clip: carphone-1M", "carphone-1M"), ("traffic: bulk", None)):
+        made = scenario(
+            f"flows.video={{role: subject, {video}, sim: {{{stand_in}}}}}",
+            "population={size: 2, rtt: uniform 2 ms to 4 ms}",
+            "until={media_end: video}",
+        )
+        plan = {"duration": lower(made, mode, 1)["duration"]}
+        trial = {"scenario": made.in_mode(mode).normalised(), "seed": 1, "mode": mode, "plan": plan}
+        clip = recorded_flows(trial)["video"].get("clip")
+        assert clip == played if mode == "sim" else clip["source"] == "bikes"
+
+
 def test_trials_of_the_words_of_before_need_not_run_again() -> None:
     """The base of their resume keys is the same."""
     made = scenario()

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
+from streamgauge.errors import ScenarioError
 from streamgauge.scenario.expect import RENAMED
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.population import drawn
+from streamgauge.scenario.problems import problems_of
 from streamgauge.scenario.semantics import media_clip
 from streamgauge.units import Time
 
@@ -39,9 +43,26 @@ def recorded_flows(trial: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _as_played(trial: Mapping[str, Any]) -> Scenario:
+    """Raises ScenarioError for what was run by an older version and makes no sense to this one."""
     mode = trial["mode"]
-    as_run = Scenario.model_validate(in_todays_words(trial["scenario"]))
-    return drawn(as_run, trial["seed"], mode).in_mode(mode)
+    as_run = dict(in_todays_words(trial["scenario"]))
+    # A stand-in is in its flow's place now. It need not play a clip, or one that says when the trial ends, as
+    # the flow's own did.
+    if "plan" in trial:
+        as_run["until"] = {"time": f"{trial['plan']['duration']} ns"}
+    playing = [name for name, flow in as_run["flows"].items() if flow.get("clip")]
+    if (as_run.get("population") or {}).get("flow", next(iter(playing), None)) not in playing:
+        as_run["population"] = None
+    try:
+        scenario = Scenario.model_validate(as_run)
+    except ValidationError as error:
+        first = problems_of(error)[0]
+        raise ScenarioError(
+            f"the scenario that was recorded makes no sense to this version: {first.why}",
+            key=".".join(str(part) for part in first.path) or None,
+            hint="run the trial again, or report it with the version that made it",
+        ) from None
+    return drawn(scenario, trial["seed"], mode).in_mode(mode)
 
 
 def in_todays_words(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
