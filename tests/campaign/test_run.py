@@ -30,6 +30,7 @@ from streamgauge.record import Record
 from streamgauge.report.model import load as load_all
 from streamgauge.scenario import Scenario, from_text
 from streamgauge.scenario.lower import Keep
+from streamgauge.scenario.model import MODES
 from streamgauge.scenario.settings import set_folder
 
 Make = Callable[..., Scenario]
@@ -75,6 +76,14 @@ def test_a_rerun_resumes(make: Make, tmp_path: Path) -> None:
     assert [one.digest for one in first.outcomes] == [one.digest for one in second.outcomes[:2]]
     for before, after in zip(first.outcomes, second.outcomes, strict=False):
         assert before.to_json() == after.to_json()
+
+
+def test_emu_trials_without_messages_run_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of version 4, and sim's do not."""
+    now = [resume_key(make(), mode, 1) for mode in MODES]
+    monkeypatch.setattr("streamgauge.campaign.plan.EMU_VERSION", 4)
+    before = [resume_key(make(), mode, 1) for mode in MODES]
+    assert [one == other for one, other in zip(now, before, strict=True)] == [True, False]
 
 
 def test_what_decides_the_record_decides_the_resume_key(make: Make) -> None:

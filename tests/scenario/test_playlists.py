@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from streamgauge.campaign import run
+from streamgauge.campaign import plan as planning
+from streamgauge.campaign import resume_key, run
 from streamgauge.errors import ScenarioError
 from streamgauge.media import Content, own_files
 from streamgauge.media.encode import packets
@@ -220,6 +221,26 @@ def test_a_member_lasts_as_long_in_both_modes(flow: str) -> None:
             clip = None if isinstance(app, str) else next(iter(app.values())).get("clip")
             if clip is not None:
                 assert (clip["name"], clip["duration"]) == (name, lasting * 10**9)
+
+
+def test_trials_that_ended_with_the_flows_own_clip_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the member's is played in place of a stand-in's; everybody else's keys are those of before."""
+
+    def changed(text: str) -> list[str]:
+        (made,) = from_text(text)
+        now = {mode: resume_key(made, mode, 1) for mode in MODES}
+        with monkeypatch.context() as patch:
+            patch.setattr(planning, "_ends_with_the_member", lambda *_: False)
+            return [mode for mode in MODES if resume_key(made, mode, 1) != now[mode]]
+
+    assert [changed(LASTING.format(flow=flow)) for flow in STAND_INS] == [["emu"], ["sim"], [], []]
+    text = LASTING.format(flow=STAND_INS[1])
+    assert changed(text.replace("{media_end: video}", "{media_end: video, time: 9 s}")) == []
+    assert changed(text.replace("until:", "  duration: uniform 2 s to 3 s\nuntil:")) == []
+    before, _, after = text.partition("  clips:")
+    assert (
+        changed(f"{before}  size: 2\n  rtt: uniform 1 ms to 2 ms\nuntil:{after.partition('until:')[2]}") == []
+    )
 
 
 @pytest.mark.parametrize("flow", STAND_INS)

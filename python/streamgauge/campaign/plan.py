@@ -22,8 +22,9 @@ from streamgauge.systems.relay import RelayAdapter
 __all__ = ["EMU_VERSION", "Extra", "Job", "jobs_for", "resume_key", "versions_used", "with_dependencies"]
 
 #: Goes up when what emu does, whatever the system, would leave another record; sim has a number of its own,
-#: and so has each system (`streamgauge.systems.system.System.versions`).
-EMU_VERSION = 4
+#: and so has each system (`streamgauge.systems.system.System.versions`). Since 5 a record has the messages of
+#: other people's programs, and numbers connections from the trial's start.
+EMU_VERSION = 5
 #: Goes up when the same clip would be other frames; since 2 they have their key frames, which thinning sees.
 CONTENT_VERSION = 2
 
@@ -95,7 +96,20 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
             except OSError as error:
                 raise MediaError(f"{file}: {error.strerror}; {scenario.id} plays it.") from None
             parts.append(f"{status.st_size} {status.st_mtime_ns}")
+    if _ends_with_the_member(scenario, mode):
+        parts.append("ends with the member")
     return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def _ends_with_the_member(scenario: Scenario, mode: Mode) -> bool:
+    """Whether nothing but a member's clip, played in place of a stand-in's, says when the trial ends. Such a
+    trial ended when the flow's own clip did, before members took the place of both."""
+    name, population = scenario.until.media_end, scenario.population
+    if name is None or population is None or population.clips is None or population.duration is not None:
+        return False
+    stand_in = getattr(scenario.flows[name], mode)
+    stands_in = stand_in is not None and stand_in.clip is not None
+    return stands_in and population.flow in (None, name) and scenario.until.time is None
 
 
 def versions_used(scenario: Scenario, mode: Mode) -> dict[str, dict[str, int]]:
