@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from streamgauge.claims.dimension import RATE, UNITS
@@ -14,7 +16,7 @@ from streamgauge.report import LoadedTrial, answer, build, gather
 from streamgauge.report.answer import by_question
 from streamgauge.report.model import labels
 from streamgauge.scenario import load
-from synthetic import CROSS, SIGNALLING, Sent, SyntheticRecord, constant, record
+from synthetic import CROSS, EVENTS, SIGNALLING, Sent, SyntheticRecord, constant, record
 
 SENTENCE = re.compile(r"test/one:? (\w.*?average\.)")
 
@@ -180,13 +182,33 @@ def test_both_transports_of_rtsp_answer_one_question() -> None:
     assert len(questions) == 1
 
 
-def test_who_is_served_beside_the_path_is_said_to_be() -> None:
-    """Two behind one cache at the client: nothing of theirs crosses, and what the cache fetched does."""
-    relays = {"home": {"system": "http-cache", "at": "client"}}
-    built = record(constant(1, 25, 0, 10), flows=["v", "home"], duration_s=20.0)
-    flow = {"role": "subject", "system": "http", "via": "home"}
-    said = answer([loaded(built, flows={"v": flow}, relays=relays)])
+RELAYED = {"role": "subject", "system": "http", "via": "home"}
+
+
+def behind_a_cache(at: str, sender: int, *events: str, **more: Any) -> LoadedTrial:
+    """Flow `v` goes through the cache `home`; one of the two, 0 or 1, sends, and `v`'s player says this."""
+    built = record(constant(sender, 25, 0, 10), flows=["v", "home"], duration_s=20.0, **more)
+    rows = [(second * 10**9, "v", name, 0.5, "s", "") for second, name in enumerate(events, 5)]
+    built.events = pl.DataFrame(rows, schema=EVENTS, orient="row")
+    relays = {"home": {"system": "http-cache", "at": at}}
+    return loaded(built, flows={"v": RELAYED}, relays=relays)
+
+
+@pytest.mark.parametrize("event", ["frame_shown", "playout_start"])
+def test_who_is_served_beside_the_path_is_said_to_be(event: str) -> None:
+    """Behind one cache at the client: nothing of the flow's crosses, and what the cache fetched does."""
+    said = answer([behind_a_cache("client", 1, event)])
     assert "v sent nothing across the path: http-cache home at the client served it." in said
     assert "home sent 103 kbit/s" in said
-    relays["home"]["at"] = "server"
-    assert "v sent nothing. " in answer([loaded(built, flows={"v": flow}, relays=relays)])
+
+
+def test_who_was_not_served_is_not_said_to_be() -> None:
+    """Its player showed nothing: a server that refuses, or a path on which nothing arrives in time."""
+    through = "v sent nothing across the path, as it goes through http-cache home at the client."
+    for trials in (
+        [behind_a_cache("client", 1)],
+        [behind_a_cache("client", 1, "frame_late")],
+        [behind_a_cache("client", 1, "frame_shown"), behind_a_cache("client", 1, seed=2)],
+    ):
+        said = answer(trials)
+        assert through in said and "served it" not in said

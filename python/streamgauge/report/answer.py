@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamgauge.claims.dimension import PERCENT, RATE, TIME, say
-from streamgauge.metrics import Interval, TrialMetrics
+from streamgauge.metrics import FlowMetrics, Interval, TrialMetrics
 from streamgauge.metrics.grid import Mask
 from streamgauge.report.model import Entry, Group, labels, say_mean
-from streamgauge.report.words import bottleneck_words
+from streamgauge.report.words import bottleneck_words, relay_words
 
 HELD_RATE, BACKED_OFF = 0.95, 0.8
 """A flow that sends this share of its earlier rate or more held on; this share or less, it backed off."""
@@ -138,8 +138,7 @@ def _passage(entry: Entry, group: Group, name: str) -> str:
     if found is None:
         total = group.over("sent", name)
         if total is not None and total.mean == 0:
-            relay = _server_beside(entry, name)
-            return f"{label} sent nothing{relay and f' across the path: {relay} served it'}."
+            return f"{label} sent nothing{_beside_the_path(entry, group, name)}."
         sent, lost = group.say("throughput", name), group.say("sent_loss", name)
         return f"{label} sent {sent} and lost {lost}; {_delay(group, name, None)}."
     stretch = f"{found.during[0]:g} s to {found.during[1]:g} s"
@@ -163,13 +162,21 @@ def _passage(entry: Entry, group: Group, name: str) -> str:
     )
 
 
-def _server_beside(entry: Entry, name: str) -> str:
-    """The relay at the client from which a flow gets all that it gets, in words; empty if there is none."""
-    via = ((entry.scenario.get("flows") or {}).get(name) or {}).get("via")
-    relay = (entry.scenario.get("relays") or {}).get(via)
-    if relay is None or relay["at"] != "client":
+def _beside_the_path(entry: Entry, group: Group, name: str) -> str:
+    """Why a flow sent nothing if it goes through a relay at the client, and that it was served nonetheless if
+    its player played in every trial; empty without such a relay."""
+    relay = relay_words(entry, name)
+    if not relay.endswith(" at the client"):
         return ""
-    return f"{relay['system']} {via} at the client"
+    if all(_played(trial.flows[name]) for trial in group.valid if name in trial.flows):
+        return f" across the path: {relay} served it"
+    return f" across the path, as it goes through {relay}"
+
+
+def _played(flow: FlowMetrics) -> bool:
+    """Whether a flow's player showed a frame, or said that it began to play."""
+    shown = flow.series.get("frames_shown")
+    return (shown is not None and shown.numerator.sum() > 0) or flow.scalars.get("startup_delay") is not None
 
 
 def _sending(group: Group, flow: str, beside: str, stretch: tuple[float, float]) -> str:

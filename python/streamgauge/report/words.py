@@ -136,6 +136,13 @@ def _clip_words(clip: Mapping[str, Any]) -> str:
     return " ".join(said)
 
 
+def relay_words(entry: Entry, name: str) -> str:
+    """The relay that a flow goes through, ``http-cache home at the client``; empty without one."""
+    via = ((entry.scenario.get("flows") or {}).get(name) or {}).get("via")
+    relay = (entry.scenario.get("relays") or {}).get(via)
+    return "" if relay is None else f"{relay['system']} {via} at the {relay['at']}"
+
+
 def flows_words(entry: Entry) -> list[str]:
     """Each flow in a line: its role, what it is in each mode and whose, and when it runs."""
     said = []
