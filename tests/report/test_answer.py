@@ -185,9 +185,10 @@ def test_both_transports_of_rtsp_answer_one_question() -> None:
 RELAYED = {"role": "subject", "system": "http", "via": "home"}
 
 
-def behind_a_cache(at: str, sender: int, *events: str, **more: Any) -> LoadedTrial:
-    """Flow `v` goes through the cache `home`; one of the two, 0 or 1, sends, and `v`'s player says this."""
-    built = record(constant(sender, 25, 0, 10), flows=["v", "home"], duration_s=20.0, **more)
+def behind_a_cache(at: str, sender: int | None, *events: str, **more: Any) -> LoadedTrial:
+    """Flow `v` goes through the cache `home`; one of the two, 0 or 1, sends, or none, and `v` says this."""
+    sent = [] if sender is None else constant(sender, 25, 0, 10)
+    built = record(sent, flows=["v", "home"], duration_s=20.0, **more)
     rows = [(second * 10**9, "v", name, 0.5, "s", "") for second, name in enumerate(events, 5)]
     built.events = pl.DataFrame(rows, schema=EVENTS, orient="row")
     relays = {"home": {"system": "http-cache", "at": at}}
@@ -212,3 +213,13 @@ def test_who_was_not_served_is_not_said_to_be() -> None:
     ):
         said = answer(trials)
         assert through in said and "served it" not in said
+
+
+def test_a_relay_at_the_server_is_not_said_to_have_sent_nothing() -> None:
+    """What it gives its flows crosses under their names: the answer is about them alone."""
+    said = answer([behind_a_cache("server", 0, "frame_shown")])
+    assert "test/one sent 103 kbit/s" in said
+    assert "home" not in said and "sent nothing" not in said
+    assert "test/one sent nothing." in answer([behind_a_cache("server", None)])
+    # One that itself sends is told of.
+    assert "test/one: home sent 103 kbit/s" in answer([behind_a_cache("server", 1)])

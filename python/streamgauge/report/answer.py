@@ -103,8 +103,21 @@ def answer(entry: Entry, group: Group) -> Answer:
         return Answer(
             entry.id, question, ("No valid trial, so no answer.",), f"{group.mode}: {why}", conditions
         )
-    sentences = tuple(_flow_sentence(entry, group, name) for name in entry.names("subject"))
+    sentences = tuple(_flow_sentence(entry, group, name) for name in spoken_of(entry, group))
     return Answer(entry.id, question, sentences, basis(group), conditions)
+
+
+def spoken_of(entry: Entry, group: Group) -> list[str]:
+    """The subjects that an answer speaks of: all but a relay at the server that itself sent nothing, as what
+    it gives its flows crosses the path under their names."""
+    relays = entry.scenario.get("relays") or {}
+
+    def is_silent(name: str) -> bool:
+        sent = group.over("sent", name)
+        return sent is None or sent.mean == 0
+
+    at_server = {name for name, relay in relays.items() if relay["at"] == "server"}
+    return [name for name in entry.names("subject") if name not in at_server or not is_silent(name)]
 
 
 def basis(group: Group) -> str:
@@ -133,7 +146,7 @@ def _transfers(group: Group, name: str) -> str:
 
 
 def _passage(entry: Entry, group: Group, name: str) -> str:
-    label = f"{entry.id}: {name}" if len(entry.names("subject")) > 1 else entry.id
+    label = f"{entry.id}: {name}" if len(spoken_of(entry, group)) > 1 else entry.id
     found = phases(group.valid, name)
     if found is None:
         total = group.over("sent", name)
