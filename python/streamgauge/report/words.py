@@ -59,6 +59,10 @@ def drawn_words(entry: Entry) -> str:
         "loss": "loss",
     }
     said = [f"{words} {population[key]}" for key, words in named.items() if population.get(key)]
+    if encodings := _encodings(population):
+        fewest, most = encodings
+        count = str(most) if fewest == most else f"{fewest} to {most}"
+        said.append(f"{count} encoding{'' if most == 1 else 's'} of the ladder")
     if population.get("clips"):
         said.insert(0, f"one of {len(population['clips'])} clips")
     if not population:
@@ -66,6 +70,12 @@ def drawn_words(entry: Entry) -> str:
     of = f" of {population['size']}" if population.get("size") else ""
     what = f"Each trial has a member{of} of its own: {'; '.join(said)}."
     return f"{what} What stands here of these is one trial's."
+
+
+def _encodings(population: Mapping[str, Any]) -> Sequence[int]:
+    """Fewest and most that are drawn; empty if none are."""
+    # Records before had "levels".
+    return population.get("encodings") or population.get("levels") or ()
 
 
 def bottleneck_words(entry: Entry) -> str:
@@ -175,11 +185,14 @@ def _as_drawn(entry: Entry, name: str, flow: Mapping[str, Any]) -> Mapping[str, 
         return flow
     if population.get("clips"):
         return {**flow, "clip": "of the population"}
-    if population.get("rate"):
-        source = (clip.get("source") or clip.get("file")) if isinstance(clip, Mapping) else clip
-        stem = PurePath(str(source)).name if isinstance(clip, Mapping) else str(source).rpartition("-")[0]
-        return {**flow, "clip": f"{stem} at a bit rate of the population"}
-    return flow
+    rates = "a bit rate of the population" if population.get("rate") else ""
+    rates = "encodings of the population" if _encodings(population) else rates
+    lasts = "a duration of the population" if population.get("duration") or population.get("length") else ""
+    if isinstance(clip, Mapping):
+        drawn = {"ladder": [rates] if rates else None, "duration": lasts}
+        return {**flow, "clip": {**clip, **{key: value for key, value in drawn.items() if value}}}
+    said = f"{str(clip).rpartition('-')[0]} at {rates}" if rates else str(clip)
+    return {**flow, "clip": f"{said} for {lasts}" if lasts else said}
 
 
 def measure_words(entry: Entry) -> str:
