@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from streamgauge.cli.tables import flows_table
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.metrics.result import Series
 from streamgauge.report import LoadedTrial, answer, build, for_entry, gather
-from synthetic import CROSS, constant, record
+from synthetic import CROSS, EVENTS, constant, record
 
 
 def trial(seed: int, mode: str = "sim", silent: bool = False) -> LoadedTrial:
@@ -83,3 +85,40 @@ def test_what_one_trial_lacks_the_others_tell() -> None:
     trials = [trial(1, silent=True), trial(2), trial(3)]
     found = columns([one.metrics for one in trials if one.metrics])
     assert found["v"][2] == "0 %"
+
+
+def of_transfers(*completed_s: int, **measure: Any) -> LoadedTrial:
+    """`v` is of short transfers, of which these completed at these times; `cross` is not."""
+    sent = constant(0, 25, 0, 10) + constant(1, 50, 0, 10, kind=CROSS)
+    built = record(sent, flows=["v", "cross"], duration_s=10.0, measure=measure)
+    built.trial["plan"]["flows"][0]["app"] = {"bulk": {"arrivals": [{"at": 0, "bytes": 10**6}]}}
+    rows = [(at * 10**9, "v", "transfer_complete", 1.5, "s", "") for at in completed_s]
+    built.events = pl.DataFrame(rows, schema=EVENTS, orient="row")
+    return LoadedTrial(built.trial, {}, compute(built))
+
+
+def completion_cells(page: str) -> list[str]:
+    """The last column of the table of flows; empty without it."""
+    table = page.partition("<h3>Flows</h3>")[2].partition("</table>")[0]
+    if "completion time" not in table:
+        return []
+    rows = [row for row in table.split("<tr") if "<td" in row]
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)[-1] for row in rows]
+
+
+def test_transfers_of_which_none_completed_took_an_unknown_time(tmp_path: Path) -> None:
+    """That is not to have none: the table says so, and the answer."""
+
+    def told(one: LoadedTrial) -> tuple[str, list[str]]:
+        return answer([one]), completion_cells(build([one], tmp_path / "r.html").read_text())
+
+    said, cells = told(of_transfers())
+    assert cells == ["not known", "–"]
+    assert said.count(" None of its transfers completed. ") == 1
+    said, cells = told(of_transfers(2, window=["3 s", "9 s"]))
+    assert cells == ["not known", "–"] and "transfers completed in the measurement window." in said
+    said, cells = told(of_transfers(2))
+    assert cells[0].startswith("1.50 s") and cells[1] == "–"
+    assert "Its transfers took" in said and "None of" not in said
+    said, cells = told(trial(1))
+    assert not cells and "transfers" not in said

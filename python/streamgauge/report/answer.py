@@ -140,7 +140,10 @@ def _flow_sentence(entry: Entry, group: Group, name: str) -> str:
 def _transfers(group: Group, name: str) -> str:
     mean, p95 = group.over("completion_time", name), group.over("completion_time_p95", name)
     if mean is None or p95 is None:
-        return ""
+        if not (completed := group.transfers(name)):
+            return ""
+        ever = any(one.numerator.any() for one in completed)
+        return f" None of its transfers completed{' in the measurement window' if ever else ''}."
     took = say_mean(mean, "completion_time")
     return f" Its transfers took {took} on average, 95 % of them at most {say(p95.mean, TIME)}."
 

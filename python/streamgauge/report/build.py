@@ -11,14 +11,14 @@ from markupsafe import Markup
 from streamgauge.checks import CheckResult
 from streamgauge.checks.evaluate import match_published
 from streamgauge.claims.dimension import show
-from streamgauge.metrics import METRICS, Interval
+from streamgauge.metrics import METRICS
 from streamgauge.metrics.frame import DOWN
 from streamgauge.report import certificate, figures, words
 from streamgauge.report.answer import PLUS_MINUS, Answer, Asked, by_question, own_basis
 from streamgauge.report.chart import save
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.families import Cell, tables
-from streamgauge.report.model import NOT_KNOWN, Entry, LoadedTrial, gather, load, say_half
+from streamgauge.report.model import NOT_KNOWN, Entry, Group, LoadedTrial, gather, load, say_half
 from streamgauge.report.model import left_out as find_left_out
 from streamgauge.report.page import render_page, write_whole
 from streamgauge.report.validity import verdicts
@@ -123,10 +123,7 @@ def _question(asked: Asked, entries: Sequence[Entry]) -> dict[str, Any]:
 def _columns(entry: Entry) -> dict[str, str]:
     """Metrics of the table of flows, with their headings."""
     has = any(
-        group.over(metric, name) is not None
-        for metric in OF_TRANSFERS
-        for group in entry.groups
-        for name in (group.shown.flows if group.shown else ())
+        group.transfers(name) for group in entry.groups for name in (group.shown.flows if group.shown else ())
     )
     return FLOW_COLUMNS | (OF_TRANSFERS if has else {})
 
@@ -170,9 +167,10 @@ def _assumed(entry: Entry) -> list[str]:
     return found
 
 
-def _cell(found: Interval | None, metric: str) -> Cell:
+def _cell(group: Group, metric: str, name: str) -> Cell:
+    found = group.over(metric, name)
     if found is None:
-        return Cell("–" if metric in OF_TRANSFERS else NOT_KNOWN)
+        return Cell("–" if metric in OF_TRANSFERS and not group.transfers(name) else NOT_KNOWN)
     named = METRICS[metric]
     shown = show(found.mean, found.half_width, named.dimension, signed=named.signed)
     if found.no_variation:
@@ -196,7 +194,7 @@ def _flows(entry: Entry) -> list[dict[str, Any]]:
                     "role": info.role + (",\u00a0up" if info.direction != DOWN else ""),
                     "mode": group.mode,
                     "n": len(group.valid),
-                    "cells": [_cell(group.over(metric, name), metric) for metric in columns],
+                    "cells": [_cell(group, metric, name) for metric in columns],
                 }
             )
     return rows

@@ -19,6 +19,7 @@ from streamgauge.claims.dimension import Dimension, show
 from streamgauge.errors import RecordError, StreamGaugeError
 from streamgauge.metrics import METRICS, Interval, TrialMetrics, interval
 from streamgauge.metrics.compute import compute
+from streamgauge.metrics.result import Series
 from streamgauge.scenario.settings import named, set_folder, sorting
 
 
@@ -127,6 +128,11 @@ class Group:
     def over_each(self, measure: Callable[[TrialMetrics], float]) -> Interval | None:
         """Mean and interval of anything measured per trial; see `mean_over`."""
         return mean_over(self.valid, measure)
+
+    def transfers(self, flow: str) -> list[Series]:
+        """How many of a flow's short transfers completed, of each valid trial; empty if it has none."""
+        mine = (trial.flows[flow].series for trial in self.valid if flow in trial.flows)
+        return [series["transfers"] for series in mine if "transfers" in series]
 
     def say(
         self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
