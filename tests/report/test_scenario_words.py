@@ -1,12 +1,15 @@
-"""The scenario in words: what each trial draws of a population is named, and never given as one trial's."""
+"""The scenario in words: relays, and what is drawn of a population, which is never given as one trial's."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from streamgauge.report import LoadedTrial, gather
+from streamgauge.report.drawing import path_drawing
 from streamgauge.report.model import Entry
 from streamgauge.report.words import drawn_words, flows_words
-from streamgauge.scenario import from_text
+from streamgauge.scenario import from_text, lower
 
 TEXT = """\
 id: my/words
@@ -21,11 +24,17 @@ LADDER = "{source: carphone, ladder: [100 kbit/s, 200 kbit/s, 400 kbit/s], durat
 ONE = "{source: carphone, rate: 100 kbit/s, duration: 6 s}"
 
 
-def entry_of(*settings: str) -> Entry:
-    """As a trial's header has the scenario; of a trial that left nothing to measure."""
-    (made,) = from_text(TEXT, settings=settings)
+def entry_of(*settings: str, text: str = TEXT) -> Entry:
+    """Of a trial that left nothing to measure."""
+    (made,) = from_text(text, settings=settings)
     scenario = made.model_dump(mode="json", by_alias=True, exclude_none=True)
-    header = {"scenario": scenario, "mode": "emu", "seed": 1, "validity": {"valid": False, "why": ["none"]}}
+    plan = lower(made, "sim", 1) if "sim" in made.modes else {}
+    header = {
+        "scenario": scenario,
+        "plan": plan,
+        "mode": "sim",
+        "validity": {"valid": False, "why": ["none"]},
+    }
     (entry,) = gather([LoadedTrial(header, {}, None)], checks=())
     return entry
 
@@ -58,3 +67,36 @@ def test_what_is_drawn_is_named_and_no_clip_has_it(population: str, clip: str, d
     assert f"Each trial has a member of 3 of its own: {drawn}." in drawn_words(entry)
     (line,) = flows_words(entry)
     assert f", clip {told}, from 0 s" in line
+
+
+RELAYED = """\
+id: my/cache
+title: Two behind a cache
+path:
+  down: {rate: 2 Mbit/s, queue: droptail 100 ms}
+flows:
+  first: {role: subject, system: http, clip: carphone-100k, via: home}
+  second: {role: rival, system: http, clip: carphone-100k, via: far, start: 1 s}
+  third: {role: rival, system: http, clip: carphone-100k, start: 2 s}
+relays:
+  home: {system: http-cache, at: client, parameters: {capacity: 0 B}}
+  far: {system: http-cache, at: server, congestion_control: reno}
+until: {time: 3 s}
+"""
+
+
+def test_relays_are_told_of_and_who_goes_through_them() -> None:
+    assert flows_words(entry_of(text=RELAYED)) == [
+        "first (subject): http, clip carphone-100k, through http-cache home at the client, from 0 s",
+        "second (rival): http, clip carphone-100k, through http-cache far at the server, from 1 s",
+        "third (rival): http, clip carphone-100k, from 2 s",
+        "home (relay): http-cache, capacity 0 B, at the client; ours",
+        "far (relay): http-cache, reno, at the server; ours",
+    ]
+
+
+def test_a_relay_stands_in_the_drawing_at_its_end() -> None:
+    picture = path_drawing(entry_of(text=RELAYED))
+    ends = dict(re.findall(r'class="head">(server|player)</text>(.*?)<(?:rect|path)', picture))
+    small = {end: re.findall(r'class="small">([^<]*)<', words) for end, words in ends.items()}
+    assert small == {"server": ["far (relay)", "first", "second", "third"], "player": ["home (relay)"]}

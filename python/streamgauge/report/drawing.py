@@ -34,6 +34,10 @@ def path_drawing(entry: Entry) -> str:
     at_client = [str(flow["name"]) for flow in flows if goes_up(flow)]
     at_server = [str(flow["name"]) for flow in flows if flow.get("entry") != "router" and not goes_up(flow)]
     at_router = [str(flow["name"]) for flow in flows if flow.get("entry") == "router"]
+    relays = {
+        end: [f"{relay['name']} (relay)" for relay in entry.plan.get("relays") or [] if relay["at"] == end]
+        for end in ("server", "client")
+    }
     columns = max(len(down), len(up), 1)
     box_h = max([74, *(box.height for box in down)])
     width = 2 * LEFT + 2 * END_W + columns * BOX_W + (columns + 1) * GAP
@@ -59,8 +63,8 @@ def path_drawing(entry: Entry) -> str:
             f'height="{bottom + 16:g}" role="img" aria-label="{escape(title)}">',
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
             'orient="auto"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>',
-            _box(LEFT, TOP, END_W, ends_h, heads[0], _wrap(at_server, 13)[:6], "end"),
-            _box(right, TOP, END_W, ends_h, heads[1], _wrap(at_client, 13)[:6], "end"),
+            _box(LEFT, TOP, END_W, ends_h, heads[0], _wrap([*relays["server"], *at_server], 13)[:6], "end"),
+            _box(right, TOP, END_W, ends_h, heads[1], _wrap([*relays["client"], *at_client], 13)[:6], "end"),
             *_row(down, TOP, box_h, left, right, at_router),
             *back,
             "</svg>",

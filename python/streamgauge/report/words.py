@@ -154,7 +154,7 @@ def relay_words(entry: Entry, name: str) -> str:
 
 
 def flows_words(entry: Entry) -> list[str]:
-    """Each flow in a line: its role, what it is in each mode and whose, and when it runs."""
+    """Each flow in a line: its role, what it is in each mode and whose, and when it runs; then each relay."""
     said = []
     for name, asked in (entry.scenario.get("flows") or {}).items():
         flow = _as_drawn(entry, name, asked)
@@ -170,11 +170,15 @@ def flows_words(entry: Entry) -> list[str]:
         )
         enters = ", enters at the bottleneck" if flow.get("from") == "router" else ""
         enters += ", media up from the client's end" if goes_up(flow) else ""
+        through = relay_words(entry, name)
+        enters += f", through {through}" if through else ""
         stop = f" to {flow['stop']}" if flow.get("stop") else ""
         said.append(
             f"{name} ({flow.get('role', 'subject')}): {flow_words(flow)}{enters}, from "
             f"{flow.get('start', '0 s')}{stop}" + (f"; {told}" if told else "")
         )
+    for name, relay in (entry.scenario.get("relays") or {}).items():
+        said.append(f"{name} (relay): {flow_words(relay)}, at the {relay['at']}; ours")
     return said
 
 
