@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -30,45 +32,66 @@ from streamgauge.scenario import find, lower
 print(json.dumps(lower(scenario, "emu", 1)))
 """
 FETCH = """
-import json, os, socket, subprocess, sys, time
+import itertools, json, socket, subprocess, sys, time
 from contextlib import closing
 from pathlib import Path
 from streamgauge.emu.process import furnish
 from streamgauge.systems.adapter import Clock, FlowSetup
 from streamgauge.systems.adapters import adapter_for, check_programs
 
-with closing(socket.socket()) as probe:
-    probe.bind(("127.0.0.1", 0))
-    port = probe.getsockname()[1]
-here = dict(server_ip="127.0.0.1", player_ip="127.0.0.1", port=port, folder=Path(sys.argv[1]))
-plan = dict(plan={"start": 0}, trial={"duration": 10**9})
-flow = FlowSetup(name="web", index=0, system="curl", parameters={"count": 3}, **here, **plan)
-check_programs(flow)
-adapter = adapter_for(flow)
-server, player = adapter.processes(flow)
-logs = {}
-for one in (server, player):
-    furnish(flow, one, None)
-    logs[one.side] = open(flow.out(one.side) / "stdout.log", "w")
-serving = subprocess.Popen(server.command, stdout=logs["server"], stderr=subprocess.STDOUT)
-try:
-    def listens():
-        with closing(socket.socket()) as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-    while not listens():
-        assert serving.poll() is None
+def flow_at(port):
+    here = dict(server_ip="127.0.0.1", player_ip="127.0.0.1", port=port, folder=Path(sys.argv[1]) / str(port))
+    plan = dict(plan={"start": 0}, trial={"duration": 10**9})
+    return FlowSetup(name="web", index=0, system="curl", parameters={"count": 3}, **here, **plan)
+
+def free_port():
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+def serves(serving, log):
+    # By its own word: who answers at the port may be somebody else, who was faster.
+    until = time.monotonic() + 60
+    while "Serving HTTP on" not in log.read_text():
+        if serving.poll() is not None:
+            assert "Address already in use" in log.read_text(), log.read_text()
+            return False
+        assert time.monotonic() < until, "the server does not begin: " + log.read_text()
         time.sleep(0.02)
-    began = time.monotonic_ns()
-    subprocess.run(player.command, stdout=logs["player"], check=True, timeout=60)
-finally:
-    serving.kill()
-    serving.wait()
-clock = Clock(t0_monotonic_ns=0, t0_realtime_ns=0, started={"player": began}, ended_monotonic_ns=0)
-found = adapter.collect(flow, clock)
-told = dict(faults=found.faults, received=found.received_bytes, events=found.events, began=began)
-print(json.dumps(told))
+    return True
+
+def fetch(port):
+    flow = flow_at(port)
+    check_programs(flow)
+    adapter = adapter_for(flow)
+    server, player = adapter.processes(flow)
+    logs = {}
+    for one in (server, player):
+        furnish(flow, one, None)
+        logs[one.side] = flow.out(one.side) / "stdout.log"
+    with logs["server"].open("w") as out:
+        serving = subprocess.Popen(server.command, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        if not serves(serving, logs["server"]):
+            return None
+        began = time.monotonic_ns()
+        with logs["player"].open("w") as out:
+            subprocess.run(player.command, stdout=out, check=True, timeout=60)
+        assert serving.poll() is None, logs["server"].read_text()
+    finally:
+        serving.kill()
+        serving.wait()
+    clock = Clock(t0_monotonic_ns=0, t0_realtime_ns=0, started={"player": began}, ended_monotonic_ns=0)
+    found = adapter.collect(flow, clock)
+    return dict(
+        port=port, faults=found.faults, received=found.received_bytes, events=found.events, began=began
+    )
+
+ports = itertools.chain([int(sys.argv[2])], (free_port() for _ in range(5)))
+print(json.dumps(next(told for port in ports if (told := fetch(port)))))
 """
-"""Runs the adapter's processes on loopback, as the sandbox would, and collects what they leave."""
+"""Runs the adapter's processes on loopback, as the sandbox would, and collects what they leave: at the port
+that it is told, or at another one if somebody else has that."""
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +237,11 @@ def test_the_adapter_s_programs_do_what_the_page_says(tmp_path: Path) -> None:
     assert [flow["app"] for flow in flows if flow["name"] == "web"] == ["external"]
     if shutil.which("curl") is None:
         pytest.skip("no curl")
-    told = json.loads(python(tmp_path, "-c", FETCH, str(tmp_path / "flow")))
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        # A free port may be somebody else's by the time that our server wants it.
+        taken = other.getsockname()[1]
+        told = json.loads(python(tmp_path, "-c", FETCH, str(tmp_path / "flow"), str(taken)))
+    assert told["port"] != taken
     assert told["faults"] == [] and told["received"] == 3 * 50_000
     times = [one["t_monotonic_ns"] for one in told["events"]]
     assert len(times) == 3 and times == sorted(times) and times[0] > told["began"]
