@@ -70,6 +70,50 @@ def test_a_relay_is_the_same_in_both_modes(tmp_path: Path) -> None:
     assert plans[0] == plans[1]
 
 
+WITH = "system: http-cache, at: client, "
+ONE_MODE = {
+    "window that Linux lacks": (
+        "congestion_control: fixed, parameters: {window: 20 kB}",
+        "emu",
+        "congestion_control: Linux has no fixed; run in sim, or choose another",
+    ),
+    "Linux's alone": ("congestion_control: yeah", "sim", "congestion_control: sim has reno, "),
+    "its HyStart": (
+        "parameters: {hystart: off}",
+        "emu",
+        "parameters.hystart: Linux sets HyStart for the whole machine, not for a flow; run in sim, or write "
+        "'hystart: linux'",
+    ),
+    "a mechanism": ("parameters: {without: [tlp]}", "emu", "parameters.without: no mechanism of Linux's TCP"),
+    "an acknowledgement's wait": (
+        "parameters: {delayed_ack: 100 ms}",
+        "emu",
+        "parameters.delayed_ack: Linux lets an acknowledgement wait for 40 ms or not at all; run in sim, or "
+        "write 'delayed_ack: 40 ms'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONE_MODE)
+def test_what_one_mode_cannot_do_to_a_relays_tcp(tmp_path: Path, name: str) -> None:
+    asked, mode, why = ONE_MODE[name]
+    both = ("modes: [sim]", "modes: [sim, emu]")
+    scenario = made(tmp_path, (f"{WITH}parameters: {{capacity: 10 MB}}", WITH + asked), both)
+    assert scenario.supported_modes() == [{"emu": "sim", "sim": "emu"}[mode]]
+    with pytest.raises(ScenarioError, match=f"cannot run in {mode}: relays.home.") as caught:
+        lower(scenario, mode, 1)  # type: ignore[arg-type]
+    assert f"relays.home.{why}" in str(caught.value)
+    # A relay has no stand-ins, so none is a remedy.
+    assert "emu: {" not in str(caught.value) and "sim: {" not in str(caught.value)
+
+
+def test_emu_has_what_linux_does_for_a_relays_connections(tmp_path: Path) -> None:
+    asked = "congestion_control: reno, parameters: {delayed_ack: 0 s, initial_window: 3 packets, without: []}"
+    both = ("modes: [sim]", "modes: [sim, emu]")
+    scenario = made(tmp_path, (f"{WITH}parameters: {{capacity: 10 MB}}", WITH + asked), both)
+    assert scenario.supported_modes() == ["sim", "emu"]
+
+
 UNFIT = {
     "somebody else's": (
         "system: nginx-http",
@@ -115,6 +159,14 @@ BAD = {
     "the wrong side": (("at: client", "at: middle"), r"relays\.home\.at.*client.*server"),
     "no parameter": (("capacity", "capasity"), r"relays\.home\.parameters\.capasity.*'capacity'"),
     "below its bound": (("capacity: 10 MB", "timeout: 0 s"), r"relays\.home\.parameters\.timeout"),
+    "a fixed window that is not given": (
+        ("at: client, ", "at: client, congestion_control: fixed, "),
+        r"relays\.home\.parameters.*'fixed' needs the parameter 'window'.*window: 16 KiB",
+    ),
+    "a window that nothing keeps": (
+        ("capacity: 10 MB", "window: 20 kB"),
+        r"relays\.home\.parameters\.window.*only congestion control 'fixed'.*congestion_control: fixed",
+    ),
     "a name of the record's": (
         ("  home: {", "  other: {"),
         r"relays\.other.*'other' is what the record calls packets of no flow",

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_serializer, model_validator
 
 from streamgauge.scenario.flow import Congestion, Flow, plain, typed_parameters
+from streamgauge.scenario.tcp import tcp_problem
 from streamgauge.scenario.values import FLOW_NAME, Flag, Model, Problem, issue, nearest
 from streamgauge.systems.adapters import ADAPTERS
-from streamgauge.systems.machines import MACHINES, RELAYS
-from streamgauge.systems.registry import Mode
+from streamgauge.systems.machines import MACHINES, RELAYS, Machine
+from streamgauge.systems.registry import Mode, ParameterValue
 
 __all__ = ["Relay", "relay_problems", "via_unsupported"]
 
@@ -51,9 +52,20 @@ class Relay(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Relay:
-        if (excess := RELAYS[self.system].excess(self.parameters)) is not None:
+        if (problem := tcp_problem(self)) is not None:
+            raise issue(problem.why, problem.path, problem.hint)
+        if (excess := self.registered.excess(self.parameters)) is not None:
             raise issue(excess.why, ("parameters", excess.name), excess.hint)
         return self
+
+    @property
+    def registered(self) -> Machine:
+        """Its machine."""
+        return RELAYS[self.system]
+
+    def parameter(self, name: str) -> ParameterValue | None:
+        """The value of a parameter, its default filled in."""
+        return self.registered.value(self.parameters, name)
 
     @property
     def speaks(self) -> str:

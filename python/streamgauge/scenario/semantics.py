@@ -545,6 +545,9 @@ def unsupported(scenario: Shape, mode: Mode) -> str | None:
         why = tcp_unsupported(flow, mode) or _action_unsupported(flow, mode)
         if (why := why or via_unsupported(flow, scenario.relays, mode)) is not None:
             return f"flows.{name}.{why}"
+    for name, relay in scenario.relays.items():
+        if (why := tcp_unsupported(relay, mode, has_stand_ins=False)) is not None:
+            return f"relays.{name}.{why}"
     return None
 
 

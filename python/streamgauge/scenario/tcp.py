@@ -1,11 +1,12 @@
-"""Which TCP a flow may ask for: what is wrong anywhere, and what only one mode has."""
+"""Which TCP a flow or a relay may ask for: what is wrong anywhere, and what only one mode has."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from streamgauge.scenario.values import Problem
-from streamgauge.systems.registry import Mode, ParameterValue, System
+from streamgauge.systems.registry import Mode, Parameter, ParameterValue
 from streamgauge.systems.tcp import (
     HYSTARTS,
     LINUX_CONGESTION_CONTROLS,
@@ -20,12 +21,23 @@ FIXED = "fixed"
 """The controller whose window is a parameter."""
 
 
-class TcpFlow(Protocol):
-    """What of a flow decides its TCP."""
+class TcpSystem(Protocol):
+    """What of a system decides which TCP may be asked for."""
 
     @property
-    def registered(self) -> System | None:
-        """Its system's entry in the registry; ``None`` for a system given as commands."""
+    def parameters(self) -> Mapping[str, Parameter]:
+        """Those that may be given."""
+
+    def over_tcp(self, parameters: dict[str, Any]) -> bool:
+        """Whether it runs over TCP with these parameters."""
+
+
+class TcpFlow(Protocol):
+    """What of a flow, or of a relay, decides its TCP."""
+
+    @property
+    def registered(self) -> TcpSystem | None:
+        """What is known of its system; ``None`` for a system given as commands."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -40,7 +52,7 @@ class TcpFlow(Protocol):
 
 
 def tcp_problem(flow: TcpFlow) -> Problem | None:
-    """What is wrong with the TCP of a flow in every mode."""
+    """What is wrong with the TCP of a flow or a relay in every mode."""
     entry = flow.registered
     if entry is None or "window" not in entry.parameters or not entry.over_tcp(flow.parameters):
         return None
@@ -60,19 +72,19 @@ def tcp_problem(flow: TcpFlow) -> Problem | None:
     return None
 
 
-def tcp_unsupported(flow: TcpFlow, mode: Mode) -> str | None:
-    """What of the TCP of a flow as it runs in ``mode`` nobody can do there: key, reason and remedy."""
+def tcp_unsupported(flow: TcpFlow, mode: Mode, *, has_stand_ins: bool = True) -> str | None:
+    """What of the TCP of a flow as it runs in ``mode`` nobody can do there: key, reason and remedy. A relay
+    is the same in every mode, without stand-ins."""
     entry = flow.registered
     if entry is not None and not entry.over_tcp(flow.parameters):
         return None
     chosen = flow.congestion_control
     if mode == "sim":
-        return None if entry is None else _sim_unsupported(flow)
+        return None if entry is None else _sim_unsupported(chosen, has_stand_ins)
     if chosen is not None and chosen not in LINUX_CONGESTION_CONTROLS:
-        return (
-            f"congestion_control: Linux has no {chosen}; run in sim, or name another for emu with "
-            "'emu: {congestion_control: ...}'"
-        )
+        another = "name another for emu with 'emu: {congestion_control: ...}'"
+        remedy = f"run in sim, or {another if has_stand_ins else 'choose another'}"
+        return f"congestion_control: Linux has no {chosen}; {remedy}"
     if entry is None:
         return None
     for key in ("hystart", "without", "delayed_ack"):
@@ -89,16 +101,15 @@ def tcp_unsupported(flow: TcpFlow, mode: Mode) -> str | None:
                 LINUX_DELAYED_ACK,
             )
         if why:
-            remedy = f"run in sim, or give emu its own with 'emu: {{parameters: {{{key}: {instead}}}}}'"
-            return f"parameters.{key}: {why}; {remedy}"
+            own = f"give emu its own with 'emu: {{parameters: {{{key}: {instead}}}}}'"
+            remedy = own if has_stand_ins else f"write '{key}: {instead}'"
+            return f"parameters.{key}: {why}; run in sim, or {remedy}"
     return None
 
 
-def _sim_unsupported(flow: TcpFlow) -> str | None:
-    chosen = flow.congestion_control
-    if chosen is not None and chosen not in SIM_CONGESTION_CONTROLS:
-        return (
-            f"congestion_control: sim has {', '.join(SIM_CONGESTION_CONTROLS)}, not {chosen}; run in emu, or "
-            f"name another for sim with 'sim: {{congestion_control: {SIM_CONGESTION_CONTROLS[0]}}}'"
-        )
-    return None
+def _sim_unsupported(chosen: str | None, has_stand_ins: bool) -> str | None:
+    if chosen is None or chosen in SIM_CONGESTION_CONTROLS:
+        return None
+    another = f"name another for sim with 'sim: {{congestion_control: {SIM_CONGESTION_CONTROLS[0]}}}'"
+    remedy = f"run in emu, or {another if has_stand_ins else 'choose another'}"
+    return f"congestion_control: sim has {', '.join(SIM_CONGESTION_CONTROLS)}, not {chosen}; {remedy}"

@@ -164,6 +164,19 @@ class Machine:
                     _put(whole, keys, planned)
         return whole
 
+    def over_tcp(self, given: Mapping[str, ParameterValue]) -> bool:
+        """Whether its media rides on TCP with what `given` says."""
+        transport = self.parameters.get("transport")
+        over = self.media_over if transport is None else given.get("transport", transport.default)
+        return over == "tcp"
+
+    def value(self, given: Mapping[str, ParameterValue], name: str) -> ParameterValue | None:
+        """The value of a parameter, its default filled in."""
+        if name in given:
+            return given[name]
+        default = self.parameters[name].default
+        return None if default is None else self.parameters[name].parse(default)
+
     def excess(self, given: Mapping[str, ParameterValue], blamed: Collection[str] = ()) -> Excess | None:
         """The first of the parameters in `given` that is beyond another one, given or of the presets that
         `given` chooses; None if all is well. Where both are given, one of `blamed` is named."""
