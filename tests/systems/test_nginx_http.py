@@ -264,11 +264,7 @@ def last_words(played: subprocess.Popen[str]) -> str:
 def test_a_server_that_dies_is_no_end_of_the_media(open_folder: Path, player: str) -> None:
     if player == "gstreamer" and not gstreamer():
         pytest.skip("no GStreamer")
-    clip = open_folder / "clip.mp4"
-    made = ["ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=size=176x144:rate=25", "-t", "6"]
-    made += ["-pix_fmt", "yuv420p", "-b:v", "400k", "-movflags", "+faststart", str(clip)]
-    subprocess.run(made, check=True)
-    whole = clip.read_bytes()
+    whole = small_clip(open_folder / "clip.mp4")
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         setup = flow(open_folder, server.getsockname()[1], player=player)
         with started(setup, "player") as played:
@@ -277,8 +273,7 @@ def test_a_server_that_dies_is_no_end_of_the_media(open_folder: Path, player: st
             asked, _ = server.accept()
             with closing(asked):
                 assert asked.recv(65_536).startswith(b"GET /clip.mp4 HTTP/1.1\r\n")
-                head = f"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nContent-Length: {len(whole)}\r\n\r\n"
-                asked.sendall(head.encode() + whole[: len(whole) // 2])
+                asked.sendall(head_of(whole) + whole[: len(whole) // 2])
             server.close()
             last = last_words(played)
     found = NginxHttp().collect(setup, clock())
@@ -322,6 +317,70 @@ def test_a_link_that_brings_no_picture_is_the_players_outcome(tmp_path: Path, se
     names = [one["name"] for one in NginxHttp().collect(setup, clock()).events]
     assert names.count("given_up") == 1
     assert not {"error", "stall", "playout_start", "frame_shown", "media_end"} & set(names)
+
+
+FAILING = """
+import sys
+import time
+sys.path.insert(0, sys.argv[1])
+import gst_http_player
+from gi.repository import GLib, Gst
+class Failing(gst_http_player.Player):
+    def _source(self, playbin, source):
+        source.set_property("timeout", 1)
+        super()._source(playbin, source)
+        GLib.timeout_add(50, self._break)
+    def _break(self):
+        if time.monotonic() - self.heard_s < 1.2 or not (self.shown or self.is_held):
+            return True
+        error = GLib.Error.new_literal(Gst.StreamError.quark(), "broken picture", Gst.StreamError.DECODE)
+        self.pipeline.get_bus().post(Gst.Message.new_error(self.pipeline, error, ""))
+        return False
+gst_http_player.Player = Failing
+sys.exit(gst_http_player.main())
+"""
+"""GStreamer's player, whose decoder fails when for 1.2 s nothing came, which for its source is long."""
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("is_held", [False, True], ids=["the whole file has come", "held"])
+def test_an_error_is_one_of_the_trial_where_nothing_is_waited_for(tmp_path: Path, is_held: bool) -> None:
+    if not gstreamer():
+        pytest.skip("no GStreamer")
+    whole = small_clip(tmp_path / "clip.mp4")
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        setup = flow(tmp_path, server.getsockname()[1])
+        command = (nginx_http.SYSTEM_PYTHON, "-c", FAILING, str(PROGRAMS))
+        with started(setup, "player", *command) as played:
+            begin(played)
+            server.settimeout(30)
+            asked, _ = server.accept()
+            if is_held:
+                assert played.stdin is not None
+                played.stdin.write('{"cmd":"pause"}\n')
+                played.stdin.flush()
+            with closing(asked):
+                asked.sendall(head_of(whole) + whole)
+                assert last_words(played) == "broken picture"
+    events = NginxHttp().collect(setup, clock()).events
+    assert [one["reason"] for one in events if one["name"] == "error"] == ["broken picture"]
+    names = {one["name"] for one in events}
+    assert ("frame_shown" in names) != is_held
+    assert not {"given_up", "media_end"} & names
+
+
+def small_clip(file: Path) -> bytes:
+    """Six seconds of a moving picture, made there."""
+    made = ["ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=size=176x144:rate=25", "-t", "6"]
+    made += ["-pix_fmt", "yuv420p", "-b:v", "400k", "-movflags", "+faststart", str(file)]
+    subprocess.run(made, check=True)
+    return file.read_bytes()
+
+
+def head_of(whole: bytes) -> bytes:
+    """What a server says before it."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nContent-Length: {len(whole)}\r\n\r\n"
+    return head.encode()
 
 
 def gstreamer() -> bool:

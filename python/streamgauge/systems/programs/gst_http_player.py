@@ -134,8 +134,10 @@ class Player(GstPlayer):
     def erred(self, why: str) -> None:
         """An error while it waits for media is how the link looks to its viewer (souphttpsrc gives up when
         nothing came for 15 s and tries do not help), and no fault of the trial: it shows nothing at all, or
-        stalls to the end."""
-        if self.is_stalled or self._is_silent():
+        stalls to the end. Silence is no sign later, or while it is held: all may have come, and full queues
+        ask for nothing."""
+        has_nothing = not self.shown and not self.is_held
+        if self.is_stalled or (has_nothing and self._is_silent()):
             self._say_stall(time.monotonic(), is_end=True)
             self.end("given_up", why)
         else:
