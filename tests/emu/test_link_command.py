@@ -252,6 +252,7 @@ def test_a_record_like_any_trials(person: Person) -> None:
     assert record.verify() == record.trial["digest"]
     assert [flow["name"] for flow in record.trial["flows"]] == ["command"]
     assert not record.trial["flows"][0]["ours"]
+    assert "tcp" not in record.trial["plan"]["flows"][0], "it is the machine's"
     assert record.trial["summary"]["command"]["status"] == 0
     assert record.trial["validity"]["measured"]["conservation"] == []
     assert set(record.packets["flow"].unique()) == {"command"}

@@ -12,6 +12,7 @@ from streamgauge.link_command.paths import label_of, path_of
 from streamgauge.link_command.record import LONGEST_S, MOST_STEPS, longest_s, plan_of
 from streamgauge.scenario import Path as NetworkPath
 from streamgauge.scenario.path import DelaySettings, Direction, preset, preset_names, shipped_traces
+from streamgauge.systems.tcp import planned_tcp
 
 
 def test_nothing_said_is_a_plain_wire() -> None:
@@ -97,6 +98,15 @@ def test_a_link_runs_behind_every_trace_that_ships(name: str) -> None:
     assert len(steps) <= MOST_STEPS
     # Steps repeat until the link's end, which is hours away at least; opportunities repeat by themselves.
     assert plan["duration"] / 1e9 == longest_s(path) >= (3600 if steps else LONGEST_S)
+
+
+@pytest.mark.parametrize("duration_s", [None, 2.5])
+def test_a_links_plan_says_nothing_of_tcp(duration_s: float | None) -> None:
+    made = request(path_of(down="delay 5 ms", up=None, preset_name=None, trace=None))
+    plan = plan_of(made, "empty", duration_s)
+    (flow,) = plan["flows"]
+    assert flow["app"] == "external" and planned_tcp(flow) is None
+    assert plan["duration"] == (duration_s or LONGEST_S) * 1e9
 
 
 def test_what_only_a_whole_path_shows_to_be_wrong() -> None:

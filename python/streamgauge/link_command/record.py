@@ -81,9 +81,15 @@ def longest_s(path: Path) -> float:
     return longest
 
 
-def plan_of(request: LinkRequest, far: str) -> dict[str, Any]:
-    """The plan that the emulator runs."""
-    return lower(scenario_of(request, far, longest_s(request.path)), "emu", request.seed)
+def plan_of(request: LinkRequest, far: str, duration_s: float | None = None) -> dict[str, Any]:
+    """The plan of a link that lasts so long; if left out, as long as it may, which the emulator runs.
+
+    It says nothing of TCP: that is the machine's, as no route of a link sets any."""
+    lasting = longest_s(request.path) if duration_s is None else duration_s
+    plan = lower(scenario_of(request, far, lasting), "emu", request.seed)
+    for flow in plan["flows"]:
+        del flow["tcp"]
+    return plan
 
 
 def finish(
@@ -103,7 +109,7 @@ def finish(
 
     link = measured["link"]
     scenario = scenario_of(request, testbed.far, link["duration_s"])
-    plan = lower(scenario, "emu", request.seed)
+    plan = plan_of(request, testbed.far, link["duration_s"])
     changes = directory / "link-events.json"
     events = json.loads(changes.read_text(encoding="utf-8")) if changes.is_file() else []
     at = min(round(ended.took_s * 1e9), round(link["duration_s"] * 1e9))
