@@ -245,7 +245,7 @@ def test_a_record_like_any_trials(person: Person) -> None:
     done = link(
         person, "--down", "rate 2 Mbit/s, queue 10 packets, delay 10 ms", "--log", str(log),
         "--capture", str(capture), "--json", "--server", SERVER,
-        "--", "sh", "-c", "curl -sS -o page http://$STREAMGAUGE_SERVER:8000/",
+        "--", "sh", "-c", "curl -sS -o page http://$STREAMGAUGE_SERVER:8000/?token=1",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     record = Record.open(log)
@@ -257,10 +257,13 @@ def test_a_record_like_any_trials(person: Person) -> None:
     assert record.trial["validity"]["measured"]["conservation"] == []
     assert set(record.packets["flow"].unique()) == {"command"}
     assert "command_ended" in record.events["name"].to_list()
-    assert "GET / HTTP" in (log / "logs" / "server.log").read_text()
+    assert "GET /?token=1 HTTP" in (log / "logs" / "server.log").read_text()
+    # As docs/link-command.md warns.
+    messages = record.events.filter(record.events["name"] == "message")
+    assert "up GET /?token=1" in messages["reason"].to_list()
     frames = capture.read_bytes()
     assert frames.startswith(b"\x0a\x0d\x0d\x0a"), "a section header of pcapng"
-    assert frames.count(b"GET / HTTP/1.1") == 2, "where it came in and where it went out"
+    assert frames.count(b"GET /?token=1 HTTP/1.1") == 2, "where it came in and where it went out"
     replayed = person.run("verify", str(log), "--replay")
     assert replayed.returncode == 0, replayed.stderr
     report = person.run("report", str(log))
