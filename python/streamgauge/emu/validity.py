@@ -384,7 +384,8 @@ def _tcp_faults(
     name, tcp = one["name"], planned_tcp(one)
     who = f"relay {name}" if "at" in one else f"flow {name}"
     relay = relay_of(plan, one)
-    # A server beside its relay has connections that are not of the path, with the kernel's own settings.
+    # A server beside its relay has connections that are not of the path. No route sets their control: it is
+    # the plan's where an ordinary program may choose it, else the kernel's.
     beside = relay is not None and relay["at"] == "server"
     said = None if beside else measured["collected"][name]["congestion_control"]
     open_now = set(measured["congestion_controls"].get(name, ()))
