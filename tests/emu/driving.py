@@ -175,6 +175,10 @@ MOST_TRIALS = 5
 STARVED: list[str] = []
 """Trials of this session that were invalid for want of the processor, in words; told at its end."""
 
+UNUSUAL: list[str] = []
+"""Valid trials that a comparison of chances found unlike others, in words, and another was asked; told at the
+end too."""
+
 _WORDS_OF_WANT = (
     "departures",
     "late",
@@ -193,6 +197,11 @@ def starved(trial: dict[str, Any]) -> bool:
 def tell_starved(trial: dict[str, Any], who: str) -> None:
     """Keeps it for the end of the session. ``trial`` has "scenario", "seed", "why"."""
     STARVED.append(f"{trial['scenario']} as {who}, seed {trial['seed']}: {'; '.join(trial['why'])}")
+
+
+def tell_unusual(words: str) -> None:
+    """Keeps it for the end of the session."""
+    UNUSUAL.append(words)
 
 
 def the_valid_one(trials: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driving import CHECKOUT, STARVED, Person
+from driving import CHECKOUT, STARVED, UNUSUAL, Person
 
 __all__ = ["anybody", "anyone", "base", "cache", "checkout", "person", "resident", "tell_of_the_starved"]
 
@@ -26,6 +26,10 @@ def tell_of_the_starved(reporter: pytest.TerminalReporter) -> None:
     if STARVED:
         reporter.section(f"{len(STARVED)} trials were starved, and others run in their place")
         for line in STARVED:
+            reporter.line(line)
+    if UNUSUAL:
+        reporter.section(f"{len(UNUSUAL)} trials were unlike others, and a second one was asked")
+        for line in UNUSUAL:
             reporter.line(line)
     for report in reporter.stats.get("skipped", ()):
         if "no processor for" in str(report.longrepr):

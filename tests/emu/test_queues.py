@@ -22,6 +22,7 @@ from driving import (
     skip_without_processor,
     starved,
     tell_starved,
+    tell_unusual,
 )
 from scipy import stats
 from streamgauge.report import load
@@ -34,7 +35,10 @@ SHORTER = {
     "flows.bursts.parameters.windows": "[[1 s, 2 s], [3 s, 4 s]]",
 }
 SIMULATED = 40
-# An interval that a further trial of sim itself would miss in one of a thousand cases ...
+# An interval that a further trial of sim itself would miss in one of a thousand cases, were values normally
+# distributed. They are not, and a run compares a hundred: of 160 further trials of each discipline in sim two
+# of FQ-CoDel missed it (its hash put two flows into one queue), two values of drop-tail and one of CoDel. So
+# a trial that misses it is told, and a second one must miss it too ...
 CONFIDENCE = 0.999
 # ... and what senders on a real clock may add: seconds, and shares of packets.
 ALLOWED = {"queue_delay": 0.002, "loss": 0.01, "mark_rate": 0.01}
@@ -95,6 +99,8 @@ class Emulated:
     valid: dict[str, LoadedTrial] = field(default_factory=dict)
     starved: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """As `driving` has them."""
+    unusual: dict[str, LoadedTrial] = field(default_factory=dict)
+    """Valid, but not as in sim; another decides."""
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +108,8 @@ def emulated(simulated: dict[str, list[Behaviour]], tmp_path_factory: pytest.Tem
     """A valid trial of each discipline, but of those that had none.
 
     They run side by side, and what was starved again, fewer at once each time. So does one that disagrees
-    with sim after its senders were kept waiting: packets that come late all together meet another queue.
+    with sim after its senders were kept waiting: packets that come late all together meet another queue. One
+    that disagrees without that is judged by a second trial, for sim itself is such once in some hundred.
     """
     out = tmp_path_factory.mktemp("queues")
     left, found = list(DISCIPLINES), Emulated()
@@ -118,8 +125,13 @@ def emulated(simulated: dict[str, list[Behaviour]], tmp_path_factory: pytest.Tem
             why = list(trial.why)
             assert trial.valid or starved({"valid": False, "why": why}), why
             waited = trial.header["validity"]["measured"]["cpu_wait_share"]
-            if not why and waited > LONGEST_WAIT and differing(simulated[name], measured(trial)):
+            differs = [] if why else differing(simulated[name], measured(trial))
+            if differs and waited > LONGEST_WAIT:
                 why.append(f"a sender or player waited {100 * waited:.2g} % of the time for a processor")
+            elif differs and name not in found.unusual:
+                found.unusual[name] = trial
+                tell_unusual(f"{trial.scenario}, seed {seed}: {'; '.join(differs)}")
+                continue
             if why:
                 told = {"scenario": trial.scenario, "seed": seed, "valid": False, "why": why}
                 told |= {"directory": trial.directory, "stolen_share": stolen_share}
@@ -130,6 +142,10 @@ def emulated(simulated: dict[str, list[Behaviour]], tmp_path_factory: pytest.Tem
                 left.remove(name)
         if not left:
             break
+    # Without a second opinion the first stands.
+    for name in left:
+        if name in found.unusual:
+            found.valid[name] = found.unusual[name]
     return found
 
 
