@@ -108,8 +108,13 @@ class Person:
         file.chmod(0o644)
         return str(file)
 
-    def trials(self, text: str, *arguments: str) -> list[dict[str, Any]]:
-        """Runs a scenario, seed after seed, until a trial was not starved; the end tells which were."""
+    def trials(
+        self, text: str, *arguments: str, slow: Callable[[dict[str, Any]], list[str]] = lambda _: []
+    ) -> list[dict[str, Any]]:
+        """Runs a scenario, seed after seed, until a trial was not starved; the end tells which were.
+
+        ``slow`` says of a valid trial what somebody else's programs, by the record, did too late to judge.
+        """
         file, found = self.scenario(text), []
         for seed in range(1, MOST_TRIALS + 1):
             stolen = Stolen()
@@ -128,6 +133,8 @@ class Person:
             assert done.stdout, f"status {done.returncode}: {done.stderr}"
             (trial,) = json.loads(done.stdout)["trials"]
             trial["stolen_share"] = stolen.share()
+            if trial["valid"] and (late := slow(trial)):
+                trial |= {"valid": False, "why": late}
             found.append(trial)
             if not starved(trial):
                 break
