@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from streamgauge.checks.readings import TrialReadings
 from streamgauge.checks.result import CheckResult, Compared, Value, Verdict
 from streamgauge.checks.values import Repetition, Unmeasurable, value_of
 from streamgauge.claims.dimension import UNITS, Dimension, say
@@ -80,18 +81,19 @@ def evaluate_all(
 
     Args:
         scenarios: `streamgauge.scenario.Scenario` objects, or mappings in their normalised form.
-        trials: metrics of all trials, valid or not; those of scenarios that checks refer to included.
+        trials: metrics or readings of all trials, valid or not; those of scenarios that checks refer to
+            included.
         settings: what was set in the scenarios: published numbers are those of the scenarios as they ship.
     """
     results = []
+    groups = _Groups(trials)
     for scenario in scenarios:
         data: Mapping[str, Any] = scenario if isinstance(scenario, Mapping) else scenario.normalised()
-        modes = dict.fromkeys(trial.mode for trial in trials if trial.scenario == data["id"])
-        for mode in modes:
+        for mode in groups.modes(str(data["id"])):
             unlike: str | None = None
             for name, check in (data.get("checks") or {}).items():
                 if mode in (check.get("modes") or (mode,)):
-                    found = evaluate(name, check, str(data["id"]), mode, trials)
+                    found = _evaluate(name, check, str(data["id"]), mode, groups)
                     # Looked up only where something hangs on it.
                     if found.published and (found.differs or settings):
                         if unlike is None:
@@ -113,15 +115,19 @@ def evaluate(
         check: its normalised form: `that`, `origin`, and the rest of `streamgauge.scenario.Check`.
         scenario: the id of the scenario that it stands in.
         mode: ``sim`` or ``emu``; trials of the other mode are left aside.
-        trials: metrics of trials, of this and of other scenarios.
+        trials: metrics or readings of trials, of this and of other scenarios.
 
     Raises:
         ExpressionError: if `that` is not in the grammar.
     """
+    return _evaluate(name, check, scenario, mode, _Groups(trials))
+
+
+def _evaluate(
+    name: str, check: Mapping[str, Any], scenario: str, mode: str, all_groups: _Groups
+) -> CheckResult:
     expression = parse(str(check["that"]))
-    groups = {
-        key: _Group.gather(key or scenario, mode, trials) for key in ("", *sorted(expression.scenarios()))
-    }
+    groups = {key: all_groups.of(key or scenario, mode) for key in ("", *sorted(expression.scenarios()))}
     published = check.get("published") or {}
     blank = CheckResult(
         id=name,
@@ -176,15 +182,14 @@ class _Group:
 
     scenario: str
     mode: str
-    valid: list[TrialMetrics]
+    valid: list[TrialMetrics | TrialReadings]
     total: int
     """Without those that were replaced."""
     replaced: int
 
     @classmethod
-    def gather(cls, scenario: str, mode: str, trials: Sequence[TrialLike]) -> _Group:
-        mine = [trial for trial in trials if trial.scenario == scenario and trial.mode == mode]
-        valid = [trial for trial in mine if isinstance(trial, TrialMetrics) and trial.valid]
+    def gather(cls, scenario: str, mode: str, mine: Sequence[TrialLike]) -> _Group:
+        valid = [trial for trial in mine if isinstance(trial, TrialMetrics | TrialReadings) and trial.valid]
         replaced = sum(isinstance(trial, InvalidTrial) and trial.replaced_by is not None for trial in mine)
         valid.sort(key=lambda trial: trial.seed)
         return cls(scenario, mode, valid, len(mine) - replaced, replaced)
@@ -202,6 +207,25 @@ class _Group:
             which = f"{self.mode} trials of {self.scenario}"
             return f"{self.invalid} of {self.total} {which} are invalid, more than a third"
         return None
+
+
+class _Groups:
+    """Trials by scenario and mode."""
+
+    def __init__(self, trials: Iterable[TrialLike]) -> None:
+        self._trials: dict[tuple[str, str], list[TrialLike]] = {}
+        for trial in trials:
+            self._trials.setdefault((trial.scenario, trial.mode), []).append(trial)
+        self._gathered: dict[tuple[str, str], _Group] = {}
+
+    def modes(self, scenario: str) -> list[str]:
+        return [mode for one, mode in self._trials if one == scenario]
+
+    def of(self, scenario: str, mode: str) -> _Group:
+        key = (scenario, mode)
+        if key not in self._gathered:
+            self._gathered[key] = _Group.gather(scenario, mode, self._trials.get(key, ()))
+        return self._gathered[key]
 
 
 def _repetitions(groups: Mapping[str, _Group]) -> list[Repetition]:

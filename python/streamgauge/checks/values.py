@@ -1,8 +1,14 @@
-"""Values of an expression's terms in one repetition."""
+"""Values of an expression's terms in one repetition.
+
+A term is put together of *leaves*: a metric over the window, or a function over the time of one trial. Only
+leaves look into a trial, and each into one, so that their numbers are all that a verdict needs of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -15,22 +21,105 @@ from streamgauge.claims.syntax import (
     Logical,
     Negation,
     Negative,
+    Node,
     Predicate,
     QuantityTerm,
     Reference,
     Term,
+    Window,
 )
 from streamgauge.claims.typing import ACROSS_TIME, more_is_better
 from streamgauge.metrics.fairness import harm, jain, spearman
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.result import Series, TrialMetrics
 
-Repetition = Mapping[str, TrialMetrics]
-"""The trial of each scenario that an expression reads; the key "" is the scenario that it stands in."""
-
 
 class Unmeasurable(Exception):
     """A term has no value in this repetition; says why."""
+
+
+class Read(Protocol):
+    """A trial of which leaves have been read."""
+
+    def reading(self, leaf: Term) -> float:
+        """A leaf's value; the leaf is `bare`. Raises Unmeasurable if it has none."""
+        ...
+
+
+Repetition = Mapping[str, TrialMetrics | Read]
+"""The trial of each scenario that an expression reads; the key "" is the scenario that it stands in."""
+
+
+def leaves(node: Node) -> Iterator[tuple[str, Term]]:
+    """The leaves of an expression, `bare`, each with the scenario whose trial it looks into: "" is the one
+    that the expression stands in. Those that look into several, which have no value, are left out."""
+    if isinstance(node, Reference) or (isinstance(node, Call) and _is_over_time(node)):
+        scenarios = _scenarios(node)
+        if len(scenarios) == 1:
+            yield scenarios.pop(), bare(node)
+        if not isinstance(node, Call) or len(node.arguments) == 1:
+            return
+        # What a peak is of is told beside it.
+    for child in node.children():
+        yield from leaves(child)
+
+
+def bare(node: Term) -> Term:
+    """A leaf as its own scenario would write it: without the scenario's name."""
+    found = _bare(node)
+    assert isinstance(found, Term)
+    return found
+
+
+def _bare(node: Node) -> Node:
+    match node:
+        case Reference():
+            return replace(node, scenario="")
+        case Negative():
+            return replace(node, operand=bare(node.operand))
+        case Binary():
+            return replace(node, left=bare(node.left), right=bare(node.right))
+        case Window():
+            return replace(node, begin=bare(node.begin), end=bare(node.end))
+        case Call():
+            window = None if node.window is None else Window(bare(node.window.begin), bare(node.window.end))
+            return replace(node, arguments=tuple(map(bare, node.arguments)), window=window)
+    return node
+
+
+def _is_over_time(node: Call) -> bool:
+    return node.function == "peak" or (len(node.arguments) == 1 and node.function in ACROSS_TIME)
+
+
+def _scenarios(node: Node) -> set[str]:
+    return {part.scenario for part in node.walk() if isinstance(part, Reference)}
+
+
+def measured(leaf: Term, trial: TrialMetrics) -> float:
+    """A leaf's value in a trial, in canonical units; the leaf is `bare`.
+
+    Raises:
+        Unmeasurable: if a flow, stage, metric or window has nothing to measure.
+    """
+    match leaf:
+        case Reference():
+            return _finite(leaf, _read(leaf, trial))
+        case Call() if leaf.function == "peak":
+            return _peak(leaf, trial)
+        case Call():
+            return _over_time(leaf, trial)
+    raise TypeError(f"{type(leaf).__name__} is no leaf")
+
+
+def _reading(node: Term, repetition: Repetition) -> float:
+    scenarios = _scenarios(node)
+    if len(scenarios) > 1:
+        raise Unmeasurable(f"{node} mixes samples of different scenarios")
+    trial, leaf = repetition[scenarios.pop() if scenarios else ""], bare(node)
+    try:
+        return measured(leaf, trial) if isinstance(trial, TrialMetrics) else trial.reading(leaf)
+    except Unmeasurable as error:
+        raise Unmeasurable(str(error).replace(str(leaf), str(node))) from None
 
 
 def value_of(node: Term, repetition: Repetition) -> float:
@@ -43,7 +132,7 @@ def value_of(node: Term, repetition: Repetition) -> float:
         case QuantityTerm():
             return node.canonical
         case Reference():
-            return _finite(node, _read(node, repetition))
+            return _reading(node, repetition)
         case Negative():
             return -value_of(node.operand, repetition)
         case Binary():
@@ -52,10 +141,8 @@ def value_of(node: Term, repetition: Repetition) -> float:
                 raise Unmeasurable(f"{node.right} is zero and {node} divides by it")
             return _apply(node.operator, left, right)
         case Call():
-            if len(node.arguments) == 1 and node.function in ACROSS_TIME:
-                return _over_time(node, repetition)
-            if node.function == "peak":
-                return _peak(node, repetition)
+            if _is_over_time(node):
+                return _reading(node, repetition)
             return _across([value_of(argument, repetition) for argument in node.arguments], node)
         case Fraction():
             return float(np.mean([holds(statement, repetition) for statement in node.statements]))
@@ -95,15 +182,11 @@ def holds(node: Predicate, repetition: Repetition) -> bool:
     raise TypeError(f"{type(node).__name__} is no predicate")
 
 
-def _trial(node: Reference, repetition: Repetition) -> TrialMetrics:
-    return repetition[node.scenario]
-
-
 def _read(
-    node: Reference, repetition: Repetition, begin: float | None = None, end: float | None = None
+    node: Reference, trial: TrialMetrics, begin: float | None = None, end: float | None = None
 ) -> float:
     try:
-        return _trial(node, repetition).value(node.metric, node.subject, begin, end)
+        return trial.value(node.metric, node.subject, begin, end)
     except (KeyError, ValueError) as error:
         raise Unmeasurable(str(error.args[0])) from None
 
@@ -148,23 +231,22 @@ def _across(values: list[float], node: Call) -> float:
     raise TypeError(f"unknown function {node.function}")
 
 
-def _over_time(node: Call, repetition: Repetition) -> float:
+def _over_time(node: Call, trial: TrialMetrics) -> float:
     argument = node.arguments[0]
     # The index of means, which `jain` alone is, is not the mean of the index.
     own = isinstance(argument, Reference) and (node.function, argument.metric) != ("mean", "jain")
     if isinstance(argument, Reference) and own and node.function in ("mean", "min", "max"):
-        begin, end = _bounds(node, repetition)
+        begin, end = _bounds(node, trial)
         if node.function == "mean":
-            return _finite(node, _read(argument, repetition, begin, end))
-        trial = _trial(argument, repetition)
+            return _finite(node, _read(argument, trial, begin, end))
         try:
             series = trial.series(argument.metric, argument.subject)
             found = series.extreme(trial.grid.slice(begin, end), highest=node.function == "max")
         except (KeyError, ValueError) as error:
             raise Unmeasurable(str(error.args[0])) from None
         return _finite(node, found)
-    grid, part = _stretch(node, repetition)
-    samples = np.broadcast_to(_samples(argument, repetition), (len(grid),))[part]
+    grid, part = _stretch(node, trial)
+    samples = np.broadcast_to(_samples(argument, trial), (len(grid),))[part]
     weights = grid.widths_s[part]
     known = np.isfinite(samples)
     samples, weights = samples[known], weights[known]
@@ -179,37 +261,34 @@ def _over_time(node: Call, repetition: Repetition) -> float:
             return float(getattr(np, function)(samples))
 
 
-def _bounds(node: Call, repetition: Repetition) -> tuple[float | None, float | None]:
+def _bounds(node: Call, trial: TrialMetrics) -> tuple[float | None, float | None]:
     if node.window is None:
         return None, None
-    return value_of(node.window.begin, repetition), value_of(node.window.end, repetition)
+    return value_of(node.window.begin, {"": trial}), value_of(node.window.end, {"": trial})
 
 
-def _stretch(node: Call, repetition: Repetition) -> tuple[Grid, slice]:
+def _stretch(node: Call, trial: TrialMetrics) -> tuple[Grid, slice]:
     """The samples that a function over time looks at."""
-    begin, end = _bounds(node, repetition)
-    scenarios = {part.scenario for part in node.arguments[0].walk() if isinstance(part, Reference)}
-    if len(scenarios) > 1:
-        raise Unmeasurable(f"{node} mixes samples of different scenarios")
-    grid = repetition[scenarios.pop()].grid
+    begin, end = _bounds(node, trial)
+    grid = trial.grid
     try:
         return grid, grid.slice(begin, end)
     except ValueError as error:
         raise Unmeasurable(str(error)) from None
 
 
-def _peak(node: Call, repetition: Repetition) -> float:
+def _peak(node: Call, trial: TrialMetrics) -> float:
     """The highest mean over any so many samples in a row as make up the length asked for."""
     argument, length = node.arguments
-    grid, part = _stretch(node, repetition)
-    count = max(1, round(value_of(length, repetition) / grid.sample_s))
+    grid, part = _stretch(node, trial)
+    count = max(1, round(value_of(length, {"": trial}) / grid.sample_s))
     if isinstance(argument, Reference):
         try:
-            series = _trial(argument, repetition).series(argument.metric, argument.subject)
+            series = trial.series(argument.metric, argument.subject)
         except KeyError as error:
             raise Unmeasurable(str(error.args[0])) from None
     else:
-        samples = np.broadcast_to(_samples(argument, repetition), (len(grid),))
+        samples = np.broadcast_to(_samples(argument, trial), (len(grid),))
         known = np.isfinite(samples)
         series = Series(np.where(known, samples, 0.0) * grid.widths_s, known * grid.widths_s)
     totals = _running(series.numerator[part], count)
@@ -227,19 +306,19 @@ def _running(values: Floats, count: int) -> Floats:
     return np.asarray(sums[count:] - sums[:-count])
 
 
-def _samples(node: Term, repetition: Repetition) -> Floats:
+def _samples(node: Term, trial: TrialMetrics) -> Floats:
     match node:
         case QuantityTerm():
             return np.array(node.canonical)
         case Reference():
             try:
-                return _trial(node, repetition).series(node.metric, node.subject).samples()
+                return trial.series(node.metric, node.subject).samples()
             except KeyError as error:
                 raise Unmeasurable(str(error.args[0])) from None
         case Negative():
-            return -_samples(node.operand, repetition)
+            return -_samples(node.operand, trial)
         case Binary():
-            left, right = _samples(node.left, repetition), _samples(node.right, repetition)
+            left, right = _samples(node.left, trial), _samples(node.right, trial)
             match node.operator:
                 case "+":
                     return np.asarray(left + right)
