@@ -206,10 +206,10 @@ def test_another_wording_is_written_into_the_record_that_is_there(make: Make, tm
 
 
 def test_another_measure_is_applied_to_the_record_that_is_there(make: Make, tmp_path: Path) -> None:
-    whole = simulate(make(), tmp_path, repeat=1).outcomes[0]
+    whole = simulate(make(), tmp_path, repeat=1).outcomes[0].to_json()
     other = simulate(make("measure.layer=payload"), tmp_path, repeat=1).outcomes[0]
     assert other.reused
-    ip, payload = (one.to_json()["flows"]["ftp"]["throughput_bps"] for one in (whole, other))
+    ip, payload = (one["flows"]["ftp"]["throughput_bps"] for one in (whole, other.to_json()))
     assert payload < ip
 
 

@@ -33,7 +33,7 @@ class Seen:
 
 
 def _done(job: Job) -> Outcome:
-    return Outcome(job=job, valid=True, why=(), digest=None, metrics=None, wall_s=0.0)
+    return Outcome(job=job, valid=True, why=(), digest=None, wall_s=0.0)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from streamgauge.campaign.index import Index
 from streamgauge.campaign.layout import seed_of
 from streamgauge.campaign.plan import Job, resume_key, versions_used
 from streamgauge.scenario.recorded import in_todays_words
@@ -53,15 +54,20 @@ class SetAside:
         }
 
 
-def set_aside(jobs: Sequence[Job]) -> list[SetAside]:
+def set_aside(jobs: Sequence[Job], index: Index | None = None) -> list[SetAside]:
     """Moves trials of another scenario than its jobs' out of each folder, and those back that are of theirs.
 
-    Trials of the same scenario with other seeds stay. Raises OSError if a folder cannot be moved.
+    Trials of the same scenario with other seeds stay. ``index`` is that of the folder that all lie in. Raises
+    OSError if a folder cannot be moved.
     """
     found = []
-    for folder, job in {job.directory.parent: job for job in jobs}.items():
-        keys = {one.seed: one.key for one in jobs if one.directory.parent == folder}
-        others = [place for place, key in _trials(folder) if key != _key(job, seed_of(place), keys)]
+    by_folder: dict[Path, list[Job]] = {}
+    for one in jobs:
+        by_folder.setdefault(one.directory.parent, []).append(one)
+    for folder, mine in by_folder.items():
+        job = mine[-1]
+        keys = {one.seed: one.key for one in mine}
+        others = [place for place, key in _trials(folder, index) if key != _key(job, seed_of(place), keys)]
         out = folder.parent.parent
         if others:
             why = _why(others[0], job)
@@ -76,9 +82,14 @@ def _key(job: Job, seed: int, keys: Mapping[int, str]) -> str:
     return keys.get(seed) or resume_key(job.scenario, job.mode, seed)
 
 
-def _trials(folder: Path) -> Iterator[tuple[Path, str]]:
+def _trials(folder: Path, index: Index | None = None) -> Iterator[tuple[Path, str]]:
     """The whole trials in a folder with what each was made from. A damaged one is run again as it is."""
-    for file in sorted(folder.glob("seed=*/trial.json")):
+    for place in sorted(folder.glob("seed=*")):
+        known = None if index is None else index.find(place)
+        if known is not None:
+            yield place, known.key
+            continue
+        file = place / "trial.json"
         try:
             key = json.loads(file.read_text(encoding="utf-8"))["resume_key"]
         except (OSError, ValueError, KeyError, TypeError):

@@ -10,12 +10,14 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote, unquote
 
 from streamgauge.media.store import FOLDER as CONTENT
 from streamgauge.systems.registry import Mode
 
 __all__ = [
+    "LOCK",
     "campaign_of",
     "keep_logs",
     "place",
@@ -26,6 +28,8 @@ __all__ = [
     "trial_directory",
 ]
 
+LOCK: Final = ".writing"
+"""Whoever writes a campaign's folder holds this file in it locked; it goes with them."""
 # A trial grows beside its place under such a name and is renamed when it is whole.
 _PARTIAL = re.compile(r"\.(?P<name>seed=\d+)\.(?P<pid>\d+)-[0-9a-f]{8}\.partial")
 
@@ -101,7 +105,7 @@ def _prune(folder: Path) -> None:
     out = folder.parent.parent
     for empty in (folder, folder.parent, out):
         try:
-            if empty == out and [inside.name for inside in out.iterdir()] == [CONTENT]:
+            if empty == out and {inside.name for inside in out.iterdir()} - {LOCK} == {CONTENT}:
                 shutil.rmtree(out / CONTENT, ignore_errors=True)
             empty.rmdir()
         except OSError:

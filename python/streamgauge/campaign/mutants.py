@@ -10,10 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from streamgauge.campaign.earlier import set_aside
+from streamgauge.campaign.folder import writing
 from streamgauge.campaign.plan import jobs_for
 from streamgauge.campaign.run import CampaignResult, Progress, measured, run_jobs
 from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors
-from streamgauge.checks import evaluate
+from streamgauge.checks import evaluate, leaves_of
+from streamgauge.claims.syntax import Term
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep
@@ -85,6 +87,7 @@ def run_mutants(
     repeat: int | None = None,
     keep: Keep = "packets",
     emu: EmuSettings | None = None,
+    verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[list[MutantResult], list[Outcome]]:
     """Runs the mutant of every check that was judged, as many times, and judges the check on it.
@@ -98,20 +101,33 @@ def run_mutants(
     by_id = {scenario.id: scenario for scenario in result.scenarios}
     out = result.out / "variations" / "mutants"
     planned = []
+    leaves: dict[str, dict[str, Term]] = {}
     for check in result.checks:
         scenario = by_id[check.scenario]
         if not scenario.checks[check.id].breaks:
             continue
         changed = mutant(scenario, check.id)
+        alone = {check.id: scenario.checks[check.id]}
+        only = scenario.model_copy(update={"id": changed.id, "checks": alone})
+        leaves[changed.id] = leaves_of([only]).get(changed.id, {})
         mode: Mode = "sim" if check.mode == "sim" else "emu"
         count = repeat if repeat is not None else getattr(scenario.repetitions, mode)
         planned.append(
             (check, changed, mode, jobs_for(changed, mode, out, first_seed=first_seed, repeat=count))
         )
     jobs = [job for *_, of_one in planned for job in of_one]
-    with disk_errors(result.out):
-        set_aside(jobs)
-    outcomes, interrupted = run_jobs(jobs, keep=keep, emu=emu or EmuSettings(), progress=progress)
+    with writing(out) as index:
+        with disk_errors(out):
+            set_aside(jobs, index)
+        outcomes, interrupted = run_jobs(
+            jobs,
+            keep=keep,
+            emu=emu or EmuSettings(),
+            leaves=leaves,
+            index=index,
+            verify=verify,
+            progress=progress,
+        )
     if interrupted:
         raise KeyboardInterrupt
     trials = measured([*result.outcomes, *outcomes])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -58,6 +59,8 @@ class Job:
     """What was set in the scenarios that it runs with, by which they are kept apart from others."""
     replaces: int | None = None
     """The seed of the repetition for which this one stands, because that was invalid."""
+    words: str = ""
+    """Digest of the scenario as its record has it, with what decides nothing: title, checks, measure."""
 
     @property
     def seconds(self) -> float:
@@ -74,10 +77,16 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
     The clip is in the scenario by name and rate; for files of the user's own, their sizes and the
     times of their last changes are counted in.
     """
+    return _keys(scenario, mode)(seed)
+
+
+def _keys(scenario: Scenario, mode: Mode) -> Callable[[int], str]:
+    """The resume keys of a scenario by seed; most of what they are digests of is the same for all."""
     from streamgauge import _native  # late, so that looking at a catalogue needs no build
 
+    essence = scenario.essence(mode)
     version = f"sim {_native.MODEL_VERSION}" if mode == "sim" else f"emu {EMU_VERSION}"
-    parts = [scenario.essence(mode), str(seed), version]
+    parts = [version]
     parts += [
         f"{system} {part} {number}"
         for system, told in versions_used(scenario, mode).items()
@@ -98,7 +107,13 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
             parts.append(f"{status.st_size} {status.st_mtime_ns}")
     if _ends_with_the_member(scenario, mode):
         parts.append("ends with the member")
-    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()
+    head, tail = f"{essence}\x1f".encode(), "\x1f".join(["", *parts]).encode()
+    return lambda seed: hashlib.blake2b(head + str(seed).encode() + tail, digest_size=16).hexdigest()
+
+
+def _words(scenario: Scenario, mode: Mode) -> str:
+    text = json.dumps(scenario.in_mode(mode).normalised(), sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _ends_with_the_member(scenario: Scenario, mode: Mode) -> bool:
@@ -174,15 +189,17 @@ def jobs_for(
     count = repeat if repeat is not None else getattr(scenario.repetitions, mode)
     said = tidy(settings)
     beside = said if set_with is None else tidy(set_with)
+    key, words = _keys(scenario, mode), _words(scenario, mode)
     return [
         Job(
             scenario=scenario,
             mode=mode,
             seed=seed,
             directory=trial_directory(out, scenario.id, mode, seed),
-            key=resume_key(scenario, mode, seed),
+            key=key(seed),
             settings=said,
             set_with=beside,
+            words=words,
         )
         for seed in range(first_seed, first_seed + count)
     ]

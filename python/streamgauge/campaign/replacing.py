@@ -14,9 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from streamgauge.campaign.index import Index
 from streamgauge.campaign.layout import seed_of
 from streamgauge.campaign.plan import Job, resume_key
 from streamgauge.campaign.trial import Outcome, reuse
+from streamgauge.checks import Leaves
 from streamgauge.scenario.lower import Keep
 
 __all__ = ["STEP", "as_left", "further", "in_order"]
@@ -51,18 +53,30 @@ def _with_seed(job: Job, seed: int) -> Job:
     )
 
 
-def as_left(job: Job, keep: Keep, taken: Iterable[Path]) -> list[Outcome] | None:
+def as_left(
+    job: Job,
+    keep: Keep,
+    taken: Iterable[Path],
+    leaves: Leaves | None = None,
+    *,
+    index: Index | None = None,
+    verify: bool = False,
+) -> list[Outcome] | None:
     """A repetition's trials as they lie there, if one of them is valid; ``None`` if it must run.
 
     An invalid emu trial that a further seed stands for stays as it is. One without runs again: the machine
-    was at fault, which says nothing about its outcome.
+    was at fault, which says nothing about its outcome. The other arguments are those of `reuse`.
     """
-    found = reuse(job, keep, invalid_too=True)
+
+    def left(one: Job) -> Outcome | None:
+        return reuse(one, keep, leaves, index=index, verify=verify, invalid_too=True)
+
+    found = left(job)
     if job.mode == "sim" or (found is not None and found.valid):
         return None if found is None else [found]
     line = [found] if found is not None else []
     for seed in sorted(_standing_for(job, set(taken))):
-        other = reuse(_with_seed(job, seed), keep, invalid_too=True)
+        other = left(_with_seed(job, seed))
         if other is not None:
             line.append(other)
     return line if any(outcome.valid for outcome in line) else None

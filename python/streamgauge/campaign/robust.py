@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from streamgauge.campaign.earlier import set_aside
+from streamgauge.campaign.folder import writing
 from streamgauge.campaign.plan import Job, jobs_for
 from streamgauge.campaign.run import CampaignResult, Progress, measured, run_jobs
-from streamgauge.campaign.trial import EmuSettings, disk_errors
-from streamgauge.checks import evaluate_all
+from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors
+from streamgauge.checks import evaluate_all, leaves_of
 from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep
 from streamgauge.scenario.words import as_written
@@ -121,6 +122,20 @@ def _without_mutants(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"checks": checks})
 
 
+class _Assumed:
+    """What trials left as everything was assumed, by their scenario."""
+
+    def __init__(self, outcomes: Iterable[Outcome]) -> None:
+        self._by_id: dict[str, list[Outcome]] = {}
+        for outcome in outcomes:
+            self._by_id.setdefault(outcome.job.scenario.id, []).append(outcome)
+
+    def of(self, scenarios: Iterable[str]) -> Iterator[Outcome]:
+        """Those of some scenarios."""
+        for scenario in sorted(scenarios):
+            yield from self._by_id.get(scenario, ())
+
+
 def _folder(out: Path, address: str, value: str) -> Path:
     name = hashlib.blake2b(f"{address}={value}".encode(), digest_size=4).hexdigest()
     return out / "variations" / f"assumed-{name}"
@@ -133,6 +148,7 @@ def run_alternatives(
     repeat: int | None = None,
     keep: Keep = "packets",
     emu: EmuSettings | None = None,
+    verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Alternative]:
     """Runs every alternative of every assumption, one at a time, and judges all checks again.
@@ -152,21 +168,34 @@ def run_alternatives(
             )
         ]
         groups.append((address, value, changed, jobs))
-    with disk_errors(result.out):
-        set_aside([job for *_, jobs in groups for job in jobs])
-    outcomes, interrupted = run_jobs(
-        [job for *_, jobs in groups for job in jobs], keep=keep, emu=emu or EmuSettings(), progress=progress
-    )
+    everything = [job for *_, jobs in groups for job in jobs]
+    out = result.out / "variations"
+    with writing(out) as index:
+        with disk_errors(out):
+            set_aside(everything, index)
+        outcomes, interrupted = run_jobs(
+            everything,
+            keep=keep,
+            emu=emu or EmuSettings(),
+            leaves=leaves_of(scenario for scenario in result.scenarios if scenario.id in result.wanted),
+            index=index,
+            verify=verify,
+            progress=progress,
+        )
     if interrupted:
         raise KeyboardInterrupt
+    by_place: dict[Path, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_place.setdefault(outcome.job.directory.parent, []).append(outcome)
+    assumed = _Assumed(result.outcomes)
     before = {(check.scenario, check.mode, check.id): check.verdict for check in result.checks}
     found = []
     for address, value, changed, jobs in groups:
-        places = {job.directory.parent for job in jobs}
-        mine = [outcome for outcome in outcomes if outcome.job.directory.parent in places]
-        ids = {scenario.id for scenario in changed}
-        others = [outcome for outcome in result.outcomes if outcome.job.scenario.id not in ids]
+        places = dict.fromkeys(job.directory.parent for job in jobs)
+        mine = [outcome for place in places for outcome in by_place.get(place, ())]
         judged = [scenario for scenario in changed if scenario.id in result.wanted]
+        read = {other for scenario in judged for other in leaves_of([scenario])}
+        others = assumed.of(read - {scenario.id for scenario in changed})
         for check in evaluate_all(judged, measured([*mine, *others])):
             found.append(
                 Alternative(

@@ -5,18 +5,31 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from streamgauge.campaign.board import Board, Progress
 from streamgauge.campaign.earlier import SetAside, set_aside
-from streamgauge.campaign.layout import remove_leftovers
+from streamgauge.campaign.folder import writing
+from streamgauge.campaign.index import Index
+from streamgauge.campaign.layout import campaign_of, remove_leftovers
 from streamgauge.campaign.plan import Job, fitting, jobs_for, with_dependencies
+from streamgauge.campaign.pool import Pool
 from streamgauge.campaign.replacing import as_left, further, in_order
-from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors, run_job
+from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors, indexed, run_job
+from streamgauge.campaign.work import tasks_of
 from streamgauge.campaign.workers import Watcher, run_all
-from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
+from streamgauge.checks import (
+    CheckResult,
+    InvalidTrial,
+    Leaves,
+    TrialReadings,
+    evaluate_all,
+    leaves_of,
+)
 from streamgauge.errors import StreamGaugeError
 from streamgauge.scenario import Scenario
 from streamgauge.scenario.lower import Keep
@@ -24,26 +37,15 @@ from streamgauge.systems.registry import Mode
 
 if TYPE_CHECKING:
     from streamgauge.emu.concurrency import ConcurrentTrials
+    from streamgauge.metrics import TrialMetrics
 
 __all__ = ["CampaignResult", "Progress", "Verdict", "run", "run_jobs"]
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 # Exit status of errors that say "inconclusive": a process of the trial died, nobody's input is wrong.
 _BROKEN = 2
-# What a trial costs, s: sim altogether by experience, emu besides its own time.
-_SIM_S, _EMU_EXTRA_S = 0.5, 6.0
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a campaign is. ``left_s`` is an estimate, ``None`` before there is anything to go by."""
-
-    done: int
-    total: int
-    left_s: float | None
-    now: str
-    running: tuple[str, ...] = ()
-    """The trials under way, a line each."""
+# From how many simulated trials on processes are worth their start, which takes each about a second.
+_POOL_FROM = 32
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ def run(
     settings: Iterable[str] = (),
     keep: Keep = "packets",
     emu: EmuSettings | None = None,
+    verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> CampaignResult:
     """Runs every trial of the scenarios, and of those that their checks read, and evaluates the checks.
@@ -130,6 +133,8 @@ def run(
             ``out / streamgauge.scenario.settings.set_folder(settings)``.
         keep: how much of each record is stored.
         emu: how emu runs; `EmuSettings.jobs` says how many of its trials at once.
+        verify: read the records that lie there wholly, and run again what is not as it was written; without,
+            trials that are there are trusted.
         progress: called after each trial and when there is something to say, from this thread.
 
     Raises StreamGaugeError if a trial cannot run; Ctrl-C ends it early and is told by ``interrupted``.
@@ -158,10 +163,19 @@ def run(
             set_with=settings,
         )
     ]
-    with disk_errors(out):
-        moved = set_aside(jobs)
-    outcomes, interrupted = run_jobs(jobs, keep=keep, emu=emu or EmuSettings(), progress=progress)
     judged = [scenario for scenario in everything if scenario.id in wanted]
+    with writing(out) as index:
+        with disk_errors(out):
+            moved = set_aside(jobs, index)
+        outcomes, interrupted = run_jobs(
+            jobs,
+            keep=keep,
+            emu=emu or EmuSettings(),
+            leaves=leaves_of(judged),
+            index=index,
+            verify=verify,
+            progress=progress,
+        )
     return CampaignResult(
         scenarios=tuple(everything),
         outcomes=tuple(outcomes),
@@ -179,12 +193,26 @@ def measured(outcomes: Iterable[Outcome]) -> list[Any]:
     """The trials as checks read them; one that left nothing to measure counts as invalid."""
     found: list[Any] = []
     for outcome in outcomes:
-        if outcome.metrics is not None and outcome.counts:
-            found.append(outcome.metrics)
+        job = outcome.job
+        if outcome.digest is not None and outcome.counts:
+            found.append(
+                TrialReadings(
+                    scenario=job.scenario.id,
+                    mode=job.mode,
+                    seed=job.seed,
+                    valid=outcome.valid,
+                    why=outcome.why,
+                    numbers=outcome.readings,
+                    metrics=partial(_metrics, outcome),
+                )
+            )
         elif outcome.counts or outcome.replaced_by is not None:
-            job = outcome.job
             found.append(InvalidTrial(job.scenario.id, job.mode, job.seed, outcome.why, outcome.replaced_by))
     return found
+
+
+def _metrics(outcome: Outcome) -> TrialMetrics | None:
+    return outcome.metrics
 
 
 def run_jobs(
@@ -192,32 +220,39 @@ def run_jobs(
     *,
     keep: Keep,
     emu: EmuSettings,
+    leaves: Mapping[str, Leaves] | None = None,
+    index: Index | None = None,
+    verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[list[Outcome], bool]:
     """Runs jobs, in their order for the caller; returns what finished, and whether Ctrl-C cut it short.
 
-    After a trial that was replaced comes the one that stands for it (`EmuSettings.replace`).
+    After a trial that was replaced comes the one that stands for it (`EmuSettings.replace`). ``leaves`` are
+    read of the trials' metrics, by the scenario's id; ``index`` is that of the folder that all lie in;
+    ``verify`` as in `run`.
     """
-    for out in {job.directory.parent.parent.parent for job in jobs}:
+    for out in {campaign_of(job.directory) for job in jobs}:
         remove_leftovers(out)
-    board = _Board(jobs, progress)
+    leaves = leaves or {}
+    board = Board(jobs, progress)
+    work = _Work(keep, emu, leaves, index, board)
     own = {job.directory for job in jobs}
     lines: dict[Job, list[Outcome]] = {}
     pending: dict[Job, Job] = {}
     for job in jobs:
-        found = as_left(job, keep, own)
+        found = as_left(job, keep, own, leaves.get(job.scenario.id), index=index, verify=verify)
         if found is None:
             pending[job] = job
         else:
             lines[job] = found
-            board.finished(job, timed=False)
+            board.finished(job, valid=any(one.valid for one in found), timed=False)
     interrupted = False
     for left in range(emu.replace, -1, -1):
         done: dict[Job, Outcome] = {}
         try:
             todo = list(pending.values())
-            _simulate_all([job for job in todo if job.mode == "sim"], keep, emu, board, done)
-            _emulate_all([job for job in todo if job.mode == "emu"], keep, emu, board, done)
+            _simulate_all([job for job in todo if job.mode == "sim"], work, done)
+            _emulate_all([job for job in todo if job.mode == "emu"], work, done)
         except KeyboardInterrupt:
             interrupted = True
         for job, tried in pending.items():
@@ -235,140 +270,85 @@ def run_jobs(
     return in_order(jobs, lines), interrupted
 
 
-def _simulate_all(
-    jobs: list[Job], keep: Keep, emu: EmuSettings, board: _Board, done: dict[Job, Outcome]
-) -> None:
-    """Sim trials on all cores: the simulator runs without Python's lock."""
+@dataclass(frozen=True)
+class _Work:
+    """What all trials of a run have in common."""
+
+    keep: Keep
+    emu: EmuSettings
+    leaves: Mapping[str, Leaves]
+    index: Index | None
+    board: Board
+
+    def watcher(self, done: dict[Job, Outcome], *, quiet: bool = False) -> Watcher:
+        """Tells the board; a quiet one only what is done."""
+        started = (lambda _: None) if quiet else self.board.started
+        return Watcher(started=started, said=self.board.said, finished=partial(self.finished, done))
+
+    def finished(self, done: dict[Job, Outcome], job: Job, outcome: Outcome) -> None:
+        """A trial is done."""
+        done[job] = outcome
+        row = indexed(outcome)
+        if self.index is not None and row is not None:
+            self.index.add(job.directory, row)
+        self.board.finished(job, valid=outcome.valid)
+
+
+def _simulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> None:
+    """Sim trials on all cores: in processes, or, where those are not worth their start, in threads; the
+    simulator itself runs without Python's lock."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    watcher = work.watcher(done, quiet=True)
+    if cores == 1 or len(jobs) < _POOL_FROM:
+        run_all(jobs, cores, lambda job, _say: _run(job, work), watcher)
+        return
+    task = tasks_of(work.keep, work.leaves)
+    with Pool() as pool:
+        run_all(jobs, cores, lambda job, _say: pool.perform(task(job)).outcome(job), watcher)
 
-    def simulate(job: Job, _say: Callable[[str], None]) -> Outcome:
-        return run_job(job, keep=keep, emu=emu, say=lambda _: None)
 
-    run_all(jobs, cores, simulate, _watcher(board, done, quiet=True))
+def _run(
+    job: Job,
+    work: _Work,
+    say: Callable[[str], None] = lambda _: None,
+    concurrent: ConcurrentTrials | None = None,
+) -> Outcome:
+    leaves = work.leaves.get(job.scenario.id)
+    return run_job(job, keep=work.keep, emu=work.emu, say=say, leaves=leaves, concurrent=concurrent)
 
 
-def _emulate_all(
-    jobs: list[Job], keep: Keep, emu: EmuSettings, board: _Board, done: dict[Job, Outcome]
-) -> None:
-    """Emu trials: one at a time, each under the machine's lock, or `emu.jobs` at once under one hold of it.
+def _emulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> None:
+    """Emu trials: one at a time, each under the machine's lock, or `EmuSettings.jobs` at once under one hold
+    of it.
 
     Ctrl-C, and a trial that cannot run at all, end those under way; nothing of them stays.
     """
-    if emu.jobs == 1 or not jobs:
+    board, at_once = work.board, work.emu.jobs
+    if at_once == 1 or not jobs:
         for job in jobs:
             board.started(job)
-            done[job] = _emulate(job, keep, emu, lambda words, job=job: board.said(job, words))  # type: ignore[misc]
-            board.finished(job)
+            work.finished(done, job, _emulate(job, work, partial(board.said, job)))
         return
     from streamgauge.emu.concurrency import ConcurrentTrials
     from streamgauge.emu.lock import machine_lock  # Linux alone has it
 
-    board.at_once = emu.jobs
+    board.at_once = at_once
     with machine_lock(board.say) as lock:
-        concurrent = ConcurrentTrials(lock, emu.jobs)
+        concurrent = ConcurrentTrials(lock, at_once)
 
         def emulate(job: Job, say: Callable[[str], None]) -> Outcome:
-            return _emulate(job, keep, emu, say, concurrent)
+            return _emulate(job, work, say, concurrent)
 
-        run_all(jobs, emu.jobs, emulate, _watcher(board, done), cancel=concurrent.stop)
+        run_all(jobs, at_once, emulate, work.watcher(done), cancel=concurrent.stop)
 
 
 def _emulate(
-    job: Job,
-    keep: Keep,
-    emu: EmuSettings,
-    say: Callable[[str], None],
-    concurrent: ConcurrentTrials | None = None,
+    job: Job, work: _Work, say: Callable[[str], None], concurrent: ConcurrentTrials | None = None
 ) -> Outcome:
     """An emu trial. One that broke on the way counts as invalid and leaves the others to run."""
     try:
-        return run_job(job, keep=keep, emu=emu, say=say, concurrent=concurrent)
+        return _run(job, work, say, concurrent)
     except StreamGaugeError as error:
         if error.exit_status != _BROKEN or (concurrent is not None and concurrent.stopped):
             raise
-        return Outcome(job=job, valid=False, why=(str(error),), digest=None, metrics=None, wall_s=0.0)
-
-
-def _watcher(board: _Board, done: dict[Job, Outcome], *, quiet: bool = False) -> Watcher:
-    def finished(job: Job, outcome: Outcome) -> None:
-        done[job] = outcome
-        board.finished(job)
-
-    return Watcher(started=(lambda _: None) if quiet else board.started, said=board.said, finished=finished)
-
-
-class _Board:
-    """Keeps count, estimates the time left, tells the caller."""
-
-    def __init__(self, jobs: Sequence[Job], tell: Callable[[Progress], None] | None) -> None:
-        self.tell = tell
-        self.total = len(jobs)
-        self.done = 0
-        self.left = {job: self._cost(job) for job in jobs}
-        self.began = time.monotonic()
-        self.timed_cost = 0.0
-        #: How many emu trials may run at once.
-        self.at_once = 1
-        #: Wall time for a unit of cost, s: a guess until something has finished.
-        self.pace: float | None = None
-        #: Trials under way: since when, and what each said last.
-        self.running: dict[Job, tuple[float, str]] = {}
-
-    @staticmethod
-    def _cost(job: Job) -> float:
-        return _SIM_S if job.mode == "sim" else job.seconds + _EMU_EXTRA_S
-
-    @staticmethod
-    def _name(job: Job) -> str:
-        return f"{job.scenario.id} {job.mode} seed {job.seed}"
-
-    def add(self, job: Job) -> None:
-        """One more, in the place of an invalid one."""
-        self.total += 1
-        self.left[job] = self._cost(job)
-        self.say(f"{job.scenario.id} {job.mode} seed {job.replaces} is invalid; seed {job.seed} in its place")
-
-    def started(self, job: Job) -> None:
-        self.running[job] = (time.monotonic(), "")
-        self.say(self._name(job))
-
-    def said(self, job: Job, words: str) -> None:
-        self.running[job] = (self.running[job][0], words)
-        self.say(words)
-
-    def finished(self, job: Job, *, timed: bool = True) -> None:
-        self.done += 1
-        self.running.pop(job, None)
-        cost = self.left.pop(job)
-        if timed:
-            # Costs are guesses; how they have held so far, and how far others have come, corrects them.
-            self.timed_cost += cost
-            now = time.monotonic()
-            under_way = sum(min(now - since, self._cost(one)) for one, (since, _) in self.running.items())
-            self.pace = (now - self.began) / (self.timed_cost + under_way)
-        self.say(self._name(job))
-
-    def say(self, now: str) -> None:
-        if self.tell is None:
-            return
-        self.tell(
-            Progress(
-                done=self.done,
-                total=self.total,
-                left_s=self._left_s(),
-                now=now,
-                running=tuple(
-                    f"{self._name(job)}: {words}" if words else self._name(job)
-                    for job, (_, words) in self.running.items()
-                ),
-            )
-        )
-
-    def _left_s(self) -> float | None:
-        if self.pace is None and not any(job.mode == "emu" for job in self.left):
-            return None
-        pace = self.pace if self.pace is not None else 1.0 / self.at_once
-        left = pace * sum(self.left.values())
-        for job, (since, _) in self.running.items():
-            left -= min((time.monotonic() - since) / self.at_once, pace * self.left[job])
-        return left
+        return Outcome(job=job, valid=False, why=(str(error),), digest=None, wall_s=0.0)

@@ -7,13 +7,15 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamgauge.campaign.index import Index, IndexedTrial
 from streamgauge.campaign.layout import campaign_of, keep_logs, place
 from streamgauge.campaign.plan import Job, versions_used
 from streamgauge.campaign.stored import load_metrics, save_metrics
+from streamgauge.checks import Leaves, Number, take
 from streamgauge.errors import CannotRunError, RecordError, StreamGaugeError
 from streamgauge.media import ContentStore, store_at
 from streamgauge.metrics import TrialMetrics, compute
@@ -68,11 +70,19 @@ class Outcome:
     valid: bool
     why: tuple[str, ...]
     digest: str | None
-    metrics: TrialMetrics | None
     wall_s: float
+    readings: Mapping[str, Number] = field(default_factory=dict)
+    """What was asked for of its metrics: the leaves of checks, by their text."""
     reused: bool = False
     replaced_by: int | None = None
     """The seed of the valid trial that stands for this invalid one."""
+
+    @property
+    def metrics(self) -> TrialMetrics | None:
+        """All its metrics, read from its folder each time; ``None`` if it left nothing to measure."""
+        if self.digest is None:
+            return None
+        return load_metrics(self.job.directory, _measure(self.job))
 
     @property
     def counts(self) -> bool:
@@ -127,6 +137,10 @@ def disk_errors(directory: Path) -> Iterator[None]:
         raise CannotRunError(f"cannot write {directory}: {error.strerror}; {remedy}.") from error
 
 
+def _measure(job: Job) -> dict[str, Any]:
+    return job.scenario.measure.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
 @contextmanager
 def _logs_kept(partial: Path, directory: Path) -> Iterator[None]:
     """A trial that breaks keeps its logs, and the error says where."""
@@ -144,12 +158,14 @@ def run_job(
     keep: Keep,
     emu: EmuSettings,
     say: Callable[[str], None],
+    leaves: Leaves | None = None,
     concurrent: ConcurrentTrials | None = None,
 ) -> Outcome:
     """Runs one trial and leaves its record in ``job.directory``, or leaves nothing.
 
-    ``say`` takes a line about what is being waited for. ``concurrent`` are the emu trials that it runs among;
-    without, it takes the machine's lock and runs alone. Raises StreamGaugeError.
+    ``say`` takes a line about what is being waited for. ``leaves`` are read of its metrics. ``concurrent``
+    are the emu trials that it runs among; without, it takes the machine's lock and runs alone. Raises
+    StreamGaugeError.
     """
     began = time.monotonic()
     with disk_errors(job.directory), place(job.directory) as partial:
@@ -192,8 +208,8 @@ def run_job(
         valid=bool(trial["validity"]["valid"]),
         why=tuple(trial["validity"]["why"]),
         digest=str(trial["digest"]),
-        metrics=metrics,
         wall_s=time.monotonic() - began,
+        readings=take(metrics, leaves or {}),
     )
 
 
@@ -258,28 +274,82 @@ def _reworded(directory: Path, trial: dict[str, Any], as_run: dict[str, Any]) ->
     return trial
 
 
-def reuse(job: Job, keep: Keep, *, invalid_too: bool = False) -> Outcome | None:
+_FILES: dict[Keep, tuple[str, ...]] = {
+    "metrics": (),
+    "events": ("events.parquet",),
+    "packets": ("packets.parquet", "events.parquet"),
+}
+
+
+def reuse(
+    job: Job,
+    keep: Keep,
+    leaves: Leaves | None = None,
+    *,
+    index: Index | None = None,
+    verify: bool = False,
+    invalid_too: bool = False,
+) -> Outcome | None:
     """The trial as it lies in its place already, if it is the same; ``None`` if it must run.
 
-    An invalid emu trial is taken with ``invalid_too`` alone.
+    Args:
+        job: the trial.
+        keep: what of its record must be there.
+        leaves: what is read of its metrics.
+        index: the folder's; what it tells of the trial is not read again.
+        verify: read the whole record, and take it only if it is what was written. Without, files that are
+            there are trusted.
+        invalid_too: take an invalid emu trial as well.
     """
+    wanted = leaves or {}
+    known = None if index is None or verify else index.find(job.directory)
+    if known is None or known.scenario != job.words or not known.readings.keys() >= wanted.keys():
+        known = _read_again(job, wanted, verify=verify)
+        if known is not None and index is not None:
+            index.add(job.directory, known)
+    if known is None or known.key != job.key:
+        return None
+    if job.mode == "emu" and not known.valid and not invalid_too:
+        return None
+    if not all((job.directory / name).exists() for name in _FILES[keep]):
+        return None
+    if job.extra is not None and not job.extra.has(job.directory):
+        return None
+    return Outcome(
+        job=job,
+        valid=known.valid,
+        why=known.why,
+        digest=known.digest,
+        wall_s=0.0,
+        readings={text: known.readings[text] for text in wanted},
+        reused=True,
+    )
+
+
+def indexed(outcome: Outcome) -> IndexedTrial | None:
+    """What an index keeps of a trial that has just run; ``None`` of one that left no record."""
+    if outcome.digest is None:
+        return None
+    job = outcome.job
+    return IndexedTrial(
+        job.key, job.words, outcome.valid, outcome.why, outcome.digest, job.replaces, outcome.readings
+    )
+
+
+def _read_again(job: Job, leaves: Leaves, *, verify: bool) -> IndexedTrial | None:
+    """What lies in the trial's place, if it is the same; its scenario as it reads now, its metrics as they
+    are measured now."""
     try:
         trial = json.loads((job.directory / "trial.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if trial.get("resume_key") != job.key:
         return None
-    if job.mode == "emu" and not trial["validity"]["valid"] and not invalid_too:
-        return None
-    wanted = {"metrics": (), "events": ("events.parquet",), "packets": ("packets.parquet", "events.parquet")}
-    if not all((job.directory / name).exists() for name in wanted[keep]):
-        return None
-    if job.extra is not None and not job.extra.has(job.directory):
-        return None
-    try:
-        Record.open(job.directory).verify()
-    except RecordError:
-        return None
+    if verify:
+        try:
+            Record.open(job.directory).verify()
+        except RecordError:
+            return None
     as_run = job.scenario.in_mode(job.mode).normalised()
     if trial["scenario"] != as_run:
         trial = _reworded(job.directory, trial, as_run)
@@ -295,12 +365,12 @@ def reuse(job: Job, keep: Keep, *, invalid_too: bool = False) -> Outcome | None:
     # Who keeps something else of a trial reads that; metrics of an older schema are no reason to run again.
     if metrics is None and job.extra is None:
         return None
-    return Outcome(
-        job=job,
+    return IndexedTrial(
+        key=job.key,
+        scenario=job.words,
         valid=bool(trial["validity"]["valid"]),
         why=tuple(trial["validity"]["why"]),
         digest=str(trial["digest"]),
-        metrics=metrics,
-        wall_s=0.0,
-        reused=True,
+        replaces=trial.get("replaces"),
+        readings={} if metrics is None else take(metrics, leaves),
     )

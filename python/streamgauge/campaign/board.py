@@ -1,0 +1,129 @@
+"""How far a campaign is, and how long it will take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from streamgauge.campaign.plan import Job
+
+__all__ = ["Board", "Progress"]
+
+# What a trial costs, s: sim altogether by experience, emu besides its own time.
+_SIM_S, _EMU_EXTRA_S = 0.5, 6.0
+_STEADY_S = 2.0
+"""A rate of less time than that is not told."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a campaign is. ``left_s`` is an estimate, ``None`` before there is anything to go by."""
+
+    done: int
+    total: int
+    left_s: float | None
+    now: str
+    running: tuple[str, ...] = ()
+    """The trials under way, a line each."""
+    rate: float | None = None
+    """Trials a second so far, those that were there already left out; ``None`` before it can be told."""
+    invalid: int = 0
+    """Trials so far that are invalid."""
+
+
+class Board:
+    """Keeps count, estimates the time left, tells the caller."""
+
+    def __init__(self, jobs: Sequence[Job], tell: Callable[[Progress], None] | None) -> None:
+        self.tell = tell
+        self.total = len(jobs)
+        self.done = 0
+        self.invalid = 0
+        self.timed = 0
+        self.cost_left = sum(map(self._cost, jobs))
+        self.emulations_left = sum(job.mode == "emu" for job in jobs)
+        self.began = time.monotonic()
+        self.timed_cost = 0.0
+        #: How many emu trials may run at once.
+        self.at_once = 1
+        #: Wall time for a unit of cost, s: a guess until something has finished.
+        self.pace: float | None = None
+        #: Trials under way: since when, and what each said last.
+        self.running: dict[Job, tuple[float, str]] = {}
+
+    @staticmethod
+    def _cost(job: Job) -> float:
+        return _SIM_S if job.mode == "sim" else job.seconds + _EMU_EXTRA_S
+
+    @staticmethod
+    def _name(job: Job) -> str:
+        return f"{job.scenario.id} {job.mode} seed {job.seed}"
+
+    def add(self, job: Job) -> None:
+        """One more, in the place of an invalid one."""
+        self.total += 1
+        self.cost_left += self._cost(job)
+        self.emulations_left += job.mode == "emu"
+        self.say(f"{job.scenario.id} {job.mode} seed {job.replaces} is invalid; seed {job.seed} in its place")
+
+    def started(self, job: Job) -> None:
+        """A trial is under way."""
+        self.running[job] = (time.monotonic(), "")
+        self.say(self._name(job))
+
+    def said(self, job: Job, words: str) -> None:
+        """It says what it is waiting for."""
+        self.running[job] = (self.running[job][0], words)
+        self.say(words)
+
+    def finished(self, job: Job, *, valid: bool, timed: bool = True) -> None:
+        """A trial is done; one that was there already is not `timed`."""
+        self.done += 1
+        self.invalid += not valid
+        self.running.pop(job, None)
+        cost = self._cost(job)
+        self.cost_left -= cost
+        self.emulations_left -= job.mode == "emu"
+        if timed:
+            self.timed += 1
+            # Costs are guesses; how they have held so far, and how far others have come, corrects them.
+            self.timed_cost += cost
+            now = time.monotonic()
+            under_way = sum(min(now - since, self._cost(one)) for one, (since, _) in self.running.items())
+            self.pace = (now - self.began) / (self.timed_cost + under_way)
+        elif not self.timed:
+            self.began = time.monotonic()
+        self.say(self._name(job))
+
+    def say(self, now: str) -> None:
+        """Tells how far it is."""
+        if self.tell is None:
+            return
+        self.tell(
+            Progress(
+                done=self.done,
+                total=self.total,
+                left_s=self._left_s(),
+                now=now,
+                running=tuple(
+                    f"{self._name(job)}: {words}" if words else self._name(job)
+                    for job, (_, words) in self.running.items()
+                ),
+                rate=self._rate(),
+                invalid=self.invalid,
+            )
+        )
+
+    def _rate(self) -> float | None:
+        took = time.monotonic() - self.began
+        return self.timed / took if self.timed and took >= _STEADY_S else None
+
+    def _left_s(self) -> float | None:
+        if self.pace is None and not self.emulations_left:
+            return None
+        pace = self.pace if self.pace is not None else 1.0 / self.at_once
+        left = pace * self.cost_left
+        for job, (since, _) in self.running.items():
+            left -= min((time.monotonic() - since) / self.at_once, pace * self._cost(job))
+        return max(0.0, left)

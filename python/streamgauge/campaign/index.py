@@ -1,0 +1,141 @@
+"""What a campaign's folder holds, in one file beside the trials: ``OUT/index.sqlite``.
+
+A row a trial: what was read of it, and the size and time of its ``trial.json`` when that was. A row whose
+``trial.json`` is another by now counts for nothing. The trials are the truth: the file may be deleted at any
+time, and is written anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from streamgauge.checks import Number
+
+__all__ = ["FILE", "Index", "IndexedTrial"]
+
+FILE: Final = "index.sqlite"
+_VERSION: Final = 1
+_WRITE_EVERY_S: Final = 1.0
+
+
+@dataclass(frozen=True)
+class IndexedTrial:
+    """One trial as it was when it was read last."""
+
+    key: str
+    """Its resume key."""
+    scenario: str
+    """Digest of the scenario as its record has it, words and checks included."""
+    valid: bool
+    why: tuple[str, ...]
+    digest: str
+    replaces: int | None = None
+    readings: Mapping[str, Number] = field(default_factory=dict)
+
+
+class Index:
+    """The index of the folder `out`. It is used from one thread.
+
+    A file that is damaged, or of another version, is begun anew; where it cannot be written, nothing is.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._rows: dict[str, tuple[int, int, str]] = {}
+        self._waiting: dict[str, tuple[int, int, str]] = {}
+        self._written = time.monotonic()
+        self._file: sqlite3.Connection | None = None
+
+    def __enter__(self) -> Self:
+        file = self._out / FILE
+        if file.exists():
+            try:
+                self._file = self._open()
+            except sqlite3.DatabaseError:
+                with contextlib.suppress(OSError):
+                    file.unlink()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.write()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._out / FILE, isolation_level=None)
+        # A row that a loss of power takes is only read anew.
+        connection.execute("pragma synchronous = off")
+        (version,) = connection.execute("pragma user_version").fetchone()
+        if version != _VERSION:
+            connection.execute("drop table if exists trials")
+            connection.execute(
+                "create table trials (place text primary key, mtime_ns integer, size integer, trial text)"
+            )
+            connection.execute(f"pragma user_version = {_VERSION}")
+        rows = connection.execute("select place, mtime_ns, size, trial from trials")
+        self._rows = {place: (mtime_ns, size, trial) for place, mtime_ns, size, trial in rows}
+        return connection
+
+    def find(self, directory: Path) -> IndexedTrial | None:
+        """The trial in `directory`, if its row tells of the `trial.json` that is there."""
+        row = self._rows.get(self._place(directory))
+        if row is None:
+            return None
+        stamp = _stamp(directory)
+        if stamp != row[:2]:
+            return None
+        key, scenario, valid, why, digest, replaces, readings = json.loads(row[2])
+        return IndexedTrial(key, scenario, valid, tuple(why), digest, replaces, readings)
+
+    def add(self, directory: Path, trial: IndexedTrial) -> None:
+        """Keeps what was read of the trial in `directory`; it is on disk within a second, and by the end."""
+        stamp = _stamp(directory)
+        if stamp is None:
+            return
+        of = trial
+        told = (of.key, of.scenario, of.valid, of.why, of.digest, of.replaces, dict(of.readings))
+        row = (*stamp, json.dumps(told, separators=(",", ":")))
+        place = self._place(directory)
+        self._rows[place] = self._waiting[place] = row
+        if time.monotonic() - self._written >= _WRITE_EVERY_S:
+            self.write()
+
+    def write(self) -> None:
+        """Writes what waits."""
+        self._written = time.monotonic()
+        if not self._waiting:
+            return
+        try:
+            if self._file is None:
+                rows = self._rows
+                self._file = self._open()
+                self._rows = self._rows | rows
+            with self._file:
+                self._file.execute("begin immediate")
+                self._file.executemany(
+                    "insert or replace into trials values (?, ?, ?, ?)",
+                    [(place, *row) for place, row in self._waiting.items()],
+                )
+        except sqlite3.Error:
+            return
+        self._waiting.clear()
+
+    def _place(self, directory: Path) -> str:
+        return directory.relative_to(self._out).as_posix()
+
+
+def _stamp(directory: Path) -> tuple[int, int] | None:
+    try:
+        status = (directory / "trial.json").stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,147 @@
+"""Processes on this machine that run simulated trials.
+
+Processes, not threads: lowering, measuring and saving are Python's, of which threads run one at a time. Each
+has two pipes: a task goes in, a row or an error comes out. A process that dies takes its trial along and
+nothing else; the trial is given to a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final, Self
+
+import streamgauge
+from streamgauge.campaign.work import Row, Task
+from streamgauge.errors import StreamGaugeError
+
+__all__ = ["Pool", "receive", "send"]
+
+_LENGTH: Final = struct.Struct("<Q")
+_TRIES: Final = 3
+"""How many processes a trial may bring to an end before the campaign does."""
+
+
+class WorkerDied(StreamGaugeError):
+    """Processes came to an end under a trial again and again."""
+
+    exit_status = 4
+
+
+class Pool:
+    """As many processes as are asked for, started when there is work for them.
+
+    `perform` is called from as many threads. At the end they go; one that works ends its trial first.
+    """
+
+    def __init__(self) -> None:
+        self._idle: queue.SimpleQueue[_Process] = queue.SimpleQueue()
+        self._all: list[_Process] = []
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        for process in self._all:
+            process.end()
+
+    def perform(self, task: Task) -> Row:
+        """Runs a trial in a process that is free, or in a new one.
+
+        Raises what the trial raised, WorkerDied if process after process ended under it.
+        """
+        for _ in range(_TRIES):
+            process = self._free()
+            try:
+                found = process.ask(task)
+            except (EOFError, OSError):
+                said = process.last_words()
+                continue
+            self._idle.put(process)
+            if isinstance(found, BaseException):
+                raise found
+            return found
+        raise WorkerDied(
+            f"{task.directory}: {_TRIES} processes in turn {said} while they ran this trial; if the machine "
+            "is out of memory, run the scenario alone or with a shorter 'until'."
+        )
+
+    def _free(self) -> _Process:
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            process = _Process()
+            with self._turn:
+                self._all.append(process)
+            return process
+
+
+class _Process:
+    """One of the processes."""
+
+    def __init__(self) -> None:
+        # One thread each: the trials are what runs at the same time.
+        one = dict.fromkeys(("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+        home = str(Path(streamgauge.__file__).parent.parent)
+        path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
+        # Out of the terminal's group: Ctrl-C is for the campaign, which lets trials under way end.
+        apart: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+        self._process = subprocess.Popen(
+            # -P: not what lies in the current folder.
+            [sys.executable, "-P", "-m", "streamgauge.campaign.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | one | {"PYTHONPATH": path},
+            **apart,
+        )
+
+    def ask(self, task: Task) -> Row | BaseException:
+        """Raises EOFError or OSError if the process is gone."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        send(self._process.stdin, task)
+        found: Row | BaseException = receive(self._process.stdout)
+        return found
+
+    def last_words(self) -> str:
+        """How it ended."""
+        status = self._process.wait()
+        if status >= 0:
+            return f"ended with status {status}"
+        return f"were killed by {signal.Signals(-status).name}"
+
+    def end(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def send(pipe: IO[bytes], what: object) -> None:
+    """Puts an object into a pipe. Raises OSError if nobody reads it any more."""
+    data = pickle.dumps(what)
+    pipe.write(_LENGTH.pack(len(data)) + data)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes]) -> Any:
+    """Takes an object out of a pipe. Raises EOFError at its end."""
+    (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
+    return pickle.loads(_exactly(pipe, length))
+
+
+def _exactly(pipe: IO[bytes], count: int) -> bytes:
+    data = pipe.read(count)
+    if len(data) < count:
+        raise EOFError
+    return data

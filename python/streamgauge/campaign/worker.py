@@ -1,0 +1,29 @@
+"""``python -m streamgauge.campaign.worker``: a process of the pool, until nobody asks any more."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from streamgauge.campaign.pool import receive, send
+from streamgauge.campaign.work import Row, as_sent, perform
+
+
+def serve() -> None:
+    """Reads tasks from standard input, writes rows and errors to standard output."""
+    asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # Whatever prints goes where errors go.
+    os.dup2(2, 1)
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            task = receive(asked)
+            found: Row | BaseException
+            try:
+                found = perform(task)
+            except BaseException as error:
+                found = as_sent(error)
+            send(told, found)
+
+
+if __name__ == "__main__":
+    serve()
