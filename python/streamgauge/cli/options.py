@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 __all__ = [
+    "REPLACE",
     "JobsOption",
     "JsonOption",
     "Keep",
@@ -19,10 +20,13 @@ __all__ = [
     "ReplaceOption",
     "SeedOption",
     "SetOption",
+    "VerifyOption",
     "WayOption",
 ]
 
 Keep = Literal["metrics", "events", "packets"]
+REPLACE = 2
+"""How many further seeds may stand for an invalid trial of emu, where nothing is said of it."""
 
 Names = Annotated[
     list[str], typer.Argument(metavar="FILE|ID...", help="Scenario files, ids, or globs of ids.")
@@ -69,13 +73,21 @@ JobsOption = Annotated[
     ),
 ]
 ReplaceOption = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--replace",
         metavar="N",
         min=0,
         help="emu: put a further seed in the place of an invalid trial, at most N times a repetition. "
-        "Each is told.",
+        f"Each is told. Default: {REPLACE}; with --seed, which asks for that one, 0.",
+    ),
+]
+VerifyOption = Annotated[
+    bool,
+    typer.Option(
+        "--verify",
+        help="Read the trials that are there already wholly, and run those again that are not as they were "
+        "written. Without, they are trusted.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]

@@ -20,6 +20,18 @@ _LINE_EVERY_S = 15.0
 _NUMBERS = re.compile(r"[\d.]+")
 
 
+def _so_far(told: Told) -> str:
+    """``26 a second, 3 invalid``; empty if there is nothing of that to tell."""
+    said = []
+    if told.rate is not None and told.rate >= 1:
+        said.append(f"{told.rate:.0f} a second")
+    elif told.rate is not None:
+        said.append(f"{1 / told.rate:.0f} s each")
+    if told.invalid:
+        said.append(f"{told.invalid} invalid")
+    return ", ".join(said)
+
+
 def clock(seconds: float | None) -> str:
     """``1:05 left``."""
     if seconds is None:
@@ -56,25 +68,29 @@ class Bar:
             words = _NUMBERS.sub("", told.now)
             if now - self._said >= _LINE_EVERY_S or (told.done == 0 and words != self._words):
                 self._said, self._words = now, words
-                line = f"{told.done}/{told.total} {self._of}, {clock(told.left_s)} {told.now}".replace(
-                    ",  ", ", "
-                )
-                print(line, file=sys.stderr, flush=True)
+                parts = (f"{told.done}/{told.total} {self._of}", _so_far(told), clock(told.left_s))
+                print(f"{', '.join(filter(None, parts))} {told.now}".rstrip(), file=sys.stderr, flush=True)
             return
         if self._bar is None:
             self._bar = Progress(
                 BarColumn(),
                 MofNCompleteColumn(),
+                TextColumn("{task.fields[so_far]}"),
                 TextColumn("{task.fields[left]}"),
                 TextColumn("{task.description}"),
                 console=self._console,
                 transient=True,
             )
             self._bar.start()
-            self._task = self._bar.add_task("", total=told.total, left="")
+            self._task = self._bar.add_task("", total=told.total, so_far="", left="")
         assert self._task is not None
         # Of several at once, a line each.
         words = "\n".join(told.running) if len(told.running) > 1 else told.now
         self._bar.update(
-            self._task, completed=told.done, total=told.total, description=words, left=clock(told.left_s)
+            self._task,
+            completed=told.done,
+            total=told.total,
+            description=words,
+            so_far=_so_far(told),
+            left=clock(told.left_s),
         )

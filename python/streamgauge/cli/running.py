@@ -19,6 +19,7 @@ from streamgauge.campaign import (
     score,
 )
 from streamgauge.campaign.machine import choose_mode
+from streamgauge.cli.options import REPLACE
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.cli.tables import print_result
@@ -53,7 +54,8 @@ class RunRequest:
     way: str | None
     jobs: int
     as_json: bool
-    replace: int = 0
+    replace: int | None = None
+    verify: bool = False
     capture: bool = False
     mutants: bool = False
     robust: bool = False
@@ -62,6 +64,13 @@ class RunRequest:
     def first_seed(self) -> int:
         """The first repetition's."""
         return 1 if self.seed is None else self.seed
+
+    @property
+    def replacements(self) -> int:
+        """How many further seeds may stand for an invalid trial of emu. Who names a seed wants that one."""
+        if self.replace is not None:
+            return self.replace
+        return REPLACE if self.seed is None else 0
 
     @property
     def repetitions(self) -> int | None:
@@ -109,7 +118,9 @@ def carry_out(
     request: RunRequest, scenarios: Sequence[Scenario], modes: Mapping[str, Sequence[Mode]], out: Path
 ) -> Ran:
     """The trials, and the mutants and alternatives that were asked for. Ctrl-C ends it early and is told."""
-    emu = EmuSettings(way=request.way, capture=request.capture, jobs=request.jobs, replace=request.replace)
+    emu = EmuSettings(
+        way=request.way, capture=request.capture, jobs=request.jobs, replace=request.replacements
+    )
     first_seed, repeat, keep = request.first_seed, request.repetitions, request.keep
     mutants: list[MutantResult] | None = None
     alternatives: list[Alternative] | None = None
@@ -123,17 +134,30 @@ def carry_out(
             settings=request.settings,
             keep=keep,
             emu=emu,
+            verify=request.verify,
             progress=bar.update,
         )
         stopped = result.interrupted
         try:
             if request.mutants and not stopped:
                 mutants, _ = run_mutants(
-                    result, first_seed=first_seed, repeat=repeat, keep=keep, emu=emu, progress=bar.update
+                    result,
+                    first_seed=first_seed,
+                    repeat=repeat,
+                    keep=keep,
+                    emu=emu,
+                    verify=request.verify,
+                    progress=bar.update,
                 )
             if request.robust and not stopped:
                 alternatives = run_alternatives(
-                    result, first_seed=first_seed, repeat=repeat, keep=keep, emu=emu, progress=bar.update
+                    result,
+                    first_seed=first_seed,
+                    repeat=repeat,
+                    keep=keep,
+                    emu=emu,
+                    verify=request.verify,
+                    progress=bar.update,
                 )
         except KeyboardInterrupt:
             stopped = True

@@ -19,6 +19,7 @@ from streamgauge.cli.options import (
     ReplaceOption,
     SeedOption,
     SetOption,
+    VerifyOption,
     WayOption,
 )
 
@@ -44,7 +45,8 @@ def _run(
         bool, typer.Option("--capture", help="emu: keep capture.pcapng, which Wireshark opens.")
     ] = False,
     jobs: JobsOption = 1,
-    replace: ReplaceOption = 0,
+    replace: ReplaceOption = None,
+    verify: VerifyOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Run scenarios and judge their checks.
@@ -72,6 +74,7 @@ def _run(
             capture=capture,
             jobs=jobs,
             replace=replace,
+            verify=verify,
             as_json=as_json,
         )
     )
@@ -105,7 +108,8 @@ def _reproduce(
     ] = None,
     way: WayOption = None,
     jobs: JobsOption = 1,
-    replace: ReplaceOption = 0,
+    replace: ReplaceOption = None,
+    verify: VerifyOption = False,
     as_json: JsonOption = False,
 ) -> int:
     """Run catalogue scenarios in full and compare with what was published.
@@ -139,6 +143,7 @@ def _reproduce(
         way=way,
         jobs=jobs,
         replace=replace,
+        verify=verify,
         as_json=as_json,
         mutants=mutants,
         robust=robust,
