@@ -1,9 +1,14 @@
 """What a simulated trial costs, step by step, and how many a campaign does in a second.
 
     python benches/campaign.py [--trials N] [SCENARIO ...]
+    python benches/campaign.py --scale 10000 [SCENARIO ...]
 
-CPU time counts every thread, the kernel's part and the writing of files included. Wall time and trials/s mean
-something on an idle machine alone.
+With --scale, one campaign of so many trials in all, with `--keep metrics`: its time and memory, and those of
+the same command again, which has nothing to do. The scenarios are then those of hessler and darwin,
+if none is named.
+
+CPU time counts every thread and process, the kernel's part and the writing of files included. Wall time and
+trials/s mean something on an idle machine alone.
 """
 
 from __future__ import annotations
@@ -11,11 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from streamgauge import _native
@@ -24,7 +31,7 @@ from streamgauge.campaign.plan import Job
 from streamgauge.campaign.stored import save_metrics
 from streamgauge.metrics import compute
 from streamgauge.record import Record, finish_trial
-from streamgauge.scenario import Scenario, load, lower
+from streamgauge.scenario import Scenario, find, lower
 from streamgauge.systems.registry import Mode
 
 SCENARIOS = ("hessler/ftp-no", "hessler/ftp-medium", "hessler/ftp-heavy")
@@ -83,25 +90,71 @@ def steps(scenarios: list[Scenario], trials: int, folder: Path) -> None:
     print(f"{'together':10}{1e3 * sum(clock.cpu_s.values()) / count:8.2f} ms CPU a trial")
 
 
+@dataclass(frozen=True)
+class Used:
+    """What this process and its children used so far."""
+
+    wall_s: float
+    cpu_s: float
+
+    @classmethod
+    def now(cls) -> Used:
+        own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_s = sum(one.ru_utime + one.ru_stime for one in (own, children))
+        return cls(time.perf_counter(), cpu_s)
+
+
 def campaign(scenarios: list[Scenario], trials: int, folder: Path) -> None:
     """Prints what a whole campaign costs, on all cores."""
     modes: dict[str, Sequence[Mode]] = {scenario.id: ["sim"] for scenario in scenarios}
     run(scenarios, modes, folder / "warm", repeat=1)
-    cpu, wall = time.process_time(), time.perf_counter()
+    before = Used.now()
     done = len(run(scenarios, modes, folder / "timed", repeat=trials).outcomes)
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    print(f"{'campaign':10}{1e3 * cpu / done:8.2f} ms CPU a trial, checks included")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    print(f"{'':10}{done / wall:8.1f} trials/s on {cores} cores")
+    after = Used.now()
+    cpu, wall = after.cpu_s - before.cpu_s, after.wall_s - before.wall_s
+    print(
+        f"{'campaign':10}{1e3 * cpu / done:8.2f} ms CPU a trial, checks and the start of processes included"
+    )
+    print(f"{'':10}{done / wall:8.1f} trials/s on {cores()} cores")
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def scale(scenarios: list[Scenario], trials: int, folder: Path) -> None:
+    """Prints time and memory of one campaign of so many trials, and of doing nothing in it."""
+    modes: dict[str, Sequence[Mode]] = {scenario.id: ["sim"] for scenario in scenarios}
+    repeat = -(-trials // len(scenarios))
+    for what in ("anew", "again"):
+        before = Used.now()
+        result = run(scenarios, modes, folder, repeat=repeat, keep="metrics")
+        after = Used.now()
+        count, wall = len(result.outcomes), after.wall_s - before.wall_s
+        print(
+            f"{what:6} {count:,} trials, {len(result.checks)} checks: {wall:,.1f} s, {count / wall:,.0f}/s, "
+            f"{1e3 * (after.cpu_s - before.cpu_s) / count:.2f} ms CPU a trial"
+        )
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"memory {own:.0f} MiB the campaign, {worker:.0f} MiB at most each of {cores()} processes")
+    files = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
+    print(f"disk   {sum(files) / count / 1e3:.1f} kB and {len(files) / count:.1f} files a trial")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("scenarios", nargs="*", default=SCENARIOS, metavar="SCENARIO")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     parser.add_argument("--trials", type=int, default=20, help="of each scenario")
+    parser.add_argument("--scale", type=int, metavar="N", help="trials of one campaign in all")
     options = parser.parse_args()
-    scenarios = [scenario for name in options.scenarios for scenario in load(name)]
+    names = options.scenarios or (("hessler/*", "darwin/*") if options.scale else SCENARIOS)
+    scenarios = [scenario for scenario in find(names) if "sim" in scenario.supported_modes()]
     with tempfile.TemporaryDirectory() as folder:
+        if options.scale:
+            scale(scenarios, options.scale, Path(folder))
+            return
         steps(scenarios, options.trials, Path(folder))
         campaign(scenarios, options.trials, Path(folder))
 
