@@ -66,6 +66,9 @@ COMMANDS: dict[str, How] = {
     "streamgauge serve --system darwin --listen 127.0.0.1:8554 videos/ &": How("serving"),
     "streamgauge play rtsp://127.0.0.1:8554/clip.mp4": How(shows=("played to the end", "over Reliable UDP")),
     "streamgauge calibrate --out calibration.png": How("long", A_MINUTE),
+    # campaigns
+    "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp": HERE,
+    "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp --verify": HERE,
     # CONTRIBUTING
     "make setup": How("never", "has been done"),
     "make test-sim": How("never", "is what runs this"),

@@ -4,6 +4,7 @@ what it tells."""
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -86,7 +87,8 @@ class Row:
             why=self.why,
             digest=self.digest,
             wall_s=self.wall_s,
-            readings=self.readings,
+            # The same text for all trials of a scenario, not one each.
+            readings={sys.intern(text): number for text, number in self.readings.items()},
         )
 
 
