@@ -233,7 +233,7 @@ def test_ctrl_c_keeps_what_is_done(make: Make, tmp_path: Path) -> None:
     assert sum(outcome.reused for outcome in again.outcomes) >= done - 2, "in order, but for those under way"
 
 
-def test_one_campaign_at_a_time_writes_a_folder(make: Make, tmp_path: Path) -> None:
+def test_one_campaign_at_a_time_writes_a_scenario(make: Make, tmp_path: Path) -> None:
     from conftest import SHORT
 
     file, out = tmp_path / "short.yaml", tmp_path / "out"
@@ -242,10 +242,12 @@ def test_one_campaign_at_a_time_writes_a_folder(make: Make, tmp_path: Path) -> N
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as campaign:
         assert campaign.stdout is not None and campaign.stdout.readline() == "begun\n"
         campaign.stdout.readline()
-        with pytest.raises(
-            CannotRunError, match=rf"another campaign writes {out} \(process {campaign.pid} on "
-        ):
+        said = rf"another campaign \(process {campaign.pid}\) writes {out}/scenario=test%2Fshort/mode=sim; "
+        with pytest.raises(CannotRunError, match=said):
             simulate(make(), out, repeat=1)
+        other = make().model_copy(update={"id": "test/other"})
+        assert all(outcome.valid for outcome in simulate(other, out, repeat=1).outcomes), "beside it"
+        assert (out / LOCK).exists(), "it is another's still"
         campaign.kill()
     assert all(outcome.valid for outcome in simulate(make(), out, repeat=1).outcomes), "the kernel freed it"
 

@@ -2,76 +2,104 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
-import socket
-from collections.abc import Iterator
+import struct
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from streamgauge.campaign.index import Index
 from streamgauge.campaign.layout import LOCK
+from streamgauge.campaign.plan import Job
 from streamgauge.campaign.trial import disk_errors
 from streamgauge.errors import CannotRunError
 
 __all__ = ["writing"]
 
+_FLOCK: Final = struct.Struct("hhqqi")
+"""Linux's struct flock: type, whence, start, length, process."""
+
 
 @contextmanager
-def writing(out: Path) -> Iterator[Index]:
-    """Writes the campaign in `out`, with its index, while nobody else does.
+def writing(out: Path, jobs: Iterable[Job]) -> Iterator[Index]:
+    """Writes a campaign's jobs into `out`, with its index, while nobody else writes trials of the same
+    scenario and mode there. Those of others may be written at the same time.
 
-    Raises CannotRunError if another campaign writes there, or nothing can be written.
+    Raises CannotRunError if another campaign writes them, or nothing can be written.
     """
-    file = out / LOCK
+    places = dict.fromkeys(job.directory.parent for job in jobs)
     with disk_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-        lock = _locked(file)
+        lock = _locked(out, places)
     try:
         with Index(out) as index:
             yield index
     finally:
         if lock is not None:
-            file.unlink(missing_ok=True)
-            os.close(lock)
+            _free(lock, out / LOCK)
         with suppress(OSError):
             out.rmdir()  # if nothing came of it
 
 
-def _locked(file: Path) -> int | None:
-    """The file's descriptor with the lock, which the kernel frees whatever becomes of us; ``None`` where
-    there are no such locks."""
+def _locked(out: Path, places: Iterable[Path]) -> int | None:
+    """The descriptor of the file of locks, with a byte locked for each place; the kernel frees them whatever
+    becomes of us. ``None`` where there are no such locks."""
     try:
         import fcntl
     except ImportError:
         return None
+    file = out / LOCK
     while True:
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            who = _owner(descriptor)
-            os.close(descriptor)
-            raise CannotRunError(
-                f"another campaign writes {file.parent}{who}; wait for its end, or choose another folder "
-                "with --out."
-            ) from None
-        except OSError:  # a file system without locks
-            os.close(descriptor)
-            file.unlink(missing_ok=True)
-            return None
+        for place in places:
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(out, place))
+            except (BlockingIOError, PermissionError):
+                who = _owner(descriptor, _byte(out, place))
+                os.close(descriptor)
+                raise CannotRunError(
+                    f"another campaign{who} writes {place}; wait for its end, or choose another folder "
+                    "with --out."
+                ) from None
+            except OSError:  # a file system without locks
+                os.close(descriptor)
+                file.unlink(missing_ok=True)
+                return None
         # Whoever had it before us may have removed the file.
         with suppress(FileNotFoundError):
             if os.fstat(descriptor).st_ino == file.stat().st_ino:
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
                 return descriptor
         os.close(descriptor)
 
 
-def _owner(descriptor: int) -> str:
-    try:
-        found = json.loads(os.pread(descriptor, 1000, 0))
-        return f" (process {found['pid']} on {found['host']})"
-    except (OSError, ValueError, KeyError, TypeError):
+def _free(descriptor: int, file: Path) -> None:
+    import fcntl
+
+    # Not while others hold a part of it.
+    with suppress(OSError):
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.unlink(missing_ok=True)
+    os.close(descriptor)
+
+
+def _byte(out: Path, place: Path) -> int:
+    """The place's byte in the file of locks, which is empty."""
+    name = place.relative_to(out).as_posix().encode()
+    return int.from_bytes(hashlib.blake2b(name, digest_size=7).digest())
+
+
+def _owner(descriptor: int, byte: int) -> str:
+    """Which process has a byte locked, as the kernel of Linux tells."""
+    import fcntl
+
+    if sys.platform != "linux":
         return ""
+    with suppress(OSError):
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
+        process = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked)[: _FLOCK.size])[-1]
+        if process > 0:
+            return f" (process {process})"
+    return ""

@@ -59,6 +59,8 @@ class Index:
         if file.exists():
             try:
                 self._file = self._open()
+            except sqlite3.OperationalError:  # another campaign is at it
+                pass
             except sqlite3.DatabaseError:
                 with contextlib.suppress(OSError):
                     file.unlink()
@@ -76,11 +78,13 @@ class Index:
         connection.execute("pragma synchronous = off")
         (version,) = connection.execute("pragma user_version").fetchone()
         if version != _VERSION:
+            connection.execute("begin immediate")
             connection.execute("drop table if exists trials")
             connection.execute(
                 "create table trials (place text primary key, mtime_ns integer, size integer, trial text)"
             )
             connection.execute(f"pragma user_version = {_VERSION}")
+            connection.execute("commit")
         rows = connection.execute("select place, mtime_ns, size, trial from trials")
         self._rows = {place: (mtime_ns, size, trial) for place, mtime_ns, size, trial in rows}
         return connection

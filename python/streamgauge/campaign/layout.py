@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 LOCK: Final = ".writing"
-"""Whoever writes a campaign's folder holds this file in it locked; it goes with them."""
+"""Who writes trials into a campaign's folder holds a part of this file in it locked."""
 # A trial grows beside its place under such a name and is renamed when it is whole.
 _PARTIAL = re.compile(r"\.(?P<name>seed=\d+)\.(?P<pid>\d+)-[0-9a-f]{8}\.partial")
 

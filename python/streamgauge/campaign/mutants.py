@@ -116,7 +116,7 @@ def run_mutants(
             (check, changed, mode, jobs_for(changed, mode, out, first_seed=first_seed, repeat=count))
         )
     jobs = [job for *_, of_one in planned for job in of_one]
-    with writing(out) as index:
+    with writing(out, jobs) as index:
         with disk_errors(out):
             set_aside(jobs, index)
         outcomes, interrupted = run_jobs(

@@ -170,7 +170,7 @@ def run_alternatives(
         groups.append((address, value, changed, jobs))
     everything = [job for *_, jobs in groups for job in jobs]
     out = result.out / "variations"
-    with writing(out) as index:
+    with writing(out, everything) as index:
         with disk_errors(out):
             set_aside(everything, index)
         outcomes, interrupted = run_jobs(

@@ -164,7 +164,7 @@ def run(
         )
     ]
     judged = [scenario for scenario in everything if scenario.id in wanted]
-    with writing(out) as index:
+    with writing(out, jobs) as index:
         with disk_errors(out):
             moved = set_aside(jobs, index)
         outcomes, interrupted = run_jobs(
