@@ -32,7 +32,8 @@ test-sim: setup ## the part of the tests that needs neither root nor Linux
 	$(CARGO) test --quiet
 	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long'
 
-test-long: setup ## whole entries of the catalogue in emu (minutes each)
+test-long: setup ## whole entries of the catalogue in emu (minutes each), and records in Spark
+	@scripts/extras.sh readers
 	$(PY) -m pytest -m long
 
 fuzz: setup ## fuzz the parsers, each for SECONDS=60, or TARGET=name alone

@@ -1,6 +1,7 @@
 """Sim and record in Rust (crates/python). Everything that fails raises an error of `streamgauge.errors`; what
 the operating system refuses raises OSError with its number."""
 
+from collections.abc import Sequence
 from os import PathLike
 
 MODEL_VERSION: int
@@ -119,6 +120,77 @@ def footer(path: str | PathLike[str]) -> str:
 
     Raises:
         RecordError: if the file is missing, cut short or not a record's.
+    """
+
+def packet_columns(path: str | PathLike[str]) -> list[tuple[str, str, bytes]]:
+    """What measuring needs of a `packets.parquet`, of any version: of each column its name, numpy's name of
+    its type and the bytes of its values. Of `t_out` and `t_drop` the least int64 stands for null, of `seq`
+    -1.
+
+    Raises:
+        RecordError: if the file is missing, damaged or of an unknown version.
+    """
+
+def told(path: str | PathLike[str]) -> list[tuple[str, str | None, bytes, bytes]]:
+    """The events of an `events.parquet` by name and flow (None: the path's): times (int64, ns, ascending) and
+    values (float64, NaN for none, seconds where the file says ms), as bytes.
+
+    Raises:
+        RecordError: if the file is missing, damaged or of an unknown version.
+    """
+
+def write_metrics(
+    path: str | PathLike[str],
+    trial: str,
+    valid: bool,
+    window_s: tuple[float, float],
+    about: str,
+    rows: Sequence[
+        tuple[
+            str | None,
+            str | None,
+            str,
+            float | None,
+            float | None,
+            float | None,
+            str,
+            tuple[int | None, int | None, int | None, int | None],
+        ]
+    ],
+    lists: bytes,
+    samples: int,
+) -> None:
+    """Writes a `metrics.parquet`, whole or not at all.
+
+    `rows` are (flow, stage, metric, value, min, max, unit, lists), where the last are which of `lists` are
+    its numerator, denominator, low and high; `lists` are the bytes of float64, `samples` to a list; `about`
+    is JSON.
+
+    Raises:
+        RecordError: if a row names a list that is not there.
+        OSError: if the file cannot be written.
+    """
+
+def about_metrics(path: str | PathLike[str]) -> str:
+    """What a `metrics.parquet` says that is no table (JSON).
+
+    Raises:
+        RecordError: if the file is missing, damaged or of an unknown version.
+    """
+
+def read_metrics(
+    path: str | PathLike[str],
+) -> tuple[
+    str,
+    list[tuple[str | None, str | None, str, tuple[int | None, int | None, int | None, int | None]]],
+    bytes,
+    int,
+]:
+    """Reads a `metrics.parquet`: what is no table (JSON), (flow, stage, metric, lists) of each row, all lists
+    (float64), of which none is there twice, and the samples of each.
+
+    Raises:
+        RecordError: if the file is missing, damaged or of an unknown version.
     """
 
 def canonical_json(text: str) -> str:

@@ -50,7 +50,7 @@ def test_trials_lie_where_hive_readers_look(make: Make, tmp_path: Path) -> None:
     assert all(outcome.valid for outcome in result.outcomes)
     first = tmp_path / "scenario=test%2Fshort" / "mode=sim" / "seed=1"
     assert result.outcomes[0].job.directory == first
-    assert {"trial.json", "provenance.json", "packets.parquet", "events.parquet", "metrics.json"} == files(
+    assert {"trial.json", "provenance.json", "packets.parquet", "events.parquet", "metrics.parquet"} == files(
         first
     )
     packets = pl.read_parquet(tmp_path / "**/packets.parquet", hive_partitioning=True)
@@ -224,7 +224,7 @@ KEEPS: list[tuple[Keep, set[str]]] = [
 def test_keep_bounds_what_is_stored(make: Make, tmp_path: Path, keep: Keep, kept: set[str]) -> None:
     result = simulate(make(), tmp_path, repeat=1, keep=keep)
     found = files(result.outcomes[0].job.directory)
-    assert found - {"trial.json", "provenance.json", "metrics.json"} == kept
+    assert found - {"trial.json", "provenance.json", "metrics.parquet"} == kept
     assert simulate(make(), tmp_path, repeat=1, keep=keep).outcomes[0].reused
     # What was not kept is made again when it is asked for.
     assert simulate(make(), tmp_path, repeat=1).outcomes[0].reused == (keep == "packets")

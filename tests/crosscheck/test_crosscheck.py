@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamgauge.campaign.stored import SCHEMA
 from streamgauge.crosscheck import CrosscheckRequest, crosscheck
 from streamgauge.crosscheck.cases import cases, select
 from streamgauge.crosscheck.run import overall
@@ -76,8 +77,10 @@ def test_json_and_resuming(tmp_path: Path) -> None:
     times = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("trial.json")}
     assert times
     # Its quantities are kept beside the metrics, whose schema may move on.
-    for file in tmp_path.rglob("metrics.json"):
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"schema": "streamgauge.metrics/0"}))
+    kept = list(tmp_path.rglob("metrics.parquet"))
+    assert kept
+    for file in kept:
+        file.write_bytes(file.read_bytes().replace(SCHEMA.encode(), SCHEMA[:-1].encode() + b"0"))
     again = json.loads(run(*arguments, cwd=tmp_path).stdout)
     assert again["rows"] == data["rows"]
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("trial.json")} == times

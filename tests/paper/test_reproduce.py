@@ -53,7 +53,7 @@ def test_both_presets_as_text_with_page_and_figures(capsys: pytest.CaptureFixtur
     place = "scenario=darwin%2F1qt1tcp-const/mode=sim/seed=2"
     for folder in ("runs", "runs/set-preset-source"):
         left = {file.name for file in (Path(folder) / place).iterdir()}
-        assert "metrics.json" in left and "packets.parquet" not in left
+        assert "metrics.parquet" in left and "packets.parquet" not in left
 
 
 def test_one_preset_with_mutants_and_robustness_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 use serde::Deserialize;
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_path::trace::Trace;
@@ -208,6 +208,155 @@ fn footer(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     }
 }
 
+/// Numbers as numpy takes them: their type there, and their bytes.
+type Numbers<'py> = (&'static str, Bound<'py, PyBytes>);
+
+fn numbers<'py, T: Copy, const WIDTH: usize>(
+    py: Python<'py>,
+    kind: &'static str,
+    values: &[T],
+    bytes: fn(T) -> [u8; WIDTH],
+) -> PyResult<Numbers<'py>> {
+    let filled = PyBytes::new_with(py, values.len() * WIDTH, |to| {
+        for (to, &value) in to.chunks_exact_mut(WIDTH).zip(values) {
+            to.copy_from_slice(&bytes(value));
+        }
+        Ok(())
+    })?;
+    Ok((kind, filled))
+}
+
+/// What measuring needs of a `packets.parquet`: of each column its name, numpy's name of its type, and its values'
+/// bytes.
+#[pyfunction]
+fn packet_columns<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+) -> PyResult<Vec<(&'static str, &'static str, Bound<'py, PyBytes>)>> {
+    let read = py.detach(|| streamgauge_record::read_packet_table(&path));
+    let table = read.map_err(|error| record_error(py, error))?;
+    let u8s = |values: &[u8]| numbers(py, "u1", values, u8::to_le_bytes);
+    let u16s = |values: &[u16]| numbers(py, "<u2", values, u16::to_le_bytes);
+    let u32s = |values: &[u32]| numbers(py, "<u4", values, u32::to_le_bytes);
+    let i64s = |values: &[i64]| numbers(py, "<i8", values, i64::to_le_bytes);
+    let mut found = vec![
+        ("pkt", numbers(py, "<u8", &table.pkt, u64::to_le_bytes)?),
+        ("copy", u8s(&table.copy)?),
+        ("flow", u16s(&table.flow)?),
+        ("dir", u8s(&table.dir)?),
+        ("stage", u8s(&table.stage)?),
+        ("kind", u8s(&table.kind)?),
+        ("t_in", i64s(&table.t_in)?),
+        ("t_out", i64s(&table.t_out)?),
+        ("fate", u8s(&table.fate)?),
+        ("wire_bytes", u32s(&table.wire_bytes)?),
+        ("ip_bytes", u32s(&table.ip_bytes)?),
+        ("payload_bytes", u32s(&table.payload_bytes)?),
+        ("seq", i64s(&table.seq)?),
+        ("flags", u16s(&table.flags)?),
+    ];
+    if table.t_drop.len() == table.t_in.len() {
+        found.push(("fragment_offset", u16s(&table.fragment_offset)?));
+        found.push(("t_drop", i64s(&table.t_drop)?));
+    }
+    Ok(found.into_iter().map(|(name, (kind, bytes))| (name, kind, bytes)).collect())
+}
+
+/// What each flow said, by name: `(name, flow or None, times in ns, values)`, the latter two as bytes of int64 and
+/// float64.
+#[pyfunction]
+fn told<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+) -> PyResult<Vec<(String, Option<String>, Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
+    let read = py.detach(|| streamgauge_record::read_told(&path));
+    let found = read.map_err(|error| record_error(py, error))?;
+    let of = |told: streamgauge_record::Told| {
+        let times = numbers(py, "<i8", &told.times, i64::to_le_bytes)?.1;
+        let values = numbers(py, "<f8", &told.values, f64::to_le_bytes)?.1;
+        Ok((told.name, told.flow, times, values))
+    };
+    found.into_iter().map(of).collect()
+}
+
+/// A row of `metrics.parquet`: flow, stage, metric, value, min, max, unit, and which lists are its.
+type Row = (
+    Option<String>,
+    Option<String>,
+    String,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    String,
+    [Option<usize>; 4],
+);
+
+/// Writes `metrics.parquet` at `path`. `lists` are the bytes of float64, `samples` of them a list.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+fn write_metrics(
+    py: Python<'_>,
+    path: PathBuf,
+    trial: String,
+    valid: bool,
+    window_s: (f64, f64),
+    about: String,
+    rows: Vec<Row>,
+    lists: &[u8],
+    samples: usize,
+) -> PyResult<()> {
+    let row = |(flow, stage, metric, value, min, max, unit, lists): Row| streamgauge_record::MetricRow {
+        flow,
+        stage,
+        metric,
+        value,
+        min,
+        max,
+        unit,
+        lists,
+    };
+    let write = || {
+        let lists = lists.chunks_exact(8).map(|v| f64::from_le_bytes(v.try_into().unwrap_or_default()));
+        let metrics = streamgauge_record::Metrics {
+            trial,
+            valid,
+            window_s,
+            about,
+            rows: rows.into_iter().map(row).collect(),
+            lists: lists.collect(),
+            samples,
+        };
+        streamgauge_record::write_metrics(&path, &metrics)
+    };
+    py.detach(write).map_err(|error| record_error(py, error))
+}
+
+/// What a `metrics.parquet` says that is no table (JSON).
+#[pyfunction]
+fn about_metrics(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    streamgauge_record::about_metrics(&path).map_err(|error| record_error(py, error))
+}
+
+/// Reads a `metrics.parquet`: what is no table (JSON), `(flow, stage, metric, lists)` of each row, the lists' bytes and
+/// the samples of each.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+fn read_metrics<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+) -> PyResult<(
+    String,
+    Vec<(Option<String>, Option<String>, String, [Option<usize>; 4])>,
+    Bound<'py, PyBytes>,
+    usize,
+)> {
+    let read = py.detach(|| streamgauge_record::read_metrics(&path));
+    let found = read.map_err(|error| record_error(py, error))?;
+    let rows = found.rows.into_iter().map(|row| (row.flow, row.stage, row.metric, row.lists)).collect();
+    let lists = numbers(py, "<f8", &found.lists, f64::to_le_bytes)?.1;
+    Ok((found.about, rows, lists, found.samples))
+}
+
 /// The canonical text (RFC 8785, integers exact) of a JSON text: equal values have equal texts.
 #[pyfunction]
 fn canonical_json(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -282,6 +431,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(verify, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(footer, module)?)?;
+    module.add_function(wrap_pyfunction!(packet_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(told, module)?)?;
+    module.add_function(wrap_pyfunction!(write_metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(about_metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(read_metrics, module)?)?;
     module.add_function(wrap_pyfunction!(canonical_json, module)?)?;
     module.add_function(wrap_pyfunction!(parse_trace, module)?)?;
     Ok(())

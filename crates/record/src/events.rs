@@ -96,7 +96,9 @@ impl<Text: AsRef<str>> EventColumns<Text> {
 }
 
 /// As Parquet takes them: slices of one buffer, instead of a buffer for each.
-fn texts<'a, Text: AsRef<str> + 'a>(column: impl IntoIterator<Item = &'a Text> + Clone) -> Vec<ByteArray> {
+pub(crate) fn texts<'a, Text: AsRef<str> + 'a>(
+    column: impl IntoIterator<Item = &'a Text> + Clone,
+) -> Vec<ByteArray> {
     let all: String = column.clone().into_iter().map(AsRef::as_ref).collect();
     let all = ByteArray::from(all.into_bytes());
     let mut end = 0;
@@ -108,7 +110,7 @@ fn texts<'a, Text: AsRef<str> + 'a>(column: impl IntoIterator<Item = &'a Text> +
     slices.collect()
 }
 
-fn levels<T>(column: &[Option<T>]) -> Vec<i16> {
+pub(crate) fn levels<T>(column: &[Option<T>]) -> Vec<i16> {
     column.iter().map(|v| i16::from(v.is_some())).collect()
 }
 

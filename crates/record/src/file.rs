@@ -12,12 +12,14 @@ pub const EVENTS_FILE: &str = "events.parquet";
 /// The trial itself, likewise.
 pub const TRIAL_FILE: &str = "trial.json";
 
-/// Footer keys, shared by both files of a record.
+/// Footer keys, shared by the files of a record.
 pub(crate) mod keys {
     pub const SCHEMA: &str = "streamgauge.schema";
     pub const LEGEND: &str = "streamgauge.legend";
     pub const ROWS: &str = "streamgauge.rows";
     pub const PACKETS_DIGEST: &str = "streamgauge.packets_digest";
+    pub const METRICS: &str = "streamgauge.metrics";
+    pub const SAMPLES: &str = "streamgauge.samples";
     pub const EVENTS_DIGEST: &str = "streamgauge.events_digest";
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`PacketWriter`] turns a path's fates and the [`Classifier`]'s findings into `packets.parquet`,
 //! [`write_events`] what the machines say into `events.parquet`. [`verify`] reads a record back and recomputes
-//! its digests. [`PcapngWriter`] keeps the packets themselves.
+//! its digests. [`write_metrics`] keeps what was measured beside them. [`PcapngWriter`] keeps the packets themselves.
 
 mod balance;
 mod canonical;
@@ -12,10 +12,12 @@ mod error;
 mod events;
 mod file;
 mod frame;
+mod metrics;
 mod packets;
 mod pcapng;
 mod rows;
 mod sender;
+mod tables;
 mod verify;
 
 pub use balance::{Balance, BalanceRow, Count, Ledger};
@@ -26,10 +28,14 @@ pub use error::RecordError;
 pub use events::{EVENTS_SCHEMA, write_events};
 pub use file::{EVENTS_FILE, PACKETS_FILE, TRIAL_FILE};
 pub use frame::{Frame, flow_hash, parse_frame};
+pub use metrics::{
+    METRICS_FILE, METRICS_SCHEMA, MetricRow, Metrics, about_metrics, read_metrics, write_metrics,
+};
 pub use packets::{Compression, PacketWriter, PacketsSummary};
 pub use pcapng::{InterfaceId, PacketDirection, PcapngWriter};
 pub use rows::PacketRow;
 pub use sender::PacketSender;
+pub use tables::{HIDDEN, NEVER, PacketTable, Told, read_packet_table, read_told};
 pub use verify::{
     FileFooter, TRIAL_SCHEMA, Verified, VerifiedTrial, footer, read_packets, trial_digest, verify,
     verify_events, verify_events_in, verify_packets, verify_packets_in,

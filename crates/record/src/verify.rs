@@ -217,7 +217,7 @@ pub fn verify_events_in<R: ChunkReader + 'static>(file: R, name: &Path) -> Resul
     })
 }
 
-fn open(path: &Path) -> Result<File, RecordError> {
+pub(crate) fn open(path: &Path) -> Result<File, RecordError> {
     File::open(path).map_err(|e| opening(path, e))
 }
 
@@ -228,12 +228,12 @@ fn opening(path: &Path, error: io::Error) -> RecordError {
     }
 }
 
-fn unreadable(path: &Path, error: ParquetError) -> RecordError {
+pub(crate) fn unreadable(path: &Path, error: ParquetError) -> RecordError {
     RecordError::damaged(path, format!("not readable as Parquet: {error}"))
 }
 
 /// The one of `known` that was found; of these the last is the newest.
-fn check_schema(
+pub(crate) fn check_schema(
     path: &Path,
     found: Option<&str>,
     known: &[&'static str],
@@ -252,7 +252,10 @@ thread_local! {
 
 /// The Parquet reader has assertions that damaged bytes can reach; to the caller they are damage too, and nothing
 /// to be printed as a fault of the program. Panics elsewhere go where they went before.
-fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, RecordError>) -> Result<T, RecordError> {
+pub(crate) fn guarded<T>(
+    path: &Path,
+    read: impl FnOnce() -> Result<T, RecordError>,
+) -> Result<T, RecordError> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let report = panic::take_hook();
@@ -269,13 +272,13 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, RecordError>) -> Res
 }
 
 /// Our keys in a file's footer.
-struct Footer<'a> {
+pub(crate) struct Footer<'a> {
     legend: &'a str,
     metadata: &'a FileMetaData,
 }
 
 impl<'a> Footer<'a> {
-    fn read(
+    pub fn read(
         path: &Path,
         metadata: &'a FileMetaData,
         known: &[(&'static str, &str)],
@@ -304,17 +307,17 @@ impl<'a> Footer<'a> {
     }
 }
 
-fn value_of<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> {
+pub(crate) fn value_of<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> {
     metadata.key_value_metadata()?.iter().find(|kv| kv.key == key)?.value.as_deref()
 }
 
 /// One column of a row group: its values, and for a nullable one a level a row.
-struct Column<T> {
-    values: Vec<T>,
-    levels: Vec<i16>,
+pub(crate) struct Column<T> {
+    pub values: Vec<T>,
+    pub levels: Vec<i16>,
 }
 
-fn read_column<T: DataType>(
+pub(crate) fn read_column<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     rows: usize,
     nullable: bool,
@@ -333,22 +336,22 @@ fn read_column<T: DataType>(
 }
 
 /// Reads columns in order.
-struct Columnwise<'a> {
+pub(crate) struct Columnwise<'a> {
     group: &'a dyn RowGroupReader,
     rows: usize,
     next: usize,
 }
 
 impl<'a> Columnwise<'a> {
-    fn new(group: &'a dyn RowGroupReader) -> ParquetResult<Self> {
-        let rows = usize::try_from(group.metadata().num_rows())
-            .ok()
-            .filter(|&rows| rows <= MOST_ROWS)
-            .ok_or_else(|| ParquetError::General("an impossible number of rows".into()))?;
-        Ok(Columnwise { group, rows, next: 0 })
+    pub fn new(group: &'a dyn RowGroupReader) -> ParquetResult<Self> {
+        Ok(Columnwise { group, rows: checked_rows(group)?, next: 0 })
     }
 
-    fn reader(&mut self) -> ParquetResult<ColumnReader> {
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn reader(&mut self) -> ParquetResult<ColumnReader> {
         self.next += 1;
         self.group.get_column_reader(self.next - 1)
     }
@@ -366,21 +369,28 @@ impl<'a> Columnwise<'a> {
         Ok(())
     }
 
-    fn narrow_column(&mut self, nullable: bool) -> ParquetResult<Column<i32>> {
+    pub fn narrow_column(&mut self, nullable: bool) -> ParquetResult<Column<i32>> {
         match self.reader()? {
             ColumnReader::Int32ColumnReader(r) => read_column(r, self.rows, nullable),
             _ => Err(ParquetError::General("a column that is not INT32".into())),
         }
     }
 
-    fn wide(&mut self, nullable: bool) -> ParquetResult<Column<i64>> {
+    pub fn wide(&mut self, nullable: bool) -> ParquetResult<Column<i64>> {
         match self.reader()? {
             ColumnReader::Int64ColumnReader(r) => read_column(r, self.rows, nullable),
             _ => Err(ParquetError::General("a column that is not INT64".into())),
         }
     }
 
-    fn text(&mut self, nullable: bool) -> ParquetResult<Column<String>> {
+    pub fn double(&mut self, nullable: bool) -> ParquetResult<Column<f64>> {
+        match self.reader()? {
+            ColumnReader::DoubleColumnReader(r) => read_column(r, self.rows, nullable),
+            _ => Err(ParquetError::General("a column that is not DOUBLE".into())),
+        }
+    }
+
+    pub fn text(&mut self, nullable: bool) -> ParquetResult<Column<String>> {
         let column = match self.reader()? {
             ColumnReader::ByteArrayColumnReader(r) => read_column(r, self.rows, nullable)?,
             _ => return Err(ParquetError::General("a column that is not BYTE_ARRAY".into())),
@@ -394,12 +404,19 @@ impl<'a> Columnwise<'a> {
 /// More rows than a row group of ours ever has; a damaged footer must not make us allocate for more.
 const MOST_ROWS: usize = 1 << 28;
 
-fn narrowed<T: TryFrom<u32>>(value: i32) -> ParquetResult<T> {
+pub(crate) fn checked_rows(group: &dyn RowGroupReader) -> ParquetResult<usize> {
+    usize::try_from(group.metadata().num_rows())
+        .ok()
+        .filter(|&rows| rows <= MOST_ROWS)
+        .ok_or_else(|| ParquetError::General("an impossible number of rows".into()))
+}
+
+pub(crate) fn narrowed<T: TryFrom<u32>>(value: i32) -> ParquetResult<T> {
     T::try_from(value.cast_unsigned()).map_err(|_| ParquetError::General(format!("{value} is out of range")))
 }
 
 /// Values and nulls of a nullable column: `put` gets every row's index and its value if there is one.
-fn spread<T>(column: Column<T>, mut put: impl FnMut(usize, Option<T>)) -> ParquetResult<()> {
+pub(crate) fn spread<T>(column: Column<T>, mut put: impl FnMut(usize, Option<T>)) -> ParquetResult<()> {
     let mut values = column.values.into_iter();
     for (i, level) in column.levels.into_iter().enumerate() {
         let value = match level {
@@ -471,15 +488,10 @@ fn read_batch(version: Version, group: &dyn RowGroupReader, batch: &mut Columns)
 
 fn read_events(group: &dyn RowGroupReader, to: &mut EventColumns<String>) -> ParquetResult<()> {
     let mut columns = Columnwise::new(group)?;
-    let n = columns.rows;
     to.time.extend(columns.wide(false)?.values);
     spread(columns.text(true)?, |_, value| to.flow.push(value))?;
     to.name.extend(columns.text(false)?.values);
-    let values = match columns.reader()? {
-        ColumnReader::DoubleColumnReader(r) => read_column(r, n, true)?,
-        _ => return Err(ParquetError::General("a column that is not DOUBLE".into())),
-    };
-    spread(values, |_, value| to.value.push(value))?;
+    spread(columns.double(true)?, |_, value| to.value.push(value))?;
     to.unit.extend(columns.text(false)?.values);
     to.reason.extend(columns.text(false)?.values);
     Ok(())

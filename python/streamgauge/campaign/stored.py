@@ -1,75 +1,221 @@
-"""Metrics beside a record, so that a campaign may keep them alone: ``metrics.json`` with every sample.
+"""Metrics beside a record, so that a campaign may keep them alone: ``metrics.parquet``, in long form.
 
-Many series share an array (bits sent are a rate, a total and what losses are a part of), so arrays stand in a
-list of their own, once each, and a series says which are its numerator, denominator, low and high.
+A row is one metric of a flow, a stage or the trial, over the measurement window, with what it is made of in
+each sample. Any reader of Parquet takes a campaign's files as they are; `docs/records.md` lists the columns.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from base64 import b64decode, b64encode
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from streamgauge import _native
+from streamgauge.campaign import stored_json
+from streamgauge.campaign.layout import sweep
+from streamgauge.claims.dimension import CANONICAL_UNITS, NUMBER
+from streamgauge.claims.names import METRICS
+from streamgauge.errors import RecordError
 from streamgauge.metrics.frame import FlowInfo, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
-from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
+from streamgauge.metrics.result import FlowMetrics, Measured, Series, StageMetrics, TrialMetrics
+from streamgauge.record.schema import TRIAL
 
-__all__ = ["SCHEMA", "load_metrics", "save_metrics"]
+__all__ = ["FILE", "SCHEMA", "load_metrics", "long_form", "save_metrics"]
 
-SCHEMA = "streamgauge.metrics/6"
-_FILE = "metrics.json"
-_SERIES = ("numerator", "denominator", "low", "high")
+SCHEMA = "streamgauge.metrics/7"
+FILE = "metrics.parquet"
+_LISTS = ("numerator", "denominator", "low", "high")
 
+_COLUMNS: Mapping[str, Any] = {
+    "trial": pl.String, "valid": pl.Boolean, "flow": pl.String, "stage": pl.String, "metric": pl.String,
+    "begin_s": pl.Float64, "end_s": pl.Float64, "value": pl.Float64, "min": pl.Float64, "max": pl.Float64,
+    "unit": pl.String, **{name: pl.List(pl.Float64) for name in _LISTS},
+}  # fmt: skip
 
-class _Arrays:
-    """The distinct arrays of a trial's metrics, in the order of their first use."""
-
-    def __init__(self) -> None:
-        self.kept: list[Floats] = []
-        self._places: dict[int, int] = {}
-
-    def place(self, values: Floats | None) -> int | None:
-        if values is None:
-            return None
-        if id(values) not in self._places:
-            self._places[id(values)] = len(self.kept)
-            self.kept.append(values)
-        return self._places[id(values)]
-
-    def series(self, series: Mapping[str, Series]) -> dict[str, list[int | None]]:
-        return {name: [self.place(getattr(one, part)) for part in _SERIES] for name, one in series.items()}
-
-
-def _out(values: Floats) -> str:
-    """An array as text: little-endian float64 in base64, which costs a tenth of writing each number out."""
-    return b64encode(np.asarray(values, dtype="<f8").tobytes()).decode("ascii")
-
-
-def _in(text: str) -> Floats:
-    return np.frombuffer(b64decode(text), dtype="<f8").astype(np.float64)
-
-
-def _at(arrays: list[Floats], place: int | None) -> Any:
-    return None if place is None else arrays[place]
-
-
-def _series_in(data: Mapping[str, Any], arrays: list[Floats]) -> dict[str, Series]:
-    return {
-        name: Series(**{part: _at(arrays, place) for part, place in zip(_SERIES, places, strict=True)})
-        for name, places in data.items()
-    }
+_Lists = tuple[int | None, int | None, int | None, int | None]
+_Row = tuple[str | None, str | None, str, float | None, float | None, float | None, str, _Lists]
+_NO_LISTS: _Lists = (None, None, None, None)
 
 
 def save_metrics(directory: Path, metrics: TrialMetrics, measure: Mapping[str, Any]) -> None:
-    """Writes them with the ``measure`` that they were made by."""
-    grid, arrays = metrics.grid, _Arrays()
-    data = {
+    """Writes them, whole or not at all, with the ``measure`` that they were made by.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    about = json.dumps(_about(metrics, measure), separators=(",", ":"), allow_nan=False)
+    rows, lists = _table(metrics)
+    _native.write_metrics(
+        directory / FILE,
+        name_of(metrics),
+        metrics.valid,
+        (metrics.grid.begin_s, metrics.grid.end_s),
+        about,
+        rows,
+        lists.tobytes(),
+        len(metrics.grid),
+    )
+    (directory / stored_json.FILE).unlink(missing_ok=True)
+
+
+def load_metrics(directory: Path, measure: Mapping[str, Any]) -> TrialMetrics | None:
+    """Reads them back, to the last bit; ``None`` if there are none, or they were measured otherwise."""
+    found = _read(directory)
+    return None if found is None or found[1] != measure else found[0]
+
+
+def long_form(where: Path | str | Iterable[Path | str]) -> pl.LazyFrame:
+    """The metrics of many trials as one table, a row a metric of a flow, a stage or a trial over the window.
+
+    Args:
+        where: a campaign's folder, or several folders, each a campaign's or a trial's.
+
+    Returns:
+        The columns of ``metrics.parquet``, after `scenario`, `mode` and `seed` of each row's trial and before
+        `directory`, the trial's folder. Nothing is read before it is collected but what lies there as the
+        older ``metrics.json``.
+
+    Raises:
+        RecordError: if no trial with metrics lies there.
+    """
+    folders = [Path(one) for one in ([where] if isinstance(where, Path | str) else where)]
+    found = [one for folder in folders for one in ([folder] if (folder / TRIAL).exists() else sweep(folder))]
+    files = [one / FILE for one in found if (one / FILE).exists()]
+    older = [one for one in found if not (one / FILE).exists() and (one / stored_json.FILE).exists()]
+    parts = []
+    if files:
+        scanned = pl.scan_parquet(
+            files, schema=dict(_COLUMNS), hive_partitioning=False, include_file_paths="directory", glob=False
+        )
+        parts.append(scanned.with_columns(pl.col("directory").str.replace(r"/?[^/]*$", "")))
+    parts += [frame.lazy() for frame in map(_older, older) if frame is not None]
+    if not parts:
+        named = ", ".join(str(folder) for folder in folders[:3]) or "no folder"
+        raise RecordError(f"{named}: no trial with metrics lies there; name a folder that `run --out` wrote.")
+    name = pl.col("trial").str.extract_groups(r"^(?<scenario>.*) (?<mode>\S+) seed (?<seed>-?\d+)$")
+    return pl.concat(parts).select(
+        name.struct.field("scenario", "mode"), name.struct.field("seed").cast(pl.Int64), pl.all()
+    )
+
+
+def name_of(metrics: TrialMetrics) -> str:
+    """What the trial is called in its rows: ``hessler/ftp-medium sim seed 1``."""
+    return f"{metrics.scenario} {metrics.mode} seed {metrics.seed}"
+
+
+def _older(directory: Path) -> pl.DataFrame | None:
+    """The rows of a trial with a ``metrics.json``."""
+    found = stored_json.read(directory / stored_json.FILE)
+    if found is None:
+        return None
+    metrics = found[0]
+    rows, lists = _table(metrics)
+    grid = metrics.grid
+    data = [
+        (name_of(metrics), metrics.valid, *row[:3], grid.begin_s, grid.end_s, *row[3:7],
+         *(None if place is None else lists[place] for place in row[7]), str(directory))
+        for row in rows
+    ]  # fmt: skip
+    return pl.DataFrame(data, schema={**_COLUMNS, "directory": pl.String}, orient="row")
+
+
+def _table(metrics: TrialMetrics) -> tuple[list[_Row], Floats]:
+    """The rows, and the distinct arrays that they name, [array, sample], in order of their first use."""
+    arrays: list[Floats] = []
+    places: dict[int, int] = {}
+
+    def place(values: Floats | None) -> int | None:
+        if values is None:
+            return None
+        found = places.setdefault(id(values), len(arrays))
+        if found == len(arrays):
+            arrays.append(values)
+        return found
+
+    named: list[tuple[str | None, str | None, str, Series]] = []
+    subjects: list[tuple[str | None, str | None, Measured]] = [
+        *((name, None, flow) for name, flow in metrics.flows.items()),
+        *((None, name, stage) for name, stage in metrics.stages.items()),
+    ]
+    for flow, stage, measured in subjects:
+        named += [(flow, stage, name, series) for name, series in measured.series.items()]
+    of_trial = metrics.series("jain")
+    listed = [
+        (flow, stage, name, (place(one.numerator), place(one.denominator), place(one.low), place(one.high)))
+        for flow, stage, name, one in [*named, (None, None, "jain", of_trial)]
+    ]
+    lists = np.stack(arrays)
+    # Along a row as over the array alone: to the same bits as `Series.value`.
+    part = metrics.grid.slice()
+    totals: list[float] = lists[:, part].sum(axis=1).tolist()
+    lows, highs = _extremes(lists[:, part], [lists for *_, lists in listed])
+    # As `TrialMetrics.value` has it: a number of the window stands before the series of that name.
+    scalars = {
+        (flow, stage, name): scalar
+        for flow, stage, measured in subjects
+        for name, scalar in measured.scalars.items()
+    }
+    rows: list[_Row] = []
+    for flow, stage, name, of in listed[:-1]:
+        over, under, low, high = of
+        assert over is not None
+        value: float | None = totals[over]
+        if (flow, stage, name) in scalars:
+            value = scalars.pop((flow, stage, name))
+        elif under is not None:
+            value = totals[over] / totals[under] if totals[under] > 0 else None
+        least = None if low is None else lows[low]
+        most = None if high is None else highs[high]
+        rows.append((flow, stage, name, _known(value), least, most, _unit(name), of))
+    rows += [
+        (flow, stage, name, _known(scalar), None, None, _unit(name), _NO_LISTS)
+        for (flow, stage, name), scalar in scalars.items()
+    ]
+    *_, of = listed[-1]
+    rows.append((None, None, "jain", _known(metrics.jain), None, None, _unit("jain"), of))
+    return rows, lists
+
+
+def _extremes(
+    lists: Floats, places: Iterable[_Lists]
+) -> tuple[dict[int, float | None], dict[int, float | None]]:
+    """The least of the lists that are lows, and the most of those that are highs, by their numbers."""
+
+    def over(which: int, *, highest: bool) -> dict[int, float | None]:
+        chosen = sorted({place for one in places if (place := one[which]) is not None})
+        if not chosen:
+            return {}
+        values = lists[chosen]
+        worst = -np.inf if highest else np.inf
+        finite = np.where(np.isfinite(values), values, worst)
+        found = finite.max(axis=1) if highest else finite.min(axis=1)
+        return {place: _known(value) for place, value in zip(chosen, found.tolist(), strict=True)}
+
+    places = list(places)
+    return over(2, highest=False), over(3, highest=True)
+
+
+def _known(value: float | None) -> float | None:
+    """A value as the table has it: nothing to measure is null, so that a mean over trials leaves it out."""
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _unit(metric: str) -> str:
+    named = METRICS.get(metric)
+    dimension = NUMBER if named is None else named.dimension
+    return CANONICAL_UNITS.get(dimension, str(dimension))
+
+
+def _about(metrics: TrialMetrics, measure: Mapping[str, Any]) -> dict[str, Any]:
+    """What is no table."""
+    grid = metrics.grid
+    return {
         "schema": SCHEMA,
         "measure": measure,
         "scenario": metrics.scenario,
@@ -86,68 +232,85 @@ def save_metrics(directory: Path, metrics: TrialMetrics, measure: Mapping[str, A
         },
         "flows": {
             name: {
-                "info": asdict(flow.info),
+                "info": vars(flow.info),
                 "rtt_source": flow.rtt_source,
-                "scalars": _scalars(flow.scalars),
-                "series": arrays.series(flow.series),
+                "scalars": _scalars_out(flow.scalars),
             }
             for name, flow in metrics.flows.items()
         },
         "stages": {
-            name: {
-                "info": {**asdict(stage.info), "settings": dict(stage.info.settings)},
-                "scalars": _scalars(stage.scalars),
-                "series": arrays.series(stage.series),
-            }
+            name: {"info": vars(stage.info), "scalars": _scalars_out(stage.scalars)}
             for name, stage in metrics.stages.items()
         },
-        "jain": None if math.isnan(metrics.jain) else metrics.jain,
-        "jain_samples": _out(metrics.jain_samples),
+        "jain": _number_out(metrics.jain),
         "jain_flows": list(metrics.jain_flows),
-        "arrays": [_out(values) for values in arrays.kept],
     }
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    (directory / _FILE).write_text(text, encoding="utf-8")
 
 
-def _scalars(scalars: Mapping[str, float | None]) -> dict[str, float | None]:
-    return {k: None if v is None or math.isnan(v) else float(v) for k, v in scalars.items()}
+def _number_out(value: float | None) -> float | str | None:
+    """JSON has no word for what is not finite."""
+    return value if value is None or math.isfinite(value) else repr(float(value))
 
 
-def load_metrics(directory: Path, measure: Mapping[str, Any]) -> TrialMetrics | None:
-    """Reads them back; ``None`` if there are none, or they were measured otherwise."""
+def _scalars_out(scalars: Mapping[str, float | None]) -> dict[str, float | str | None]:
+    return {name: _number_out(value) for name, value in scalars.items()}
+
+
+def _scalars_in(data: Mapping[str, Any]) -> dict[str, float | None]:
+    return {name: float(value) if isinstance(value, str) else value for name, value in data.items()}
+
+
+def _read(directory: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
+    """A trial's metrics, and the ``measure`` that they were made by."""
     try:
-        data = json.loads((directory / _FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    if data.get("schema") != SCHEMA or data.get("measure") != measure:
-        return None
-    grid = data["grid"]
-    arrays = [_in(values) for values in data["arrays"]]
-    return TrialMetrics(
-        scenario=data["scenario"],
-        mode=data["mode"],
-        seed=data["seed"],
-        valid=data["valid"],
-        why=tuple(data["why"]),
-        layer=data["layer"],
+        text, rows, data, samples = _native.read_metrics(directory / FILE)
+        about = json.loads(text)
+    except (OSError, ValueError, RecordError):
+        return stored_json.read(directory / stored_json.FILE)
+    # A copy, because arrays of bytes cannot be written to.
+    lists = list(np.frombuffer(data, dtype="<f8").astype(np.float64).reshape(-1, samples))
+    flows: dict[str, dict[str, Series]] = {name: {} for name in about["flows"]}
+    stages: dict[str, dict[str, Series]] = {name: {} for name in about["stages"]}
+    jain_samples: Floats = np.empty(0)
+    for flow, stage, metric, (over, under, low, high) in rows:
+        if over is None:
+            continue
+        series = Series(
+            lists[over],
+            None if under is None else lists[under],
+            None if low is None else lists[low],
+            None if high is None else lists[high],
+        )
+        if flow is not None:
+            flows[flow][metric] = series
+        elif stage is not None:
+            stages[stage][metric] = series
+        else:
+            jain_samples = series.numerator
+    grid = about["grid"]
+    metrics = TrialMetrics(
+        scenario=about["scenario"],
+        mode=about["mode"],
+        seed=about["seed"],
+        valid=about["valid"],
+        why=tuple(about["why"]),
+        layer=about["layer"],
         grid=Grid(np.array(grid["edges_ns"], dtype=np.int64), grid["first"], grid["last"], grid["sample_s"]),
         flows={
             name: FlowMetrics(
-                _series_in(flow["series"], arrays),
-                flow["scalars"],
+                flows[name],
+                _scalars_in(flow["scalars"]),
                 info=FlowInfo(**flow["info"]),
                 rtt_source=flow["rtt_source"],
             )
-            for name, flow in data["flows"].items()
+            for name, flow in about["flows"].items()
         },
         stages={
-            name: StageMetrics(
-                _series_in(stage["series"], arrays), stage["scalars"], info=StageInfo(**stage["info"])
-            )
-            for name, stage in data["stages"].items()
+            name: StageMetrics(stages[name], _scalars_in(stage["scalars"]), info=StageInfo(**stage["info"]))
+            for name, stage in about["stages"].items()
         },
-        jain=math.nan if data["jain"] is None else data["jain"],
-        jain_samples=_in(data["jain_samples"]),
-        jain_flows=tuple(data["jain_flows"]),
+        jain=float("nan" if about["jain"] is None else about["jain"]),
+        jain_samples=jain_samples,
+        jain_flows=tuple(about["jain_flows"]),
     )
+    return metrics, about["measure"]

@@ -105,6 +105,19 @@ JSON_UNITS: dict[Dimension, tuple[str, float]] = {
 """Dimension: (unit in JSON, factor from the canonical unit)."""
 
 
+CANONICAL_UNITS: dict[Dimension, str] = {
+    NUMBER: "1",
+    PERCENT: "1",
+    TIME: "s",
+    DATA: "bit",
+    RATE: "bit/s",
+    PACKETS: "packets",
+    PACKET_RATE: "packets/s",
+    PACKET_SIZE: "bit/packet",
+}
+"""Dimension: its canonical unit by name. A percentage is a fraction."""
+
+
 def json_value(value: float, dimension: Dimension) -> tuple[float, str]:
     """A canonical value in the unit that JSON output uses, with that unit's name."""
     unit, factor = JSON_UNITS.get(dimension, (str(dimension), 1.0))

@@ -1,0 +1,433 @@
+//! `metrics.parquet`: what a trial's metrics came to, in long form.
+//!
+//! A row is one metric of one flow, one stage or the whole trial over the measurement window. Its lists have what the
+//! metric is made of in each sample of the trial. Many metrics share a list (bits sent are a rate, a total and what
+//! losses are a part of): here each list is held once, and a row says by number which are its own.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+
+use crate::error::RecordError;
+use crate::events::{levels, texts};
+use crate::file::{Partial, keys};
+use crate::verify::{Column, Columnwise, check_schema, guarded, open, spread, unreadable, value_of};
+
+/// The schema that this version writes.
+pub const METRICS_SCHEMA: &str = "streamgauge.metrics/7";
+/// A trial's metrics, in its directory.
+pub const METRICS_FILE: &str = "metrics.parquet";
+
+const MESSAGE: &str = "
+message metrics {
+  required binary trial (STRING);
+  required boolean valid;
+  optional binary flow (STRING);
+  optional binary stage (STRING);
+  required binary metric (STRING);
+  required double begin_s;
+  required double end_s;
+  optional double value;
+  optional double min;
+  optional double max;
+  required binary unit (STRING);
+  optional group numerator (LIST) { repeated group list { required double element; } }
+  optional group denominator (LIST) { repeated group list { required double element; } }
+  optional group low (LIST) { repeated group list { required double element; } }
+  optional group high (LIST) { repeated group list { required double element; } }
+}";
+
+/// The columns that are lists, and where the first of them stands.
+const LISTS: [&str; 4] = ["numerator", "denominator", "low", "high"];
+const FIRST_LIST: usize = 11;
+
+/// One metric: of a flow, of a stage, or of the whole trial where it has neither.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MetricRow {
+    /// The flow's name.
+    pub flow: Option<String>,
+    /// The stage's name.
+    pub stage: Option<String>,
+    /// The metric's name.
+    pub metric: String,
+    /// Over the window, in `unit`; `None` where there is nothing to measure.
+    pub value: Option<f64>,
+    /// Least in the window, likewise.
+    pub min: Option<f64>,
+    /// Most in the window, likewise.
+    pub max: Option<f64>,
+    /// The unit's name.
+    pub unit: String,
+    /// Which of the lists are its numerator, denominator, low and high.
+    pub lists: [Option<usize>; 4],
+}
+
+/// A trial's metrics.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Metrics {
+    /// Whose they are, in a few words that no other trial of a campaign has.
+    pub trial: String,
+    /// Whether the trial counts.
+    pub valid: bool,
+    /// The window, s since the trial's start.
+    pub window_s: (f64, f64),
+    /// What is no table (JSON).
+    pub about: String,
+    /// The metrics.
+    pub rows: Vec<MetricRow>,
+    /// All lists, one after the other, each of `samples` values.
+    pub lists: Vec<f64>,
+    /// Samples of the trial.
+    pub samples: usize,
+}
+
+impl Metrics {
+    fn list(&self, number: usize) -> Option<&[f64]> {
+        self.lists.get(number * self.samples..(number + 1) * self.samples)
+    }
+
+    fn write(&self, group: &mut SerializedRowGroupWriter<'_, impl Write + Send>) -> ParquetResult<()> {
+        let rows = &self.rows;
+        let flows: Vec<_> = rows.iter().map(|row| row.flow.as_deref()).collect();
+        let stages: Vec<_> = rows.iter().map(|row| row.stage.as_deref()).collect();
+        let (trial, metrics, units) = (
+            vec![self.trial.as_str(); rows.len()],
+            rows.iter().map(|row| row.metric.as_str()).collect::<Vec<_>>(),
+            rows.iter().map(|row| row.unit.as_str()).collect::<Vec<_>>(),
+        );
+        let numbers = |of: fn(&MetricRow) -> Option<f64>| rows.iter().map(of).collect::<Vec<_>>();
+        put::<ByteArrayType>(group, &texts(&trial), None, None)?;
+        put::<BoolType>(group, &vec![self.valid; rows.len()], None, None)?;
+        put::<ByteArrayType>(group, &texts(flows.iter().flatten()), Some(&levels(&flows)), None)?;
+        put::<ByteArrayType>(group, &texts(stages.iter().flatten()), Some(&levels(&stages)), None)?;
+        put::<ByteArrayType>(group, &texts(&metrics), None, None)?;
+        put::<DoubleType>(group, &vec![self.window_s.0; rows.len()], None, None)?;
+        put::<DoubleType>(group, &vec![self.window_s.1; rows.len()], None, None)?;
+        for of in [|row: &MetricRow| row.value, |row: &MetricRow| row.min, |row: &MetricRow| row.max] {
+            let column = numbers(of);
+            let there: Vec<f64> = column.iter().flatten().copied().collect();
+            put::<DoubleType>(group, &there, Some(&levels(&column)), None)?;
+        }
+        put::<ByteArrayType>(group, &texts(&units), None, None)?;
+        let (mut values, mut defined, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+        for which in 0..LISTS.len() {
+            values.clear();
+            defined.clear();
+            repeated.clear();
+            for row in rows {
+                // Checked before: a row has no list that is not there.
+                match row.lists[which].and_then(|number| self.list(number)) {
+                    None => defined.push(NO_LIST),
+                    Some(list) if list.is_empty() => defined.push(EMPTY_LIST),
+                    Some(list) => {
+                        values.extend_from_slice(list);
+                        defined.resize(defined.len() + list.len(), IN_LIST);
+                    }
+                }
+                repeated.push(0);
+                repeated.resize(defined.len(), 1);
+            }
+            put::<DoubleType>(group, &values, Some(&defined), Some(&repeated))?;
+        }
+        Ok(())
+    }
+}
+
+const NO_LIST: i16 = 0;
+const EMPTY_LIST: i16 = 1;
+const IN_LIST: i16 = 2;
+
+fn put<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
+    values: &[T::T],
+    defined: Option<&[i16]>,
+    repeated: Option<&[i16]>,
+) -> ParquetResult<()> {
+    let mut column = group.next_column()?.expect("the schema has this column");
+    column.typed::<T>().write_batch(values, defined, repeated)?;
+    column.close()
+}
+
+/// Writes `metrics` to `path`, whole or not at all. A row that names a list which is not there is refused.
+pub fn write_metrics(path: &Path, metrics: &Metrics) -> Result<(), RecordError> {
+    for row in &metrics.rows {
+        if row.lists.iter().flatten().any(|&number| metrics.list(number).is_none()) {
+            let what = format!("metric {:?}: there are no {} values of it", row.metric, metrics.samples);
+            return Err(RecordError::invalid(path, what));
+        }
+    }
+    let partial = Partial::new(path);
+    let file = File::create(&partial.path).map_err(|e| RecordError::io(path, "creating", e))?;
+    write_to(file, metrics).map_err(|e| RecordError::writing(path, e))?;
+    partial.rename()
+}
+
+/// Lists are compressed, which stores one that several metrics share about once; the rest is some hundred bytes a
+/// column, for which setting a compressor up costs more than it saves.
+fn write_to(sink: impl Write + Send, metrics: &Metrics) -> ParquetResult<()> {
+    let mut properties = WriterProperties::builder()
+        .set_created_by("streamgauge".into())
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true);
+    let level = ZstdLevel::try_new(1)?;
+    for name in LISTS {
+        let path = ColumnPath::new(vec![name.into(), "list".into(), "element".into()]);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path.clone(), Encoding::PLAIN)
+            .set_column_compression(path, Compression::ZSTD(level));
+    }
+    for name in ["value", "min", "max"] {
+        properties = properties.set_column_dictionary_enabled(name.into(), false);
+    }
+    let schema = Arc::new(parse_message_type(MESSAGE)?);
+    let mut writer = SerializedFileWriter::new(sink, schema, Arc::new(properties.build()))?;
+    for (key, value) in [
+        (keys::SCHEMA, METRICS_SCHEMA.to_owned()),
+        (keys::METRICS, metrics.about.clone()),
+        (keys::ROWS, metrics.rows.len().to_string()),
+        (keys::SAMPLES, metrics.samples.to_string()),
+    ] {
+        writer.append_key_value_metadata(KeyValue::new(key.into(), value));
+    }
+    if !metrics.rows.is_empty() {
+        let mut group = writer.next_row_group()?;
+        metrics.write(&mut group)?;
+        group.close()?;
+    }
+    writer.finish()?;
+    writer.flush()?;
+    Ok(())
+}
+
+/// What a `metrics.parquet` says that is no table, as [`Metrics::about`]: by its footer alone.
+pub fn about_metrics(path: &Path) -> Result<String, RecordError> {
+    let file = open(path)?;
+    guarded(path, || {
+        let reader = SerializedFileReader::new(file).map_err(|e| unreadable(path, e))?;
+        let (about, _) = said(path, &reader)?;
+        Ok(about)
+    })
+}
+
+/// Reads a `metrics.parquet`. Lists with the same bits are one list.
+pub fn read_metrics(path: &Path) -> Result<Metrics, RecordError> {
+    let file = open(path)?;
+    guarded(path, || {
+        let reader = SerializedFileReader::new(file).map_err(|e| unreadable(path, e))?;
+        let (about, samples) = said(path, &reader)?;
+        let mut found = Metrics {
+            trial: String::new(),
+            valid: false,
+            window_s: (0.0, 0.0),
+            about,
+            rows: Vec::new(),
+            lists: Vec::new(),
+            samples,
+        };
+        let mut known = Known::default();
+        for i in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(i).map_err(|e| unreadable(path, e))?;
+            read_group(group.as_ref(), &mut found, &mut known).map_err(|e| unreadable(path, e))?;
+        }
+        Ok(found)
+    })
+}
+
+/// The file's [`Metrics::about`] and its number of samples, if it is one that can be read.
+fn said(path: &Path, reader: &SerializedFileReader<File>) -> Result<(String, usize), RecordError> {
+    let metadata = reader.metadata().file_metadata();
+    check_schema(path, value_of(metadata, keys::SCHEMA), &[METRICS_SCHEMA])?;
+    let expected = parse_message_type(MESSAGE).map_err(|e| unreadable(path, e))?;
+    if *metadata.schema() != expected {
+        return Err(RecordError::damaged(path, format!("its columns are not those of {METRICS_SCHEMA}")));
+    }
+    let say = |key| {
+        value_of(metadata, key).ok_or_else(|| RecordError::damaged(path, format!("no {key} in its footer")))
+    };
+    let (rows, said) = (metadata.num_rows(), say(keys::ROWS)?);
+    if rows.to_string() != said {
+        return Err(RecordError::damaged(path, format!("it holds {rows} rows, {said} were written")));
+    }
+    let samples = say(keys::SAMPLES)?;
+    let samples = samples.parse().map_err(|_| RecordError::damaged(path, format!("{samples:?} samples")))?;
+    Ok((say(keys::METRICS)?.to_owned(), samples))
+}
+
+/// Lists by their bits.
+#[derive(Default)]
+struct Known(HashMap<Vec<u64>, usize>);
+
+impl Known {
+    /// The number of the list with these values, which is added to `lists` if it is not among them.
+    fn number(&mut self, values: &[f64], lists: &mut Vec<f64>) -> usize {
+        let next = self.0.len();
+        *self.0.entry(values.iter().map(|value| value.to_bits()).collect()).or_insert_with(|| {
+            lists.extend_from_slice(values);
+            next
+        })
+    }
+}
+
+fn read_group(group: &dyn RowGroupReader, found: &mut Metrics, known: &mut Known) -> ParquetResult<()> {
+    let mut columns = Columnwise::new(group)?;
+    let rows = columns.rows();
+    let first = found.rows.len();
+    let blank = MetricRow {
+        flow: None,
+        stage: None,
+        metric: String::new(),
+        value: None,
+        min: None,
+        max: None,
+        unit: String::new(),
+        lists: [None; 4],
+    };
+    found.rows.resize(first + rows, blank);
+    let to = &mut found.rows[first..];
+    let short = || ParquetError::General("a column is short".into());
+    found.trial = columns.text(false)?.values.pop().ok_or_else(short)?;
+    found.valid = match columns.reader()? {
+        ColumnReader::BoolColumnReader(r) => crate::verify::read_column(r, rows, false)?.values,
+        _ => return Err(ParquetError::General("a column that is not BOOLEAN".into())),
+    }
+    .pop()
+    .ok_or_else(short)?;
+    spread(columns.text(true)?, |i, flow| to[i].flow = flow)?;
+    spread(columns.text(true)?, |i, stage| to[i].stage = stage)?;
+    to.iter_mut().zip(columns.text(false)?.values).for_each(|(row, metric)| row.metric = metric);
+    for end in [&mut found.window_s.0, &mut found.window_s.1] {
+        *end = columns.double(false)?.values.pop().ok_or_else(short)?;
+    }
+    spread(columns.double(true)?, |i, value| to[i].value = value)?;
+    spread(columns.double(true)?, |i, value| to[i].min = value)?;
+    spread(columns.double(true)?, |i, value| to[i].max = value)?;
+    to.iter_mut().zip(columns.text(false)?.values).for_each(|(row, unit)| row.unit = unit);
+    for which in 0..LISTS.len() {
+        let column = match group.get_column_reader(FIRST_LIST + which)? {
+            ColumnReader::DoubleColumnReader(mut r) => {
+                let (mut values, mut levels, mut read) = (Vec::new(), Vec::new(), 0);
+                let mut repeated = Vec::new();
+                while read < rows {
+                    let records =
+                        r.read_records(rows - read, Some(&mut levels), Some(&mut repeated), &mut values)?;
+                    if records.0 == 0 {
+                        return Err(short());
+                    }
+                    read += records.0;
+                }
+                Column { values, levels }
+            }
+            _ => return Err(ParquetError::General("a column that is not DOUBLE".into())),
+        };
+        let (mut level, mut value) = (0, 0);
+        for row in to.iter_mut() {
+            match column.levels.get(level) {
+                Some(&NO_LIST) => level += 1,
+                Some(_) if found.samples == 0 => {
+                    level += 1;
+                    row.lists[which] = Some(known.number(&[], &mut found.lists));
+                }
+                Some(_) => {
+                    let values = column.values.get(value..value + found.samples).ok_or_else(short)?;
+                    row.lists[which] = Some(known.number(values, &mut found.lists));
+                    level += found.samples;
+                    value += found.samples;
+                }
+                None => return Err(short()),
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(metric: &str, lists: [Option<usize>; 4]) -> MetricRow {
+        MetricRow {
+            flow: Some("film".into()),
+            stage: None,
+            metric: metric.into(),
+            value: Some(0.25),
+            min: None,
+            max: Some(f64::INFINITY),
+            unit: "bit/s".into(),
+            lists,
+        }
+    }
+
+    fn example() -> Metrics {
+        Metrics {
+            trial: "test/one sim seed 1".into(),
+            valid: true,
+            window_s: (0.0, 1.5),
+            about: "{}".into(),
+            rows: vec![
+                row("throughput", [Some(0), Some(1), None, None]),
+                MetricRow { flow: None, stage: Some("bottleneck".into()), ..row("queue", [None; 4]) },
+                MetricRow { value: None, ..row("rtt", [Some(2), Some(1), Some(0), Some(2)]) },
+            ],
+            lists: vec![1.0, -0.0, f64::NAN, 0.5, 0.5, 0.5, 1e300, f64::INFINITY, 0.0],
+            samples: 3,
+        }
+    }
+
+    fn path(name: &str) -> std::path::PathBuf {
+        let directory = std::env::temp_dir().join(format!("streamgauge-metrics-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        directory.join(name)
+    }
+
+    #[test]
+    fn what_is_written_comes_back_bit_for_bit() {
+        let (path, written) = (path("whole.parquet"), example());
+        write_metrics(&path, &written).unwrap();
+        let read = read_metrics(&path).unwrap();
+        // Lists are numbered in another order.
+        let bits = |of: &Metrics, row: &MetricRow| {
+            row.lists.map(|list| Some(of.list(list?)?.iter().map(|v| v.to_bits()).collect::<Vec<_>>()))
+        };
+        for (one, other) in read.rows.iter().zip(&written.rows) {
+            assert_eq!(bits(&read, one), bits(&written, other));
+            assert_eq!(
+                MetricRow { lists: [None; 4], ..one.clone() },
+                MetricRow { lists: [None; 4], ..other.clone() }
+            );
+        }
+        assert_eq!((read.rows.len(), read.lists.len()), (3, written.lists.len()));
+        assert_eq!((read.window_s, read.samples, read.valid), (written.window_s, 3, true));
+        assert_eq!(about_metrics(&path).unwrap(), "{}");
+    }
+
+    #[test]
+    fn a_list_that_is_not_there_is_refused() {
+        let mut metrics = example();
+        metrics.rows[0].lists[3] = Some(3);
+        let error = write_metrics(&path("refused.parquet"), &metrics).unwrap_err();
+        assert!(error.to_string().contains("throughput"), "{error}");
+    }
+
+    #[test]
+    fn a_file_cut_short_is_damaged() {
+        let path = path("short.parquet");
+        write_metrics(&path, &example()).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
+        assert!(matches!(read_metrics(&path), Err(RecordError::Damaged { .. })));
+    }
+}

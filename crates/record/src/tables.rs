@@ -1,0 +1,252 @@
+//! What measuring reads of a record: some columns of `packets.parquet`, whole, and what was said, by who said it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::ByteArray;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::FileMetaData;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+
+use crate::columns::Version;
+use crate::error::RecordError;
+use crate::events::{self, EVENTS_SCHEMA};
+use crate::file::keys;
+use crate::verify::{
+    Column, Footer, checked_rows, guarded, narrowed, open, read_column, spread, unreadable, value_of,
+};
+
+/// In a column of times: there is none.
+pub const NEVER: i64 = i64::MIN;
+/// In [`PacketTable::seq`]: the packet shows none.
+pub const HIDDEN: i64 = -1;
+
+/// Columns of a `packets.parquet` with all its rows, codes as they stand there.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)]
+pub struct PacketTable {
+    pub pkt: Vec<u64>,
+    pub copy: Vec<u8>,
+    /// Empty in version 1 of the schema.
+    pub fragment_offset: Vec<u16>,
+    pub flow: Vec<u16>,
+    pub dir: Vec<u8>,
+    pub stage: Vec<u8>,
+    pub kind: Vec<u8>,
+    pub t_in: Vec<i64>,
+    /// [`NEVER`] where it did not leave.
+    pub t_out: Vec<i64>,
+    /// [`NEVER`] where it was not dropped; empty in version 1 of the schema.
+    pub t_drop: Vec<i64>,
+    pub fate: Vec<u8>,
+    pub wire_bytes: Vec<u32>,
+    pub ip_bytes: Vec<u32>,
+    pub payload_bytes: Vec<u32>,
+    /// [`HIDDEN`] where there is none.
+    pub seq: Vec<i64>,
+    pub flags: Vec<u16>,
+}
+
+/// Reads what measuring needs of a `packets.parquet`, of any version.
+pub fn read_packet_table(path: &Path) -> Result<PacketTable, RecordError> {
+    let file = open(path)?;
+    guarded(path, || {
+        let reader = SerializedFileReader::new(file).map_err(|e| unreadable(path, e))?;
+        let metadata = reader.metadata().file_metadata();
+        let known = Version::ALL.map(|version| (version.schema(), version.message()));
+        let (which, _) = Footer::read(path, metadata, &known)?;
+        let mut table = PacketTable::default();
+        for i in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(i).map_err(|e| unreadable(path, e))?;
+            let columns = Named { group: group.as_ref(), metadata };
+            table.add(&columns, Version::ALL[which]).map_err(|e| unreadable(path, e))?;
+        }
+        check_rows(path, metadata, table.pkt.len())?;
+        Ok(table)
+    })
+}
+
+impl PacketTable {
+    fn add(&mut self, columns: &Named<'_>, version: Version) -> ParquetResult<()> {
+        self.pkt.extend(columns.wide("pkt", false)?.values.into_iter().map(i64::cast_unsigned));
+        columns.narrow("copy", &mut self.copy)?;
+        if version >= Version::Two {
+            columns.narrow("fragment_offset", &mut self.fragment_offset)?;
+            columns.time("t_drop", &mut self.t_drop)?;
+        }
+        columns.narrow("flow", &mut self.flow)?;
+        columns.narrow("dir", &mut self.dir)?;
+        columns.narrow("stage", &mut self.stage)?;
+        columns.narrow("kind", &mut self.kind)?;
+        self.t_in.append(&mut columns.wide("t_in", false)?.values);
+        columns.time("t_out", &mut self.t_out)?;
+        columns.narrow("fate", &mut self.fate)?;
+        columns.narrow("wire_bytes", &mut self.wire_bytes)?;
+        columns.narrow("ip_bytes", &mut self.ip_bytes)?;
+        columns.narrow("payload_bytes", &mut self.payload_bytes)?;
+        spread(columns.int("seq", true)?, |_, seq| {
+            self.seq.push(seq.map_or(HIDDEN, |seq| i64::from(seq.cast_unsigned())));
+        })?;
+        columns.narrow("flags", &mut self.flags)
+    }
+}
+
+/// What one flow said under one name, by time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Told {
+    /// The event's name.
+    pub name: String,
+    /// Whose; the path's own if `None`.
+    pub flow: Option<String>,
+    /// Nanoseconds since the trial's start, ascending.
+    pub times: Vec<i64>,
+    /// NaN where there is none. Milliseconds are told in seconds.
+    pub values: Vec<f64>,
+}
+
+/// Reads an `events.parquet` by flow and name, in the order in which these first occur. Reasons are left out.
+pub fn read_told(path: &Path) -> Result<Vec<Told>, RecordError> {
+    let file = open(path)?;
+    guarded(path, || {
+        let reader = SerializedFileReader::new(file).map_err(|e| unreadable(path, e))?;
+        let metadata = reader.metadata().file_metadata();
+        Footer::read(path, metadata, &[(EVENTS_SCHEMA, events::MESSAGE)])?;
+        let (mut found, mut places, mut rows) = (Vec::new(), Places::default(), 0);
+        for i in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(i).map_err(|e| unreadable(path, e))?;
+            let columns = Named { group: group.as_ref(), metadata };
+            rows += add_told(&columns, &mut found, &mut places).map_err(|e| unreadable(path, e))?;
+        }
+        check_rows(path, metadata, rows)?;
+        for told in &mut found {
+            told.ascend();
+        }
+        Ok(found)
+    })
+}
+
+/// Where in the list who said what stands.
+type Places = HashMap<(Vec<u8>, Option<Vec<u8>>), usize>;
+
+fn add_told(columns: &Named<'_>, found: &mut Vec<Told>, places: &mut Places) -> ParquetResult<usize> {
+    let times = columns.wide("time", false)?.values;
+    let names = columns.bytes("name", false)?.values;
+    let mut flows = Vec::with_capacity(times.len());
+    spread(columns.bytes("flow", true)?, |_, flow| flows.push(flow))?;
+    let mut values = Vec::with_capacity(times.len());
+    spread(columns.double("value", true)?, |_, value| values.push(value.unwrap_or(f64::NAN)))?;
+    let units = columns.bytes("unit", false)?.values;
+    // Texts of a dictionary lie in one place each, by which they are told apart faster than by what they say.
+    let mut by_address: HashMap<(usize, usize, usize, usize), usize> = HashMap::new();
+    let address = |text: &ByteArray| (text.data().as_ptr() as usize, text.len());
+    for ((((time, name), flow), value), unit) in times.iter().zip(&names).zip(&flows).zip(&values).zip(&units)
+    {
+        let (name_at, name_bytes) = address(name);
+        let (flow_at, flow_bytes) = flow.as_ref().map_or((0, 0), address);
+        let key = (name_at, name_bytes, flow_at, flow_bytes);
+        let place = match by_address.get(&key) {
+            Some(&place) => place,
+            None => {
+                let said = (name.data().to_vec(), flow.as_ref().map(|flow| flow.data().to_vec()));
+                let place = match places.get(&said) {
+                    Some(&place) => place,
+                    None => {
+                        found.push(Told {
+                            name: name.as_utf8()?.to_owned(),
+                            flow: flow.as_ref().map(|flow| flow.as_utf8().map(str::to_owned)).transpose()?,
+                            times: Vec::new(),
+                            values: Vec::new(),
+                        });
+                        places.insert(said, found.len() - 1);
+                        found.len() - 1
+                    }
+                };
+                by_address.insert(key, place);
+                place
+            }
+        };
+        let told = &mut found[place];
+        told.times.push(*time);
+        told.values.push(if unit.data() == b"ms" { value / 1e3 } else { *value });
+    }
+    Ok(times.len())
+}
+
+impl Told {
+    /// Records of ours are in time's order; of others, those of one time stay as they are.
+    fn ascend(&mut self) {
+        if self.times.is_sorted() {
+            return;
+        }
+        let mut both: Vec<_> = self.times.drain(..).zip(self.values.drain(..)).collect();
+        both.sort_by_key(|&(time, _)| time);
+        (self.times, self.values) = both.into_iter().unzip();
+    }
+}
+
+fn check_rows(path: &Path, metadata: &FileMetaData, found: usize) -> Result<(), RecordError> {
+    match value_of(metadata, keys::ROWS) {
+        Some(said) if said == found.to_string() => Ok(()),
+        said => {
+            let said = said.unwrap_or("none");
+            Err(RecordError::damaged(path, format!("it holds {found} rows, {said} were written")))
+        }
+    }
+}
+
+/// Columns of a row group by name.
+struct Named<'a> {
+    group: &'a dyn RowGroupReader,
+    metadata: &'a FileMetaData,
+}
+
+impl Named<'_> {
+    fn reader(&self, name: &str) -> ParquetResult<(ColumnReader, usize)> {
+        let columns = self.metadata.schema_descr().columns();
+        let place = columns.iter().position(|column| column.name() == name);
+        let place = place.ok_or_else(|| ParquetError::General(format!("no column {name}")))?;
+        Ok((self.group.get_column_reader(place)?, checked_rows(self.group)?))
+    }
+
+    fn int(&self, name: &str, nullable: bool) -> ParquetResult<Column<i32>> {
+        match self.reader(name)? {
+            (ColumnReader::Int32ColumnReader(r), rows) => read_column(r, rows, nullable),
+            _ => Err(ParquetError::General(format!("{name} is not INT32"))),
+        }
+    }
+
+    fn narrow<T: TryFrom<u32>>(&self, name: &str, to: &mut Vec<T>) -> ParquetResult<()> {
+        let column = self.int(name, false)?;
+        to.reserve(column.values.len());
+        for value in column.values {
+            to.push(narrowed(value)?);
+        }
+        Ok(())
+    }
+
+    fn wide(&self, name: &str, nullable: bool) -> ParquetResult<Column<i64>> {
+        match self.reader(name)? {
+            (ColumnReader::Int64ColumnReader(r), rows) => read_column(r, rows, nullable),
+            _ => Err(ParquetError::General(format!("{name} is not INT64"))),
+        }
+    }
+
+    fn time(&self, name: &str, to: &mut Vec<i64>) -> ParquetResult<()> {
+        spread(self.wide(name, true)?, |_, time| to.push(time.unwrap_or(NEVER)))
+    }
+
+    fn double(&self, name: &str, nullable: bool) -> ParquetResult<Column<f64>> {
+        match self.reader(name)? {
+            (ColumnReader::DoubleColumnReader(r), rows) => read_column(r, rows, nullable),
+            _ => Err(ParquetError::General(format!("{name} is not DOUBLE"))),
+        }
+    }
+
+    fn bytes(&self, name: &str, nullable: bool) -> ParquetResult<Column<ByteArray>> {
+        match self.reader(name)? {
+            (ColumnReader::ByteArrayColumnReader(r), rows) => read_column(r, rows, nullable),
+            _ => Err(ParquetError::General(format!("{name} is not BYTE_ARRAY"))),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+"""Metrics as campaigns kept them before ``metrics.parquet``: ``metrics.json``, which is still read."""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64decode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamgauge.metrics.frame import FlowInfo, StageInfo
+from streamgauge.metrics.grid import Floats, Grid
+from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
+
+__all__ = ["FILE", "SCHEMA", "read"]
+
+SCHEMA = "streamgauge.metrics/6"
+FILE = "metrics.json"
+_SERIES = ("numerator", "denominator", "low", "high")
+
+
+def read(file: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
+    """What is in it, and the ``measure`` it was made by; ``None`` if it is not there, or none of `SCHEMA`.
+
+    Arrays are little-endian float64 in base64, once each; a series says which are its four.
+    """
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if data.get("schema") != SCHEMA:
+        return None
+    grid = data["grid"]
+    arrays = [_array(values) for values in data["arrays"]]
+    metrics = TrialMetrics(
+        scenario=data["scenario"],
+        mode=data["mode"],
+        seed=data["seed"],
+        valid=data["valid"],
+        why=tuple(data["why"]),
+        layer=data["layer"],
+        grid=Grid(np.array(grid["edges_ns"], dtype=np.int64), grid["first"], grid["last"], grid["sample_s"]),
+        flows={
+            name: FlowMetrics(
+                _series(flow["series"], arrays),
+                flow["scalars"],
+                info=FlowInfo(**flow["info"]),
+                rtt_source=flow["rtt_source"],
+            )
+            for name, flow in data["flows"].items()
+        },
+        stages={
+            name: StageMetrics(
+                _series(stage["series"], arrays), stage["scalars"], info=StageInfo(**stage["info"])
+            )
+            for name, stage in data["stages"].items()
+        },
+        jain=math.nan if data["jain"] is None else data["jain"],
+        jain_samples=_array(data["jain_samples"]),
+        jain_flows=tuple(data["jain_flows"]),
+    )
+    return metrics, data["measure"]
+
+
+def _array(text: str) -> Floats:
+    return np.frombuffer(b64decode(text), dtype="<f8").astype(np.float64)
+
+
+def _series(data: Mapping[str, Any], arrays: list[Floats]) -> dict[str, Series]:
+    def at(place: int | None) -> Any:
+        return None if place is None else arrays[place]
+
+    return {
+        name: Series(**{part: at(place) for part, place in zip(_SERIES, places, strict=True)})
+        for name, places in data.items()
+    }
