@@ -93,7 +93,8 @@ def test_spark(campaign: tuple[Path, Means]) -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     try:
-        metrics = spark.read.option("pathGlobFilter", "metrics.parquet").parquet(str(out))
+        files = f"{out}/scenario=*/mode=*/seed=*/metrics.parquet"
+        metrics = spark.read.option("basePath", str(out)).parquet(files)
         chosen = metrics.where("metric = 'throughput' AND valid").groupBy("scenario", "flow").avg("value")
         rows = {(row[0], row[1]): row[2] for row in chosen.collect()}
         assert rows == pytest.approx(means, rel=1e-12)
