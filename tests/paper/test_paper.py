@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import altair as alt
 import numpy as np
 import pytest
 from streamgauge.campaign import Alternative, MutantResult, score, standings
@@ -112,6 +113,7 @@ def test_a_figure_is_drawn_only_when_all_of_it_was_run() -> None:
     assert len(samples) == 20, "every 0.5 s of 10 s"
     said = {row[5]: row[4] for row in figure.rows if row[0] == "mean-tp" and row[2] == "paper"}
     assert said == {"QT1": 265.96, "TCP1": 150.3}
+    assert alt.Chart.from_dict(dict(figure.spec), validate=True) is not None
 
 
 def test_the_running_mean_keeps_a_constant_and_spreads_a_spike() -> None:

@@ -35,7 +35,7 @@ from streamgauge.paper import (
     tables_text,
     write_page,
 )
-from streamgauge.report import DrawnFigure, save
+from streamgauge.report import DrawnFigure, Saving
 from streamgauge.scenario import find
 
 __all__ = ["check_preset", "paper_of", "reproduce_paper"]
@@ -81,8 +81,7 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
     began = time.monotonic()
     if not stopped:
         try:
-            drawn = _draw(paper, readings, out)
-            write_page(paper, readings, compared, drawn, out / f"{paper.id}.html")
+            _draw(paper, readings, compared, out)
         except OSError as error:
             raise CannotRunError(
                 f"cannot write page and figures into {out}: {error.strerror}; free some space or choose "
@@ -123,24 +122,26 @@ def _read(paper: Paper, request: RunRequest, preset: str, out: Path) -> tuple[Re
     return reading, ran
 
 
-def _draw(paper: Paper, readings: Sequence[Reading], out: Path) -> dict[str, list[DrawnFigure]]:
-    """Every figure of every preset, also as files."""
+def _draw(paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck], out: Path) -> None:
+    """The page, and every figure of every preset as files, which are drawn beside it."""
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    drawn: dict[str, list[DrawnFigure]] = {reading.preset: [] for reading in readings}
-    todo = [(reading, figure) for reading in readings for figure in paper.figures]
+    drawn: dict[str, list[DrawnFigure]] = {}
     began = time.monotonic()
-    with Bar(of="figures") as bar:
-        for done, (reading, wanted) in enumerate(todo):
-            left = (time.monotonic() - began) / done * (len(todo) - done) if done else None
-            bar.update(Progress(done, len(todo), left, f"{wanted.title} {reading.preset}".rstrip()))
-            figure = draw(paper, wanted, reading)
-            if figure is None:
-                continue
-            drawn[reading.preset].append(figure)
-            for suffix in ("svg", "png"):
-                save(figure, folder / f"{figure.id}.{suffix}")
-    return drawn
+    with Bar(of="figures") as bar, Saving() as saving:
+        for reading in readings:
+            found = [draw(paper, wanted, reading) for wanted in paper.figures]
+            drawn[reading.preset] = [figure for figure in found if figure is not None]
+            for figure in drawn[reading.preset]:
+                saving.add(figure, [folder / f"{figure.id}.{suffix}" for suffix in ("svg", "png")])
+        write_page(paper, readings, compared, drawn, out / f"{paper.id}.html")
+        names = [f"{one.title} {preset}".rstrip() for preset, mine in drawn.items() for one in mine]
+
+        def tell(done: int) -> None:
+            left = (time.monotonic() - began) / done * (len(names) - done) if done else None
+            bar.update(Progress(done, len(names), left, names[done]))
+
+        saving.wait(tell)
 
 
 def _print(paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from streamgauge.checks.evaluate import published_value
@@ -14,9 +13,10 @@ from streamgauge.metrics import METRICS, Interval, TrialMetrics
 from streamgauge.metrics.grid import Floats
 from streamgauge.paper.published import Panel, Paper, PaperFigure
 from streamgauge.paper.reading import Reading
-from streamgauge.report.chart import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, WIDTH, DrawnFigure, spec_of
+from streamgauge.report.chart import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, WIDTH, DrawnFigure
 from streamgauge.report.figures import capacity_steps
 from streamgauge.report.model import Group
+from streamgauge.report.vega import Spec, channel, filtered, layer, whole
 
 __all__ = ["draw"]
 
@@ -38,7 +38,6 @@ _COLUMNS = ("k", "p", "m", "t", "v", "s", "lo", "hi")
 Rows = list[tuple[Any, ...]]
 Shown = dict[str, list[tuple[str, Group, TrialMetrics]]]
 """By scenario, for each mode: the mode, its trials, and the one that is drawn."""
-_SOURCE = alt.NamedData(name="source")
 
 
 def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | None:
@@ -133,10 +132,10 @@ def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) ->
     """Throughput and loss rate of each flow over time, the capacity in grey; on the right the run's means."""
     rows = [row for panel in figure.panels for row in _rate_rows(paper, panel, shown)]
     colours = _colours(shown)
-    colour = alt.Color(
+    colour = channel(
         "s:N",
-        scale=alt.Scale(domain=[*colours, "capacity"], range=[*colours.values(), _FAINT]),
-        legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
+        scale={"domain": [*colours, "capacity"], "range": [*colours.values(), _FAINT]},
+        legend={"title": None, "orient": "top", "symbolType": "stroke"},
     )
     many = len(reading.modes)
     width = (WIDTH - _MEANS_WIDTH - 130 - 45 * (many - 1)) / many
@@ -159,14 +158,16 @@ def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) ->
             )
             for kind, metric, height in _STRIPS
         ]
-        sides.append(alt.vconcat(*means, spacing=6).resolve_scale(yOffset="independent"))
-        charts.append(alt.hconcat(*sides, spacing=18).resolve_scale(yOffset="independent"))
-    chart = alt.vconcat(*charts, spacing=22).resolve_scale(color="shared", yOffset="independent")
+        apart = {"scale": {"yOffset": "independent"}}
+        sides.append({"vconcat": means, "spacing": 6, "resolve": apart})
+        charts.append({"hconcat": sides, "spacing": 18, "resolve": apart})
+    resolve = {"scale": {"color": "shared", "yOffset": "independent"}}
+    chart = whole({"vconcat": charts, "spacing": 22, "resolve": resolve})
     id_, title, said = _named(paper, figure, reading)
     right = f"On the right the means over the run, {_whiskers(shown)}."
     lines_are = f"Thin: each sample; thick: {_SMOOTH_S:g} s around it; dashed: the capacity."
     text = f"{said} {_drawn(shown)} {lines_are} {right}"
-    return DrawnFigure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
+    return DrawnFigure(id_, title, _noted(text, figure), chart, _COLUMNS, tuple(rows))
 
 
 def _rate_rows(paper: Paper, panel: Panel, shown: Shown) -> Rows:
@@ -202,92 +203,98 @@ def _title(panel: Panel, mode: str, many: bool) -> str:
 
 
 def _over_time(
-    panel: Panel, mode: str, rows: Rows, end_s: float, colour: Any, width: float, *, first: bool, many: bool
-) -> Any:
+    panel: Panel, mode: str, rows: Rows, end_s: float, colour: Spec, width: float, *, first: bool, many: bool
+) -> Spec:
     """Throughput above loss rate, of one mode; `first` has the axes' titles, one of `many` says its mode."""
     tops = {kind: _top(rows, kind, panel.label) for kind, _, _ in _STRIPS}
     # A capacity that the flows come near to is shown; one that is far above would flatten them.
     widest = _top(rows, "cap", panel.label)
     tops["tp"] = max(tops["tp"], widest if widest <= 1.6 * tops["tp"] else 0)
-    x = alt.X(
-        "t:Q", title="time, s", scale=alt.Scale(domain=[0, end_s], nice=False), axis=alt.Axis(tickCount=10)
-    )
     here = _where(_is("p", panel.label), _is("m", mode))
     stacked = []
     for kind, metric, height in _STRIPS:
         above = kind == "tp"
-        y = alt.Y(
+        x = _time(end_s, labels=False, title=None) if above else _time(end_s)
+        y = channel(
             "v:Q",
             title=_axis(metric)[0] if first else None,
-            scale=alt.Scale(domain=[0, tops[kind]], nice=False),
-            axis=alt.Axis(tickCount=5 if above else 3),
+            scale={"domain": [0, tops[kind]], "nice": False},
+            axis={"tickCount": 5 if above else 3},
         )
-        axis = x.axis(labels=False, title=None, tickCount=10) if above else x
-        base = alt.Chart(_SOURCE).encode(x=axis, y=y, color=colour)
-        lines = base.transform_filter(_where(_is("k", kind), here)).mark_line(
-            strokeWidth=0.8, opacity=0.4 if above else 0.75, clip=True
-        )
-        drawn: Any = lines
-        if above:
-            capacity = base.transform_filter(_where(_is("k", "cap"), here)).mark_line(
-                strokeWidth=1.3, strokeDash=[5, 3], clip=True
-            )
-            smooth = base.transform_filter(_where(_is("k", "smooth"), here)).mark_line(
-                strokeWidth=1.9, clip=True
-            )
-            drawn = alt.layer(capacity, lines, smooth)
-            if title := _title(panel, mode, many):
-                drawn = drawn.properties(
-                    title=alt.TitleParams(title, anchor="start", fontSize=12, fontWeight="bold")
-                )
-        stacked.append(drawn.properties(width=width, height=height))
-    return alt.vconcat(*stacked, spacing=6)
+
+        def line(what: str, of: Spec, **look: Any) -> Spec:
+            mark = {"type": "line", **look}
+            return {"mark": mark, "encoding": of, "transform": filtered(_where(_is("k", what), here))}
+
+        encoding = {"x": x, "y": y, "color": colour}
+        lines = line(kind, encoding, strokeWidth=0.8, opacity=0.4 if above else 0.75)
+        size: Spec = {"width": width, "height": height}
+        if not above:
+            stacked.append({**lines, **size})
+            continue
+        # Clipping doubles what a picture costs: only what may leave the panel.
+        leaves = {"clip": True} if widest > tops[kind] else {}
+        capacity = line("cap", encoding, strokeWidth=1.3, strokeDash=[5, 3], **leaves)
+        smooth = line("smooth", encoding, strokeWidth=1.9)
+        if title := _title(panel, mode, many):
+            size["title"] = _heading(title)
+        stacked.append(layer([capacity, lines, smooth], **size))
+    return {"vconcat": stacked, "spacing": 6}
+
+
+def _time(end_s: float, **axis: Any) -> Spec:
+    """The axis of a trial's time."""
+    scale = {"domain": [0, end_s], "nice": False}
+    return channel("t:Q", title="time, s", scale=scale, axis={"tickCount": 10, **axis})
+
+
+def _heading(title: str) -> Spec:
+    return {"text": title, "anchor": "start", "fontSize": 12, "fontWeight": "bold"}
 
 
 def _means(
-    kind: str, panel: str, flows: list[str], modes: list[str], colour: Any, size: tuple[int, int], title: str
-) -> Any:
+    kind: str, panel: str, flows: list[str], modes: list[str], colour: Spec, size: tuple[int, int], title: str
+) -> Spec:
     """Published and measured means, a line a flow."""
     origins = ["paper", *modes]
-    base = (
-        alt.Chart(_SOURCE)
-        .transform_filter(_where(_is("k", f"mean-{kind}"), _is("p", panel)))
-        .encode(
-            y=alt.Y("s:N", sort=flows, scale=alt.Scale(domain=flows), title=None, axis=alt.Axis(grid=True)),
-            yOffset=alt.YOffset("m:N", scale=alt.Scale(domain=origins)),
-            tooltip=[
-                alt.Tooltip("s:N", title="flow"), alt.Tooltip("m:N", title="whose"),
-                alt.Tooltip("v:Q", title=title),
-            ],
-        )
-    )  # fmt: skip
-    x = alt.X("v:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4))
-    whiskers = (
-        base.transform_filter("isValid(datum.lo)")
-        .mark_rule(strokeWidth=1.6)
-        .encode(x=alt.X("lo:Q", title=title), x2="hi:Q", color=colour)
-    )
-    shape = alt.Shape(
+    mine = _where(_is("k", f"mean-{kind}"), _is("p", panel))
+    base: Spec = {
+        "y": channel("s:N", sort=flows, scale={"domain": flows}, title=None, axis={"grid": True}),
+        "yOffset": channel("m:N", scale={"domain": origins}),
+        "tooltip": [
+            channel("s:N", title="flow"), channel("m:N", title="whose"), channel("v:Q", title=title),
+        ],
+    }  # fmt: skip
+    shape = channel(
         "m:N",
         title=None,
-        scale=alt.Scale(domain=origins, range=["diamond", "circle", "triangle-up"][: len(origins)]),
-        legend=alt.Legend(
-            title=None,
-            orient="top",
-            symbolSize=60,
-            symbolStrokeWidth=1.5,
-            symbolStrokeColor=_INK,
-            symbolFillColor="transparent",
-        ),
+        scale={"domain": origins, "range": ["diamond", "circle", "triangle-up"][: len(origins)]},
+        legend={
+            "title": None,
+            "orient": "top",
+            "symbolSize": 60,
+            "symbolStrokeWidth": 1.5,
+            "symbolStrokeColor": _INK,
+            "symbolFillColor": "transparent",
+        },
     )
-    theirs = base.transform_filter(_is("m", "paper")).encode(x=x, shape=shape)
-    ours = base.transform_filter("datum.m !== 'paper'").encode(x=x, shape=shape, color=colour)
-    marks = [
-        whiskers,
-        theirs.mark_point(filled=False, size=46, strokeWidth=1.5, color=_INK),
-        ours.mark_point(filled=True, size=46, opacity=1),
-    ]
-    return alt.layer(*marks).properties(width=size[0], height=size[1])
+    value = {**base, "x": channel("v:Q", title=title, scale={"zero": True}, axis={"tickCount": 4})}
+    whiskers = {
+        "mark": {"type": "rule", "strokeWidth": 1.6},
+        "encoding": {**base, "x": channel("lo:Q", title=title), "x2": {"field": "hi"}, "color": colour},
+        "transform": filtered(mine, "isValid(datum.lo)"),
+    }
+    theirs = {
+        "mark": {"type": "point", "filled": False, "size": 46, "strokeWidth": 1.5, "color": _INK},
+        "encoding": {**value, "shape": shape},
+        "transform": filtered(mine, _is("m", "paper")),
+    }
+    ours = {
+        "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
+        "encoding": {**value, "shape": shape, "color": colour},
+        "transform": filtered(mine, "datum.m !== 'paper'"),
+    }
+    return layer([whiskers, theirs, ours], width=size[0], height=size[1])
 
 
 def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> DrawnFigure:
@@ -306,48 +313,36 @@ def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> 
             if row is not None and row.jain is not None:
                 rows.append(("mean", panel.label, mode, None, row.jain, "of the means, paper", None, None))
     names = ["in each sample", "of the means, ours", "of the means, paper"]
-    colour = alt.Color(
-        "s:N", scale=alt.Scale(domain=names, range=[BLUE, VERMILION, _INK]),
-        legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
-    )  # fmt: skip
-    dash = alt.StrokeDash("s:N", scale=alt.Scale(domain=names, range=[[1, 0], [7, 3], [2, 2]]), legend=None)
+    colour = channel(
+        "s:N",
+        scale={"domain": names, "range": [BLUE, VERMILION, _INK]},
+        legend={"title": None, "orient": "top", "symbolType": "stroke"},
+    )
+    dash = channel("s:N", scale={"domain": names, "range": [[1, 0], [7, 3], [2, 2]]}, legend=None)
+    scale = {"domain": [0, 1.02], "nice": False}
+    y = channel("v:Q", title="JFI", scale=scale, axis={"tickCount": 5})
+    encoding = {"y": y, "color": colour, "strokeDash": dash}
+    shade = {"y": channel("lo:Q", title="JFI", scale=scale), "y2": {"field": "hi"}}
     many = len(reading.modes)
     width = (WIDTH - 90 - 60 * (many - 1)) / many
     charts = []
     for panel in figure.panels:
         sides = []
         for mode, _, _ in shown[panel.scenario]:
-            y = alt.Y(
-                "v:Q",
-                title="JFI",
-                scale=alt.Scale(domain=[0, 1.02], nice=False),
-                axis=alt.Axis(tickCount=5),
-            )
-            x = alt.X(
-                "t:Q",
-                title="time, s",
-                scale=alt.Scale(domain=[0, _end_s(panel, shown)], nice=False),
-                axis=alt.Axis(tickCount=10),
-            )
-            here = _where(_is("p", panel.label), _is("m", mode))
-            base = alt.Chart(_SOURCE).encode(y=y, color=colour, strokeDash=dash)
-            layers: list[Any] = []
-            if band:
-                shade = alt.Chart(_SOURCE).transform_filter(_where(_is("k", "band"), here))
-                ends = alt.Y("lo:Q", title="JFI", scale=alt.Scale(domain=[0, 1.02], nice=False))
-                layers.append(shade.mark_rect(color=_FAINT, opacity=0.15).encode(y=ends, y2="hi:Q"))
-            course = base.transform_filter(_where(_is("k", "jain"), here)).mark_line(strokeWidth=1.1)
-            layers.append(course.encode(x=x))
-            layers.append(base.transform_filter(_where(_is("k", "mean"), here)).mark_rule(strokeWidth=1.6))
-            title = _title(panel, mode, many > 1)
-            drawn = alt.layer(*layers).properties(
-                width=width,
-                height=150,
-                title=alt.TitleParams(title, anchor="start", fontSize=12, fontWeight="bold"),
-            )
-            sides.append(drawn)
-        charts.append(alt.hconcat(*sides, spacing=18))
-    chart = alt.vconcat(*charts, spacing=18).resolve_scale(color="shared", strokeDash="shared")
+
+            def part(kind: str, mark: Spec, of: Spec, where: tuple[str, str] = (panel.label, mode)) -> Spec:
+                here = _where(_is("p", where[0]), _is("m", where[1]))
+                return {"mark": mark, "encoding": of, "transform": filtered(_where(_is("k", kind), here))}
+
+            layers = [part("band", {"type": "rect", "color": _FAINT, "opacity": 0.15}, shade)] if band else []
+            time = _time(_end_s(panel, shown))
+            layers.append(part("jain", {"type": "line", "strokeWidth": 1.1}, {**encoding, "x": time}))
+            layers.append(part("mean", {"type": "rule", "strokeWidth": 1.6}, encoding))
+            head = _heading(_title(panel, mode, many > 1))
+            sides.append(layer(layers, width=width, height=150, title=head))
+        charts.append({"hconcat": sides, "spacing": 18})
+    resolve = {"scale": {"color": "shared", "strokeDash": "shared"}}
+    chart = whole({"vconcat": charts, "spacing": 18, "resolve": resolve})
     id_, title, said = _named(paper, figure, reading)
     means = "; ".join(
         f"{panel.label}: "
@@ -358,7 +353,7 @@ def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> 
         f"{said} The index in each sample, over the flows that have started. Lines across: the index of the "
         f"means over the run ({means}; ± half the 95 % interval) and the paper's. {_drawn(shown)}"
     )
-    return DrawnFigure(id_, title, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
+    return DrawnFigure(id_, title, _noted(text, figure), chart, _COLUMNS, tuple(rows))
 
 
 def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | None:
@@ -390,42 +385,45 @@ def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | 
     charts = []
     for metric in figure.more["metrics"]:
         title = _axis(metric)[0]
-        base = (
-            alt.Chart(_SOURCE)
-            .transform_filter(_is("p", metric))
-            .encode(
-                x=alt.X("m:N", sort=xs, title=figure.more["x"], axis=alt.Axis(labelAngle=0)),
-                xOffset=alt.XOffset("s:N", sort=names),
-            )
-        )
-        bars = base.transform_filter(_is("k", "bar")).mark_bar().encode(
-            y=alt.Y("v:Q", title=title, scale=alt.Scale(zero=True)),
-            color=alt.Color("s:N", sort=names, scale=alt.Scale(domain=names, range=palette)),
-            tooltip=[
-                alt.Tooltip("s:N", title="player"), alt.Tooltip("m:N", title=figure.more["x"]),
-                alt.Tooltip("v:Q", title=title),
-            ],
-        )  # fmt: skip
-        whiskers = (
-            base.transform_filter("isValid(datum.lo)")
-            .mark_rule(strokeWidth=1.4)
-            .encode(y=alt.Y("lo:Q", title=title), y2="hi:Q")
-        )
-        layers: list[Any] = [bars, whiskers]
+        mine = _is("p", metric)
+        base = {
+            "x": channel("m:N", sort=xs, title=figure.more["x"], axis={"labelAngle": 0}),
+            "xOffset": channel("s:N", sort=names),
+        }
+        bars = {
+            "mark": {"type": "bar"},
+            "encoding": {
+                **base,
+                "y": channel("v:Q", title=title, scale={"zero": True}),
+                "color": channel("s:N", sort=names, scale={"domain": names, "range": palette}),
+                "tooltip": [
+                    channel("s:N", title="player"), channel("m:N", title=figure.more["x"]),
+                    channel("v:Q", title=title),
+                ],
+            },
+            "transform": filtered(mine, _is("k", "bar")),
+        }  # fmt: skip
+        whiskers = {
+            "mark": {"type": "rule", "strokeWidth": 1.4},
+            "encoding": {**base, "y": channel("lo:Q", title=title), "y2": {"field": "hi"}},
+            "transform": filtered(mine, "isValid(datum.lo)"),
+        }
+        layers: list[Spec] = [bars, whiskers]
         if any(row[0] == "said" and row[1] == metric for row in rows):
-            said = (
-                base.transform_filter(_is("k", "said"))
-                .mark_point(shape="diamond", filled=False, size=60, strokeWidth=1.8, color=_INK)
-                .encode(y=alt.Y("v:Q", title=title))
-            )
-            layers.append(said)
-        charts.append(alt.layer(*layers).properties(width=(WIDTH - 150) / 2, height=230))
-    chart = alt.hconcat(*charts, spacing=30).resolve_scale(color="shared")
-    id_, heading, said_ = _named(paper, figure, reading)
+            look = {"shape": "diamond", "filled": False, "size": 60, "strokeWidth": 1.8, "color": _INK}
+            in_text = {
+                "mark": {"type": "point", **look},
+                "encoding": {**base, "y": channel("v:Q", title=title)},
+                "transform": filtered(mine, _is("k", "said")),
+            }
+            layers.append(in_text)
+        charts.append(layer(layers, width=(WIDTH - 150) / 2, height=230))
+    chart = whole({"hconcat": charts, "spacing": 30, "resolve": {"scale": {"color": "shared"}}})
+    id_, heading, said = _named(paper, figure, reading)
     counts = sorted({len(group.valid) for entry in reading.entries for group in entry.groups})
     n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
-    text = f"{said_} Means over the runs; whiskers are 95 % intervals ({n}); ◇: what the paper's text says."
-    return DrawnFigure(id_, heading, _noted(text, figure), spec_of(chart), _COLUMNS, tuple(rows))
+    text = f"{said} Means over the runs; whiskers are 95 % intervals ({n}); ◇: what the paper's text says."
+    return DrawnFigure(id_, heading, _noted(text, figure), chart, _COLUMNS, tuple(rows))
 
 
 def _drawn(shown: Shown) -> str:

@@ -12,11 +12,13 @@ from streamgauge.report.chart import DrawnFigure, save
 from streamgauge.report.families import table_text, tables
 from streamgauge.report.figures import for_entry
 from streamgauge.report.model import Entry, LoadedTrial, gather, load
+from streamgauge.report.saving import Saving
 
 __all__ = [
     "DrawnFigure",
     "Entry",
     "LoadedTrial",
+    "Saving",
     "answer",
     "build",
     "for_entry",

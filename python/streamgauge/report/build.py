@@ -15,12 +15,12 @@ from streamgauge.metrics import METRICS
 from streamgauge.metrics.frame import DOWN
 from streamgauge.report import certificate, figures, words
 from streamgauge.report.answer import PLUS_MINUS, Answer, Asked, by_question, own_basis
-from streamgauge.report.chart import save
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.families import Cell, tables
 from streamgauge.report.model import NOT_KNOWN, Entry, Group, LoadedTrial, gather, load, say_half
 from streamgauge.report.model import left_out as find_left_out
 from streamgauge.report.page import render_page, write_whole
+from streamgauge.report.saving import save_all
 from streamgauge.report.validity import verdicts
 from streamgauge.scenario.words import as_written
 
@@ -75,7 +75,7 @@ def write_figures(
     drawn = [figure for entry in entries for figure in figures.for_entry(entry)]
     drawn += [table.figure for table in tables(entries)]
     folder.mkdir(parents=True, exist_ok=True)
-    return [save(figure, folder / f"{figure.id}.{suffix}") for figure in drawn for suffix in formats]
+    return save_all(drawn, folder, formats)
 
 
 def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None) -> str:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import altair as alt
+from streamgauge.report.draw import FORMATS, draw
+from streamgauge.report.vega import Spec, channel, filtered, layer, whole
 
 BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
@@ -54,25 +55,16 @@ def save(figure: DrawnFigure, file: Path, *, scale: float = 2.0) -> Path:
     Raises:
         ValueError: for another suffix.
     """
-    import vl_convert
-
-    spec = figure.vega_lite()
-    match file.suffix:
-        case ".svg":
-            file.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
-        case ".png":
-            # On a ground of its own: thin lines would blend with whatever shows through.
-            ground = {**spec, "background": "white"}
-            file.write_bytes(vl_convert.vegalite_to_png(ground, scale=scale))
-        case ".pdf":
-            file.write_bytes(vl_convert.vegalite_to_pdf(spec))
-        case suffix:
-            raise ValueError(f"a figure is written as .svg, .png or .pdf, not {suffix!r}")
+    check_suffix(file)
+    description = json.dumps(figure.vega_lite(), ensure_ascii=False)
+    draw(description, {file.suffix: file}, scale=scale)
     return file
 
 
-_DATA = alt.NamedData(name="source")
-"""Stands for a figure's rows until it is drawn."""
+def check_suffix(file: Path) -> None:
+    """Raises ValueError if a figure cannot be written as such a file."""
+    if file.suffix not in FORMATS:
+        raise ValueError(f"a figure is written as .svg, .png or .pdf, not {file.suffix!r}")
 
 
 def _theme(ink: str, faint: str) -> dict[str, Any]:
@@ -109,29 +101,33 @@ def bars(
     colours = [
         "#444444" if kind == "published" else (BLUE, ORANGE, GREEN)[i % 3] for i, kind in enumerate(kinds)
     ]
-    base = alt.Chart(_DATA).encode(
-        x=alt.X("c:N", sort=classes, title=None, axis=alt.Axis(labelAngle=0, labelLimit=160)),
-        xOffset=alt.XOffset("k:N", sort=list(kinds)),
-        y=alt.Y("v:Q", title=y, scale=alt.Scale(zero=True)),
-    )
-    bars = base.mark_bar().encode(
-        color=alt.Color("k:N", sort=list(kinds), scale=alt.Scale(domain=list(kinds), range=colours)),
-        tooltip=[
-            alt.Tooltip("c:N", title="class"), alt.Tooltip("k:N", title="what"), alt.Tooltip("v:Q", title=y),
-        ],
-    )  # fmt: skip
-    whiskers = (
-        base.mark_rule(strokeWidth=1.4)
-        .encode(y=alt.Y("lo:Q", title=y), y2="hi:Q")
-        .transform_filter("isValid(datum.lo) && datum.hi > datum.lo")
-    )
+    base = {
+        "x": channel("c:N", sort=classes, title=None, axis={"labelAngle": 0, "labelLimit": 160}),
+        "xOffset": channel("k:N", sort=list(kinds)),
+    }
+    bars = {
+        "mark": {"type": "bar"},
+        "encoding": {
+            **base,
+            "y": channel("v:Q", title=y, scale={"zero": True}),
+            "color": channel("k:N", sort=list(kinds), scale={"domain": list(kinds), "range": colours}),
+            "tooltip": [
+                channel("c:N", title="class"), channel("k:N", title="what"), channel("v:Q", title=y),
+            ],
+        },
+    }  # fmt: skip
+    whiskers = {
+        "mark": {"type": "rule", "strokeWidth": 1.4},
+        "encoding": {**base, "y": channel("lo:Q", title=y), "y2": {"field": "hi"}},
+        "transform": filtered("isValid(datum.lo) && datum.hi > datum.lo"),
+    }
     width = min(WIDTH / max(1, len(panels)) - 60, 60 + 90 * len(classes))
-    chart: Any = alt.layer(bars, whiskers).properties(width=width, height=210)
+    chart = layer([bars, whiskers], width=width, height=210)
     if len(panels) > 1:
-        chart = chart.facet(column=alt.Column("p:N", sort=panels, title=None), spacing=40).resolve_scale(
-            y="independent"
-        )
-    return DrawnFigure(id_, title, caption, spec_of(chart), ("c", "v", "k", "p", "lo", "hi"), tuple(rows))
+        column = channel("p:N", sort=panels, title=None)
+        resolve = {"scale": {"y": "independent"}}
+        chart = {"facet": {"column": column}, "spec": chart, "spacing": 40, "resolve": resolve}
+    return DrawnFigure(id_, title, caption, whole(chart), ("c", "v", "k", "p", "lo", "hi"), tuple(rows))
 
 
 def lines(
@@ -161,41 +157,33 @@ def lines(
     right = max((row[0] for row in rows), default=1) if end is None else end
     # A little room, so that a line at the top (a limit, a capacity) does not hide in the frame.
     top = 1.06 * max((row[1] for row in rows), default=1) or 1
-    ticks = alt.Axis(tickCount=8)
-    coloured = alt.Scale(domain=list(series), range=palette)
-    dashed = alt.Scale(domain=list(series), range=dashes)
-    chart: Any = (
-        alt.Chart(_DATA)
-        .mark_line(interpolate="linear", clip=True)
-        .encode(
-            x=alt.X("t:Q", title=x, scale=alt.Scale(domain=[0, right], nice=False), axis=ticks),
-            y=alt.Y("v:Q", title=y, scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=5)),
-            color=alt.Color("s:N", sort=list(series), scale=coloured),
-            strokeDash=alt.StrokeDash("s:N", sort=list(series), scale=dashed),
-            tooltip=[
-                alt.Tooltip("s:N", title="what"), alt.Tooltip("t:Q", title=x), alt.Tooltip("v:Q", title=y),
-            ],
-        )
-        .properties(width=width, height=height)
-    )  # fmt: skip
-    facet: dict[str, Any] = {}
+    encoding = {
+        "x": channel("t:Q", title=x, scale={"domain": [0, right], "nice": False}, axis={"tickCount": 8}),
+        "y": channel("v:Q", title=y, scale={"domain": [0, top], "nice": False}, axis={"tickCount": 5}),
+        "color": channel("s:N", sort=list(series), scale={"domain": list(series), "range": palette}),
+        "strokeDash": channel("s:N", sort=list(series), scale={"domain": list(series), "range": dashes}),
+        "tooltip": [channel("s:N", title="what"), channel("t:Q", title=x), channel("v:Q", title=y)],
+    }
+    mark = {"type": "line", "interpolate": "linear", "clip": True}
+    chart: Spec = {"mark": mark, "encoding": encoding, "width": width, "height": height}
+    facet: Spec = {}
     if len(facets) > 1:
-        facet["row"] = alt.Row(
-            "f:N",
-            sort=list(facets),
-            title=None,
-            header=alt.Header(labelAngle=0, labelOrient="top", labelAnchor="start"),
-        )
+        header = {"labelAngle": 0, "labelOrient": "top", "labelAnchor": "start"}
+        facet["row"] = channel("f:N", sort=list(facets), title=None, header=header)
     if len(modes) > 1:
-        facet["column"] = alt.Column("m:N", sort=modes, title=None)
+        facet["column"] = channel("m:N", sort=modes, title=None)
     if facet:
-        chart = chart.facet(**facet, spacing=14)
+        chart = {"facet": facet, "spec": chart, "spacing": 14}
         if len(facets) > 1:
-            chart = chart.resolve_axis(x="shared")
-    return DrawnFigure(id_, title, caption, spec_of(chart), ("t", "v", "s", "f", "m"), tuple(rows))
+            chart["resolve"] = {"axis": {"x": "shared"}}
+    return DrawnFigure(id_, title, caption, whole(chart), ("t", "v", "s", "f", "m"), tuple(rows))
 
 
 def spec_of(chart: Any) -> dict[str, Any]:
+    """An Altair chart of the rows named ``source`` as a description without theme: handy for a single figure,
+    too slow where there are many (`streamgauge.report.vega`)."""
+    import altair as alt
+
     with alt.data_transformers.enable(consolidate_datasets=False):
         spec: dict[str, Any] = chart.to_dict()
     spec.pop("config", None)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from streamgauge.claims.dimension import (
@@ -26,8 +25,9 @@ from streamgauge.metrics.capacity import steps as rate_steps
 from streamgauge.metrics.frame import DOWN
 from streamgauge.metrics.queueing import limit_of_queue
 from streamgauge.metrics.result import Series
-from streamgauge.report.chart import BLUE, COLOURS, ORANGE, SKY, VERMILION, DrawnFigure, bars, lines, spec_of
+from streamgauge.report.chart import BLUE, COLOURS, ORANGE, SKY, VERMILION, DrawnFigure, bars, lines
 from streamgauge.report.model import Entry
+from streamgauge.report.vega import channel, whole
 
 MAX_POINTS = 240
 """Most points of a line: more would not be seen at the width of a page."""
@@ -396,19 +396,19 @@ def _scatter(
                 rows.append((_round(float(x)), _round(float(y)), subject, mode))
     titles = [f"{METRICS[name].title}, {unit}" for name, (_, unit) in zip(metrics, axes, strict=True)]
     subjects = list(dict.fromkeys(row[2] for row in rows))
-    chart = (
-        alt.Chart(alt.NamedData(name="source"))
-        .mark_point(filled=False, size=26)
-        .encode(
-            x=alt.X("x:Q", title=titles[0]),
-            y=alt.Y("y:Q", title=titles[1]),
-            color=alt.Color("s:N", scale=alt.Scale(domain=subjects, range=list(COLOURS[: len(subjects)]))),
-            shape=alt.Shape("s:N", scale=alt.Scale(domain=subjects)),
-        )
-        .properties(width=420, height=300)
-    )
+    chart = {
+        "mark": {"type": "point", "filled": False, "size": 26},
+        "encoding": {
+            "x": channel("x:Q", title=titles[0]),
+            "y": channel("y:Q", title=titles[1]),
+            "color": channel("s:N", scale={"domain": subjects, "range": list(COLOURS[: len(subjects)])}),
+            "shape": channel("s:N", scale={"domain": subjects}),
+        },
+        "width": 420,
+        "height": 300,
+    }
     return DrawnFigure(
-        id_, title, "One point a sample." + like, spec_of(chart), ("x", "y", "s", "m"), tuple(rows)
+        id_, title, "One point a sample." + like, whole(chart), ("x", "y", "s", "m"), tuple(rows)
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import jinja2
 from markupsafe import Markup
 
 from streamgauge import __version__
+from streamgauge.media.sources import cache_folder
 from streamgauge.report.chart import IN_THE_DARK, THEMES, DrawnFigure
 from streamgauge.report.words import tie
 
@@ -58,9 +61,16 @@ def _environment(package: str) -> jinja2.Environment:
 @cache
 def _bundle() -> Markup:
     """What draws in the browser: made of a megabyte of JavaScript in a second, and always the same."""
-    import vl_convert
+    kept = cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    try:
+        bundle = kept.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        import vl_convert
 
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+        bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+        # A cache that cannot be written costs that second each time, and nothing else.
+        with contextlib.suppress(OSError):
+            write_whole(kept, bundle)
     # In a function of its own: the bundle declares thousands of short names.
     return Markup("(() => {" + bundle + "})();").replace("</script", "<\\/script")
 
@@ -76,7 +86,7 @@ def _figure(figure: DrawnFigure) -> Markup:
 
 
 def write_whole(out: Path, page: str) -> Path:
-    """Writes a page so that it appears whole or not at all."""
+    """Writes a page, or another text, so that it appears whole or not at all."""
     out.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
     try:
