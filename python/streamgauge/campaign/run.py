@@ -44,8 +44,8 @@ __all__ = ["CampaignResult", "Progress", "Verdict", "run", "run_jobs"]
 Verdict = Literal["pass", "fail", "inconclusive"]
 # Exit status of errors that say "inconclusive": a process of the trial died, nobody's input is wrong.
 _BROKEN = 2
-# From how many simulated trials on processes are worth their start, which takes each about a second.
-_POOL_FROM = 32
+# From how many simulated trials on processes are worth their start, which takes each a second of a processor.
+_POOL_FROM = 64
 
 
 @dataclass(frozen=True)
