@@ -219,12 +219,12 @@ def test_a_damaged_record_is_named_left_out_and_run_again(cli: Cli, scenario: Pa
     bytes_ = bytearray(damaged.read_bytes())
     bytes_[len(bytes_) // 3] ^= 0xFF
     damaged.write_bytes(bytes_)
-    told = cli("report", "runs")
+    told = cli("report", "runs", "--verify")
     assert told.status == 3
     assert str(damaged) in told.err and "run the trial again" in told.err
     assert len(told.err.splitlines()) == 1
-    assert "2 trials (1 there already)" in cli("run", str(scenario)).out
-    assert cli("report", "runs").status == 0
+    assert "2 trials (1 there already)" in cli("run", str(scenario), "--verify").out
+    assert cli("report", "runs", "--verify").status == 0
 
 
 def test_a_report_averages_no_changed_scenarios(cli: Cli, scenario: Path) -> None:

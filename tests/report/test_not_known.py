@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from streamgauge.cli.tables import flows_table
-from streamgauge.metrics import TrialMetrics, compute
+from streamgauge.metrics import compute
 from streamgauge.metrics.result import Series
 from streamgauge.report import LoadedTrial, answer, build, for_entry, gather
 from synthetic import CROSS, EVENTS, constant, record
@@ -34,7 +34,7 @@ def with_frames(one: LoadedTrial, lost: Series | None, scalar: bool = False) -> 
     series = {**flow.series, **({} if lost is None else {"frames_lost": lost})}
     scalars: dict[str, float | None] = {**flow.scalars, **({"frames_lost": None} if scalar else {})}
     flows = {**metrics.flows, "v": dataclasses.replace(flow, series=series, scalars=scalars)}
-    return dataclasses.replace(one, metrics=dataclasses.replace(metrics, flows=flows))
+    return dataclasses.replace(one, held=dataclasses.replace(metrics, flows=flows))
 
 
 def nothing(one: LoadedTrial, how: str) -> LoadedTrial:
@@ -65,15 +65,16 @@ def test_frames_that_nobody_counted_are_not_drawn(how: str, tmp_path: Path) -> N
     assert build(trials, tmp_path / "r.html").exists()
 
 
-def columns(trials: list[TrialMetrics]) -> dict[str, list[str]]:
-    table = flows_table(trials)
+def columns(trials: list[LoadedTrial]) -> dict[str, list[str]]:
+    (entry,) = gather(trials)
+    table = flows_table(entry.groups[0])
     cells: list[list[Any]] = [list(column.cells) for column in table.columns]
     return {row[0].strip(): list(row[1:]) for row in zip(*cells, strict=True)}
 
 
 def test_a_flow_that_sent_nothing_lost_an_unknown_share(tmp_path: Path) -> None:
     trials = [trial(1, silent=True), trial(2, silent=True)]
-    found = columns([one.metrics for one in trials if one.metrics])
+    found = columns(trials)
     assert found["v"] == ["0 kbit/s", "0 kbit/s", "not known"]
     assert found["cross"][2] == "0 %"
     assert "test/one: v sent nothing." in answer(trials)
@@ -83,7 +84,7 @@ def test_a_flow_that_sent_nothing_lost_an_unknown_share(tmp_path: Path) -> None:
 
 def test_what_one_trial_lacks_the_others_tell() -> None:
     trials = [trial(1, silent=True), trial(2), trial(3)]
-    found = columns([one.metrics for one in trials if one.metrics])
+    found = columns(trials)
     assert found["v"][2] == "0 %"
 
 

@@ -59,6 +59,11 @@ class Bar:
         if self._bar is not None:
             self._bar.stop()
 
+    def count(self, done: int, total: int) -> None:
+        """Shows that so many are done, of which each takes as long as another."""
+        spent = time.monotonic() - self._began
+        self.update(Told(done, total, spent / done * (total - done), ""))
+
     def update(self, told: Told) -> None:
         """Shows how far it is."""
         now = time.monotonic()

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streamgauge.cli.folders import check_folder
+from streamgauge.cli.progress import Bar
 from streamgauge.errors import CannotRunError, RecordError, ScenarioError
-from streamgauge.report import Entry, build, gather, load
+from streamgauge.report import Entry, gather, load
 from streamgauge.report.answer import answer_text
+from streamgauge.report.build import write_page
 from streamgauge.report.model import left_out
 
 __all__ = ["report_command"]
 
 
-def report_command(directory: Path, out: Path | None, answer: str | None = None) -> None:
+def report_command(
+    directory: Path, out: Path | None, answer: str | None = None, *, verify: bool = False
+) -> None:
     """One page about a folder's trials, and before its path the answers of scenarios like ``answer``.
 
     A damaged record is left out of every number, and is an error all the same: RecordError, once the page is
@@ -23,10 +27,12 @@ def report_command(directory: Path, out: Path | None, answer: str | None = None)
     """
     check_folder(directory)
     out = out or directory / "report.html"
-    trials = load(directory)
-    said = "" if answer is None else _answers(gather(trials), answer, directory)
+    trials = load(directory, verify=verify)
+    with Bar(of="trials read") as bar:
+        entries = gather(trials, told=bar.count)
+    said = "" if answer is None else _answers(entries, answer, directory)
     try:
-        page = build(trials, out, left_out=left_out(directory))
+        page = write_page(entries, out, left_out=left_out(directory))
     except OSError as error:
         raise CannotRunError(
             f"cannot write {out}: {error.strerror}; choose another file with --out."
@@ -34,7 +40,8 @@ def report_command(directory: Path, out: Path | None, answer: str | None = None)
     if said:
         print(f"{said}\n")
     print(page, flush=True)
-    damaged = [trial.damage for trial in trials if trial.damage]
+    groups = [group for entry in entries for group in entry.groups]
+    damaged = [trial.damage for group in groups for trial in group.trials if trial.damage]
     if damaged:
         raise RecordError("\n".join(damaged))
 

@@ -10,9 +10,10 @@ from rich.table import Table
 
 from streamgauge.campaign import Alternative, CampaignResult, MutantResult, Outcome, score
 from streamgauge.checks import CheckResult
-from streamgauge.metrics import TrialMetrics
-from streamgauge.report import answer
-from streamgauge.report.model import NOT_KNOWN, load_trial, mean_over, say_mean
+from streamgauge.cli.progress import Bar
+from streamgauge.report import answer_of, gather
+from streamgauge.report.model import Group
+from streamgauge.report.trials import load_trials
 from streamgauge.systems.registry import Mode
 
 __all__ = ["print_result", "score_words"]
@@ -31,12 +32,18 @@ def print_result(
 ) -> None:
     """Flows, verdicts, mutants, and where the records are."""
     console = Console(soft_wrap=False)
-    _print_answer(console, result)
+    trials = load_trials(outcome.job.directory for outcome in result.outcomes if outcome.digest is not None)
+    with Bar(of="trials read") as bar:
+        entries = gather(trials, result.checks, told=bar.count)
+    wanted = [entry for entry in entries if entry.scenario.get("id") in result.wanted]
+    if wanted:
+        _line(console, escape(answer_of(wanted)) + "\n")
+    measured = {(group.scenario, group.mode): group for entry in entries for group in entry.groups}
     groups: dict[tuple[str, Mode], list[Outcome]] = {}
     for outcome in result.outcomes:
         groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome)
     for (scenario, mode), outcomes in groups.items():
-        _print_flows(console, scenario, mode, outcomes)
+        _print_flows(console, scenario, mode, measured.get((scenario, mode)), len(outcomes))
     for (scenario, mode), outcomes in groups.items():
         invalid = [outcome for outcome in outcomes if not outcome.valid]
         if invalid:
@@ -64,41 +71,24 @@ def print_result(
     _line(console, f"{ran}; records in {result.out}; 'streamgauge report {result.out}' draws them")
 
 
-def _print_answer(console: Console, result: CampaignResult) -> None:
-    """What a reader wants to know, before any table: each scenario's question and its answer."""
-    trials = [
-        load_trial(outcome.job.directory)
-        for outcome in result.outcomes
-        if outcome.digest is not None and outcome.job.scenario.id in result.wanted
-    ]
-    if trials:
-        checks = [check for check in result.checks if check.scenario in result.wanted]
-        _line(console, escape(answer(trials, checks=checks)) + "\n")
+def _print_flows(console: Console, scenario: str, mode: Mode, group: Group | None, trials: int) -> None:
+    shown = None if group is None else group.shown
+    layer = "" if shown is None else f", {shown.layer} bytes"
+    valid = 0 if group is None else len(group.valid)
+    _line(console, f"[b]{scenario}[/b] {mode}, {valid} of {trials} trials valid{layer}")
+    if group is not None and group.valid:
+        console.print(flows_table(group))
 
 
-def _print_flows(console: Console, scenario: str, mode: Mode, outcomes: Sequence[Outcome]) -> None:
-    usable = [outcome.metrics for outcome in outcomes if outcome.valid and outcome.metrics is not None]
-    layer = f", {usable[0].layer} bytes" if usable else ""
-    _line(console, f"[b]{scenario}[/b] {mode}, {len(usable)} of {len(outcomes)} trials valid{layer}")
-    if not usable:
-        return
-    console.print(flows_table(usable))
-
-
-def flows_table(trials: Sequence[TrialMetrics]) -> Table:
-    """A row a flow: means over the trials; what no trial can tell is said not to be known."""
+def flows_table(group: Group) -> Table:
+    """A row a flow: means over the valid trials; what no trial can tell is said not to be known."""
     table = Table(box=None, pad_edge=False, show_header=True, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("  flow", no_wrap=True)
     metrics = ("throughput", "goodput", "loss")
     for metric in metrics:
         table.add_column(metric, justify="right", no_wrap=True)
-    for name in trials[0].flows:
-        found = [mean_over(trials, lambda one, m=metric, n=name: one.value(m, n)) for metric in metrics]  # type: ignore[misc]
-        cells = [
-            NOT_KNOWN if mean is None else say_mean(mean, metric)
-            for metric, mean in zip(metrics, found, strict=True)
-        ]
-        table.add_row(f"  {name}", *cells)
+    for name in group.numbers.infos:
+        table.add_row(f"  {name}", *(group.say(metric, name) for metric in metrics))
     return table
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from streamgauge.campaign import Alternative, CampaignResult, MutantResult
 from streamgauge.campaign.layout import sweep
 from streamgauge.checks import CheckResult
-from streamgauge.report.model import Entry, LoadedTrial, gather, load_trial
+from streamgauge.report.model import Entry, LoadedTrial, gather
+from streamgauge.report.trials import load_trials
 from streamgauge.scenario import Scenario
 from streamgauge.systems.registry import Mode
 
@@ -62,18 +63,24 @@ def read(
     """What a run left, and beside it what lies in its folder of the same scenarios in the other mode."""
     scenarios = {scenario.id: scenario for scenario in result.scenarios}
     order = list(scenarios)
+    as_run = {
+        (scenario.id, mode): scenario.in_mode(mode).normalised()
+        for scenario in result.scenarios
+        for mode in {outcome.job.mode for outcome in result.outcomes}
+        if scenario.unsupported(mode) is None
+    }
     mine = [
         LoadedTrial(
             header={
-                "scenario": scenarios[outcome.job.scenario.id].in_mode(outcome.job.mode).normalised(),
+                "scenario": as_run[outcome.job.scenario.id, outcome.job.mode],
                 "mode": outcome.job.mode,
                 "seed": outcome.job.seed,
                 "replaces": outcome.job.replaces,
                 "validity": {"valid": outcome.valid, "why": list(outcome.why)},
             },
             provenance={},
-            metrics=outcome.metrics,
-            directory=outcome.job.directory,
+            # One that broke left no folder.
+            directory=None if outcome.digest is None else outcome.job.directory,
         )
         for outcome in result.outcomes
     ]
@@ -99,8 +106,7 @@ def _beside(out: Path, ran: set[tuple[str, str]]) -> list[LoadedTrial]:
     others = (folder for folder in sweep(out) if folder.parent.name.partition("=")[2] not in modes)
     # Nothing else lies in the folder of what was set, so that it need not be said of each.
     return [
-        replace(trial, header={**trial.header, "set": [], "set_with": []})
-        for trial in map(load_trial, others)
+        replace(trial, header={**trial.header, "set": [], "set_with": []}) for trial in load_trials(others)
     ]
 
 

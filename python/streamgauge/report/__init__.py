@@ -20,6 +20,7 @@ __all__ = [
     "LoadedTrial",
     "Saving",
     "answer",
+    "answer_of",
     "build",
     "for_entry",
     "gather",
@@ -43,5 +44,9 @@ def answer(source: Path | Iterable[LoadedTrial], *, checks: Sequence[CheckResult
     Raises:
         RecordError: if a folder is given that holds no trial.
     """
-    entries = gather(load(source) if isinstance(source, Path) else source, checks)
+    return answer_of(gather(load(source) if isinstance(source, Path) else source, checks))
+
+
+def answer_of(entries: Sequence[Entry]) -> str:
+    """`answer` from scenarios that were gathered already."""
     return "\n\n".join([answer_text(entries), *(table_text(table) for table in tables(entries))])

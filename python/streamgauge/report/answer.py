@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from streamgauge.claims.dimension import PERCENT, RATE, TIME, say
-from streamgauge.metrics import FlowMetrics, Interval, TrialMetrics
-from streamgauge.metrics.grid import Mask
-from streamgauge.report.model import Entry, Group, labels, say_mean
+from streamgauge.metrics import Interval
+from streamgauge.report.model import Entry, Group, labels, mean_of, say_mean
+from streamgauge.report.phases import Phases
 from streamgauge.report.words import bottleneck_words, relay_words
 
 HELD_RATE, BACKED_OFF = 0.95, 0.8
@@ -37,61 +36,6 @@ class Answer:
 
     def __str__(self) -> str:
         return " ".join([*self.sentences, f"({self.basis}; {self.conditions})"])
-
-
-def activity(trial: TrialMetrics, flow: str) -> Mask:
-    """The samples in at least half of which a flow sends; in any part of which, if there are none."""
-    seconds = trial.flows[flow].series["sending_time"].numerator
-    mostly: Mask = seconds >= 0.5 * trial.grid.widths_s
-    return mostly if mostly.any() else seconds > 0
-
-
-@dataclass(frozen=True)
-class Phases:
-    """When a subject ran alone, and when others sent beside it, inside the measurement window, in s."""
-
-    before: tuple[float, float] | None
-    """From its start to the first packet of any other flow."""
-    during: tuple[float, float]
-    company: tuple[str, ...]
-    """The other flows that sent meanwhile, rivals and subjects."""
-
-
-def phases(trials: Sequence[TrialMetrics], subject: str) -> Phases | None:
-    """A subject's time without and with other flows, by the first trial; None if it was never beside one.
-
-    No other flow sends in the time alone, in any of the trials, of which each draws its own starts.
-    """
-    trial = trials[0]
-    grid = trial.grid
-    others = [name for name, flow in trial.flows.items() if name != subject and not flow.info.is_ping]
-    mine = np.zeros(len(grid), dtype=np.bool_)
-    mine[grid.slice()] = True
-    own = np.flatnonzero(mine & activity(trial, subject))
-    if not len(own):
-        return None
-    mine[: own[0]] = mine[own[-1] + 1 :] = False
-    beside = {name: found for name in others if (found := mine & activity(trial, name)).any()}
-    if not beside:
-        return None
-    shared = np.flatnonzero(np.logical_or.reduce(list(beside.values())))
-    edges = grid.edges_ns / 1e9
-    during = float(edges[shared[0]]), float(edges[shared[-1] + 1])
-    if during[1] - during[0] < grid.sample_s:
-        return None
-    begin = float(edges[own[0]])
-    first = [_first_sent(one, name, begin) for one in trials for name in others if name in one.flows]
-    until = min([during[0], *first])
-    before = (begin, until) if until - begin >= max(1.0, 2 * grid.sample_s) else None
-    return Phases(before, during, tuple(beside))
-
-
-def _first_sent(trial: TrialMetrics, flow: str, begin_s: float) -> float:
-    """The begin of the first sample from `begin_s` on in which a flow sends at all; else infinite."""
-    grid = trial.grid
-    seconds = trial.flows[flow].series["sending_time"].numerator
-    sent = np.flatnonzero((seconds > 0) & (grid.starts_s >= begin_s - 1e-9))
-    return float(grid.starts_s[sent[0]]) if len(sent) else math.inf
 
 
 def answer(entry: Entry, group: Group) -> Answer:
@@ -123,9 +67,8 @@ def spoken_of(entry: Entry, group: Group) -> list[str]:
 def basis(group: Group) -> str:
     """Mode, n and kind of interval: what a number rests on."""
     mode = {"sim": "simulated", "emu": "emulated"}.get(group.mode, group.mode)
-    shown = group.shown
-    if shown is not None and group.mode == "emu":
-        subjects = [flow.info for flow in shown.flows.values() if flow.info.role == "subject"]
+    if group.valid and group.mode == "emu":
+        subjects = [info for info in group.numbers.infos.values() if info.role == "subject"]
         whose = sorted({"our" if info.ours else "third-party" for info in subjects})
         mode += f" with {' and '.join(whose)} programs"
     n = len(group.valid)
@@ -140,9 +83,9 @@ def _flow_sentence(entry: Entry, group: Group, name: str) -> str:
 def _transfers(group: Group, name: str) -> str:
     mean, p95 = group.over("completion_time", name), group.over("completion_time_p95", name)
     if mean is None or p95 is None:
-        if not (completed := group.transfers(name)):
+        if not group.numbers.has_transfers(name):
             return ""
-        ever = any(one.numerator.any() for one in completed)
+        ever = group.numbers.completed_transfers(name)
         return f" None of its transfers completed{' in the measurement window' if ever else ''}."
     took = say_mean(mean, "completion_time")
     return f" Its transfers took {took} on average, 95 % of them at most {say(p95.mean, TIME)}."
@@ -150,7 +93,7 @@ def _transfers(group: Group, name: str) -> str:
 
 def _passage(entry: Entry, group: Group, name: str) -> str:
     label = f"{entry.id}: {name}" if len(spoken_of(entry, group)) > 1 else entry.id
-    found = phases(group.valid, name)
+    found = group.phases(name)
     if found is None:
         total = group.over("sent", name)
         if total is not None and total.mean == 0:
@@ -184,15 +127,9 @@ def _beside_the_path(entry: Entry, group: Group, name: str) -> str:
     relay = relay_words(entry, name)
     if not relay.endswith(" at the client"):
         return ""
-    if all(_played(trial.flows[name]) for trial in group.valid if name in trial.flows):
+    if group.numbers.played(name):
         return f" across the path: {relay} served it"
     return f" across the path, as it goes through {relay}"
-
-
-def _played(flow: FlowMetrics) -> bool:
-    """Whether a flow's player showed a frame, or said that it began to play."""
-    shown = flow.series.get("frames_shown")
-    return (shown is not None and shown.numerator.sum() > 0) or flow.scalars.get("startup_delay") is not None
 
 
 def _sending(group: Group, flow: str, beside: str, stretch: tuple[float, float]) -> str:
@@ -202,8 +139,8 @@ def _sending(group: Group, flow: str, beside: str, stretch: tuple[float, float])
     if rate is None or time is None:
         return flow
     text = f"{flow} sending {say_mean(rate, 'sending_rate')}"
-    flows = group.valid[0].flows
-    if flows[flow].info.direction != flows[beside].info.direction:
+    infos = group.numbers.infos
+    if infos[flow].direction != infos[beside].direction:
         text += " the other way"
     whole = time.mean >= NEARLY_ALL * (stretch[1] - stretch[0])
     return text if whole else f"{text} for {say(time.mean, TIME)}"
@@ -216,12 +153,11 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def _verb(group: Group, name: str, found: Phases) -> str:
-    def kept(trial: TrialMetrics) -> float:
-        assert found.before is not None
-        before = trial.value("throughput", name, *found.before)
-        return trial.value("throughput", name, *found.during) / before if before else float("nan")
-
-    share = group.over_each(kept)
+    assert found.before is not None
+    before = group.values("throughput", name, *found.before)
+    during = group.values("throughput", name, *found.during)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = mean_of(np.where(before == 0, np.nan, during / before))
     if share is None:
         return "ran"
     change = say(abs(1 - share.mean), PERCENT)

@@ -59,7 +59,12 @@ def build(
     """
     if isinstance(source, Path):
         left_out, source = find_left_out(source), load(source)
-    return write_whole(out, render(gather(source, checks), left_out or {}))
+    return write_page(gather(source, checks), out, left_out=left_out)
+
+
+def write_page(entries: Sequence[Entry], out: Path, *, left_out: Mapping[Path, int] | None = None) -> Path:
+    """`build` of scenarios that were gathered already."""
+    return write_whole(out, render(entries, left_out or {}))
 
 
 def write_figures(
@@ -87,7 +92,9 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
         "report.html.j2",
         questions=[_question(one, entries) for one in asked],
         left_out={str(folder): count for folder, count in (left_out or {}).items()},
-        sections=[_section(entry, answers[entry.id]) for entry in entries],
+        contents=[(entry.slug, entry.id) for entry in entries],
+        # One after the other, as each has its figures' points.
+        sections=(_section(entry, answers[entry.id]) for entry in entries),
         plus_minus=PLUS_MINUS,
         checks=_check_rows(entries),
         modes=sorted({check.mode for entry in entries for check in entry.checks}, reverse=True),
@@ -122,9 +129,7 @@ def _question(asked: Asked, entries: Sequence[Entry]) -> dict[str, Any]:
 
 def _columns(entry: Entry) -> dict[str, str]:
     """Metrics of the table of flows, with their headings."""
-    has = any(
-        group.transfers(name) for group in entry.groups for name in (group.shown.flows if group.shown else ())
-    )
+    has = any(group.numbers.has_transfers(name) for group in entry.groups for name in group.numbers.infos)
     return FLOW_COLUMNS | (OF_TRANSFERS if has else {})
 
 
@@ -170,7 +175,7 @@ def _assumed(entry: Entry) -> list[str]:
 def _cell(group: Group, metric: str, name: str) -> Cell:
     found = group.over(metric, name)
     if found is None:
-        return Cell("–" if metric in OF_TRANSFERS and not group.transfers(name) else NOT_KNOWN)
+        return Cell("–" if metric in OF_TRANSFERS and not group.numbers.has_transfers(name) else NOT_KNOWN)
     named = METRICS[metric]
     shown = show(found.mean, found.half_width, named.dimension, signed=named.signed)
     if found.no_variation:
@@ -182,12 +187,12 @@ def _cell(group: Group, metric: str, name: str) -> Cell:
 
 def _flows(entry: Entry) -> list[dict[str, Any]]:
     rows, columns = [], _columns(entry)
-    names = dict.fromkeys(name for group in entry.groups if group.shown for name in group.shown.flows)
+    names = dict.fromkeys(name for group in entry.groups for name in group.numbers.infos)
     for name in names:
         for group in entry.groups:
-            if group.shown is None or name not in group.shown.flows:
+            info = group.numbers.infos.get(name)
+            if info is None:
                 continue
-            info = group.shown.flows[name].info
             rows.append(
                 {
                     "name": name,
@@ -218,7 +223,7 @@ def _agreement(entry: Entry) -> list[str]:
         text = f"{name}: simulation receives {compared} emulation"
         if p is not None and q is not None:
             text += f" and loses {100 * p.mean:.2f} % where emulation loses {100 * q.mean:.2f} %"
-        if sim.shown and emu.shown and sim.shown.flows[name].info.ours != emu.shown.flows[name].info.ours:
+        if sim.numbers.infos[name].ours != emu.numbers.infos[name].ours:
             text += "; in simulation our own model stands in for the real system"
         said.append(text + ".")
     return said

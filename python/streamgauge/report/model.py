@@ -2,79 +2,43 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from streamgauge.checks import CheckResult, InvalidTrial, evaluate_all
+from streamgauge.checks import CheckResult, InvalidTrial, Leaves, TrialReadings, evaluate_all, take
+from streamgauge.checks.values import leaves
 from streamgauge.claims.dimension import Dimension, show
-from streamgauge.errors import RecordError, StreamGaugeError
+from streamgauge.claims.expression import parse
+from streamgauge.claims.syntax import Term
+from streamgauge.errors import StreamGaugeError
 from streamgauge.metrics import METRICS, Interval, TrialMetrics, interval
-from streamgauge.metrics.compute import compute
-from streamgauge.metrics.result import Series
+from streamgauge.metrics.grid import Floats
+from streamgauge.report.numbers import Numbers, Stretch, over_stretches
+from streamgauge.report.phases import Phases, phases, spoken_stretches
+from streamgauge.report.trials import LoadedTrial, left_out, load, load_trial, trial_folders
 from streamgauge.scenario.settings import named, set_folder, sorting
 
-
-@dataclass(frozen=True)
-class LoadedTrial:
-    """One trial: `header` is trial.json; `metrics` is None if the trial left nothing to measure."""
-
-    header: Mapping[str, Any]
-    provenance: Mapping[str, Any]
-    metrics: TrialMetrics | None
-    directory: Path | None = None
-    damage: str | None = None
-    """What is wrong with its files, if they are not what was written."""
-
-    @property
-    def scenario(self) -> str:
-        """The scenario's id."""
-        found = self.header.get("scenario") or {}
-        return str(found.get("id", "") if isinstance(found, Mapping) else found)
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """What was set where it ran, ``ADDRESS=VALUE``: trials of one set belong together."""
-        return tuple(self.header.get("set_with") or self.header.get("set") or ())
-
-    @property
-    def replaces(self) -> int | None:
-        """The seed of the invalid trial for which it stands."""
-        found = self.header.get("replaces")
-        return None if found is None else int(found)
-
-    @property
-    def mode(self) -> str:
-        """``sim`` or ``emu``."""
-        return str(self.header.get("mode", ""))
-
-    @property
-    def seed(self) -> int:
-        """Its seed."""
-        return int(self.header.get("seed", 0))
-
-    @property
-    def validity(self) -> Mapping[str, Any]:
-        """The verdict with its bounds and measured values."""
-        return self.header.get("validity") or {}
-
-    @property
-    def valid(self) -> bool:
-        """Whether it may be averaged in."""
-        return bool(self.validity.get("valid", True)) and self.metrics is not None
-
-    @property
-    def why(self) -> tuple[str, ...]:
-        """Why it is not valid."""
-        return tuple(str(reason) for reason in self.validity.get("why") or ())
+__all__ = [
+    "NOT_KNOWN",
+    "Entry",
+    "Group",
+    "LoadedTrial",
+    "gather",
+    "labels",
+    "left_out",
+    "load",
+    "load_trial",
+    "mean_of",
+    "say_half",
+    "say_mean",
+    "trial_folders",
+]
 
 
 @dataclass(frozen=True)
@@ -85,54 +49,98 @@ class Group:
     mode: str
     trials: tuple[LoadedTrial, ...]
 
+    read: Numbers | None = field(default=None, compare=False, repr=False)
+    """Small numbers of the valid trials; read when they are asked for if None."""
+
     @cached_property
-    def valid(self) -> list[TrialMetrics]:
-        """Metrics of the valid trials, by seed; of a repetition one."""
-        return [trial.metrics for trial in self.trials if self._counts(trial) and trial.metrics is not None]
+    def valid(self) -> list[LoadedTrial]:
+        """The valid trials, by seed; of a repetition one."""
+        return [trial for trial in self.trials if self._counts(trial)]
 
     def _counts(self, trial: LoadedTrial) -> bool:
         """Valid, and not in the place of a trial that has become valid since."""
-        return trial.valid and not any(one.valid and one.seed == trial.replaces for one in self.trials)
+        return trial.valid and (trial.replaces is None or trial.replaces not in self._valid_seeds)
+
+    @cached_property
+    def _valid_seeds(self) -> set[int]:
+        return {trial.seed for trial in self.trials if trial.valid}
 
     def replaced_by(self, trial: LoadedTrial) -> int | None:
         """The seed of the valid trial that stands for an invalid one."""
         if trial.valid:
             return None
         whose = trial.seed if trial.replaces is None else trial.replaces
-        standing = (one.seed for one in self.trials if one.valid and whose in (one.replaces, one.seed))
-        return next(standing, None)
+        return self._standing.get(whose)
 
-    @property
-    def measured(self) -> list[TrialMetrics | InvalidTrial]:
-        """The trials as checks read them: of a repetition's invalid trials one at most."""
-        found: list[TrialMetrics | InvalidTrial] = []
-        for trial in self.trials:
-            by = self.replaced_by(trial)
-            if self._counts(trial) and trial.metrics is not None:
-                found.append(trial.metrics)
-            elif not trial.valid and (trial.replaces is None or by is not None):
-                found.append(InvalidTrial(trial.scenario, trial.mode, trial.seed, trial.why, by))
+    @cached_property
+    def _standing(self) -> dict[int, int]:
+        """Seeds of valid trials, by their own and by the one that they stand for."""
+        found: dict[int, int] = {}
+        for one in self.trials:
+            if one.valid:
+                for whose in {one.seed} if one.replaces is None else {one.replaces, one.seed}:
+                    found.setdefault(whose, one.seed)
         return found
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Small numbers of the valid trials."""
+        if self.read is not None:
+            return self.read
+        found = Numbers()
+        for metrics in self.each():
+            found.add(metrics)
+        return found
+
+    def each(self) -> Iterator[TrialMetrics]:
+        """Metrics of the valid trials, one after the other: each is read from its folder."""
+        for trial in self.valid:
+            metrics = trial.metrics
+            assert metrics is not None
+            yield metrics
 
     @property
     def shown(self) -> TrialMetrics | None:
         """The trial whose time series is drawn: the valid one with the lowest seed."""
-        return self.valid[0] if self.valid else None
+        return self.valid[0].metrics if self.valid else None
+
+    def phases(self, subject: str) -> Phases | None:
+        """A subject's time without and with other flows; None if it was never beside one."""
+        if subject not in self._phases:
+            shown = self.shown
+            found = None if shown is None else phases(shown, subject, self.numbers.first_sent)
+            self._phases[subject] = found
+        return self._phases[subject]
+
+    @cached_property
+    def _phases(self) -> dict[str, Phases | None]:
+        return {}
 
     def over(
         self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
     ) -> Interval | None:
         """A metric's mean and interval over the valid trials; None if no trial has it."""
-        return self.over_each(lambda trial: trial.value(metric, subject, begin_s, end_s))
+        return mean_of(self.values(metric, subject, begin_s, end_s))
 
-    def over_each(self, measure: Callable[[TrialMetrics], float]) -> Interval | None:
-        """Mean and interval of anything measured per trial; see `mean_over`."""
-        return mean_over(self.valid, measure)
+    def values(
+        self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
+    ) -> Floats:
+        """A metric over the window or a stretch of time, [valid trial]; NaN where it is not known."""
+        if begin_s is None and end_s is None:
+            return self.numbers.column(metric, subject)
+        stretch = (metric, subject, begin_s, end_s)
+        self.read_stretches([stretch])
+        return self._stretches[stretch]
 
-    def transfers(self, flow: str) -> list[Series]:
-        """How many of a flow's short transfers completed, of each valid trial; empty if it has none."""
-        mine = (trial.flows[flow].series for trial in self.valid if flow in trial.flows)
-        return [series["transfers"] for series in mine if "transfers" in series]
+    def read_stretches(self, stretches: Iterable[Stretch]) -> None:
+        """Reads metrics over stretches of time that will be asked for, all in one go through the trials."""
+        missing = [one for one in stretches if one not in self._stretches]
+        if missing:
+            self._stretches.update(over_stretches(self.each(), missing))
+
+    @cached_property
+    def _stretches(self) -> dict[Stretch, Floats]:
+        return {}
 
     def say(
         self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
@@ -146,18 +154,11 @@ NOT_KNOWN = "not known"
 """Stands for a number that there is none of, which is not 0."""
 
 
-def mean_over(trials: Iterable[TrialMetrics], measure: Callable[[TrialMetrics], float]) -> Interval | None:
+def mean_of(values: Floats) -> Interval | None:
     """Mean and interval of anything measured per trial; trials that have no value are left out, None if none
     has."""
-    values = []
-    for trial in trials:
-        try:
-            value = measure(trial)
-        except (KeyError, ValueError):
-            continue
-        if np.isfinite(value):
-            values.append(value)
-    return interval(values) if values else None
+    known = [float(value) for value in values if np.isfinite(value)]
+    return interval(known) if known else None
 
 
 def say_mean(found: Interval, metric: str, digits: int = 3) -> str:
@@ -207,13 +208,11 @@ class Entry:
 
     def names(self, role: str) -> list[str]:
         """Its flows of a role, probes left out."""
-        shown = next((group.shown for group in self.groups if group.shown), None)
-        if shown is None:
+        infos = next((group.numbers.infos for group in self.groups if group.valid), None)
+        if infos is None:
             flows = self.scenario.get("flows") or {}
             return [name for name, flow in flows.items() if flow.get("role") == role]
-        return [
-            name for name, flow in shown.flows.items() if flow.info.role == role and not flow.info.is_ping
-        ]
+        return [name for name, info in infos.items() if info.role == role and not info.is_ping]
 
 
 def labels(ids: Sequence[str]) -> dict[str, str]:
@@ -234,152 +233,144 @@ def labels(ids: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def trial_folders(directory: Path) -> list[Path]:
-    """Every whole trial under a folder, but those of `left_out`."""
-    return [folder for folder in _whole(directory) if _apart(folder.relative_to(directory)) is None]
-
-
-def left_out(directory: Path) -> dict[Path, int]:
-    """Folders that are reported by themselves, with how many trials each holds: what a scenario was before it
-    was changed (``earlier``), a paper's presets (``set-...``), mutants and alternatives (``variations``).
-    """
-    apart = [_apart(folder.relative_to(directory)) for folder in _whole(directory)]
-    return {directory / place: count for place, count in Counter(filter(None, apart)).items()}
-
-
-def _whole(directory: Path) -> list[Path]:
-    folders = sorted({path.parent for path in directory.rglob("trial.json")})
-    return [folder for folder in folders if not any(part.endswith(".partial") for part in folder.parts)]
-
-
-def _apart(place: Path) -> Path | None:
-    """The outermost folder above a trial that is reported by itself."""
-    for depth, part in enumerate(place.parts, 1):
-        if part == "earlier":
-            return Path(*place.parts[: depth + 1])
-        if part == "variations" or part.startswith("set-"):
-            return Path(*place.parts[:depth])
-    return None
-
-
-def load(directory: Path) -> list[LoadedTrial]:
-    """Every trial of `trial_folders`, measured.
-
-    Raises:
-        RecordError: if there is none, or if trials of one id are not of one scenario.
-    """
-    folders = trial_folders(directory)
-    if not folders:
-        raise RecordError(f"{directory} holds no trial; run one first: streamgauge run ID --out {directory}")
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        trials = list(pool.map(load_trial, folders))
-    _alike(trials)
-    return trials
-
-
-def _alike(trials: Sequence[LoadedTrial]) -> None:
-    """Trials that would be averaged must be repetitions of one another."""
-    first: dict[tuple[Path, str, str], LoadedTrial] = {}
-    for trial in trials:
-        other = first.setdefault((set_folder(trial.settings), trial.scenario, trial.mode), trial)
-        ours, theirs = trial.header.get("scenario"), other.header.get("scenario")
-        if not isinstance(ours, Mapping) or not isinstance(theirs, Mapping):
-            continue
-        differ = [key for key in ("path", "flows", "until") if ours.get(key) != theirs.get(key)]
-        if differ:
-            raise RecordError(
-                f"{trial.directory} and {other.directory} are of one scenario by name, but differ in "
-                f"{', '.join(differ)}; report each run's folder alone, or remove the older."
-            )
-
-
-def load_trial(folder: Path) -> LoadedTrial:
-    """One trial, measured. One whose record is not what was written is kept as invalid, with the reason.
-
-    Raises:
-        RecordError: if its trial.json cannot be read, which says whose trial it is.
-    """
-    from streamgauge.campaign.stored import load_metrics
-    from streamgauge.record import Record
-
-    header = _header(folder / "trial.json")
-    provenance_file = folder / "provenance.json"
-    provenance = json.loads(provenance_file.read_text(encoding="utf-8")) if provenance_file.exists() else {}
-    try:
-        scenario = header.get("scenario")
-        measure = scenario.get("measure") or {} if isinstance(scenario, Mapping) else {}
-        record = Record.open(folder)
-        # Kept metrics tell nothing about a record that was damaged since; a million rows take 0.1 s.
-        record.verify()
-        metrics = load_metrics(folder, measure) or compute(record)
-    except (StreamGaugeError, OSError) as error:
-        validity = {**(header.get("validity") or {}), "valid": False}
-        validity["why"] = [*(validity.get("why") or []), str(error)]
-        return LoadedTrial({**header, "validity": validity}, provenance, None, folder, str(error))
-    return LoadedTrial(header, provenance, metrics, folder)
-
-
-def _header(file: Path) -> dict[str, Any]:
-    try:
-        header = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(header, dict):
-            raise ValueError("not a JSON object")
-    except (OSError, ValueError) as error:
-        raise RecordError(
-            f"{file}: damaged ({error}); run the trial again, or remove its folder from the report."
-        ) from error
-    return header
-
-
-def gather(trials: Iterable[LoadedTrial], checks: Sequence[CheckResult] | None = None) -> list[Entry]:
+def gather(
+    trials: Iterable[LoadedTrial],
+    checks: Sequence[CheckResult] | None = None,
+    *,
+    told: Callable[[int, int], None] | None = None,
+) -> list[Entry]:
     """Trials by scenario, today's systems first, each paper's after.
+
+    Every trial is read once, one after the other. One that cannot be is kept as invalid, with the reason.
 
     Args:
         trials: in any order.
         checks: verdicts, if they are known; otherwise every scenario's checks are judged here.
+        told: is told after each trial how many have been read, and of how many.
     """
     # The same written otherwise, 2Mbit/s and 2 Mbit/s, is one set, and lies in one folder.
     by_set: dict[Path, list[LoadedTrial]] = {}
     for trial in trials:
         by_set.setdefault(set_folder(trial.settings), []).append(trial)
-    entries = [entry for found in by_set.values() for entry in _of_one_set(found, checks)]
+    count = _Count(sum(map(len, by_set.values())), told)
+    entries = [entry for found in by_set.values() for entry in _of_one_set(found, checks, count)]
     return sorted(entries, key=_order)
 
 
-def _of_one_set(trials: Sequence[LoadedTrial], checks: Sequence[CheckResult] | None) -> list[Entry]:
+class _Count:
+    """Tells how many trials have been read."""
+
+    def __init__(self, total: int, told: Callable[[int, int], None] | None) -> None:
+        self._done, self._total, self._told = 0, total, told
+
+    def one(self) -> None:
+        self._done += 1
+        if self._told is not None:
+            self._told(self._done, self._total)
+
+
+def _of_one_set(
+    trials: Sequence[LoadedTrial], checks: Sequence[CheckResult] | None, count: _Count
+) -> list[Entry]:
     """The scenarios in which the same was set, checks judged among them."""
     settings = trials[0].settings
     by_scenario: dict[str, list[LoadedTrial]] = {}
     for trial in trials:
         by_scenario.setdefault(trial.scenario, []).append(trial)
-    headers = {
-        name: next((t.header for t in found if t.valid), found[0].header)
-        for name, found in by_scenario.items()
-    }
+    firsts = {name: next((t for t in found if t.valid), found[0]) for name, found in by_scenario.items()}
     scenarios = {
-        name: header["scenario"] if isinstance(header.get("scenario"), Mapping) else {"id": name}
-        for name, header in headers.items()
+        name: first.header["scenario"] if isinstance(first.header.get("scenario"), Mapping) else {"id": name}
+        for name, first in firsts.items()
     }
-    groups = {name: _groups(name, found) for name, found in by_scenario.items()}
+    wanted = _leaves(scenarios.values()) if checks is None else {}
+    measured: list[TrialReadings | InvalidTrial] = []
+    groups: dict[str, tuple[Group, ...]] = {}
+    for name, mine in by_scenario.items():
+        groups[name] = ()
+        for mode, of_mode in _by_mode(mine):
+            group, readings = _read(name, mode, of_mode, wanted.get(name, {}), count)
+            groups[name] += (group,)
+            measured += _as_checked(group, readings)
     if checks is None:
-        measured = [one for found in groups.values() for group in found for one in group.measured]
         checks = evaluate_all(scenarios.values(), measured, settings=settings)
     entries = []
     for name in by_scenario:
-        mine = [check for check in checks if check.scenario == name]
-        order = list(dict.fromkeys(check.id for check in mine))
-        mine.sort(key=lambda check: (order.index(check.id), check.mode != "sim"))
+        ours = [check for check in checks if check.scenario == name]
+        order = list(dict.fromkeys(check.id for check in ours))
+        ours.sort(key=lambda check: (order.index(check.id), check.mode != "sim"))
         id_ = named(name, settings)
-        plan = headers[name].get("plan") or {}
-        entries.append(Entry(id_, scenarios[name], plan, groups[name], tuple(mine), settings))
+        entries.append(Entry(id_, scenarios[name], firsts[name].plan, groups[name], tuple(ours), settings))
     return entries
 
 
-def _groups(scenario: str, trials: Sequence[LoadedTrial]) -> tuple[Group, ...]:
+def _leaves(scenarios: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Term]]:
+    """What the checks of scenarios read, by the id of the scenario whose trials they read it of."""
+    found: dict[str, dict[str, Term]] = {}
+    for scenario in scenarios:
+        for check in (scenario.get("checks") or {}).values():
+            for other, leaf in leaves(parse(str(check["that"])).root):
+                found.setdefault(other or str(scenario["id"]), {})[str(leaf)] = leaf
+    return found
+
+
+def _by_mode(trials: Sequence[LoadedTrial]) -> list[tuple[str, list[LoadedTrial]]]:
     """A scenario's trials by mode, sim first, each by seed."""
     modes = sorted({trial.mode for trial in trials}, key=lambda mode: (mode != "sim", mode))
     by_seed = sorted(trials, key=lambda trial: trial.seed)
-    return tuple(Group(scenario, mode, tuple(t for t in by_seed if t.mode == mode)) for mode in modes)
+    return [(mode, [trial for trial in by_seed if trial.mode == mode]) for mode in modes]
+
+
+def _read(
+    scenario: str, mode: str, trials: Sequence[LoadedTrial], wanted: Leaves, count: _Count
+) -> tuple[Group, dict[int, TrialReadings]]:
+    """A scenario's trials in a mode, with what its page and its checks need of each, the latter by `id`."""
+    found: list[LoadedTrial] = []
+    numbers, rows = Numbers(), dict[int, int]()
+    readings: dict[int, TrialReadings] = {}
+    for each in trials:
+        trial = each
+        if trial.valid:
+            try:
+                metrics = trial.metrics
+            except (StreamGaugeError, OSError) as error:
+                trial = trial.damaged(str(error))
+            else:
+                assert metrics is not None
+                rows[id(trial)] = numbers.add(metrics)
+                readings[id(trial)] = TrialReadings(
+                    metrics.scenario,
+                    metrics.mode,
+                    metrics.seed,
+                    metrics.valid,
+                    metrics.why,
+                    take(metrics, wanted),
+                    partial(getattr, trial, "metrics"),
+                )
+        found.append(trial)
+        count.one()
+    group = Group(scenario, mode, tuple(found))
+    group = replace(group, read=numbers.of([rows[id(trial)] for trial in group.valid]))
+    # While the trials are still in memory.
+    group.read_stretches(
+        stretch
+        for name, info in group.numbers.infos.items()
+        if info.role == "subject" and not info.is_ping and (beside := group.phases(name)) is not None
+        for stretch in spoken_stretches(name, beside)
+    )
+    return group, readings
+
+
+def _as_checked(group: Group, readings: Mapping[int, TrialReadings]) -> list[TrialReadings | InvalidTrial]:
+    """The trials as checks read them: of a repetition's invalid trials one at most."""
+    found: list[TrialReadings | InvalidTrial] = []
+    counted = set(map(id, group.valid))
+    for trial in group.trials:
+        by = group.replaced_by(trial)
+        if id(trial) in counted:
+            found.append(readings[id(trial)])
+        elif not trial.valid and (trial.replaces is None or by is not None):
+            found.append(InvalidTrial(trial.scenario, trial.mode, trial.seed, trial.why, by))
+    return found
 
 
 _CLASSES = ("no", "little", "medium", "heavy", "burst")

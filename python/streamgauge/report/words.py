@@ -159,9 +159,7 @@ def flows_words(entry: Entry) -> list[str]:
     for name, asked in (entry.scenario.get("flows") or {}).items():
         flow = _as_drawn(entry, name, asked)
         infos = {
-            group.mode: group.shown.flows[name].info
-            for group in entry.groups
-            if group.shown and name in group.shown.flows
+            group.mode: group.numbers.infos[name] for group in entry.groups if name in group.numbers.infos
         }
         whose = {mode: "ours" if info.ours else "third-party" for mode, info in infos.items()}
         kinds = set(whose.values())

@@ -31,6 +31,14 @@ def _report(
             "--answer", metavar="ID", help="Also print what scenarios answer: an id, or a glob of ids."
         ),
     ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Read every record wholly, and leave those out that are not as they were written, with the "
+            "reason. Without, files that are there, whole and each other's are trusted.",
+        ),
+    ] = False,
 ) -> None:
     """Write one self-contained HTML page about the trials in a folder.
 
@@ -42,7 +50,7 @@ def _report(
     """
     from streamgauge.cli.reporting import report_command
 
-    report_command(directory, out, answer)
+    report_command(directory, out, answer, verify=verify)
 
 
 def _verify(
