@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
@@ -56,6 +57,30 @@ class SyntheticRecord:
     @property
     def codes(self) -> pl.DataFrame:
         return self.packets
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """As `Record.columns`."""
+        never = -(2**63)
+        absent = {"t_out": never, "t_drop": never, "seq": -1}
+        there = {name: of for name, of in absent.items() if name in self.packets.columns}
+        wide = self.packets.with_columns(
+            pl.col(name).cast(pl.Int64).fill_null(of) for name, of in there.items()
+        )
+        return {name: wide[name].to_numpy() for name in wide.columns}
+
+    @property
+    def told(self) -> dict[tuple[str, str | None], tuple[Any, Any]]:
+        """As `Record.told`."""
+        seconds = pl.when(pl.col("unit") == "ms").then(pl.col("value") / 1e3).otherwise(pl.col("value"))
+        rows = self.events.with_columns(seconds.alias("value")).sort("time", maintain_order=True)
+        return {
+            (name, flow): (
+                group["time"].to_numpy(),
+                group["value"].cast(pl.Float64).fill_null(math.nan).to_numpy(),
+            )
+            for (name, flow), group in rows.group_by("name", "flow", maintain_order=True)
+        }
 
     def write(self, directory: Path) -> Path:
         """Writes it as a trial directory."""

@@ -215,11 +215,12 @@ fn numbers<'py, T: Copy, const WIDTH: usize>(
     py: Python<'py>,
     kind: &'static str,
     values: &[T],
-    bytes: fn(T) -> [u8; WIDTH],
+    bytes: impl Fn(T) -> [u8; WIDTH],
 ) -> PyResult<Numbers<'py>> {
     let filled = PyBytes::new_with(py, values.len() * WIDTH, |to| {
-        for (to, &value) in to.chunks_exact_mut(WIDTH).zip(values) {
-            to.copy_from_slice(&bytes(value));
+        let (to, _) = to.as_chunks_mut::<WIDTH>();
+        for (to, &value) in to.iter_mut().zip(values) {
+            *to = bytes(value);
         }
         Ok(())
     })?;

@@ -322,7 +322,10 @@ pub(crate) fn read_column<T: DataType>(
     rows: usize,
     nullable: bool,
 ) -> ParquetResult<Column<T::T>> {
-    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    // A damaged file may say that it has more rows than it has bytes for.
+    let room = rows.min(1 << 20);
+    let mut values = Vec::with_capacity(room);
+    let mut levels = Vec::with_capacity(if nullable { room } else { 0 });
     let mut read = 0;
     while read < rows {
         let levels = nullable.then_some(&mut levels);

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from streamgauge.errors import RecordError
-from streamgauge.metrics.frame import DOWN, RETRANSMIT, UP, RecordLike
+from streamgauge.metrics.frame import DOWN, RETRANSMIT, UP
 
 __all__ = ["NEVER", "FlowTrace", "traces"]
 
@@ -26,6 +27,17 @@ NEVER = np.iinfo(np.int64).max
 """A time that does not come, ns."""
 _TCP = 0
 """TCP in the column `protocol`."""
+
+
+class RecordLike(Protocol):
+    """What is read of a record: `streamgauge.record.Record` has it."""
+
+    @property
+    def trial(self) -> dict[str, Any]: ...
+    @property
+    def codes(self) -> pl.DataFrame: ...
+    @property
+    def events(self) -> pl.DataFrame: ...
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,13 @@ PAUSE_S = 1.0
 USUAL_GAPS = 10
 """A pause is longer than so many of the flow's usual (median) gaps."""
 
+_OWN = np.ones(256, dtype=np.bool_)
+"""Whether packets of a kind count."""
+_OWN[[PROBE, RTCP, SIGNALLING]] = False
+
+
+_NONE = np.empty(0, dtype=np.int64)
+
 
 def sending_seconds(trial: Trial) -> Floats:
     """How long each flow sends payload of its own in each sample, in s, [flow, sample].
@@ -22,7 +29,7 @@ def sending_seconds(trial: Trial) -> Floats:
     that stands alone takes none.
     """
     offered = trial.offered[DOWN]
-    own = (offered["payload_bytes"] > 0) & ~np.isin(offered["kind"], (PROBE, RTCP, SIGNALLING))
+    own = (offered["payload_bytes"] > 0) & _OWN[offered["kind"]]
     found = np.zeros((len(trial.flows), len(trial.grid)))
     for row in range(len(trial.flows)):
         mine = offered.of(row)
@@ -34,7 +41,10 @@ def _runs(times_ns: Ints) -> Spans:
     gaps = np.diff(times_ns)
     if not len(gaps):
         return Spans.none()
-    pauses = np.flatnonzero(gaps > max(PAUSE_S * SECOND_NS, USUAL_GAPS * float(np.median(gaps))))
+    # Where no gap is so long what is usual does not matter, and to know it costs most of all here.
+    longer = gaps.max() > PAUSE_S * SECOND_NS
+    usual = float(np.median(gaps)) if longer else 0.0
+    pauses = np.flatnonzero(gaps > max(PAUSE_S * SECOND_NS, USUAL_GAPS * usual)) if longer else _NONE
     first = np.concatenate([[0], pauses + 1])
     last = np.concatenate([pauses, [len(gaps)]])
     count = last - first

@@ -33,7 +33,8 @@ def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | No
         RecordError: if the record lacks what measuring needs, or the window does not fit the trial.
     """
     if scenario is not None and not isinstance(scenario, Mapping):
-        scenario = scenario.model_dump(mode="json")
+        # Of a whole scenario nothing else counts, and to write it out takes as long as much that is measured.
+        scenario = {"measure": scenario.measure.model_dump(mode="json")}
     trial = prepare(record, scenario, layer)
     header = record.trial
     bottlenecks = [stage for stage in trial.stages if stage.is_bottleneck]
@@ -163,7 +164,7 @@ def _scalars(trial: Trial) -> list[dict[str, float | None]]:
     Runs are of its packets in the order it sent them in the window, lost if dropped anywhere on the way.
     """
     offered = trial.offered[DOWN]
-    lost = rates.are_lost(trial)
+    lost = trial.lost[DOWN]
     window = offered.window
     scalars: list[dict[str, float | None]] = []
     for row in range(len(trial.flows)):

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import polars as pl
 
 from streamgauge.errors import RecordError
 from streamgauge.metrics.datagrams import are_plain, datagrams
 from streamgauge.metrics.grid import Codes, Grid, Ints, Mask, grid_of
-from streamgauge.metrics.passage import HIDDEN, NEVER, Passage
-from streamgauge.metrics.said import Said
+from streamgauge.metrics.passage import NEVER, Passage
+from streamgauge.metrics.said import Said, Told
 from streamgauge.scenario.recorded import recorded_flows
-from streamgauge.systems.machines import MACHINES
+from streamgauge.systems.machines import MACHINES, Facts, facts
 
 MetricLayer = Literal["ethernet", "ip", "payload"]
 LAYER_COLUMN: dict[MetricLayer, str] = {
@@ -40,9 +39,9 @@ class RecordLike(Protocol):
     @property
     def trial(self) -> dict[str, Any]: ...
     @property
-    def codes(self) -> pl.DataFrame: ...
+    def columns(self) -> Mapping[str, Codes]: ...
     @property
-    def events(self) -> pl.DataFrame: ...
+    def told(self) -> Mapping[tuple[str, str | None], Told]: ...
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,8 @@ class Trial:
     number for what belongs to none; `t_out` and `t_drop` may be `NEVER`, `seq` may be `HIDDEN`."""
     leaving: Mask
     """The rows of `table` with which something leaves the path."""
-    events: pl.DataFrame
+    said: Said
+    """What the flows' machines said."""
     offered: tuple[Passage, Passage]
     delivered: tuple[Passage, Passage]
     dropped: tuple[Passage, Passage]
@@ -117,9 +117,21 @@ class Trial:
         return down, up
 
     @cached_property
-    def said(self) -> Said:
-        """What the flows' machines said."""
-        return Said(self.events, [flow.name for flow in self.flows])
+    def lost(self) -> tuple[Mask, Mask]:
+        """Which of the packets of `offered` are lost on their way."""
+        both = []
+        for offered, dropped in zip(self.offered, self.dropped, strict=True):
+            found = offered.find(dropped)
+            lost = np.zeros(len(offered), dtype=np.bool_)
+            lost[found[found != -1]] = True
+            both.append(lost)
+        down, up = both
+        return down, up
+
+    @cached_property
+    def facts(self) -> tuple[Facts | None, ...]:
+        """What holds of each flow by its machine in the plan; None of somebody else's system."""
+        return tuple(facts(plan.get("app", "external")) for plan in self.plans)
 
     def machine(self, flow: int) -> str:
         """What the plan calls the machine of a flow: ``rtp``, ``bulk`` ...; ``external`` if it has none."""
@@ -160,7 +172,7 @@ def prepare(
     flows, stages = _flows(trial), _stages(trial)
     plans = {str(flow.get("name")): flow for flow in (trial.get("plan") or {}).get("flows") or []}
     asked = recorded_flows(trial)
-    table = _table(record.codes, flows)
+    table = _table(record.columns, flows)
 
     entering = table["stage"] == _entry_stage(table, len(flows))
     leaving = (table["stage"] == _last_stage(table, stages)) & (table["t_out"] != NEVER)
@@ -193,7 +205,7 @@ def prepare(
         asked=tuple(asked.get(flow.name) or {} for flow in flows),
         stages=stages,
         table=table,
-        events=record.events,
+        said=Said(record.told, [flow.name for flow in flows]),
         leaving=leaving,
         offered=both(offered, "t_in"),
         delivered=both(delivered, "t_out"),
@@ -205,9 +217,10 @@ def _entry_stage(table: Mapping[str, Codes], flows: int) -> Codes:
     """For each row the first stage that its flow meets in its direction."""
     way = 2 * table["flow"].astype(np.int64) + table["dir"]
     stage = table["stage"]
-    first = np.full(2 * (flows + 1), np.iinfo(stage.dtype).max, dtype=stage.dtype)
-    np.minimum.at(first, way, stage)
-    entry: Codes = first[way]
+    # The first of the stages that hold any of its rows.
+    stages = int(stage.max(initial=0)) + 1
+    rows = np.bincount(stages * way + stage, minlength=2 * (flows + 1) * stages).reshape(-1, stages)
+    entry: Codes = (rows > 0).argmax(axis=1).astype(stage.dtype)[way]
     return entry
 
 
@@ -224,23 +237,19 @@ _COLUMNS = (
 )  # fmt: skip
 _LATER_COLUMNS = ("fragment_offset", "t_drop")
 """Those that packets/1 has not."""
-_ABSENT = {"t_out": NEVER, "t_drop": NEVER, "seq": HIDDEN}
 
 
-def _table(packets: pl.DataFrame, flows: tuple[FlowInfo, ...]) -> dict[str, Codes]:
-    missing = [name for name in _COLUMNS if name not in packets.columns]
+def _table(columns: Mapping[str, Codes], flows: tuple[FlowInfo, ...]) -> dict[str, Codes]:
+    missing = [name for name in _COLUMNS if name not in columns]
     if missing:
         raise RecordError(f"packets.parquet lacks {', '.join(missing)}; run the trial again.")
-    names = [*_COLUMNS, *(name for name in _LATER_COLUMNS if name in packets.columns)]
-    # As narrow as they are, so that most columns need no copy: for arrays past 128 kB the allocator goes to
-    # the kernel each time, which costs more than what is computed.
-    gaps = [name for name in names if packets[name].null_count()]
-    filled = packets.select(pl.col(name).cast(pl.Int64).fill_null(_ABSENT.get(name, 0)) for name in gaps)
-    table: dict[str, Codes] = {name: (filled if name in gaps else packets)[name].to_numpy() for name in names}
+    # As narrow as they are: for arrays past 128 kB the allocator goes to the kernel each time, which costs
+    # more than what is computed.
+    table = {name: columns[name] for name in (*_COLUMNS, *_LATER_COLUMNS) if name in columns}
     if "t_drop" not in table:
         # Before packets/2 nothing was cut up, and all that was dropped was dropped when it came.
         table["t_drop"] = np.where(table["fate"] == DROPPED, table["t_in"], NEVER)
-        table["fragment_offset"] = np.zeros(packets.height, dtype=np.uint16)
+        table["fragment_offset"] = np.zeros(len(table["pkt"]), dtype=np.uint16)
     # A flow's code has 16 bits.
     row = np.full(1 << 16, len(flows), dtype=np.uint16)
     row[[flow.id for flow in flows]] = np.arange(len(flows))

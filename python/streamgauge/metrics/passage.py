@@ -19,6 +19,8 @@ from streamgauge.metrics.grid import Codes, Floats, Grid, Ints, Mask
 
 NEVER = np.iinfo(np.int64).min
 """`t_out` of a packet that did not leave."""
+_SPARSE = 4
+"""A table of packets by number may have so many places for each row."""
 HIDDEN = -1
 """`seq` of a packet that shows none."""
 
@@ -81,8 +83,17 @@ class Instants:
 
     def total(self, weights: npt.NDArray[Any] | None = None) -> Floats:
         """Sum of `weights` (or the count), [flow, sample]."""
-        chosen = None if weights is None else weights[self._inside]
-        return self._sum(self._cell, chosen)
+        if weights is None:
+            return self._count
+        return self._sum(self._cell, weights[self._inside])
+
+    def count(self, where: Mask) -> Floats:
+        """How many of those `where` it holds, [flow, sample]."""
+        return self.total(where) if where.any() else np.zeros(self.shape)
+
+    @cached_property
+    def _count(self) -> Floats:
+        return self._sum(self._cell, None)
 
     def _sum(self, cell: Ints, weights: npt.NDArray[Any] | None) -> Floats:
         cells = self.shape[0] * self.shape[1]
@@ -90,11 +101,17 @@ class Instants:
 
     def observe(self, values: Floats, where: Mask | None = None) -> Samples:
         """Gathers one value an instant, of those instants `where` it holds."""
-        cell, values = self._cell, values[self._inside]
+        cell, values, count = self._cell, values[self._inside], None
         if where is not None:
             chosen = where[self._inside]
-            cell, values = cell[chosen], values[chosen]
-        count, total = self._sum(cell, None), self._sum(cell, values)
+            if not chosen.all():
+                cell, values = cell[chosen], values[chosen]
+                count = self._sum(cell, None)
+        if not len(cell):
+            nothing = np.full(self.shape, np.nan)
+            return Samples(np.zeros(self.shape), np.zeros(self.shape), nothing, nothing)
+        count = self.total() if count is None else count
+        total = self._sum(cell, values)
         low, high = np.full(self.shape, np.inf), np.full(self.shape, -np.inf)
         np.minimum.at(low.ravel(), cell, values)
         np.maximum.at(high.ravel(), cell, values)
@@ -106,6 +123,11 @@ class Instants:
         # Few flows fit 16 bits, which numpy sorts by radix.
         order = np.argsort(self.flow.astype(np.uint16), kind="stable")
         return order, np.searchsorted(self.flow[order], np.arange(self.shape[0] + 1))
+
+    @property
+    def by_flow(self) -> Ints:
+        """The places of all instants by flow, each flow's in time's order."""
+        return self._by_flow[0]
 
     def of(self, flow: int) -> Ints:
         """The places of one flow's instants, in time's order."""
@@ -130,11 +152,23 @@ class Passage(Instants):
             order = np.argsort(times, kind="stable")
             chosen, times = chosen[order], times[order]
         self._table, self._rows = table, chosen
+        self._columns: dict[str, Codes] = {}
+        self._bits: dict[str, Floats] = {}
         super().__init__(grid, flows, times.astype(np.int64), self["flow"].astype(np.int64))
 
     def __getitem__(self, column: str) -> Codes:
-        """A column of the record at these rows."""
-        return self._table[column][self._rows]
+        """A column of the record at these rows; not to be written to."""
+        found = self._columns.get(column)
+        if found is None:
+            found = self._columns[column] = self._table[column][self._rows]
+        return found
+
+    def bits(self, column: str) -> Floats:
+        """A column of bytes at these rows, in bits; not to be written to."""
+        found = self._bits.get(column)
+        if found is None:
+            found = self._bits[column] = 8.0 * self[column]
+        return found
 
     @cached_property
     def _by_packet(self) -> tuple[Ints, Codes]:
@@ -142,11 +176,29 @@ class Passage(Instants):
         order = np.argsort(packets, kind="stable")
         return order, packets[order]
 
+    @cached_property
+    def _places(self) -> Ints | None:
+        """The place of each packet by its number, -1 of one that is not here; None if numbers lie far apart,
+        or some packet is here twice."""
+        packets = self["pkt"]
+        last = int(packets.max(initial=0))
+        if last > _SPARSE * (len(packets) + len(self._table["pkt"])):
+            return None
+        places = np.full(last + 1, -1)
+        here = np.arange(len(packets))
+        places[packets] = here
+        return places if (places[packets] == here).all() else None
+
     def find(self, other: Passage) -> Ints:
         """For each packet of `other` its place here, -1 if it is not here."""
-        order, packets = self._by_packet
         wanted = other["pkt"]
-        if not len(packets):
+        if not len(wanted) or not len(self):
             return np.full(len(wanted), -1)
+        if (places := self._places) is not None:
+            if int(wanted.max()) < len(places):
+                return places[wanted]
+            known = wanted < len(places)
+            return np.where(known, places[np.where(known, wanted, 0)], -1)
+        order, packets = self._by_packet
         place = np.searchsorted(packets, wanted).clip(max=len(packets) - 1)
         return np.where(packets[place] == wanted, order[place], -1)

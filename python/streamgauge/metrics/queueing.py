@@ -40,9 +40,9 @@ def crossing(trial: Trial, stage: StageInfo) -> Crossing:
     return Crossing(
         arrivals=arrivals,
         departures=departures,
-        offered_bits=arrivals.total(8 * arrivals[trial.bytes_column]),
-        achieved_bits=departures.total(8 * departures[trial.bytes_column]),
-        marked=arrivals.total(arrivals["flags"] & CE_MARKED != 0),
+        offered_bits=arrivals.total(arrivals.bits(trial.bytes_column)),
+        achieved_bits=departures.total(departures.bits(trial.bytes_column)),
+        marked=arrivals.count(arrivals["flags"] & CE_MARKED != 0),
         delay=arrivals.observe((left - arrivals.times_ns) / SECOND_NS, left != NEVER),
     )
 
@@ -69,7 +69,7 @@ def queue_depth(grid: Grid, stage: StageInfo, arrivals: Passage) -> tuple[Depth,
     arrived, left = arrivals.times_ns[accepted], ended[accepted]
     left = np.where(left == NEVER, grid.edges_ns[-1], left)
     size = "ip_bytes" if stage.settings.get("layer") == "ip" else "wire_bytes"
-    bits = 8.0 * arrivals[size][accepted]
+    bits = arrivals.bits(size)[accepted]
     steps = _Steps.of(grid, arrived, left)
     return steps.depth(bits), steps.depth(np.ones(len(bits)))
 
@@ -79,8 +79,14 @@ class _Steps:
     """When a queue changes: spans of constant fill, none of them across an edge of the grid."""
 
     grid: Grid
-    order: Ints
-    """What makes arrivals, departures and edges, in a row, ascend in time."""
+    arrivals: Ints
+    """Of each packet, in the order of their arrivals: its place in all that happens, in time's order."""
+    departures: Ints
+    """Likewise, in the order of their departures."""
+    leaving: Ints | None
+    """Which packet is the first to leave, which the second ...; None if they leave as they came."""
+    happens: int
+    """How much happens: arrivals, departures and edges."""
     begin: Ints
     """Of each span: its place in that order."""
     sample: Ints
@@ -90,27 +96,42 @@ class _Steps:
 
     @classmethod
     def of(cls, grid: Grid, arrived: Ints, left: Ints) -> _Steps:
-        # At one instant departures come first, so that the queue never shows more than it held, and arrivals
-        # last.
-        times = np.concatenate([arrived, left, grid.edges_ns])
-        key = 3 * times
-        key[: len(arrived)] += 2
-        key[len(arrived) + len(left) :] += 1
-        order = np.argsort(key, kind="stable")
-        times = times[order]
-        begin = np.flatnonzero(np.diff(times))
-        begin = begin[(times[begin] >= grid.edges_ns[0]) & (times[begin] < grid.edges_ns[-1])]
-        cuts = grid.cuts(times[begin])
+        leaving = None if (left[1:] >= left[:-1]).all() else np.argsort(left, kind="stable")
+        # What happens at one instant has no order: a span begins after all of it.
+        happens = np.concatenate([4 * arrived + _ARRIVAL, 4 * left + _DEPARTURE, 4 * grid.edges_ns + _EDGE])
+        # Three runs that ascend, or nearly: a merge of them, where the usual sort takes twenty times as long.
+        happens.sort(kind="stable")
+        times, what = happens >> 2, happens & 3
+        begin = np.flatnonzero(times[1:] != times[:-1])
+        starts, ends = times[begin], times[begin + 1]
+        inside = slice(*np.searchsorted(starts, [grid.edges_ns[0], grid.edges_ns[-1]]))
+        begin, starts, ends = begin[inside], starts[inside], ends[inside]
+        cuts = grid.cuts(starts)
         sample = np.repeat(np.arange(len(grid)), np.diff(cuts))
-        return cls(grid, order, begin, sample, (times[begin + 1] - times[begin]) / SECOND_NS, cuts[:-1])
+        return cls(
+            grid=grid,
+            arrivals=np.flatnonzero(what == _ARRIVAL),
+            departures=np.flatnonzero(what == _DEPARTURE),
+            leaving=leaving,
+            happens=len(happens),
+            begin=begin,
+            sample=sample,
+            seconds=(ends - starts) / SECOND_NS,
+            firsts=cuts[:-1],
+        )
 
     def depth(self, sizes: Floats) -> Depth:
         """The fill by packets of these sizes, in the order of their arrivals."""
-        steps = np.concatenate([sizes, -sizes, np.zeros(len(self.grid.edges_ns))])
-        fill = np.maximum(np.cumsum(steps[self.order])[self.begin], 0.0)
+        steps = np.zeros(self.happens)
+        steps[self.arrivals] = sizes
+        steps[self.departures] = -(sizes if self.leaving is None else sizes[self.leaving])
+        fill = np.maximum(np.cumsum(steps)[self.begin], 0.0)
         area = np.bincount(self.sample, self.seconds * fill, len(self.grid))
         low, high = np.minimum.reduceat(fill, self.firsts), np.maximum.reduceat(fill, self.firsts)
         return Depth(area / self.grid.widths_s, low, high)
+
+
+_DEPARTURE, _EDGE, _ARRIVAL = range(3)
 
 
 def limit_of_queue(queue: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -64,9 +64,12 @@ def good_bits(trial: Trial, direction: int = DOWN) -> tuple[Floats, Floats]:
     """
     delivered, offered = trial.delivered[direction], trial.offered[direction]
     entries = trial.entries[direction]
-    bits = 8 * delivered["payload_bytes"] * _first_deliveries(delivered, offered, entries)
+    bits = delivered.bits("payload_bytes")
+    first = _first_deliveries(delivered, offered, entries)
+    if not first.all():
+        bits = bits * first
     known = entries != -1
-    sent = np.zeros(len(offered), dtype=bits.dtype)
+    sent = np.zeros(len(offered))
     sent[entries[known]] = bits[known]
     return delivered.total(bits), offered.total(sent)
 
@@ -74,26 +77,24 @@ def good_bits(trial: Trial, direction: int = DOWN) -> tuple[Floats, Floats]:
 def sent_and_lost_bits(trial: Trial, direction: int = DOWN) -> Floats:
     """Bits of packets that are lost anywhere on their way, counted when they were sent."""
     offered = trial.offered[direction]
-    return offered.total(8 * offered[trial.bytes_column] * are_lost(trial, direction))
-
-
-def are_lost(trial: Trial, direction: int = DOWN) -> Mask:
-    """Which of the packets offered are lost on their way."""
-    offered = trial.offered[direction]
-    found = offered.find(trial.dropped[direction])
-    lost = np.zeros(len(offered), dtype=np.bool_)
-    lost[found[found != -1]] = True
-    return lost
+    return _of_those(offered, trial.bytes_column, trial.lost[direction])
 
 
 def repeated_bits(trial: Trial, direction: int = DOWN) -> Floats:
     """Bits of offered packets that carry what was sent before, as counts."""
     offered = trial.offered[direction]
-    return offered.total(8 * offered[trial.bytes_column] * _repeats(offered))
+    return _of_those(offered, trial.bytes_column, _repeats(offered))
 
 
 def _bits(trial: Trial, passage: Passage) -> Floats:
-    return passage.total(8 * passage[trial.bytes_column])
+    return passage.total(passage.bits(trial.bytes_column))
+
+
+def _of_those(passage: Passage, column: str, rows: Mask) -> Floats:
+    """Bits of some rows of a passage."""
+    if not rows.any():
+        return np.zeros(passage.shape)
+    return passage.total(passage.bits(column) * rows)
 
 
 def _repeats(passage: Passage) -> Mask:
@@ -121,7 +122,9 @@ def _contents(offered: Passage) -> Ints:
     Sequence numbers wrap: a generation of a flow's number begins with each first transmission of it.
     """
     number = (offered.flow << 32) | offered["seq"].astype(np.int64)
-    order = np.argsort(number, kind="stable")
+    # Flow by flow numbers nearly ascend, which is sorted many times faster.
+    by_flow = offered.by_flow
+    order = by_flow[np.argsort(number[by_flow], kind="stable")]
     begins = ~_repeats(offered)[order]
     begins[1:] |= np.diff(number[order]) != 0
     contents = np.empty(len(order), dtype=np.int64)

@@ -26,6 +26,8 @@ def run_lengths(lost: npt.NDArray[np.bool_]) -> RunLengths:
     """
     if len(lost) == 0:
         return RunLengths(None, None)
+    if not lost.any():
+        return RunLengths(float(len(lost)), None)
     changes = np.flatnonzero(np.diff(lost.astype(np.int8)))
     begins_bad = bool(lost[0])
     runs = len(changes) + 1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import polars as pl
 
 from streamgauge.metrics.grid import Floats, Grid, Ints
 from streamgauge.metrics.passage import Instants
@@ -19,17 +18,10 @@ _NOTHING: Told = (np.empty(0, dtype=np.int64), np.empty(0))
 class Said:
     """The events of a trial's flows."""
 
-    def __init__(self, events: pl.DataFrame, flows: Sequence[str]) -> None:
-        """`events` are `events.parquet`; `flows` the trial's flows by name, in its order."""
+    def __init__(self, told: Mapping[tuple[str, str | None], Told], flows: Sequence[str]) -> None:
+        """`told` are a record's, by name and flow; `flows` the trial's flows by name, in its order."""
         self._flows = list(flows)
-        in_seconds = pl.when(pl.col("unit") == "ms").then(pl.col("value") / 1e3).otherwise(pl.col("value"))
-        groups = events.group_by("name", "flow").agg("time", in_seconds.alias("value"))
-        self._told: dict[tuple[str, str | None], Told] = {
-            (name, flow): _ascending(times.to_numpy().astype(np.int64), values.to_numpy().astype(np.float64))
-            for name, flow, times, values in zip(
-                *(groups[column] for column in ("name", "flow", "time", "value")), strict=True
-            )
-        }
+        self._told = told
 
     def of(self, name: str, flow: int) -> Told:
         """The events called `name` of the flow in that place."""
@@ -48,10 +40,3 @@ class Said:
         order = np.argsort(times, kind="stable")
         order = order[~np.isnan(values[order])]
         return Instants(grid, len(self._flows), times[order], flow[order]), values[order]
-
-
-def _ascending(times: Ints, values: Floats) -> Told:
-    if (np.diff(times) >= 0).all():
-        return times, values
-    order = np.argsort(times, kind="stable")
-    return times[order], values[order]

@@ -50,7 +50,7 @@ def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int
         caps = np.minimum(there_s * capacity / grid.widths_s, np.nan_to_num(there_s * wants[:, None]))
     due = max_min(capacity, caps)
     column = "wire_bytes" if ethernet else "ip_bytes"
-    got = passed.departures.total(8 * passed.departures[column])
+    got = passed.departures.total(passed.departures.bits(column))
     return {row: Series(got[row], due[place]) for place, row in enumerate(rows)}
 
 
@@ -63,7 +63,7 @@ def _there(trial: Trial, flow: int) -> Spans:
     begin = min(int(plan.get("start", first)), end)
     ends = [end, *trial.said.of("media_end", flow)[0].tolist()]
     ends += [at for at, what in plan.get("actions", ()) if what == "stop"]
-    told = facts(plan.get("app", "external"))
+    told = trial.facts[flow]
     if told is not None and told.is_finite and len(sent):
         ends.append(int(sent[-1]))
     whole = Spans(np.array([begin]), np.array([max(begin, min(ends))]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.passage import Samples
 from streamgauge.systems.adapters import external_of
-from streamgauge.systems.machines import facts
 
 
 def sampled(trial: Trial, name: str) -> Samples:
@@ -24,8 +23,7 @@ def carries_media(trial: Trial, flow: int) -> bool:
     Media over UDP has a connection too, for RTSP, whose window nothing fills. The plan's machine tells; for
     somebody else's system its description; programs of the user's own are taken at their samples.
     """
-    app = trial.plans[flow].get("app", "external")
-    if (told := facts(app)) is not None:
+    if (told := trial.facts[flow]) is not None:
         return told.media_over == "tcp"
     asked = trial.asked[flow]
     external = external_of(asked)

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from streamgauge import _native
@@ -23,6 +25,8 @@ from streamgauge.record.schema import (
     TRIAL,
     check_version,
 )
+
+Column = npt.NDArray[Any]
 
 
 def stage_labels(stages: Sequence[Mapping[str, str]]) -> list[str]:
@@ -77,6 +81,31 @@ class Record:
         path = self._kept(PACKETS)
         _footer(path)
         return _read_table(path)
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """Of `codes` the columns that measuring needs, as arrays (not to be written to) without nulls: of
+        `t_out` and `t_drop` the least int64 stands for null, of `seq` -1.
+
+        Raises:
+            RecordError: if the packets were not kept, or the file is damaged.
+        """
+        found = _native.packet_columns(self._kept(PACKETS))
+        return {name: np.frombuffer(data, dtype=kind) for name, kind, data in found}
+
+    @cached_property
+    def told(self) -> dict[tuple[str, str | None], tuple[Column, Column]]:
+        """`events` by name and flow: times (int64, ns, ascending) and values (float64, NaN for null, of
+        events in ms in s), not to be written to. Reasons are left out.
+
+        Raises:
+            RecordError: if the events were not kept, or the file is damaged.
+        """
+        found = _native.told(self._kept(EVENTS))
+        return {
+            (name, flow): (np.frombuffer(times, dtype="<i8"), np.frombuffer(values, dtype="<f8"))
+            for name, flow, times, values in found
+        }
 
     @cached_property
     def packets(self) -> pl.DataFrame:

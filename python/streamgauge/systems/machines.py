@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, Literal
 
 from streamgauge import _native
@@ -422,7 +422,12 @@ class Facts:
 def facts(app: Any) -> Facts | None:
     """What holds of a flow whose plan has this `app`; None for somebody else's system. The plan may be of an
     older version."""
-    told = json.loads(_native.facts(json.dumps(app)))
+    return _facts(json.dumps(app))
+
+
+@lru_cache(maxsize=256)
+def _facts(app: str) -> Facts | None:
+    told = json.loads(_native.facts(app))
     if told is None:
         return None
     pace = None if told["pace"] is None else Pace(**told["pace"])
