@@ -263,13 +263,13 @@ fn packet_columns<'py>(
     Ok(found.into_iter().map(|(name, (kind, bytes))| (name, kind, bytes)).collect())
 }
 
+/// What one flow said under one name: the name, the flow, times and values.
+type Said<'py> = (String, Option<String>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
 /// What each flow said, by name: `(name, flow or None, times in ns, values)`, the latter two as bytes of int64 and
 /// float64.
 #[pyfunction]
-fn told<'py>(
-    py: Python<'py>,
-    path: PathBuf,
-) -> PyResult<Vec<(String, Option<String>, Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
+fn told<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Vec<Said<'py>>> {
     let read = py.detach(|| streamgauge_record::read_told(&path));
     let found = read.map_err(|error| record_error(py, error))?;
     let of = |told: streamgauge_record::Told| {

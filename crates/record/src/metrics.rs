@@ -131,7 +131,7 @@ impl Metrics {
                 // Checked before: a row has no list that is not there.
                 match row.lists[which].and_then(|number| self.list(number)) {
                     None => defined.push(NO_LIST),
-                    Some(list) if list.is_empty() => defined.push(EMPTY_LIST),
+                    Some([]) => defined.push(EMPTY_LIST),
                     Some(list) => {
                         values.extend_from_slice(list);
                         defined.resize(defined.len() + list.len(), IN_LIST);

@@ -153,7 +153,8 @@ def _table(metrics: TrialMetrics) -> tuple[list[_Row], Floats]:
     lists = np.stack(arrays)
     # Along a row as over the array alone: to the same bits as `Series.value`.
     part = metrics.grid.slice()
-    totals: list[float] = lists[:, part].sum(axis=1).tolist()
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals: list[float] = lists[:, part].sum(axis=1).tolist()
     lows, highs = _extremes(lists[:, part], [lists for *_, lists in listed])
     # As `TrialMetrics.value` has it: a number of the window stands before the series of that name.
     scalars = {
