@@ -29,7 +29,7 @@ _TCP = 0
 """TCP in the column `protocol`."""
 
 
-class RecordLike(Protocol):
+class Traced(Protocol):
     """What is read of a record: `streamgauge.record.Record` has it."""
 
     @property
@@ -83,7 +83,7 @@ class FlowTrace:
         return answered
 
 
-def traces(record: RecordLike) -> dict[str, FlowTrace]:
+def traces(record: Traced) -> dict[str, FlowTrace]:
     """The connection of each TCP flow of a trial, by the flow's name.
 
     Of a flow with several connections (iperf3 has one for control) it is the one that carries most payload
