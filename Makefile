@@ -42,6 +42,7 @@ fuzz: setup ## fuzz the parsers, each for SECONDS=60, or TARGET=name alone
 bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-dev is installed
 	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-systems -p streamgauge-record
 	$(CARGO) bench --quiet -p streamgauge-sim --bench sim -- 2
+	$(CARGO) bench --quiet -p streamgauge-sim --bench floor -- --rounds=3
 	$(PY) benches/simulators.py
 	$(PY) benches/campaign.py
 	$(PY) benches/report_memory.py --trials 100,1000

@@ -9,26 +9,19 @@
 //! and 2,000; `--off` or `--on` for one half alone, which leaves the threads out; `--rounds=R` of which the least
 //! counts, 3 by default. `benches/simulators.py` runs it beside ns-3.
 
+mod dumbbell;
+
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use streamgauge_base::{BitRate, Duration};
-use streamgauge_path::spec::{
-    BottleneckSpec, DelaySpec, Layer, Limit, PathSpec, QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec,
-};
-use streamgauge_plan::{Entry, FlowSpec, Keep, Role, TcpSpec, TrialPlan};
-use streamgauge_systems::System;
-use streamgauge_systems::bulk::BulkSpec;
+use dumbbell::{MOST_FLOWS, cpu_us, plan, rate_bps};
+use streamgauge_base::Duration;
+use streamgauge_plan::{Keep, TrialPlan};
 
-const ROUND_TRIP: Duration = Duration::from_millis(20);
-/// Each measurement is of about so many data packets.
-const PACKETS: u64 = 1_000_000;
 /// The least of so many measurements is reported, unless asked otherwise.
 const ROUNDS: usize = 3;
-/// Flows are numbered by 16 bits.
-const MOST_FLOWS: u64 = 60_000;
 
 /// What the command line asks for.
 struct Options {
@@ -166,54 +159,6 @@ fn parallel(directory: &Path) -> Parallel {
     Parallel { threads, one_thread: rate(1), all_cores: rate(threads) }
 }
 
-fn rate_bps(flows: u64) -> u64 {
-    if flows > 20 { flows * 500_000 } else { 10_000_000 }
-}
-
-fn plan(flows: u64, keep: Keep) -> TrialPlan {
-    let rate_bps = rate_bps(flows);
-    let bdp_bytes = rate_bps / 8 * ROUND_TRIP.as_nanos() / 1_000_000_000;
-    let one_way = ROUND_TRIP.div(2);
-    let delay =
-        |name: &str| StageSpec { name: name.into(), kind: StageKind::Delay(DelaySpec::constant(one_way)) };
-    let bottleneck = StageSpec {
-        name: "bottleneck".into(),
-        kind: StageKind::Bottleneck(BottleneckSpec {
-            rate: RateSpec::Constant(BitRate::from_bps(rate_bps)),
-            shaper: ShaperSpec::Serial,
-            queue: QueueSpec::Droptail(Limit::Bytes(bdp_bytes)),
-            layer: Layer::Ethernet,
-        }),
-    };
-    let tcp = TcpSpec { congestion_control: "reno".into(), receive_window: 4 << 20, ..TcpSpec::default() };
-    let flow = |index: u64| FlowSpec {
-        name: format!("tcp{index}"),
-        role: Role::Subject,
-        entry: Entry::Server,
-        direction: Default::default(),
-        start: Duration::from_micros(index * 1_000_000 / flows),
-        actions: Vec::new(),
-        app: BulkSpec { tcp: tcp.clone(), ..BulkSpec::usual() }.app(),
-        protocols: Default::default(),
-        tcp: None,
-        via: None,
-        content: None,
-    };
-    TrialPlan {
-        scenario: "bench/sim".into(),
-        seed: 1,
-        duration: Duration::from_nanos(PACKETS * 1514 * 8 * 1_000 / (rate_bps / 1_000_000)),
-        until_media_end: None,
-        until_idle: None,
-        path: PathSpec { down: vec![bottleneck, delay("delay")], up: vec![delay("wire")] },
-        flows: (0..flows).map(flow).collect(),
-        relays: Vec::new(),
-        host_jitter: Duration::from_micros(100),
-        keep,
-        tcp_sample: None,
-    }
-}
-
 fn print_line((flows, off, on): &Line) {
     let text = |cost: &Option<Cost>| cost.map_or("      -".into(), |c| format!("{:7.3}", c.us));
     let rows = on.map_or(String::new(), |c| format!(", {:.2} rows a packet", c.rows));
@@ -257,12 +202,4 @@ fn peak_memory_mb() -> f64 {
     // macOS counts bytes where Linux counts units of 1,024.
     let unit = if cfg!(target_os = "macos") { 1.0 } else { 1024.0 };
     usage.max_rss() as f64 * unit / 1e6
-}
-
-/// User + system CPU time of this process so far, in microseconds.
-fn cpu_us() -> f64 {
-    let usage =
-        nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("it always works");
-    let us = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 * 1e6 + t.tv_usec() as f64;
-    us(usage.user_time()) + us(usage.system_time())
 }
