@@ -10,6 +10,7 @@ pub struct Chunk {
 
 impl Chunk {
     /// `bytes` filler bytes.
+    #[inline]
     pub fn filler(bytes: u32) -> Self {
         Chunk { head: Box::default(), filler: bytes }
     }
@@ -22,14 +23,17 @@ impl Chunk {
         Chunk { head: head.into(), filler }
     }
     /// Length in bytes, filler included.
+    #[inline]
     pub fn len(&self) -> usize {
         self.head.len() + self.filler as usize
     }
     /// True if there is nothing in it.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
     /// The real bytes at its start.
+    #[inline]
     pub fn head(&self) -> &[u8] {
         &self.head
     }

@@ -23,11 +23,13 @@ impl RandomStream {
     }
 
     /// 64 random bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// True with probability `threshold / 2^64`; see [`RandomStream::threshold`].
+    #[inline]
     pub fn chance(&mut self, threshold: u64) -> bool {
         self.bits() < threshold
     }
@@ -39,6 +41,7 @@ impl RandomStream {
     }
 
     /// A whole number in `0..below`, or 0 if `below` is 0. The bias is below `below / 2^64`.
+    #[inline]
     pub fn below(&mut self, below: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(below)) >> 64) as u64
     }

@@ -19,10 +19,12 @@ impl Instant {
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
 
     /// `ns` nanoseconds after the trial's start.
+    #[inline]
     pub const fn from_nanos(ns: u64) -> Self {
         Instant(ns)
     }
     /// Nanoseconds since the trial's start.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
@@ -31,6 +33,7 @@ impl Instant {
         self.0 as f64 / 1e9
     }
     /// The time since `earlier`, zero if `earlier` is later.
+    #[inline]
     pub const fn saturating_since(self, earlier: Instant) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -43,22 +46,27 @@ impl Duration {
     pub const MAX: Duration = Duration(u64::MAX);
 
     /// `ns` nanoseconds.
+    #[inline]
     pub const fn from_nanos(ns: u64) -> Self {
         Duration(ns)
     }
     /// `us` microseconds.
+    #[inline]
     pub const fn from_micros(us: u64) -> Self {
         Duration(us * 1_000)
     }
     /// `ms` milliseconds.
+    #[inline]
     pub const fn from_millis(ms: u64) -> Self {
         Duration(ms * 1_000_000)
     }
     /// `s` seconds.
+    #[inline]
     pub const fn from_secs(s: u64) -> Self {
         Duration(s * 1_000_000_000)
     }
     /// Nanoseconds.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
@@ -67,10 +75,12 @@ impl Duration {
         self.0 as f64 / 1e9
     }
     /// `self - other`, or zero.
+    #[inline]
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
     /// `self / n`, rounded down. Panics if `n` is 0.
+    #[inline]
     pub const fn div(self, n: u64) -> Duration {
         Duration(self.0 / n)
     }
@@ -78,11 +88,13 @@ impl Duration {
 
 impl Add<Duration> for Instant {
     type Output = Instant;
+    #[inline]
     fn add(self, d: Duration) -> Instant {
         Instant(self.0.saturating_add(d.0))
     }
 }
 impl AddAssign<Duration> for Instant {
+    #[inline]
     fn add_assign(&mut self, d: Duration) {
         *self = *self + d;
     }
@@ -90,6 +102,7 @@ impl AddAssign<Duration> for Instant {
 impl Sub<Instant> for Instant {
     type Output = Duration;
     /// Panics in debug builds if `rhs` is later.
+    #[inline]
     fn sub(self, rhs: Instant) -> Duration {
         debug_assert!(self >= rhs, "time went back: {self:?} - {rhs:?}");
         self.saturating_since(rhs)
@@ -97,23 +110,27 @@ impl Sub<Instant> for Instant {
 }
 impl Sub<Duration> for Instant {
     type Output = Instant;
+    #[inline]
     fn sub(self, d: Duration) -> Instant {
         Instant(self.0.saturating_sub(d.0))
     }
 }
 impl Add for Duration {
     type Output = Duration;
+    #[inline]
     fn add(self, d: Duration) -> Duration {
         Duration(self.0.saturating_add(d.0))
     }
 }
 impl AddAssign for Duration {
+    #[inline]
     fn add_assign(&mut self, d: Duration) {
         *self = *self + d;
     }
 }
 impl Mul<u64> for Duration {
     type Output = Duration;
+    #[inline]
     fn mul(self, n: u64) -> Duration {
         Duration(self.0.saturating_mul(n))
     }

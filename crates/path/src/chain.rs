@@ -18,6 +18,8 @@ pub struct Chain<S> {
     stages: Vec<S>,
     /// Each stage's `next_event`, `FAR_FUTURE` for none.
     heads: Vec<Instant>,
+    /// How long what leaves each stage stays at least in those behind it, while no setting changes.
+    behind: Vec<Duration>,
     schedules: Vec<Schedule>,
     /// The earliest of `schedules`.
     next_change: Instant,
@@ -41,6 +43,7 @@ impl<S: Stage> Chain<S> {
         let (stages, schedules): (Vec<S>, Vec<Schedule>) = stages.into_iter().unzip();
         let mut chain = Chain {
             heads: vec![Instant::FAR_FUTURE; stages.len()],
+            behind: vec![Duration::ZERO; stages.len()],
             stages,
             schedules,
             next_change: Instant::ZERO,
@@ -52,6 +55,7 @@ impl<S: Stage> Chain<S> {
             bottleneck,
         };
         chain.next_change = chain.earliest_change();
+        chain.measure();
         chain.refresh();
         chain
     }
@@ -87,14 +91,17 @@ impl<S: Stage> Chain<S> {
     /// Call it until it returns `None`.
     #[inline]
     pub fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure> {
-        let mut departure = self.ready.pop_front();
-        if departure.is_none() {
-            if self.next > now {
-                return None;
-            }
-            while departure.is_none() && self.is_due(now) {
-                departure = self.step(fates);
-            }
+        if !self.ready.is_empty() {
+            let departure = self.ready.pop_front();
+            self.wake = self.earliest_departure();
+            return departure;
+        }
+        if self.next > now {
+            return None;
+        }
+        let mut departure = None;
+        while departure.is_none() && self.is_due(now) {
+            departure = self.step(fates);
         }
         self.wake = self.earliest_departure();
         departure
@@ -205,6 +212,16 @@ impl<S: Stage> Chain<S> {
             }
         }
         self.next_change = self.earliest_change();
+        self.measure();
+    }
+
+    /// Settings have been made or changed: stays with them.
+    fn measure(&mut self) {
+        let mut stay = Duration::ZERO;
+        for (stage, behind) in self.stages.iter().zip(&mut self.behind).rev() {
+            *behind = stay;
+            stay += stage.least_stay();
+        }
     }
 
     fn earliest_change(&self) -> Instant {
@@ -228,11 +245,7 @@ impl<S: Stage> Chain<S> {
         if let Some(departure) = self.ready.front() {
             return departure.at;
         }
-        let (mut earliest, mut stay) = (self.next_change, Duration::ZERO);
-        for (stage, &head) in self.stages.iter().zip(&self.heads).rev() {
-            earliest = earliest.min(head + stay);
-            stay += stage.least_stay();
-        }
-        earliest
+        let leaving = self.heads.iter().zip(&self.behind).map(|(&head, &behind)| head + behind);
+        leaving.fold(self.next_change, Instant::min)
     }
 }

@@ -224,23 +224,47 @@ macro_rules! each {
     };
 }
 
+/// As [`each`], with the two that nearly every path is made of looked for first: they are called in line.
+macro_rules! usual_first {
+    ($stage:expr, $inner:ident => $call:expr, $other:ident => $otherwise:expr) => {
+        match $stage {
+            AnyStage::Delay($inner) => $call,
+            AnyStage::Droptail($inner) => $call,
+            $other => $otherwise,
+        }
+    };
+}
+
+impl AnyStage {
+    fn enqueue_unusual(&mut self, now: Instant, item: Item, fates: &mut impl FateSink) {
+        each!(self, stage => stage.enqueue(now, item, fates));
+    }
+
+    fn dequeue_unusual(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure> {
+        each!(self, stage => stage.dequeue(now, fates))
+    }
+
+    fn next_event_unusual(&self) -> Option<Instant> {
+        each!(self, stage => stage.next_event())
+    }
+}
+
 impl Stage for AnyStage {
     #[inline]
     fn enqueue(&mut self, now: Instant, item: Item, fates: &mut impl FateSink) {
-        each!(self, stage => stage.enqueue(now, item, fates));
+        usual_first!(self, stage => stage.enqueue(now, item, fates), other => other.enqueue_unusual(now, item, fates));
     }
     #[inline]
     fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure> {
-        each!(self, stage => stage.dequeue(now, fates))
+        usual_first!(self, stage => stage.dequeue(now, fates), other => other.dequeue_unusual(now, fates))
     }
     fn apply(&mut self, now: Instant, change: Change, fates: &mut impl FateSink) {
         each!(self, stage => stage.apply(now, change, fates));
     }
     #[inline]
     fn next_event(&self) -> Option<Instant> {
-        each!(self, stage => stage.next_event())
+        usual_first!(self, stage => stage.next_event(), other => other.next_event_unusual())
     }
-    #[inline]
     fn least_stay(&self) -> Duration {
         each!(self, stage => stage.least_stay())
     }

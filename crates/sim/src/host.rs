@@ -15,8 +15,12 @@ use crate::store::Body;
 pub struct Endpoint {
     app: Box<dyn App + Send>,
     channels: Channels,
+    /// When the machine wants to be called; as it said after its last input.
+    app_due: Instant,
     /// What the host adds to the next timer.
     pub timer_jitter: Duration,
+    /// The machine has had input since it was last asked for events.
+    stirred: bool,
 }
 
 struct HostIo<'a, R> {
@@ -70,7 +74,14 @@ impl<R: Recorder> Io for HostIo<'_, R> {
 impl Endpoint {
     /// The end that has these links.
     pub fn new(app: Box<dyn App + Send>, links: PeerLinks) -> Self {
-        Endpoint { app, channels: Channels::new(links), timer_jitter: Duration::ZERO }
+        let app_due = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        Endpoint {
+            app,
+            channels: Channels::new(links),
+            app_due,
+            timer_jitter: Duration::ZERO,
+            stirred: false,
+        }
     }
 
     /// The flow starts: the channels that it begins with are opened.
@@ -82,6 +93,7 @@ impl Endpoint {
     fn input<R: Recorder>(&mut self, now: Instant, input: Input<'_>, network: &mut Network<R>) {
         let Endpoint { app, channels, .. } = self;
         app.handle(now, input, &mut HostIo { now, channels, network });
+        self.stirred = true;
     }
 
     /// Gives the machine `input` and does what follows from it.
@@ -134,7 +146,7 @@ impl Endpoint {
     /// A timer has expired.
     pub fn timeout<R: Recorder>(&mut self, now: Instant, network: &mut Network<R>) {
         self.channels.timeout(now);
-        if self.app.poll_timeout().is_some_and(|at| at <= now) {
+        if self.app_due <= now {
             self.input(now, Input::Timeout, network);
         }
         self.settle(now, network);
@@ -159,15 +171,25 @@ impl Endpoint {
         }
     }
 
-    /// The machine's next event.
+    /// Whether the machine has had input since it was last asked this: it may have events, and another time.
+    #[inline]
+    pub fn take_stirred(&mut self) -> bool {
+        std::mem::take(&mut self.stirred)
+    }
+
+    /// The machine's next event; after the last its time is known.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.app.poll_event().map(|event| Event { flow: Some(self.channels.flow()), ..event })
+        let event = self.app.poll_event();
+        if event.is_none() {
+            self.app_due = self.app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        }
+        event.map(|event| Event { flow: Some(self.channels.flow()), ..event })
     }
 
     /// When the machine or one of its connections wants to be called.
+    #[inline]
     pub fn poll_timeout(&mut self) -> Instant {
-        let app = self.app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-        self.channels.poll_timeout().min(app)
+        self.channels.poll_timeout().min(self.app_due)
     }
 
     /// Channels, connections in TIME-WAIT, and ports that are kept.

@@ -337,6 +337,13 @@ impl<R: Recorder> Trial<R> {
     /// Takes the samples of TCP that lie before `now`.
     #[inline]
     fn sample(&mut self, now: Instant) {
+        if self.sampler.is_due(now) {
+            self.take_samples(now);
+        }
+    }
+
+    #[cold]
+    fn take_samples(&mut self, now: Instant) {
         while let Some(at) = self.sampler.due(now) {
             let recorder = &mut self.network.fates.recorder;
             for &end in self.sampler.servers() {
@@ -360,10 +367,12 @@ impl<R: Recorder> Trial<R> {
     #[inline]
     fn after(&mut self, now: Instant, index: usize) {
         let endpoint = &mut self.endpoints[index];
-        while let Some(event) = endpoint.poll_event() {
-            self.media_ended |=
-                self.media_flow.is_some() && event.flow == self.media_flow && event.name == MEDIA_END;
-            self.network.fates.recorder.event(event);
+        if endpoint.take_stirred() {
+            while let Some(event) = endpoint.poll_event() {
+                self.media_ended |=
+                    self.media_flow.is_some() && event.flow == self.media_flow && event.name == MEDIA_END;
+                self.network.fates.recorder.event(event);
+            }
         }
         let at = endpoint.poll_timeout();
         let at = if at < Instant::FAR_FUTURE { (at + endpoint.timer_jitter).max(now) } else { at };

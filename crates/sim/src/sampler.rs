@@ -32,11 +32,15 @@ impl Sampler {
         Sampler { interval, next: Instant::ZERO + interval, servers: flows.chain(relays).collect() }
     }
 
-    /// The time of a sample that must be taken before anything happens at `now`: what happens at its own time
-    /// comes first.
+    /// A sample must be taken before anything happens at `now`: what happens at its own time comes first.
     #[inline]
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.next < now
+    }
+
+    /// The time of the sample that [`Sampler::is_due`].
     pub fn due(&mut self, now: Instant) -> Option<Instant> {
-        if self.next >= now {
+        if !self.is_due(now) {
             return None;
         }
         let at = self.next;

@@ -98,14 +98,17 @@ impl AckPolicy {
     }
 
     /// An acknowledgement must go out now.
+    #[inline]
     pub fn is_due(&self) -> bool {
         self.due
     }
     /// Asks for an acknowledgement.
+    #[inline]
     pub fn demand(&mut self) {
         self.due = true;
     }
     /// When an acknowledgement falls due.
+    #[inline]
     pub fn deadline(&self) -> Instant {
         self.deadline.min(self.thinned_until)
     }
@@ -131,11 +134,13 @@ impl AckPolicy {
     }
 
     /// Data went out, and an acknowledgement with it.
+    #[inline]
     pub fn data_sent(&mut self, now: Instant) {
         self.converses |= self.delay.is_some_and(|delay| now.saturating_since(self.last_arrival) < delay);
     }
 
     /// An acknowledgement went out.
+    #[inline]
     pub fn sent(&mut self) {
         if self.scheduled && self.quick > 0 {
             self.quick -= 1;

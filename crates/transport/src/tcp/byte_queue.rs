@@ -26,14 +26,17 @@ impl ByteQueue {
         ByteQueue { pieces: VecDeque::new(), start, end: start }
     }
     /// First byte held.
+    #[inline]
     pub fn start(&self) -> u64 {
         self.start
     }
     /// One past the last byte held.
+    #[inline]
     pub fn end(&self) -> u64 {
         self.end
     }
     /// Bytes held.
+    #[inline]
     pub fn len(&self) -> u64 {
         self.end - self.start
     }

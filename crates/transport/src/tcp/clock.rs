@@ -8,6 +8,7 @@ const TICK_NS: u64 = 4_000_000;
 const LEVEL_STEP: u64 = 63;
 
 /// The clock of the timestamps option: milliseconds, wrapping.
+#[inline]
 pub fn stamp(now: Instant) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }

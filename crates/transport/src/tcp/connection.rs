@@ -253,11 +253,13 @@ impl Connection {
         }
     }
     /// The handshake is done and the connection has not failed.
+    #[inline]
     pub fn is_open(&self) -> bool {
         self.state == State::Established
     }
     /// Both directions are finished, or the connection has failed. A finished end still answers a peer that
     /// missed its last acknowledgement, so keep it while segments may be on the way.
+    #[inline]
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed || self.is_finished()
     }
@@ -269,7 +271,13 @@ impl Connection {
     }
 
     /// What the connection has to tell; call until `None`.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        let Pending { opened, readable, writable, closed } = self.pending;
+        if !(opened | readable | writable) && closed.is_none() { None } else { self.next_event() }
+    }
+
+    fn next_event(&mut self) -> Option<ConnectionEvent> {
         let pending = &mut self.pending;
         if std::mem::take(&mut pending.opened) {
             Some(ConnectionEvent::Opened)
@@ -283,6 +291,7 @@ impl Connection {
     }
 
     /// When `handle_timeout` must be called; `None` for never. Calling it earlier does no harm.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let at = match self.state {
             State::Closed | State::Listen => Instant::FAR_FUTURE,
@@ -442,12 +451,20 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn is_finished(&self) -> bool {
         self.sender.finished() && self.receiver.finished()
     }
 
     /// The next segment for the peer; call until `None`.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        // An end that sends no data is asked this more often than it has anything to say.
+        let mute = self.state == State::Established && self.sender.is_silent() && !self.receiver.ack_due();
+        if mute { None } else { self.next_segment(now) }
+    }
+
+    fn next_segment(&mut self, now: Instant) -> Option<Segment> {
         match self.state {
             State::Listen => None,
             State::SynSent | State::SynReceived => self.transmit_syn(now),
@@ -455,7 +472,8 @@ impl Connection {
             State::Closed => self.reset.take().map(|reset| match reset {
                 Reset::Abort => {
                     let bits = flags::RST | flags::ACK;
-                    self.segment(now, self.sender.next(), bits, Chunk::default(), 0, SackBlocks::default())
+                    let (seq, none) = (self.sender.next(), Ecn::NotEct);
+                    self.segment(now, seq, bits, Chunk::default(), 0, SackBlocks::default(), none)
                 }
                 Reset::Answer { seq, ack } => answer(seq, ack),
             }),
@@ -477,7 +495,8 @@ impl Connection {
             flags::SYN | if asks { flags::ECE | flags::CWR } else { 0 }
         };
         let window = self.receiver.acknowledge(&self.own.shared);
-        Some(self.segment(now, self.syn, bits, Chunk::default(), window, SackBlocks::default()))
+        let (payload, sack) = (Chunk::default(), SackBlocks::default());
+        Some(self.segment(now, self.syn, bits, payload, window, sack, Ecn::NotEct))
     }
 
     fn transmit(&mut self, now: Instant) -> Option<Segment> {
@@ -514,9 +533,11 @@ impl Connection {
             receiver.demand_ack();
         }
         bits |= if receiver.echoes_congestion() { flags::ECE } else { 0 };
-        Some(Segment { ecn, ..self.segment(now, seq, bits, payload, window, sack) })
+        Some(self.segment(now, seq, bits, payload, window, sack, ecn))
     }
 
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
     fn segment(
         &self,
         now: Instant,
@@ -525,10 +546,11 @@ impl Connection {
         payload: Chunk,
         window: u32,
         sack: SackBlocks,
+        ecn: Ecn,
     ) -> Segment {
         let ack = self.receiver.next() as u32;
         let timestamps = Timestamps { value: stamp(now), echo: self.peer_clock };
-        Segment { seq: seq as u32, ack, flags, window, sack, timestamps, payload, ecn: Ecn::NotEct }
+        Segment { seq: seq as u32, ack, flags, window, sack, timestamps, payload, ecn }
     }
 
     /// Figures of the moment.

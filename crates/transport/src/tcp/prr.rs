@@ -20,10 +20,12 @@ impl Reduction {
         Reduction { prior: prior.max(1), delivered: 0, out: 0, window: prior }
     }
     /// What may be in flight.
+    #[inline]
     pub fn window(&self) -> u32 {
         self.window
     }
     /// A segment went out.
+    #[inline]
     pub fn sent(&mut self) {
         self.out += 1;
     }

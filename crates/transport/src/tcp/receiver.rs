@@ -102,6 +102,7 @@ impl Receiver {
         }
     }
     /// Acknowledgements say that congestion was experienced.
+    #[inline]
     pub fn echoes_congestion(&self) -> bool {
         self.echo.says
     }
@@ -111,34 +112,42 @@ impl Receiver {
     }
 
     /// The acknowledgement number.
+    #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
     /// Highest acknowledgement number sent.
+    #[inline]
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
     /// In-order bytes that wait for the reader.
+    #[inline]
     pub fn readable(&self) -> u64 {
         self.queue.len()
     }
     /// Everything up to the peer's FIN has arrived.
+    #[inline]
     pub fn finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }
     /// An acknowledgement must go out now.
+    #[inline]
     pub fn ack_due(&self) -> bool {
         self.policy.is_due()
     }
     /// When a delayed acknowledgement falls due.
+    #[inline]
     pub fn deadline(&self) -> Instant {
         self.policy.deadline()
     }
     /// Asks for an acknowledgement.
+    #[inline]
     pub fn demand_ack(&mut self) {
         self.policy.demand();
     }
     /// Data goes out, which the next acknowledgement goes with.
+    #[inline]
     pub fn data_sent(&mut self, now: Instant) {
         self.policy.data_sent(now);
     }
@@ -321,6 +330,7 @@ impl Receiver {
     }
 
     /// True if `take_sack` has something to say.
+    #[inline]
     pub fn has_sack(&self) -> bool {
         self.duplicate.is_some() || !self.ranges.is_empty()
     }

@@ -90,10 +90,12 @@ impl Rto {
         self.backoff = 0;
     }
     /// The timeout, backed off.
+    #[inline]
     pub fn timeout(&self) -> Duration {
         Duration::from_nanos(self.base.saturating_mul(1 << self.backoff).min(self.ceiling))
     }
     /// SRTT; `None` before the first sample.
+    #[inline]
     pub fn srtt(&self) -> Option<Duration> {
         self.srtt.map(Duration::from_nanos)
     }
@@ -102,6 +104,7 @@ impl Rto {
         Duration::from_nanos(self.variation / 4)
     }
     /// Least sample; `Duration::MAX` before the first.
+    #[inline]
     pub fn min_rtt(&self) -> Duration {
         self.min_rtt
     }

@@ -50,10 +50,12 @@ impl SackBlocks {
         }
     }
     /// The blocks as `(left edge, right edge)`, in the order sent.
+    #[inline]
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.len)]
     }
     /// True if there is none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -91,10 +93,12 @@ pub struct Segment {
 
 impl Segment {
     /// True if all of `bits` are set.
+    #[inline]
     pub fn has(&self, bits: TcpFlags) -> bool {
         self.flags & bits == bits
     }
     /// Bytes of the IPv4 and TCP headers with the options that Linux sends.
+    #[inline]
     pub fn header_bytes(&self) -> u32 {
         if self.has(flags::SYN) {
             return BASE_BYTES + SYN_OPTION_BYTES;
@@ -110,6 +114,7 @@ impl Segment {
         BASE_BYTES + TIMESTAMP_BYTES + sack
     }
     /// Bytes of the whole IP packet.
+    #[inline]
     pub fn ip_bytes(&self) -> u32 {
         self.header_bytes() + self.payload.len() as u32
     }

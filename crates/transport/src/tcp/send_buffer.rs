@@ -19,10 +19,12 @@ impl SendBuffer {
         SendBuffer { queue: ByteQueue::new(start), limit, starved: false }
     }
     /// One past the last byte written.
+    #[inline]
     pub fn end(&self) -> u64 {
         self.queue.end()
     }
     /// Bytes that a write would take now.
+    #[inline]
     pub fn room(&self) -> u64 {
         self.limit.saturating_sub(self.queue.len())
     }

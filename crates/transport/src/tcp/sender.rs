@@ -218,23 +218,29 @@ impl Sender {
         self.closing = true;
     }
     /// A FIN has been sent.
+    #[inline]
     pub fn fin_sent(&self) -> bool {
         self.fin.is_some()
     }
     /// The peer has acknowledged our FIN.
+    #[inline]
     pub fn finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.una > fin)
     }
+    #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
+    #[inline]
     pub fn una(&self) -> u64 {
         self.una
     }
+    #[inline]
     pub fn timer(&self) -> Instant {
         let wake = self.pacer.as_ref().map_or(Instant::FAR_FUTURE, |pacer| pacer.wake);
         self.timer.at.min(wake)
     }
+    #[inline]
     pub fn rto(&self) -> &Rto {
         &self.rto
     }
@@ -245,6 +251,7 @@ impl Sender {
         self.counts
     }
     /// Bytes thought to be in the network.
+    #[inline]
     pub fn pipe(&self) -> u64 {
         self.board.pipe()
     }
@@ -257,6 +264,7 @@ impl Sender {
         }
     }
     /// The congestion window in force.
+    #[inline]
     pub fn window(&self) -> u64 {
         let metered = matches!(self.phase, Phase::Recovery | Phase::Reduced)
             && self.mechanisms.prr

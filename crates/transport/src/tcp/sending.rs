@@ -72,6 +72,11 @@ impl Sending {
         }
     }
 
+    /// Nothing was ever written.
+    #[inline]
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Sending::Silent(_))
+    }
     /// The sender, if anything was ever written.
     #[inline]
     pub fn active(&mut self) -> Option<&mut Sender> {
@@ -133,6 +138,7 @@ impl Sending {
         matches!(self, Sending::Active(sender) if sender.fin_sent())
     }
     /// The peer has acknowledged our FIN.
+    #[inline]
     pub fn finished(&self) -> bool {
         matches!(self, Sending::Active(sender) if sender.finished())
     }
