@@ -15,13 +15,15 @@ use crate::store::Body;
 pub struct Endpoint {
     app: Box<dyn App + Send>,
     channels: Channels,
-    /// When the machine wants to be called; as it said after its last input.
+    /// When the machine wants to be called; [`STIRRED`] if it has had input since it was last asked.
     app_due: Instant,
     /// What the host adds to the next timer.
     pub timer_jitter: Duration,
-    /// The machine has had input since it was last asked for events.
-    stirred: bool,
 }
+
+/// In the place of a time: the machine may have events, and another time. One that wants to be called then is asked
+/// again, which does no harm.
+const STIRRED: Instant = Instant::ZERO;
 
 struct HostIo<'a, R> {
     now: Instant,
@@ -74,14 +76,7 @@ impl<R: Recorder> Io for HostIo<'_, R> {
 impl Endpoint {
     /// The end that has these links.
     pub fn new(app: Box<dyn App + Send>, links: PeerLinks) -> Self {
-        let app_due = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-        Endpoint {
-            app,
-            channels: Channels::new(links),
-            app_due,
-            timer_jitter: Duration::ZERO,
-            stirred: false,
-        }
+        Endpoint { app, channels: Channels::new(links), app_due: STIRRED, timer_jitter: Duration::ZERO }
     }
 
     /// The flow starts: the channels that it begins with are opened.
@@ -93,7 +88,7 @@ impl Endpoint {
     fn input<R: Recorder>(&mut self, now: Instant, input: Input<'_>, network: &mut Network<R>) {
         let Endpoint { app, channels, .. } = self;
         app.handle(now, input, &mut HostIo { now, channels, network });
-        self.stirred = true;
+        self.app_due = STIRRED;
     }
 
     /// Gives the machine `input` and does what follows from it.
@@ -171,10 +166,10 @@ impl Endpoint {
         }
     }
 
-    /// Whether the machine has had input since it was last asked this: it may have events, and another time.
+    /// The machine may have events. It has none if it has had no input since it was last asked for all of them.
     #[inline]
-    pub fn take_stirred(&mut self) -> bool {
-        std::mem::take(&mut self.stirred)
+    pub fn is_stirred(&self) -> bool {
+        self.app_due == STIRRED
     }
 
     /// The machine's next event; after the last its time is known.

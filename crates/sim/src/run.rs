@@ -62,7 +62,7 @@ pub fn run_made<R: Recorder>(
     recorder: R,
 ) -> Result<(Summary, R), SimError> {
     let mut trial = Trial::new(plan, machines, relays, recorder)?;
-    let (end, ended_by) = trial.run();
+    let (end, ended_by) = trial.run(plan);
     trial.sample(end);
     for (_, unseen) in trial.inboxes.iter_mut().flat_map(|inbox| inbox.drain(..)) {
         trial.network.fates.store.release(unseen.body);
@@ -84,8 +84,8 @@ struct Flow {
     jitter: RandomStream,
     /// What its server sends goes this way.
     media: Direction,
-    /// Until it starts.
-    start: Option<Box<Start>>,
+    /// Until it starts; flows that begin alike share them.
+    openings: Option<Arc<Vec<Opening>>>,
 }
 
 impl Flow {
@@ -95,23 +95,38 @@ impl Flow {
         name: &str,
         channels: &[Channel],
         media: Direction,
-        config: &mut Option<Settings>,
+        last: &mut Last,
         ends: [(Box<dyn App + Send>, PeerLinks); N],
         endpoints: &mut Vec<Endpoint>,
     ) -> Result<Self, SimError> {
-        let openings = channels.iter().map(|channel| Opening::new(channel, config));
-        let openings = openings.collect::<Result<_, _>>()?;
+        let openings = last.openings(channels)?;
         let mut jitter = RandomStream::named(plan.seed, name, "host_jitter");
         for (app, links) in ends {
             let mut endpoint = Endpoint::new(app, links);
             endpoint.timer_jitter = draw(&mut jitter, plan.host_jitter);
             endpoints.push(endpoint);
         }
-        let sequences = RandomStream::named(plan.seed, name, "tcp_initial_sequence");
-        let control_seed = RandomStream::named(plan.seed, name, "tcp_congestion_control").bits();
-        let roots = Arc::new(Roots { sequences, control_seed });
-        let start = Some(Box::new(Start { openings, roots }));
-        Ok(Flow { jitter, media, start })
+        Ok(Flow { jitter, media, openings: Some(openings) })
+    }
+}
+
+/// What the last flow was made with, which the next mostly shares.
+#[derive(Default)]
+struct Last {
+    settings: Option<Settings>,
+    openings: Option<Arc<Vec<Opening>>>,
+}
+
+impl Last {
+    fn openings(&mut self, channels: &[Channel]) -> Result<Arc<Vec<Opening>>, SimError> {
+        let made = channels.iter().map(|channel| Opening::new(channel, &mut self.settings));
+        let made = made.collect::<Result<Vec<_>, _>>()?;
+        let openings = match self.openings.take() {
+            Some(last) if *last == made => last,
+            _ => Arc::new(made),
+        };
+        self.openings = Some(openings.clone());
+        Ok(openings)
     }
 }
 
@@ -160,12 +175,14 @@ impl<R: Recorder> Trial<R> {
         check(plan)?;
         let told = plan.flows.iter().map(|flow| (flow.role, protocols(flow)));
         let relays = plan.relays.iter().map(|relay| (plan.role_of(relay), relay_protocols(relay)));
-        let classifier = Classifier::new(told.chain(relays));
+        // Where nothing asks what packets carry, flows pay nothing for it.
+        let reads = R::PACKETS || R::MESSAGES;
+        let classifier = Classifier::new(told.chain(relays).take(if reads { usize::MAX } else { 0 }));
         let network = Network::new(&plan.path, plan.seed, classifier, recorder)?;
         let mut flows = Vec::with_capacity(plan.flows.len() + plan.relays.len());
         let mut endpoints = Vec::with_capacity(2 * plan.flows.len() + plan.relays.len());
         let mut agenda = Vec::new();
-        let mut config = None;
+        let mut last = Last::default();
         let at = |d: Duration| Instant::ZERO + d;
         for (index, spec) in plan.flows.iter().enumerate() {
             let made = machines(spec)?;
@@ -173,7 +190,7 @@ impl<R: Recorder> Trial<R> {
             let media = spec.direction.direction();
             let [server, player] = relays::links(plan, flow, spec);
             let ends = [(made.server, server), (made.player, player)];
-            let begun = Flow::new(plan, &spec.name, &made.channels, media, &mut config, ends, &mut endpoints);
+            let begun = Flow::new(plan, &spec.name, &made.channels, media, &mut last, ends, &mut endpoints);
             flows.push(begun.map_err(|e| at_key("flows", &spec.name, e))?);
             agenda.push((at(spec.start), flow, Scheduled::Start));
             agenda
@@ -184,7 +201,7 @@ impl<R: Recorder> Trial<R> {
             let ends = [(made.app, relays::relay_links(plan, nth, spec))];
             // Media of flows that go through relays comes down.
             let media = Direction::Down;
-            let begun = Flow::new(plan, &spec.name, &made.channels, media, &mut config, ends, &mut endpoints);
+            let begun = Flow::new(plan, &spec.name, &made.channels, media, &mut last, ends, &mut endpoints);
             flows.push(begun.map_err(|e| at_key("relays", &spec.name, e))?);
             agenda.push((Instant::ZERO, plan.relay_id(nth), Scheduled::Start));
         }
@@ -210,7 +227,7 @@ impl<R: Recorder> Trial<R> {
         })
     }
 
-    fn run(&mut self) -> (Instant, EndedBy) {
+    fn run(&mut self, plan: &TrialPlan) -> (Instant, EndedBy) {
         loop {
             let (now, next) = self.next();
             if let Some(idle) = self.idle {
@@ -246,7 +263,7 @@ impl<R: Recorder> Trial<R> {
                         self.after(now, index);
                     }
                 }
-                Next::Scheduled => self.scheduled(now),
+                Next::Scheduled => self.scheduled(now, plan),
             }
             if self.media_ended {
                 return (now, EndedBy::MediaEnd);
@@ -367,7 +384,7 @@ impl<R: Recorder> Trial<R> {
     #[inline]
     fn after(&mut self, now: Instant, index: usize) {
         let endpoint = &mut self.endpoints[index];
-        if endpoint.take_stirred() {
+        if endpoint.is_stirred() {
             while let Some(event) = endpoint.poll_event() {
                 self.media_ended |=
                     self.media_flow.is_some() && event.flow == self.media_flow && event.name == MEDIA_END;
@@ -380,7 +397,7 @@ impl<R: Recorder> Trial<R> {
     }
 
     #[cold]
-    fn scheduled(&mut self, now: Instant) {
+    fn scheduled(&mut self, now: Instant, plan: &TrialPlan) {
         let (_, FlowId(index), scheduled) = self.agenda[self.next_scheduled];
         let index = usize::from(index);
         self.next_scheduled += 1;
@@ -388,7 +405,12 @@ impl<R: Recorder> Trial<R> {
         let flow = &mut self.flows[index];
         let input = match scheduled {
             Scheduled::Start => {
-                let Some(start) = flow.start.take() else { return };
+                let Some(openings) = flow.openings.take() else { return };
+                let name = match plan.flows.get(index) {
+                    Some(flow) => &flow.name,
+                    None => &plan.relays[index - self.real_flows].name,
+                };
+                let start = Start { openings, roots: Arc::new(Roots::named(plan.seed, name)) };
                 for endpoint in &mut self.endpoints[ends.clone()] {
                     endpoint.open(now, &start);
                 }

@@ -174,7 +174,7 @@ impl Channels {
         self.roots = Some(start.roots.clone());
         let mut sequences = start.roots.sequences.clone();
         self.table.reserve(start.openings.len());
-        for opening in &start.openings {
+        for opening in start.openings.iter() {
             let id = self.next_id();
             match opening {
                 Opening::Udp(port, ecn) => self.add(id, UDP, ((*port, *port), 0), Kind::Udp(*ecn)),

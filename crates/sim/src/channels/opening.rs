@@ -10,6 +10,7 @@ use crate::error::SimError;
 use crate::settings::{Settings, settings};
 
 /// A channel that a flow begins with, before it starts.
+#[derive(PartialEq)]
 pub enum Opening {
     /// Its port, and what it sets in the ECN field.
     Udp(u16, Ecn),
@@ -44,7 +45,7 @@ impl Opening {
 
 /// What a flow's start takes.
 pub struct Start {
-    pub openings: Vec<Opening>,
+    pub openings: Arc<Vec<Opening>>,
     pub roots: Arc<Roots>,
 }
 
@@ -54,4 +55,14 @@ pub struct Roots {
     pub sequences: RandomStream,
     /// Begins the random streams of its congestion controllers.
     pub control_seed: u64,
+}
+
+impl Roots {
+    /// Of the flow or relay of that name.
+    pub fn named(seed: u64, name: &str) -> Self {
+        Roots {
+            sequences: RandomStream::named(seed, name, "tcp_initial_sequence"),
+            control_seed: RandomStream::named(seed, name, "tcp_congestion_control").bits(),
+        }
+    }
 }

@@ -63,8 +63,9 @@ fn kept(client: Ending, server: Ending, port: u16) -> [[usize; 3]; 2] {
         Some(Machines { channels: Vec::new(), server: Box::new(server), player: Box::new(client) });
     let machines = |_: &FlowSpec| Ok(made.take().expect("one flow"));
     let relays = |_: &RelaySpec| unreachable!("there is none");
-    let mut trial = Trial::new(&plan(), machines, relays, ()).unwrap();
-    trial.run();
+    let plan = plan();
+    let mut trial = Trial::new(&plan, machines, relays, ()).unwrap();
+    trial.run(&plan);
     assert_eq!(seen.lock().unwrap().outcomes.len(), 2_000);
     [trial.endpoints[0].kept(), trial.endpoints[1].kept()]
 }

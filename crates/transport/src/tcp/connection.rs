@@ -131,10 +131,8 @@ pub struct Connection {
     receiver: Receiving,
     /// Our SYN's sequence number.
     syn: u64,
-    syn_due: bool,
-    syn_sent: Instant,
-    syn_tries: u32,
-    syn_timer: Instant,
+    /// Until the connection is open.
+    handshake: Option<Box<Handshake>>,
     /// What the peer is told of a connection that is void.
     reset: Option<Reset>,
     /// Both ends speak ECN.
@@ -144,6 +142,15 @@ pub struct Connection {
     /// The peer's clock, to be echoed.
     peer_clock: u32,
     pending: Pending,
+}
+
+/// Our SYN.
+#[derive(Clone, Copy, Debug)]
+struct Handshake {
+    due: bool,
+    sent: Instant,
+    tries: u32,
+    timer: Instant,
 }
 
 impl Reset {
@@ -176,7 +183,7 @@ impl Connection {
     /// The end that opens: its SYN waits in `poll_transmit`.
     pub fn connect(config: impl Into<Arc<Config>>, now: Instant) -> Self {
         let mut connection = Connection::new(config.into(), State::SynSent, now);
-        connection.syn_due = true;
+        connection.demand_syn();
         connection
     }
 
@@ -193,10 +200,12 @@ impl Connection {
             receiver: Receiving::Unknown,
             state,
             syn,
-            syn_due: false,
-            syn_sent: now,
-            syn_tries: 0,
-            syn_timer: Instant::FAR_FUTURE,
+            handshake: Some(Box::new(Handshake {
+                due: false,
+                sent: now,
+                tries: 0,
+                timer: Instant::FAR_FUTURE,
+            })),
             reset: None,
             ecn: false,
             passive: false,
@@ -295,7 +304,9 @@ impl Connection {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let at = match self.state {
             State::Closed | State::Listen => Instant::FAR_FUTURE,
-            State::SynSent | State::SynReceived => self.syn_timer,
+            State::SynSent | State::SynReceived => {
+                self.handshake.as_ref().map_or(Instant::FAR_FUTURE, |handshake| handshake.timer)
+            }
             State::Established => self.receiver.deadline().min(self.sender.timer()),
         };
         (at != Instant::FAR_FUTURE).then_some(at)
@@ -306,13 +317,15 @@ impl Connection {
         match self.state {
             State::Closed | State::Listen => {}
             State::SynSent | State::SynReceived => {
-                if now >= self.syn_timer {
-                    self.syn_timer = Instant::FAR_FUTURE;
-                    if self.syn_tries > self.own.shared.max_syn_retries {
-                        self.fail(CloseReason::TimedOut);
-                    } else {
-                        self.syn_due = true;
-                    }
+                let Some(handshake) = self.handshake.as_mut().filter(|handshake| now >= handshake.timer)
+                else {
+                    return;
+                };
+                handshake.timer = Instant::FAR_FUTURE;
+                if handshake.tries > self.own.shared.max_syn_retries {
+                    self.fail(CloseReason::TimedOut);
+                } else {
+                    handshake.due = true;
                 }
             }
             State::Established => {
@@ -339,7 +352,7 @@ impl Connection {
                     self.ecn = self.own.shared.ecn && segment.has(flags::ECE | flags::CWR);
                     self.accept_syn(segment);
                     self.state = State::SynReceived;
-                    self.syn_due = true;
+                    self.demand_syn();
                 }
             }
             State::SynSent => {
@@ -352,7 +365,7 @@ impl Connection {
             }
             State::SynReceived => {
                 if segment.has(flags::SYN) {
-                    self.syn_due = true;
+                    self.demand_syn();
                 } else if segment.has(flags::ACK) && segment.ack == (self.syn + 1) as u32 {
                     self.established(now, segment);
                     self.transfer(now, segment);
@@ -369,6 +382,13 @@ impl Connection {
         }
     }
 
+    /// Our SYN goes out, again perhaps.
+    fn demand_syn(&mut self) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.due = true;
+        }
+    }
+
     fn accept_syn(&mut self, segment: &Segment) {
         self.receiver = Receiving::Silent { start: seq::first(segment.seq) + 1, due: false };
         self.peer_clock = segment.timestamps.value;
@@ -376,13 +396,13 @@ impl Connection {
 
     fn established(&mut self, now: Instant, segment: &Segment) {
         self.state = State::Established;
-        self.syn_timer = Instant::FAR_FUTURE;
-        self.syn_due = false;
         self.pending.opened = true;
-        let rtt = (self.syn_tries == 1).then(|| now - self.syn_sent);
+        let (tries, sent) =
+            self.handshake.take().map_or((0, now), |handshake| (handshake.tries, handshake.sent));
+        let rtt = (tries == 1).then(|| now - sent);
         // More than one lost SYN: start from one segment (RFC 5681 section 3.1, as Linux reads it).
         let edge = self.syn + 1 + u64::from(segment.window);
-        self.sender.open(now, edge, rtt, self.syn_tries > 2, &self.own);
+        self.sender.open(now, edge, rtt, tries > 2, &self.own);
     }
 
     /// Takes a segment of an open connection.
@@ -481,17 +501,19 @@ impl Connection {
     }
 
     fn transmit_syn(&mut self, now: Instant) -> Option<Segment> {
-        if !std::mem::take(&mut self.syn_due) {
+        let handshake = self.handshake.as_mut()?;
+        if !std::mem::take(&mut handshake.due) {
             return None;
         }
-        self.syn_timer = now + SYN_TIMEOUT * (1 << self.syn_tries.min(6));
-        self.syn_tries += 1;
-        self.syn_sent = now;
+        handshake.timer = now + SYN_TIMEOUT * (1 << handshake.tries.min(6));
+        handshake.tries += 1;
+        handshake.sent = now;
+        let first = handshake.tries == 1;
         let bits = if self.receiver.is_known() {
             flags::SYN | flags::ACK | if self.ecn { flags::ECE } else { 0 }
         } else {
             // A SYN that was lost may have been lost for what it asked (RFC 3168 section 6.1.1.1).
-            let asks = self.own.shared.ecn && self.syn_tries == 1;
+            let asks = self.own.shared.ecn && first;
             flags::SYN | if asks { flags::ECE | flags::CWR } else { 0 }
         };
         let window = self.receiver.acknowledge(&self.own.shared);

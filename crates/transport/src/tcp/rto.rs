@@ -8,7 +8,8 @@ const INITIAL: Duration = Duration::from_secs(1);
 /// Smoothed round-trip time and the timeout that follows from it. Times are in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Rto {
-    srtt: Option<u64>,
+    /// 0 before the first sample.
+    srtt: u64,
     /// Four times the smoothed deviation.
     deviation: u64,
     /// The largest value of `deviation` in the round trip that ends when `window_end` is acknowledged.
@@ -27,7 +28,7 @@ impl Rto {
     /// `floor` bounds the variance term from below, `ceiling` the whole.
     pub fn new(floor: Duration, ceiling: Duration) -> Self {
         Rto {
-            srtt: None,
+            srtt: 0,
             deviation: 0,
             largest: 0,
             window_end: 0,
@@ -45,14 +46,14 @@ impl Rto {
     pub fn sample(&mut self, rtt: Duration, una: u64, next: u64) {
         let r = rtt.as_nanos();
         let srtt = match self.srtt {
-            None => {
+            0 => {
                 self.deviation = 2 * r;
                 self.variation = self.deviation.max(self.floor);
                 self.largest = self.variation;
                 self.window_end = next;
                 r
             }
-            Some(srtt) => {
+            srtt => {
                 let error = srtt.abs_diff(r);
                 let excess = error as i64 - (self.deviation / 4) as i64;
                 // A round trip that is shorter by more than the deviation makes the estimate less sure by an eighth of
@@ -72,7 +73,7 @@ impl Rto {
             }
         };
         let srtt = srtt.max(1);
-        self.srtt = Some(srtt);
+        self.srtt = srtt;
         self.base = srtt.saturating_add(self.variation).min(self.ceiling);
         self.backoff = 0;
     }
@@ -97,7 +98,7 @@ impl Rto {
     /// SRTT; `None` before the first sample.
     #[inline]
     pub fn srtt(&self) -> Option<Duration> {
-        self.srtt.map(Duration::from_nanos)
+        (self.srtt > 0).then(|| Duration::from_nanos(self.srtt))
     }
     /// A quarter of what the timeout adds to SRTT, RFC 6298's RTTVAR.
     pub fn rttvar(&self) -> Duration {

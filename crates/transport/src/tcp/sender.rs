@@ -402,6 +402,9 @@ impl Sender {
             let since = now.saturating_since(self.last_sent);
             self.controller.on_start(now, since, self.next, self.board.is_app_limited());
         }
+        if self.pacer.is_none() {
+            return Ok(());
+        }
         let most = self.half_window();
         if let (Some(pacer), Some(rate)) = (&mut self.pacer, self.controller.pacing_rate()) {
             let burst = paced_burst(pacer, &self.controller, self.rto.min_rtt(), self.mss).min(most);
