@@ -155,8 +155,8 @@ fn write_events(
     let write = || {
         let legend = Legend::from_json(legend_json)
             .map_err(|what| RecordError::Invalid { path: "legend".into(), what })?;
-        let mut events = read_events(events_json, &legend)?;
-        streamgauge_record::write_events(&directory.join(EVENTS_FILE), &mut events, &legend)
+        let events = read_events(events_json, &legend)?;
+        streamgauge_record::write_events(&directory.join(EVENTS_FILE), &events, &legend)
     };
     py.detach(write).map_err(|error| record_error(py, error))
 }

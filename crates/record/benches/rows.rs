@@ -154,9 +154,8 @@ fn bench(c: &mut Criterion) {
     group.finish();
     let mut group = c.benchmark_group("events.parquet");
     group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(10);
-    let (path, legend, mut events) = (directory.join("events.parquet"), legend(2), events());
-    group
-        .bench_function("2 flows", |b| b.iter(|| write_events(&path, &mut events, &legend).expect("a file")));
+    let (path, legend, events) = (directory.join("events.parquet"), legend(2), events());
+    group.bench_function("2 flows", |b| b.iter(|| write_events(&path, &events, &legend).expect("a file")));
     group.finish();
     fs::remove_dir_all(&directory).expect("our own directory");
 }

@@ -294,8 +294,8 @@ fn put<T: Copy, const WIDTH: usize>(
     bytes: impl Fn(T) -> [u8; WIDTH],
 ) {
     scratch.resize(values.len() * WIDTH, 0);
-    for (to, &value) in scratch.chunks_exact_mut(WIDTH).zip(values) {
-        to.copy_from_slice(&bytes(value));
+    for (to, &value) in scratch.as_chunks_mut::<WIDTH>().0.iter_mut().zip(values) {
+        *to = bytes(value);
     }
     hasher.update(scratch);
 }

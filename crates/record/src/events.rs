@@ -126,10 +126,12 @@ fn column<T: DataType>(
 
 /// Writes a trial's events to `path`, sorted by time, those of one time in the order given, and returns their
 /// digest. Values that are not finite are refused: no JSON can carry them.
-pub fn write_events(path: &Path, events: &mut [Event], legend: &Legend) -> Result<String, RecordError> {
-    events.sort_by_key(|event| event.at);
+pub fn write_events(path: &Path, events: &[Event], legend: &Legend) -> Result<String, RecordError> {
+    // An event has three texts: sorting where they are is cheaper than moving them.
+    let mut order: Vec<&Event> = events.iter().collect();
+    order.sort_by_key(|event| event.at);
     let mut columns = EventColumns::with_capacity(events.len());
-    for event in &*events {
+    for event in order {
         let flow = match event.flow {
             None => None,
             Some(flow) => Some(legend.flow_name(flow).ok_or_else(|| {

@@ -14,6 +14,7 @@ mod file;
 mod frame;
 mod metrics;
 mod packets;
+mod pages;
 mod pcapng;
 mod rows;
 mod sender;

@@ -12,6 +12,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnDescPtr;
 use streamgauge_base::{Direction, Fate, Item, PacketInfo, StageId};
 use streamgauge_plan::Legend;
 
@@ -19,6 +20,7 @@ use crate::balance::Balance;
 use crate::columns::{BATCH_ROWS, Columns, MESSAGE, PACKETS_SCHEMA, Version};
 use crate::error::RecordError;
 use crate::file::{Partial, digest_text, hash_text, keys};
+use crate::pages::{Value, chunk};
 
 /// What a finished `packets.parquet` holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -98,6 +100,8 @@ impl<W: Write + Send> PacketWriter<W> {
 pub(crate) struct Encoder<W: Write + Send> {
     name: PathBuf,
     writer: SerializedFileWriter<W>,
+    columns: Vec<ColumnDescPtr>,
+    compression: Compression,
     hasher: blake3::Hasher,
     rows: u64,
     scratch: Scratch,
@@ -141,7 +145,9 @@ impl<W: Write + Send> Encoder<W> {
         writer.append_key_value_metadata(KeyValue::new(keys::LEGEND.into(), legend));
         Ok(Encoder {
             name: name.to_owned(),
+            columns: writer.schema_descr().columns().to_vec(),
             writer,
+            compression,
             hasher,
             rows: 0,
             scratch: Scratch::default(),
@@ -158,7 +164,9 @@ impl<W: Write + Send> Encoder<W> {
 
     fn row_group(&mut self, batch: &Columns) -> ParquetResult<()> {
         let mut group = self.writer.next_row_group()?;
-        let mut put = Put { group: &mut group, scratch: &mut self.scratch };
+        let packed = self.compression == Compression::None;
+        let columns = self.columns.iter();
+        let mut put = Put { group: &mut group, columns, packed, scratch: &mut self.scratch };
         let n = batch.rows();
         put.wide(&batch.pkt[..n], None)?;
         put.narrow(&batch.copy[..n], None)?;
@@ -203,68 +211,53 @@ impl<W: Write + Send> Encoder<W> {
 /// Columns into one row group, in order.
 struct Put<'a, 'b, W: Write + Send> {
     group: &'a mut SerializedRowGroupWriter<'b, W>,
+    /// Those that are still to come.
+    columns: std::slice::Iter<'a, ColumnDescPtr>,
+    /// By our own pages, which are not compressed.
+    packed: bool,
     scratch: &'a mut Scratch,
 }
 
-/// An unsigned value as the signed integer with the same bits, which is how Parquet stores it.
-trait Narrow: Copy {
-    fn bits(self) -> i32;
-}
-impl Narrow for u8 {
-    fn bits(self) -> i32 {
-        i32::from(self)
-    }
-}
-impl Narrow for u16 {
-    fn bits(self) -> i32 {
-        i32::from(self)
-    }
-}
-impl Narrow for u32 {
-    fn bits(self) -> i32 {
-        self.cast_signed()
-    }
-}
-
-/// A 64-bit value likewise.
-fn wide_bits(value: u64) -> i64 {
-    value.cast_signed()
-}
-
 impl<W: Write + Send> Put<'_, '_, W> {
-    fn narrow<T: Narrow>(&mut self, values: &[T], known: Option<&[bool]>) -> ParquetResult<()> {
+    fn narrow<T: Value<Word = i32>>(&mut self, values: &[T], known: Option<&[bool]>) -> ParquetResult<()> {
+        if self.packed {
+            return self.pack(values, known);
+        }
         let Scratch { narrow, levels, .. } = &mut *self.scratch;
-        gather(values, known, T::bits, narrow, levels);
+        gather(values, known, narrow, levels);
         let mut column = self.group.next_column()?.expect("the schema has this column");
         column.typed::<Int32Type>().write_batch(narrow, known.map(|_| levels.as_slice()), None)?;
         column.close()
     }
 
     fn wide(&mut self, values: &[u64], known: Option<&[bool]>) -> ParquetResult<()> {
+        if self.packed {
+            return self.pack(values, known);
+        }
         let Scratch { wide, levels, .. } = &mut *self.scratch;
-        gather(values, known, wide_bits, wide, levels);
+        gather(values, known, wide, levels);
         let mut column = self.group.next_column()?.expect("the schema has this column");
         column.typed::<Int64Type>().write_batch(wide, known.map(|_| levels.as_slice()), None)?;
         column.close()
     }
+
+    fn pack<T: Value>(&mut self, values: &[T], known: Option<&[bool]>) -> ParquetResult<()> {
+        let column = self.columns.next().expect("the schema has this column");
+        let (bytes, closed) = chunk(column, values, known)?;
+        self.group.append_column(&bytes, closed)
+    }
 }
 
 /// Parquet's form of a column: the values that there are, and for a nullable one a definition level a row.
-fn gather<T: Copy, P>(
-    values: &[T],
-    known: Option<&[bool]>,
-    bits: impl Fn(T) -> P,
-    to: &mut Vec<P>,
-    levels: &mut Vec<i16>,
-) {
+fn gather<T: Value>(values: &[T], known: Option<&[bool]>, to: &mut Vec<T::Word>, levels: &mut Vec<i16>) {
     to.clear();
     let Some(known) = known else {
-        to.extend(values.iter().map(|&v| bits(v)));
+        to.extend(values.iter().map(|&v| v.word()));
         return;
     };
     levels.clear();
     levels.extend(known.iter().map(|&k| i16::from(k)));
-    to.extend(values.iter().zip(known).filter(|&(_, &k)| k).map(|(&v, _)| bits(v)));
+    to.extend(values.iter().zip(known).filter(|&(_, &k)| k).map(|(&v, _)| v.word()));
 }
 
 /// Whether the pages of `packets.parquet` are compressed. The digest is the same either way.

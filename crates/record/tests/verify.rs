@@ -7,6 +7,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 use common::{Scratch, encode, legend, row};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
 use proptest::prelude::*;
 use streamgauge_base::{Event, FlowId, Instant};
 use streamgauge_record::{
@@ -38,7 +40,7 @@ fn write(directory: &Path) {
     let rows: Vec<_> = (0..100).map(row).collect();
     let (file, summary) = encode(&rows, &legend(), Compression::None);
     fs::write(directory.join(PACKETS_FILE), file).unwrap();
-    let events_digest = write_events(&directory.join(EVENTS_FILE), &mut events(), &legend()).unwrap();
+    let events_digest = write_events(&directory.join(EVENTS_FILE), &events(), &legend()).unwrap();
     let digest = trial_digest(SCENARIO, &summary.digest, &events_digest).unwrap();
     let trial = format!(
         r#"{{"schema": "streamgauge.trial/2", "scenario": {SCENARIO}, "kept": ["{PACKETS_FILE}", "{EVENTS_FILE}"],
@@ -188,15 +190,20 @@ fn any_flipped_byte_is_found_or_harmless() {
 fn events_are_sorted_by_time_and_keep_their_order_within_one() {
     let scratch = Scratch::new();
     let path = scratch.join(EVENTS_FILE);
-    let mut given = events();
-    let digest = write_events(&path, &mut given, &legend()).unwrap();
-    let times: Vec<_> = given.iter().map(|e| (e.at.as_nanos(), e.flow)).collect();
-    let other = Some(FlowId::OTHER);
-    assert_eq!(times, [(10, None), (10, Some(FlowId(0))), (20, Some(FlowId(1))), (20, other)]);
+    let (given, legend) = (events(), legend());
+    let digest = write_events(&path, &given, &legend).unwrap();
+    // By the library's row reader.
+    let reader = SerializedFileReader::new(fs::File::open(&path).unwrap()).unwrap();
+    let read = reader.get_row_iter(None).unwrap().map(|row| {
+        let row = row.unwrap();
+        (row.get_long(0).unwrap(), row.get_string(1).ok().cloned())
+    });
+    let expected = [(10, None), (10, Some(FlowId(0))), (20, Some(FlowId(1))), (20, Some(FlowId::OTHER))];
+    let named = |flow: FlowId| legend.flow_name(flow).unwrap().to_owned();
+    assert_eq!(read.collect::<Vec<_>>(), expected.map(|(at, flow)| (at, flow.map(named))));
     assert_eq!(verify_events(&path).unwrap().digest, digest);
     assert_eq!(scratch.names(), [EVENTS_FILE]);
-    let mut none = Vec::new();
-    write_events(&path, &mut none, &legend()).unwrap();
+    write_events(&path, &[], &legend).unwrap();
     assert_eq!(verify_events(&path).unwrap().rows, 0);
 }
 
@@ -206,7 +213,7 @@ fn every_field_of_an_event_is_in_its_digest() {
     let digest = |change: &dyn Fn(&mut Event)| {
         let mut events = events();
         change(&mut events[0]);
-        write_events(&scratch.join(EVENTS_FILE), &mut events, &legend()).unwrap()
+        write_events(&scratch.join(EVENTS_FILE), &events, &legend()).unwrap()
     };
     let mut digests = vec![
         digest(&|_| ()),
@@ -230,7 +237,7 @@ fn events_that_cannot_be_kept_are_refused() {
     let refused = |change: &dyn Fn(&mut Event)| {
         let mut events = events();
         change(&mut events[0]);
-        write_events(&path, &mut events, &legend()).unwrap_err().to_string()
+        write_events(&path, &events, &legend()).unwrap_err().to_string()
     };
     assert!(refused(&|e| e.value = Some(f64::NAN)).contains("not a finite number"));
     assert!(refused(&|e| e.flow = Some(FlowId(2))).contains("no flow 2"));

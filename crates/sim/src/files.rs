@@ -25,8 +25,7 @@ pub fn simulate_with(plan: &TrialPlan, contents: &Contents, directory: &Path) ->
         Keep::Metrics => Ok(run_with(plan, contents, ())?.0),
         Keep::Events => {
             let (mut summary, events) = run_with(plan, contents, Events(Vec::new()))?;
-            summary.events_digest =
-                Some(write_events(&directory.join(EVENTS_FILE), &mut { events.0 }, &legend)?);
+            summary.events_digest = Some(write_events(&directory.join(EVENTS_FILE), &events.0, &legend)?);
             Ok(summary)
         }
         Keep::Packets => {
@@ -89,17 +88,12 @@ impl Recorder for Files {
 }
 
 impl Files {
-    fn finish(
-        mut self,
-        mut summary: Summary,
-        directory: &Path,
-        legend: &Legend,
-    ) -> Result<Summary, SimError> {
+    fn finish(self, mut summary: Summary, directory: &Path, legend: &Legend) -> Result<Summary, SimError> {
         if let Some(error) = self.error {
             return Err(error.into());
         }
         let packets = self.packets.finish()?;
-        let events = write_events(&directory.join(EVENTS_FILE), &mut self.events, legend);
+        let events = write_events(&directory.join(EVENTS_FILE), &self.events, legend);
         summary.events_digest = Some(events.inspect_err(|_| {
             // Half a record is none.
             let _ = std::fs::remove_file(directory.join(PACKETS_FILE));
