@@ -10,15 +10,25 @@ pub struct RandomStream(Pcg64);
 impl RandomStream {
     /// The stream of `seed` for `owner` (a flow's or stage's name) and `purpose` ("loss", "host_jitter").
     pub fn named(seed: u64, owner: &str, purpose: &str) -> Self {
+        RandomStream::of(seed, RandomStream::key(owner, purpose))
+    }
+
+    /// What [`RandomStream::of`] takes for `owner` and `purpose`: a quarter of the stream's memory.
+    pub fn key(owner: &str, purpose: &str) -> u64 {
         // FNV-1a over the names, whose separator can stand in neither: stable across versions and machines.
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for &byte in owner.as_bytes().iter().chain(&[0xff]).chain(purpose.as_bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
+        hash
+    }
+
+    /// The stream of `seed` for the owner and purpose of `key`.
+    pub fn of(seed: u64, key: u64) -> Self {
         let mut bytes = [0u8; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
         bytes[8..16].copy_from_slice(&(!seed).to_le_bytes());
-        bytes[16..24].copy_from_slice(&hash.to_le_bytes());
+        bytes[16..24].copy_from_slice(&key.to_le_bytes());
         RandomStream(Pcg64::from_seed(bytes))
     }
 

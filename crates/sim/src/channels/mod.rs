@@ -153,7 +153,7 @@ impl Channels {
 
     fn opened(&mut self) -> &mut Opened {
         if self.opened.is_none() {
-            let mut sequences = self.roots().sequences.clone();
+            let mut sequences = self.roots().sequences();
             // The streams that the flow began with have drawn theirs.
             for _ in 0..self.reserved {
                 drawn(&mut sequences);
@@ -172,7 +172,7 @@ impl Channels {
     /// The flow starts with its channels.
     pub fn start(&mut self, now: Instant, start: &Start) {
         self.roots = Some(start.roots.clone());
-        let mut sequences = start.roots.sequences.clone();
+        let mut sequences = start.roots.sequences();
         self.table.reserve(start.openings.len());
         for opening in start.openings.iter() {
             let id = self.next_id();

@@ -51,17 +51,24 @@ pub struct Start {
 
 /// What both ends of a flow, or a relay, go by whenever a channel opens.
 pub struct Roots {
-    /// Draws the initial sequence numbers of its connections.
-    pub sequences: RandomStream,
+    /// Of the stream that draws the initial sequence numbers of its connections.
+    seed: u64,
+    key: u64,
     /// Begins the random streams of its congestion controllers.
     pub control_seed: u64,
 }
 
 impl Roots {
+    /// Draws the initial sequence numbers of the connections, from the first on.
+    pub fn sequences(&self) -> RandomStream {
+        RandomStream::of(self.seed, self.key)
+    }
+
     /// Of the flow or relay of that name.
     pub fn named(seed: u64, name: &str) -> Self {
         Roots {
-            sequences: RandomStream::named(seed, name, "tcp_initial_sequence"),
+            seed,
+            key: RandomStream::key(name, "tcp_initial_sequence"),
             control_seed: RandomStream::named(seed, name, "tcp_congestion_control").bits(),
         }
     }

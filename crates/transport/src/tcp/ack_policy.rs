@@ -19,8 +19,8 @@ const THINNING_SHARE: u64 = 20;
 const MOST_THINNED: u8 = 44;
 /// A segment that is not full tells the size of full ones if a second one is as long, and it has so much payload; or so
 /// much, and does not end what was written.
-const TELLING: u64 = 524;
-const TELLING_UNPUSHED: u64 = 76;
+const TELLING: u32 = 524;
+const TELLING_UNPUSHED: u32 = 76;
 /// What counts as a full segment before one was seen (RFC 1122's default MSS).
 const FULL_AT_FIRST: u64 = 536;
 
@@ -40,11 +40,11 @@ pub struct Moment {
 /// The acknowledgements of one receiver.
 #[derive(Clone, Debug)]
 pub struct AckPolicy {
-    mss: u64,
+    mss: u32,
     /// The peer's full segment as far as seen, in bytes of payload.
-    full: u64,
+    full: u32,
     /// Payload of the last segment that was shorter and could tell.
-    short: u64,
+    short: u32,
     /// An acknowledgement must go out now.
     due: bool,
     /// There is something to acknowledge.
@@ -75,8 +75,8 @@ impl AckPolicy {
         let mss = u64::from(config.mss);
         let fit = (config.receive_window / (2 * mss)).max(2);
         AckPolicy {
-            mss,
-            full: mss.min(config.receive_window / 2).min(FULL_AT_FIRST),
+            mss: config.mss,
+            full: mss.min(config.receive_window / 2).min(FULL_AT_FIRST) as u32,
             short: 0,
             due: false,
             scheduled: false,
@@ -199,6 +199,8 @@ impl AckPolicy {
 
     /// How long the peer's full segments are.
     fn measure(&mut self, len: u64, push: bool) {
+        // No segment is longer than its IP packet.
+        let len = len.min(u64::from(u32::MAX)) as u32;
         if len >= self.full {
             self.full = len.min(self.mss);
             self.pushed[0] |= push;
@@ -216,7 +218,10 @@ impl AckPolicy {
     /// Decides after an arrival: `waiting` bytes in order are not acknowledged; `next` is expected; `gap`: something
     /// has arrived beyond it.
     pub fn decide(&mut self, at: Moment, waiting: u64, next: u64, gap: bool) {
-        if waiting > self.full || (self.quick > 0 && !self.converses) || self.least == Duration::ZERO {
+        if waiting > u64::from(self.full)
+            || (self.quick > 0 && !self.converses)
+            || self.least == Duration::ZERO
+        {
             self.due = true;
         } else if gap {
             self.thin(at, next);
@@ -271,6 +276,6 @@ impl AckPolicy {
         self.growth.read(self.last_arrival, len, queued, span);
         let drained = queued == 0 && span == 0;
         let pushed = self.pushed[1] || (self.pushed[0] && !self.converses);
-        self.due |= self.scheduled && (waiting > self.full || (pushed && drained));
+        self.due |= self.scheduled && (waiting > u64::from(self.full) || (pushed && drained));
     }
 }

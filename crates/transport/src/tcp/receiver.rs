@@ -8,6 +8,7 @@ use super::ack_policy::{AckPolicy, Moment};
 use super::byte_queue::ByteQueue;
 use super::config::Config;
 use super::segment::SackBlocks;
+use super::seq::Maybe;
 
 /// Bytes that arrived ahead of a gap: `[left, right)`.
 type Range = (u64, u64);
@@ -29,9 +30,9 @@ pub struct Receiver {
     ranges: VecDeque<Range>,
     /// From the first gap on.
     ahead: Option<Box<Ahead>>,
-    /// What the last segment repeated (RFC 2883).
-    duplicate: Option<Range>,
-    fin: Option<u64>,
+    /// What the last segment repeated (RFC 2883); empty for nothing.
+    duplicate: Range,
+    fin: Maybe,
     /// `next` when an acknowledgement last went out.
     acknowledged: u64,
     policy: AckPolicy,
@@ -73,8 +74,8 @@ impl Receiver {
             mss: u64::from(config.mss),
             ranges: VecDeque::new(),
             ahead: None,
-            duplicate: None,
-            fin: None,
+            duplicate: (0, 0),
+            fin: Maybe::NONE,
             acknowledged: start,
             policy: AckPolicy::new(config),
             echo: Echo::default(),
@@ -129,7 +130,7 @@ impl Receiver {
     /// Everything up to the peer's FIN has arrived.
     #[inline]
     pub fn finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next > fin)
+        self.fin.get().is_some_and(|fin| self.next > fin)
     }
     /// An acknowledgement must go out now.
     #[inline]
@@ -161,7 +162,7 @@ impl Receiver {
         let data_end = seq + payload.len() as u64;
         let end = data_end + u64::from(fin);
         if end <= self.next {
-            self.duplicate = Some((seq, end));
+            self.duplicate = (seq, end);
             self.policy.hurry();
             return false;
         }
@@ -171,7 +172,7 @@ impl Receiver {
             return false;
         }
         if fin {
-            self.fin = Some(data_end);
+            self.fin = Maybe::some(data_end);
         }
         self.policy.arrived(at, payload.len() as u64, seq <= self.next);
         if seq > self.next {
@@ -181,7 +182,7 @@ impl Receiver {
             return false;
         }
         if seq < self.next {
-            self.duplicate = Some((seq, self.next));
+            self.duplicate = (seq, self.next);
             self.policy.demand();
         }
         let mut data = payload.clone();
@@ -222,7 +223,7 @@ impl Receiver {
             at -= 1;
             let (left, right) = self.ranges[at];
             if right >= end {
-                self.duplicate = Some((seq, end));
+                self.duplicate = (seq, end);
                 self.note_recent(left, right, seq);
                 return;
             }
@@ -279,7 +280,7 @@ impl Receiver {
     }
 
     fn deliver(&mut self, end: u64) {
-        let data_end = self.fin.map_or(end, |fin| fin.min(end));
+        let data_end = self.fin.get().map_or(end, |fin| fin.min(end));
         let held = self.ahead.as_mut().map(|ahead| &mut ahead.held);
         let count = held.as_ref().map_or(0, |held| held.partition_point(|&(start, _)| start < data_end));
         for (start, mut chunk) in held.into_iter().flat_map(|held| held.drain(..count)) {
@@ -332,14 +333,15 @@ impl Receiver {
     /// True if `take_sack` has something to say.
     #[inline]
     pub fn has_sack(&self) -> bool {
-        self.duplicate.is_some() || !self.ranges.is_empty()
+        self.duplicate.1 > 0 || !self.ranges.is_empty()
     }
 
     /// The SACK blocks to send: a repeated stretch first if there is one (RFC 2883), then ranges, most
     /// recently extended first (RFC 2018 section 4).
     pub fn take_sack(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if let Some((left, right)) = self.duplicate.take() {
+        let (left, right) = std::mem::take(&mut self.duplicate);
+        if right > 0 {
             blocks.push(left as u32, right as u32);
         }
         if self.ranges.is_empty() {

@@ -15,6 +15,7 @@ use super::prr::Reduction;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
 use super::send_buffer::SendBuffer;
+use super::seq::Maybe;
 use super::undo::Undo;
 pub use recovery::Arrival;
 use recovery::Resend;
@@ -103,7 +104,7 @@ pub struct Sender {
     /// End of the last segment shorter than `mss` (Minshall's test).
     small_end: u64,
     pub(super) closing: bool,
-    fin: Option<u64>,
+    fin: Maybe,
     pub(super) timer: Timer,
     pub(super) probe_due: bool,
     /// Timeouts in a row without an answer.
@@ -155,7 +156,7 @@ impl Sender {
             max_retries: config.max_retries,
             small_end: start,
             closing: false,
-            fin: None,
+            fin: Maybe::NONE,
             timer: Timer::new(config.coarse_timers),
             probe_due: false,
             unanswered: 0,
@@ -220,12 +221,12 @@ impl Sender {
     /// A FIN has been sent.
     #[inline]
     pub fn fin_sent(&self) -> bool {
-        self.fin.is_some()
+        self.fin.get().is_some()
     }
     /// The peer has acknowledged our FIN.
     #[inline]
     pub fn finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.una > fin)
+        self.fin.get().is_some_and(|fin| self.una > fin)
     }
     #[inline]
     pub fn next(&self) -> u64 {
@@ -314,7 +315,7 @@ impl Sender {
 
     /// The FIN has not been sent.
     pub(super) fn fin_waits(&self) -> bool {
-        self.closing && self.fin.is_none()
+        self.closing && self.fin.get().is_none()
     }
 
     /// There is something new to send, and the peer would take it.
@@ -474,7 +475,7 @@ impl Sender {
 
     fn send_new(&mut self, now: Instant) -> Result<Option<Outgoing>, Blocked> {
         let left = self.buffer.end().saturating_sub(self.next);
-        if left == 0 && (!self.closing || self.fin.is_some()) {
+        if left == 0 && (!self.closing || self.fin.get().is_some()) {
             return Ok(None);
         }
         let usable = self.edge.saturating_sub(self.next);
@@ -524,7 +525,7 @@ impl Sender {
         }
         self.next += len + u64::from(fin);
         if fin {
-            self.fin = Some(seq + len);
+            self.fin = Maybe::some(seq + len);
         }
         if len < full {
             self.small_end = self.next;

@@ -47,8 +47,8 @@ pub struct Silent {
 #[derive(Clone, Copy, Debug)]
 struct Opened {
     at: Instant,
-    /// The round trip that it measured.
-    rtt: Option<Duration>,
+    /// The round trip that it measured; `MAX` for none.
+    rtt: Duration,
     /// The connection starts from one segment.
     cautious: bool,
 }
@@ -62,7 +62,7 @@ impl Sending {
     /// The handshake is done: the peer takes bytes up to `edge`; `rtt` is what the handshake measured, if it was
     /// answered at the first try; `cautious`: SYNs were lost, so that the window starts from one segment.
     pub fn open(&mut self, at: Instant, edge: u64, rtt: Option<Duration>, cautious: bool, own: &Own) {
-        let opened = Opened { at, rtt, cautious };
+        let opened = Opened { at, rtt: rtt.unwrap_or(Duration::MAX), cautious };
         match self {
             Sending::Active(sender) => opened.tell(sender, edge, &own.config()),
             Sending::Silent(silent) => {
@@ -162,7 +162,7 @@ impl Sending {
     #[inline]
     pub fn srtt(&self) -> Option<Duration> {
         match self {
-            Sending::Silent(silent) => silent.opened.and_then(|opened| opened.rtt),
+            Sending::Silent(silent) => silent.opened.and_then(Opened::rtt),
             Sending::Active(sender) => sender.rto().srtt(),
         }
     }
@@ -180,8 +180,13 @@ impl Silent {
 }
 
 impl Opened {
+    #[inline]
+    fn rtt(self) -> Option<Duration> {
+        (self.rtt < Duration::MAX).then_some(self.rtt)
+    }
+
     fn tell(self, sender: &mut Sender, edge: u64, config: &Config) {
         let controller = self.cautious.then(|| AnyController::new(config, 1));
-        sender.open(self.at, edge, self.rtt, controller, config);
+        sender.open(self.at, edge, self.rtt(), controller, config);
     }
 }

@@ -7,9 +7,30 @@ pub fn first(wire: u32) -> u64 {
 }
 
 /// The 64-bit number with the low bits `wire` that is nearest to `near`.
+#[inline]
 pub fn extend(near: u64, wire: u32) -> u64 {
     let distance = wire.wrapping_sub(near as u32) as i32;
     near.wrapping_add_signed(i64::from(distance))
+}
+
+/// A sequence number that may be unknown, in 8 bytes: no stream gets as far as the last of 64 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Maybe(u64);
+
+impl Maybe {
+    /// Not known.
+    pub const NONE: Maybe = Maybe(u64::MAX);
+
+    /// Known.
+    #[inline]
+    pub fn some(seq: u64) -> Self {
+        Maybe(seq)
+    }
+
+    #[inline]
+    pub fn get(self) -> Option<u64> {
+        (self.0 != u64::MAX).then_some(self.0)
+    }
 }
 
 #[cfg(test)]

@@ -3,12 +3,13 @@
 //! again (RFC 3708).
 
 use super::scoreboard::before;
+use super::seq::Maybe;
 
 /// What is known of one reduction and the segments sent again since.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Undo {
-    /// The first byte outstanding when the window was reduced; `None` if there is nothing to undo.
-    marker: Option<u64>,
+    /// The first byte outstanding when the window was reduced; none if there is nothing to undo.
+    marker: Maybe,
     /// Segments sent again that the receiver has not reported as duplicates; `None` while none has been sent again.
     unreported: Option<u32>,
     /// The timestamp clock when the first of them went out.
@@ -17,16 +18,22 @@ pub struct Undo {
     justified: bool,
 }
 
+impl Default for Undo {
+    fn default() -> Self {
+        Undo { marker: Maybe::NONE, unreported: None, stamp: None, justified: false }
+    }
+}
+
 impl Undo {
     /// A reduction begins with the first byte `una` outstanding and `resent` copies in flight. `justified`: it had begun
     /// before, or marks call for it too (RFC 3168).
     pub fn begin(&mut self, una: u64, resent: u32, justified: bool) {
-        (self.marker, self.justified) = (Some(una), justified);
+        (self.marker, self.justified) = (Maybe::some(una), justified);
         self.unreported = (resent > 0).then_some(resent);
     }
     /// Nothing can be undone any more.
     pub fn end(&mut self) {
-        self.marker = None;
+        self.marker = Maybe::NONE;
     }
     /// Marks call for the reduction too.
     pub fn justify(&mut self) {
@@ -38,7 +45,7 @@ impl Undo {
     }
     /// Where the reduction began.
     pub fn marker(&self) -> Option<u64> {
-        self.marker
+        self.marker.get()
     }
     /// A segment goes out again when the timestamp clock shows `stamp`.
     pub fn resent(&mut self, stamp: u32) {
@@ -51,7 +58,7 @@ impl Undo {
     }
     /// The receiver has reported `segments` duplicates.
     pub fn reported(&mut self, segments: u32) {
-        if self.marker.is_some()
+        if self.marker.get().is_some()
             && let Some(unreported) = &mut self.unreported
         {
             *unreported = unreported.saturating_sub(segments);
@@ -59,11 +66,11 @@ impl Undo {
     }
     /// Every segment sent again was a duplicate.
     pub fn all_reported(&self) -> bool {
-        self.marker.is_some() && self.unreported == Some(0)
+        self.marker.get().is_some() && self.unreported == Some(0)
     }
     /// An acknowledgement that echoes `echo` was caused before anything was sent again, or nothing was.
     pub fn first_copy(&self, echo: u32) -> bool {
-        self.marker.is_some() && self.stamp.is_none_or(|stamp| before(echo, stamp))
+        self.marker.get().is_some() && self.stamp.is_none_or(|stamp| before(echo, stamp))
     }
     /// The reduction may be undone at the end of a recovery.
     pub fn may_undo(&self, echo: u32) -> bool {
