@@ -16,10 +16,8 @@ use crate::stage::{Departure, Stage};
 #[derive(Clone, Debug)]
 pub struct Chain<S> {
     stages: Vec<S>,
-    /// Each stage's `next_event`, `FAR_FUTURE` for none.
-    heads: Vec<Instant>,
-    /// How long what leaves each stage stays at least in those behind it, while no setting changes.
-    behind: Vec<Duration>,
+    /// Of each stage.
+    heads: Vec<Head>,
     schedules: Vec<Schedule>,
     /// The earliest of `schedules`.
     next_change: Instant,
@@ -35,6 +33,15 @@ pub struct Chain<S> {
     bottleneck: usize,
 }
 
+/// What a chain keeps of a stage to know what happens next.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// The stage's `next_event`, `FAR_FUTURE` for none.
+    at: Instant,
+    /// How long what leaves the stage stays at least in those behind it, while no setting changes.
+    behind: Duration,
+}
+
 impl<S: Stage> Chain<S> {
     /// A chain of `stages`, at least one, each with its settings over time. `bottleneck` is the index of the
     /// one at which [`Chain::enqueue_at_bottleneck`] enters.
@@ -42,8 +49,7 @@ impl<S: Stage> Chain<S> {
         assert!(bottleneck < stages.len(), "stage {bottleneck} of {} stages", stages.len());
         let (stages, schedules): (Vec<S>, Vec<Schedule>) = stages.into_iter().unzip();
         let mut chain = Chain {
-            heads: vec![Instant::FAR_FUTURE; stages.len()],
-            behind: vec![Duration::ZERO; stages.len()],
+            heads: vec![Head { at: Instant::FAR_FUTURE, behind: Duration::ZERO }; stages.len()],
             stages,
             schedules,
             next_change: Instant::ZERO,
@@ -113,7 +119,7 @@ impl<S: Stage> Chain<S> {
         self.advance(now, fates);
         for (stage, head) in self.stages.iter_mut().zip(&mut self.heads) {
             stage.finish(now, fates);
-            *head = Instant::FAR_FUTURE;
+            head.at = Instant::FAR_FUTURE;
         }
         self.now = self.now.max(now);
         self.refresh();
@@ -170,7 +176,7 @@ impl<S: Stage> Chain<S> {
     fn step(&mut self, fates: &mut impl FateSink) -> Option<Departure> {
         let at = self.next;
         self.now = self.now.max(at);
-        let departure = match self.heads.iter().rposition(|&head| head <= at) {
+        let departure = match self.heads.iter().rposition(|head| head.at <= at) {
             Some(index) => self.release(index, at, fates),
             None => {
                 self.change(at, fates);
@@ -185,7 +191,7 @@ impl<S: Stage> Chain<S> {
     #[inline]
     fn release(&mut self, index: usize, at: Instant, fates: &mut impl FateSink) -> Option<Departure> {
         let departure = self.stages[index].dequeue(at, fates);
-        self.heads[index] = self.stages[index].next_event().unwrap_or(Instant::FAR_FUTURE);
+        self.heads[index].at = self.stages[index].next_event().unwrap_or(Instant::FAR_FUTURE);
         if index + 1 == self.stages.len() {
             return departure;
         }
@@ -199,7 +205,7 @@ impl<S: Stage> Chain<S> {
     fn give(&mut self, index: usize, at: Instant, item: Item, fates: &mut impl FateSink) {
         let stage = &mut self.stages[index];
         stage.enqueue(at, item, fates);
-        self.heads[index] = stage.next_event().unwrap_or(Instant::FAR_FUTURE);
+        self.heads[index].at = stage.next_event().unwrap_or(Instant::FAR_FUTURE);
     }
 
     #[cold]
@@ -208,7 +214,7 @@ impl<S: Stage> Chain<S> {
             while self.schedules[index].next_at() <= at {
                 let Some((_, change)) = self.schedules[index].pop() else { break };
                 self.stages[index].apply(at, change, fates);
-                self.heads[index] = self.stages[index].next_event().unwrap_or(Instant::FAR_FUTURE);
+                self.heads[index].at = self.stages[index].next_event().unwrap_or(Instant::FAR_FUTURE);
             }
         }
         self.next_change = self.earliest_change();
@@ -218,8 +224,8 @@ impl<S: Stage> Chain<S> {
     /// Settings have been made or changed: stays with them.
     fn measure(&mut self) {
         let mut stay = Duration::ZERO;
-        for (stage, behind) in self.stages.iter().zip(&mut self.behind).rev() {
-            *behind = stay;
+        for (stage, head) in self.stages.iter().zip(&mut self.heads).rev() {
+            head.behind = stay;
             stay += stage.least_stay();
         }
     }
@@ -235,7 +241,7 @@ impl<S: Stage> Chain<S> {
 
     #[inline]
     fn refresh_next(&mut self) {
-        self.next = self.heads.iter().fold(self.next_change, |earliest, &head| earliest.min(head));
+        self.next = self.heads.iter().fold(self.next_change, |earliest, head| earliest.min(head.at));
     }
 
     /// What is inside a stage leaves the path after its stay in each stage behind; that saves the driver a call
@@ -245,7 +251,6 @@ impl<S: Stage> Chain<S> {
         if let Some(departure) = self.ready.front() {
             return departure.at;
         }
-        let leaving = self.heads.iter().zip(&self.behind).map(|(&head, &behind)| head + behind);
-        leaving.fold(self.next_change, Instant::min)
+        self.heads.iter().fold(self.next_change, |earliest, head| earliest.min(head.at + head.behind))
     }
 }

@@ -1,5 +1,6 @@
 //! Columns of integers as Parquet's pages: DELTA_BINARY_PACKED, one page a column and row group. What comes out is what the
-//! `parquet` crate's own writer makes, at a fifth of its instructions: it takes values one by one, and a row has 22.
+//! `parquet` crate's own writer makes, at two fifths of its instructions: it takes values one by one,
+//! and a row has 22.
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
