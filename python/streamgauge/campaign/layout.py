@@ -4,9 +4,12 @@ and Spark read it."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import platform
 import re
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,8 +33,14 @@ __all__ = [
 
 LOCK: Final = ".writing"
 """Who writes trials into a campaign's folder holds a part of this file in it locked."""
-# A trial grows beside its place under such a name and is renamed when it is whole.
-_PARTIAL = re.compile(r"\.(?P<name>seed=\d+)\.(?P<pid>\d+)-[0-9a-f]{8}\.partial")
+# A trial grows beside its place under such a name and is renamed when it is whole. Several machines may share
+# the folder, so it says whose the process is; names of earlier versions do not, and are this machine's.
+_PARTIAL = re.compile(
+    r"\.(?P<name>seed=\d+)\.(?:(?P<host>[\w.-]+)\.)?(?P<pid>\d+)-[0-9a-f]{8}\.partial", re.ASCII
+)
+_DEAD_S = 86_400.0
+"""A trial of another machine, whose processes cannot be seen from here, is given up after so long without a
+change, s: much longer than any trial."""
 
 
 def trial_directory(out: Path, scenario: str, mode: Mode, seed: int) -> Path:
@@ -60,14 +69,13 @@ def place(directory: Path) -> Iterator[Path]:
 
     A trial that lies there already is replaced only by a whole one.
     """
-    token = uuid.uuid4().hex[:8]
-    partial = directory.parent / f".{directory.name}.{os.getpid()}-{token}.partial"
+    partial = _partial(directory)
     # With its parents: a trial that fails beside this one removes those that it leaves empty.
     partial.mkdir(parents=True)
     try:
         yield partial
         if directory.exists():
-            old = directory.parent / f".{directory.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial"
+            old = _partial(directory)
             directory.rename(old)
             partial.rename(directory)
             shutil.rmtree(old, ignore_errors=True)
@@ -78,6 +86,17 @@ def place(directory: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
         _prune(directory.parent)
         raise
+
+
+def _partial(directory: Path) -> Path:
+    """A name beside ``directory`` that nobody else takes, here or on another machine."""
+    return directory.with_name(f".{directory.name}.{_host()}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
+
+
+@functools.cache
+def _host() -> str:
+    """This machine's name, as it stands in names of files."""
+    return re.sub(r"[^\w.-]", "_", platform.node(), flags=re.ASCII) or "unnamed"
 
 
 def _logs_of_broken(directory: Path) -> Path:
@@ -113,14 +132,34 @@ def _prune(folder: Path) -> None:
 
 
 def remove_leftovers(out: Path) -> int:
-    """Removes what processes that are gone left half-written in ``out``; returns how many."""
+    """Removes what processes that are gone left half-written in ``out``; returns how many.
+
+    What another machine that shares the folder writes stays until nothing in it has changed for a day.
+    """
     removed = 0
     for partial in out.glob("scenario=*/mode=*/.seed=*.partial"):
         match = _PARTIAL.fullmatch(partial.name)
-        if match and not _alive(int(match["pid"])):
+        if match is None:
+            continue
+        if match["host"] in (None, _host()):
+            gone = not _alive(int(match["pid"]))
+        else:
+            gone = _unchanged_s(partial) > _DEAD_S
+        if gone:
             shutil.rmtree(partial, ignore_errors=True)
             removed += 1
     return removed
+
+
+def _unchanged_s(partial: Path) -> float:
+    """For how long nothing in a folder has changed, s, by the clock of whoever keeps the files: those of two
+    machines may be apart."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=partial.parent, prefix=".now-") as probe:
+            now = os.fstat(probe.fileno()).st_mtime
+        return now - max(path.stat().st_mtime for path in (partial, *partial.rglob("*")))
+    except OSError:  # it has just gone, or nothing can be written there
+        return 0.0
 
 
 def _alive(pid: int) -> bool:
