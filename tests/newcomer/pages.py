@@ -17,6 +17,7 @@ PROGRAMS = (
     "make",
     "python",
     "cargo",
+    "dask",
     "ffplay",
     "mpv",
     "gst-launch-1.0",

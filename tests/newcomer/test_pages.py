@@ -69,6 +69,12 @@ COMMANDS: dict[str, How] = {
     # campaigns
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp": HERE,
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp --verify": HERE,
+    # cluster
+    "python -m pip install 'streamgauge[cluster]'": How("never", "has been done"),
+    "dask scheduler --port 8786": How("never", "test_cluster does it, on a free port"),
+    "streamgauge worker tcp://scheduler:8786": How("never", "test_cluster does it"),
+    "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --on tcp://scheduler:8786 "
+    "--out /shared/run-1": How("never", "test_cluster does it"),
     # CONTRIBUTING
     "make setup": How("never", "has been done"),
     "make test-sim": How("never", "is what runs this"),

@@ -24,6 +24,7 @@ __all__ = [
     "campaign_of",
     "keep_logs",
     "place",
+    "process_alive",
     "remove_leftovers",
     "scenario_of",
     "seed_of",
@@ -142,7 +143,7 @@ def remove_leftovers(out: Path) -> int:
         if match is None:
             continue
         if match["host"] in (None, _host()):
-            gone = not _alive(int(match["pid"]))
+            gone = not process_alive(int(match["pid"]))
         else:
             gone = _unchanged_s(partial) > _DEAD_S
         if gone:
@@ -162,7 +163,8 @@ def _unchanged_s(partial: Path) -> float:
         return 0.0
 
 
-def _alive(pid: int) -> bool:
+def process_alive(pid: int) -> bool:
+    """Whether this machine has a process of that number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.scenario import Scenario
@@ -25,8 +25,16 @@ def why_not(mode: Mode, *, way: str | None = None) -> str | None:
     return emu_why_not(way)
 
 
-def choose_mode(scenario: Scenario, asked: Mode | None, *, way: str | None = None) -> Mode:
+def choose_mode(
+    scenario: Scenario,
+    asked: Mode | None,
+    *,
+    way: str | None = None,
+    elsewhere: Callable[[Mode], str | None] | None = None,
+) -> Mode:
     """The mode asked for, or the first that the scenario supports and the machine can do.
+
+    ``elsewhere`` says in place of `why_not` what a mode lacks where the scenario is going to run.
 
     Raises ScenarioError if the scenario cannot run so, CannotRunError if the machine cannot.
     """
@@ -38,10 +46,11 @@ def choose_mode(scenario: Scenario, asked: Mode | None, *, way: str | None = Non
         if unsupported is not None:
             refused.append(f"{mode}: {unsupported}")
             continue
-        lacking = why_not(mode, way=way)
+        lacking = why_not(mode, way=way) if elsewhere is None else elsewhere(mode)
         if lacking is None:
             return mode
         machine.append(f"{mode}: {lacking}")
     if machine:
-        raise CannotRunError(f"this machine cannot run {scenario.id}: {'; '.join(machine)}")
+        where = "this machine" if elsewhere is None else "the cluster"
+        raise CannotRunError(f"{where} cannot run {scenario.id}: {'; '.join(machine)}")
     raise ScenarioError(f"{scenario.id} cannot run: {'; '.join(refused)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -21,6 +21,9 @@ from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep
 from streamgauge.scenario.words import as_written
 from streamgauge.systems.registry import Mode
+
+if TYPE_CHECKING:
+    from streamgauge.campaign.cluster import Cluster
 
 __all__ = ["MutantResult", "run_mutants", "score"]
 
@@ -88,6 +91,7 @@ def run_mutants(
     keep: Keep = "packets",
     emu: EmuSettings | None = None,
     verify: bool = False,
+    cluster: Cluster | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[list[MutantResult], list[Outcome]]:
     """Runs the mutant of every check that was judged, as many times, and judges the check on it.
@@ -126,6 +130,7 @@ def run_mutants(
             leaves=leaves,
             index=index,
             verify=verify,
+            cluster=cluster,
             progress=progress,
         )
     if interrupted:

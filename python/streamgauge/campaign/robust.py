@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamgauge.campaign.earlier import set_aside
 from streamgauge.campaign.folder import writing
@@ -17,6 +17,9 @@ from streamgauge.checks import evaluate_all, leaves_of
 from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep
 from streamgauge.scenario.words import as_written
+
+if TYPE_CHECKING:
+    from streamgauge.campaign.cluster import Cluster
 
 __all__ = ["Alternative", "Standing", "run_alternatives", "standings"]
 
@@ -149,6 +152,7 @@ def run_alternatives(
     keep: Keep = "packets",
     emu: EmuSettings | None = None,
     verify: bool = False,
+    cluster: Cluster | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Alternative]:
     """Runs every alternative of every assumption, one at a time, and judges all checks again.
@@ -180,6 +184,7 @@ def run_alternatives(
             leaves=leaves_of(scenario for scenario in result.scenarios if scenario.id in result.wanted),
             index=index,
             verify=verify,
+            cluster=cluster,
             progress=progress,
         )
     if interrupted:

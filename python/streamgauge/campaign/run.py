@@ -36,6 +36,7 @@ from streamgauge.scenario.lower import Keep
 from streamgauge.systems.registry import Mode
 
 if TYPE_CHECKING:
+    from streamgauge.campaign.cluster import Cluster
     from streamgauge.emu.concurrency import ConcurrentTrials
     from streamgauge.metrics import TrialMetrics
 
@@ -117,6 +118,7 @@ def run(
     keep: Keep = "packets",
     emu: EmuSettings | None = None,
     verify: bool = False,
+    cluster: Cluster | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> CampaignResult:
     """Runs every trial of the scenarios, and of those that their checks read, and evaluates the checks.
@@ -135,6 +137,7 @@ def run(
         emu: how emu runs; `EmuSettings.jobs` says how many of its trials at once.
         verify: read the records that lie there wholly, and run again what is not as it was written; without,
             trials that are there are trusted.
+        cluster: whose workers run the trials instead of this machine.
         progress: called after each trial and when there is something to say, from this thread.
 
     Raises StreamGaugeError if a trial cannot run; Ctrl-C ends it early and is told by ``interrupted``.
@@ -174,6 +177,7 @@ def run(
             leaves=leaves_of(judged),
             index=index,
             verify=verify,
+            cluster=cluster,
             progress=progress,
         )
     return CampaignResult(
@@ -223,19 +227,20 @@ def run_jobs(
     leaves: Mapping[str, Leaves] | None = None,
     index: Index | None = None,
     verify: bool = False,
+    cluster: Cluster | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[list[Outcome], bool]:
     """Runs jobs, in their order for the caller; returns what finished, and whether Ctrl-C cut it short.
 
     After a trial that was replaced comes the one that stands for it (`EmuSettings.replace`). ``leaves`` are
     read of the trials' metrics, by the scenario's id; ``index`` is that of the folder that all lie in;
-    ``verify`` as in `run`.
+    ``verify`` and ``cluster`` as in `run`.
     """
     for out in {campaign_of(job.directory) for job in jobs}:
         remove_leftovers(out)
     leaves = leaves or {}
     board = Board(jobs, progress)
-    work = _Work(keep, emu, leaves, index, board)
+    work = _Work(keep, emu, leaves, index, board, cluster)
     own = {job.directory for job in jobs}
     lines: dict[Job, list[Outcome]] = {}
     pending: dict[Job, Job] = {}
@@ -279,6 +284,7 @@ class _Work:
     leaves: Mapping[str, Leaves]
     index: Index | None
     board: Board
+    cluster: Cluster | None
 
     def watcher(self, done: dict[Job, Outcome], *, quiet: bool = False) -> Watcher:
         """Tells the board; a quiet one only what is done."""
@@ -299,6 +305,9 @@ def _simulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> Non
     simulator itself runs without Python's lock."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     watcher = work.watcher(done, quiet=True)
+    if work.cluster is not None:
+        work.cluster.run_all(jobs, tasks_of(work.keep, work.leaves), work.emu, watcher)
+        return
     if cores == 1 or len(jobs) < _POOL_FROM:
         run_all(jobs, cores, lambda job, _say: _run(job, work), watcher)
         return
@@ -324,6 +333,9 @@ def _emulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> None
     Ctrl-C, and a trial that cannot run at all, end those under way; nothing of them stays.
     """
     board, at_once = work.board, work.emu.jobs
+    if work.cluster is not None:
+        work.cluster.run_all(jobs, tasks_of(work.keep, work.leaves), work.emu, work.watcher(done))
+        return
     if at_once == 1 or not jobs:
         for job in jobs:
             board.started(job)

@@ -14,8 +14,10 @@ __all__ = [
     "Keep",
     "ModeOption",
     "Names",
+    "OnOption",
     "OutOption",
     "Records",
+    "RecordsAnywhere",
     "RepeatOption",
     "ReplaceOption",
     "SeedOption",
@@ -32,6 +34,9 @@ Names = Annotated[
     list[str], typer.Argument(metavar="FILE|ID...", help="Scenario files, ids, or globs of ids.")
 ]
 Records = Annotated[Path, typer.Argument(metavar="DIR", help="Where run or reproduce left its records.")]
+RecordsAnywhere = Annotated[
+    str, typer.Argument(metavar="DIR|URL", help="Where run or reproduce left its records.")
+]
 ModeOption = Annotated[
     Literal["sim", "emu"] | None,
     typer.Option("--mode", help="Default: the first that the scenario supports and this machine can do."),
@@ -51,11 +56,21 @@ SetOption = Annotated[
     ),
 ]
 OutOption = Annotated[
-    Path,
+    str,
     typer.Option(
         "--out",
-        metavar="DIR",
-        help="Where records go; a rerun resumes there. With --set, a folder below that is named by it.",
+        metavar="DIR|URL",
+        help="Where records go; a rerun resumes there. With --set, a folder below that is named by it. With "
+        "--on also a URL, such as s3://bucket/run-1.",
+    ),
+]
+OnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="ADDRESS|FILE",
+        help="Run the trials on this Dask cluster: its scheduler's address, a file that names it, or 'dask' "
+        "for the one of Dask's own configuration.",
     ),
 ]
 WayOption = Annotated[

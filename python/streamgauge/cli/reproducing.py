@@ -88,16 +88,20 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
                 "another folder with --out."
             ) from error
     figures_s = time.monotonic() - began
+    there = request.elsewhere
+    shown = str(out) if there is None else there.where(out)
+    if there is not None and not stopped:
+        there.put(there.out, [out / f"{paper.id}.html", *sorted((out / "figures").iterdir())])
     if request.as_json:
         json.dump(_json(paper, readings, compared, figures_s), sys.stdout, indent=2, allow_nan=False)
         print()
     else:
         _print(paper, readings, compared)
-        where = f"page {out / f'{paper.id}.html'}, figures in {out / 'figures'}"
+        where = f"page {shown}/{paper.id}.html, figures in {shown}/figures"
         drew = [] if stopped else [f"figures in {figures_s:.1f} s; {where}"]
         print("\n" + "; ".join([*map(_took, readings), *drew]))
     if stopped:
-        return interrupted(f"what finished is kept in {out}")
+        return interrupted(f"what finished is kept in {shown}")
     return status_of([check.verdict for check in left[0].result.checks], left[0].mutants)
 
 
@@ -111,6 +115,8 @@ def _read(paper: Paper, request: RunRequest, preset: str, out: Path) -> tuple[Re
     modes = chosen_modes(request, scenarios)
     loading_s = time.monotonic() - began
     ran = carry_out(request, scenarios, modes, out)
+    if request.elsewhere is not None:
+        request.elsewhere.fetch(ran.result, all_of_it=True)
     reading = read(
         ran.result,
         preset,

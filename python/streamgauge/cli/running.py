@@ -19,6 +19,7 @@ from streamgauge.campaign import (
     score,
 )
 from streamgauge.campaign.machine import choose_mode
+from streamgauge.cli.elsewhere import Elsewhere
 from streamgauge.cli.options import REPLACE
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
@@ -59,6 +60,8 @@ class RunRequest:
     capture: bool = False
     mutants: bool = False
     robust: bool = False
+    elsewhere: Elsewhere | None = None
+    """Where trials run, and records go, if not here; ``out`` is its folder."""
 
     @property
     def first_seed(self) -> int:
@@ -93,13 +96,16 @@ def run_command(request: RunRequest) -> int:
     scenarios = find(request.names, settings=request.settings)
     out = chosen_out(request)
     ran = carry_out(request, scenarios, chosen_modes(request, scenarios), out)
+    there = request.elsewhere
+    where = str(out) if there is None else there.where(out)
+    fetched = there is None or there.fetch(ran.result, all_of_it=request.as_json)
     if request.as_json:
-        _print_json(ran)
+        _print_json(ran, there)
     else:
-        print_result(ran.result, ran.mutants, ran.alternatives)
+        print_result(ran.result, ran.mutants, ran.alternatives, where=where, tables=fetched)
     if ran.interrupted:
         kept = sum(outcome.counts for outcome in ran.result.outcomes)
-        return interrupted(f"{kept} of {ran.result.planned} trials are kept in {out}")
+        return interrupted(f"{kept} of {ran.result.planned} trials are kept in {where}")
     return status_of([ran.result.verdict], ran.mutants)
 
 
@@ -108,7 +114,11 @@ def chosen_modes(request: RunRequest, scenarios: Sequence[Scenario]) -> dict[str
 
     Raises ScenarioError if a scenario cannot run so, CannotRunError if the machine cannot.
     """
-    modes = {scenario.id: choose_mode(scenario, request.mode, way=request.way) for scenario in scenarios}
+    able = None if request.elsewhere is None else request.elsewhere.cluster.why_not
+    modes = {
+        scenario.id: choose_mode(scenario, request.mode, way=request.way, elsewhere=able)
+        for scenario in scenarios
+    }
     for scenario in scenarios:
         lower(scenario, modes[scenario.id], request.first_seed)
     return {name: [mode] for name, mode in modes.items()}
@@ -124,6 +134,10 @@ def carry_out(
     first_seed, repeat, keep = request.first_seed, request.repetitions, request.keep
     mutants: list[MutantResult] | None = None
     alternatives: list[Alternative] | None = None
+    cluster = None
+    if request.elsewhere is not None:
+        cluster = request.elsewhere.cluster
+        request.elsewhere.prepare(scenarios, modes, seed=first_seed, way=request.way)
     with Bar() as bar:
         result = run(
             scenarios,
@@ -135,6 +149,7 @@ def carry_out(
             keep=keep,
             emu=emu,
             verify=request.verify,
+            cluster=cluster,
             progress=bar.update,
         )
         stopped = result.interrupted
@@ -147,6 +162,7 @@ def carry_out(
                     keep=keep,
                     emu=emu,
                     verify=request.verify,
+                    cluster=cluster,
                     progress=bar.update,
                 )
             if request.robust and not stopped:
@@ -157,10 +173,13 @@ def carry_out(
                     keep=keep,
                     emu=emu,
                     verify=request.verify,
+                    cluster=cluster,
                     progress=bar.update,
                 )
         except KeyboardInterrupt:
             stopped = True
+    if request.elsewhere is not None:
+        request.elsewhere.tell()
     return Ran(result, mutants, alternatives, stopped)
 
 
@@ -184,8 +203,10 @@ def chosen_out(request: RunRequest) -> Path:
     return request.out / set_folder(request.settings)
 
 
-def _print_json(ran: Ran) -> None:
+def _print_json(ran: Ran, there: Elsewhere | None) -> None:
     data = ran.result.to_json()
+    if there is not None:
+        there.directories(data["trials"])
     if ran.mutants is not None:
         data["mutants"] = [one.to_json() for one in ran.mutants]
         data["mutation_score"] = score(ran.mutants)

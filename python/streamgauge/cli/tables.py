@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -29,21 +29,17 @@ def print_result(
     result: CampaignResult,
     mutants: Sequence[MutantResult] | None = None,
     alternatives: Sequence[Alternative] | None = None,
+    *,
+    where: str,
+    tables: bool = True,
 ) -> None:
-    """Flows, verdicts, mutants, and where the records are."""
+    """Flows, verdicts, mutants, and where the records are. Without ``tables`` no trial is read."""
     console = Console(soft_wrap=False)
-    trials = load_trials(outcome.job.directory for outcome in result.outcomes if outcome.digest is not None)
-    with Bar(of="trials read") as bar:
-        entries = gather(trials, result.checks, told=bar.count)
-    wanted = [entry for entry in entries if entry.scenario.get("id") in result.wanted]
-    if wanted:
-        _line(console, escape(answer_of(wanted)) + "\n")
-    measured = {(group.scenario, group.mode): group for entry in entries for group in entry.groups}
     groups: dict[tuple[str, Mode], list[Outcome]] = {}
     for outcome in result.outcomes:
         groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome)
-    for (scenario, mode), outcomes in groups.items():
-        _print_flows(console, scenario, mode, measured.get((scenario, mode)), len(outcomes))
+    if tables:
+        _print_measured(console, result, groups)
     for (scenario, mode), outcomes in groups.items():
         invalid = [outcome for outcome in outcomes if not outcome.valid]
         if invalid:
@@ -68,7 +64,22 @@ def print_result(
     ran = f"{total} trial{'' if total == 1 else 's'}{again}, {took}"
     if not total:  # interrupted before anything was kept
         return
-    _line(console, f"{ran}; records in {result.out}; 'streamgauge report {result.out}' draws them")
+    _line(console, f"{ran}; records in {where}; 'streamgauge report {where}' draws them")
+
+
+def _print_measured(
+    console: Console, result: CampaignResult, groups: Mapping[tuple[str, Mode], Sequence[Outcome]]
+) -> None:
+    """The answer to each scenario's question, and its flows."""
+    trials = load_trials(outcome.job.directory for outcome in result.outcomes if outcome.digest is not None)
+    with Bar(of="trials read") as bar:
+        entries = gather(trials, result.checks, told=bar.count)
+    wanted = [entry for entry in entries if entry.scenario.get("id") in result.wanted]
+    if wanted:
+        _line(console, escape(answer_of(wanted)) + "\n")
+    measured = {(group.scenario, group.mode): group for entry in entries for group in entry.groups}
+    for (scenario, mode), outcomes in groups.items():
+        _print_flows(console, scenario, mode, measured.get((scenario, mode)), len(outcomes))
 
 
 def _print_flows(console: Console, scenario: str, mode: Mode, group: Group | None, trials: int) -> None:

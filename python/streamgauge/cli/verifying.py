@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,16 @@ from streamgauge.record.schema import TRIAL
 __all__ = ["verify_command"]
 
 
-def verify_command(directories: Sequence[Path], replay: bool, as_json: bool) -> int:
-    """One line a record; see `Record.verify` and `Record.replay`.
+def verify_command(directories: Mapping[Path, str], replay: bool, as_json: bool) -> int:
+    """One line a record, of folders with what the user calls them; see `Record.verify` and `Record.replay`.
 
     Returns 1 if a record does not replay. Raises RecordError at the first damaged one.
     """
-    found = [_verified(place, replay) for directory in directories for place in _records(directory)]
+    found = [
+        _verified(place, replay) | {"directory": _called(place, directory, name)}
+        for directory, name in directories.items()
+        for place in _records(directory)
+    ]
     if as_json:
         json.dump({"schema": "streamgauge.verify/1", "records": found}, sys.stdout, indent=2)
         print()
@@ -38,11 +42,18 @@ def _records(directory: Path) -> list[Path]:
     return places
 
 
+def _called(place: Path, directory: Path, name: str) -> str:
+    """A record as the user would name it."""
+    if directory == Path(name):
+        return str(place)
+    below = place.relative_to(directory).as_posix()
+    return name if below == "." else f"{name.rstrip('/')}/{below}"
+
+
 def _verified(directory: Path, replay: bool) -> dict[str, Any]:
     record = Record.open(directory)
     digest = record.verify()
     return {
-        "directory": str(directory),
         "digest": digest,
         "replay": record.replay() if replay else None,
     }

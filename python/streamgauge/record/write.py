@@ -22,7 +22,8 @@ from streamgauge.record.schema import (
 )
 
 Keep = Literal["metrics", "events", "packets"]
-_KEPT: dict[Keep, tuple[str, ...]] = {"metrics": (), "events": (EVENTS,), "packets": (PACKETS, EVENTS)}
+KEPT: dict[Keep, tuple[str, ...]] = {"metrics": (), "events": (EVENTS,), "packets": (PACKETS, EVENTS)}
+"""The large files of a record that are stored."""
 
 
 def legend(plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,7 +160,7 @@ def prune(directory: Path, keep: Keep) -> None:
         OSError: if a file cannot be removed or written.
     """
     trial = Record.open(directory).trial
-    kept = [name for name in trial["kept"] if name in _KEPT[keep]]
+    kept = [name for name in trial["kept"] if name in KEPT[keep]]
     if kept != trial["kept"]:
         # In this order a crash in between leaves files too many, never a promise of a file that is gone.
         write_json(directory / TRIAL, trial | {"kept": kept})

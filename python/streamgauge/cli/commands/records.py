@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from streamgauge.cli.commands.register import register
-from streamgauge.cli.options import JsonOption, Records
+from streamgauge.cli.options import JsonOption, Records, RecordsAnywhere
 
 __all__ = ["add"]
 
@@ -21,9 +21,12 @@ def add(app: typer.Typer) -> None:
 
 
 def _report(
-    directory: Records,
+    directory: RecordsAnywhere,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="The page. Default: DIR/report.html.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="The page. Default: DIR/report.html; of a URL, report.html here."
+        ),
     ] = None,
     answer: Annotated[
         str | None,
@@ -48,14 +51,18 @@ def _report(
 
       streamgauge report runs --answer 'hessler/ftp-*'
     """
+    from streamgauge.cli.elsewhere import local_copy
     from streamgauge.cli.reporting import report_command
 
-    report_command(directory, out, answer, verify=verify)
+    with local_copy(directory) as folder:
+        page = out or (None if folder == Path(directory) else Path("report.html"))
+        report_command(folder, page, answer, verify=verify)
 
 
 def _verify(
     directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Records, or folders with records below.")
+        list[str],
+        typer.Argument(metavar="DIR|URL...", help="Records, or folders or URLs with records below."),
     ],
     replay: Annotated[
         bool,
@@ -71,9 +78,14 @@ def _verify(
 
       streamgauge verify runs --replay
     """
+    from contextlib import ExitStack
+
+    from streamgauge.cli.elsewhere import local_copy
     from streamgauge.cli.verifying import verify_command
 
-    return verify_command(directories, replay, as_json)
+    with ExitStack() as stack:
+        folders = {stack.enter_context(local_copy(one, large=True)): one for one in directories}
+        return verify_command(folders, replay, as_json)
 
 
 def _quality(

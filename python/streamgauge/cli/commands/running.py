@@ -1,8 +1,7 @@
-"""``run`` and ``reproduce``."""
+"""``run``, ``reproduce`` and ``worker``."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +13,7 @@ from streamgauge.cli.options import (
     Keep,
     ModeOption,
     Names,
+    OnOption,
     OutOption,
     RepeatOption,
     ReplaceOption,
@@ -30,6 +30,7 @@ def add(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
     register(app, "Run", "run", _run)
     register(app, "Run", "reproduce", _reproduce)
+    register(app, "Run", "worker", _worker)
 
 
 def _run(
@@ -38,7 +39,8 @@ def _run(
     seed: SeedOption = None,
     repeat: RepeatOption = None,
     settings: SetOption = None,
-    out: OutOption = Path("runs"),
+    out: OutOption = "runs",
+    on: OnOption = None,
     keep: Annotated[Keep, typer.Option("--keep", help="How much of each record is stored.")] = "packets",
     way: WayOption = None,
     capture: Annotated[
@@ -58,26 +60,31 @@ def _run(
       streamgauge run today/demo-rtsp-udp-medium --set path.down.rate=300kbit/s
 
       streamgauge run my.yaml --repeat 5 --json > result.json
+
+      streamgauge run my.yaml --repeat 1000 --on tcp://scheduler:8786 --out s3://bucket/run-1
     """
+    from streamgauge.cli.elsewhere import placed
     from streamgauge.cli.running import RunRequest, run_command
 
-    return run_command(
-        RunRequest(
-            names=names,
-            mode=mode,
-            seed=seed,
-            repeat=repeat,
-            settings=settings or [],
-            out=out,
-            keep=keep,
-            way=way,
-            capture=capture,
-            jobs=jobs,
-            replace=replace,
-            verify=verify,
-            as_json=as_json,
+    with placed(on, out, jobs=jobs) as (folder, elsewhere):
+        return run_command(
+            RunRequest(
+                names=names,
+                mode=mode,
+                seed=seed,
+                repeat=repeat,
+                settings=settings or [],
+                out=folder,
+                keep=keep,
+                way=way,
+                capture=capture,
+                jobs=jobs,
+                replace=replace,
+                verify=verify,
+                as_json=as_json,
+                elsewhere=elsewhere,
+            )
         )
-    )
 
 
 def _reproduce(
@@ -98,7 +105,8 @@ def _reproduce(
     seed: SeedOption = None,
     repeat: RepeatOption = None,
     settings: SetOption = None,
-    out: OutOption = Path("runs"),
+    out: OutOption = "runs",
+    on: OnOption = None,
     keep: Annotated[
         Keep | None,
         typer.Option(
@@ -126,26 +134,61 @@ def _reproduce(
 
       streamgauge reproduce '*' --mode sim --mutants
     """
+    from streamgauge.cli.elsewhere import placed
     from streamgauge.cli.reproducing import check_preset, paper_of, reproduce_paper
     from streamgauge.cli.running import RunRequest, run_command
 
     paper = paper_of(names)
     if preset is not None:
         check_preset(paper, preset, names)
-    request = RunRequest(
-        names=names,
-        mode=mode,
-        seed=seed,
-        repeat=repeat,
-        settings=settings or [],
-        out=out,
-        keep=keep or ("packets" if paper is None else "metrics"),
-        way=way,
-        jobs=jobs,
-        replace=replace,
-        verify=verify,
-        as_json=as_json,
-        mutants=mutants,
-        robust=robust,
-    )
-    return run_command(request) if paper is None else reproduce_paper(paper, request, preset)
+    with placed(on, out, jobs=jobs) as (folder, elsewhere):
+        request = RunRequest(
+            names=names,
+            mode=mode,
+            seed=seed,
+            repeat=repeat,
+            settings=settings or [],
+            out=folder,
+            keep=keep or ("packets" if paper is None else "metrics"),
+            way=way,
+            jobs=jobs,
+            replace=replace,
+            verify=verify,
+            as_json=as_json,
+            mutants=mutants,
+            robust=robust,
+            elsewhere=elsewhere,
+        )
+        return run_command(request) if paper is None else reproduce_paper(paper, request, preset)
+
+
+def _worker(
+    on: Annotated[
+        str,
+        typer.Argument(
+            metavar="ADDRESS|FILE", help="The Dask scheduler, as --on of run and reproduce takes it."
+        ),
+    ],
+    processes: Annotated[
+        int | None,
+        typer.Option("--processes", metavar="N", min=1, help="How many. Default: one a processor."),
+    ] = None,
+    emu: Annotated[
+        bool | None,
+        typer.Option(
+            "--emu/--no-emu",
+            help="Whether emu trials may come, one at a time. Default: if doctor says that they can run.",
+        ),
+    ] = None,
+) -> int:
+    """Give this machine's processors to a Dask cluster until Ctrl-C, one of its workers for emu trials.
+
+    A plain [b]dask worker[/b] does for sim as well (docs/cluster.md).
+
+    [b]Example[/b]
+
+      streamgauge worker tcp://scheduler:8786
+    """
+    from streamgauge.cli.working import worker_command
+
+    return worker_command(on, processes, emu)

@@ -1,0 +1,123 @@
+"""``--on`` and ``--out URL``: trials that run on a cluster, and records that go to an object store."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from streamgauge.campaign import CampaignResult
+from streamgauge.campaign.cluster import Cluster, connected
+from streamgauge.campaign.remote import Remote, as_folder, is_url
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario import Scenario
+from streamgauge.systems.registry import Mode
+
+__all__ = ["Elsewhere", "local_copy", "placed"]
+
+_TABLES: Final = 5_000
+"""Of more trials than that in an object store no tables are printed: their metrics would all be fetched."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A cluster, and where its records go."""
+
+    cluster: Cluster
+    out: Path
+    """The folder that its workers share; with ``remote`` a local one, for what is fetched."""
+    remote: Remote | None = None
+
+    def prepare(
+        self,
+        scenarios: Sequence[Scenario],
+        modes: Mapping[str, Sequence[Mode]],
+        *,
+        seed: int,
+        way: str | None,
+    ) -> None:
+        """Makes sure that its workers can run these, and tells what else is amiss. Raises CannotRunError."""
+        self.cluster.prepare(scenarios, modes, self.out, seed=seed, remote=self.remote, way=way)
+        self.tell()
+
+    def tell(self) -> None:
+        """Prints what the cluster has to say."""
+        while self.cluster.warnings:
+            print(f"streamgauge: warning: {self.cluster.warnings.pop(0)}", file=sys.stderr)
+
+    def where(self, directory: Path) -> str:
+        """A folder of the campaign, as the user knows it."""
+        if self.remote is None:
+            return str(directory)
+        below = directory.relative_to(self.out).as_posix()
+        return self.remote.url if below == "." else f"{self.remote.url}/{below}"
+
+    def fetch(self, result: CampaignResult, *, all_of_it: bool = False) -> bool:
+        """Fetches what tables and figures are made of; False if that is too much for a table."""
+        if self.remote is None:
+            return True
+        if len(result.outcomes) > _TABLES and not all_of_it:
+            return False
+        self.remote.fetch(self.out, under=result.out.relative_to(self.out).as_posix())
+        return True
+
+    def put(self, folder: Path, files: Sequence[Path]) -> None:
+        """Takes files of the campaign's folder to where its records are."""
+        if self.remote is not None:
+            self.remote.put(folder, files)
+
+    def directories(self, trials: Sequence[dict[str, Any]]) -> None:
+        """Says where trials of ``streamgauge.run/1`` are."""
+        for trial in trials:
+            trial["directory"] = self.where(Path(trial["directory"]))
+
+
+@contextmanager
+def placed(on: str | None, out: str, *, jobs: int = 1) -> Iterator[tuple[Path, Elsewhere | None]]:
+    """The campaign's folder, and the cluster that was asked for.
+
+    Raises ScenarioError or CannotRunError, naming the option, before anything is started.
+    """
+    folder = as_folder(out) if is_url(out) else Path(out)
+    if on is None:
+        if folder is None:
+            raise ScenarioError(
+                f"--out {out}: only workers of a cluster put records there; add --on (docs/cluster.md), or "
+                "give a folder"
+            )
+        yield folder, None
+        return
+    if jobs > 1:
+        raise ScenarioError(
+            "--jobs is for this machine; a worker of the cluster runs one emu trial at a time for each 'emu' "
+            "among its resources"
+        )
+    with ExitStack() as stack:
+        remote = None
+        if folder is None:
+            # Before the cluster is asked for anything: whether it can be reached and nobody else writes it.
+            remote = Remote(out)
+            stack.enter_context(remote.writing())
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="streamgauge-")))
+        cluster = stack.enter_context(connected(on))
+        yield folder, Elsewhere(cluster, folder if remote is not None else folder.absolute(), remote)
+
+
+@contextmanager
+def local_copy(where: str, *, large: bool = False) -> Iterator[Path]:
+    """The records at a URL as a folder that is gone afterwards, packets and events too if `large`; a folder
+    as it is. Raises ScenarioError if none are there."""
+    folder = as_folder(where) if is_url(where) else Path(where)
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="streamgauge-") as copy:
+        if not Remote(where).fetch(Path(copy), below=True, large=large):
+            raise ScenarioError(
+                f"{where}: no records are there; name a URL to which run or reproduce took them"
+            )
+        yield Path(copy)
