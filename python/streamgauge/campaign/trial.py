@@ -197,7 +197,7 @@ def run_job(
             set_with=job.set_with,
             replaces=job.replaces,
         )
-        metrics = compute(Record.open(partial), job.scenario)
+        metrics = compute(Record(partial, trial), job.scenario)
         save_metrics(partial, metrics, as_run.get("measure", {}))
         if job.extra is not None:
             job.extra.take(partial)
