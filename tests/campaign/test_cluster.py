@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import SHORT
 from dask_cluster import DaskCluster
+from short_scenario import SHORT
 from streamgauge.campaign import CampaignResult, Progress, run, sweep
 from streamgauge.campaign.cluster import Cluster, connected
 from streamgauge.cli import main

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SHORT
 from dask_cluster import DaskCluster
+from short_scenario import SHORT
 from streamgauge.campaign import run, sweep
 from streamgauge.campaign.cluster import connected
 from streamgauge.cli import main

@@ -169,7 +169,7 @@ def test_a_campaign_that_is_killed_goes_on_from_there(make: Make, tmp_path: Path
     """Fifteen kills of the campaign itself at random moments."""
     draw, repeat, out = random.Random(13), 400, tmp_path / "out"
     file = tmp_path / "short.yaml"
-    from conftest import SHORT  # type: ignore[import-not-found]
+    from short_scenario import SHORT  # type: ignore[import-not-found]
 
     file.write_text(SHORT)
     command = [sys.executable, "-c", CAMPAIGN, str(file), str(out), str(repeat)]
@@ -214,7 +214,7 @@ def _gone(pid: int) -> None:
 
 
 def test_ctrl_c_keeps_what_is_done(make: Make, tmp_path: Path) -> None:
-    from conftest import SHORT
+    from short_scenario import SHORT
 
     file, out = tmp_path / "short.yaml", tmp_path / "out"
     file.write_text(SHORT)
@@ -234,7 +234,7 @@ def test_ctrl_c_keeps_what_is_done(make: Make, tmp_path: Path) -> None:
 
 
 def test_one_campaign_at_a_time_writes_a_scenario(make: Make, tmp_path: Path) -> None:
-    from conftest import SHORT
+    from short_scenario import SHORT
 
     file, out = tmp_path / "short.yaml", tmp_path / "out"
     file.write_text(SHORT)
