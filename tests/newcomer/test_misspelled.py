@@ -235,7 +235,9 @@ WORDS = {
     "run hessler/ftp-heavy --mode simm": (
         f"Invalid value for '--mode': 'simm' is not one of 'sim', 'emu'. {USAGE}"
     ),
-    "run today/rtsp-udp-medium --mod sim": f"No such option: --mod (Possible options: --mode, --out) {USAGE}",
+    "run today/rtsp-udp-medium --mod sim": (
+        f"No such option: --mod (Possible options: --mode, --on, --out) {USAGE}"
+    ),
     "run hessler/ftp-heavy --set path.down.rat=1Mbit/s": (
         "--set path.down.rat=1Mbit/s: path.down.rat: there is no 'rat' in 'path.down'; expected one of "
         "block, loss, corrupt, duplicate, mtu, rate, queue, shaper, layer, delay, reorder, stages "
