@@ -96,7 +96,7 @@ pub(crate) fn chunk<T: Value>(
     known: Option<&[bool]>,
 ) -> ParquetResult<(Bytes, ColumnCloseResult)> {
     let rows = values.len();
-    let mut page = Vec::with_capacity(rows * size_of::<T>() / 2 + BLOCK);
+    let mut page = Vec::with_capacity(size_of_val(values) / 2 + BLOCK);
     match known {
         Some(known) => {
             put_levels(known, &mut page);
