@@ -73,7 +73,10 @@ def test_a_failed_check_exits_1(cli: Cli, scenario: Path) -> None:
 def test_a_changed_scenario_goes_to_a_folder_of_its_own(cli: Cli, scenario: Path) -> None:
     cli("run", str(scenario))
     cli("run", str(scenario), "--set", "path.down.rate=2Mbit/s")
-    assert {path.name for path in Path("runs").iterdir()} == {"scenario=test%2Fcli", "path.down.rate=2Mbit_s"}
+    assert {path.name for path in Path("runs").iterdir() if path.is_dir()} == {
+        "scenario=test%2Fcli",
+        "path.down.rate=2Mbit_s",
+    }
 
 
 def test_mutants_are_run_and_scored(cli: Cli, scenario: Path) -> None:

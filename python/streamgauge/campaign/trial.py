@@ -119,6 +119,7 @@ _DISK = (
     errno.EPERM,
     errno.ENOENT,
     errno.ENOTDIR,
+    errno.EEXIST,
     errno.EIO,
 )
 
