@@ -116,6 +116,7 @@ COMMANDS: dict[str, How] = {
     ),
     "python benches/simulators.py": How("never", "a benchmark"),
     "cargo bench -p streamgauge-sim --bench sim": How("never", "a benchmark"),
+    "cargo bench -p streamgauge-sim --bench floor": How("never", "a benchmark"),
     # http
     "streamgauge run today/http-medium --mode sim": HERE,
     "streamgauge reproduce today/http --mode sim --mutants": HERE,

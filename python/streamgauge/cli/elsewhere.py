@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from streamgauge.campaign import CampaignResult
 from streamgauge.campaign.cluster import Cluster, connected
@@ -18,9 +18,6 @@ from streamgauge.scenario import Scenario
 from streamgauge.systems.registry import Mode
 
 __all__ = ["Elsewhere", "local_copy", "placed"]
-
-_TABLES: Final = 5_000
-"""Of more trials than that in an object store no tables are printed: their metrics would all be fetched."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +53,10 @@ class Elsewhere:
         below = directory.relative_to(self.out).as_posix()
         return self.remote.url if below == "." else f"{self.remote.url}/{below}"
 
-    def fetch(self, result: CampaignResult, *, all_of_it: bool = False) -> bool:
-        """Fetches what tables and figures are made of; False if that is too much for a table."""
-        if self.remote is None:
-            return True
-        if len(result.outcomes) > _TABLES and not all_of_it:
-            return False
-        self.remote.fetch(self.out, under=result.out.relative_to(self.out).as_posix())
-        return True
+    def fetch(self, result: CampaignResult) -> None:
+        """Fetches what tables and figures are made of."""
+        if self.remote is not None:
+            self.remote.fetch(self.out, under=result.out.relative_to(self.out).as_posix())
 
     def put(self, folder: Path, files: Sequence[Path]) -> None:
         """Takes files of the campaign's folder to where its records are."""

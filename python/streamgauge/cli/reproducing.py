@@ -116,7 +116,7 @@ def _read(paper: Paper, request: RunRequest, preset: str, out: Path) -> tuple[Re
     loading_s = time.monotonic() - began
     ran = carry_out(request, scenarios, modes, out)
     if request.elsewhere is not None:
-        request.elsewhere.fetch(ran.result, all_of_it=True)
+        request.elsewhere.fetch(ran.result)
     reading = read(
         ran.result,
         preset,

@@ -23,7 +23,7 @@ from streamgauge.cli.elsewhere import Elsewhere
 from streamgauge.cli.options import REPLACE
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
-from streamgauge.cli.tables import print_result
+from streamgauge.cli.tables import MOST_READ, print_result
 from streamgauge.scenario import Scenario, find
 from streamgauge.scenario.lower import Keep, lower
 from streamgauge.scenario.settings import set_folder
@@ -98,11 +98,12 @@ def run_command(request: RunRequest) -> int:
     ran = carry_out(request, scenarios, chosen_modes(request, scenarios), out)
     there = request.elsewhere
     where = str(out) if there is None else there.where(out)
-    fetched = there is None or there.fetch(ran.result, all_of_it=request.as_json)
+    if there is not None and (request.as_json or len(ran.result.outcomes) <= MOST_READ):
+        there.fetch(ran.result)
     if request.as_json:
         _print_json(ran, there)
     else:
-        print_result(ran.result, ran.mutants, ran.alternatives, where=where, tables=fetched)
+        print_result(ran.result, ran.mutants, ran.alternatives, where=where)
     if ran.interrupted:
         kept = sum(outcome.counts for outcome in ran.result.outcomes)
         return interrupted(f"{kept} of {ran.result.planned} trials are kept in {where}")

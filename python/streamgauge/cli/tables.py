@@ -16,7 +16,11 @@ from streamgauge.report.model import Group
 from streamgauge.report.trials import load_trials
 from streamgauge.systems.registry import Mode
 
-__all__ = ["print_result", "score_words"]
+__all__ = ["MOST_READ", "print_result", "score_words"]
+
+MOST_READ = 2_000
+"""Of so many trials at most the metrics are read again after a run, for its answer and tables; verdicts are
+there already. It takes some seconds, and of records in an object store they are fetched for it."""
 
 _MARK = {
     "pass": "[green]pass[/green]",
@@ -31,14 +35,13 @@ def print_result(
     alternatives: Sequence[Alternative] | None = None,
     *,
     where: str,
-    tables: bool = True,
 ) -> None:
-    """Flows, verdicts, mutants, and where the records are. Without ``tables`` no trial is read."""
+    """Flows, verdicts, mutants, and where the records are. Of more than `MOST_READ` trials none is read."""
     console = Console(soft_wrap=False)
     groups: dict[tuple[str, Mode], list[Outcome]] = {}
     for outcome in result.outcomes:
         groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome)
-    if tables:
+    if len(result.outcomes) <= MOST_READ:
         _print_measured(console, result, groups)
     for (scenario, mode), outcomes in groups.items():
         invalid = [outcome for outcome in outcomes if not outcome.valid]
@@ -64,7 +67,8 @@ def print_result(
     ran = f"{total} trial{'' if total == 1 else 's'}{again}, {took}"
     if not total:  # interrupted before anything was kept
         return
-    _line(console, f"{ran}; records in {where}; 'streamgauge report {where}' draws them")
+    draws = "draws them" if total <= MOST_READ else "reads so many, answers and draws them"
+    _line(console, f"{ran}; records in {where}; 'streamgauge report {where}' {draws}")
 
 
 def _print_measured(
