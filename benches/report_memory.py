@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from streamgauge import _native
 from streamgauge.campaign import run
 from streamgauge.campaign.stored import load_metrics, save_metrics
 from streamgauge.metrics import TrialMetrics
@@ -47,7 +48,10 @@ def copies(made: tuple[dict[str, Any], TrialMetrics, str], count: int, scenarios
         id_ = trial["scenario"]["id"] if scenarios == 1 else f"bench/{which}"
         folder = out / f"scenario={which}" / "mode=sim" / f"seed={seed + 1}"
         folder.mkdir(parents=True)
-        header = trial | {"seed": seed + 1, "scenario": trial["scenario"] | {"id": id_}}
+        as_run = trial["scenario"] | {"id": id_}
+        digests = (trial["packets_digest"] or "", trial["events_digest"] or "")
+        digest = _native.trial_digest(json.dumps(as_run, allow_nan=False), *digests)
+        header = trial | {"seed": seed + 1, "scenario": as_run, "digest": digest}
         (folder / "trial.json").write_text(json.dumps(header), encoding="utf-8")
         (folder / "provenance.json").write_text(provenance, encoding="utf-8")
         mine = dataclasses.replace(metrics, seed=seed + 1, scenario=id_)
