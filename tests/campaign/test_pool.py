@@ -9,6 +9,7 @@ import os
 import pickle
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from short_scenario import SHORT
 from streamgauge.campaign import CampaignResult, run
 from streamgauge.campaign.index import FILE
 from streamgauge.campaign.layout import LOCK, sweep
@@ -31,6 +33,7 @@ from streamgauge.scenario import Scenario
 Make = Callable[..., Scenario]
 run_module = importlib.import_module("streamgauge.campaign.run")
 pool_module = importlib.import_module("streamgauge.campaign.pool")
+index_module = importlib.import_module("streamgauge.campaign.index")
 
 # Runs a campaign in processes, and says with a line each that it has begun, how far it is, and how it ended.
 CAMPAIGN = """\
@@ -44,7 +47,7 @@ print("begun", flush=True)
 told = lambda progress: print(progress.done, flush=True)
 out, repeat = Path(sys.argv[2]), int(sys.argv[3])
 result = run([scenario], {scenario.id: ["sim"]}, out, repeat=repeat, keep="events", progress=told)
-print("interrupted" if result.interrupted else "done", flush=True)
+print("interrupted" if result.interrupted else "done", len(result.outcomes), flush=True)
 """
 
 
@@ -190,7 +193,7 @@ def test_a_campaign_that_is_killed_goes_on_from_there(make: Make, tmp_path: Path
             repeat += 400
             command[-1] = str(repeat)
     last = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
-    assert last.stdout.splitlines()[-1] == "done"
+    assert last.stdout.splitlines()[-1] == f"done {repeat}"
     assert len(whole(out)) == repeat and not list(out.rglob("*.partial")) and not (out / LOCK).exists()
     assert kept > 15, "some trials were done between the kills"
     # The same as without: some of them suffice.
@@ -214,7 +217,6 @@ def _gone(pid: int) -> None:
 
 
 def test_ctrl_c_keeps_what_is_done(make: Make, tmp_path: Path) -> None:
-    from short_scenario import SHORT
 
     file, out = tmp_path / "short.yaml", tmp_path / "out"
     file.write_text(SHORT)
@@ -226,15 +228,14 @@ def test_ctrl_c_keeps_what_is_done(make: Make, tmp_path: Path) -> None:
                 break
         os.killpg(campaign.pid, signal.SIGINT)
         rest = campaign.stdout.read().splitlines()
-    assert rest[-1] == "interrupted" and campaign.returncode == 0
     done = len(whole(out))
+    assert rest[-1] == f"interrupted {done}" and campaign.returncode == 0
     assert 10 <= done < 3000 and not list(out.rglob("*.partial")) and not (out / LOCK).exists()
     again = simulate(make(), out, repeat=done, keep="events")
     assert sum(outcome.reused for outcome in again.outcomes) >= done - 2, "in order, but for those under way"
 
 
 def test_one_campaign_at_a_time_writes_a_scenario(make: Make, tmp_path: Path) -> None:
-    from short_scenario import SHORT
 
     file, out = tmp_path / "short.yaml", tmp_path / "out"
     file.write_text(SHORT)
@@ -306,3 +307,55 @@ def test_a_full_disk_ends_the_campaign_and_loses_nothing(make: Make, small_disk:
     again = simulate(make(), out, repeat=done + 5, keep="packets")
     assert sum(outcome.reused for outcome in again.outcomes) >= done - 2
     assert all(outcome.valid for outcome in again.outcomes)
+
+
+def test_a_row_of_the_index_is_worth_what_it_stands_for(make: Make, tmp_path: Path) -> None:
+    first = simulate(make(), tmp_path, repeat=3, keep="metrics")
+    (first.outcomes[0].job.directory / "metrics.parquet").unlink()
+    with sqlite3.connect(tmp_path / FILE) as index:
+        index.execute("update trials set trial = '{' where place like '%seed=2'")
+    again = simulate(make(), tmp_path, repeat=3, keep="metrics")
+    assert [outcome.reused for outcome in again.outcomes] == [False, True, True]
+    assert digests(again) == digests(first) and None not in [outcome.metrics for outcome in again.outcomes]
+
+
+def test_readings_of_another_version_are_taken_anew(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = simulate(make(), tmp_path, repeat=2)
+    with sqlite3.connect(tmp_path / FILE) as index:
+        index.execute("update trials set trial = replace(trial, 'throughput.ftp\":', 'throughput.ftp\":9')")
+        changed = list(index.execute("select trial from trials"))
+    assert all('throughput.ftp":9' in trial for (trial,) in changed)
+    wrong = simulate(make(), tmp_path, repeat=2).outcomes
+    assert wrong[0].readings != first.outcomes[0].readings, "the index is trusted"
+    monkeypatch.setattr(index_module, "_VERSION", index_module._VERSION + 1)
+    again = simulate(make(), tmp_path, repeat=2).outcomes
+    assert [one.readings for one in again] == [one.readings for one in first.outcomes]
+    assert all(one.reused for one in again)
+
+
+def test_nothing_that_has_ended_is_forgotten_by_ctrl_c(tmp_path: Path) -> None:
+    """However often and whenever it comes."""
+    draw, counted = random.Random(14), 0
+    file = tmp_path / "short.yaml"
+    file.write_text(SHORT)
+    for turn in range(5):
+        out = tmp_path / str(turn)
+        command = [sys.executable, "-c", CAMPAIGN, str(file), str(out), "4000"]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as campaign:
+            assert campaign.stdout is not None
+            while campaign.stdout.readline() != "3\n":
+                pass
+            for _ in range(draw.randint(1, 3)):
+                time.sleep(draw.uniform(0.0, 0.25))
+                campaign.send_signal(signal.SIGINT)
+            rest = campaign.stdout.read().splitlines()
+        # One that comes before or after the trials is Python's own.
+        if rest and rest[-1].startswith("interrupted"):
+            counted += 1
+            assert rest[-1] == f"interrupted {len(whole(out))}"
+        assert not list(out.rglob("*.partial"))
+    assert counted

@@ -11,18 +11,21 @@ import contextlib
 import json
 import sqlite3
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from streamgauge.checks import Number
+from streamgauge.campaign.stored import SCHEMA
+from streamgauge.checks.readings import READING, Number
 
 __all__ = ["FILE", "Index", "IndexedTrial"]
 
 FILE: Final = "index.sqlite"
-_VERSION: Final = 1
+_VERSION: Final = zlib.crc32(f"1 {SCHEMA} {READING}".encode()) & 0x7FFFFFFF
+"""Another one where metrics or what checks read of them are others: then all is read anew."""
 _WRITE_EVERY_S: Final = 1.0
 
 
@@ -97,8 +100,11 @@ class Index:
         stamp = _stamp(directory)
         if stamp != row[:2]:
             return None
-        key, scenario, valid, why, digest, replaces, readings = json.loads(row[2])
-        return IndexedTrial(key, scenario, valid, tuple(why), digest, replaces, readings)
+        try:
+            key, scenario, valid, why, digest, replaces, readings = json.loads(row[2])
+            return IndexedTrial(key, scenario, valid, tuple(why), digest, replaces, dict(readings))
+        except (ValueError, TypeError):  # damaged
+            return None
 
     def add(self, directory: Path, trial: IndexedTrial) -> None:
         """Keeps what was read of the trial in `directory`; it is on disk within a second, and by the end."""

@@ -23,6 +23,7 @@ __all__ = [
     "LOCK",
     "campaign_of",
     "keep_logs",
+    "logs_of_broken",
     "place",
     "process_alive",
     "remove_leftovers",
@@ -82,7 +83,7 @@ def place(directory: Path) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
         else:
             partial.rename(directory)
-        shutil.rmtree(_logs_of_broken(directory), ignore_errors=True)
+        shutil.rmtree(logs_of_broken(directory), ignore_errors=True)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         _prune(directory.parent)
@@ -100,7 +101,8 @@ def _host() -> str:
     return re.sub(r"[^\w.-]", "_", platform.node(), flags=re.ASCII) or "unnamed"
 
 
-def _logs_of_broken(directory: Path) -> Path:
+def logs_of_broken(directory: Path) -> Path:
+    """Where the logs are kept of a trial that broke on its way to `directory`."""
     return directory.with_name(f"{directory.name}.broken")
 
 
@@ -112,7 +114,7 @@ def keep_logs(partial: Path, directory: Path) -> Path | None:
     logs = [file for file in sorted((partial / "logs").glob("*")) if file.is_file() and file.stat().st_size]
     if not logs:
         return None
-    kept = _logs_of_broken(directory)
+    kept = logs_of_broken(directory)
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir()
     for log in logs:

@@ -22,7 +22,7 @@ from typing import IO, Any, Final, Self
 
 import streamgauge
 from streamgauge.campaign.work import Row, Task
-from streamgauge.errors import StreamGaugeError
+from streamgauge.errors import CannotRunError, StreamGaugeError
 
 __all__ = ["Pool", "receive", "send"]
 
@@ -47,6 +47,7 @@ class Pool:
         self._idle: queue.SimpleQueue[_Process] = queue.SimpleQueue()
         self._all: list[_Process] = []
         self._turn = threading.Lock()
+        self._stopped = False
 
     def __enter__(self) -> Self:
         return self
@@ -66,11 +67,17 @@ class Pool:
                 found = process.ask(task)
             except (EOFError, OSError):
                 said = process.last_words()
+                with self._turn:
+                    self._all.remove(process)
+                if self._stopped:
+                    break
                 continue
             self._idle.put(process)
             if isinstance(found, BaseException):
                 raise found
             return found
+        if self._stopped:
+            raise KeyboardInterrupt
         raise WorkerDied(
             f"{task.directory}: {_TRIES} processes in turn {said} while they ran this trial; if the machine "
             "is out of memory, run the scenario alone or with a shorter 'until'."
@@ -80,10 +87,23 @@ class Pool:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            process = _Process()
+            try:
+                process = _Process()
+            except OSError as error:
+                raise CannotRunError(
+                    f"no process can be started for a trial: {error.strerror}; see how many processes and "
+                    "open files you may have (ulimit -u, ulimit -n), and start again: what is done is kept."
+                ) from error
             with self._turn:
                 self._all.append(process)
             return process
+
+    def stop(self) -> None:
+        """Ends the trials that are under way; nothing of them stays."""
+        self._stopped = True
+        with self._turn:
+            for process in self._all:
+                process.kill()
 
 
 class _Process:
@@ -94,8 +114,10 @@ class _Process:
         one = dict.fromkeys(("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
         # Memory that goes back to the kernel between arrays comes back in pages to be cleared again.
         keep = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
-        home = str(Path(streamgauge.__file__).parent.parent)
-        path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
+        # Where it is installed it is found anyway, and what lies beside it goes before nothing.
+        home = Path(streamgauge.__file__).parent.parent
+        checkout = [] if home.name.endswith("-packages") else [str(home)]
+        path = os.pathsep.join(filter(None, [*checkout, os.environ.get("PYTHONPATH")]))
         # Out of the terminal's group: Ctrl-C is for the campaign, which lets trials under way end.
         apart: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
         self._process = subprocess.Popen(
@@ -116,12 +138,18 @@ class _Process:
 
     def last_words(self) -> str:
         """How it ended."""
-        status = self._process.wait()
+        self.end()
+        status = self._process.returncode
         if status >= 0:
             return f"ended with status {status}"
         return f"were killed by {signal.Signals(-status).name}"
 
+    def kill(self) -> None:
+        """Ends it at once."""
+        self._process.kill()
+
     def end(self) -> None:
+        """Lets it end what it is at, and waits for that."""
         assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()

@@ -24,10 +24,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from streamgauge.campaign.layout import campaign_of, process_alive
+from streamgauge.campaign.layout import campaign_of, logs_of_broken, process_alive
 from streamgauge.campaign.trial import EmuSettings, reuse
 from streamgauge.campaign.work import Row, Task, perform
-from streamgauge.errors import CannotRunError, ScenarioError
+from streamgauge.errors import CannotRunError, ScenarioError, StreamGaugeError
 from streamgauge.media.store import FOLDER as CONTENT
 from streamgauge.record.schema import EVENTS, PACKETS, TRIAL
 from streamgauge.record.write import KEPT, write_json
@@ -79,8 +79,11 @@ class Remote:
         """The ``trial.json`` of those trials that are there, in one request's time."""
         paths = {self._at(place / TRIAL): place for place in places}
         with _errors(self.url):
-            found: Mapping[str, bytes] = self._fs.cat(list(paths), on_error="omit") if paths else {}
-        return {paths[path]: data for path, data in found.items()}
+            found: Mapping[str, Any] = self._fs.cat(list(paths), on_error="return") if paths else {}
+            for told in found.values():
+                if isinstance(told, Exception) and not isinstance(told, FileNotFoundError):
+                    raise told
+        return {paths[path]: data for path, data in found.items() if isinstance(data, bytes)}
 
     def reuse(self, task: Task, place: Path, header: bytes) -> Row | None:
         """A trial that lies in its place already, if it is the same and whole; None if it must run.
@@ -89,7 +92,8 @@ class Remote:
         moved out of the way in an object store.
         """
         try:
-            key = json.loads(header).get("resume_key")
+            trial = json.loads(header)
+            key = trial.get("resume_key")
         except (ValueError, AttributeError):
             return None  # damaged
         if key != task.key:
@@ -98,6 +102,8 @@ class Remote:
                 "StreamGauge, lies there, and objects cannot be moved out of the way; give --out another "
                 "URL, or delete what lies there."
             )
+        if trial.get("replaces") != task.replaces:
+            return None  # it stands for another repetition
         local = self._folder / place
         with _errors(self.url):
             listed = [PurePosixPath(path).name for path in self._fs.ls(self._at(place), detail=False)]
@@ -143,6 +149,15 @@ class Remote:
                 self._fs.put_file(str(local / TRIAL), self._at(place / TRIAL))
         _sent(self.url).update(contents)
         shutil.rmtree(local, ignore_errors=True)
+
+    def with_logs(self, place: Path, error: StreamGaugeError) -> StreamGaugeError:
+        """The error of a trial that broke, naming where the logs are that it left: they go up."""
+        kept = logs_of_broken(place)
+        if not (self._folder / kept).is_dir():
+            return error
+        said = str(error).replace(str(self._folder / kept), f"{self.url}/{kept.as_posix()}")
+        self.upload(kept)
+        return type(error)(said)
 
     @property
     def _folder(self) -> Path:

@@ -313,7 +313,7 @@ def _simulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> Non
         return
     task = tasks_of(work.keep, work.leaves)
     with Pool() as pool:
-        run_all(jobs, cores, lambda job, _say: pool.perform(task(job)).outcome(job), watcher)
+        run_all(jobs, cores, lambda job, _say: pool.perform(task(job)).outcome(job), watcher, force=pool.stop)
 
 
 def _run(

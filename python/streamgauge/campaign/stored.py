@@ -27,7 +27,7 @@ from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.result import FlowMetrics, Measured, Series, StageMetrics, TrialMetrics
 from streamgauge.record.schema import TRIAL
 
-__all__ = ["FILE", "SCHEMA", "load_metrics", "long_form", "save_metrics"]
+__all__ = ["FILE", "SCHEMA", "has_metrics", "load_metrics", "long_form", "save_metrics"]
 
 SCHEMA = "streamgauge.metrics/7"
 FILE = "metrics.parquet"
@@ -63,6 +63,11 @@ def save_metrics(directory: Path, metrics: TrialMetrics, measure: Mapping[str, A
         len(metrics.grid),
     )
     (directory / stored_json.FILE).unlink(missing_ok=True)
+
+
+def has_metrics(directory: Path) -> bool:
+    """Whether there are metrics of the trial in `directory`."""
+    return (directory / FILE).exists() or (directory / stored_json.FILE).exists()
 
 
 def load_metrics(directory: Path, measure: Mapping[str, Any]) -> TrialMetrics | None:

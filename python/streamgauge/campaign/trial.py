@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from streamgauge.campaign.index import Index, IndexedTrial
 from streamgauge.campaign.layout import campaign_of, keep_logs, place
 from streamgauge.campaign.plan import Job, versions_used
-from streamgauge.campaign.stored import load_metrics, save_metrics
+from streamgauge.campaign.stored import has_metrics, load_metrics, save_metrics
 from streamgauge.checks import Leaves, Number, take
 from streamgauge.errors import CannotRunError, RecordError, StreamGaugeError
 from streamgauge.media import ContentStore, store_at
@@ -120,6 +120,7 @@ _DISK = (
     errno.ENOENT,
     errno.ENOTDIR,
     errno.EEXIST,
+    errno.ENOTEMPTY,
     errno.EIO,
 )
 
@@ -161,12 +162,13 @@ def run_job(
     say: Callable[[str], None],
     leaves: Leaves | None = None,
     concurrent: ConcurrentTrials | None = None,
+    wanted: Callable[[], bool] = lambda: True,
 ) -> Outcome:
     """Runs one trial and leaves its record in ``job.directory``, or leaves nothing.
 
     ``say`` takes a line about what is being waited for. ``leaves`` are read of its metrics. ``concurrent``
-    are the emu trials that it runs among; without, it takes the machine's lock and runs alone. Raises
-    StreamGaugeError.
+    are the emu trials that it runs among; without, it takes the machine's lock and runs alone. ``wanted`` is
+    asked before the record takes its place. Raises StreamGaugeError.
     """
     began = time.monotonic()
     with disk_errors(job.directory), place(job.directory) as partial:
@@ -204,6 +206,8 @@ def run_job(
             job.extra.take(partial)
         if keep != "packets":
             prune(partial, keep)
+        if not wanted():
+            raise CannotRunError(f"{job.directory}: the campaign that asked for this trial is gone.")
     return Outcome(
         job=job,
         valid=bool(trial["validity"]["valid"]),
@@ -304,6 +308,8 @@ def reuse(
     """
     wanted = leaves or {}
     known = None if index is None or verify else index.find(job.directory)
+    if job.extra is None and not has_metrics(job.directory):
+        known = None
     if known is None or known.scenario != job.words or not known.readings.keys() >= wanted.keys():
         known = _read_again(job, wanted, verify=verify)
         if known is not None and index is not None:
@@ -322,7 +328,7 @@ def reuse(
         why=known.why,
         digest=known.digest,
         wall_s=0.0,
-        readings={text: known.readings[text] for text in wanted},
+        readings={text: known.readings[text] for text in wanted if text in known.readings},
         reused=True,
     )
 

@@ -124,10 +124,17 @@ def tasks_of(keep: Keep, leaves: Mapping[str, Leaves]) -> Callable[[Job], Task]:
 
 
 def perform(
-    task: Task, *, emu: EmuSettings | None = None, say: Callable[[str], None] = lambda _: None
+    task: Task,
+    *,
+    emu: EmuSettings | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    wanted: Callable[[], bool] = lambda: True,
 ) -> Row:
-    """Runs the trial and leaves its record in its place. Raises StreamGaugeError."""
-    outcome = run_job(task.job(), keep=task.keep, emu=emu or EmuSettings(), say=say, leaves=task.leaves)
+    """Runs the trial and leaves its record in its place. The arguments are `run_job`'s. Raises
+    StreamGaugeError."""
+    outcome = run_job(
+        task.job(), keep=task.keep, emu=emu or EmuSettings(), say=say, leaves=task.leaves, wanted=wanted
+    )
     return Row.of(outcome)
 
 

@@ -7,11 +7,15 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from streamgauge.campaign.plan import Job
 from streamgauge.campaign.trial import Outcome
 
 __all__ = ["Watcher", "run_all"]
+
+_LOOK_S: Final = 0.2
+"""How often Ctrl-C is looked for while there is no news."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +38,7 @@ def run_all(
     watcher: Watcher,
     *,
     cancel: Callable[[], None] = lambda: None,
+    force: Callable[[], None] = lambda: None,
 ) -> None:
     """Does all jobs, at most `count` at the same time, each in a thread that outlives it.
 
@@ -43,6 +48,7 @@ def run_all(
         do: does a job; the second argument takes a line about what it is waiting for.
         watcher: told of each.
         cancel: ends jobs under way; they may raise what they like. Without it they end by themselves.
+        force: does so when Ctrl-C comes again while they end.
 
     Raises what a job raised, or KeyboardInterrupt, after every thread has ended; what finished meanwhile has
     been told.
@@ -52,6 +58,13 @@ def run_all(
     waiting = collections.deque(jobs)
     news: queue.SimpleQueue[tuple[Job, str | Outcome | BaseException | None] | _End] = queue.SimpleQueue()
     stop = threading.Event()
+    # Besides the news of it: an interruption may take what has just come out of the queue.
+    ended: dict[Job, Outcome] = {}
+    told_of: set[Job] = set()
+
+    def finished(job: Job, outcome: Outcome) -> None:
+        watcher.finished(job, outcome)
+        told_of.add(job)
 
     def work() -> None:
         try:
@@ -62,7 +75,8 @@ def run_all(
                     return
                 news.put((job, None))
                 try:
-                    news.put((job, do(job, lambda words, job=job: news.put((job, words)))))  # type: ignore[misc]
+                    ended[job] = do(job, lambda words, job=job: news.put((job, words)))  # type: ignore[misc]
+                    news.put((job, ended[job]))
                 except BaseException as error:
                     stop.set()
                     news.put((job, error))
@@ -75,7 +89,11 @@ def run_all(
     running = len(threads)
     try:
         while running:
-            told = news.get()
+            try:
+                # Not for ever: where signals restart what they interrupt, Ctrl-C would wait for news.
+                told = news.get(timeout=_LOOK_S)
+            except queue.Empty:
+                continue
             if isinstance(told, _End):
                 running -= 1
                 continue
@@ -85,7 +103,7 @@ def run_all(
             elif isinstance(what, str):
                 watcher.said(job, what)
             elif isinstance(what, Outcome):
-                watcher.finished(job, what)
+                finished(job, what)
             else:
                 raise what
     except BaseException:
@@ -93,9 +111,16 @@ def run_all(
         stop.set()
         cancel()
         for thread in threads:
-            thread.join()
-        while not news.empty():
-            told = news.get()
-            if not isinstance(told, _End) and isinstance(told[1], Outcome):
-                watcher.finished(told[0], told[1])
+            _join(thread, force)
+        for job, outcome in ended.items():
+            if job not in told_of:
+                finished(job, outcome)
         raise
+
+
+def _join(thread: threading.Thread, force: Callable[[], None]) -> None:
+    while thread.is_alive():
+        try:
+            thread.join(timeout=_LOOK_S)
+        except KeyboardInterrupt:
+            force()

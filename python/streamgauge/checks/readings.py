@@ -12,7 +12,10 @@ from streamgauge.claims.expression import parse
 from streamgauge.claims.syntax import Term
 from streamgauge.metrics.result import TrialMetrics
 
-__all__ = ["Leaves", "Number", "TrialReadings", "leaves_of", "take"]
+__all__ = ["READING", "Leaves", "Number", "TrialReadings", "leaves_of", "take"]
+
+READING = 1
+"""Goes up when a leaf of the same text would have another number of the same metrics."""
 
 Number = float | str
 """A leaf's value in canonical units, or why it has none."""

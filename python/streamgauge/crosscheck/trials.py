@@ -118,8 +118,8 @@ class Bench:
 
     def _jobs(self, case: Case, mode: Mode, count: int, *, first: int = 1, folder: str = "") -> list[Job]:
         jobs = jobs_for(case.scenario, mode, self.out / folder, first_seed=first, repeat=count)
-        build = _build() if mode == "sim" else ""
-        return [replace(job, key=_key(job.key, build), extra=keep_quantities(case)) for job in jobs]
+        build, extra = _build() if mode == "sim" else "", keep_quantities(case)
+        return [replace(job, key=_key(job.key, build), extra=extra) for job in jobs]
 
     def _go(self, jobs: Iterable[Job]) -> dict[Path, list[Outcome]]:
         """What became of each repetition, by the place of its own trial."""

@@ -233,7 +233,10 @@ def _to_url(batch: Batch, url: str) -> list[Found]:
             going.append(None)
             if place in there and (row := remote.reuse(task, place, there[place])) is not None:
                 return row, True
-            row = remote.perform(task, place, batch.emu)
+            try:
+                row = remote.perform(task, place, batch.emu)
+            except StreamGaugeError as error:
+                raise remote.with_logs(place, error) from None
             going[-1] = uploads.submit(remote.upload, place)
             return row, False
 
