@@ -9,11 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from streamgauge.campaign import Alternative, CampaignResult, MutantResult, Outcome, score
+from streamgauge.campaign.loaded import load_trials
 from streamgauge.checks import CheckResult
 from streamgauge.cli.progress import Bar
 from streamgauge.report import answer_of, gather
 from streamgauge.report.model import Group
-from streamgauge.report.trials import load_trials
 from streamgauge.systems.registry import Mode
 
 __all__ = ["MOST_READ", "print_result", "score_words"]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from streamgauge.campaign import Alternative, CampaignResult, MutantResult
 from streamgauge.campaign.layout import sweep
+from streamgauge.campaign.loaded import load_trials
 from streamgauge.checks import CheckResult
 from streamgauge.report.model import Entry, LoadedTrial, gather
-from streamgauge.report.trials import load_trials
 from streamgauge.scenario import Scenario
 from streamgauge.systems.registry import Mode
 

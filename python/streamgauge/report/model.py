@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from streamgauge.campaign.loaded import LoadedTrial, left_out, load, load_trial, trial_folders
 from streamgauge.checks import CheckResult, InvalidTrial, Leaves, TrialReadings, evaluate_all, take
 from streamgauge.checks.values import leaves
 from streamgauge.claims.dimension import Dimension, show
@@ -21,7 +22,6 @@ from streamgauge.metrics import METRICS, Interval, TrialMetrics, interval
 from streamgauge.metrics.grid import Floats
 from streamgauge.report.numbers import Numbers, Stretch, over_stretches
 from streamgauge.report.phases import Phases, phases, spoken_stretches
-from streamgauge.report.trials import LoadedTrial, left_out, load, load_trial, trial_folders
 from streamgauge.scenario.settings import named, set_folder, sorting
 
 __all__ = [
