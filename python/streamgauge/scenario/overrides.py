@@ -25,7 +25,7 @@ from streamgauge.scenario.shape import Shape
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, System
 
-__all__ = ["OverrideError", "apply_override", "check_address", "override", "parse_assignment"]
+__all__ = ["OverrideError", "apply_override", "check_address", "override", "parse_assignment", "switch_kind"]
 
 Data = dict[str, Any]
 S = TypeVar("S", bound=Shape)
@@ -248,7 +248,7 @@ def _apply(data: Data, address: str, value: Any) -> tuple[str | int, ...]:
             del container[int(key)]
     else:
         container[key] = _queue_in_full(container, address, value) if key == "queue" else copy.deepcopy(value)
-        _switch_kind(container, key)
+        switch_kind(container, key)
     return path
 
 
@@ -271,7 +271,7 @@ def _queue_in_full(container: Any, address: str, value: Any) -> Any:
     return whole
 
 
-def _switch_kind(container: Any, key: str | int) -> None:
+def switch_kind(container: Any, key: str | int) -> None:
     """A flow has a system or traffic: setting the one takes the other away, and what only it understood."""
     if key not in ("system", "traffic") or not isinstance(container, dict):
         return
