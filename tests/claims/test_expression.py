@@ -10,7 +10,6 @@ from streamgauge.claims.syntax import (
     Binary,
     Call,
     Chain,
-    Comparison,
     Fraction,
     Logical,
     Negation,
@@ -18,6 +17,7 @@ from streamgauge.claims.syntax import (
     Predicate,
     QuantityTerm,
     Reference,
+    Relation,
     Term,
     Window,
 )
@@ -137,22 +137,22 @@ terms: st.SearchStrategy[Term] = st.recursive(
     max_leaves=8,
 )
 fractions = st.builds(
-    Comparison,
+    Relation,
     st.builds(
         Fraction,
-        st.lists(
-            st.builds(Comparison, terms, st.sampled_from(["<", ">="]), terms), min_size=1, max_size=3
-        ).map(tuple),
+        st.lists(st.builds(Relation, terms, st.sampled_from(["<", ">="]), terms), min_size=1, max_size=3).map(
+            tuple
+        ),
     ),
     st.just(">="),
     st.just(QuantityTerm(80.0, "%")),
 )
-comparisons = st.builds(Comparison, terms, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), terms)
+comparisons = st.builds(Relation, terms, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), terms)
 predicates: st.SearchStrategy[Predicate] = st.recursive(
     comparisons
     | fractions
     | st.tuples(terms, terms, terms).map(
-        lambda x: Chain((Comparison(x[0], "<=", x[1]), Comparison(x[1], "<", x[2])))
+        lambda x: Chain((Relation(x[0], "<=", x[1]), Relation(x[1], "<", x[2])))
     ),
     lambda inner: (
         st.builds(Negation, inner) | st.builds(Logical, st.sampled_from(["and", "or"]), inner, inner)

@@ -52,8 +52,12 @@ def test_a_block_loads(text: str, tmp_path: Path) -> None:
     part = YAML(typ="safe", pure=True).load(text)
     if set(part) <= set(Flow.keys()):
         part = {"flows": {**BASE["flows"], "video": {"role": "subject", **part}}}
-    assert set(part) <= {*Scenario.keys(), "variants"}, "an example is a part of a scenario"
-    for scenario in load({**BASE, **part}, tmp_path):
+    if "extends" in part:
+        found = from_text(text, folder=tmp_path)
+    else:
+        assert set(part) <= {*Scenario.keys(), "variants"}, "an example is a part of a scenario"
+        found = load({**BASE, **part}, tmp_path)
+    for scenario in found:
         for mode in scenario.supported_modes():
             assert lower(scenario, mode, 1)["path"]["down"]
 

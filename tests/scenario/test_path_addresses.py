@@ -64,3 +64,27 @@ def test_settings_of_other_elements(down: str, setting: str, words: str) -> None
 def test_a_setting_of_another_discipline_is_refused() -> None:
     with pytest.raises(ScenarioError, match="'codel' and 'pie' exclude each other"):
         from_text(SCENARIO.replace("DOWN", f"{{{Q}}}"), settings=("path.down.queue.pie.target=5ms",))
+
+
+LIMITS = [
+    ("{rate: 1 Mbit/s, queue: droptail 5 kB}", "queue=10kB", "drop-tail queue of 10 kB"),
+    ("{rate: 1 Mbit/s, queue: {droptail: 5 kB}}", "queue=2.5 BDP", "drop-tail queue of 2.5 BDP"),
+    ("{rate: 1 Mbit/s, queue: pie}", "queue=pie 50kB", "PIE queue of 50 kB"),
+    ("{stages: [{name: net, rate: 1 Mbit/s, queue: droptail 5 kB}]}", "net.queue=10kB", "of 10 kB"),
+]
+
+
+@pytest.mark.parametrize(("down", "setting", "words"), LIMITS, ids=[one[1] for one in LIMITS])
+def test_a_limit_alone_is_a_drop_tail_queue(down: str, setting: str, words: str) -> None:
+    from streamgauge.scenario.path import direction_in_words
+
+    (scenario,) = from_text(SCENARIO.replace("DOWN", down), settings=(f"path.down.{setting}",))
+    assert words in direction_in_words(scenario.path.down)
+
+
+@pytest.mark.parametrize("queue", ["codel 100 packets", "{codel: {limit: 100 packets}}", "codel"])
+def test_a_limit_alone_does_not_say_which_discipline_is_meant(queue: str) -> None:
+    text = SCENARIO.replace("DOWN", f"{{rate: 1 Mbit/s, queue: {queue}}}")
+    with pytest.raises(ScenarioError, match="is a limit alone, and the queue is codel") as caught:
+        from_text(text, settings=("path.down.queue=10kB",))
+    assert "write 'codel 10kB' or 'droptail 10kB'" in str(caught.value)

@@ -31,7 +31,6 @@ from streamgauge.claims.expression import Expression, parse
 from streamgauge.claims.syntax import (
     Call,
     Chain,
-    Comparison,
     Fraction,
     Logical,
     Negation,
@@ -39,6 +38,7 @@ from streamgauge.claims.syntax import (
     Predicate,
     QuantityTerm,
     Reference,
+    Relation,
 )
 from streamgauge.claims.typing import dimension_of, is_signed
 from streamgauge.metrics.interval import Interval, interval
@@ -263,7 +263,7 @@ class _Judge:
 
     def decide(self, node: Predicate) -> bool | None:
         match node:
-            case Comparison():
+            case Relation():
                 compared = self._compare(node)
                 self.comparisons.append(compared)
                 return compared.holds
@@ -280,7 +280,7 @@ class _Judge:
                 return None if inverse is None else not inverse
         raise TypeError(f"{type(node).__name__} is no predicate")
 
-    def _compare(self, node: Comparison) -> Compared:
+    def _compare(self, node: Relation) -> Compared:
         try:
             left = [value_of(node.left, repetition) for repetition in self.repetitions]
             right = [value_of(node.right, repetition) for repetition in self.repetitions]
@@ -317,7 +317,7 @@ class _Judge:
         return Compared(str(node), holds, a, b, told, _tell(node, holds, a, b, told))
 
 
-def _dimension(node: Comparison) -> Dimension:
+def _dimension(node: Relation) -> Dimension:
     left = dimension_of(node.left)
     zero = isinstance(node.left, QuantityTerm) and node.left.value == 0 and not node.left.unit
     return dimension_of(node.right) if zero else left
@@ -347,7 +347,7 @@ def _equal(differences: list[float]) -> tuple[bool | None, Interval]:
     return (False if abs(found.mean) > found.half_width else None), found
 
 
-def _tell(node: Comparison, holds: bool | None, measured: Value, bound: Value, margin: Value) -> str:
+def _tell(node: Relation, holds: bool | None, measured: Value, bound: Value, margin: Value) -> str:
     said = f"{measured.text} is {measured.words()}"
     other = (
         node.left if measured.text == str(node.right) and isinstance(node.left, QuantityTerm) else node.right

@@ -16,7 +16,6 @@ from streamgauge.claims.syntax import (
     Binary,
     Call,
     Chain,
-    Comparison,
     Fraction,
     Logical,
     Negation,
@@ -25,6 +24,7 @@ from streamgauge.claims.syntax import (
     Predicate,
     QuantityTerm,
     Reference,
+    Relation,
     Term,
     Window,
 )
@@ -156,7 +156,7 @@ def holds(node: Predicate, repetition: Repetition) -> bool:
         Unmeasurable: as `value_of`.
     """
     match node:
-        case Comparison():
+        case Relation():
             left, right = value_of(node.left, repetition), value_of(node.right, repetition)
             within = 0.0
             if node.within is not None:

@@ -35,7 +35,6 @@ from streamgauge.claims.syntax import (
     Binary,
     Call,
     Chain,
-    Comparison,
     Fraction,
     Logical,
     Negation,
@@ -44,6 +43,7 @@ from streamgauge.claims.syntax import (
     Predicate,
     QuantityTerm,
     Reference,
+    Relation,
     Term,
     Window,
 )
@@ -141,7 +141,7 @@ def check_dimensions(root: Predicate) -> Expression:
 
 def _check_dimensions(text: str, root: Predicate) -> None:
     for node in root.walk():
-        if isinstance(node, Comparison):
+        if isinstance(node, Relation):
             try:
                 left, right = dimension_of(node.left), dimension_of(node.right)
                 if left != right and not (_is_zero(node.left) or _is_zero(node.right)):
@@ -249,11 +249,11 @@ class _Parser:
 
     def comparison(self) -> Node:
         left = self.sum()
-        links: list[Comparison] = []
+        links: list[Relation] = []
         while (token := self.accept(*_COMPARISONS)) is not None:
             first = self.as_term(links[-1].right if links else left)
             right = self.as_term(self.sum())
-            links.append(Comparison(first, _COMPARISONS[token.text], right, column=token.start + 1))
+            links.append(Relation(first, _COMPARISONS[token.text], right, column=token.start + 1))
         if (token := self.accept("+-", "±")) is not None:
             within = self.factor()
             if not isinstance(within, QuantityTerm):
@@ -261,7 +261,7 @@ class _Parser:
             if len(links) != 1 or links[0].operator != "==":
                 self.fail("a tolerance belongs to one `==`", token.start)
             link = links[0]
-            return Comparison(link.left, "==", link.right, within, column=link.column)
+            return Relation(link.left, "==", link.right, within, column=link.column)
         if not links:
             return left
         return links[0] if len(links) == 1 else Chain(tuple(links), column=links[0].column)

@@ -67,21 +67,21 @@ class Term(Node):
     def __neg__(self) -> Term:
         return Negative(self)
 
-    def __le__(self, other: Term | float) -> Comparison:
-        return Comparison(self, "<=", term(other))
+    def __le__(self, other: Term | float) -> Relation:
+        return Relation(self, "<=", term(other))
 
-    def __lt__(self, other: Term | float) -> Comparison:
-        return Comparison(self, "<", term(other))
+    def __lt__(self, other: Term | float) -> Relation:
+        return Relation(self, "<", term(other))
 
-    def __ge__(self, other: Term | float) -> Comparison:
-        return Comparison(self, ">=", term(other))
+    def __ge__(self, other: Term | float) -> Relation:
+        return Relation(self, ">=", term(other))
 
-    def __gt__(self, other: Term | float) -> Comparison:
-        return Comparison(self, ">", term(other))
+    def __gt__(self, other: Term | float) -> Relation:
+        return Relation(self, ">", term(other))
 
-    def equals(self, other: Term | float, *, within: QuantityTerm | None = None) -> Comparison:
+    def equals(self, other: Term | float, *, within: QuantityTerm | None = None) -> Relation:
         """``self == other +- within``. A `within` in percent is relative to `other`."""
-        return Comparison(self, "==", term(other), within)
+        return Relation(self, "==", term(other), within)
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Binary(Term):
 
 
 @dataclass(frozen=True)
-class Comparison(Predicate):
+class Relation(Predicate):
     """Two values compared; `within` is the tolerance of ``==``, relative to `right` if in ``%``."""
 
     left: Term
@@ -233,7 +233,7 @@ class Comparison(Predicate):
 class Chain(Predicate):
     """``a <= b <= c``: every neighbouring pair compared."""
 
-    links: tuple[Comparison, ...]
+    links: tuple[Relation, ...]
 
     def children(self) -> tuple[Node, ...]:
         return self.links

@@ -4,39 +4,19 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable
-from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario.loading import declared_ids, load_file
+from streamgauge.scenario.loading import load_file
 from streamgauge.scenario.model import Scenario
+from streamgauge.scenario.shipped import SUFFIXES, catalogue_folder, catalogue_ids
 from streamgauge.scenario.values import nearest
 
 __all__ = ["catalogue_folder", "catalogue_ids", "find", "load"]
 
-_SUFFIXES = (".yaml", ".yml")
-
-
-def catalogue_folder() -> Path:
-    """Where the shipped scenarios lie."""
-    return Path(str(resources.files("streamgauge") / "catalogue"))
-
-
-@cache
-def catalogue_ids() -> dict[str, Path]:
-    """Every shipped scenario's id with its file: files by name, variants as the file orders them."""
-    found: dict[str, Path] = {}
-    for path in sorted(catalogue_folder().rglob("*.yaml")):
-        for name in declared_ids(path.read_text(encoding="utf-8"), file=str(path)):
-            if name in found:
-                raise ScenarioError(f"the id '{name}' is also in {found[name]}", file=path)
-            found[name] = path
-    return found
-
 
 def _is_file(text: str) -> bool:
-    return text.endswith(_SUFFIXES) or Path(text).is_file()
+    return text.endswith(SUFFIXES) or Path(text).is_file()
 
 
 def load(path_or_id: str | Path, *, settings: Iterable[str] = ()) -> list[Scenario]:

@@ -20,7 +20,10 @@ __all__ = ["MODES", "Scenario"]
 MODES: tuple[Mode, ...] = ("sim", "emu")
 _ID = re.compile(r"[a-z0-9_]+(?:[-./][a-z0-9_]+)*")
 # What a trial leaves does not depend on these: an edit of a check's wording must not void a night's work.
-_NOT_RUN = ("title", "question", "source", "assumed", "checks", "figures", "repetitions", "measure", "modes")
+_NOT_RUN = (
+    "title", "question", "source", "assumed", "checks", "figures", "repetitions", "measure", "modes",
+    "based_on",
+)  # fmt: skip
 
 
 class Scenario(Shape):

@@ -17,7 +17,7 @@ from streamgauge.systems.registry import Mode
 __all__ = ["changed"]
 
 _CLAIMS: Final = ("assumed", "checks", "figures")
-_WORDS: Final = ("title", "question", "source", "repetitions", "modes", *_CLAIMS)
+_WORDS: Final = ("title", "question", "source", "repetitions", "modes", "based_on", *_CLAIMS)
 """What says nothing of the experiment."""
 
 

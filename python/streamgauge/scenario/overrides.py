@@ -17,13 +17,15 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario.expect import Measure, Population, Repetitions, Until
 from streamgauge.scenario.flow import Clip, Command, Flow, StandIn
 from streamgauge.scenario.path import Direction, Path
+from streamgauge.scenario.path.commas import queue_in_full
 from streamgauge.scenario.path.presets import expand
+from streamgauge.scenario.path.queue import QUEUES
 from streamgauge.scenario.path.text import spelt_out
 from streamgauge.scenario.shape import Shape
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, System
 
-__all__ = ["OverrideError", "apply_override", "check_address", "override", "parse_assignment"]
+__all__ = ["OverrideError", "apply_override", "check_address", "override", "parse_assignment", "switch_kind"]
 
 Data = dict[str, Any]
 S = TypeVar("S", bound=Shape)
@@ -245,12 +247,31 @@ def _apply(data: Data, address: str, value: Any) -> tuple[str | int, ...]:
         else:
             del container[int(key)]
     else:
-        container[key] = copy.deepcopy(value)
-        _switch_kind(container, key)
+        container[key] = _queue_in_full(container, address, value) if key == "queue" else copy.deepcopy(value)
+        switch_kind(container, key)
     return path
 
 
-def _switch_kind(container: Any, key: str | int) -> None:
+def _queue_in_full(container: Any, address: str, value: Any) -> Any:
+    """A queue that is set by its limit alone, ``path.down.queue=10kB``, is drop-tail, as in `link`.
+
+    Raises `OverrideError` where a queue of another discipline stands: one cannot know which is meant.
+    """
+    if not address.startswith("path.") or not isinstance(value, str) or not isinstance(container, dict):
+        return copy.deepcopy(value)
+    whole = queue_in_full(value.strip())
+    here = container.get("queue")
+    if whole == value.strip() or here is None:
+        return whole
+    name = here.split()[0] if isinstance(here, str) and here.split() else next(iter(here), None)
+    if name in QUEUES and name != "droptail":
+        raise OverrideError(
+            f"'{value}' is a limit alone, and the queue is {name}", f"write '{name} {value}' or '{whole}'"
+        )
+    return whole
+
+
+def switch_kind(container: Any, key: str | int) -> None:
     """A flow has a system or traffic: setting the one takes the other away, and what only it understood."""
     if key not in ("system", "traffic") or not isinstance(container, dict):
         return

@@ -12,7 +12,7 @@ SCHEMA_ID = "https://streamgauge.dev/schema/scenario-1.json"
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of a scenario file, variants included.
+    """JSON Schema (2020-12) of a scenario file, ``variants`` and ``extends`` included.
 
     It knows keys, units and words; what needs the whole scenario (a flow that starts after the end) only
     `streamgauge run` tells.
@@ -32,9 +32,41 @@ def json_schema() -> dict[str, Any]:
         "A list of such mappings is multiplied out.",
         "anyOf": [variant, {"type": "array", "items": variant, "minItems": 1}],
     }
+    definitions = schema.pop("$defs")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_ID,
-        **schema,
         "title": "StreamGauge scenario",
+        "type": "object",
+        "if": {"required": ["extends"]},
+        "then": _extending(schema["properties"]),
+        "else": schema,
+        "$defs": definitions,
+    }
+
+
+def _extending(properties: dict[str, Any]) -> dict[str, Any]:
+    """Of a file that extends another: any part of a scenario, which the two make whole."""
+    one_of_several = {
+        "type": "object",
+        "properties": {"file": {"type": "string"}, "id": {"type": "string"}},
+        "required": ["file"],
+        "additionalProperties": False,
+    }
+    parts = {name: {"description": told.get("description", "")} for name, told in properties.items()}
+    return {
+        "type": "object",
+        "required": ["extends", "id"],
+        "properties": {
+            **parts,
+            "id": properties["id"],
+            "variants": properties["variants"],
+            "extends": {
+                "description": "The scenario that this one is but for what it says itself: an id of the "
+                "catalogue, a file, or one of several in a file. null takes a key away.",
+                "anyOf": [{"type": "string"}, one_of_several],
+            },
+        },
+        "patternProperties": {r"\.": {"description": "An address with its value."}},
+        "additionalProperties": False,
     }

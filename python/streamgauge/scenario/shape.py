@@ -22,7 +22,16 @@ from streamgauge.scenario.relay import Relay
 from streamgauge.scenario.values import Model, Uniform
 from streamgauge.units import Time
 
-__all__ = ["Shape"]
+__all__ = ["BasedOn", "Shape"]
+
+
+class BasedOn(Model):
+    """What a scenario was made from by ``extends``."""
+
+    scenario: str
+    """The other's id."""
+    changes: tuple[str, ...] = ()
+    """Addresses at which the experiment is another one."""
 
 
 class Shape(Model):
@@ -64,3 +73,5 @@ class Shape(Model):
     """What is expected to hold, by id."""
     figures: tuple[Figure, ...] = ()
     """What the report draws besides its usual figures."""
+    based_on: BasedOn | None = None
+    """The scenario that was extended; it changes nothing any more."""

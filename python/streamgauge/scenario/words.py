@@ -74,6 +74,9 @@ def in_words(scenario: Scenario) -> list[str]:
     lines = [scenario.id, f"  {scenario.title}"]
     if scenario.question:
         lines.append(f"  question: {scenario.question}")
+    if scenario.based_on is not None:
+        changed = ", ".join(scenario.based_on.changes)
+        lines.append(f"  extends {scenario.based_on.scenario}, changed: {changed or 'nothing'}")
     if scenario.source is not None:
         where = f", section {scenario.source.section}" if scenario.source.section else ""
         lines.append(f"  source: {scenario.source.paper}{where}")

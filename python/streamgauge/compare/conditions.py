@@ -1,0 +1,151 @@
+"""Like with like: under which conditions a scenario's trials ran, and what was under test in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["conditions_of", "differences", "key_of", "neighbours_of", "under_test"]
+
+Json = Mapping[str, Any]
+
+_TESTED = ("system", "traffic", "parameters", "congestion_control", "ecn", "sim", "emu", "role")
+"""What a flow under test is made of; the rest of it, its clip and its times, are conditions."""
+
+
+def conditions_of(scenario: Json) -> dict[str, Any]:
+    """What must be equal for two scenarios (normalised) to be like with like: the path but for its queues,
+    the flows beside those under test, what is played and when, for how long, and what is measured.
+
+    Flows under test are called by their place, so that another name is no other condition.
+    """
+    flows: Json = scenario.get("flows") or {}
+    renamed = _places(flows)
+    told: dict[str, Any] = {
+        "path": _without_queues(scenario.get("path")),
+        "until": scenario.get("until"),
+        "relays": scenario.get("relays") or None,
+        "population": scenario.get("population"),
+        "randomize": scenario.get("randomize") or None,
+        "host_jitter": scenario.get("host_jitter"),
+        "start_phase": scenario.get("start_phase"),
+        "measure": {key: (scenario.get("measure") or {}).get(key) for key in ("window", "layer")},
+        "flows": {
+            name: {key: value for key, value in flow.items() if name not in renamed or key not in _TESTED}
+            for name, flow in flows.items()
+        },
+    }
+    return {key: _renamed(value, renamed) for key, value in told.items() if value is not None}
+
+
+def under_test(scenario: Json) -> dict[str, Any]:
+    """What the subject of a scenario is: the flows under test but for their conditions, and the queues."""
+    flows: Json = scenario.get("flows") or {}
+    renamed = _places(flows)
+    told = {
+        renamed[name]: {key: flow[key] for key in _TESTED if flow.get(key) and key != "role"}
+        for name, flow in flows.items()
+        if name in renamed
+    }
+    return {**told, "queues": [list(at) for at in _queues(scenario.get("path"))]}
+
+
+def neighbours_of(scenario: Json) -> dict[str, Any]:
+    """What the trials of the neighbours alone must have in common with those beside a flow under test."""
+    flows: Json = scenario.get("flows") or {}
+    kept = (
+        "traffic",
+        "system",
+        "parameters",
+        "congestion_control",
+        "ecn",
+        "clip",
+        "arrivals",
+        "from",
+        "direction",
+    )
+    return {
+        "path": scenario.get("path"),
+        "flows": {
+            name: {key: flow.get(key) for key in kept}
+            for name, flow in flows.items()
+            if name not in _places(flows)
+        },
+    }
+
+
+def key_of(told: Json) -> str:
+    """A name that equal conditions share."""
+    return json.dumps(told, sort_keys=True, ensure_ascii=False)
+
+
+def differences(ours: Json, theirs: Json) -> list[tuple[str, str, str]]:
+    """Where conditions differ: (address, ours, theirs), ``nothing`` where one has it not."""
+    mine, other = dict(_leaves(ours, ())), dict(_leaves(theirs, ()))
+    return [
+        (".".join(address), mine.get(address, "nothing"), other.get(address, "nothing"))
+        for address in dict.fromkeys([*mine, *other])
+        if mine.get(address) != other.get(address)
+    ]
+
+
+def _places(flows: Json) -> dict[str, str]:
+    """Flows under test by name, with what each is called among conditions."""
+    tested = [name for name, flow in flows.items() if flow.get("role", "subject") == "subject"]
+    if len(tested) == 1:
+        return {tested[0]: "the flow under test"}
+    return {name: f"flow {place} under test" for place, name in enumerate(tested, 1)}
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """With flows under test by their places, as keys and in references such as ``video.start + 10 s``."""
+    if isinstance(value, Mapping):
+        return {_in_text(str(key), names): _renamed(inner, names) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_renamed(inner, names) for inner in value]
+    return _in_text(value, names) if isinstance(value, str) else value
+
+
+def _in_text(text: str, names: Mapping[str, str]) -> str:
+    if text in names:
+        return names[text]
+    for name, place in names.items():
+        text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?=\.(start|stop)\b)", place, text)
+    return text
+
+
+def _without_queues(path: Any) -> Any:
+    if isinstance(path, Mapping):
+        return {key: _without_queues(value) for key, value in path.items() if key != "queue"}
+    return [_without_queues(one) for one in path] if isinstance(path, list | tuple) else path
+
+
+def _queues(path: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Every queue of a path: where, and which."""
+    pairs: Sequence[tuple[Any, Any]] = ()
+    if isinstance(path, Mapping):
+        pairs = list(path.items())
+    elif isinstance(path, list | tuple):
+        pairs = [
+            (one.get("name", place) if isinstance(one, Mapping) else place, one)
+            for place, one in enumerate(path)
+        ]
+    for key, value in pairs:
+        if key == "queue":
+            yield ".".join(at), json.dumps(value, sort_keys=True, ensure_ascii=False)
+        else:
+            yield from _queues(value, (*at, str(key)))
+
+
+def _leaves(value: Any, at: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, (*at, str(key)))
+    elif isinstance(value, list | tuple) and any(isinstance(one, Mapping) for one in value):
+        for place, inner in enumerate(value):
+            name = inner.get("name", place) if isinstance(inner, Mapping) else place
+            yield from _leaves(inner, (*at, str(name)))
+    elif value is not None and value not in ({}, [], ()):
+        yield at, ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,218 @@
+"""What two samples of repetitions allow to be said of the difference of their means.
+
+From six repetitions on (pairs, or the smaller of two unpaired samples) intervals and probabilities are
+those of the studentised bootstrap, *bootstrap-t* (Efron and Tibshirani, "An Introduction to the Bootstrap",
+1993, sections 12.5 and 16.4), which allows for skewed values; its resamples are drawn once and the same for
+every call, so that equal data give equal answers. Fewer cannot be resampled with sense, and Student's t
+takes its place (Welch's for unpaired samples), which holds for values near the normal distribution.
+
+A difference that is the same in every pair has an interval without width, which is no confidence: what then
+counts is how often it came out so, by the sign test (Conover, "Practical Nonparametric Statistics", section
+3.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from streamgauge.metrics.grid import Floats
+
+__all__ = ["CONFIDENCE", "FEWEST_RESAMPLED", "Estimate", "holm", "paired", "single", "unpaired"]
+
+CONFIDENCE = 0.95
+"""Of every interval."""
+FEWEST_RESAMPLED = 6
+"""From so many repetitions on the bootstrap is used."""
+RESAMPLES = 9_999
+_SEED = 20_130_101
+_AGREE = 1e-12
+"""Values this near one another, relative to the largest, are the same."""
+
+Method = Literal["bootstrap-t", "Student's t", "sign test", "none"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean, or a difference of means, with what is known of its error.
+
+    ``interval`` holds the `CONFIDENCE` interval's ends, an infinite one where the data set no bound; None for
+    fewer than two repetitions. `probability` is that of data at least as far from zero if the true value were
+    zero, two-sided; None without an interval.
+    """
+
+    mean: float
+    interval: tuple[float, float] | None
+    probability: float | None
+    n: int
+    method: Method
+    no_variation: bool
+    _scaled: Floats | None = field(default=None, compare=False, repr=False)
+    """How the studentised mean of resamples is spread, sorted; None for Student's distribution."""
+    _error: float = 0.0
+    _freedom: float = 0.0
+
+    def within(self, margin: float) -> float | None:
+        """The probability of data as near to zero as these, or nearer, if the true value were at least
+        `margin` away from it: the greater of two one-sided tests (Schuirmann, Journal of Pharmacokinetics and
+        Biopharmaceutics 15, 1987). None without an interval."""
+        if self.interval is None:
+            return None
+        if self.no_variation:
+            if abs(self.mean) > margin:
+                return 1.0
+            # Nothing at all differed: there is no error that a repetition could show.
+            return 0.0 if self.mean == 0 else 0.5**self.n
+        above = self._share_above((self.mean + margin) / self._error)
+        below = self._share_below((self.mean - margin) / self._error)
+        return max(above, below)
+
+    def _share_above(self, at: float) -> float:
+        if self._scaled is None:
+            from scipy.special import stdtr
+
+            return float(stdtr(self._freedom, -at))
+        count = len(self._scaled) - int(np.searchsorted(self._scaled, at, side="left"))
+        return (1 + count) / (1 + len(self._scaled))
+
+    def _share_below(self, at: float) -> float:
+        if self._scaled is None:
+            from scipy.special import stdtr
+
+            return float(stdtr(self._freedom, at))
+        count = int(np.searchsorted(self._scaled, at, side="right"))
+        return (1 + count) / (1 + len(self._scaled))
+
+
+def single(values: Sequence[float]) -> Estimate:
+    """The mean of repetitions. Raises ValueError without any, or for one that is not finite."""
+    x = _checked(values)
+    n = len(x)
+    if n < 2:
+        return Estimate(float(x.mean()), None, None, n, "none", False)
+    error = float(x.std(ddof=1)) / math.sqrt(n)
+    # Squares of the smallest numbers are nothing.
+    if _same(x) or not error:
+        mean = float(x[0])
+        return Estimate(mean, (mean, mean), 1.0 if mean == 0 else 2 * 0.5**n, n, "sign test", True)
+    if n < FEWEST_RESAMPLED:
+        return _student(float(x.mean()), error, n - 1, n)
+    means, errors = _resampled(x)
+    return _bootstrapped(float(x.mean()), error, means, errors, n)
+
+
+def paired(values: Sequence[float], baseline: Sequence[float]) -> Estimate:
+    """The mean difference of pairs, ``values`` less ``baseline``; see `single`."""
+    ours, theirs = _checked(values), _checked(baseline)
+    if len(ours) != len(theirs):
+        raise ValueError(f"{len(ours)} values cannot be paired with {len(theirs)}")
+    scale = max(float(np.abs(ours).max()), float(np.abs(theirs).max()))
+    difference = ours - theirs
+    difference[np.abs(difference) <= _AGREE * scale] = 0.0
+    return single(difference.tolist())
+
+
+def unpaired(values: Sequence[float], baseline: Sequence[float]) -> Estimate:
+    """The difference of two independent samples' means, ``values`` less ``baseline``.
+
+    The two variances need not be equal (Welch, Biometrika 34, 1947; of the bootstrap, section 16.2 of Efron
+    and Tibshirani). `n` is the smaller sample's size.
+    """
+    ours, theirs = _checked(values), _checked(baseline)
+    mean, n = float(ours.mean() - theirs.mean()), min(len(ours), len(theirs))
+    if n < 2:
+        return Estimate(mean, None, None, n, "none", False)
+    if _same(ours) and _same(theirs):
+        exact = _same(np.concatenate([ours, theirs]))
+        chance = 1.0 if exact else 2 / math.comb(len(ours) + len(theirs), n)
+        mean = 0.0 if exact else mean
+        return Estimate(mean, (mean, mean), chance, n, "sign test", True)
+    a, b = float(ours.var(ddof=1)) / len(ours), float(theirs.var(ddof=1)) / len(theirs)
+    error = math.sqrt(a + b)
+    if not error:
+        return Estimate(mean, (mean, mean), 1.0, n, "sign test", True)
+    if n < FEWEST_RESAMPLED:
+        freedom = (a + b) ** 2 / (a**2 / (len(ours) - 1) + b**2 / (len(theirs) - 1))
+        return _student(mean, error, freedom, n)
+    my_means, my_errors = _resampled(ours)
+    their_means, their_errors = _resampled(theirs, other=True)
+    return _bootstrapped(mean, error, my_means - their_means, np.hypot(my_errors, their_errors), n)
+
+
+def holm(probabilities: Sequence[float | None]) -> list[float | None]:
+    """Probabilities corrected for their number, in the same order (Holm, Scandinavian Journal of Statistics
+    6, 1979): whoever takes those below 5 % for true errs in any of them with a chance of 5 % at most."""
+    known = sorted((value, place) for place, value in enumerate(probabilities) if value is not None)
+    found: list[float | None] = [None] * len(probabilities)
+    least = 0.0
+    for rank, (value, place) in enumerate(known):
+        least = max(least, min(1.0, value * (len(known) - rank)))
+        found[place] = least
+    return found
+
+
+def _checked(values: Sequence[float]) -> Floats:
+    x = np.array(values, dtype=np.float64)
+    if not len(x) or not np.isfinite(x).all():
+        raise ValueError(f"a mean needs finite values, not {list(values)}")
+    return x
+
+
+def _same(x: Floats) -> bool:
+    return float(np.ptp(x)) <= _AGREE * float(np.abs(x).max())
+
+
+def _student(mean: float, error: float, freedom: float, n: int) -> Estimate:
+    from scipy.special import stdtr, stdtrit
+
+    half = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
+    chance = 2 * float(stdtr(freedom, -abs(mean) / error))
+    return Estimate(
+        mean, (mean - half, mean + half), chance, n, "Student's t", False, _error=error, _freedom=freedom
+    )
+
+
+def _bootstrapped(mean: float, error: float, means: Floats, errors: Floats, n: int) -> Estimate:
+    """Of resamples' means, each less that of the sample, and standard errors, [resample]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = means / errors
+    # A resample of one value only says nothing of its error, and so bounds nothing.
+    scaled[np.isnan(scaled)] = 0.0
+    scaled.sort()
+    low = _quantile(scaled, 0.5 + CONFIDENCE / 2)
+    high = _quantile(scaled, 0.5 - CONFIDENCE / 2)
+    found = Estimate(
+        mean, (mean - low * error, mean - high * error), None, n, "bootstrap-t", False, scaled, error
+    )
+    tail = found._share_above(mean / error) if mean > 0 else found._share_below(mean / error)
+    return Estimate(mean, found.interval, min(1.0, 2 * tail), n, "bootstrap-t", False, scaled, error)
+
+
+def _quantile(ordered: Floats, share: float) -> float:
+    """An order statistic, so that infinite ones are taken as they are."""
+    return float(ordered[min(len(ordered) - 1, max(0, math.ceil(share * (len(ordered) + 1)) - 1))])
+
+
+def _resampled(x: Floats, *, other: bool = False) -> tuple[Floats, Floats]:
+    """Of each resample its mean less that of `x`, and its standard error, [resample]."""
+    n = len(x)
+    centred = x - x.mean()
+    shares = _shares(n, other)
+    means: Floats = shares @ centred
+    squares = shares @ centred**2
+    variance = np.maximum(squares - means**2, 0.0) * n / (n - 1)
+    # What arithmetic leaves of nothing.
+    variance[variance <= 1e-14 * float((centred**2).max())] = 0.0
+    return means, np.sqrt(variance / n)
+
+
+@cache
+def _shares(n: int, other: bool) -> Floats:
+    """How often each of `n` values is in each resample, over n, [resample, value]."""
+    random = np.random.default_rng([_SEED, n, other])
+    return random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES) / n

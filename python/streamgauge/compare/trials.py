@@ -1,0 +1,94 @@
+"""From trials in folders to the cases of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from streamgauge.campaign.layout import sweep
+from streamgauge.campaign.loaded import LoadedTrial, load_trials
+from streamgauge.compare.comparison import SubjectTrials
+from streamgauge.compare.metrics import take_from
+from streamgauge.errors import StreamGaugeError
+from streamgauge.metrics import TrialMetrics
+from streamgauge.scenario.settings import named
+
+__all__ = ["ALONE", "alone_beside", "cases_of", "repetitions", "take"]
+
+ALONE = Path("variations") / "alone"
+"""Below a campaign's folder: its scenarios' neighbours alone."""
+
+
+def take(metrics: TrialMetrics, *, flow: str | None = None) -> dict[str, float]:
+    """What a trial says of the compared metrics; see `streamgauge.compare.metrics.take_from`."""
+
+    def value(metric: str, name: str) -> float:
+        try:
+            return metrics.value(metric, name)
+        except (KeyError, ValueError):
+            return float("nan")
+
+    infos = {name: found.info for name, found in metrics.flows.items()}
+    return take_from(value, infos, flow=flow)
+
+
+def repetitions(trials: Sequence[LoadedTrial]) -> tuple[dict[int, LoadedTrial], int]:
+    """Of one scenario's trials in a mode the valid one of each repetition, by the seed that it has or stands
+    for, and how many repetitions have none."""
+    found: dict[int, LoadedTrial] = {}
+    asked = set()
+    for trial in sorted(trials, key=lambda one: (one.replaces is not None, one.seed)):
+        repetition = trial.seed if trial.replaces is None else trial.replaces
+        asked.add(repetition)
+        if trial.valid:
+            found.setdefault(repetition, trial)
+    return found, len(asked - set(found))
+
+
+def cases_of(
+    subject: str,
+    trials: Iterable[LoadedTrial],
+    *,
+    flow: str | None = None,
+    bases: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[SubjectTrials]:
+    """A subject's trials as cases, one for each scenario, set and mode. A trial that cannot be read counts as
+    invalid.
+
+    Args:
+        subject: what is compared.
+        trials: valid and invalid ones.
+        flow: the flow under test, if not those whose role says so.
+        bases: scenarios before that in them which is compared was varied, by the id of the scenario.
+    """
+    groups: dict[tuple[str, str], list[LoadedTrial]] = {}
+    for trial in trials:
+        groups.setdefault((named(trial.scenario, trial.settings), trial.mode), []).append(trial)
+    found = []
+    for (id_, mode), mine in groups.items():
+        valid, invalid = repetitions(mine)
+        read: dict[int, dict[str, float]] = {}
+        for seed, trial in valid.items():
+            try:
+                metrics = trial.metrics
+            except (StreamGaugeError, OSError):
+                metrics = None
+            if metrics is None:
+                invalid += 1
+                continue
+            read[seed] = take(metrics, flow=flow)
+        scenario = mine[0].header["scenario"]
+        base = None if bases is None else bases.get(str(scenario.get("id")))
+        case = SubjectTrials(
+            subject=subject, id=id_, scenario=scenario, mode=mode, trials=read, invalid=invalid, base=base
+        )
+        found.append(case)
+    return found
+
+
+def alone_beside(campaigns: Iterable[Path]) -> list[SubjectTrials]:
+    """The neighbours' trials that lie beside these campaigns' folders (`ALONE`); see
+    `streamgauge.compare.alone`."""
+    folders = [folder for out in dict.fromkeys(campaigns) for folder in sweep(out / ALONE)]
+    return cases_of("", load_trials(folders))

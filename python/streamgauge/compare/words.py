@@ -1,0 +1,86 @@
+"""Comparisons in words: never more digits than the interval bears."""
+
+from __future__ import annotations
+
+import math
+
+from streamgauge.claims.dimension import PERCENT, UNITS, number, show
+from streamgauge.compare.comparison import ComparedRow
+
+__all__ = ["say_difference", "say_value", "verdict_words"]
+
+
+def say_value(row: ComparedRow) -> str:
+    """A row's mean with half its interval: ``37.1 ± 0.4 %``, ``no variation`` left to others to say."""
+    if row.value is None:
+        return "not known"
+    ends = _ends(row.interval)
+    half = None if ends is None else (ends[1] - ends[0]) / 2
+    said = str(show(row.value, half, row.about.dimension, signed=row.about.signed))
+    return f"{said} (no bound)" if row.interval is not None and ends is None else said
+
+
+def say_difference(row: ComparedRow) -> str:
+    """A row's difference to the baseline with its sign and half its interval: ``-36.9 ± 0.4 points``; its
+    interval's ends where they lie unevenly, ``-36.9 [-40.1, -35.2] points``; empty of the baseline."""
+    if row.difference is None:
+        return ""
+    sign = "+" if row.difference > 0 else ""
+    return f"{sign}{_difference(row, 1)}"
+
+
+def _difference(row: ComparedRow, sign: int) -> str:
+    """The difference, turned about if `sign` is negative."""
+    assert row.difference is not None
+    mean, ends = sign * row.difference, _ends(row.difference_interval)
+    if ends is not None and sign < 0:
+        ends = -ends[1], -ends[0]
+    half = None if ends is None else (ends[1] - ends[0]) / 2
+    shown = show(mean, half, row.about.dimension)
+    unit = "points" if row.about.dimension == PERCENT else shown.unit
+    middle = f"± {shown.half}" if shown.half else ""
+    if ends is not None and shown.half and _is_uneven(mean, ends) and (scale := _scale(mean, shown.mean)):
+        decimals = len(shown.mean.partition(".")[2])
+        low, high = (f"{end / scale:.{decimals}f}" for end in ends)
+        middle = f"[{low}, {high}]"
+    if row.difference_interval is not None and ends is None:
+        middle = "(no bound)"
+    return " ".join(part for part in (shown.mean, middle, unit) if part)
+
+
+def verdict_words(row: ComparedRow) -> str:
+    """``better by 36.9 ± 0.4 points``, ``practically equal``, ``undecided: ...``; empty of the baseline."""
+    match row.verdict:
+        case None:
+            return ""
+        case "equal":
+            return "practically equal"
+        case "undecided":
+            return f"undecided: {row.why}" if row.why else "undecided"
+        case _:
+            return f"{row.verdict} by {_difference(row, 1 if (row.difference or 0) > 0 else -1)}"
+
+
+def say_share(share: float) -> str:
+    """A probability: ``p < 0.001``, ``p = 0.03``."""
+    return "p < 0.001" if share < 0.001 else f"p = {number(share, 1)}"
+
+
+def _ends(interval: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if interval is None or not all(map(math.isfinite, interval)) else interval
+
+
+def _is_uneven(mean: float, ends: tuple[float, float]) -> bool:
+    """Whether one end is further away than the other by a quarter or more."""
+    below, above = mean - ends[0], ends[1] - mean
+    return min(below, above) < 0.75 * max(below, above)
+
+
+def _scale(value: float, text: str) -> float:
+    """Canonical units in one of those that `text` says `value` in; 0 if it says nothing."""
+    plain = float(text.replace("\u202f", ""))
+    # Units are powers of ten, or eight of them: the text's rounding must not show in the ends.
+    if not plain:
+        return 0.0
+    near = value / plain
+    return min((unit for unit, _ in UNITS.values()), key=lambda unit: abs(math.log(unit / near)))

@@ -1,0 +1,62 @@
+"""Paths that a scenario file names are relative to where it lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from streamgauge.scenario.document import Document
+from streamgauge.scenario.media_files import anchor_clip
+from streamgauge.systems.adapter import SIDES
+
+__all__ = ["anchor"]
+
+
+def anchor(document: Document, folder: Path) -> None:
+    """Makes the paths that a file names relative to where it lies absolute."""
+    from streamgauge.scenario.path.trace import shipped_traces
+
+    path = document.data.get("path")
+    for direction in path.values() if isinstance(path, dict) else ():
+        if not isinstance(direction, dict):
+            continue
+        stages = direction.get("stages")
+        for stage in (direction, *(stages if isinstance(stages, list) else ())):
+            rate = stage.get("rate") if isinstance(stage, dict) else None
+            if not isinstance(rate, dict):
+                continue
+            for key in ("trace", "csv"):
+                holder, at = (rate[key], "file") if isinstance(rate.get(key), dict) else (rate, key)
+                file = holder.get(at)
+                if isinstance(file, str) and file not in shipped_traces():
+                    holder[at] = str(folder / Path(file).expanduser())
+    population = document.data.get("population")
+    clips = population.get("clips") if isinstance(population, dict) else None
+    for clip in clips if isinstance(clips, list) else ():
+        anchor_clip(clip, folder)
+    flows = document.data.get("flows")
+    for flow in flows.values() if isinstance(flows, dict) else ():
+        for place in (flow, flow.get("sim"), flow.get("emu")) if isinstance(flow, dict) else ():
+            if not isinstance(place, dict):
+                continue
+            anchor_clip(place.get("clip"), folder)
+            system = place.get("system")
+            if isinstance(system, dict) and isinstance(system.get("folder", ""), str):
+                # Commands run where their scenario lies, so that `./serve` is beside it.
+                system["folder"] = str(folder / Path(system.get("folder", "")).expanduser())
+            for process in _processes(system):
+                if isinstance(helpers := process.get("helpers"), list):
+                    process["helpers"] = [
+                        str(folder / Path(one).expanduser()) if isinstance(one, str) else one
+                        for one in helpers
+                    ]
+
+
+def _processes(system: Any) -> list[dict[str, Any]]:
+    """The processes of a system given as commands that are written as mappings, as the file has them."""
+    sides = [system.get(side) for side in SIDES] if isinstance(system, dict) else []
+    listed = [
+        list(side.values()) if isinstance(side, dict) else side if isinstance(side, list) else []
+        for side in sides
+    ]
+    return [process for side in listed for process in side if isinstance(process, dict)]

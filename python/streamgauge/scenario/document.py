@@ -1,0 +1,187 @@
+"""A scenario file as data: YAML with the line of every key, and its variants."""
+
+from __future__ import annotations
+
+import copy
+import io
+import itertools
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario.overrides import OverrideError, apply_override
+
+__all__ = ["Document", "Key", "Place", "declared_ids", "expanded", "key_text", "parse_document", "read_text"]
+
+Key = tuple[str | int, ...]
+Place = tuple[str, int | None]
+"""File and line."""
+_LABEL = "label"
+
+
+class Document:
+    """A file's data with the line of every key. Overrides carry the place that they were written at."""
+
+    def __init__(self, data: dict[str, Any], file: str, places: dict[Key, Place]) -> None:
+        self.data = data
+        self.file = file
+        self.places = places
+
+    def copy(self) -> Document:
+        return Document(copy.deepcopy(self.data), self.file, dict(self.places))
+
+    def place(self, key: Key) -> Place:
+        """File and line of ``key``, or of the nearest thing around it."""
+        for end in range(len(key), 0, -1):
+            if key[:end] in self.places:
+                return self.places[key[:end]]
+        return self.file, 1
+
+    def set(self, address: str, value: Any, place: Place) -> None:
+        """Applies an override. Raises ScenarioError placed where it was written."""
+        try:
+            paths = apply_override(self.data, address, value)
+        except OverrideError as error:
+            raise ScenarioError(
+                error.why, file=place[0], line=place[1], key=address, hint=error.hint
+            ) from None
+        for path in paths:
+            for key in [key for key in self.places if key[: len(path)] == path]:
+                del self.places[key]
+            self.places[path] = place
+
+
+def _plain(node: Any, at: Key, file: str, places: dict[Key, Place]) -> Any:
+    """YAML nodes as plain data; fills ``places``."""
+    if isinstance(node, CommentedMap):
+        made: dict[str, Any] = {}
+        for key, value in node.items():
+            name = str(_plain(key, at, file, places))
+            where = (*at, name)
+            line = node.lc.data[key][0] + 1 if key in node.lc.data else node.lc.line + 1
+            places[where] = (file, line)
+            made[name] = _plain(value, where, file, places)
+        return made
+    if isinstance(node, CommentedSeq):
+        items = []
+        for index, value in enumerate(node):
+            where = (*at, index)
+            line = node.lc.data[index][0] + 1 if index in node.lc.data else node.lc.line + 1
+            places[where] = (file, line)
+            items.append(_plain(value, where, file, places))
+        return items
+    if isinstance(node, bool):
+        return bool(node)
+    if isinstance(node, str):
+        # "\ud83d\ude00" in quotes comes as two halves of a character.
+        return node.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(node, float):
+        return float(node)
+    return int(node) if isinstance(node, int) else node
+
+
+def parse_document(text: str, file: str) -> Document:
+    return _parsed(text, file).copy()
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, file: str) -> Document:
+    """A file of many variants is asked for each of them, and for their ids; reading YAML is the slow part."""
+    yaml = YAML(typ="rt", pure=True)
+    try:
+        node = yaml.load(io.StringIO(text))
+    except DuplicateKeyError as error:
+        line = None if error.problem_mark is None else error.problem_mark.line + 1
+        key = str(error.problem).partition('"')[2].partition('"')[0]
+        raise ScenarioError(
+            f"the key '{key}' stands here a second time; every name is given once",
+            file=file,
+            line=line,
+            key=key,
+        ) from None
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+        why = " ".join(str(error.problem or error.context or "not YAML").split())
+        raise ScenarioError(
+            f"not YAML: {why}", file=file, line=line, hint="check indentation, brackets, commas and quotes"
+        ) from None
+    except YAMLError as error:
+        raise ScenarioError(f"not YAML: {' '.join(str(error).split())}", file=file) from None
+    if not isinstance(node, CommentedMap):
+        raise ScenarioError(
+            "a scenario is a mapping of keys such as 'id:', 'path:' and 'flows:'", file=file, line=1
+        )
+    places: dict[Key, Place] = {}
+    data = _plain(node, (), file, places)
+    return Document(data, file, places)
+
+
+def expanded(document: Document) -> list[Document]:
+    """One document for each variant, or itself."""
+    if "variants" not in document.data:
+        return [document]
+    variants = document.data.pop("variants")
+    axes = variants if isinstance(variants, list) else [variants]
+    roots: list[Key] = (
+        [("variants", index) for index in range(len(axes))] if isinstance(variants, list) else [("variants",)]
+    )
+    for axis, root in zip(axes, roots, strict=True):
+        if (
+            not isinstance(axis, dict)
+            or not axis
+            or not all(isinstance(v, dict | None) for v in axis.values())
+        ):
+            file, line = document.place(root)
+            raise ScenarioError(
+                "expected a mapping from the end of an id to what changes, or a list of such mappings",
+                file=file,
+                line=line,
+                key="variants",
+                hint="such as 'variants: {heavy: {flows.cross.parameters.rate: 150 packets/s}}'",
+            )
+    made = []
+    for choice in itertools.product(*(axis.items() for axis in axes)):
+        one = document.copy()
+        labels = []
+        for (suffix, changes), root in zip(choice, roots, strict=True):
+            one.data["id"] = f"{one.data.get('id', '')}-{suffix}"
+            for address, value in (changes or {}).items():
+                if address == _LABEL:
+                    labels.append(str(value))
+                    continue
+                one.set(address, value, document.place((*root, suffix, address)))
+        if labels:
+            one.data["title"] = f"{one.data.get('title', '')}: {', '.join(labels)}"
+        made.append(one)
+    return made
+
+
+def key_text(path: Key) -> str:
+    """A key as an address."""
+    return ".".join(str(part) for part in path)
+
+
+def read_text(path: Path) -> str:
+    """A scenario file's text. Raises ScenarioError that names the file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ScenarioError("there is no such file", file=path) from None
+    except IsADirectoryError:
+        raise ScenarioError("is a folder, not a scenario file", file=path) from None
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"is not UTF-8 text (byte {error.start})", file=path) from None
+    except OSError as error:
+        raise ScenarioError(f"cannot be read: {error.strerror}", file=path) from None
+
+
+def declared_ids(text: str, *, file: str) -> list[str]:
+    """Ids that a file declares, without validating it."""
+    return [str(document.data.get("id")) for document in expanded(parse_document(text, file))]
