@@ -20,7 +20,7 @@ from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.compare import COMPARED, Comparison, Margin, answered, compare, say_value, verdict_words
 from streamgauge.compare.commits import build_commits, subjects_of_builds
 from streamgauge.compare.metrics import margin_of
-from streamgauge.compare.running import Ran, Trials, collect, looks
+from streamgauge.compare.running import CollectedTrials, Trials, collect, looks
 from streamgauge.compare.subjects import ComparedSubject, subjects_of
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario.over import parse_overs
@@ -221,7 +221,7 @@ def _say(text: str) -> None:
     print(f"streamgauge: {text}", file=sys.stderr, flush=True)
 
 
-def _print(found: Comparison, ran: Ran, request: CompareRequest) -> None:
+def _print(found: Comparison, ran: CollectedTrials, request: CompareRequest) -> None:
     console = Console(soft_wrap=False)
 
     def line(text: str) -> None:

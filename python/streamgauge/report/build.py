@@ -11,6 +11,7 @@ from markupsafe import Markup
 from streamgauge.checks import CheckResult
 from streamgauge.checks.evaluate import match_published
 from streamgauge.claims.dimension import show
+from streamgauge.documents import write_whole
 from streamgauge.metrics import METRICS
 from streamgauge.metrics.frame import DOWN
 from streamgauge.report import certificate, figures, words
@@ -19,7 +20,7 @@ from streamgauge.report.drawing import path_drawing
 from streamgauge.report.families import Cell, tables
 from streamgauge.report.model import NOT_KNOWN, Entry, Group, LoadedTrial, gather, load, say_half
 from streamgauge.report.model import left_out as find_left_out
-from streamgauge.report.page import render_page, write_whole
+from streamgauge.report.page import render_page
 from streamgauge.report.saving import save_all
 from streamgauge.report.validity import verdicts
 from streamgauge.scenario.words import as_written
