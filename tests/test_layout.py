@@ -19,6 +19,7 @@ CRATES = ROOT / "crates"
 # Each room of the package and the rooms that it may import. `errors` and `units` are open to all.
 MAY_IMPORT: dict[str, set[str]] = {
     "claims": set(),
+    "documents": set(),
     "media": set(),
     "record": set(),
     "systems": set(),
@@ -26,14 +27,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"claims", "media", "record", "scenario", "systems"},
     "checks": {"claims", "metrics", "record", "scenario"},
     "emu": {"media", "record", "scenario", "systems"},
-    "campaign": {"checks", "claims", "emu", "media", "metrics", "record", "scenario", "systems"},
+    "campaign": {"checks", "claims", "documents", "emu", "media", "metrics", "record", "scenario", "systems"},
     "link_command": {"campaign", "claims", "emu", "metrics", "record", "scenario"},
-    "compare": {"campaign", "claims", "metrics", "scenario"},
+    "compare": {"campaign", "claims", "documents", "metrics", "scenario"},
     "report": {
         "campaign",
         "compare",
         "checks",
         "claims",
+        "documents",
         "media",
         "metrics",
         "record",
@@ -41,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "systems",
     },
     "calibrate": {"emu", "record", "report"},
-    "paper": {"campaign", "checks", "claims", "metrics", "report", "scenario", "systems"},
+    "paper": {"campaign", "checks", "claims", "documents", "metrics", "report", "scenario", "systems"},
     "crosscheck": {"campaign", "emu", "metrics", "record", "report", "scenario", "systems"},
     "cli": {
         "link_command",
@@ -51,6 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "claims",
         "compare",
         "crosscheck",
+        "documents",
         "emu",
         "media",
         "metrics",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["INTERNAL", "INTERRUPTED", "STATUS"]
 
-STATUS = {"pass": 0, "fail": 1, "inconclusive": 2}
+STATUS: dict[str, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 """By verdict."""
 INTERNAL = 70
 INTERRUPTED = 130

@@ -13,9 +13,11 @@ from streamgauge.claims.dimension import json_value
 from streamgauge.compare.conditions import conditions_of, differences, key_of, neighbours_of
 from streamgauge.compare.labels import scenario_labels
 from streamgauge.compare.metrics import COMPARED, ComparedMetric, Margin, MetricSide, harm
-from streamgauge.compare.statistics import CONFIDENCE, Estimate, holm, paired, single, unpaired
+from streamgauge.compare.origin import TrialsOrigin, origins_apart
+from streamgauge.compare.statistics import CONFIDENCE, Estimate, holm, paired, unpaired
+from streamgauge.metrics.interval import interval
 
-__all__ = ["ComparedRow", "Comparison", "DifferenceVerdict", "SubjectTrials", "compare"]
+__all__ = ["ComparedRow", "Comparison", "DifferenceVerdict", "SubjectTrials", "compare", "with_harm"]
 
 DifferenceVerdict = Literal["better", "worse", "equal", "undecided"]
 """Of a subject against the baseline."""
@@ -39,6 +41,10 @@ class SubjectTrials:
     """The scenario before that in it which is compared was varied, if somebody did: conditions are its."""
     of: str = ""
     """Scenarios of one name are one, whatever they are called; by `id` if empty."""
+    origin: TrialsOrigin | None = None
+    """What made them; None if nobody said."""
+    note: str = ""
+    """What became of invalid ones; see `streamgauge.compare.invalid`."""
 
     @property
     def conditions(self) -> dict[str, Any]:
@@ -63,7 +69,7 @@ class ComparedRow:
     value: float | None
     """The mean over the valid trials that know it; None if none does."""
     interval: tuple[float, float] | None
-    """That of the mean; None for fewer than two trials."""
+    """That of the mean by Student's t, as everywhere else; None for fewer than two trials."""
     n: int
     invalid: int
     rank: int | None = None
@@ -150,6 +156,9 @@ class Comparison:
     """Sentences that say what was left out, and why."""
     answer: tuple[str, ...] = ()
     """Sentences, the verdict first."""
+    notes: tuple[str, ...] = ()
+    """Sentences on the trials themselves: invalid ones, further seeds in their place, and what made those of
+    subjects otherwise."""
     entries: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """What a scenario of a subject in a mode is called where its trials are: (subject, scenario, mode) to
     id."""
@@ -165,6 +174,21 @@ class Comparison:
             found = {(row.subject, row.scenario, row.mode, row.metric): row for row in self.rows}
             self.__dict__["_rows_by_key"] = found
         return found
+
+    @property
+    def decided(self) -> bool:
+        """Whether every difference is."""
+        verdicts = {row.verdict for row in self.rows} - {None}
+        return bool(verdicts) and "undecided" not in verdicts
+
+    @property
+    def mostly_invalid(self) -> list[tuple[str, str, str]]:
+        """(subject, scenario, mode) of whose repetitions more than a third have no valid trial."""
+        counted: dict[tuple[str, str, str], tuple[int, int]] = {}
+        for row in self.rows:
+            key = (row.subject, row.scenario, row.mode)
+            counted[key] = (row.invalid, max(row.n, counted.get(key, (0, 0))[1]))
+        return [key for key, (invalid, valid) in counted.items() if 3 * invalid > invalid + valid]
 
     def metrics(self, scenario: str, mode: str) -> list[ComparedMetric]:
         """Those that any subject knows there, in the order of tables."""
@@ -210,6 +234,7 @@ class Comparison:
             "rows": [row.to_json() for row in self.rows],
             "answer": list(self.answer),
             "not_comparable": list(self.not_comparable),
+            "notes": list(self.notes),
         }
 
 
@@ -265,17 +290,17 @@ def compare(
     if unknown := [name for name in metrics if name not in COMPARED]:
         raise ValueError(f"no compared metric is called {unknown[0]!r}; there are {', '.join(COMPARED)}")
     chosen = [COMPARED[name] for name in COMPARED if not metrics or name in metrics]
-    with_harm = _harmed(tested, [case for case in cases if not case.has_flow_under_test])
-    blocks, left_out = _blocks(with_harm, baseline)
+    blocks, left_out = _blocks(with_harm(cases), baseline)
     measured = [one for block in blocks for one in _rows(block, subjects, baseline, chosen, margins or {})]
     judged = _judged(measured, 0.05 / looks)
     return Comparison(
         subjects=subjects,
         baseline=baseline,
         scenarios=tuple(dict.fromkeys(block.label for block in blocks)),
-        modes=tuple(mode for mode in ("sim", "emu") if any(block.mode == mode for block in blocks)),
+        modes=tuple(dict.fromkeys(block.mode for block in blocks)),
         rows=tuple(judged),
         not_comparable=tuple(left_out),
+        notes=tuple(dict.fromkeys(note for block in blocks for note in _notes(block, baseline))),
         entries={
             (subject, block.label, block.mode): case.id
             for block in blocks
@@ -284,8 +309,14 @@ def compare(
     )
 
 
+def with_harm(cases: Sequence[SubjectTrials]) -> list[SubjectTrials]:
+    """The cases with a flow under test, with harm in each trial whose neighbours ran alone with the same
+    seed; in one that has it already it stays."""
+    tested = [case for case in cases if case.has_flow_under_test]
+    return _harmed(tested, [case for case in cases if not case.has_flow_under_test])
+
+
 def _harmed(cases: Sequence[SubjectTrials], alone: Sequence[SubjectTrials]) -> list[SubjectTrials]:
-    """The cases with harm in each trial whose neighbours ran alone with the same seed."""
     by_key = {(case.mode, key_of(neighbours_of(case.scenario))): case for case in alone}
     found = []
     for case in cases:
@@ -293,7 +324,8 @@ def _harmed(cases: Sequence[SubjectTrials], alone: Sequence[SubjectTrials]) -> l
         if other is not None:
             trials = {}
             for seed, read in case.trials.items():
-                done = harm(read, other.trials[seed]) if seed in other.trials else math.nan
+                has = seed in other.trials and "harm" not in read
+                done = harm(read, other.trials[seed]) if has else math.nan
                 trials[seed] = {**read, "harm": done} if math.isfinite(done) else read
             case = replace(case, trials=trials)
         found.append(case)
@@ -358,6 +390,16 @@ def _sentences(missed: Sequence[SubjectTrials], cases: Sequence[SubjectTrials], 
     return list(found)
 
 
+def _notes(block: _Block, baseline: str) -> Iterable[str]:
+    """What is to be told of the trials of a block."""
+    theirs = block.cases[baseline]
+    for subject, case in block.cases.items():
+        if case.note:
+            yield f"{subject} in {block.label} ({block.mode}): {case.note}."
+        if subject != baseline:
+            yield from origins_apart(block.mode, baseline, theirs.origin, subject, case.origin)
+
+
 def _rows(
     block: _Block,
     subjects: Sequence[str],
@@ -397,8 +439,9 @@ def _rows(
                 values=tuple(mine.items()),
             )
             if mine:
-                own = single(list(mine.values()))
-                row = replace(row, value=own.mean, interval=own.interval, no_variation=own.no_variation)
+                own = interval(list(mine.values()))
+                ends = None if own.low is None or own.high is None else (own.low, own.high)
+                row = replace(row, value=own.mean, interval=ends, no_variation=own.no_variation)
             found.append(_Measured(row) if subject == baseline else _against(row, mine, theirs, baseline))
     return found
 
@@ -418,7 +461,6 @@ def _against(
         pairs=found.n,
         paired=is_paired,
         method=found.method,
-        no_variation=found.no_variation,
         verdict="undecided",
         why="one repetition has no interval" if found.interval is None else "more repetitions may decide it",
     )

@@ -9,12 +9,14 @@ from typing import Any
 from streamgauge.campaign.layout import sweep
 from streamgauge.campaign.loaded import LoadedTrial, load_trials
 from streamgauge.compare.comparison import SubjectTrials
+from streamgauge.compare.invalid import Tried, say_invalid
 from streamgauge.compare.metrics import take_from
+from streamgauge.compare.origin import origin_of
 from streamgauge.errors import StreamGaugeError
 from streamgauge.metrics import TrialMetrics
 from streamgauge.scenario.settings import named
 
-__all__ = ["ALONE", "alone_beside", "cases_of", "repetitions", "take"]
+__all__ = ["ALONE", "alone_beside", "cases_of", "focused_data", "repetitions", "take"]
 
 ALONE = Path("variations") / "alone"
 """Below a campaign's folder: its scenarios' neighbours alone."""
@@ -69,6 +71,7 @@ def cases_of(
     for (id_, mode), mine in groups.items():
         valid, invalid = repetitions(mine)
         read: dict[int, dict[str, float]] = {}
+        unread = []
         for seed, trial in valid.items():
             try:
                 metrics = trial.metrics
@@ -76,15 +79,38 @@ def cases_of(
                 metrics = None
             if metrics is None:
                 invalid += 1
+                unread.append(trial)
                 continue
             read[seed] = take(metrics, flow=flow)
-        scenario = mine[0].header["scenario"]
+        scenario = focused_data(mine[0].header["scenario"], flow)
         base = None if bases is None else bases.get(str(scenario.get("id")))
         case = SubjectTrials(
-            subject=subject, id=id_, scenario=scenario, mode=mode, trials=read, invalid=invalid, base=base
+            subject=subject,
+            id=id_,
+            scenario=scenario,
+            mode=mode,
+            trials=read,
+            invalid=invalid,
+            base=base,
+            origin=origin_of((trial.header, trial.provenance) for trial in valid.values()),
+            note=say_invalid(
+                Tried(one.seed, one.replaces, False, ("its metrics cannot be read",))
+                if any(one is other for other in unread)
+                else Tried(one.seed, one.replaces, one.valid, one.why)
+                for one in mine
+            ),
         )
         found.append(case)
     return found
+
+
+def focused_data(scenario: Mapping[str, Any], flow: str | None) -> Mapping[str, Any]:
+    """A normalised scenario with `flow`, if it has it, as the one under test."""
+    flows: Mapping[str, Any] = scenario.get("flows") or {}
+    if flow is None or flow not in flows:
+        return scenario
+    roles = {name: {**one, "role": "subject" if name == flow else "rival"} for name, one in flows.items()}
+    return {**scenario, "flows": roles}
 
 
 def alone_beside(campaigns: Iterable[Path]) -> list[SubjectTrials]:

@@ -8,13 +8,14 @@ from typing import Any
 
 from streamgauge.campaign import score, standings
 from streamgauge.checks import CheckResult
+from streamgauge.documents import write_whole
 from streamgauge.paper.comparison import ComparedCheck, counted, published_words, short
 from streamgauge.paper.published import Paper
 from streamgauge.paper.reading import Reading
 from streamgauge.paper.tables import COLUMNS, lines_of, ours, theirs
 from streamgauge.report.certificate import MARKS
 from streamgauge.report.chart import DrawnFigure
-from streamgauge.report.page import render_page, write_whole
+from streamgauge.report.page import render_page
 from streamgauge.scenario.words import as_written
 
 __all__ = ["write_page"]

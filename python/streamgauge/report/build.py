@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.checks import CheckResult
+from streamgauge.documents import write_whole
 from streamgauge.report import agreement, certificate, checking, figures, validity
 from streamgauge.report.answer import PLUS_MINUS, by_question
 from streamgauge.report.families import tables
 from streamgauge.report.first import Block, blocks
 from streamgauge.report.model import Entry, LoadedTrial, gather, load
 from streamgauge.report.model import left_out as find_left_out
-from streamgauge.report.page import render_page, write_whole
+from streamgauge.report.page import render_page
 from streamgauge.report.provenance import provenance
 from streamgauge.report.saving import save_all
 from streamgauge.report.sections import section

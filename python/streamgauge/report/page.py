@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import tempfile
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from streamgauge import __version__
+from streamgauge.documents import write_whole
 from streamgauge.media.sources import cache_folder
 from streamgauge.report.chart import IN_THE_DARK, THEMES, DrawnFigure
 from streamgauge.report.words import tie
 
-__all__ = ["render_page", "write_whole"]
+__all__ = ["render_page"]
 
 STYLES = ("page.css", "tables.css", "first.css", "report.css", "print.css")
 """Style sheets of all pages, in order; report.css is that of figures."""
@@ -92,18 +90,3 @@ def _figure(figure: DrawnFigure) -> Markup:
         "<figcaption><b>{title}.</b> {caption}</figcaption>"
         '<script type="application/json">'
     ).format(id=figure.id, title=figure.title, caption=figure.caption) + Markup(data + "</script></figure>")
-
-
-def write_whole(out: Path, page: str) -> Path:
-    """Writes a page, or another text, so that it appears whole or not at all."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        Path(name).chmod(0o644)
-        Path(name).replace(out)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return out

@@ -1,0 +1,64 @@
+"""What a comparison lets pass: the verdict that the exit status, JUnit XML and a summary give alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from streamgauge.compare.answer import listed
+from streamgauge.compare.comparison import ComparedRow, Comparison
+
+__all__ = ["GateVerdict", "verdict_of"]
+
+
+@dataclass(frozen=True)
+class GateVerdict:
+    """Of all subjects against the baseline."""
+
+    verdict: Literal["pass", "fail", "inconclusive"]
+    why: str
+    """In a sentence."""
+
+
+def verdict_of(found: Comparison) -> GateVerdict:
+    """It *fails* if any metric of any subject is worse than the baseline's. It is *inconclusive* if nothing
+    is comparable, if more than a third of a subject's repetitions in a scenario and mode have no valid trial,
+    or if no row is decided. Else it *passes*; rows that are undecided beside others that are decided are
+    told."""
+    others = [row for row in found.rows if row.verdict is not None]
+    if worse := [row for row in others if row.verdict == "worse"]:
+        return GateVerdict("fail", f"{_counted(len(worse))} worse: {_names(worse, found)}.")
+    if not others:
+        why = found.not_comparable[0] if found.not_comparable else "Nothing is comparable."
+        return GateVerdict("inconclusive", why)
+    for row in found.rows:
+        asked = row.n + row.invalid
+        if 3 * row.invalid > asked:
+            where = f"{row.subject} in {row.scenario} ({row.mode})"
+            return GateVerdict(
+                "inconclusive", f"{row.invalid} of {asked} repetitions of {where} have no valid trial."
+            )
+    undecided = [row for row in others if row.verdict == "undecided"]
+    if len(undecided) == len(others):
+        reasons = dict.fromkeys(row.why for row in undecided if row.why)
+        return GateVerdict("inconclusive", f"Nothing is decided: {listed(list(reasons))}.")
+    rest = f"; {_counted(len(undecided))} undecided: {_names(undecided, found)}" if undecided else ""
+    return GateVerdict("pass", f"No metric is worse than the baseline's{rest}.")
+
+
+def _counted(count: int) -> str:
+    return "1 metric is" if count == 1 else f"{count} metrics are"
+
+
+def _names(rows: list[ComparedRow], found: Comparison) -> str:
+    """The metrics, with whose and where if there are several."""
+    several = len(found.subjects) > 2
+    places = len({(row.scenario, row.mode) for row in found.rows}) > 1
+    said = dict.fromkeys(
+        row.about.short
+        + (f" of {row.subject}" if several else "")
+        + (f" in {row.scenario} ({row.mode})" if places else "")
+        for row in rows
+    )
+    most = list(said)[:6]
+    return listed([*most, f"{len(said) - 6} more"] if len(said) > 6 else most)
