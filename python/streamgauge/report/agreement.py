@@ -21,9 +21,10 @@ from streamgauge.report.model import Entry, Group, labels
 __all__ = ["SHOWN", "Agreement", "Pair", "of_modes", "of_published"]
 
 SHOWN = (
-    "startup_delay", "freeze_time", "freeze_count", "frozen_share", "stall_time", "stall_count", "rebuffer_ratio",
-    "frames_shown", "frames_lost", "live_latency", "completion_time", "throughput", "receiver_rate", "goodput",
-    "loss", "retransmitted", "packet_size", "queue_delay", "rtt", "max_min_share",
+    "startup_delay", "freeze_time", "freeze_count", "frozen_share", "stall_time", "stall_count",
+    "rebuffer_ratio", "frames_shown", "frames_lost", "live_latency", "completion_time", "throughput",
+    "receiver_rate", "goodput", "loss", "retransmitted", "packet_size", "queue_delay", "rtt",
+    "max_min_share",
 )  # fmt: skip
 """Metrics of flows that pages show."""
 
@@ -44,7 +45,7 @@ class Pair:
     percent: float | None
     """Of the greater of both; None if one is not known."""
     intervals: float | None
-    """In half-widths of the interval of the difference; infinite if nothing varied; None without an interval."""
+    """In half-widths of the interval of the difference; infinite if nothing varied, None without one."""
     verdict: str
     """``differs``, ``small`` (no more than what is practically equal), ``agrees`` or ``one`` (one is not
     known)."""
@@ -52,7 +53,13 @@ class Pair:
     @property
     def percent_words(self) -> str:
         """``75 %``."""
-        return "–" if self.percent is None else f"{self.percent:.0f} %" if self.percent >= 10 else f"{self.percent:.1f} %"
+        return (
+            "–"
+            if self.percent is None
+            else f"{self.percent:.0f} %"
+            if self.percent >= 10
+            else f"{self.percent:.1f} %"
+        )
 
     @property
     def interval_words(self) -> str:
@@ -98,14 +105,19 @@ def _agreement(title: str, first: str, second: str, pairs: Iterable[Pair]) -> Ag
     found = tuple(sorted(pairs, key=lambda pair: pair.size))
     if not found:
         return None
-    counts = {verdict: sum(pair.verdict == verdict for pair in found) for verdict in ("differs", "one", "small", "agrees")}
+    counts = {
+        verdict: sum(pair.verdict == verdict for pair in found)
+        for verdict in ("differs", "one", "small", "agrees")
+    }
     both = len(found) - counts["one"]
     told = [f"{counts['agrees']} agree within their interval"]
     told += [f"{counts['small']} differ by less than matters"] if counts["small"] else []
     told += [f"{counts['differs']} differ"]
     text = f"Of {both} numbers that both have, {', '.join(told)}"
     if counts["differs"]:
-        worst = max((pair for pair in found if pair.verdict == "differs"), key=lambda pair: pair.percent or 0.0)
+        worst = max(
+            (pair for pair in found if pair.verdict == "differs"), key=lambda pair: pair.percent or 0.0
+        )
         text += f"; the most {worst.what} in {worst.scenario}: {worst.first} against {worst.second}"
     text += f". {counts['one']} more only one of them knows." if counts["one"] else "."
     return Agreement(title, first, second, found, text)
@@ -153,8 +165,8 @@ def of_published(entries: Sequence[Entry]) -> Agreement | None:
                 pairs.setdefault(
                     (entry.id, value.text),
                     _pair(
-                        short[entry.id], entry.slug, what, value.interval, theirs, value.dimension, value.signed,
-                        value.text.partition(".")[0], published=str(check.published[key]),
+                        short[entry.id], entry.slug, what, value.interval, theirs, value.dimension,
+                        value.signed, value.text.partition(".")[0], published=str(check.published[key]),
                     ),
                 )  # fmt: skip
         for text, (printed, flow) in _printed(entry).items():
@@ -165,7 +177,17 @@ def of_published(entries: Sequence[Entry]) -> Agreement | None:
             what = f"{named.title[0].lower()}{named.title[1:]} of {flow}"
             pairs.setdefault(
                 (entry.id, text),
-                _pair(short[entry.id], entry.slug, what, ours, theirs, named.dimension, named.signed, metric, published=printed),
+                _pair(
+                    short[entry.id],
+                    entry.slug,
+                    what,
+                    ours,
+                    theirs,
+                    named.dimension,
+                    named.signed,
+                    metric,
+                    published=printed,
+                ),
             )
     return _agreement("Ours and the papers’", "ours", "published", pairs.values())
 
@@ -192,7 +214,9 @@ def _printed(entry: Entry) -> dict[str, tuple[str, str]]:
 
 def _tables() -> list[Mapping[str, Any]]:
     folder = resources.files("streamgauge.report") / "published"
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
+    files = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name
+    )
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
@@ -222,7 +246,11 @@ def _pair(
     half = math.hypot(*halves) if halves else None
     units = None if half is None else gap / half if half else (math.inf if gap else 0.0)
     margin = COMPARED[metric].margin.about(second.mean) if metric in COMPARED else _NEAR * abs(second.mean)
-    if gap == 0 or (units is not None and units <= 1) or say(first.mean, dimension) == say(second.mean, dimension):
+    if (
+        gap == 0
+        or (units is not None and units <= 1)
+        or say(first.mean, dimension) == say(second.mean, dimension)
+    ):
         verdict = "agrees"
     else:
         verdict = "small" if gap <= margin else "differs"

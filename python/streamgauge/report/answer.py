@@ -137,7 +137,7 @@ def _beside_the_path(entry: Entry, group: Group, name: str) -> str:
 
 
 def _company(group: Group, name: str, found: Phases) -> str:
-    """Who sent beside a flow, and how much: each by itself if there are few, else from the least to the most."""
+    """Who sent beside a flow, and how much: each by itself if there are few, else from least to most."""
     told = [_sending(group, one, name, found.during) for one in found.company]
     rates = [group.over("sending_rate", one, *found.during) for one in found.company]
     means = [rate.mean for rate in rates if rate is not None]
@@ -189,15 +189,17 @@ def _delay(group: Group, name: str, stretch: tuple[float, float] | None) -> str:
 
 
 def answer_text(entries: Sequence[Entry]) -> str:
-    """All answers as plain text for a terminal: one question once, yes or no if it asks that, then its answers."""
+    """All answers as plain text for a terminal: a question once, yes or no if it asks that, its answers."""
     lines: list[str] = []
     for asked in by_question(entries):
         lines += ([""] if lines else []) + [asked.question]
         lines += [f"  {asked.verdict}"] if asked.verdict else []
         common = asked.basis
         for found in asked.answers:
-            told = found.scenario + ("" if common else f"; {own_basis(found)}")
-            lines.append(f"  - {found.title}: {' '.join(found.sentences)} ({told})")
+            parts = [found.scenario] if found.title != found.scenario else []
+            parts += [] if common else [own_basis(found)]
+            told = f" ({'; '.join(parts)})" if parts else ""
+            lines.append(f"  - {found.title}: {' '.join(found.sentences)}{told}")
         if common:
             lines.append(f"    ({common})")
         if asked.why_simulated:

@@ -79,11 +79,14 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
         blocks=first,
         figure_pairs=[],
         agreements=[
-            found for found in (agreement.of_modes(entries), agreement.of_published(entries)) if found is not None
+            found
+            for found in (agreement.of_modes(entries), agreement.of_published(entries))
+            if found is not None
         ],
         left_out={str(folder): count for folder, count in (left_out or {}).items()},
         contents=[
-            {"slug": entry.slug, "id": entry.id, "title": entry.title, "bad": _is_bad(entry)} for entry in entries
+            {"slug": entry.slug, "id": entry.id, "title": entry.title, "bad": _is_bad(entry)}
+            for entry in entries
         ],
         # One after the other, as each has its figures' points.
         sections=(section(entry, answers[entry.id], told=entry.id in at_top) for entry in entries),

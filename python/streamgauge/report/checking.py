@@ -1,5 +1,5 @@
-"""The checks as a table's rows, each once with its verdict in every mode, and the marks that they leave at the
-numbers they are about."""
+"""The checks as a table's rows, each once with its verdict in every mode, and the marks that they leave at
+the numbers they are about."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Small drawings that need no script: a value with its interval on the axis of its column, and subjects on two axes.
+"""Small drawings that need no script: a value with its interval on the axis of its column, and subjects on
+two axes.
 
-All is inline SVG whose colours are those of the page's style sheet. Positions on a column's axis are in percent, so
-that a cell's drawing is as wide as its cell.
+All is inline SVG whose colours are those of the page's style sheet. Positions on a column's axis are in
+percent, so that a cell's drawing is as wide as its cell.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 from markupsafe import Markup
 
@@ -64,7 +66,12 @@ def _step(span: float, count: int) -> float:
 
 
 def dot(
-    axis: Axis, value: float, interval: tuple[float, float] | None, *, first: bool, beside: float | None = None
+    axis: Axis,
+    value: float,
+    interval: tuple[float, float] | None,
+    *,
+    first: bool,
+    beside: float | None = None,
 ) -> Markup:
     """A value with its interval; `first` fills it in the accent, `beside` is the baseline's value, a line
     through all rows."""
@@ -74,7 +81,10 @@ def dot(
         at = f"{axis.percent(beside):.2f}%"
         parts.append(f'<line class="beside" x1="{at}" x2="{at}" y1="0" y2="14"/>')
     if interval is not None and interval[1] > interval[0]:
-        low, high = (axis.percent(end) if math.isfinite(end) else edge for end, edge in zip(interval, (0, 100), strict=True))
+        low, high = (
+            axis.percent(end) if math.isfinite(end) else edge
+            for end, edge in zip(interval, (0, 100), strict=True)
+        )
         parts.append(f'<line class="span" x1="{low:.2f}%" x2="{high:.2f}%" y1="{y}" y2="{y}"/>')
     kind = "dot first" if first else "dot"
     parts.append(f'<circle class="{kind}" cx="{axis.percent(value):.2f}%" cy="{y}" r="4.5"/>')
@@ -102,6 +112,7 @@ def pareto(points: Sequence[Point], x_better: str, y_better: str) -> list[Point]
         x_better: ``less`` or ``more``.
         y_better: the same of the other axis.
     """
+
     def worse(value: float, better: str) -> float:
         return value if better == "less" else -value
 
@@ -155,7 +166,7 @@ def scatter(
     front = pareto(points, x[2], y[2])
     if len(front) > 1:
         corners: list[tuple[float, float]] = []
-        for earlier, later in zip(front, front[1:], strict=False):
+        for earlier, later in pairwise(front):
             (x1, y1), (x2, y2) = at(earlier.x, earlier.y), at(later.x, later.y)
             # Over the corner that both leave undone.
             corners += [(x1, y1), (x2, y1) if x[2] == "less" else (x1, y2), (x2, y2)]
@@ -167,7 +178,7 @@ def scatter(
         px, py = at(point.x, point.y)
         kind = "dot first" if id(point) in best else "dot"
         parts.append(
-            f'<g><title>{escape(point.said or point.name)}</title>'
+            f"<g><title>{escape(point.said or point.name)}</title>"
             f'<circle class="{kind}" cx="{px:.1f}" cy="{py:.1f}" r="6"/></g>'
         )
     parts += _labels([(point.name, *at(point.x, point.y), id(point) in best) for point in points])
@@ -187,7 +198,9 @@ def _frame(across: Axis, up: Axis, at: Place) -> str:
     for value, text in across.ticks:
         px, _ = at(value, up.low)
         parts.append(f'<line class="grid" x1="{px:.1f}" x2="{px:.1f}" y1="{_TOP:g}" y2="{_H - _BOTTOM:g}"/>')
-        parts.append(f'<text class="tick" x="{px:.1f}" y="{_H - _BOTTOM + 14:g}" text-anchor="middle">{text}</text>')
+        parts.append(
+            f'<text class="tick" x="{px:.1f}" y="{_H - _BOTTOM + 14:g}" text-anchor="middle">{text}</text>'
+        )
     for value, text in up.ticks:
         _, py = at(across.low, value)
         parts.append(f'<line class="grid" x1="{_LEFT:g}" x2="{_W - _RIGHT:g}" y1="{py:.1f}" y2="{py:.1f}"/>')
@@ -195,7 +208,9 @@ def _frame(across: Axis, up: Axis, at: Place) -> str:
     return "".join(parts)
 
 
-def _titles(x: tuple[str, Dimension, str], y: tuple[str, Dimension, str], x_unit: str, y_unit: str) -> list[str]:
+def _titles(
+    x: tuple[str, Dimension, str], y: tuple[str, Dimension, str], x_unit: str, y_unit: str
+) -> list[str]:
     def told(title: str, unit: str) -> str:
         return escape(f"{title}, {unit}" if unit else title)
 
@@ -231,19 +246,23 @@ def _labels(named: Sequence[tuple[str, float, float, bool]]) -> list[str]:
         shown = name if len(name) <= 24 else f"{name[:23]}…"
         width = _CHAR * len(shown)
         places = [
-            (px + 10, py + 4, "start"), (px - 10, py + 4, "end"), (px, py - 11, "middle"), (px, py + 19, "middle"),
-            (px + 10, py - 8, "start"), (px + 10, py + 17, "start"), (px - 10, py - 8, "end"), (px - 10, py + 17, "end"),
+            (px + 10, py + 4, "start"), (px - 10, py + 4, "end"), (px, py - 11, "middle"),
+            (px, py + 19, "middle"), (px + 10, py - 8, "start"), (px + 10, py + 17, "start"),
+            (px - 10, py - 8, "end"), (px - 10, py + 17, "end"),
         ]  # fmt: skip
         boxes = []
         for tx, ty, anchor in places:
             left = tx - (width if anchor == "end" else width / 2 if anchor == "middle" else 0)
             boxes.append(((left, ty - 10, left + width, ty + 3), tx, ty, anchor))
         inside = [box for box in boxes if box[0][0] >= 2 and box[0][2] <= _W - 2 and box[0][1] >= 14]
-        free = next((box for box in inside if not any(_meet(box[0], other) for other in taken)), (inside or boxes)[0])
+        free = next(
+            (box for box in inside if not any(_meet(box[0], other) for other in taken)), (inside or boxes)[0]
+        )
         taken.append(free[0])
         kind = "name first" if first else "name"
         parts.append(
-            f'<text class="{kind}" x="{free[1]:.1f}" y="{free[2]:.1f}" text-anchor="{free[3]}">{escape(shown)}</text>'
+            f'<text class="{kind}" x="{free[1]:.1f}" y="{free[2]:.1f}" text-anchor="{free[3]}">'
+            f"{escape(shown)}</text>"
         )
     return parts
 

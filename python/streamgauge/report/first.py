@@ -1,4 +1,5 @@
-"""The first screen: of each question the verdict, who does how well by what, and where each scenario stands."""
+"""The first screen: of each question the verdict, who does how well by what, and where each scenario
+stands."""
 
 from __future__ import annotations
 
@@ -138,16 +139,18 @@ def blocks(entries: Sequence[Entry], found: Sequence[Comparison] | None = None) 
         mine = next(one for one in asked if one.question == question)
         covered |= {of_entry[id_].question for id_ in ids}
         made.append(_compared(comparison, mine, by_id))
-    made += [_uncompared(one, [by_id[a.scenario] for a in one.answers]) for one in asked if one.question not in covered]
+    made += [
+        _uncompared(one, [by_id[a.scenario] for a in one.answers])
+        for one in asked
+        if one.question not in covered
+    ]
     return made
 
 
 def _compared(found: Comparison, asked: Asked, by_id: Mapping[str, Entry]) -> Block:
     scenario = _telling_scenario(found)
     verdict, beside = _verdicts(found)
-    panels = tuple(
-        _panel(found, label, by_id, shown=label == scenario) for label in found.scenarios
-    )
+    panels = tuple(_panel(found, label, by_id, shown=label == scenario) for label in found.scenarios)
     return Block(
         question=asked.question,
         verdict=verdict,
@@ -180,9 +183,12 @@ def _verdicts(found: Comparison) -> tuple[str, list[str]]:
 
 def _telling_scenario(found: Comparison) -> str:
     """The scenario in which most is decided."""
+
     def decided(scenario: str) -> int:
         return sum(
-            row.verdict in ("better", "worse") and row.side == "viewer" for row in found.rows if row.scenario == scenario
+            row.verdict in ("better", "worse") and row.side == "viewer"
+            for row in found.rows
+            if row.scenario == scenario
         ) * 100 + sum(row.verdict in ("better", "worse") for row in found.rows if row.scenario == scenario)
 
     return max(found.scenarios, key=decided)
@@ -221,7 +227,9 @@ def _panel(found: Comparison, scenario: str, by_id: Mapping[str, Entry], *, show
     return Panel(
         label=scenario,
         title=_conditions(found, scenario, by_id),
-        scatters=tuple(scatters([*(row for row in rows if row.mode == telling), *own], {OWN_SHARE.name: OWN_SHARE})),
+        scatters=tuple(
+            scatters([*(row for row in rows if row.mode == telling), *own], {OWN_SHARE.name: OWN_SHARE})
+        ),
         basis=headings.get(telling, ""),
         ranking=ranking(heads, values, baseline=found.baseline, headings=headings),
         shown=shown,
@@ -230,7 +238,9 @@ def _panel(found: Comparison, scenario: str, by_id: Mapping[str, Entry], *, show
 
 def _conditions(found: Comparison, scenario: str, by_id: Mapping[str, Entry]) -> str:
     """What all subjects of a scenario had in common, in words: what all their titles end in, if anything."""
-    titles = [by_id[id_].title for (_, label, _), id_ in found.entries.items() if label == scenario and id_ in by_id]
+    titles = [
+        by_id[id_].title for (_, label, _), id_ in found.entries.items() if label == scenario and id_ in by_id
+    ]
     ends = {title.rpartition(": ")[2] for title in titles}
     return ends.pop() if len(ends) == 1 else scenario
 
@@ -270,7 +280,9 @@ def _strip(found: Comparison, by_id: Mapping[str, Entry]) -> Strip:
             for subject in others:
                 id_ = found.entries.get((subject, scenario, mode))
                 mine = [
-                    row for row in found.rows if (row.subject, row.scenario, row.mode) == (subject, scenario, mode)
+                    row
+                    for row in found.rows
+                    if (row.subject, row.scenario, row.mode) == (subject, scenario, mode)
                 ]
                 if id_ is None or id_ not in by_id or not mine:
                     cells.append(None)
@@ -289,11 +301,12 @@ def _tile(side: MetricSide, rows: Sequence[ComparedRow]) -> Tile:
     by: dict[str, list[str]] = {}
     for row in rows:
         if row.verdict is not None:
-            by.setdefault(row.verdict, []).append(row.about.title.lower())
+            by.setdefault(row.verdict, []).append(row.about.short)
     said = "; ".join(
         f"{words} {', '.join(by[verdict])}"
         for verdict, words in (
-            ("better", "better by"), ("worse", "worse by"), ("equal", "practically equal in"), ("undecided", "undecided in"),
+            ("better", "better by"), ("worse", "worse by"), ("equal", "practically equal in"),
+            ("undecided", "undecided in"),
         )
         if verdict in by
     )  # fmt: skip
@@ -333,8 +346,9 @@ def own_rows(label: str, group: Group) -> list[ComparedRow]:
 
 
 OWN_SHARE = ComparedMetric(
-    "own_share", "Share of its max-min fair allocation", "flow", PERCENT, "more", Margin(absolute=0.02),
-    "max_min_share", "it gets",
+    "own_share", "own fair share", "Share of its max-min fair allocation", "flow", PERCENT, "more",
+    Margin(absolute=0.02),
+    "max_min_share",
 )  # fmt: skip
 """What a flow under test gets of what is fair: against the harm it does, what congestion is judged by."""
 
@@ -347,7 +361,9 @@ class _OwnShare(ComparedRow):
 
 
 def _own_share(subject: str, scenario: str, group: Group) -> ComparedRow | None:
-    names = [name for name, info in group.numbers.infos.items() if info.role == "subject" and not info.is_ping]
+    names = [
+        name for name, info in group.numbers.infos.items() if info.role == "subject" and not info.is_ping
+    ]
     if not names or len(group.numbers.infos) < 2:
         return None
     columns = np.array([group.numbers.column(OWN_SHARE.reads, name) for name in names])
@@ -364,7 +380,8 @@ def _own_share(subject: str, scenario: str, group: Group) -> ComparedRow | None:
 def _uncompared(asked: Asked, entries: Sequence[Entry]) -> Block:
     """A question of whose scenarios none can be compared: their metrics, a row each."""
     names = class_labels(entries, answering(entries))
-    heads, values = [], {}
+    heads: list[RowHead] = []
+    values: dict[tuple[str, str, str], ComparedRow] = {}
     headings: dict[str, str] = {}
     for mode in ("emu", "sim"):
         mine = [(entry, group) for entry in entries if (group := entry.group(mode)) is not None]
@@ -378,9 +395,13 @@ def _uncompared(asked: Asked, entries: Sequence[Entry]) -> Block:
     chosen = chosen_metrics(values.values())
     table = ranking(heads, values, headings=headings, sort=False, metrics=chosen)
     alone = asked.answers[0] if len(asked.answers) == 1 else None
-    verdict = asked.verdict or (" ".join(alone.sentences) if alone else _from_best_to_worst(entries, names, values))
+    verdict = asked.verdict or (
+        " ".join(alone.sentences) if alone else _from_best_to_worst(entries, names, values)
+    )
     if not verdict:
-        verdict = asked.summary or " ".join(f"{names[one.scenario]}: {one.sentences[0]}" for one in asked.answers)
+        verdict = asked.summary or " ".join(
+            f"{names[one.scenario]}: {one.sentences[0]}" for one in asked.answers
+        )
     beside = [asked.why_simulated] if asked.why_simulated else []
     return Block(
         question=asked.question,
@@ -410,5 +431,8 @@ def _from_best_to_worst(entries: Sequence[Entry], names: Mapping[str, str], valu
         best, worst = known[0], known[-1]
         if best.value != worst.value:
             title = f"{metric.title} of {next(iter(flows))}"
-            return f"{title} goes from {say_value(best)} with {best.subject} to {say_value(worst)} with {worst.subject}."
+            return (
+                f"{title} goes from {say_value(best)} with {best.subject} to {say_value(worst)} with "
+                f"{worst.subject}."
+            )
     return ""

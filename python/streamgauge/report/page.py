@@ -26,9 +26,9 @@ STYLES = ("page.css", "tables.css", "first.css", "report.css", "print.css")
 
 
 def render_page(package: str, template: str, **values: Any) -> str:
-    """A page as text: a template from the folder ``templates`` of a package, or of the report where that has none
-    of the name, with these values and what all pages have. In the template ``figure`` places a `DrawnFigure`, and
-    ``tie`` keeps numbers and units on one line."""
+    """A page as text: a template from the folder ``templates`` of a package, or of the report where that has
+    none of the name, with these values and what all pages have. In the template ``figure`` places a
+    `DrawnFigure`, and ``tie`` keeps numbers and units on one line."""
     shared = resources.files("streamgauge.report") / "templates"
     found = _environment(package).get_template(template)
     return found.render(

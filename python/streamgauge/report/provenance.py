@@ -15,11 +15,16 @@ Facts = list[tuple[str, list[tuple[str, str]]]]
 _OWN_PLACE = ("schema", "certificate")
 _SEVERAL = 3
 _GROUPED = ("counters", "network", "systems", "version", "emulator", "libraries", "concurrent_trials")
-_HEADS = {"": "run", "counters": "kernel’s counters", "version": "versions of systems", "libraries": "libraries"}
+_HEADS = {
+    "": "run",
+    "counters": "kernel’s counters",
+    "version": "versions of systems",
+    "libraries": "libraries",
+}
 
 
 def provenance(entries: Sequence[Entry]) -> Facts:
-    """Every fact of the trials' provenance; numbers that differ between trials as their least and greatest."""
+    """Every fact of the trials' provenance; what takes many values as the least and the greatest."""
     facts: dict[str, dict[str, Any]] = {}
     for entry in entries:
         for group in entry.groups:
@@ -89,10 +94,8 @@ def _text(value: Any) -> str:
 def _values(values: Sequence[Any]) -> str:
     if len(values) <= _SEVERAL:
         return "; ".join(dict.fromkeys(map(_text, values)))
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        low, high = min(values), max(values)
-    elif all(isinstance(value, str) for value in values):
-        low, high = min(values), max(values)
-    else:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    if not numbers and not all(isinstance(value, str) for value in values):
         return f"{len(values)} values"
+    low, high = min(values), max(values)
     return f"{_text(low)} to {_text(high)} ({len(values)} values)"

@@ -20,24 +20,6 @@ HEADS: dict[MetricSide, str] = {
     "flow": "what the flow does",
     "neighbour": "what its neighbours get",
 }
-SHORT = {
-    "frozen_share": "picture stands still",
-    "rebuffer_ratio": "time stalled",
-    "frames_lost": "frames not shown",
-    "frames_shown": "frames shown",
-    "startup_delay": "first picture after",
-    "live_latency": "behind live",
-    "completion_time": "transfer takes",
-    "goodput": "goodput",
-    "path_delay_p95": "95 % of packets within",
-    "loss": "packets lost",
-    "rate_variation": "rate varies",
-    "harm": "goodput they lose",
-    "neighbour_share": "of their fair share",
-    "neighbour_delay": "they queue for",
-    "jain": "Jain’s index",
-}
-"""Headings of columns; the whole title is told to who points at them."""
 SIGNS = {"better": "▲", "worse": "▼", "equal": "=", "undecided": "?"}
 _MOST: dict[MetricSide, int] = {"viewer": 3, "flow": 2, "neighbour": 2}
 
@@ -102,7 +84,7 @@ class Ranking:
     columns: tuple[Column, ...]
     parts: tuple[Lines, ...]
     left_out: tuple[str, ...]
-    """Titles of metrics that are known and have no column here."""
+    """Metrics that are known and have no column here."""
     has_differences: bool
 
 
@@ -190,7 +172,11 @@ def ranking(
         else:
             sides.append((head, 1))
     names = {metric.name for metric in chosen}
-    left_out = [COMPARED[name].title for name in COMPARED if name not in names and any(r.metric == name and r.value is not None for r in rows)]
+    left_out = [
+        COMPARED[name].short
+        for name in COMPARED
+        if name not in names and any(r.metric == name and r.value is not None for r in rows)
+    ]
     return Ranking(
         tuple(sides), tuple(columns), tuple(parts), tuple(left_out), any(row.verdict for row in rows)
     )
@@ -218,7 +204,7 @@ def _column(metric: ComparedMetric, rows: Sequence[ComparedRow]) -> Column:
     if not metric.signed:
         ends = [max(0.0, end) for end in ends]
     axis = axis_of(ends or [0.0, 1.0], metric.dimension, 2)
-    return Column(metric.name, SHORT.get(metric.name, metric.title), metric.title, metric.better, axis)
+    return Column(metric.name, metric.short, metric.title, metric.better, axis)
 
 
 def _line(
@@ -323,33 +309,10 @@ def scatters(rows: Sequence[ComparedRow], extra: Mapping[str, ComparedMetric] | 
                 heading,
                 scatter(
                     points,
-                    (_axis_title(first), first.dimension, first.better),
-                    (_axis_title(second), second.dimension, second.better),
+                    (first.short, first.dimension, first.better),
+                    (second.short, second.dimension, second.better),
                     name=f"{first.title} and {second.title[0].lower()}{second.title[1:]} of each subject",
                 ),
             )
         )
     return made
-
-
-_AXES = {
-    "frozen_share": "time that the picture stands still",
-    "rebuffer_ratio": "time stalled",
-    "frames_lost": "frames due and not shown",
-    "frames_shown": "frames shown",
-    "startup_delay": "first picture after",
-    "live_latency": "behind live",
-    "goodput": "goodput",
-    "harm": "goodput its neighbours lose",
-    "neighbour_share": "what neighbours get of their fair share",
-    "path_delay_p95": "95 % of packets cross within",
-    "loss": "packets lost",
-    "neighbour_delay": "neighbours’ packets queue for",
-    "own_share": "what it gets of its fair share",
-}
-
-
-def _axis_title(metric: ComparedMetric) -> str:
-    return _AXES.get(metric.name, metric.title)
-
-

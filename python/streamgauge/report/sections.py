@@ -144,7 +144,10 @@ def flow_rows(entry: Entry) -> tuple[list[dict[str, str]], list[dict[str, Any]]]
                     "cells": [_cell(group, metric, name, found) for metric in columns],
                 }
             )
-    heads = [{"metric": metric, "title": title, "about": METRICS[metric].title if metric in METRICS else title} for metric, title in columns.items()]
+    heads = [
+        {"metric": metric, "title": title, "about": METRICS[metric].title if metric in METRICS else title}
+        for metric, title in columns.items()
+    ]
     return heads, rows
 
 
@@ -154,7 +157,9 @@ def _cell(
     mine = tuple(marks.get((group.mode, metric, name), ()))
     found = group.over(metric, name)
     if found is None:
-        absent = metric in VIEWER_METRICS or (metric in OF_TRANSFERS and not group.numbers.has_transfers(name))
+        absent = metric in VIEWER_METRICS or (
+            metric in OF_TRANSFERS and not group.numbers.has_transfers(name)
+        )
         return FlowCell(metric, "–" if absent else NOT_KNOWN, "", mine)
     named = METRICS[metric]
     shown = show(found.mean, found.half_width, named.dimension, signed=named.signed)

@@ -37,11 +37,16 @@ def overview(entries: Sequence[Entry]) -> list[dict[str, Any]]:
                     bounds.setdefault(name, {})[_number(name, bound)] = None
         rows = []
         for name in names:
-            of = [[(trial.validity.get("measured") or {}).get(name) for trial in group.trials] for _, group in groups]
+            of = [
+                [(trial.validity.get("measured") or {}).get(name) for trial in group.trials]
+                for _, group in groups
+            ]
             of = [[value for mine in of for value in mine]] if many else of
             known = [[value for value in mine if value is not None] for mine in of]
             cells = [_span(name, mine) if mine else "–" for mine in known]
-            rows.append({"name": _label(name), "bound": " or ".join(bounds.get(name, {"–": None})), "cells": cells})
+            rows.append(
+                {"name": _label(name), "bound": " or ".join(bounds.get(name, {"–": None})), "cells": cells}
+            )
         # What is bounded first, the rest was only measured.
         rows.sort(key=lambda row: row["bound"] == "–")
         columns = [f"all {len(groups)} scenarios"] if many else [short[id_] for id_, _ in groups]

@@ -1,5 +1,5 @@
-"""What somebody who watched a flow saw, in a sentence: when play began, how long the picture stood still, what of
-it was never shown. It comes before what the network saw."""
+"""What somebody who watched a flow saw, in a sentence: when play began, how long the picture stood still,
+what of it was never shown. It comes before what the network saw."""
 
 from __future__ import annotations
 
@@ -56,13 +56,17 @@ def _still(group: Group, flow: str, has_frames: bool) -> list[str]:
         count = _count(group, flow, "freeze")
         inside = f" ({count})" if count else ""
         time = say_mean(froze, "freeze_time")
-        said.append(f"saw it stand still for {time} in all{inside}" if froze.mean else "never saw it stand still")
+        said.append(
+            f"saw it stand still for {time} in all{inside}" if froze.mean else "never saw it stand still"
+        )
     if stalled is not None and stalled.mean > 0:
         share = group.over("rebuffer_ratio", flow)
         of = "" if share is None else f"{say_mean(share, 'rebuffer_ratio')} of the session"
         inside = ", ".join(filter(None, [_count(group, flow, "stall"), of]))
         time = say_mean(stalled, "stall_time")
-        said.append(f"waited {time} of it for more to play" if said else f"waited {time} in all for more to play")
+        said.append(
+            f"waited {time} of it for more to play" if said else f"waited {time} in all for more to play"
+        )
         said[-1] += f" ({inside})" if inside else ""
     elif stalled is not None and not said:
         said.append("never waited for more to play")
@@ -74,18 +78,20 @@ def _count(group: Group, flow: str, one: str) -> str:
     count = group.over(f"{one}_count", flow)
     if count is None:
         return ""
-    sure = not count.half_width
-    many = f"{count.mean:.0f}" if sure and count.mean.is_integer() else say_mean(count, f"{one}_count")
-    return f"{many} {one}{'' if sure and count.mean == 1 else 's'}"
+    one_only = count.mean == 1 and not count.half_width
+    return f"{_many(count, f'{one}_count')} {one}{'' if one_only else 's'}"
+
+
+def _many(count: Interval, metric: str) -> str:
+    """A count, whole where it is."""
+    return f"{count.mean:.0f}" if not count.half_width and count.mean.is_integer() else say_mean(count, metric)
 
 
 def _frames(group: Group, flow: str, shown: Interval | None) -> list[str]:
     lost = group.over("frames_lost", flow)
     if lost is None:
         # How many were due is not known either.
-        return [] if shown is None else [f"was shown {say_mean(shown, 'frames_shown')} frames"]
+        return [] if shown is None else [f"was shown {_many(shown, 'frames_shown')} frames"]
     if lost.mean == 0:
         return ["missed no frame"]
     return [f"missed {say_mean(lost, 'frames_lost')} of the frames"]
-
-

@@ -1,7 +1,7 @@
 """Questions that ask for yes or no get it, with what says so.
 
-Three ways, in this order: the checks that decide a question of the catalogue (``questions.json``, which names
-them); for a question about a share or about evenness, the metric that measures it. Whatever else a question asks,
+In this order: the checks that decide a question of the catalogue (``questions.json``, which names them); for
+a question about a share or about evenness, the metric that measures it. Whatever else a question asks,
 nothing here guesses.
 """
 
@@ -121,7 +121,9 @@ def _decided(
             continue
         value = found[1]
         half = value.half_width or 0.0
-        verdicts.append("yes" if value.mean - half >= least else "no" if value.mean + half < least else "open")
+        verdicts.append(
+            "yes" if value.mean - half >= least else "no" if value.mean + half < least else "open"
+        )
         where = f" in {short[entry.id]}" if len(entries) > 1 else ""
         told.append(f"{words(*found)}{where}")
     if not told:
