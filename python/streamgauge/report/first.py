@@ -38,7 +38,7 @@ from streamgauge.report.ranking import (
     scatters,
 )
 
-__all__ = ["Block", "Panel", "Strip", "Tile", "blocks", "own_rows", "trials_note"]
+__all__ = ["Block", "Panel", "Strip", "StripCell", "StripRow", "Tile", "blocks", "own_rows", "trials_note"]
 
 MIXED = "◆"
 _HEAD = 120
@@ -56,12 +56,31 @@ class Tile:
 
 
 @dataclass(frozen=True)
+class StripCell:
+    """A subject in a scenario: where it leads, and what each side says."""
+
+    href: str
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True)
+class StripRow:
+    """A scenario in a mode, or a subject."""
+
+    label: str
+    mode: str
+    cells: tuple[StripCell | None, ...]
+
+
+@dataclass(frozen=True)
 class Strip:
-    """Scenarios by subjects: a row is (label, mode, link, tiles of each subject by side, or None)."""
+    """Scenarios by subjects, or subjects by scenarios where those are more."""
 
     baseline: str
-    subjects: tuple[str, ...]
-    rows: tuple[tuple[str, str, str, tuple[tuple[str, tuple[Tile, ...]] | None, ...]], ...]
+    heads: tuple[str, ...]
+    rows: tuple[StripRow, ...]
+    sides: tuple[str, ...]
+    """What tiles stand for, in turn: sides of which nothing is known have none."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +114,11 @@ class Block:
     baseline: str
     conditions: str
     comparison: Comparison | None = field(default=None, compare=False)
+
+    @property
+    def has_plots(self) -> bool:
+        """Whether any panel has a drawing beside its table."""
+        return any(panel.scatters for panel in self.panels)
 
     @property
     def head(self) -> str:
@@ -237,12 +261,15 @@ def _panel(found: Comparison, scenario: str, by_id: Mapping[str, Entry], *, show
 
 
 def _conditions(found: Comparison, scenario: str, by_id: Mapping[str, Entry]) -> str:
-    """What all subjects of a scenario had in common, in words: what all their titles end in, if anything."""
+    """What all subjects of a scenario had in common, in words: what all their titles end in, or begin with."""
     titles = [
         by_id[id_].title for (_, label, _), id_ in found.entries.items() if label == scenario and id_ in by_id
     ]
-    ends = {title.rpartition(": ")[2] for title in titles}
-    return ends.pop() if len(ends) == 1 else scenario
+    parts = [title.rpartition(": ") for title in titles]
+    begins, ends = {part[0] for part in parts}, {part[2] for part in parts}
+    if len(ends) == 1:
+        return ends.pop()
+    return begins.pop() if len(begins) == 1 and "" not in begins else scenario
 
 
 def _heading(groups: Sequence[Group]) -> tuple[str, bool]:
@@ -273,28 +300,38 @@ def trials_note(group: Group, *, alike: bool) -> str:
 
 def _strip(found: Comparison, by_id: Mapping[str, Entry]) -> Strip:
     others = tuple(one for one in found.subjects if one != found.baseline)
-    rows = []
-    for scenario in found.scenarios:
-        for mode in found.modes:
-            cells: list[tuple[str, tuple[Tile, ...]] | None] = []
-            for subject in others:
-                id_ = found.entries.get((subject, scenario, mode))
-                mine = [
-                    row
-                    for row in found.rows
-                    if (row.subject, row.scenario, row.mode) == (subject, scenario, mode)
-                ]
-                if id_ is None or id_ not in by_id or not mine:
-                    cells.append(None)
-                    continue
-                tiles = tuple(_tile(side, [row for row in mine if row.side == side]) for side in HEADS)
-                cells.append((by_id[id_].slug, tiles))
-            if any(cells):
-                base = found.entries.get((found.baseline, scenario, mode), "")
-                link = by_id[base].slug if base in by_id else ""
-                label = scenario if len(found.scenarios) > 1 else _conditions(found, scenario, by_id)
-                rows.append((label, mode, link, tuple(cells)))
-    return Strip(found.baseline, others, tuple(rows))
+    places = [
+        (scenario, mode)
+        for scenario in found.scenarios
+        for mode in found.modes
+        if any((subject, scenario, mode) in found.entries for subject in others)
+    ]
+
+    known = {row.side for row in found.rows if row.value is not None and row.subject != found.baseline}
+    sides = [side for side in HEADS if side in known]
+
+    def cell(subject: str, scenario: str, mode: str) -> StripCell | None:
+        id_ = found.entries.get((subject, scenario, mode))
+        rows = [
+            row for row in found.rows if (row.subject, row.scenario, row.mode) == (subject, scenario, mode)
+        ]
+        if id_ is None or id_ not in by_id or not rows:
+            return None
+        tiles = (_tile(side, [row for row in rows if row.side == side]) for side in sides)
+        return StripCell(by_id[id_].slug, tuple(tiles))
+
+    def name(scenario: str) -> str:
+        return scenario if len(found.scenarios) > 1 else _conditions(found, scenario, by_id)
+
+    said = tuple(HEADS[side] for side in sides)
+    if len(others) <= len(places):
+        by_scenario = (StripRow(name(s), m, tuple(cell(one, s, m) for one in others)) for s, m in places)
+        return Strip(found.baseline, others, tuple(by_scenario), said)
+    heads = tuple(
+        f"{name(scenario)} {mode}" if len(found.modes) > 1 else name(scenario) for scenario, mode in places
+    )
+    by_subject = (StripRow(one, "", tuple(cell(one, s, m) for s, m in places)) for one in others)
+    return Strip(found.baseline, heads, tuple(by_subject), said)
 
 
 def _tile(side: MetricSide, rows: Sequence[ComparedRow]) -> Tile:

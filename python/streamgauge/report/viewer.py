@@ -84,7 +84,9 @@ def _count(group: Group, flow: str, one: str) -> str:
 
 def _many(count: Interval, metric: str) -> str:
     """A count, whole where it is."""
-    return f"{count.mean:.0f}" if not count.half_width and count.mean.is_integer() else say_mean(count, metric)
+    return (
+        f"{count.mean:.0f}" if not count.half_width and count.mean.is_integer() else say_mean(count, metric)
+    )
 
 
 def _frames(group: Group, flow: str, shown: Interval | None) -> list[str]:

@@ -129,12 +129,44 @@
     target.scrollIntoView();
   }
 
-  // The table of flows over a part of the time that was chosen in a figure.
-  function overWindow(event) {
-    const { begin, end } = event.detail ?? {};
-    for (const section of all("section.scenario")) {
-      if (event.target.closest?.("section.scenario") !== section && event.target !== document && event.target !== window) continue;
-      recompute(section, begin, end);
+  // Tables of flows over the stretch of time that is chosen in a figure, which knows what flows did in it.
+  const OVER = {
+    throughput: ["throughput_bps", "bit/s"], receiver_rate: ["received_bps", "bit/s"], goodput: ["goodput_bps", "bit/s"],
+    loss: ["loss", "%"], queue_delay: ["queue_delay_s", "s"],
+  };
+  const LADDERS = {
+    "bit/s": [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]], s: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]], "%": [[0.01, "%"]],
+  };
+  function said(value, kind) {
+    if (value === null || value === undefined) return "–";
+    const ladder = LADDERS[kind];
+    const [scale, unit] = ladder.find(([size]) => Math.abs(value) >= size) ?? ladder.at(value === 0 ? Math.min(1, ladder.length - 1) : -1);
+    const shown = value / scale;
+    return `${Math.abs(shown) >= 100 ? shown.toFixed(0) : Number(shown.toPrecision(3))}\u00a0${unit}`;
+  }
+  const kept = new Map();
+  function overWindow({ detail }) {
+    const { begin, end } = detail ?? {};
+    const isChosen = Number.isFinite(begin) && Number.isFinite(end) && end > begin;
+    for (const table of all("table.flows-table")) {
+      const over = table.closest("section").querySelector("[data-window]");
+      if (!kept.has(over)) kept.set(over, over.innerHTML);
+      let seen = null;
+      for (const row of table.tBodies[0].rows) {
+        const { flow, mode } = row.dataset;
+        const found = isChosen ? window.streamgauge?.over?.(table.dataset.scenario, mode, begin, end) : null;
+        seen ??= found;
+        for (const cell of all("[data-metric]", row)) {
+          if (!kept.has(cell)) kept.set(cell, cell.innerHTML);
+          const [name, kind] = OVER[cell.dataset.metric] ?? [];
+          const value = name && found?.flows[flow]?.[name];
+          cell.classList.toggle("window", Boolean(found) && value !== undefined);
+          cell.classList.toggle("whole", Boolean(found) && value === undefined);
+          if (!found || value === undefined) cell.innerHTML = kept.get(cell); else cell.textContent = said(value, kind);
+        }
+      }
+      if (seen) over.textContent = `Sent to lost and time in the bottleneck: means from ${seen.begin_s} s to ${seen.end_s} s, as chosen in the figure; the rest over the measurement window.`;
+      else over.innerHTML = kept.get(over);
     }
   }
 
@@ -159,5 +191,5 @@
     for (const one of folded) one.open = true;
   });
   window.addEventListener("afterprint", () => { for (const one of folded) one.open = false; });
-  void overWindow;
+  document.addEventListener("streamgauge:window", overWindow);
 })();
