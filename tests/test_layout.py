@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "emu": {"media", "record", "scenario", "systems"},
     "campaign": {"checks", "claims", "documents", "emu", "media", "metrics", "record", "scenario", "systems"},
     "link_command": {"campaign", "claims", "emu", "metrics", "record", "scenario"},
-    "compare": {"campaign", "claims", "documents", "metrics", "scenario"},
+    "compare": {"campaign", "claims", "documents", "metrics", "scenario", "systems"},
     "report": {
         "campaign",
         "compare",

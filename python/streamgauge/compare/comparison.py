@@ -44,7 +44,7 @@ class SubjectTrials:
     origin: TrialsOrigin | None = None
     """What made them; None if nobody said."""
     note: str = ""
-    """What became of invalid ones; see `streamgauge.compare.invalid`."""
+    """What became of invalid ones; see `streamgauge.campaign.invalid`."""
 
     @property
     def conditions(self) -> dict[str, Any]:
