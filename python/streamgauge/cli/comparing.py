@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -112,8 +112,10 @@ def compare_command(request: CompareRequest) -> int:
             ran = collect(subjects, how, repeat=count, progress=bar.update)
             if ran.interrupted:
                 break
+            # Beside a saved baseline, what is set is no wish to vary it: conditions must be equal.
+            trials = [replace(one, base=None) if saved else one for one in ran.trials]
             found = compare(
-                [*saved, *ran.trials], baseline=baseline, metrics=metrics, margins=margins, looks=len(counts)
+                [*saved, *trials], baseline=baseline, metrics=metrics, margins=margins, looks=len(counts)
             )
             if found.decided:
                 break

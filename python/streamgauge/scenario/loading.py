@@ -163,7 +163,9 @@ def from_text(
         scenario = _build(document)
         _media_files_sound(scenario, document)
         _commands_sound(scenario, document)
-        _mutants_stand(scenario, document)
+        # What is set may leave nothing that a mutant could remove; whoever asks for mutants is told then.
+        if not settings:
+            _mutants_stand(scenario, document)
         if scenario.id in seen:
             raise ScenarioError(f"two variants are called '{scenario.id}'", file=file, key="variants")
         seen[scenario.id] = 1
