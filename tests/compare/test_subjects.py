@@ -37,10 +37,10 @@ def test_an_axis_is_a_subject_a_value_and_its_scenario_s_conditions_stay() -> No
 
 def test_settings_behind_an_operand_are_its_own() -> None:
     found = subjects_of(
-        ["hessler/ftp-medium", "hessler/ftp-medium path.down.queue=codel 20 kB until.time=90 s"]
+        ["hessler/ftp-medium", "hessler/ftp-medium path.down.queue=codel 20 kB start_phase=9 ms"]
     )
-    assert [one.label for one in found] == ["as it is", "path.down.queue=codel 20 kB, until.time=90 s"]
-    assert found[1].asked[0].settings == ("path.down.queue=codel 20 kB", "until.time=90 s")
+    assert [one.label for one in found] == ["as it is", "path.down.queue=codel 20 kB, start_phase=9 ms"]
+    assert found[1].asked[0].settings == ("path.down.queue=codel 20 kB", "start_phase=9 ms")
 
 
 def test_a_system_takes_the_place_of_the_one_under_test() -> None:
