@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"campaign", "checks", "claims", "media", "metrics", "record", "scenario", "systems"},
     "calibrate": {"emu", "record", "report"},
     "paper": {"campaign", "checks", "claims", "metrics", "report", "scenario", "systems"},
+    "sweeps": {"campaign", "claims", "metrics", "report", "scenario", "systems"},
     "crosscheck": {"campaign", "emu", "metrics", "record", "report", "scenario", "systems"},
     "cli": {
         "link_command",
@@ -46,6 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "record",
         "report",
         "scenario",
+        "sweeps",
         "systems",
     },
 }
