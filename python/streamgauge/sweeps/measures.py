@@ -12,7 +12,7 @@ from streamgauge.scenario import Scenario
 from streamgauge.scenario.values import nearest
 from streamgauge.sweeps.points import SweepPoint
 
-__all__ = ["USUAL", "Measured", "leaves_at", "measured_of", "usual"]
+__all__ = ["USUAL", "MetricOf", "leaves_at", "measured_of", "usual"]
 
 USUAL = (
     "goodput", "loss", "queue_delay", "startup_delay", "frozen_share", "rebuffer_ratio", "frames_lost",
@@ -22,7 +22,7 @@ USUAL = (
 
 
 @dataclass(frozen=True)
-class Measured:
+class MetricOf:
     """One metric of one flow or stage, or of the trial."""
 
     metric: str
@@ -42,12 +42,12 @@ def usual() -> tuple[str, ...]:
     return tuple(name for name in USUAL if name in METRICS)
 
 
-def measured_of(points: Sequence[SweepPoint], asked: Sequence[str]) -> list[Measured]:
+def measured_of(points: Sequence[SweepPoint], asked: Sequence[str]) -> list[MetricOf]:
     """What ``METRIC`` and ``METRIC.SUBJECT`` stand for at any of the points, in the order asked; the usual
     if nothing is. Raises ScenarioError that names the option."""
     flows = list(dict.fromkeys(name for point in points for name in point.scenario.flows))
     stages = list(dict.fromkeys(name for point in points for name in _stages(point.scenario)))
-    found: dict[Measured, None] = {}
+    found: dict[MetricOf, None] = {}
     for text in asked or usual():
         metric, dot, subject = text.partition(".")
         if metric not in METRICS:
@@ -61,7 +61,7 @@ def measured_of(points: Sequence[SweepPoint], asked: Sequence[str]) -> list[Meas
         if of == "trial":
             if dot:
                 raise ScenarioError(f"'{metric}' is of the whole trial", file=f"--metric {text}")
-            found[Measured(metric)] = None
+            found[MetricOf(metric)] = None
             continue
         if dot and subject not in (*flows, *stages):
             close = nearest(subject, [*flows, *stages])
@@ -72,17 +72,17 @@ def measured_of(points: Sequence[SweepPoint], asked: Sequence[str]) -> list[Meas
             )
         if of != "stage":
             found |= {
-                Measured(metric, flow=name, named=bool(dot)): None
+                MetricOf(metric, flow=name, named=bool(dot)): None
                 for name in flows
                 if not dot or name == subject
             }
         # Of both, a flow is meant unless a bottleneck is named.
         if of == "stage" or (of == "flow or stage" and subject in stages and subject not in flows):
-            found |= {Measured(metric, stage=name): None for name in stages if not dot or name == subject}
+            found |= {MetricOf(metric, stage=name): None for name in stages if not dot or name == subject}
     return list(found)
 
 
-def leaves_at(points: Sequence[SweepPoint], measured: Sequence[Measured]) -> Mapping[str, Mapping[str, Term]]:
+def leaves_at(points: Sequence[SweepPoint], measured: Sequence[MetricOf]) -> Mapping[str, Mapping[str, Term]]:
     """What is read of the trials of each scenario, by its id."""
     leaves: dict[str, dict[str, Term]] = {}
     for point in points:

@@ -20,7 +20,7 @@ from streamgauge.metrics.interval import interval
 from streamgauge.scenario.lower import Keep
 from streamgauge.scenario.over import Axis
 from streamgauge.scenario.settings import set_folder
-from streamgauge.sweeps.measures import Measured, leaves_at, measured_of
+from streamgauge.sweeps.measures import MetricOf, leaves_at, measured_of
 from streamgauge.sweeps.points import SweepPoint
 from streamgauge.sweeps.table import SweepRow, frame_of, rows_json
 
@@ -75,11 +75,11 @@ class SweepResult:
         return [row for row in self.under_test if row.interval is not None and row.measured not in never]
 
     @cached_property
-    def never(self) -> list[Measured]:
+    def never(self) -> list[MetricOf]:
         """What of the flows under test is 0 at every point, of the usual metrics: no stall, no frame lost."""
         if self.all_asked:
             return []
-        most: dict[Measured, float] = {}
+        most: dict[MetricOf, float] = {}
         for row in self.under_test:
             if row.interval is not None:
                 most[row.measured] = max(most.get(row.measured, 0.0), abs(row.interval.mean))
@@ -195,14 +195,14 @@ def _jobs(point: SweepPoint, out: Path, first_seed: int, repeat: int | None) -> 
     )
 
 
-def _under_test(point: SweepPoint, measured: Measured) -> bool:
+def _under_test(point: SweepPoint, measured: MetricOf) -> bool:
     flow = point.scenario.flows.get(measured.flow or "")
     return measured.flow is None or measured.named or (flow is not None and flow.role == "subject")
 
 
 def _rows(
     points: Sequence[SweepPoint],
-    measured: Sequence[Measured],
+    measured: Sequence[MetricOf],
     found: Mapping[SweepPoint, Sequence[Outcome]],
     *,
     all_asked: bool,

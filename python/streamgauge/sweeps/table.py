@@ -11,7 +11,7 @@ from streamgauge.claims.dimension import JSON_UNITS
 from streamgauge.claims.names import METRICS
 from streamgauge.metrics.interval import Interval
 from streamgauge.scenario.over import Axis
-from streamgauge.sweeps.measures import Measured
+from streamgauge.sweeps.measures import MetricOf
 from streamgauge.sweeps.points import SweepPoint
 from streamgauge.units import Bdp, Frequency, Packets, Percent, Quantity, Rate, Size, Time
 
@@ -37,7 +37,7 @@ class SweepRow:
     """A metric at a point, over its valid trials, in canonical units."""
 
     point: SweepPoint
-    measured: Measured
+    measured: MetricOf
     interval: Interval | None
     """``None`` if no valid trial has a value."""
     valid: int
