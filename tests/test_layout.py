@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "calibrate": {"emu", "record", "report"},
     "paper": {"campaign", "checks", "claims", "documents", "metrics", "report", "scenario", "systems"},
+    "sweeps": {"campaign", "claims", "metrics", "report", "scenario", "systems"},
     "crosscheck": {"campaign", "emu", "metrics", "record", "report", "scenario", "systems"},
     "cli": {
         "link_command",
@@ -61,6 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "record",
         "report",
         "scenario",
+        "sweeps",
         "systems",
     },
 }
