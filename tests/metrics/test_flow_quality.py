@@ -69,7 +69,9 @@ def variation(sent: list[Sent], *, sample: str = "0.5 s", duration: float = 12.0
 def test_a_constant_rate_does_not_vary_and_one_that_halves_and_doubles_does() -> None:
     assert variation(constant(0, 50, 0, 11)) == pytest.approx(0, abs=0.02)
     wave = [
-        packet for second in range(11) for packet in constant(0, 20 * (1 + 2 * (second % 2)), second, second + 1)
+        packet
+        for second in range(11)
+        for packet in constant(0, 20 * (1 + 2 * (second % 2)), second, second + 1)
     ]
     # Rates of 1 and 3 in turn: mean 2 (nearly), standard deviation 1.
     assert variation(wave) == pytest.approx(0.52, abs=0.04)
@@ -141,7 +143,9 @@ def test_a_download_of_a_stated_size_has_a_completion_time() -> None:
 def test_what_arrives_twice_counts_once() -> None:
     first = constant(0, 50, 1.5, 3.0)
     twice = [*first, *(Sent(one.at + 0.005, 0, seq=one.seq, flags=1) for one in first)]
-    found = [compute(bulk(70_000, [opened(1.0), *sent])).value("completion_time", "a") for sent in (first, twice)]
+    found = [
+        compute(bulk(70_000, [opened(1.0), *sent])).value("completion_time", "a") for sent in (first, twice)
+    ]
     # But for what a repeated packet waits behind.
     assert found[1] == pytest.approx(found[0], abs=0.03)
 
@@ -163,7 +167,11 @@ def told(said: list[tuple[float, str, float | None]]) -> TrialMetrics:
 
 
 def test_anybody_may_say_when_a_transfer_is_complete() -> None:
-    said = [(3.0, "transfer_complete", 1.5), (4.0, "transfer_complete", None), (9.0, "transfer_complete", 2.5)]
+    said = [
+        (3.0, "transfer_complete", 1.5),
+        (4.0, "transfer_complete", None),
+        (9.0, "transfer_complete", 2.5),
+    ]
     metrics = told([*said, (11.0, "transfer_failed", None)])
     found = metrics.flow_json("a")
     assert (found["transfers"], found["transfers_failed"]) == (3, 1)

@@ -27,7 +27,8 @@ def frames(begin: float, end: float, first: int = 0) -> list[Event]:
 
 
 STALLS: list[Event] = [
-    (5.0, "stall", None), (7.0, "resume", 2.0), (12.0, "stall", None), (13.0, "resume", 1.0), (16.0, "stall", None),
+    (5.0, "stall", None), (7.0, "resume", 2.0), (12.0, "stall", None), (13.0, "resume", 1.0),
+    (16.0, "stall", None),
 ]  # fmt: skip
 RELIABLE_UDP: list[Event] = [
     (1.0, "rudp_cwnd", 3e3), (3.0, "rudp_cwnd", 5e3), (1.0, "rudp_rto", 0.5), (1.0, "overbuffer", 1.0),
@@ -45,7 +46,9 @@ CASES: dict[str, list[Event]] = {
     "ends incomplete": [*frames(1, 5), (8.0, "frame_incomplete", None), (18.0, "media_end", None)],
     "ends": [*frames(1, 5), (6.0, "media_end", None)],
     "stalls to its end": [*frames(1, 5), (5.0, "stall", None), (15.0, "media_end", None)],
-    "resumes and ends": [*frames(1, 5), (5.0, "stall", None), (6.0, "resume", None), (15.0, "media_end", None)],
+    "resumes and ends": [
+        *frames(1, 5), (5.0, "stall", None), (6.0, "resume", None), (15.0, "media_end", None),
+    ],
     "no frames": [(1.0, "playout_start", None), *STALLS],
     "no stall": [(1.0, "playout_start", 0.5), (0.0, "stall_count", 0.0)],
     "no stall of frames": [*frames(1, 5), (0.0, "stall_count", 0.0)],

@@ -213,7 +213,9 @@ def test_what_is_before_play_began_is_start_up_and_no_stall() -> None:
 def test_stalls_are_disjoint_and_within_the_session(whens: dict[int, bool], start: int) -> None:
     stall, resume = ([at for at, is_stall in whens.items() if is_stall is which] for which in (True, False))
     said: list[Said] = [(start / 1e3, "playout_start", 0.5, "s"), (0.0, "stall_count", 0.0, "1")]
-    said += [(at / 1e3, "stall", None, "") for at in stall] + [(at / 1e3, "resume", None, "") for at in resume]
+    said += [(at / 1e3, "stall", None, "") for at in stall] + [
+        (at / 1e3, "resume", None, "") for at in resume
+    ]
     metrics = measured(said)
     stalled = metrics.value("stall_time", "video")
     assert 0 <= metrics.value("stall_count", "video") <= len(stall)

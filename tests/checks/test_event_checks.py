@@ -51,7 +51,11 @@ def judged(that: str, *trials: TrialMetrics) -> CheckResult:
     return found
 
 
-DECODES: list[Said] = [(1.0, "decode_time", 0.010, "s"), (2.0, "decode_time", 0.030, "s"), (8.0, "decode_time", 0.050, "s")]
+DECODES: list[Said] = [
+    (1.0, "decode_time", 0.010, "s"),
+    (2.0, "decode_time", 0.030, "s"),
+    (8.0, "decode_time", 0.050, "s"),
+]
 OTHERS: list[Said] = [
     (1.0, "fps", 24.0, "1/s"), (2.0, "score", 3.0, "1"), (2.0, "cpu", 40.0, "%"), (3.0, "held", 100.0, "B"),
     (3.0, "rate", 8e5, "bit/s"), (4.0, "in_flight", 7.0, "packets"), (4.0, "my-own", 1.0, ""),
@@ -101,7 +105,10 @@ def test_the_value_is_shown_in_its_unit() -> None:
         ("event.jump.w <= 20 ms", "flow w never said `jump` (it said nothing of the kind)"),
         ("count(event.jump.v) <= 3", "flow v never said `jump`"),
         ("event.glitch.v <= 3", "says `glitch` without a value: `count(event.glitch.v)` counts it"),
-        ("event.decode_time.v <= 3 %", "a time cannot be compared with a percentage: event.decode_time.v is a time"),
+        (
+            "event.decode_time.v <= 3 %",
+            "compared with a percentage: event.decode_time.v is a time here",
+        ),
         ("event.decode_time.v <= 3", "a time cannot be compared with a plain number"),
         ("event.decode_time.v + loss.v <= 3 %", "a percentage cannot be added to a time"),
         ("event.mixed.v <= 3 s", "says `mixed` in B and in s, of which there is no mean"),
@@ -116,7 +123,9 @@ def test_what_cannot_be_told_is_inconclusive(that: str, why: str) -> None:
 
 
 def test_a_unit_that_differs_between_trials_is_inconclusive() -> None:
-    found = judged("event.held.v <= 3 s", trial([(1.0, "held", 1.0, "s")]), trial([(1.0, "held", 1.0, "B")], 2))
+    found = judged(
+        "event.held.v <= 3 s", trial([(1.0, "held", 1.0, "s")]), trial([(1.0, "held", 1.0, "B")], 2)
+    )
     assert found.verdict == "inconclusive"
     assert found.why.startswith("event.held.v is a time in seed 1 and an amount of data in seed 2")
     # So are trials of another scenario, but not one scenario against another.
@@ -137,7 +146,9 @@ def test_what_happened_in_one_trial_happened_0_times_in_another() -> None:
     assert judged("count(event.glich.v) <= 9", *trials).verdict == "inconclusive"
 
 
-names = st.text(st.characters(codec="utf-8", exclude_characters='"\n', exclude_categories=("Cs", "Cc")), min_size=1)
+names = st.text(
+    st.characters(codec="utf-8", exclude_characters='"\n', exclude_categories=("Cs", "Cc")), min_size=1
+)
 values = st.lists(st.tuples(st.integers(0, 9_999), st.none() | st.floats(-1e6, 1e6)), min_size=1, max_size=30)
 
 
