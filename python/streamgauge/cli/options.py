@@ -11,6 +11,7 @@ __all__ = [
     "REPLACE",
     "JobsOption",
     "JsonOption",
+    "JunitOption",
     "Keep",
     "ModeOption",
     "Names",
@@ -22,6 +23,7 @@ __all__ = [
     "ReplaceOption",
     "SeedOption",
     "SetOption",
+    "SummaryOption",
     "VerifyOption",
     "WayOption",
 ]
@@ -106,3 +108,17 @@ VerifyOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
+JunitOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit", metavar="FILE", help="Write verdicts as JUnit XML, which CI systems show (docs/ci.md)."
+    ),
+]
+SummaryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--summary",
+        metavar="FILE",
+        help="Write the answer and a table as Markdown; to $GITHUB_STEP_SUMMARY behind what is there.",
+    ),
+]

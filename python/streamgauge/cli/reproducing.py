@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from streamgauge.cli.running import (
     chosen_out,
     interrupted,
     status_of,
+    write_files,
 )
-from streamgauge.cli.tables import score_words
+from streamgauge.cli.tables import answer_to, score_words
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.paper import (
     ComparedCheck,
@@ -65,6 +67,7 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
 
     Returns the exit status: by what this run judged under the first preset.
     """
+    request.files.prepare()
     out = chosen_out(request)
     known = paper.presets.values if paper.presets else ("",)
     readings: list[Reading] = []
@@ -100,9 +103,12 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
         where = f"page {shown}/{paper.id}.html, figures in {shown}/figures"
         drew = [] if stopped else [f"figures in {figures_s:.1f} s; {where}"]
         print("\n" + "; ".join([*map(_took, readings), *drew]))
+    first = left[0]
+    answer = "" if request.files.summary is None else answer_to(first.result)
+    write_files(request.files, replace(first, interrupted=stopped), answer)
     if stopped:
         return interrupted(f"what finished is kept in {shown}")
-    return status_of([check.verdict for check in left[0].result.checks], left[0].mutants)
+    return status_of([first.result.verdict], first.mutants)
 
 
 def _read(paper: Paper, request: RunRequest, preset: str, out: Path) -> tuple[Reading, Ran]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from streamgauge.campaign import (
@@ -18,12 +18,15 @@ from streamgauge.campaign import (
     run_mutants,
     score,
 )
+from streamgauge.campaign.junit import write_run_junit
 from streamgauge.campaign.machine import choose_mode
+from streamgauge.campaign.summary import write_run_summary
 from streamgauge.cli.elsewhere import Elsewhere
+from streamgauge.cli.gating import GateFiles, written
 from streamgauge.cli.options import REPLACE
 from streamgauge.cli.progress import Bar
-from streamgauge.cli.status import INTERRUPTED, STATUS
-from streamgauge.cli.tables import MOST_READ, print_result
+from streamgauge.cli.status import INTERRUPTED, STATUS, VERDICT
+from streamgauge.cli.tables import MOST_READ, answer_to, print_result
 from streamgauge.scenario import Scenario, find
 from streamgauge.scenario.lower import Keep, lower
 from streamgauge.scenario.settings import set_folder
@@ -38,6 +41,7 @@ __all__ = [
     "interrupted",
     "run_command",
     "status_of",
+    "write_files",
 ]
 
 
@@ -60,6 +64,8 @@ class RunRequest:
     capture: bool = False
     mutants: bool = False
     robust: bool = False
+    files: GateFiles = field(default_factory=GateFiles)
+    """What CI reads afterwards."""
     elsewhere: Elsewhere | None = None
     """Where trials run, and records go, if not here; ``out`` is its folder."""
 
@@ -93,6 +99,7 @@ class Ran:
 
 def run_command(request: RunRequest) -> int:
     """Runs, prints, and returns the exit status."""
+    request.files.prepare()
     scenarios = find(request.names, settings=request.settings)
     out = chosen_out(request)
     ran = carry_out(request, scenarios, chosen_modes(request, scenarios), out)
@@ -102,12 +109,28 @@ def run_command(request: RunRequest) -> int:
         there.fetch(ran.result)
     if request.as_json:
         _print_json(ran, there)
+        answer = answer_to(ran.result) if request.files.summary is not None else ""
     else:
-        print_result(ran.result, ran.mutants, ran.alternatives, where=where)
+        answer = print_result(ran.result, ran.mutants, ran.alternatives, where=where)
+    write_files(request.files, ran, answer)
     if ran.interrupted:
         kept = sum(outcome.counts for outcome in ran.result.outcomes)
         return interrupted(f"{kept} of {ran.result.planned} trials are kept in {where}")
     return status_of([ran.result.verdict], ran.mutants)
+
+
+def write_files(files: GateFiles, ran: Ran, answer: str) -> None:
+    """What CI reads: JUnit XML and a summary, with the verdict of the exit status."""
+    verdict = VERDICT[status_of([ran.result.verdict], ran.mutants)]
+    if ran.interrupted and verdict == "pass":
+        verdict = "inconclusive"
+    written(files.junit, lambda f: write_run_junit(ran.result, f, ran.mutants, stopped=ran.interrupted))
+    written(
+        files.summary,
+        lambda f: write_run_summary(
+            ran.result, f, verdict, answer=answer, mutants=ran.mutants, stopped=ran.interrupted
+        ),
+    )
 
 
 def chosen_modes(request: RunRequest, scenarios: Sequence[Scenario]) -> dict[str, Sequence[Mode]]:

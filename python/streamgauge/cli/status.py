@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["INTERNAL", "INTERRUPTED", "STATUS"]
+from streamgauge.checks import Verdict
 
-STATUS: dict[str, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
+__all__ = ["INTERNAL", "INTERRUPTED", "STATUS", "VERDICT"]
+
+STATUS: dict[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 """By verdict."""
+VERDICT = {status: verdict for verdict, status in STATUS.items()}
 INTERNAL = 70
 INTERRUPTED = 130

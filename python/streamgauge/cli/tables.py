@@ -9,14 +9,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from streamgauge.campaign import Alternative, CampaignResult, MutantResult, Outcome, score
+from streamgauge.campaign.junit import say_unjudged
 from streamgauge.campaign.loaded import load_trials
 from streamgauge.checks import CheckResult
 from streamgauge.cli.progress import Bar
 from streamgauge.report import answer_of, gather
-from streamgauge.report.model import Group
+from streamgauge.report.model import Entry, Group
 from streamgauge.systems.registry import Mode
 
-__all__ = ["MOST_READ", "print_result", "score_words"]
+__all__ = ["MOST_READ", "answer_to", "print_result", "score_words"]
 
 MOST_READ = 2_000
 """Of so many trials at most the metrics are read again after a run, for its answer and tables; verdicts are
@@ -35,14 +36,18 @@ def print_result(
     alternatives: Sequence[Alternative] | None = None,
     *,
     where: str,
-) -> None:
-    """Flows, verdicts, mutants, and where the records are. Of more than `MOST_READ` trials none is read."""
+) -> str:
+    """Flows, verdicts, mutants, and where the records are. Of more than `MOST_READ` trials none is read.
+
+    Returns the answer, empty if none was read.
+    """
     console = Console(soft_wrap=False)
     groups: dict[tuple[str, Mode], list[Outcome]] = {}
     for outcome in result.outcomes:
         groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome)
+    answer = ""
     if len(result.outcomes) <= MOST_READ:
-        _print_measured(console, result, groups)
+        answer = _print_measured(console, result, groups)
     for (scenario, mode), outcomes in groups.items():
         invalid = [outcome for outcome in outcomes if not outcome.valid]
         if invalid:
@@ -54,6 +59,8 @@ def print_result(
                     _line(console, f"  seed {outcome.job.seed} is replaced by seed {outcome.replaced_by}")
     for check in result.checks:
         _print_check(console, check)
+    if bare := say_unjudged(result):
+        _line(console, escape(bare))
     if mutants is not None:
         _print_mutants(console, mutants)
     if alternatives is not None:
@@ -66,24 +73,42 @@ def print_result(
         _line(console, escape(one.words()))
     ran = f"{total} trial{'' if total == 1 else 's'}{again}, {took}"
     if not total:  # interrupted before anything was kept
-        return
+        return answer
     draws = "draws them" if total <= MOST_READ else "reads so many, answers and draws them"
     _line(console, f"{ran}; records in {where}; 'streamgauge report {where}' {draws}")
+    return answer
+
+
+def answer_to(result: CampaignResult) -> str:
+    """The answer to what was asked for, in words; empty of more than `MOST_READ` trials."""
+    if len(result.outcomes) > MOST_READ:
+        return ""
+    return _answer(result, _entries(result))
+
+
+def _entries(result: CampaignResult) -> list[Entry]:
+    trials = load_trials(outcome.job.directory for outcome in result.outcomes if outcome.digest is not None)
+    with Bar(of="trials read") as bar:
+        return gather(trials, result.checks, told=bar.count)
+
+
+def _answer(result: CampaignResult, entries: Sequence[Entry]) -> str:
+    wanted = [entry for entry in entries if entry.scenario.get("id") in result.wanted]
+    return answer_of(wanted) if wanted else ""
 
 
 def _print_measured(
     console: Console, result: CampaignResult, groups: Mapping[tuple[str, Mode], Sequence[Outcome]]
-) -> None:
-    """The answer to each scenario's question, and its flows."""
-    trials = load_trials(outcome.job.directory for outcome in result.outcomes if outcome.digest is not None)
-    with Bar(of="trials read") as bar:
-        entries = gather(trials, result.checks, told=bar.count)
-    wanted = [entry for entry in entries if entry.scenario.get("id") in result.wanted]
-    if wanted:
-        _line(console, escape(answer_of(wanted)) + "\n")
+) -> str:
+    """The answer to each scenario's question, which it returns, and its flows."""
+    entries = _entries(result)
+    answer = _answer(result, entries)
+    if answer:
+        _line(console, escape(answer) + "\n")
     measured = {(group.scenario, group.mode): group for entry in entries for group in entry.groups}
     for (scenario, mode), outcomes in groups.items():
         _print_flows(console, scenario, mode, measured.get((scenario, mode)), len(outcomes))
+    return answer
 
 
 def _print_flows(console: Console, scenario: str, mode: Mode, group: Group | None, trials: int) -> None:

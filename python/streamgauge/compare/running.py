@@ -11,11 +11,13 @@ from typing import Any
 from streamgauge.campaign import EmuSettings, Job, Outcome, Progress, jobs_for, run_jobs
 from streamgauge.campaign.earlier import SetAside, set_aside
 from streamgauge.campaign.folder import writing
+from streamgauge.campaign.invalid import say_tried
 from streamgauge.campaign.layout import campaign_of
 from streamgauge.campaign.loaded import load
 from streamgauge.campaign.trial import disk_errors
 from streamgauge.compare.alone import alone
 from streamgauge.compare.comparison import SubjectTrials
+from streamgauge.compare.origin import origin_of_folders
 from streamgauge.compare.subjects import AskedScenario, ComparedSubject
 from streamgauge.compare.trials import ALONE, alone_beside, cases_of, focused_data, take
 from streamgauge.scenario import Scenario, override
@@ -171,6 +173,7 @@ def _ran(planned: Iterable[_Planned], outcomes: Sequence[Outcome], flow: str | N
     for one in planned:
         read = {}
         invalid = 0
+        places = {job.directory.parent for job in one.jobs}
         for job in one.jobs:
             outcome = by_repetition.get((job.directory.parent, job.seed))
             metrics = outcome.metrics if outcome is not None and outcome.valid else None
@@ -187,6 +190,10 @@ def _ran(planned: Iterable[_Planned], outcomes: Sequence[Outcome], flow: str | N
                 mode=one.shown_mode,
                 trials=read,
                 invalid=invalid,
+                origin=origin_of_folders(job.directory for job in one.jobs if job.seed in read),
+                note="".join(
+                    say_tried([tried for tried in outcomes if tried.job.directory.parent in places])
+                ),
             )
         )
     return found

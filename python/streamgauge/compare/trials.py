@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from streamgauge.campaign.invalid import Tried, say_invalid
 from streamgauge.campaign.layout import sweep
 from streamgauge.campaign.loaded import LoadedTrial, load_trials
 from streamgauge.compare.comparison import SubjectTrials
-from streamgauge.compare.invalid import Tried, say_invalid
 from streamgauge.compare.metrics import take_from
 from streamgauge.compare.origin import origin_of
 from streamgauge.errors import StreamGaugeError

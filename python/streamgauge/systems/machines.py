@@ -139,8 +139,8 @@ class Machine:
     parts: Mapping[str, tuple[str, Json]]
     #: Parameters that bound each other.
     limits: tuple[Limit, ...]
-    #: Names of the events that it has.
-    events: frozenset[str]
+    #: The events that it has: by name, the unit of each one's value.
+    events: Mapping[str, str]
     #: Whether a flow of it may be many short transfers (`settings` have them under ``arrivals``).
     arrivals: bool
     #: What it has outside trials.
@@ -310,7 +310,7 @@ def _machine(told: Json) -> Machine:
         usual=told["usual"],
         parts=parts,
         limits=tuple(limits),
-        events=frozenset(event["name"] for event in told["events"]),
+        events={event["name"]: event["unit"] for event in told["events"]},
         arrivals=told["arrivals"],
         server=None if (server := told["server"]) is None else _server(server),
         player=None if (player := told["player"]) is None else _player(player),

@@ -10,6 +10,7 @@ from streamgauge.cli.commands.register import register
 from streamgauge.cli.options import (
     JobsOption,
     JsonOption,
+    JunitOption,
     Keep,
     ModeOption,
     Names,
@@ -19,6 +20,7 @@ from streamgauge.cli.options import (
     ReplaceOption,
     SeedOption,
     SetOption,
+    SummaryOption,
     VerifyOption,
     WayOption,
 )
@@ -49,6 +51,8 @@ def _run(
     jobs: JobsOption = 1,
     replace: ReplaceOption = None,
     verify: VerifyOption = False,
+    junit: JunitOption = None,
+    summary: SummaryOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Run scenarios and judge their checks.
@@ -61,9 +65,12 @@ def _run(
 
       streamgauge run my.yaml --repeat 5 --json > result.json
 
+      streamgauge run my.yaml --junit report.xml --summary "$GITHUB_STEP_SUMMARY"
+
       streamgauge run my.yaml --repeat 1000 --on tcp://scheduler:8786 --out s3://bucket/run-1
     """
     from streamgauge.cli.elsewhere import placed
+    from streamgauge.cli.gating import GateFiles
     from streamgauge.cli.running import RunRequest, run_command
 
     with placed(on, out, jobs=jobs) as (folder, elsewhere):
@@ -82,6 +89,7 @@ def _run(
                 replace=replace,
                 verify=verify,
                 as_json=as_json,
+                files=GateFiles(junit, summary),
                 elsewhere=elsewhere,
             )
         )
@@ -118,6 +126,8 @@ def _reproduce(
     jobs: JobsOption = 1,
     replace: ReplaceOption = None,
     verify: VerifyOption = False,
+    junit: JunitOption = None,
+    summary: SummaryOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Run catalogue scenarios in full and compare with what was published.
@@ -135,6 +145,7 @@ def _reproduce(
       streamgauge reproduce '*' --mode sim --mutants
     """
     from streamgauge.cli.elsewhere import placed
+    from streamgauge.cli.gating import GateFiles
     from streamgauge.cli.reproducing import check_preset, paper_of, reproduce_paper
     from streamgauge.cli.running import RunRequest, run_command
 
@@ -155,6 +166,7 @@ def _reproduce(
             replace=replace,
             verify=verify,
             as_json=as_json,
+            files=GateFiles(junit, summary),
             mutants=mutants,
             robust=robust,
             elsewhere=elsewhere,

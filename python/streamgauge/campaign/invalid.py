@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Tried", "say_invalid"]
+from streamgauge.campaign.trial import Outcome
+
+__all__ = ["Tried", "say_invalid", "say_tried"]
 
 _MOST_SEEDS = 6
 _MOST_REASONS = 3
@@ -50,6 +52,12 @@ def say_invalid(tried: Iterable[Tried]) -> str:
         return ""
     because = f", because {_cut(list(reasons), _MOST_REASONS, '; ')}" if reasons else ""
     return f"{' and '.join(parts)}{because}"
+
+
+def say_tried(outcomes: Iterable[Outcome]) -> list[str]:
+    """The same of one scenario's trials in a mode that ran; one line or none."""
+    said = say_invalid(Tried(one.job.seed, one.job.replaces, one.valid, one.why) for one in outcomes)
+    return [said] if said else []
 
 
 def _of(some: Sequence[int] | dict[int, int], every: dict[int, list[Tried]]) -> str:
