@@ -18,7 +18,7 @@ from streamgauge.compare import COMPARED
 from streamgauge.metrics import METRICS, Interval
 from streamgauge.report.model import Entry, Group, labels
 
-__all__ = ["SHOWN", "Agreement", "Pair", "of_modes", "of_published"]
+__all__ = ["SHOWN", "Agreement", "Pair", "agreement", "of_modes", "of_published", "pair"]
 
 SHOWN = (
     "startup_delay", "freeze_time", "freeze_count", "frozen_share", "stall_time", "stall_count",
@@ -93,20 +93,21 @@ class Agreement:
     @property
     def apart(self) -> list[Pair]:
         """Those that differ, and those that one does not know."""
-        return [pair for pair in self.pairs if pair.verdict in ("differs", "one")]
+        return [one for one in self.pairs if one.verdict in ("differs", "one")]
 
     @property
     def alike(self) -> list[Pair]:
         """The others."""
-        return [pair for pair in self.pairs if pair.verdict not in ("differs", "one")]
+        return [one for one in self.pairs if one.verdict not in ("differs", "one")]
 
 
-def _agreement(title: str, first: str, second: str, pairs: Iterable[Pair]) -> Agreement | None:
-    found = tuple(sorted(pairs, key=lambda pair: pair.size))
+def agreement(title: str, first: str, second: str, pairs: Iterable[Pair]) -> Agreement | None:
+    """All pairs of two sources, called `first` and `second`, worst first; None without any."""
+    found = tuple(sorted(pairs, key=lambda one: one.size))
     if not found:
         return None
     counts = {
-        verdict: sum(pair.verdict == verdict for pair in found)
+        verdict: sum(one.verdict == verdict for one in found)
         for verdict in ("differs", "one", "small", "agrees")
     }
     both = len(found) - counts["one"]
@@ -115,9 +116,7 @@ def _agreement(title: str, first: str, second: str, pairs: Iterable[Pair]) -> Ag
     told += [f"{counts['differs']} differ"]
     text = f"Of {both} numbers that both have, {', '.join(told)}"
     if counts["differs"]:
-        worst = max(
-            (pair for pair in found if pair.verdict == "differs"), key=lambda pair: pair.percent or 0.0
-        )
+        worst = max((one for one in found if one.verdict == "differs"), key=lambda one: one.percent or 0.0)
         text += f"; the most {worst.what} in {worst.scenario}: {worst.first} against {worst.second}"
     text += f". {counts['one']} more only one of them knows." if counts["one"] else "."
     return Agreement(title, first, second, found, text)
@@ -138,7 +137,7 @@ def of_modes(entries: Sequence[Entry]) -> Agreement | None:
                 if metric in METRICS:
                     pairs += _of_metric(short[entry.id], entry, metric, flow, sim, emu)
         pairs += _of_metric(short[entry.id], entry, "jain", "", sim, emu)
-    return _agreement("Simulation and emulation", "simulated", "emulated", pairs)
+    return agreement("Simulation and emulation", "simulated", "emulated", pairs)
 
 
 def _of_metric(label: str, entry: Entry, metric: str, flow: str, sim: Group, emu: Group) -> list[Pair]:
@@ -147,7 +146,7 @@ def _of_metric(label: str, entry: Entry, metric: str, flow: str, sim: Group, emu
         return []
     named = METRICS[metric]
     what = f"{named.title[0].lower()}{named.title[1:]} of {flow}" if flow else named.title
-    return [_pair(label, entry.slug, what, a, b, named.dimension, named.signed, metric)]
+    return [pair(label, entry.slug, what, a, b, named.dimension, named.signed, metric)]
 
 
 def of_published(entries: Sequence[Entry]) -> Agreement | None:
@@ -164,7 +163,7 @@ def of_published(entries: Sequence[Entry]) -> Agreement | None:
                 what = _what(value.text)
                 pairs.setdefault(
                     (entry.id, value.text),
-                    _pair(
+                    pair(
                         short[entry.id], entry.slug, what, value.interval, theirs, value.dimension,
                         value.signed, value.text.partition(".")[0], published=str(check.published[key]),
                     ),
@@ -177,7 +176,7 @@ def of_published(entries: Sequence[Entry]) -> Agreement | None:
             what = f"{named.title[0].lower()}{named.title[1:]} of {flow}"
             pairs.setdefault(
                 (entry.id, text),
-                _pair(
+                pair(
                     short[entry.id],
                     entry.slug,
                     what,
@@ -189,7 +188,7 @@ def of_published(entries: Sequence[Entry]) -> Agreement | None:
                     published=printed,
                 ),
             )
-    return _agreement("Ours and the papers’", "ours", "published", pairs.values())
+    return agreement("Ours and the papers’", "ours", "published", pairs.values())
 
 
 def _what(term: str) -> str:
@@ -220,7 +219,7 @@ def _tables() -> list[Mapping[str, Any]]:
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
-def _pair(
+def pair(
     label: str,
     slug: str,
     what: str,
@@ -231,6 +230,20 @@ def _pair(
     metric: str,
     published: str = "",
 ) -> Pair:
+    """One number from two sources.
+
+    Args:
+        label: what its scenario is called.
+        slug: where that is on the page; empty if nowhere.
+        what: what the number is.
+        first: from the one.
+        second: from the other.
+        dimension: of both.
+        signed: whether it can be below zero.
+        metric: its name, by which what is practically equal is known.
+        published: the second as it is printed.
+    """
+
     def told(value: Interval | None) -> str:
         if value is None:
             return "not known"

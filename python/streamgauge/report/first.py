@@ -261,7 +261,7 @@ def _panel(found: Comparison, scenario: str, by_id: Mapping[str, Entry], *, show
 
 
 def _conditions(found: Comparison, scenario: str, by_id: Mapping[str, Entry]) -> str:
-    """What all subjects of a scenario had in common, in words: what all their titles end in, or begin with."""
+    """What all subjects of a scenario had in common: what all their titles end in, or begin with."""
     titles = [
         by_id[id_].title for (_, label, _), id_ in found.entries.items() if label == scenario and id_ in by_id
     ]
