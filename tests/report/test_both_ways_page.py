@@ -53,9 +53,9 @@ def test_the_scenario_is_told_with_directions_and_what_is_drawn(page: str) -> No
     assert "Down, to the client's end: bottleneck (4 Mbit/s; drop-tail, 50 kB)" in said
     assert "up, to the server's end: bottleneck (1 Mbit/s; drop-tail, 12.5 kB)" in said
     pages = "bulk, short transfers of exponential sizes of mean 20 kB, 4 arriving each second (Poisson)"
-    assert f"pages (subject): {pages}, media up from the client's end, from 0 s" in said
-    assert "camera (rival): rtp, clip carphone at a bit rate of the population, media up" in said
-    assert "watch (rival): rtp, clip bikes-1M, from 0 s" in said
+    assert f"pages (under test): {pages}, media up from the client's end, from 0 s" in said
+    assert "camera (beside it): rtp, clip carphone at a bit rate of the population, media up" in said
+    assert "watch (beside it): rtp, clip bikes-1M, from 0 s" in said
 
 
 def test_the_table_tells_ways_and_completion_times_of_transfers_alone(page: str) -> None:

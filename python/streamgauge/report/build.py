@@ -73,6 +73,7 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
     first = blocks(entries)
     at_top = _told_at_top(first, answers)
     groups = [group for entry in entries for group in entry.groups]
+    before: dict[str, Entry] = {}
     return render_page(
         "streamgauge.report",
         "report.html.j2",
@@ -89,7 +90,9 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
             for entry in entries
         ],
         # One after the other, as each has its figures' points.
-        sections=(section(entry, answers[entry.id], told=entry.id in at_top) for entry in entries),
+        sections=(
+            section(entry, answers[entry.id], told=entry.id in at_top, before=before) for entry in entries
+        ),
         plus_minus=PLUS_MINUS,
         checks=checking.check_rows(entries),
         modes=sorted({check.mode for entry in entries for check in entry.checks}, reverse=True),

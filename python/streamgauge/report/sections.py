@@ -33,7 +33,6 @@ FLOW_COLUMNS = {
 """Columns of the table of flows, behind what their viewers saw."""
 OF_TRANSFERS = {"completion_time": "transfer takes"}
 """Those that only flows of short transfers have."""
-ROLES = {"subject": "under test", "rival": "beside it"}
 
 
 @dataclass(frozen=True)
@@ -46,25 +45,32 @@ class FlowCell:
     marks: tuple[checking.Mark, ...] = ()
 
 
-def section(entry: Entry, found: Answer, *, told: bool) -> dict[str, Any]:
+def section(entry: Entry, found: Answer, *, told: bool, before: dict[str, Entry]) -> dict[str, Any]:
     """What the page's template needs of a scenario.
 
     Args:
         entry: the scenario.
         found: its answer.
         told: whether the answer stands at the top already.
+        before: the scenarios whose path, and what was assumed, the page has told, by that; this one is added.
     """
     columns, rows = flow_rows(entry)
+    path, drawing = words.path_words(entry.plan), path_drawing(entry)
+    alike = before.setdefault(f"{path}{drawing.replace(entry.id, '')}", entry)
+    assumed = _assumed(entry)
+    assumed_alike = before.setdefault("; ".join(assumed), entry)
     return {
         "id": entry.id,
         "slug": entry.slug,
         "title": entry.title,
         "cited": _cited(entry.source),
-        "path": words.path_words(entry.plan),
-        "drawing": Markup(path_drawing(entry)),
+        "path": path,
+        "drawing": Markup(drawing),
+        "path_as": None if alike is entry else {"slug": alike.slug, "title": alike.title},
         "measured": words.measure_words(entry),
         "drawn": words.drawn_words(entry),
-        "assumed": _assumed(entry),
+        "assumed": assumed if assumed_alike is entry else [],
+        "assumed_as": assumed_alike.slug if assumed and assumed_alike is not entry else "",
         "sentences": () if told else found.sentences,
         "basis": own_basis(found),
         "conditions": words.bottleneck_words(entry),
@@ -137,7 +143,7 @@ def flow_rows(entry: Entry) -> tuple[list[dict[str, str]], list[dict[str, Any]]]
             rows.append(
                 {
                     "name": name,
-                    "role": f"{ROLES.get(info.role, info.role)}{way}",
+                    "role": f"{words.ROLES.get(info.role, info.role)}{way}",
                     "mode": group.mode,
                     "n": len(group.valid),
                     "all": len(group.trials),
