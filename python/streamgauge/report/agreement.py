@@ -72,11 +72,10 @@ class Pair:
 
     @property
     def size(self) -> tuple[int, float, float]:
-        """What pairs are sorted by, the worst first: verdict, half-widths, percent."""
+        """What pairs are sorted by, the worst first: verdict, percent, half-widths. What differs at all does
+        so by more than its interval; where nothing varied there are no half-widths to go by."""
         order = ("differs", "one", "small", "agrees")
-        # Where nothing varied there are no half-widths to count.
-        units = -1.0 if self.intervals is None or math.isinf(self.intervals) else self.intervals
-        return order.index(self.verdict), -units, -(self.percent or 0.0)
+        return order.index(self.verdict), -(self.percent or 0.0), -(self.intervals or 0.0)
 
 
 @dataclass(frozen=True)
@@ -92,13 +91,13 @@ class Agreement:
 
     @property
     def apart(self) -> list[Pair]:
-        """Those that differ, and those that one does not know."""
-        return [one for one in self.pairs if one.verdict in ("differs", "one")]
+        """Those that differ."""
+        return [one for one in self.pairs if one.verdict == "differs"]
 
     @property
     def alike(self) -> list[Pair]:
-        """The others."""
-        return [one for one in self.pairs if one.verdict not in ("differs", "one")]
+        """The others: those that one does not know, that hardly differ, that agree."""
+        return [one for one in self.pairs if one.verdict != "differs"]
 
 
 def agreement(title: str, first: str, second: str, pairs: Iterable[Pair]) -> Agreement | None:

@@ -10,16 +10,13 @@ from streamgauge.report.model import Entry, Group
 
 MANY = 4
 """More trials than this share one column."""
-_SHEETS = 4
-"""Parts of a table that stand side by side."""
 
 
 def overview(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """One table a mode: what was measured of the trials' validity over all scenarios, beside its bound.
+    """A list a mode: what was measured of the trials' validity over all scenarios, and its bound.
 
     Returns:
-        ``[{"mode", "valid", "all", "sheets": [[{"name", "bound", "measured"}, ...], ...]}]``; sheets are parts
-        of the table, to stand side by side.
+        ``[{"mode", "valid", "all", "rows": [{"name", "bound", "measured"}, ...]}]``.
     """
     found = []
     for mode in dict.fromkeys(group.mode for entry in entries for group in entry.groups):
@@ -42,13 +39,12 @@ def overview(entries: Sequence[Entry]) -> list[dict[str, Any]]:
         ]
         # What is bounded first; the rest was only measured.
         rows.sort(key=lambda row: row["bound"] == "–")
-        size = -(-len(rows) // _SHEETS) or 1
         found.append(
             {
                 "mode": mode,
                 "valid": sum(len(group.valid) for group in groups),
                 "all": sum(len(group.trials) for group in groups),
-                "sheets": [rows[at : at + size] for at in range(0, len(rows), size)],
+                "rows": rows,
             }
         )
     return found
@@ -116,6 +112,10 @@ def _span(name: str, values: list[Any]) -> str:
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         low, high = _number(name, min(values)), _number(name, max(values))
         return low if low == high else f"{low} to {high}"
+    if all(isinstance(value, Mapping) for value in values):
+        keys = dict.fromkeys(key for value in values for key in value)
+        spans = (f"{key} {_span(name, [value[key] for value in values if key in value])}" for key in keys)
+        return ", ".join(spans) or "none"
     return "; ".join(dict.fromkeys(_number(name, value) for value in values))
 
 

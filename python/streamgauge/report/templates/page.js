@@ -82,10 +82,12 @@
         const down = head.getAttribute("aria-sort") === "ascending";
         for (const other of heads) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
-        const body = table.tBodies[0];
-        const rows = [...body.rows].map((row) => [keyOf(row.cells[at]), row]);
+        // Each body is an entry where there are several, else each row.
+        const many = table.tBodies.length > 1;
+        const rows = (many ? [...table.tBodies] : [...table.tBodies[0].rows])
+          .map((entry) => [keyOf((many ? entry.rows[0] : entry).cells[at]), entry]);
         rows.sort(([a], [b]) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1) * (down ? -1 : 1));
-        body.append(...rows.map(([, row]) => row));
+        (many ? table : table.tBodies[0]).append(...rows.map(([, entry]) => entry));
       });
     });
   }
@@ -125,7 +127,7 @@
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     for (let at = target; at; at = at.parentElement) { if (at.tagName === "DETAILS") at.open = true; at.hidden = false; }
-    if (target.matches("tr")) { const how = target.querySelector("details"); if (how) how.open = true; }
+    if (target.matches("tbody")) { const how = target.querySelector("details"); if (how) how.open = true; }
     target.scrollIntoView();
   }
 
