@@ -16,7 +16,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "streamgauge"
 CRATES = ROOT / "crates"
 
-# Each room of the package and the rooms that it may import. `errors` and `units` are open to all.
+# Each room of the package and the rooms that it may import. Those of
+# `OPEN_TO_ALL` may be imported anywhere.
 MAY_IMPORT: dict[str, set[str]] = {
     "claims": set(),
     "media": set(),
@@ -31,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"campaign", "checks", "claims", "media", "metrics", "record", "scenario", "systems"},
     "calibrate": {"emu", "record", "report"},
     "paper": {"campaign", "checks", "claims", "metrics", "report", "scenario", "systems"},
-    "crosscheck": {"campaign", "emu", "metrics", "record", "report", "scenario", "systems"},
+    "crosscheck": {"campaign", "claims", "emu", "metrics", "record", "report", "scenario", "systems"},
     "cli": {
         "link_command",
         "calibrate",
@@ -49,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "systems",
     },
 }
-OPEN_TO_ALL = {"errors", "units"}
+OPEN_TO_ALL = {"errors", "terminal", "units"}
 
 
 def circle(uses: Mapping[str, Iterable[str]]) -> str:

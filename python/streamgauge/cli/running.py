@@ -21,6 +21,7 @@ from streamgauge.campaign import (
 from streamgauge.campaign.machine import choose_mode
 from streamgauge.cli.elsewhere import Elsewhere
 from streamgauge.cli.options import REPLACE
+from streamgauge.cli.output import remark
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.cli.tables import MOST_READ, print_result
@@ -186,7 +187,7 @@ def carry_out(
 
 def interrupted(kept: str) -> int:
     """Says what is kept, and returns the exit status."""
-    print(f"streamgauge: interrupted; {kept}; the same command goes on from there", file=sys.stderr)
+    remark(f"interrupted; {kept}; the same command goes on from there")
     return INTERRUPTED
 
 
