@@ -42,12 +42,19 @@ def best_for_viewer(found: Comparison, scenario: str, mode: str) -> str | None:
     return None
 
 
+_SAID_BY = {"rebuffer_ratio": "frozen_share", "frames_shown": "frames_lost"}
+"""What a metric says that another has said already: a stall is a picture that stands still."""
+
+
 def _ranked(found: Comparison, scenario: str, mode: str) -> list[ComparedRow]:
+    """The rows that decide who is best: the viewer's, or else the flow's."""
     rows = [
         row for row in found.rows if (row.scenario, row.mode) == (scenario, mode) and row.rank is not None
     ]
     viewer = [row for row in rows if row.side == "viewer"]
-    return viewer or [row for row in rows if row.side == "flow"]
+    known = {row.metric for row in viewer}
+    deciding = [row for row in viewer if _SAID_BY.get(row.metric) not in known]
+    return deciding or [row for row in rows if row.side == "flow"]
 
 
 def _beats(mine: dict[str, int | None], theirs: dict[str, int | None]) -> bool:
