@@ -95,6 +95,7 @@ COMMANDS: dict[str, How] = {
     "cargo test -p streamgauge-path headdrop && make setup": How("never", "test_walks does it"),
     "streamgauge run headdrop.yaml --mode sim": How("never", READERS),
     "streamgauge run examples/hls.yaml": How("long", "test_own_programs runs it in less time"),
+    "streamgauge run examples/own-player.yaml": How("long", "test_own_events runs it in less time"),
     "streamgauge calibrate --quick --json": How("long", A_MINUTE),
     "streamgauge calibrate --out calibration.png --out calibration.json": How("long", A_MINUTE),
     "python benches/validity.py --json validity.json": How("never", "a benchmark"),
