@@ -42,10 +42,6 @@ def best_for_viewer(found: Comparison, scenario: str, mode: str) -> str | None:
     return None
 
 
-_SAID_BY = {"rebuffer_ratio": "frozen_share", "frames_shown": "frames_lost"}
-"""What a metric says that another has said already: a stall is a picture that stands still."""
-
-
 def _ranked(found: Comparison, scenario: str, mode: str) -> list[ComparedRow]:
     """The rows that decide who is best: the viewer's, or else the flow's."""
     rows = [
@@ -53,7 +49,7 @@ def _ranked(found: Comparison, scenario: str, mode: str) -> list[ComparedRow]:
     ]
     viewer = [row for row in rows if row.side == "viewer"]
     known = {row.metric for row in viewer}
-    deciding = [row for row in viewer if _SAID_BY.get(row.metric) not in known]
+    deciding = [row for row in viewer if row.about.said_by not in known]
     return deciding or [row for row in rows if row.side == "flow"]
 
 
