@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,11 @@ from streamgauge.campaign.layout import trial_directory
 from streamgauge.claims.expression import parse
 from streamgauge.errors import MediaError, ScenarioError
 from streamgauge.scenario import Scenario, catalogue_ids, load
+from streamgauge.scenario.commands import Command
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.scenario.settings import tidy
+from streamgauge.systems.adapter import SIDES
 from streamgauge.systems.adapters import versions
 from streamgauge.systems.registry import Mode
 from streamgauge.systems.relay import RelayAdapter
@@ -75,7 +78,8 @@ def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
     that keys from before systems had versions are still the same.
 
     The clip is in the scenario by name and rate; for files of the user's own, their sizes and the
-    times of their last changes are counted in.
+    times of their last changes are counted in. Of a system given as commands, so are the contents of the
+    files that its commands name: another build of a program is another program.
     """
     return _keys(scenario, mode)(seed)
 
@@ -105,10 +109,31 @@ def _keys(scenario: Scenario, mode: Mode) -> Callable[[int], str]:
             except OSError as error:
                 raise MediaError(f"{file}: {error.strerror}; {scenario.id} plays it.") from None
             parts.append(f"{status.st_size} {status.st_mtime_ns}")
+    parts += _own_programs(scenario, mode)
     if _ends_with_the_member(scenario, mode):
         parts.append("ends with the member")
     head, tail = f"{essence}\x1f".encode(), "\x1f".join(["", *parts]).encode()
     return lambda seed: hashlib.blake2b(head + str(seed).encode() + tail, digest_size=16).hexdigest()
+
+
+def _own_programs(scenario: Scenario, mode: Mode) -> list[str]:
+    """The files that the commands of a scenario name, each with a digest of what is in it.
+
+    Programs of this machine that are found by their names alone, such as ``ffmpeg``, are left out.
+    """
+    found: dict[str, str] = {}
+    for flow in scenario.in_mode(mode).flows.values():
+        if mode == "sim" or not isinstance(flow.system, Command):
+            continue
+        folder = Path(flow.system.folder or ".")
+        for side in SIDES:
+            for line in flow.system.lines(side):
+                words = [*shlex.split(line.command), *line.helpers]
+                for file in {folder / word for word in words if word and "$" not in word and word != "."}:
+                    if file.is_file():
+                        with file.open("rb") as content:
+                            found[str(file)] = hashlib.file_digest(content, "blake2b").hexdigest()[:32]
+    return [f"program {file} {digest}" for file, digest in sorted(found.items())]
 
 
 def _words(scenario: Scenario, mode: Mode) -> str:

@@ -10,7 +10,7 @@ from streamgauge.compare.comparison import ComparedRow, Comparison
 from streamgauge.compare.metrics import COMPARED, SIDES
 from streamgauge.compare.words import say_difference, say_value
 
-__all__ = ["answered", "best_for_viewer", "has_viewer", "listed", "sentences", "title_of"]
+__all__ = ["answered", "best_for_viewer", "has_viewer", "listed", "sentences"]
 
 _MODE = {"sim": "simulated", "emu": "emulated"}
 
@@ -99,7 +99,7 @@ def _everywhere(found: Comparison) -> str:
         for metric, first in _firsts(found, scenario, found.best_mode(scenario)).items():
             firsts.setdefault(metric, {}).setdefault(first, []).append(scenario)
     parts = [
-        f"{_is_best(first)} by {title_of(metric)} in {listed(scenarios)}"
+        f"{_is_best(first)} by {COMPARED[metric].short} in {listed(scenarios)}"
         for metric, by_first in firsts.items()
         for first, scenarios in by_first.items()
     ]
@@ -132,7 +132,7 @@ def _no_best(found: Comparison, scenario: str, mode: str) -> str:
             for row in found.rows
             if (row.scenario, row.mode, row.metric) == (scenario, mode, metric)
         ]
-        parts.append(f"{_is_best(first)} by {title_of(metric)} ({', '.join(told)})")
+        parts.append(f"{_is_best(first)} by {COMPARED[metric].short} ({', '.join(told)})")
     if parts:
         return f"Nobody {_does(found)} best in everything: {'; '.join(parts)}"
     ranked = {row.metric for row in _ranked(found, scenario, mode)}
@@ -142,7 +142,7 @@ def _no_best(found: Comparison, scenario: str, mode: str) -> str:
         if row.verdict is not None and row.metric in ranked and (row.scenario, row.mode) == (scenario, mode)
     ]
     if others and all(row.verdict == "equal" for row in others):
-        told = [title_of(name) for name in dict.fromkeys(row.metric for row in others)]
+        told = [COMPARED[name].short for name in dict.fromkeys(row.metric for row in others)]
         return f"{listed(found.subjects)} are practically equal: {listed(told)}"
     return f"It is not decided who {_does(found)} best"
 
@@ -157,7 +157,7 @@ def _telling(found: Comparison, scenario: str, mode: str, best: str) -> str:
         if ours is None or not any(row.rank and ours.rank and row.rank > ours.rank for row in mine.values()):
             continue
         others = [f"{subject} {say_value(row)}" for subject, row in mine.items() if subject != best]
-        parts.append(f"{title_of(metric)} {say_value(ours)}, {listed(others)}")
+        parts.append(f"{COMPARED[metric].short} {say_value(ours)}, {listed(others)}")
     return "; ".join(parts[:3])
 
 
@@ -167,10 +167,10 @@ def _basis(found: Comparison, scenarios: Sequence[str]) -> str:
     rows = [row for row in found.rows if (row.scenario, row.mode) in asked and row.value is not None]
     if not rows:
         return "nothing measured"
-    modes = [mode for mode in ("emu", "sim") if any(row.mode == mode for row in rows)]
+    modes = list(dict.fromkeys(row.mode for row in rows))
     counts = sorted({row.n for row in rows})
     n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
-    words = [listed([_MODE[mode] for mode in modes]), n]
+    words = [listed([_MODE.get(mode, mode) for mode in modes]), n]
     pairs = {row.paired for row in rows if row.difference is not None}
     if counts[-1] < 2:
         words.append("so nothing is decided")
@@ -208,7 +208,7 @@ def _over_scenarios(rows: Sequence[ComparedRow], found: Comparison) -> str:
                 most = max(mine, key=lambda row: abs(row.difference or 0.0))
                 where = listed([row.scenario for row in mine])
                 of = f", most in {most.scenario}" if len(mine) > 1 else ""
-                told.append(f"{title_of(metric)} in {where} ({say_difference(most)}{of})")
+                told.append(f"{COMPARED[metric].short} in {where} ({say_difference(most)}{of})")
         if told:
             parts.append(f"{verdict} in {listed(told)}")
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in ("equal", "undecided")}
@@ -226,11 +226,13 @@ def _side(rows: Sequence[ComparedRow], found: Comparison) -> str:
             base = found.row(found.baseline, row.scenario, row.mode, row.metric)
             if row.verdict == verdict and base is not None:
                 by = say_difference(row)
-                told.append(f"{title_of(row.metric)} {say_value(row)} instead of {say_value(base)} ({by})")
+                told.append(
+                    f"{COMPARED[row.metric].short} {say_value(row)} instead of {say_value(base)} ({by})"
+                )
         if told:
             parts.append(f"{verdict} in {listed(told)}")
     for verdict, words in (("equal", "practically equal in"), ("undecided", "undecided in")):
-        if names := [title_of(row.metric) for row in rows if row.verdict == verdict]:
+        if names := [COMPARED[row.metric].short for row in rows if row.verdict == verdict]:
             parts.append(f"{words} {listed(names)}")
     return "; ".join(parts)
 
@@ -251,7 +253,7 @@ def _other_mode(found: Comparison) -> list[str]:
         if beside.verdict == row.verdict:
             same += 1
         else:
-            otherwise.append(f"{title_of(row.metric)} of {row.subject}")
+            otherwise.append(f"{COMPARED[row.metric].short} of {row.subject}")
     if not others:
         return []
     name = "Simulation" if others == {"sim"} else "Emulation" if others == {"emu"} else "The other mode"
@@ -259,12 +261,6 @@ def _other_mode(found: Comparison) -> list[str]:
     if otherwise:
         text += f", and otherwise of {listed(list(dict.fromkeys(otherwise)))}"
     return [f"{text}."]
-
-
-def title_of(metric: str) -> str:
-    """A compared metric's title inside a sentence; a name in it keeps its capital."""
-    title = COMPARED[metric].title
-    return title if title.startswith("Jain") else f"{title[0].lower()}{title[1:]}"
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ from streamgauge.compare.conditions import conditions_of, differences, key_of, n
 from streamgauge.compare.labels import scenario_labels
 from streamgauge.compare.metrics import COMPARED, ComparedMetric, Margin, MetricSide, harm
 from streamgauge.compare.origin import TrialsOrigin, origins_apart
-from streamgauge.compare.statistics import CONFIDENCE, Estimate, holm, paired, single, unpaired
+from streamgauge.compare.statistics import CONFIDENCE, Estimate, holm, paired, unpaired
+from streamgauge.metrics.interval import interval
 
 __all__ = ["ComparedRow", "Comparison", "DifferenceVerdict", "SubjectTrials", "compare", "with_harm"]
 
@@ -68,7 +69,7 @@ class ComparedRow:
     value: float | None
     """The mean over the valid trials that know it; None if none does."""
     interval: tuple[float, float] | None
-    """That of the mean; None for fewer than two trials."""
+    """That of the mean by Student's t, as everywhere else; None for fewer than two trials."""
     n: int
     invalid: int
     rank: int | None = None
@@ -173,6 +174,21 @@ class Comparison:
             found = {(row.subject, row.scenario, row.mode, row.metric): row for row in self.rows}
             self.__dict__["_rows_by_key"] = found
         return found
+
+    @property
+    def decided(self) -> bool:
+        """Whether every difference is."""
+        verdicts = {row.verdict for row in self.rows} - {None}
+        return bool(verdicts) and "undecided" not in verdicts
+
+    @property
+    def mostly_invalid(self) -> list[tuple[str, str, str]]:
+        """(subject, scenario, mode) of whose repetitions more than a third have no valid trial."""
+        counted: dict[tuple[str, str, str], tuple[int, int]] = {}
+        for row in self.rows:
+            key = (row.subject, row.scenario, row.mode)
+            counted[key] = (row.invalid, max(row.n, counted.get(key, (0, 0))[1]))
+        return [key for key, (invalid, valid) in counted.items() if 3 * invalid > invalid + valid]
 
     def metrics(self, scenario: str, mode: str) -> list[ComparedMetric]:
         """Those that any subject knows there, in the order of tables."""
@@ -281,7 +297,7 @@ def compare(
         subjects=subjects,
         baseline=baseline,
         scenarios=tuple(dict.fromkeys(block.label for block in blocks)),
-        modes=tuple(mode for mode in ("sim", "emu") if any(block.mode == mode for block in blocks)),
+        modes=tuple(dict.fromkeys(block.mode for block in blocks)),
         rows=tuple(judged),
         not_comparable=tuple(left_out),
         notes=tuple(dict.fromkeys(note for block in blocks for note in _notes(block, baseline))),
@@ -423,8 +439,9 @@ def _rows(
                 values=tuple(mine.items()),
             )
             if mine:
-                own = single(list(mine.values()))
-                row = replace(row, value=own.mean, interval=own.interval, no_variation=own.no_variation)
+                own = interval(list(mine.values()))
+                ends = None if own.low is None or own.high is None else (own.low, own.high)
+                row = replace(row, value=own.mean, interval=ends, no_variation=own.no_variation)
             found.append(_Measured(row) if subject == baseline else _against(row, mine, theirs, baseline))
     return found
 
@@ -444,7 +461,6 @@ def _against(
         pairs=found.n,
         paired=is_paired,
         method=found.method,
-        no_variation=found.no_variation,
         verdict="undecided",
         why="one repetition has no interval" if found.interval is None else "more repetitions may decide it",
     )

@@ -4,14 +4,15 @@ each, which way is better, and which difference is too small to matter."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from streamgauge.claims.dimension import NUMBER, PERCENT, RATE, TIME, Dimension
+from streamgauge.claims.dimension import NUMBER, PERCENT, RATE, TIME, UNITS, Dimension
 from streamgauge.metrics.frame import FlowInfo
 
-__all__ = ["COMPARED", "SIDES", "ComparedMetric", "Margin", "MetricSide", "harm", "take_from"]
+__all__ = ["COMPARED", "SIDES", "ComparedMetric", "Margin", "MetricSide", "harm", "margin_of", "take_from"]
 
 MetricSide = Literal["viewer", "flow", "neighbour"]
 SIDES: dict[MetricSide, str] = {
@@ -41,6 +42,8 @@ class ComparedMetric:
     """A metric by which subjects are compared."""
 
     name: str
+    short: str
+    """What sentences and tables call it."""
     title: str
     side: MetricSide
     dimension: Dimension
@@ -48,8 +51,6 @@ class ComparedMetric:
     margin: Margin
     reads: str
     """The metric of the flow under test, or of its neighbours, that it is the mean of; see `take_from`."""
-    clause: str
-    """What more of it says in a sentence: ``its picture stands still longer``."""
 
     @property
     def signed(self) -> bool:
@@ -63,64 +64,64 @@ def _table(*rows: ComparedMetric) -> dict[str, ComparedMetric]:
 
 COMPARED: dict[str, ComparedMetric] = _table(
     ComparedMetric(
-        "frozen_share", "Share of the time that the picture stands still", "viewer", PERCENT, "less",
-        Margin(absolute=0.01), "frozen_share", "the picture stands still",
+        "frozen_share", "time frozen", "Share of the time that the picture stands still", "viewer",
+        PERCENT, "less", Margin(absolute=0.01), "frozen_share",
     ),
     ComparedMetric(
-        "rebuffer_ratio", "Share of the time spent stalled", "viewer", PERCENT, "less",
-        Margin(absolute=0.01), "rebuffer_ratio", "playing stalls",
+        "rebuffer_ratio", "time stalled", "Share of the time spent stalled", "viewer", PERCENT, "less",
+        Margin(absolute=0.01), "rebuffer_ratio",
     ),
     ComparedMetric(
-        "frames_lost", "Frames that were due and not shown", "viewer", PERCENT, "less",
-        Margin(absolute=0.01), "frames_lost", "frames are lost",
+        "frames_lost", "frames lost", "Frames that were due and not shown", "viewer", PERCENT, "less",
+        Margin(absolute=0.01), "frames_lost",
     ),
     ComparedMetric(
-        "frames_shown", "Frames shown", "viewer", NUMBER, "more",
-        Margin(relative=0.01), "frames_shown", "frames are shown",
+        "frames_shown", "frames shown", "Frames shown", "viewer", NUMBER, "more",
+        Margin(relative=0.01), "frames_shown",
     ),
     ComparedMetric(
-        "startup_delay", "Start-up delay", "viewer", TIME, "less",
-        Margin(absolute=0.1), "startup_delay", "the first picture takes",
+        "startup_delay", "start-up delay", "Start-up delay", "viewer", TIME, "less",
+        Margin(absolute=0.1), "startup_delay",
     ),
     ComparedMetric(
-        "live_latency", "Latency to live", "viewer", TIME, "less",
-        Margin(absolute=0.1, relative=0.05), "live_latency", "the picture is behind live by",
+        "live_latency", "latency to live", "Latency to live", "viewer", TIME, "less",
+        Margin(absolute=0.1, relative=0.05), "live_latency",
     ),
     ComparedMetric(
-        "completion_time", "Completion time of transfers", "viewer", TIME, "less",
-        Margin(relative=0.05), "completion_time", "a transfer takes",
+        "completion_time", "completion time", "Completion time of transfers", "viewer", TIME, "less",
+        Margin(relative=0.05), "completion_time",
     ),
     ComparedMetric(
-        "goodput", "Goodput", "flow", RATE, "more",
-        Margin(relative=0.05), "goodput", "payload comes through at",
+        "goodput", "goodput", "Goodput", "flow", RATE, "more",
+        Margin(relative=0.05), "goodput",
     ),
     ComparedMetric(
-        "path_delay_p95", "95th percentile of one-way delay", "flow", TIME, "less",
-        Margin(absolute=0.005, relative=0.05), "path_delay_p95", "95 % of its packets cross within",
+        "path_delay_p95", "95th percentile of delay", "95th percentile of one-way delay", "flow",
+        TIME, "less", Margin(absolute=0.005, relative=0.05), "path_delay_p95",
     ),
     ComparedMetric(
-        "loss", "Loss", "flow", PERCENT, "less",
-        Margin(absolute=0.002), "loss", "packets are lost",
+        "loss", "loss", "Loss", "flow", PERCENT, "less",
+        Margin(absolute=0.002), "loss",
     ),
     ComparedMetric(
-        "rate_variation", "Variation of the received rate over seconds", "flow", NUMBER, "less",
-        Margin(absolute=0.05), "rate_variation", "its rate varies by",
+        "rate_variation", "rate variation", "Variation of the received rate over seconds", "flow",
+        NUMBER, "less", Margin(absolute=0.05), "rate_variation",
     ),
     ComparedMetric(
-        "harm", "Harm to its neighbours' goodput", "neighbour", PERCENT, "less",
-        Margin(absolute=0.02), "goodput", "its neighbours lose",
+        "harm", "harm to neighbours", "Harm to its neighbours' goodput", "neighbour", PERCENT, "less",
+        Margin(absolute=0.02), "goodput",
     ),
     ComparedMetric(
-        "neighbour_share", "Neighbours' share of their max-min fair allocation", "neighbour", PERCENT, "more",
-        Margin(absolute=0.02), "max_min_share", "its neighbours get",
+        "neighbour_share", "neighbours' fair share", "Neighbours' share of their max-min fair allocation",
+        "neighbour", PERCENT, "more", Margin(absolute=0.02), "max_min_share",
     ),
     ComparedMetric(
-        "neighbour_delay", "Queueing delay of its neighbours", "neighbour", TIME, "less",
-        Margin(absolute=0.005, relative=0.05), "queue_delay", "its neighbours' packets wait",
+        "neighbour_delay", "neighbours' queueing delay", "Queueing delay of its neighbours", "neighbour",
+        TIME, "less", Margin(absolute=0.005, relative=0.05), "queue_delay",
     ),
     ComparedMetric(
-        "jain", "Jain's index", "neighbour", NUMBER, "more",
-        Margin(absolute=0.02), "jain", "Jain's index is",
+        "jain", "Jain's index", "Jain's index", "neighbour", NUMBER, "more",
+        Margin(absolute=0.02), "jain",
     ),
 )  # fmt: skip
 """By name, in the order of tables: the first of the viewer's that all subjects have decides first."""
@@ -129,6 +130,22 @@ _OF_TRIAL = "jain"
 
 Value = Callable[[str, str], float]
 """Gives a metric of a flow over the measurement window, in canonical units; NaN where it is not known."""
+
+
+_QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(\S*)")
+
+
+def margin_of(metric: ComparedMetric, text: str) -> Margin:
+    """A margin as written: in the metric's unit, ``50 ms``; of a metric that is no percentage itself also as
+    a share of the baseline's value, ``2 %``. Raises ValueError that says what was expected."""
+    match = _QUANTITY.fullmatch(text.strip())
+    scale, dimension = (0.0, None) if match is None else UNITS.get(match[2], (1.0, NUMBER))
+    if match is not None and dimension == metric.dimension and (match[2] in UNITS or not match[2]):
+        return Margin(absolute=float(match[1]) * scale)
+    if match is not None and dimension == PERCENT:
+        return Margin(relative=float(match[1]) * scale)
+    share = "" if metric.dimension == PERCENT else ", or a share of the baseline's value, such as 2 %"
+    raise ValueError(f"{metric.name} is {metric.dimension}; '{text}' is not{share}")
 
 
 def take_from(value: Value, flows: Mapping[str, FlowInfo], *, flow: str | None = None) -> dict[str, float]:

@@ -80,7 +80,7 @@ def _cells(row: ComparedRow, found: Comparison, several: bool) -> Sequence[str]:
     words = verdict_words(row).replace("undecided: ", "undecided, ")
     short = words if verdict in ("equal", "undecided") else verdict
     return [
-        plain(row.about.title),
+        plain(row.about.short),
         *([plain(row.subject)] if several else []),
         theirs,
         plain(say_value(row)),

@@ -16,7 +16,7 @@ from streamgauge.errors import StreamGaugeError
 from streamgauge.metrics import TrialMetrics
 from streamgauge.scenario.settings import named
 
-__all__ = ["ALONE", "alone_beside", "cases_of", "repetitions", "take"]
+__all__ = ["ALONE", "alone_beside", "cases_of", "focused_data", "repetitions", "take"]
 
 ALONE = Path("variations") / "alone"
 """Below a campaign's folder: its scenarios' neighbours alone."""
@@ -82,7 +82,7 @@ def cases_of(
                 unread.append(trial)
                 continue
             read[seed] = take(metrics, flow=flow)
-        scenario = mine[0].header["scenario"]
+        scenario = focused_data(mine[0].header["scenario"], flow)
         base = None if bases is None else bases.get(str(scenario.get("id")))
         case = SubjectTrials(
             subject=subject,
@@ -102,6 +102,15 @@ def cases_of(
         )
         found.append(case)
     return found
+
+
+def focused_data(scenario: Mapping[str, Any], flow: str | None) -> Mapping[str, Any]:
+    """A normalised scenario with `flow`, if it has it, as the one under test."""
+    flows: Mapping[str, Any] = scenario.get("flows") or {}
+    if flow is None or flow not in flows:
+        return scenario
+    roles = {name: {**one, "role": "subject" if name == flow else "rival"} for name, one in flows.items()}
+    return {**scenario, "flows": roles}
 
 
 def alone_beside(campaigns: Iterable[Path]) -> list[SubjectTrials]:

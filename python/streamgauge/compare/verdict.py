@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from streamgauge.compare.answer import listed, title_of
+from streamgauge.compare.answer import listed
 from streamgauge.compare.comparison import ComparedRow, Comparison
 
 __all__ = ["GateVerdict", "verdict_of"]
@@ -31,13 +31,11 @@ def verdict_of(found: Comparison) -> GateVerdict:
     if not others:
         why = found.not_comparable[0] if found.not_comparable else "Nothing is comparable."
         return GateVerdict("inconclusive", why)
-    for row in found.rows:
-        asked = row.n + row.invalid
-        if 3 * row.invalid > asked:
-            where = f"{row.subject} in {row.scenario} ({row.mode})"
-            return GateVerdict(
-                "inconclusive", f"{row.invalid} of {asked} repetitions of {where} have no valid trial."
-            )
+    if lost := found.mostly_invalid:
+        where = listed([f"{subject} in {scenario} ({mode})" for subject, scenario, mode in lost])
+        return GateVerdict(
+            "inconclusive", f"More than a third of the repetitions of {where} have no valid trial."
+        )
     undecided = [row for row in others if row.verdict == "undecided"]
     if len(undecided) == len(others):
         reasons = dict.fromkeys(row.why for row in undecided if row.why)
@@ -55,7 +53,7 @@ def _names(rows: list[ComparedRow], found: Comparison) -> str:
     several = len(found.subjects) > 2
     places = len({(row.scenario, row.mode) for row in found.rows}) > 1
     said = dict.fromkeys(
-        title_of(row.metric)
+        row.about.short
         + (f" of {row.subject}" if several else "")
         + (f" in {row.scenario} ({row.mode})" if places else "")
         for row in rows

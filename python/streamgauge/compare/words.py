@@ -11,13 +11,12 @@ __all__ = ["say_difference", "say_value", "verdict_words"]
 
 
 def say_value(row: ComparedRow) -> str:
-    """A row's mean with half its interval: ``37.1 ± 0.4 %``, ``no variation`` left to others to say."""
+    """A row's mean with half its interval: ``37.1 ± 0.4 %``."""
     if row.value is None:
         return "not known"
     ends = _ends(row.interval)
     half = None if ends is None else (ends[1] - ends[0]) / 2
-    said = str(show(row.value, half, row.about.dimension, signed=row.about.signed))
-    return f"{said} (no bound)" if row.interval is not None and ends is None else said
+    return str(show(row.value, half, row.about.dimension, signed=row.about.signed))
 
 
 def say_difference(row: ComparedRow) -> str:

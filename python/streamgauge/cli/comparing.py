@@ -1,0 +1,268 @@
+"""``compare``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from streamgauge.campaign import EmuSettings
+from streamgauge.campaign.machine import choose_mode
+from streamgauge.cli.options import REPLACE, Keep
+from streamgauge.cli.progress import Bar
+from streamgauge.cli.status import INTERRUPTED, STATUS
+from streamgauge.compare import COMPARED, Comparison, Margin, answered, compare, say_value, verdict_words
+from streamgauge.compare.commits import build_commits, subjects_of_builds
+from streamgauge.compare.metrics import margin_of
+from streamgauge.compare.running import Ran, Trials, collect, looks
+from streamgauge.compare.subjects import ComparedSubject, subjects_of
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario.over import parse_overs
+from streamgauge.scenario.values import nearest
+from streamgauge.systems.registry import Mode
+
+__all__ = ["CompareRequest", "compare_command"]
+
+_SIDES = {"viewer": "viewer", "flow": "flow", "neighbour": "neighbours"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareRequest:
+    """What was asked on the command line."""
+
+    operands: Sequence[str]
+    over: Sequence[str]
+    inside: str | None
+    commits: Sequence[str]
+    build: str | None
+    baseline: str | None
+    against: Path | None
+    save_baseline: Path | None
+    metrics: Sequence[str]
+    margins: Sequence[str]
+    flow: str | None
+    mode: str | None
+    seed: int
+    repeat: int | None
+    until_decided: bool
+    at_most: int
+    alone: bool
+    settings: Sequence[str]
+    out: Path
+    keep: Keep
+    way: str | None
+    jobs: int
+    replace: int | None
+    verify: bool
+    report: Path | None
+    as_json: bool
+
+
+def compare_command(request: CompareRequest) -> int:
+    """Runs what is to be compared, compares, prints, and returns the exit status."""
+    metrics, margins = _metrics(request.metrics), _margins(request.margins)
+    subjects = _subjects(request)
+    modes = _modes(request, subjects)
+    if request.commits:
+        builds = build_commits(
+            request.commits, _near(request, subjects), request.out, command=request.build, say=_say
+        )
+        subjects = subjects_of_builds(builds, subjects)
+    _several(request, subjects)
+    baseline = _baseline(request, subjects)
+    how = Trials(
+        out=request.out,
+        modes=modes,
+        first_seed=request.seed,
+        keep=request.keep,
+        emu=EmuSettings(
+            way=request.way,
+            jobs=request.jobs,
+            replace=REPLACE if request.replace is None else request.replace,
+        ),
+        verify=request.verify,
+        with_alone=request.alone,
+        flow=request.flow,
+    )
+    counts: list[int | None] = [request.repeat]
+    if request.until_decided:
+        counts = list(looks(request.repeat or _own_repetitions(subjects, modes), request.at_most))
+    with Bar() as bar:
+        for count in counts:
+            ran = collect(subjects, how, repeat=count, progress=bar.update)
+            if ran.interrupted:
+                break
+            found = answered(
+                compare(ran.trials, baseline=baseline, metrics=metrics, margins=margins, looks=len(counts))
+            )
+            if found.decided:
+                break
+    if ran.interrupted:
+        print("streamgauge: interrupted; the same command goes on from there", file=sys.stderr)
+        return INTERRUPTED
+    if request.as_json:
+        json.dump(found.to_json(), sys.stdout, indent=2, allow_nan=False)
+        print()
+    else:
+        _print(found, ran, request)
+    return status_of(found)
+
+
+def status_of(found: Comparison) -> int:
+    """The exit status: whether anything is worse than the baseline's, and whether anything is decided."""
+    verdicts = {row.verdict for row in found.rows}
+    if "worse" in verdicts:
+        return STATUS["fail"]
+    is_decided = bool(verdicts & {"better", "equal"}) and not found.mostly_invalid
+    return STATUS["pass"] if is_decided else STATUS["inconclusive"]
+
+
+def _subjects(request: CompareRequest) -> list[ComparedSubject]:
+    axes = parse_overs(request.over, request.settings)
+    return subjects_of(
+        request.operands, axes=axes, settings=request.settings, inside=request.inside, flow=request.flow
+    )
+
+
+def _several(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> None:
+    if len(subjects) < 2 and request.against is None and request.save_baseline is None:
+        raise ScenarioError(
+            f"'{request.operands[0]}' is one subject, and a comparison needs two or more",
+            hint="name another, or say what differs with --over, --commit or --against",
+        )
+
+
+def _near(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> Path:
+    """A file in the repository whose commits are compared."""
+    named = request.inside or request.operands[0].split()[0]
+    if not Path(named).is_file() or any(one.directory is not None for one in subjects):
+        raise ScenarioError(
+            f"'{named}' is no scenario's file, by which the repository would be found", key="--commit"
+        )
+    return Path(named).resolve()
+
+
+def _modes(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> dict[str, Sequence[Mode]]:
+    """The modes of each scenario, by its id: the same for all subjects, so that like is held against like."""
+    scenarios = {asked.scenario.id: asked.scenario for one in subjects for asked in one.asked}
+    if request.mode == "both":
+        asked: list[Mode | None] = ["sim", "emu"]
+    else:
+        asked = [None if request.mode is None else "sim" if request.mode == "sim" else "emu"]
+    if asked == [None]:
+        chosen = {id_: choose_mode(one, None, way=request.way) for id_, one in scenarios.items()}
+        every: dict[str, Sequence[Mode]] = {id_: [mode] for id_, mode in chosen.items()}
+        if "sim" in chosen.values() and "emu" in chosen.values():
+            every = {id_: [choose_mode(one, "sim", way=request.way)] for id_, one in scenarios.items()}
+        return every
+    return {
+        id_: [choose_mode(one, mode, way=request.way) for mode in asked] for id_, one in scenarios.items()
+    }
+
+
+def _own_repetitions(subjects: Sequence[ComparedSubject], modes: Mapping[str, Sequence[Mode]]) -> int:
+    return max(
+        int(getattr(asked.scenario.repetitions, mode))
+        for one in subjects
+        for asked in one.asked
+        for mode in modes[asked.scenario.id]
+    )
+
+
+def _baseline(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> str | None:
+    """The baseline by its label, or by its operand."""
+    if request.baseline is None:
+        return None
+    for one in subjects:
+        if request.baseline in (one.label, one.operand):
+            return one.label
+    known = ", ".join(f"'{one.label}'" for one in subjects)
+    close = nearest(request.baseline, [one.label for one in subjects])
+    raise ScenarioError(
+        f"no subject is called '{request.baseline}'; there are {known}",
+        key="--baseline",
+        hint=f"did you mean '{close}'?" if close else None,
+    )
+
+
+def _metrics(names: Sequence[str]) -> list[str]:
+    for name in names:
+        if name not in COMPARED:
+            close = nearest(name, COMPARED)
+            raise ScenarioError(
+                f"no compared metric is called '{name}'; there are {', '.join(COMPARED)}",
+                key="--metric",
+                hint=f"did you mean '{close}'?" if close else None,
+            )
+    return list(names)
+
+
+def _margins(given: Sequence[str]) -> dict[str, Margin]:
+    found = {}
+    for text in given:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise ScenarioError(f"'{text}' is no margin", key="--margin", hint="expected such as goodput=2%")
+        _metrics([name])
+        try:
+            found[name] = margin_of(COMPARED[name], value)
+        except ValueError as error:
+            raise ScenarioError(str(error), key=f"--margin {text}") from None
+    return found
+
+
+def _say(text: str) -> None:
+    print(f"streamgauge: {text}", file=sys.stderr, flush=True)
+
+
+def _print(found: Comparison, ran: Ran, request: CompareRequest) -> None:
+    console = Console(soft_wrap=False)
+
+    def line(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=not console.is_terminal)
+
+    for sentence in found.answer:
+        line(escape(sentence))
+    for scenario in found.scenarios:
+        for mode in found.modes:
+            if any((row.scenario, row.mode) == (scenario, mode) for row in found.rows):
+                line("")
+                _print_rows(console, found, scenario, mode)
+    for one in ran.set_aside:
+        line(escape(one.words()))
+
+
+def _print_rows(console: Console, found: Comparison, scenario: str, mode: str) -> None:
+    """A line a metric and subject, by the sides of the comparison."""
+    rows = [row for row in found.rows if (row.scenario, row.mode) == (scenario, mode)]
+    subjects = list(dict.fromkeys(row.subject for row in rows))
+    invalid = {row.subject: row.invalid for row in rows if row.invalid}
+    told = "".join(f", {count} of {escape(subject)} invalid" for subject, count in invalid.items())
+    n = max(row.n for row in rows)
+    console.print(f"[b]{escape(scenario)}[/b] {mode}, n = {n}{told}", highlight=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for heading in ("metric", "", "mean", f"against {escape(found.baseline)}"):
+        table.add_column(heading, no_wrap=heading in ("metric", "mean"), overflow="fold")
+    side = ""
+    for metric in found.metrics(scenario, mode):
+        if metric.side != side:
+            side = metric.side
+            table.add_row(f"[b]{_SIDES[metric.side]}[/b]")
+        for place, subject in enumerate(subjects):
+            row = found.row(subject, scenario, mode, metric.name)
+            if row is not None:
+                name = f"  {metric.short}" if not place else ""
+                against = _coloured(row.verdict, escape(verdict_words(row)))
+                table.add_row(name, escape(subject), escape(say_value(row)), against)
+    console.print(table)
+
+
+def _coloured(verdict: str | None, words: str) -> str:
+    colour = {"better": "green", "worse": "red", "undecided": "yellow"}.get(verdict or "")
+    return f"[{colour}]{words}[/{colour}]" if colour else words

@@ -1,0 +1,213 @@
+"""Runs what is to be compared, the neighbours alone beside it, until enough is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamgauge.campaign import EmuSettings, Job, Outcome, Progress, jobs_for, run_jobs
+from streamgauge.campaign.earlier import SetAside, set_aside
+from streamgauge.campaign.folder import writing
+from streamgauge.campaign.layout import campaign_of
+from streamgauge.campaign.loaded import load
+from streamgauge.campaign.trial import disk_errors
+from streamgauge.compare.alone import alone
+from streamgauge.compare.comparison import SubjectTrials
+from streamgauge.compare.subjects import Asked, ComparedSubject
+from streamgauge.compare.trials import ALONE, alone_beside, cases_of, focused_data, take
+from streamgauge.scenario import Scenario, override
+from streamgauge.scenario.lower import Keep, lower
+from streamgauge.scenario.settings import named
+from streamgauge.systems.registry import Mode
+
+__all__ = ["Ran", "Trials", "collect", "focused", "looks", "plan_of"]
+
+BOTH = "sim and emu"
+"""The mode of subjects that are modes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trials:
+    """How the trials of a comparison run."""
+
+    out: Path
+    modes: Mapping[str, Sequence[Mode]]
+    """Of each scenario, by its id."""
+    first_seed: int = 1
+    keep: Keep = "packets"
+    emu: EmuSettings = field(default_factory=EmuSettings)
+    verify: bool = False
+    with_alone: bool = True
+    """Run the neighbours alone as well, for harm."""
+    flow: str | None = None
+    """The flow under test, if its role does not say so."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a look: the trials to compare, and what to tell of them."""
+
+    trials: list[SubjectTrials]
+    outcomes: list[Outcome]
+    set_aside: list[SetAside]
+    interrupted: bool
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A scenario of a subject in a mode, with its jobs."""
+
+    subject: str
+    asked: Asked
+    mode: Mode
+    shown_mode: str
+    jobs: tuple[Job, ...]
+
+
+def focused(scenario: Scenario, flow: str | None) -> Scenario:
+    """With `flow` as the one under test, and all others beside it."""
+    if flow is None:
+        return scenario
+    roles = {f"flows.{name}.role": "subject" if name == flow else "rival" for name in scenario.flows}
+    return override(scenario, roles)
+
+
+def looks(first: int, most: int | None) -> list[int]:
+    """After how many repetitions the data are looked at: twice as many each time, `most` at the end; once if
+    None."""
+    if most is None or most <= first:
+        return [first if most is None else most]
+    found = [first]
+    while 2 * found[-1] < most:
+        found.append(2 * found[-1])
+    return [*found, most]
+
+
+def plan_of(subjects: Sequence[ComparedSubject], how: Trials, repeat: int | None) -> list[_Planned]:
+    """Every scenario to run, with its jobs; the neighbours alone of each once. Raises ScenarioError for what
+    cannot run."""
+    found: list[_Planned] = []
+    known: dict[Path, Job] = {}
+
+    def planned(subject: str, asked: Asked, mode: Mode, shown: str, count: int) -> _Planned:
+        jobs = jobs_for(
+            asked.scenario,
+            mode,
+            how.out / asked.place,
+            first_seed=how.first_seed,
+            repeat=count,
+            settings=asked.settings,
+        )
+        return _Planned(
+            subject, asked, mode, shown, tuple(known.setdefault(job.directory, job) for job in jobs)
+        )
+
+    beside: dict[tuple[Path, str, Mode], _Planned] = {}
+    for one in subjects:
+        for asked in one.asked:
+            for mode in [one.mode] if one.mode is not None else how.modes[asked.scenario.id]:
+                count = repeat or getattr(asked.scenario.repetitions, mode)
+                shown = BOTH if one.mode is not None else mode
+                # Whatever cannot be planned is refused before the first trial starts.
+                lower(asked.scenario, mode, how.first_seed)
+                found.append(planned(one.label, asked, mode, shown, count))
+                rest = alone(focused(asked.scenario, how.flow)) if how.with_alone else None
+                if rest is None or rest.unsupported(mode) is not None:
+                    continue
+                place = asked.place / ALONE
+                by_itself = Asked(scenario=rest, base=rest, place=place)
+                key = (place, rest.essence(mode), mode)
+                if key not in beside:
+                    beside[key] = planned("", by_itself, mode, shown, count)
+    return [*found, *beside.values()]
+
+
+def collect(
+    subjects: Sequence[ComparedSubject],
+    how: Trials,
+    *,
+    repeat: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Ran:
+    """Runs what is asked, loads what lies there, and says of each what is compared.
+
+    Raises:
+        StreamGaugeError: if a trial cannot run, or a folder holds none.
+    """
+    planned = plan_of(subjects, how, repeat)
+    jobs = list(dict.fromkeys(job for one in planned for job in one.jobs))
+    moved: list[SetAside] = []
+    outcomes: list[Outcome] = []
+    interrupted = False
+    with ExitStack() as stack:
+        by_campaign: dict[Path, list[Job]] = {}
+        for job in jobs:
+            by_campaign.setdefault(campaign_of(job.directory), []).append(job)
+        for out, mine in by_campaign.items():
+            index = stack.enter_context(writing(out, mine))
+            with disk_errors(out):
+                moved += set_aside(mine, index)
+        if jobs:
+            outcomes, interrupted = run_jobs(
+                jobs, keep=how.keep, emu=how.emu, verify=how.verify, progress=progress
+            )
+    return Ran(
+        [*_ran(planned, outcomes, how.flow), *_found(subjects, how.flow)], outcomes, moved, interrupted
+    )
+
+
+def _ran(planned: Iterable[_Planned], outcomes: Sequence[Outcome], flow: str | None) -> list[SubjectTrials]:
+    """The trials that ran, by subject, scenario and mode."""
+    by_repetition: dict[tuple[Path, int], Outcome] = {}
+    for tried in outcomes:
+        job = tried.job
+        whose = (job.directory.parent, job.seed if job.replaces is None else job.replaces)
+        if tried.valid or whose not in by_repetition:
+            by_repetition[whose] = tried
+    found = []
+    for one in planned:
+        read = {}
+        invalid = 0
+        for job in one.jobs:
+            outcome = by_repetition.get((job.directory.parent, job.seed))
+            metrics = outcome.metrics if outcome is not None and outcome.valid else None
+            if metrics is not None:
+                read[job.seed] = take(metrics, flow=flow if one.subject else None)
+            elif outcome is not None:
+                invalid += 1
+        found.append(
+            SubjectTrials(
+                subject=one.subject,
+                id=_called(one),
+                scenario=_as_compared(one.asked.scenario, one, flow),
+                base=_as_compared(one.asked.base, one, flow),
+                mode=one.shown_mode,
+                trials=read,
+                invalid=invalid,
+            )
+        )
+    return found
+
+
+def _as_compared(scenario: Scenario, one: _Planned, flow: str | None) -> dict[str, Any]:
+    whole = scenario if one.mode != one.shown_mode else scenario.in_mode(one.mode)
+    return dict(focused_data(whole.normalised(), flow if one.subject else None))
+
+
+def _called(one: _Planned) -> str:
+    return named(one.asked.scenario.id, one.asked.settings)
+
+
+def _found(subjects: Sequence[ComparedSubject], flow: str | None) -> list[SubjectTrials]:
+    """What lies in the folders that are compared, and beside it."""
+    found: list[SubjectTrials] = []
+    for one in subjects:
+        if one.directory is not None:
+            trials = load(one.directory)
+            found += cases_of(one.label, trials, flow=flow)
+            campaigns = [campaign_of(trial.directory) for trial in trials if trial.directory is not None]
+            found += alone_beside(campaigns)
+    return found
