@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "emu": {"media", "record", "scenario", "systems"},
     "campaign": {"checks", "claims", "documents", "emu", "media", "metrics", "record", "scenario", "systems"},
     "link_command": {"campaign", "claims", "emu", "metrics", "record", "scenario"},
-    "compare": {"campaign", "claims", "documents", "metrics", "scenario"},
+    "compare": {"campaign", "claims", "documents", "metrics", "scenario", "systems"},
     "report": {
         "campaign",
         "compare",
@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "calibrate": {"emu", "record", "report"},
     "paper": {"campaign", "checks", "claims", "documents", "metrics", "report", "scenario", "systems"},
+    "sweeps": {"campaign", "claims", "metrics", "report", "scenario", "systems"},
     "crosscheck": {"campaign", "emu", "metrics", "record", "report", "scenario", "systems"},
     "cli": {
         "link_command",
@@ -61,6 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "record",
         "report",
         "scenario",
+        "sweeps",
         "systems",
     },
 }

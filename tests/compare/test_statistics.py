@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamgauge.compare.statistics import FEWEST_RESAMPLED, holm, paired, single, unpaired
 
@@ -15,59 +15,64 @@ samples = st.lists(finite, min_size=2, max_size=12)
 chances = st.lists(st.none() | st.floats(0, 1), max_size=12)
 
 
+@settings(deadline=None)
 @given(samples)
 def test_an_interval_holds_its_mean_and_more_data_do_not_change_the_answer(values: list[float]) -> None:
     found = single(values)
     assert found == single(values)
-    assert found.interval is not None and found.probability is not None
+    assert found.interval is not None and (found.probability is None) == found.no_variation
     low, high = found.interval
     slack = 1e-9 * max(map(abs, values), default=0.0)
     assert low - slack <= found.mean <= high + slack
-    assert 0 <= found.probability <= 1
+    assert found.no_variation or 0 <= (found.probability or 0) <= 1
 
 
+@settings(deadline=None)
 @given(samples, st.floats(0.01, 100))
 def test_units_do_not_matter(values: list[float], scale: float) -> None:
     ours, theirs = single(values), single([scale * value for value in values])
     assert ours.method == theirs.method
-    assert ours.probability == pytest.approx(theirs.probability, abs=2e-3)
+    assert (ours.probability or 0) == pytest.approx(theirs.probability or 0, abs=2e-3)
 
 
+@settings(deadline=None)
 @given(samples)
 def test_what_is_turned_about_is_as_likely(values: list[float]) -> None:
     ours, theirs = single(values), single([-value for value in values])
     assert ours.interval is not None and theirs.interval is not None
     if ours.method != "bootstrap-t":  # whose resamples are not drawn in pairs of opposites
         assert ours.interval[0] == pytest.approx(-theirs.interval[1])
-        assert ours.probability == pytest.approx(theirs.probability)
+        assert (ours.probability or 0) == pytest.approx(theirs.probability or 0)
 
 
+@settings(deadline=None)
 @given(samples, st.floats(0, 1e6), st.floats(0, 1e6))
 def test_a_wider_margin_is_met_sooner(values: list[float], one: float, other: float) -> None:
     found = single(values)
     near, far = found.within(min(one, other)), found.within(max(one, other))
-    assert near is not None and far is not None and far <= near
+    assert (near is None) == (far is None) == found.no_variation
+    assert near is None or far is None or far <= near
 
 
+@settings(deadline=None)
 @given(st.lists(finite, min_size=1, max_size=12))
 def test_nothing_against_itself_is_equal_and_never_different(values: list[float]) -> None:
     found = paired(values, values)
     assert found.mean == 0
-    if len(values) > 1:
-        assert found.no_variation and found.probability == 1.0 and found.within(0.0) == 0.0
-    else:
-        assert found.interval is None and found.probability is None and found.within(1.0) is None
+    assert found.no_variation == (len(values) > 1)
+    assert found.probability is None and found.within(1.0) is None
 
 
+@settings(deadline=None)
 @given(st.integers(2, 12))
 def test_no_variation_is_no_confidence(n: int) -> None:
-    """The same difference in every pair: as sure as n tosses of a coin, not surer."""
+    """The same difference in every pair has no error, and so no probability either."""
     found = paired([1.5] * n, [1.0] * n)
-    assert found.no_variation and found.interval == (0.5, 0.5)
-    assert found.probability == 2 * 0.5**n
-    assert found.within(1.0) == 0.5**n and found.within(0.1) == 1.0
+    assert found.no_variation and found.interval == (0.5, 0.5) and found.method == "none"
+    assert found.probability is None and found.within(1.0) is None
 
 
+@settings(deadline=None)
 @given(chances)
 def test_holm_corrects_upwards_in_order(values: list[float | None]) -> None:
     corrected = holm(values)
@@ -114,6 +119,7 @@ def test_two_samples_are_told_apart_no_more_often_than_said(n: int) -> None:
     assert false / 300 <= 0.08 and true / 300 >= 0.9
 
 
+@settings(deadline=None)
 @given(samples, samples)
 def test_unpaired_differences_turn_about(a: list[float], b: list[float]) -> None:
     ours, theirs = unpaired(a, b), unpaired(b, a)

@@ -66,6 +66,7 @@ def test_a_sweep_into_one_folder_loses_and_mixes_nothing() -> None:
         "path.down.rate=500kbit_s",
         "path.down.rate=2Mbit_s",
         "path.down.rate=10Mbit_s",
+        "index.sqlite",
     }
     # What was set is a column to any reader of Hive partitions.
     packets = pl.read_parquet("D/**/packets.parquet", hive_partitioning=True)

@@ -24,6 +24,8 @@ READ = [
     ("n=1..3 step 1", ("1", "2", "3"), None),
     ("n=0.5..1 step 0.25,7", ("0.5", "0.75", "1", "7"), None),
     ("r=1Mbit/s..2.2Mbit/s step 500kbit/s", ("1 Mbit/s", "1.5 Mbit/s", "2 Mbit/s"), None),
+    ("r=500 kbit/s..1Mbit/s step 0.5Mbit/s", ("500 kbit/s", "1000 kbit/s"), None),
+    ("r=30 packets/s..60 packets/s step 30/s", ("30 packets/s", "60 packets/s"), None),
     ("q=10kB..160kB times 4", ("10 kB", "40 kB", "160 kB"), None),
     ("clip=../a.mp4,1/../b.mp4", ("../a.mp4", "1/../b.mp4"), None),
     ("flows.cross=null,{traffic: ping}", ("null", "{traffic: ping}"), None),
@@ -98,6 +100,9 @@ SCALES = [
     ("q=codel,pie", None),
     ("r={steps: 1 Mbit/s},{steps: 2 Mbit/s}", Scale((1, 2), "Mbit/s", "{steps: }")),
     ("q=10 kB", Scale((10,), "kB")),
+    ("r=10Mbit/s,1Gbit/s", Scale((10, 1000), "Mbit/s")),
+    ("r=30 packets/s,60 packets/s", Scale((30, 60), "packets/s")),
+    ("r=640 kB,1280 kB", Scale((640, 1280), "kB")),
 ]  # fmt: skip
 
 

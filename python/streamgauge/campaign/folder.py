@@ -6,7 +6,7 @@ import hashlib
 import os
 import struct
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from streamgauge.campaign.layout import LOCK
 from streamgauge.campaign.plan import Job
 from streamgauge.campaign.trial import disk_errors
 from streamgauge.errors import CannotRunError
+from streamgauge.scenario.settings import set_folder
 
 __all__ = ["writing"]
 
@@ -24,24 +25,37 @@ _FLOCK: Final = struct.Struct("hhqqi")
 
 
 @contextmanager
-def writing(out: Path, jobs: Iterable[Job]) -> Iterator[Index]:
+def writing(out: Path, jobs: Sequence[Job]) -> Iterator[Index]:
     """Writes a campaign's jobs into `out`, with its index, while nobody else writes trials of the same
-    scenario and mode there. Those of others may be written at the same time.
+    scenario, settings and mode there. Those of others may be written at the same time.
+
+    Lock and index are those of the folder that holds every set of settings, so that a sweep and a run of one
+    of its points know of each other.
 
     Raises CannotRunError if another campaign writes them, or nothing can be written.
     """
     places = dict.fromkeys(job.directory.parent for job in jobs)
+    whole = _of_all_sets(out, jobs)
     with disk_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-        lock = _locked(out, places)
+        lock = _locked(whole, places)
     try:
-        with Index(out) as index:
+        with Index(whole) as index:
             yield index
     finally:
         if lock is not None:
-            _free(lock, out / LOCK)
-        with suppress(OSError):
-            out.rmdir()  # if nothing came of it
+            _free(lock, whole / LOCK)
+        for folder in (out, *out.parents):  # if nothing came of it
+            with suppress(OSError):
+                folder.rmdir()
+            if folder == whole:
+                break
+
+
+def _of_all_sets(out: Path, jobs: Sequence[Job]) -> Path:
+    """`out`, or, if it is the folder of what is set in its jobs, the one above all such."""
+    below = set_folder(jobs[0].set_with).parts if jobs else ()
+    return out.parents[len(below) - 1] if below and out.parts[-len(below) :] == below else out
 
 
 def _locked(out: Path, places: Iterable[Path]) -> int | None:

@@ -1,4 +1,4 @@
-"""What a campaign's folder holds, in one file beside the trials: ``OUT/index.sqlite``.
+"""What a campaign's folder holds, in one file beside the trials of all its sets: ``OUT/index.sqlite``.
 
 A row a trial: what was read of it, and the size and time of its ``trial.json`` when that was. A row whose
 ``trial.json`` is another by now counts for nothing. The trials are the truth: the file may be deleted at any

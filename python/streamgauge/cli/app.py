@@ -7,7 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from streamgauge import __version__
-from streamgauge.cli.commands import clips, comparing, linking, looking, measuring, records, running, serving
+from streamgauge.cli.commands import (
+    clips,
+    comparing,
+    linking,
+    looking,
+    measuring,
+    records,
+    running,
+    serving,
+    sweeping,
+)
 from streamgauge.cli.commands.register import reflowed
 
 __all__ = ["command"]
@@ -59,5 +69,5 @@ def _root(
     del version
 
 
-for _topic in (running, comparing, linking, clips, serving, looking, measuring, records):
+for _topic in (running, comparing, sweeping, linking, clips, serving, looking, measuring, records):
     _topic.add(_app)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -13,16 +14,26 @@ from rich.markup import escape
 from rich.table import Table
 
 from streamgauge.campaign import EmuSettings
+from streamgauge.campaign.loaded import load_trials, trial_folders
 from streamgauge.campaign.machine import choose_mode
+from streamgauge.cli.gating import GateFiles, written
 from streamgauge.cli.options import REPLACE, Keep
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.compare import COMPARED, Comparison, Margin, answered, compare, say_value, verdict_words
+from streamgauge.compare.baseline import load_baseline, save_baseline
 from streamgauge.compare.commits import build_commits, subjects_of_builds
+from streamgauge.compare.junit import write_junit
 from streamgauge.compare.metrics import margin_of
-from streamgauge.compare.running import Ran, Trials, collect, looks
+from streamgauge.compare.running import CollectedTrials, Trials, collect, looks
 from streamgauge.compare.subjects import ComparedSubject, subjects_of
+from streamgauge.compare.summary import write_summary
+from streamgauge.compare.trials import ALONE
+from streamgauge.compare.verdict import verdict_of
+from streamgauge.documents import check_place
 from streamgauge.errors import ScenarioError
+from streamgauge.report import gather
+from streamgauge.report.build import write_page
 from streamgauge.scenario.over import parse_overs
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.registry import Mode
@@ -60,6 +71,7 @@ class CompareRequest:
     jobs: int
     replace: int | None
     verify: bool
+    files: GateFiles
     report: Path | None
     as_json: bool
 
@@ -67,6 +79,8 @@ class CompareRequest:
 def compare_command(request: CompareRequest) -> int:
     """Runs what is to be compared, compares, prints, and returns the exit status."""
     metrics, margins = _metrics(request.metrics), _margins(request.margins)
+    saved = [] if request.against is None else load_baseline(request.against)
+    _check_places(request)
     subjects = _subjects(request)
     modes = _modes(request, subjects)
     if request.commits:
@@ -75,7 +89,7 @@ def compare_command(request: CompareRequest) -> int:
         )
         subjects = subjects_of_builds(builds, subjects)
     _several(request, subjects)
-    baseline = _baseline(request, subjects)
+    baseline = saved[0].subject if saved else _baseline(request, subjects)
     how = Trials(
         out=request.out,
         modes=modes,
@@ -98,29 +112,53 @@ def compare_command(request: CompareRequest) -> int:
             ran = collect(subjects, how, repeat=count, progress=bar.update)
             if ran.interrupted:
                 break
-            found = answered(
-                compare(ran.trials, baseline=baseline, metrics=metrics, margins=margins, looks=len(counts))
+            # Beside a saved baseline, what is set is no wish to vary it: conditions must be equal.
+            trials = [replace(one, base=None) if saved else one for one in ran.trials]
+            found = compare(
+                [*saved, *trials], baseline=baseline, metrics=metrics, margins=margins, looks=len(counts)
             )
             if found.decided:
                 break
     if ran.interrupted:
         print("streamgauge: interrupted; the same command goes on from there", file=sys.stderr)
         return INTERRUPTED
+    found = answered(found)
+    written(request.files.junit, partial(write_junit, found))
+    written(request.files.summary, partial(write_summary, found))
+    if request.save_baseline is not None:
+        first = subjects[0].label
+        written(
+            request.save_baseline,
+            partial(save_baseline, [one for one in ran.trials if one.subject in (first, "")]),
+        )
+    if request.report is not None:
+        written(request.report, partial(write_page, gather(load_trials(_folders(subjects, ran)))))
+    verdict = verdict_of(found)
     if request.as_json:
         json.dump(found.to_json(), sys.stdout, indent=2, allow_nan=False)
         print()
     else:
         _print(found, ran, request)
-    return status_of(found)
+    if len(found.subjects) < 2:
+        return STATUS["pass"]
+    return int(STATUS[verdict.verdict])
 
 
-def status_of(found: Comparison) -> int:
-    """The exit status: whether anything is worse than the baseline's, and whether anything is decided."""
-    verdicts = {row.verdict for row in found.rows}
-    if "worse" in verdicts:
-        return STATUS["fail"]
-    is_decided = bool(verdicts & {"better", "equal"}) and not found.mostly_invalid
-    return STATUS["pass"] if is_decided else STATUS["inconclusive"]
+def _check_places(request: CompareRequest) -> None:
+    """Refuses what cannot be written before anything starts."""
+    request.files.prepare()
+    for option, place in (("--save-baseline", request.save_baseline), ("--report", request.report)):
+        if place is not None:
+            check_place(place, option)
+
+
+def _folders(subjects: Sequence[ComparedSubject], ran: CollectedTrials) -> list[Path]:
+    """Every trial that was compared, but the neighbours' alone."""
+    found = [
+        folder for one in subjects if one.directory is not None for folder in trial_folders(one.directory)
+    ]
+    kept = [outcome.job.directory for outcome in ran.outcomes if outcome.digest is not None]
+    return [*found, *(folder for folder in kept if ALONE.name not in folder.parts)]
 
 
 def _subjects(request: CompareRequest) -> list[ComparedSubject]:
@@ -131,7 +169,8 @@ def _subjects(request: CompareRequest) -> list[ComparedSubject]:
 
 
 def _several(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> None:
-    if len(subjects) < 2 and request.against is None and request.save_baseline is None:
+    lone = request.against is None and request.save_baseline is None
+    if len(subjects) < 2 and lone:
         raise ScenarioError(
             f"'{request.operands[0]}' is one subject, and a comparison needs two or more",
             hint="name another, or say what differs with --over, --commit or --against",
@@ -178,7 +217,7 @@ def _own_repetitions(subjects: Sequence[ComparedSubject], modes: Mapping[str, Se
 def _baseline(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> str | None:
     """The baseline by its label, or by its operand."""
     if request.baseline is None:
-        return None
+        return subjects[0].label
     for one in subjects:
         if request.baseline in (one.label, one.operand):
             return one.label
@@ -221,7 +260,7 @@ def _say(text: str) -> None:
     print(f"streamgauge: {text}", file=sys.stderr, flush=True)
 
 
-def _print(found: Comparison, ran: Ran, request: CompareRequest) -> None:
+def _print(found: Comparison, ran: CollectedTrials, request: CompareRequest) -> None:
     console = Console(soft_wrap=False)
 
     def line(text: str) -> None:
@@ -229,6 +268,10 @@ def _print(found: Comparison, ran: Ran, request: CompareRequest) -> None:
 
     for sentence in found.answer:
         line(escape(sentence))
+    if len(found.subjects) < 2:
+        line(f"{escape(found.baseline)} is the only subject, so nothing is compared")
+    for note in found.notes:
+        line(f"[yellow]{escape(note)}[/yellow]")
     for scenario in found.scenarios:
         for mode in found.modes:
             if any((row.scenario, row.mode) == (scenario, mode) for row in found.rows):

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from streamgauge.compare.subjects import Asked, ComparedSubject
+from streamgauge.compare.subjects import AskedScenario, ComparedSubject
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.scenario import Scenario
 
@@ -142,7 +142,7 @@ def _git(folder: Path, *arguments: str, hint: str = "") -> str:
     return ran.stdout.strip()
 
 
-def _moved(asked: Asked, build: Build) -> Asked:
+def _moved(asked: AskedScenario, build: Build) -> AskedScenario:
     scenario, count = _relocated(asked.scenario, build.root, build.folder)
     if not count:
         raise ScenarioError(

@@ -88,6 +88,9 @@ class ComparedRow:
     """Of data so far from no difference without one, corrected for the number of rows."""
     method: str = "none"
     no_variation: bool = False
+    """All trials have the same value."""
+    same_difference: bool = False
+    """The difference is the same in every pair: that it has no error is no confidence."""
     values: tuple[tuple[int, float], ...] = ()
     """(seed of the repetition, value) of each valid trial."""
     why: str = ""
@@ -127,6 +130,7 @@ class ComparedRow:
             "probability": self.probability,
             "method": self.method,
             "no_variation": self.no_variation,
+            "same_difference": self.same_difference,
             "verdict": self.verdict,
             "why": self.why or None,
             "values": [[seed, self._out(value)] for seed, value in self.values],
@@ -461,6 +465,7 @@ def _against(
         pairs=found.n,
         paired=is_paired,
         method=found.method,
+        same_difference=found.no_variation,
         verdict="undecided",
         why="one repetition has no interval" if found.interval is None else "more repetitions may decide it",
     )
@@ -483,34 +488,55 @@ def _ranks(
     known = {subject: mine for subject, mine in values.items() if mine}
     pairs = list(combinations(known, 2))
     estimates = [_difference(known[a], known[b])[0] for a, b in pairs]
-    refuted = holm([one.probability for one in estimates])
-    near = holm([one.within(margin) for one in estimates])
     beaten = dict.fromkeys(known, 0)
-    for (a, b), one, chance, close in zip(pairs, estimates, refuted, near, strict=True):
-        if chance is None or chance > 0.05 or (close is not None and close <= 0.05):
-            continue
-        first_is_worse = (one.mean > 0) == (metric.better == "less")
-        beaten[a if first_is_worse else b] += 1
+    for (a, b), one in zip(pairs, _told_apart(estimates, [margin] * len(pairs), metric, 0.05), strict=True):
+        if one in ("better", "worse"):
+            beaten[a if one == "worse" else b] += 1
     return {subject: 1 + count for subject, count in beaten.items()}
 
 
+def _told_apart(
+    estimates: Sequence[Estimate],
+    margins: Sequence[float],
+    metrics: ComparedMetric | Sequence[ComparedMetric],
+    level: float,
+) -> list[DifferenceVerdict]:
+    """A verdict on each difference: the two families of probabilities, of a difference and of one beyond the
+    margin, are each corrected for their number. Where nothing varied the value itself decides."""
+    refuted = holm([one.probability for one in estimates])
+    close = holm([one.within(margin) for one, margin in zip(estimates, margins, strict=True)])
+    each = [metrics] * len(estimates) if isinstance(metrics, ComparedMetric) else metrics
+    found: list[DifferenceVerdict] = []
+    for one, margin, metric, chance, near in zip(estimates, margins, each, refuted, close, strict=True):
+        by_direction: DifferenceVerdict = "better" if (one.mean > 0) == (metric.better == "more") else "worse"
+        if one.no_variation:
+            found.append("equal" if abs(one.mean) <= margin else by_direction)
+        elif near is not None and near <= level:
+            found.append("equal")
+        else:
+            found.append(by_direction if chance is not None and chance <= level else "undecided")
+    return found
+
+
 def _judged(measured: Sequence[_Measured], level: float) -> list[ComparedRow]:
-    """The rows with verdicts, each of two families of probabilities corrected for their number."""
-    refuted = holm([None if one.estimate is None else one.estimate.probability for one in measured])
-    close = holm(
-        [None if one.estimate is None else one.estimate.within(one.row.margin or 0.0) for one in measured]
+    """The rows with verdicts."""
+    asked = [(one.row, one.estimate) for one in measured if one.estimate is not None]
+    estimates = [estimate for _, estimate in asked]
+    verdicts = iter(
+        zip(
+            _told_apart(
+                estimates, [row.margin or 0.0 for row, _ in asked], [row.about for row, _ in asked], level
+            ),
+            holm([one.probability for one in estimates]),
+            strict=True,
+        )
     )
     found = []
-    for one, chance, near in zip(measured, refuted, close, strict=True):
+    for one in measured:
         row = one.row
-        if one.estimate is not None and chance is not None:
-            row = replace(row, probability=chance)
-            if near is not None and near <= level:
-                row = replace(row, verdict="equal", why="")
-            elif chance <= level:
-                more = one.estimate.mean > 0
-                row = replace(
-                    row, verdict="better" if more == (row.about.better == "more") else "worse", why=""
-                )
+        if one.estimate is not None:
+            verdict, chance = next(verdicts)
+            why = row.why if verdict == "undecided" else ""
+            row = replace(row, verdict=verdict, probability=chance, why=why)
         found.append(row)
     return found

@@ -11,19 +11,21 @@ from typing import Any
 from streamgauge.campaign import EmuSettings, Job, Outcome, Progress, jobs_for, run_jobs
 from streamgauge.campaign.earlier import SetAside, set_aside
 from streamgauge.campaign.folder import writing
+from streamgauge.campaign.invalid import say_tried
 from streamgauge.campaign.layout import campaign_of
 from streamgauge.campaign.loaded import load
 from streamgauge.campaign.trial import disk_errors
 from streamgauge.compare.alone import alone
 from streamgauge.compare.comparison import SubjectTrials
-from streamgauge.compare.subjects import Asked, ComparedSubject
+from streamgauge.compare.origin import origin_of_folders
+from streamgauge.compare.subjects import AskedScenario, ComparedSubject
 from streamgauge.compare.trials import ALONE, alone_beside, cases_of, focused_data, take
 from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep, lower
 from streamgauge.scenario.settings import named
 from streamgauge.systems.registry import Mode
 
-__all__ = ["Ran", "Trials", "collect", "focused", "looks", "plan_of"]
+__all__ = ["CollectedTrials", "Trials", "collect", "focused", "looks", "plan_of"]
 
 BOTH = "sim and emu"
 """The mode of subjects that are modes."""
@@ -47,7 +49,7 @@ class Trials:
 
 
 @dataclass(frozen=True)
-class Ran:
+class CollectedTrials:
     """What came of a look: the trials to compare, and what to tell of them."""
 
     trials: list[SubjectTrials]
@@ -61,7 +63,7 @@ class _Planned:
     """A scenario of a subject in a mode, with its jobs."""
 
     subject: str
-    asked: Asked
+    asked: AskedScenario
     mode: Mode
     shown_mode: str
     jobs: tuple[Job, ...]
@@ -92,7 +94,7 @@ def plan_of(subjects: Sequence[ComparedSubject], how: Trials, repeat: int | None
     found: list[_Planned] = []
     known: dict[Path, Job] = {}
 
-    def planned(subject: str, asked: Asked, mode: Mode, shown: str, count: int) -> _Planned:
+    def planned(subject: str, asked: AskedScenario, mode: Mode, shown: str, count: int) -> _Planned:
         jobs = jobs_for(
             asked.scenario,
             mode,
@@ -118,7 +120,7 @@ def plan_of(subjects: Sequence[ComparedSubject], how: Trials, repeat: int | None
                 if rest is None or rest.unsupported(mode) is not None:
                     continue
                 place = asked.place / ALONE
-                by_itself = Asked(scenario=rest, base=rest, place=place)
+                by_itself = AskedScenario(scenario=rest, base=rest, place=place)
                 key = (place, rest.essence(mode), mode)
                 if key not in beside:
                     beside[key] = planned("", by_itself, mode, shown, count)
@@ -131,7 +133,7 @@ def collect(
     *,
     repeat: int | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> Ran:
+) -> CollectedTrials:
     """Runs what is asked, loads what lies there, and says of each what is compared.
 
     Raises:
@@ -154,7 +156,7 @@ def collect(
             outcomes, interrupted = run_jobs(
                 jobs, keep=how.keep, emu=how.emu, verify=how.verify, progress=progress
             )
-    return Ran(
+    return CollectedTrials(
         [*_ran(planned, outcomes, how.flow), *_found(subjects, how.flow)], outcomes, moved, interrupted
     )
 
@@ -171,6 +173,7 @@ def _ran(planned: Iterable[_Planned], outcomes: Sequence[Outcome], flow: str | N
     for one in planned:
         read = {}
         invalid = 0
+        places = {job.directory.parent for job in one.jobs}
         for job in one.jobs:
             outcome = by_repetition.get((job.directory.parent, job.seed))
             metrics = outcome.metrics if outcome is not None and outcome.valid else None
@@ -187,6 +190,10 @@ def _ran(planned: Iterable[_Planned], outcomes: Sequence[Outcome], flow: str | N
                 mode=one.shown_mode,
                 trials=read,
                 invalid=invalid,
+                origin=origin_of_folders(job.directory for job in one.jobs if job.seed in read),
+                note="".join(
+                    say_tried([tried for tried in outcomes if tried.job.directory.parent in places])
+                ),
             )
         )
     return found

@@ -6,16 +6,15 @@ those of the studentised bootstrap, *bootstrap-t* (Efron and Tibshirani, "An Int
 every call, so that equal data give equal answers. Fewer cannot be resampled with sense, and Student's t
 takes its place (Welch's for unpaired samples), which holds for values near the normal distribution.
 
-A difference that is the same in every pair has an interval without width, which is no confidence: what then
-counts is how often it came out so, by the sign test (Conover, "Practical Nonparametric Statistics", section
-3.4).
+A difference that is the same in every pair has an interval without width, which is no confidence: there is no
+probability to it, and `Estimate.no_variation` says so.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
 
@@ -34,7 +33,7 @@ _SEED = 20_130_101
 _AGREE = 1e-12
 """Values this near one another, relative to the largest, are the same."""
 
-Method = Literal["bootstrap-t", "Student's t", "sign test", "none"]
+Method = Literal["bootstrap-t", "Student's t", "none"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Estimate:
 
     ``interval`` holds the `CONFIDENCE` interval's ends, an infinite one where the data set no bound; None for
     fewer than two repetitions. `probability` is that of data at least as far from zero if the true value were
-    zero, two-sided; None without an interval.
+    zero, two-sided; None without an interval, and where nothing varied.
     """
 
     mean: float
@@ -60,14 +59,9 @@ class Estimate:
     def within(self, margin: float) -> float | None:
         """The probability of data as near to zero as these, or nearer, if the true value were at least
         `margin` away from it: the greater of two one-sided tests (Schuirmann, Journal of Pharmacokinetics and
-        Biopharmaceutics 15, 1987). None without an interval."""
-        if self.interval is None:
+        Biopharmaceutics 15, 1987). None where `probability` is."""
+        if self.probability is None:
             return None
-        if self.no_variation:
-            if abs(self.mean) > margin:
-                return 1.0
-            # Nothing at all differed: there is no error that a repetition could show.
-            return 0.0 if self.mean == 0 else 0.5**self.n
         above = self._share_above((self.mean + margin) / self._error)
         below = self._share_below((self.mean - margin) / self._error)
         return max(above, below)
@@ -99,7 +93,7 @@ def single(values: Sequence[float]) -> Estimate:
     # Squares of the smallest numbers are nothing.
     if _same(x) or not error:
         mean = float(x[0])
-        return Estimate(mean, (mean, mean), 1.0 if mean == 0 else 2 * 0.5**n, n, "sign test", True)
+        return Estimate(mean, (mean, mean), None, n, "none", True)
     if n < FEWEST_RESAMPLED:
         return _student(float(x.mean()), error, n - 1, n)
     means, errors = _resampled(x)
@@ -128,14 +122,12 @@ def unpaired(values: Sequence[float], baseline: Sequence[float]) -> Estimate:
     if n < 2:
         return Estimate(mean, None, None, n, "none", False)
     if _same(ours) and _same(theirs):
-        exact = _same(np.concatenate([ours, theirs]))
-        chance = 1.0 if exact else 2 / math.comb(len(ours) + len(theirs), n)
-        mean = 0.0 if exact else mean
-        return Estimate(mean, (mean, mean), chance, n, "sign test", True)
+        mean = 0.0 if _same(np.concatenate([ours, theirs])) else mean
+        return Estimate(mean, (mean, mean), None, n, "none", True)
     a, b = float(ours.var(ddof=1)) / len(ours), float(theirs.var(ddof=1)) / len(theirs)
     error = math.sqrt(a + b)
     if not error:
-        return Estimate(mean, (mean, mean), 1.0, n, "sign test", True)
+        return Estimate(mean, (mean, mean), None, n, "none", True)
     if n < FEWEST_RESAMPLED:
         freedom = (a + b) ** 2 / (a**2 / (len(ours) - 1) + b**2 / (len(theirs) - 1))
         return _student(mean, error, freedom, n)
@@ -187,10 +179,10 @@ def _bootstrapped(mean: float, error: float, means: Floats, errors: Floats, n: i
     low = _quantile(scaled, 0.5 + CONFIDENCE / 2)
     high = _quantile(scaled, 0.5 - CONFIDENCE / 2)
     found = Estimate(
-        mean, (mean - low * error, mean - high * error), None, n, "bootstrap-t", False, scaled, error
+        mean, (mean - low * error, mean - high * error), 1.0, n, "bootstrap-t", False, scaled, error
     )
     tail = found._share_above(mean / error) if mean > 0 else found._share_below(mean / error)
-    return Estimate(mean, found.interval, min(1.0, 2 * tail), n, "bootstrap-t", False, scaled, error)
+    return replace(found, probability=min(1.0, 2 * tail))
 
 
 def _quantile(ordered: Floats, share: float) -> float:

@@ -16,7 +16,7 @@ from streamgauge.scenario.over import Axis
 from streamgauge.scenario.settings import set_folder, tidy
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode
 
-__all__ = ["MODE", "Asked", "ComparedSubject", "subjects_of"]
+__all__ = ["MODE", "AskedScenario", "ComparedSubject", "subjects_of"]
 
 MODE = "mode"
 """As an axis: the modes themselves are compared."""
@@ -25,7 +25,7 @@ _SETTING = re.compile(r"\s+(?=[\w*][\w.*-]*=)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class AskedScenario:
     """A scenario to run for a subject."""
 
     scenario: Scenario
@@ -44,7 +44,7 @@ class ComparedSubject:
     label: str
     operand: str
     directory: Path | None = None
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[AskedScenario, ...] = ()
     mode: Mode | None = None
     """Its mode, where modes are compared."""
 
@@ -108,7 +108,7 @@ def _of_operand(
     for values in itertools.product(*(axis.settings for axis in others)):
         varied = [*own, *values]
         asked = tuple(
-            Asked(
+            AskedScenario(
                 scenario=scenario,
                 base=bases[scenario.id],
                 settings=tidy([*common, *varied]),

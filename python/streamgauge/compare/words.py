@@ -57,7 +57,8 @@ def verdict_words(row: ComparedRow) -> str:
         case "undecided":
             return f"undecided: {row.why}" if row.why else "undecided"
         case _:
-            return f"{row.verdict} by {_difference(row, 1 if (row.difference or 0) > 0 else -1)}"
+            by = _difference(row, 1 if (row.difference or 0) > 0 else -1)
+            return f"{row.verdict} by {by}{', no variation' if row.same_difference else ''}"
 
 
 def say_share(share: float) -> str:

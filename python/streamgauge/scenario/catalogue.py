@@ -19,18 +19,19 @@ def _is_file(text: str) -> bool:
     return text.endswith(SUFFIXES) or Path(text).is_file()
 
 
-def load(path_or_id: str | Path, *, settings: Iterable[str] = ()) -> list[Scenario]:
+def load(path_or_id: str | Path, *, settings: Iterable[str] = (), mutants: bool = True) -> list[Scenario]:
     """The scenarios of a file, or of the catalogue by id or glob (``hessler/ftp-*``).
 
-    ``settings`` are ``ADDRESS=VALUE``. Raises ScenarioError: nothing is found, or with file, line and key.
+    ``settings`` are ``ADDRESS=VALUE``; ``mutants`` as in `from_text`. Raises ScenarioError: nothing is found,
+    or with file, line and key.
     """
     settings = list(settings)
     text = str(path_or_id)
     if isinstance(path_or_id, Path) or _is_file(text):
-        return load_file(Path(text), settings=settings)
+        return load_file(Path(text), settings=settings, mutants=mutants)
     known = catalogue_ids()
     if text in known:
-        return load_file(known[text], settings=settings, only=text)
+        return load_file(known[text], settings=settings, only=text, mutants=mutants)
     wanted = [name for name in known if fnmatch.fnmatchcase(name, text)]
     if not wanted:
         # A family's name stands for all of it.
@@ -42,15 +43,17 @@ def load(path_or_id: str | Path, *, settings: Iterable[str] = ()) -> list[Scenar
             f"there is no scenario '{text}', neither as a file nor in the catalogue",
             hint=f"did you mean '{close}'?" if close else "'streamgauge list' names them",
         )
-    return [load_file(known[name], settings=settings, only=name)[0] for name in wanted]
+    return [load_file(known[name], settings=settings, only=name, mutants=mutants)[0] for name in wanted]
 
 
-def find(names: Iterable[str | Path], *, settings: Iterable[str] = ()) -> list[Scenario]:
+def find(
+    names: Iterable[str | Path], *, settings: Iterable[str] = (), mutants: bool = True
+) -> list[Scenario]:
     """Every scenario that ``names`` stand for, each id once, in the order asked."""
     settings = list(settings)
     found: dict[str, Scenario] = {}
     for name in names:
-        for scenario in load(name, settings=settings):
+        for scenario in load(name, settings=settings, mutants=mutants):
             if scenario.id in found and found[scenario.id] != scenario:
                 raise ScenarioError(f"two scenarios are called '{scenario.id}'; ids are unique in a run")
             found[scenario.id] = scenario

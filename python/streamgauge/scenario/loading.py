@@ -140,11 +140,13 @@ def from_text(
     folder: Path | None = None,
     settings: Iterable[str] = (),
     only: str | None = None,
+    mutants: bool = True,
 ) -> list[Scenario]:
     """Every scenario of a YAML text, its variants expanded and ``settings`` (``ADDRESS=VALUE``) applied.
 
-    ``folder`` is what paths in it are relative to. ``only`` keeps the one with that id. Raises ScenarioError
-    with file, line and key.
+    ``folder`` is what paths in it are relative to. ``only`` keeps the one with that id. ``mutants`` asks
+    whether those of its checks and what else is assumed make sense, which takes most of the time. Raises
+    ScenarioError with file, line and key.
     """
     made = []
     seen: dict[str, int] = {}
@@ -163,7 +165,9 @@ def from_text(
         scenario = _build(document)
         _media_files_sound(scenario, document)
         _commands_sound(scenario, document)
-        _mutants_stand(scenario, document)
+        # What is set may leave nothing that a mutant could remove; whoever asks for mutants is told then.
+        if mutants and not settings:
+            _mutants_stand(scenario, document)
         if scenario.id in seen:
             raise ScenarioError(f"two variants are called '{scenario.id}'", file=file, key="variants")
         seen[scenario.id] = 1
@@ -171,8 +175,10 @@ def from_text(
     return made
 
 
-def load_file(path: Path, *, settings: Iterable[str] = (), only: str | None = None) -> list[Scenario]:
+def load_file(
+    path: Path, *, settings: Iterable[str] = (), only: str | None = None, mutants: bool = True
+) -> list[Scenario]:
     """Every scenario of a file; see `from_text`."""
     text = read_text(path)
     folder = path.resolve().parent
-    return from_text(text, file=str(path), folder=folder, settings=settings, only=only)
+    return from_text(text, file=str(path), folder=folder, settings=settings, only=only, mutants=mutants)

@@ -56,10 +56,11 @@ class Axis:
     def __len__(self) -> int:
         return len(self.values)
 
-    def scale(self) -> Scale | None:
-        """The values as numbers; ``None`` if they differ in more than one number, or in its dimension."""
+    def quantities(self) -> tuple[str, tuple[Quantity | Decimal, ...]] | None:
+        """What number each value is, and the words around it, which all have: ``droptail`` of ``droptail
+        10 kB``. ``None`` if the values differ in more than one number, or in its dimension."""
         if all(_NUMBER.fullmatch(label) for label in self.labels):
-            return Scale(tuple(map(float, self.labels)), "")
+            return "", tuple(Decimal(label) for label in self.labels)
         found = [_QUANTITY.findall(label) for label in self.labels]
         around = {_QUANTITY.sub("\0", label) for label in self.labels}
         if len(around) != 1:
@@ -71,10 +72,23 @@ class Axis:
         varying = [place for place, column in enumerate(columns) if len(set(column)) > 1] or [0]
         if not columns or len(varying) > 1 or len({type(one) for one in columns[varying[0]]}) > 1:
             return None
-        numbers, unit = _in_one_unit(columns[varying[0]])
         said = iter(["" if place == varying[0] else text for place, text in enumerate(found[0])])
         words = re.sub("\0", lambda _: next(said), around.pop())
-        return Scale(numbers, unit, " ".join(words.split()))
+        return " ".join(words.split()), columns[varying[0]]
+
+    def scale(self) -> Scale | None:
+        """The values as numbers of one unit; ``None`` as for `quantities`."""
+        found = self.quantities()
+        if found is None:
+            return None
+        words, values = found
+        quantities = [one for one in values if isinstance(one, Quantity)]
+        if not quantities:
+            return Scale(tuple(map(float, self.labels)), "", words)
+        units = {_unit(text) for label in self.labels for text in _QUANTITY.findall(label)}
+        if len(units) == 1 and (unit := units.pop()) in quantities[0].units:  # as they were said
+            return Scale(tuple(float(_in(one, unit)) for one in quantities), unit, words)
+        return Scale(*_in_one_unit(quantities), words)
 
 
 def parse_over(text: str) -> Axis:
@@ -184,12 +198,25 @@ def _range(text: str, value: str) -> list[str]:
         if len(amounts) > _MOST:
             raise refuse(f"has more than {_MOST:,} values", "expected a larger step")
         here = here + change if how == "step" else here * change
+    if not isinstance(first, Quantity):
+        return [f"{one.normalize():f}" for one in amounts]
+    unit = _unit(said_first)
     try:
-        if isinstance(first, Quantity):
-            return [str(type(first).of(one)) for one in amounts]
+        return [f"{_in(type(first).of(one), unit)} {unit}" for one in amounts]
     except UnitError as error:
         raise refuse(f"comes to what is no value: {error}") from None
-    return [f"{one.normalize():f}" for one in amounts]
+
+
+def _unit(text: str) -> str:
+    """Of a quantity's text."""
+    number = _NUMBER.match(text)
+    return text[number.end() :].strip() if number is not None else ""
+
+
+def _in(quantity: Quantity, unit: str) -> str:
+    """As a number of a unit."""
+    number = quantity.amount / quantity.units[unit]
+    return f"{number.normalize():f}"
 
 
 def _number(text: str, said: str) -> Quantity | Decimal:
@@ -234,6 +261,7 @@ def _in_one_unit(quantities: Sequence[Quantity]) -> tuple[tuple[float, ...], str
             continue
         numbers = [one.amount / scale for one in quantities]
         digits = sum(len(f"{number.normalize():f}") for number in numbers)
-        ranked.append((digits, -scale, unit, numbers))
-    _, _, unit, numbers = min(ranked, key=lambda one: one[:2])
+        tiny = sum(0 < number < Decimal("0.1") for number in numbers)
+        ranked.append((tiny, digits, -scale, unit, numbers))
+    *_, unit, numbers = min(ranked, key=lambda one: one[:3])
     return tuple(map(float, numbers)), unit

@@ -11,9 +11,11 @@ from streamgauge.cli.commands.register import register
 from streamgauge.cli.options import (
     JobsOption,
     JsonOption,
+    JunitOption,
     Keep,
     ReplaceOption,
     SetOption,
+    SummaryOption,
     VerifyOption,
     WayOption,
 )
@@ -141,6 +143,8 @@ def _compare(
     jobs: JobsOption = 1,
     replace: ReplaceOption = None,
     verify: VerifyOption = False,
+    junit: JunitOption = None,
+    summary: SummaryOption = None,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE", help="Also write the page of these trials.")
     ] = None,
@@ -162,6 +166,7 @@ def _compare(
       streamgauge compare my.yaml --commit main --commit HEAD --build make --until decided --at-most 20
     """
     from streamgauge.cli.comparing import CompareRequest, compare_command
+    from streamgauge.cli.gating import GateFiles
 
     return compare_command(
         CompareRequest(
@@ -189,6 +194,7 @@ def _compare(
             jobs=jobs,
             replace=replace,
             verify=verify,
+            files=GateFiles(junit, summary),
             report=report,
             as_json=as_json,
         )

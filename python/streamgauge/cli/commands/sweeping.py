@@ -1,0 +1,117 @@
+"""``sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streamgauge.cli.commands.register import register
+from streamgauge.cli.options import (
+    JobsOption,
+    JsonOption,
+    Keep,
+    ModeOption,
+    Names,
+    RepeatOption,
+    ReplaceOption,
+    SeedOption,
+    SetOption,
+    VerifyOption,
+    WayOption,
+)
+
+__all__ = ["add"]
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the command to `app`."""
+    register(app, "Run", "sweep", _sweep)
+
+
+def _sweep(
+    names: Names,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            "--over",
+            metavar="ADDRESS=V1,V2",
+            help="Values that an address takes in turn; given again, every combination. Also a list, "
+            "[droptail 10 kB, codel], or a range, 1Mbit/s..5Mbit/s step 1Mbit/s.",
+        ),
+    ],
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            metavar="METRIC[.FLOW]",
+            help="What is measured, such as goodput or rtt.video (docs/metrics.md). Default: of goodput, "
+            "loss, queueing delay and what a viewer sees, all that the flow under test has.",
+        ),
+    ] = None,
+    mode: ModeOption = None,
+    seed: SeedOption = None,
+    repeat: RepeatOption = None,
+    settings: SetOption = None,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Where records, table and figures go; the same command resumes there.",
+        ),
+    ] = Path("runs"),
+    keep: Annotated[Keep, typer.Option("--keep", help="How much of each record is stored.")] = "metrics",
+    way: WayOption = None,
+    jobs: JobsOption = 1,
+    replace: ReplaceOption = None,
+    verify: VerifyOption = False,
+    as_json: JsonOption = False,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write the table there too, as CSV.")
+    ] = None,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", metavar="FILE", help="Write the table there too, as Parquet.")
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", metavar="FILE", help="Draw the figure there too: .svg, .png or .pdf."),
+    ] = None,
+) -> int:
+    """Run a scenario with each of several values, and put them in one table and one figure.
+
+    Every point is checked before the first trial starts. Its records lie where [b]run --set[/b] would put
+    them, so that what is there is not run again, after Ctrl-C either. Checks are not judged (docs/sweep.md).
+
+    [b]Examples[/b]
+
+      streamgauge sweep hessler/ftp-medium --over path.down.queue=10kB,20kB,50kB
+
+      streamgauge sweep my.yaml --over 'path.down.rate=1Mbit/s..5Mbit/s step 1Mbit/s' --repeat 5 --out rates
+
+      streamgauge sweep my.yaml --over 'path.down.queue=[droptail 50 kB, codel]' --metric goodput --csv my.csv
+    """
+    from streamgauge.cli.sweeping import SweepRequest, sweep_command
+
+    return sweep_command(
+        SweepRequest(
+            names=names,
+            over=over,
+            metrics=metrics or [],
+            mode=mode,
+            seed=seed,
+            repeat=repeat,
+            settings=settings or [],
+            out=out,
+            keep=keep,
+            way=way,
+            jobs=jobs,
+            replace=replace,
+            verify=verify,
+            as_json=as_json,
+            csv=csv,
+            parquet=parquet,
+            figure=figure,
+        )
+    )

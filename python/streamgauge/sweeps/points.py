@@ -1,0 +1,153 @@
+"""The points of a sweep: every combination of its axes' values, each refused, if it must be, before anything
+runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from streamgauge.campaign.machine import choose_mode
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario import Scenario, find, lower, override
+from streamgauge.scenario.loading import ScenarioErrors
+from streamgauge.scenario.over import Axis
+from streamgauge.scenario.overrides import OverrideError, parse_assignment
+from streamgauge.scenario.problems import problems_of
+from streamgauge.systems.registry import Mode
+
+__all__ = ["MOST", "SweepPoint", "Target", "points_of"]
+
+Target = str | Path | Scenario
+"""An id, a glob of ids, a file, or a scenario that was built in Python."""
+MOST = 100_000
+"""Points: more are a slip in a range."""
+
+
+@dataclass(frozen=True, eq=False)
+class SweepPoint:
+    """One scenario with one combination of values; compared by identity."""
+
+    scenario: Scenario
+    mode: Mode
+    at: tuple[int, ...]
+    """The place of its value on each axis."""
+    settings: tuple[str, ...]
+    """All that is set in it, ``ADDRESS=VALUE``, that of the axes last."""
+
+
+def points_of(
+    targets: Sequence[Target],
+    axes: Sequence[Axis],
+    *,
+    settings: Sequence[str] = (),
+    mode: Mode | None = None,
+    way: str | None = None,
+    seed: int = 1,
+    told: Callable[[int, int], None] | None = None,
+) -> list[SweepPoint]:
+    """Every point, each scenario's in the order of its axes, the last varying fastest.
+
+    Args:
+        targets: what is swept.
+        axes: the addresses, each with its values.
+        settings: what is set in all of them, ``ADDRESS=VALUE``.
+        mode: in which they run; for each the first that it supports and the machine can do if ``None``.
+        way: emu's.
+        seed: the first repetition's, whose trial is planned to see that it can be.
+        told: is told how many points have been looked at, and of how many.
+
+    Raises ScenarioError that names ``--over`` with the values that make no sense, CannotRunError if the
+    machine cannot run one.
+    """
+    count = 1
+    for axis in axes:
+        count *= len(axis)
+    if count > MOST:
+        raise ScenarioError(
+            f"{count:,} points are more than {MOST:,}", file="--over", hint="give fewer values"
+        )
+    _found(targets, settings, mutants=True)
+    by_scenario: dict[str, list[SweepPoint]] = {}
+    for done, at in enumerate(itertools.product(*(range(len(axis)) for axis in axes))):
+        if told is not None:
+            told(done, count)
+        chosen = [axis.settings[place] for axis, place in zip(axes, at, strict=True)]
+        for scenario, runs_in in _checked(targets, settings, chosen, mode, way, seed):
+            point = SweepPoint(scenario, runs_in, at, (*settings, *chosen))
+            by_scenario.setdefault(scenario.id, []).append(point)
+    return [point for points in by_scenario.values() for point in points]
+
+
+def _checked(
+    targets: Sequence[Target],
+    settings: Sequence[str],
+    chosen: Sequence[str],
+    mode: Mode | None,
+    way: str | None,
+    seed: int,
+) -> Iterator[tuple[Scenario, Mode]]:
+    """The scenarios at one point, each with its mode; a plan can be made of each."""
+    try:
+        for scenario in _found(targets, [*settings, *chosen]):
+            runs_in = choose_mode(scenario, mode, way=way)
+            lower(scenario, runs_in, seed)
+            yield scenario, runs_in
+    except ScenarioError as error:
+        raise _explained(error, targets, settings, chosen) from None
+
+
+def _found(targets: Sequence[Target], settings: Sequence[str], *, mutants: bool = False) -> list[Scenario]:
+    """The scenarios with what is set in them. Raises ScenarioError."""
+    found: dict[str, Scenario] = {}
+    for target in targets:
+        several = (
+            [_overridden(target, settings)]
+            if isinstance(target, Scenario)
+            else find([target], settings=settings, mutants=mutants)
+        )
+        for scenario in several:
+            if found.setdefault(scenario.id, scenario) != scenario:
+                raise ScenarioError(f"two scenarios are called '{scenario.id}'; ids are unique in a sweep")
+    return list(found.values())
+
+
+def _overridden(scenario: Scenario, settings: Sequence[str]) -> Scenario:
+    for setting in settings:
+        try:
+            address, value = parse_assignment(setting)
+            scenario = override(scenario, {address: value})
+        except OverrideError as error:
+            raise ScenarioError(error.why, file=f"--set {setting}", hint=error.hint) from None
+        except ValidationError as error:
+            problem = problems_of(error)[0]
+            key = ".".join(str(part) for part in problem.path)
+            raise ScenarioError(problem.why, file=f"--set {setting}", key=key, hint=problem.hint) from None
+    return scenario
+
+
+def _explained(
+    error: ScenarioError, targets: Sequence[Target], settings: Sequence[str], chosen: Sequence[str]
+) -> ScenarioError:
+    """The error as one of ``--over``: of the one value that makes no sense by itself, else of the point."""
+    first = error.errors[0] if isinstance(error, ScenarioErrors) else error
+    of_axis = [setting for setting in chosen if first.file == f"--set {setting}"]
+    guilty = of_axis or [one for one in chosen if len(chosen) > 1 and not _stands(targets, settings, one)]
+    named = guilty if len(guilty) == 1 else list(chosen)
+    where = " ".join(f"--over {setting}" for setting in named)
+    if first.file is None or of_axis:
+        return ScenarioError(first.message, file=where, key=first.key, hint=first.hint)
+    return ScenarioError(
+        first.message, file=f"{where}: {first.file}", line=first.line, key=first.key, hint=first.hint
+    )
+
+
+def _stands(targets: Sequence[Target], settings: Sequence[str], setting: str) -> bool:
+    try:
+        _found(targets, [*settings, setting])
+    except ScenarioError:
+        return False
+    return True
