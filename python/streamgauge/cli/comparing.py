@@ -40,6 +40,11 @@ from streamgauge.systems.registry import Mode
 
 __all__ = ["CompareRequest", "compare_command"]
 
+_MARK = {
+    "pass": "[green]pass[/green]",
+    "fail": "[red]fail[/red]",
+    "inconclusive": "[yellow]inconclusive[/yellow]",
+}
 _SIDES = {"viewer": "viewer", "flow": "flow", "neighbour": "neighbours"}
 
 
@@ -139,8 +144,6 @@ def compare_command(request: CompareRequest) -> int:
         print()
     else:
         _print(found, ran, request)
-    if len(found.subjects) < 2:
-        return STATUS["pass"]
     return int(STATUS[verdict.verdict])
 
 
@@ -268,8 +271,6 @@ def _print(found: Comparison, ran: CollectedTrials, request: CompareRequest) -> 
 
     for sentence in found.answer:
         line(escape(sentence))
-    if len(found.subjects) < 2:
-        line(f"{escape(found.baseline)} is the only subject, so nothing is compared")
     for note in found.notes:
         line(f"[yellow]{escape(note)}[/yellow]")
     for scenario in found.scenarios:
@@ -279,6 +280,9 @@ def _print(found: Comparison, ran: CollectedTrials, request: CompareRequest) -> 
                 _print_rows(console, found, scenario, mode)
     for one in ran.set_aside:
         line(escape(one.words()))
+    verdict = verdict_of(found)
+    if len(found.subjects) > 1 or verdict.verdict != "pass":
+        line(f"\n{_MARK[verdict.verdict]}: {escape(verdict.why)}")
 
 
 def _print_rows(console: Console, found: Comparison, scenario: str, mode: str) -> None:
@@ -290,7 +294,8 @@ def _print_rows(console: Console, found: Comparison, scenario: str, mode: str) -
     n = max(row.n for row in rows)
     console.print(f"[b]{escape(scenario)}[/b] {mode}, n = {n}{told}", highlight=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for heading in ("metric", "", "mean", f"against {escape(found.baseline)}"):
+    against = f"against {escape(found.baseline)}" if len(found.subjects) > 1 else ""
+    for heading in ("metric", "", "mean", against):
         table.add_column(heading, no_wrap=heading in ("metric", "mean"), overflow="fold")
     side = ""
     for metric in found.metrics(scenario, mode):
