@@ -40,6 +40,11 @@ from streamgauge.systems.registry import Mode
 
 __all__ = ["CompareRequest", "compare_command"]
 
+_MARK = {
+    "pass": "[green]pass[/green]",
+    "fail": "[red]fail[/red]",
+    "inconclusive": "[yellow]inconclusive[/yellow]",
+}
 _SIDES = {"viewer": "viewer", "flow": "flow", "neighbour": "neighbours"}
 
 
@@ -139,8 +144,6 @@ def compare_command(request: CompareRequest) -> int:
         print()
     else:
         _print(found, ran)
-    if len(found.subjects) < 2:
-        return STATUS["pass"]
     return int(STATUS[verdict.verdict])
 
 
@@ -259,8 +262,6 @@ def _margins(given: Sequence[str]) -> dict[str, Margin]:
 def _print(found: Comparison, ran: CollectedTrials) -> None:
     for sentence in found.answer:
         say(escape(sentence))
-    if len(found.subjects) < 2:
-        say(f"{escape(found.baseline)} is the only subject, so nothing is compared")
     for note in found.notes:
         say(f"[yellow]{escape(note)}[/yellow]")
     for scenario in found.scenarios:
@@ -269,6 +270,10 @@ def _print(found: Comparison, ran: CollectedTrials) -> None:
                 _print_rows(found, scenario, mode)
     for one in ran.set_aside:
         say(escape(one.words()))
+    verdict = verdict_of(found)
+    if len(found.subjects) > 1 or verdict.verdict != "pass":
+        say()
+        say(f"{_MARK[verdict.verdict]}: {escape(verdict.why)}")
 
 
 def _print_rows(found: Comparison, scenario: str, mode: str) -> None:
@@ -280,9 +285,8 @@ def _print_rows(found: Comparison, scenario: str, mode: str) -> None:
     n = max(row.n for row in rows)
     say()
     say(f"[b]{escape(scenario)}[/b] {escape(mode)}, n = {n}{told}")
-    lines: list[Sequence[str | Text]] = [
-        heads("metric", "subject", "mean", f"against {found.baseline}", style=DIM)
-    ]
+    against = f"against {found.baseline}" if len(found.subjects) > 1 else ""
+    lines: list[Sequence[str | Text]] = [heads("metric", "subject", "mean", against, style=DIM)]
     side = ""
     for metric in found.metrics(scenario, mode):
         if metric.side != side:

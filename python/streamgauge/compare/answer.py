@@ -25,6 +25,9 @@ def sentences(found: Comparison) -> list[str]:
     baseline, then what was not comparable."""
     if not found.scenarios:
         return list(found.not_comparable)
+    if len(found.subjects) == 1:
+        basis = _basis(found, found.scenarios)
+        return [f"{found.baseline} is the only subject, so nothing is compared ({basis})."]
     return [_verdict(found), *_against_baseline(found), *_other_mode(found), *found.not_comparable]
 
 

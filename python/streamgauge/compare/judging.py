@@ -123,7 +123,9 @@ def _blocks(cases: Sequence[SubjectTrials], baseline: str) -> tuple[list[_Block]
             key = (key[0], f"{key[1].partition(chr(0))[0]}\0{place}")
             place += 1
         groups.setdefault(key, {})[case.subject] = case
-    kept = [(mode, mine) for (mode, _), mine in groups.items() if baseline in mine and len(mine) > 1]
+    # A subject alone has nothing to be held against, and its values all the same.
+    fewest = min(2, len({case.subject for case in cases}))
+    kept = [(mode, mine) for (mode, _), mine in groups.items() if baseline in mine and len(mine) >= fewest]
     compared = {id(case) for _, mine in kept for case in mine.values()}
     left_out = _sentences([case for case in cases if id(case) not in compared], cases, baseline)
     by_ids: dict[tuple[str, ...], list[tuple[str, dict[str, SubjectTrials]]]] = {}

@@ -38,7 +38,7 @@ def summary_of(found: Comparison, *, title: str = "") -> Summary:
     picture."""
     verdict = verdict_of(found)
     others = [one for one in found.subjects if one != found.baseline]
-    heading = title or f"{', '.join(others)} against {found.baseline}"
+    heading = title or (f"{', '.join(others)} against {found.baseline}" if others else found.baseline)
     summary = Summary(f"### {_MARK[verdict.verdict]} {plain(heading)}", f"**{plain(verdict.why)}**")
     if found.answer:
         first, *rest = found.answer
@@ -57,6 +57,11 @@ def _add_block(summary: Summary, found: Comparison, scenario: str, mode: str) ->
     ]
     told = sorted(rows, key=lambda row: _ORDER.index(row.verdict or "equal"))[:_MOST_ROWS]
     summary.add(f"#### {plain(scenario)}, {plain(mode)}")
+    if not rows:
+        alone = [row for row in found.rows if (row.scenario, row.mode) == (scenario, mode)]
+        values = [[plain(row.about.short), plain(say_value(row)), _valid(row)] for row in alone[:_MOST_ROWS]]
+        summary.add(table(["", plain(found.baseline), "valid"], values))
+        return
     several = len({row.subject for row in rows}) > 1
     head = ["", *(["subject"] if several else []), plain(found.baseline)]
     head += [] if several else [plain(row.subject) for row in rows[:1]]
@@ -75,16 +80,19 @@ def _add_block(summary: Summary, found: Comparison, scenario: str, mode: str) ->
 def _cells(row: ComparedRow, found: Comparison, several: bool) -> Sequence[str]:
     base = found.row(found.baseline, row.scenario, row.mode, row.metric)
     theirs = "not known" if base is None else plain(say_value(base))
-    valid = f"{row.n} of {row.n + row.invalid}" if row.invalid else f"{row.n}"
     verdict = row.verdict or "equal"
     words = verdict_words(row).replace("undecided: ", "undecided, ")
     short = words if verdict in ("equal", "undecided") else verdict
     return [
-        plain(row.about.title),
+        plain(row.about.short),
         *([plain(row.subject)] if several else []),
         theirs,
         plain(say_value(row)),
         plain(say_difference(row)) or "not known",
-        valid,
+        _valid(row),
         f"{_ROW_MARK[verdict]}{plain(short)}",
     ]
+
+
+def _valid(row: ComparedRow) -> str:
+    return f"{row.n} of {row.n + row.invalid}" if row.invalid else f"{row.n}"
