@@ -11,14 +11,14 @@ from typing import Any, Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, TaskID, TextColumn
 from rich.text import Text
 
 from streamgauge.calibrate import CalibrationProgress as Told
 from streamgauge.calibrate import busy, calibrate
 from streamgauge.claims.dimension import number
 from streamgauge.cli.output import heads, remark, say, table
-from streamgauge.cli.progress import clock
+from streamgauge.cli.progress import BAR, BarWithWords, Log, clock
 from streamgauge.errors import ScenarioError
 from streamgauge.report.certificate import row_cells
 
@@ -103,13 +103,14 @@ class _Bar:
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
-        self._bar: Progress | None = None
+        self._log = Log()
+        self._bar: BarWithWords | None = None
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._bar = Progress(
-                BarColumn(),
+        if sys.stderr.isatty():
+            self._bar = BarWithWords(
+                BarColumn(BAR),
                 TextColumn("{task.fields[left]}"),
                 TextColumn("{task.description}"),
                 console=self._console,
@@ -126,19 +127,14 @@ class _Bar:
     def say(self, words: str) -> None:
         """What is being waited for."""
         if self._bar is None or self._task is None:
-            remark(words)
+            self._log.tell(f"streamgauge: {words}", words=words)
         else:
-            self._bar.update(self._task, description=escape(words))
+            self._bar.show(self._task, words)
 
     def update(self, told: Told) -> None:
         """How far it is."""
         if self._bar is not None and self._task is not None:
-            self._bar.update(
-                self._task,
-                total=told.total_s,
-                completed=told.done_s,
-                left=clock(told.total_s - told.done_s),
-                description=told.what,
-            )
+            left = clock(told.total_s - told.done_s)
+            self._bar.show(self._task, told.what, total=told.total_s, completed=told.done_s, left=left)
         elif told.done_s == 0:
             remark(f"measuring, about {told.total_s:.0f} s")
