@@ -349,7 +349,7 @@ def test_a_report_tells_answers_before_its_path(cli: Cli, scenario: Path) -> Non
     cli("run", str(scenario))
     cli("run", "hessler/ftp-no", "--mode", "sim", "--repeat", "1")
     lines = cli("report", "runs", "--answer", "test/*").out.splitlines()
-    assert "test/cli sent" in lines[1] and lines[-1] == "runs/report.html"
+    assert "(test/cli; " in lines[1] and lines[-1] == "runs/report.html"
     assert not any("hessler" in line for line in lines)
     assert cli("report", "runs").out == "runs/report.html\n"
     told = cli("report", "runs", "--answer", "test/none")
