@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
 from streamgauge.campaign import machine
 from streamgauge.cli.app import command as app_command
+from streamgauge.cli.commands.register import Panel
 
 Cli = Callable[..., Any]
 
@@ -307,6 +308,18 @@ def test_every_help_has_examples(cli: Cli, command: str) -> None:
     ran = cli(command, "--help")
     assert ran.status == 0
     assert "Example" in ran.out and f"streamgauge {command}" in ran.out
+
+
+def test_the_help_is_grouped_by_task(cli: Cli) -> None:
+    panels: dict[str, list[str]] = {}
+    for name, one in app_command().commands.items():
+        panels.setdefault(one.rich_help_panel, []).append(name)
+    assert list(panels) == list(get_args(Panel)), "each is used, in their order"
+    assert "report" in panels["Compare and report"] and "run" in panels["Run experiments"]
+    assert {"doctor", "calibrate", "crosscheck", "verify"} == set(panels["Instrument"])
+    said = cli("--help").out
+    places = [said.index(f"─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
 
 
 def test_version(cli: Cli) -> None:

@@ -59,5 +59,5 @@ def _root(
     del version
 
 
-for _topic in (running, linking, clips, serving, looking, measuring, records):
+for _topic in (running, linking, records, looking, clips, serving, measuring):
     _topic.add(_app)
