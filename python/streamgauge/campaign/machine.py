@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import importlib.util
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.scenario import Scenario
 from streamgauge.systems.registry import Mode
 
-__all__ = ["choose_mode", "why_not"]
+__all__ = ["ModeChoice", "choose_mode", "why_not"]
 
 
 @functools.cache
@@ -25,14 +26,23 @@ def why_not(mode: Mode, *, way: str | None = None) -> str | None:
     return emu_why_not(way)
 
 
+@dataclass(frozen=True)
+class ModeChoice:
+    """The mode that a scenario is going to run in."""
+
+    mode: Mode
+    why: str
+    """In words that do not name the scenario."""
+
+
 def choose_mode(
     scenario: Scenario,
     asked: Mode | None,
     *,
     way: str | None = None,
     elsewhere: Callable[[Mode], str | None] | None = None,
-) -> Mode:
-    """The mode asked for, or the first that the scenario supports and the machine can do.
+) -> ModeChoice:
+    """The mode asked for, or the first that the scenario supports and the machine can do, and why that.
 
     ``elsewhere`` says in place of `why_not` what a mode lacks where the scenario is going to run.
 
@@ -41,6 +51,7 @@ def choose_mode(
     candidates: Sequence[Mode] = [asked] if asked is not None else list(scenario.modes)
     refused: list[str] = []
     machine: list[str] = []
+    where = "this machine" if elsewhere is None else "the cluster"
     for mode in candidates:
         unsupported = scenario.unsupported(mode)
         if unsupported is not None:
@@ -48,9 +59,20 @@ def choose_mode(
             continue
         lacking = why_not(mode, way=way) if elsewhere is None else elsewhere(mode)
         if lacking is None:
-            return mode
+            return ModeChoice(mode, _why(scenario, mode, asked, machine, where))
         machine.append(f"{mode}: {lacking}")
     if machine:
-        where = "this machine" if elsewhere is None else "the cluster"
         raise CannotRunError(f"{where} cannot run {scenario.id}: {'; '.join(machine)}")
     raise ScenarioError(f"{scenario.id} cannot run: {'; '.join(refused)}")
+
+
+def _why(scenario: Scenario, mode: Mode, asked: Mode | None, cannot: Sequence[str], where: str) -> str:
+    """``cannot`` says for each mode before this one what it lacks there."""
+    supported = scenario.supported_modes()
+    if asked is not None:
+        return "as asked for"
+    if cannot:
+        return f"{where} cannot run {'; '.join(cannot)}"
+    if len(supported) == 1:
+        return "the only one that is supported"
+    return f"{where} can; supported are {' and '.join(supported)}, in this order"

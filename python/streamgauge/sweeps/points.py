@@ -93,7 +93,7 @@ def _checked(
     """The scenarios at one point, each with its mode; a plan can be made of each."""
     try:
         for scenario in _found(targets, [*settings, *chosen]):
-            runs_in = choose_mode(scenario, mode, way=way)
+            runs_in = choose_mode(scenario, mode, way=way).mode
             lower(scenario, runs_in, seed)
             yield scenario, runs_in
     except ScenarioError as error:

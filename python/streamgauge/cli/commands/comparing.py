@@ -25,7 +25,7 @@ __all__ = ["add"]
 
 def add(app: typer.Typer) -> None:
     """Adds the command to `app`."""
-    register(app, "Run", "compare", _compare)
+    register(app, "Compare and report", "compare", _compare)
 
 
 def _compare(

@@ -27,7 +27,7 @@ __all__ = ["add"]
 
 def add(app: typer.Typer) -> None:
     """Adds the command to `app`."""
-    register(app, "Run", "sweep", _sweep)
+    register(app, "Compare and report", "sweep", _sweep)
 
 
 def _sweep(
