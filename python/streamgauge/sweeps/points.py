@@ -135,9 +135,9 @@ def _explained(
     """The error as one of ``--over``: of the one value that makes no sense by itself, else of the point."""
     first = error.errors[0] if isinstance(error, ScenarioErrors) else error
     of_axis = [setting for setting in chosen if first.file == f"--set {setting}"]
-    guilty = of_axis or [one for one in chosen if len(chosen) > 1 and not _stands(targets, settings, one)]
-    named = guilty if len(guilty) == 1 else list(chosen)
-    where = " ".join(f"--over {setting}" for setting in named)
+    alone = [one for one in chosen if len(chosen) > 1 and not _stands(targets, settings, one)]
+    whole = [*of_axis, *(one for one in chosen if one not in of_axis)]
+    where = " ".join(f"--over {setting}" for setting in (alone if len(alone) == 1 else whole))
     if first.file is None or of_axis:
         return ScenarioError(first.message, file=where, key=first.key, hint=first.hint)
     return ScenarioError(
