@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streamgauge.campaign import run
+from streamgauge.campaign import machine, run
 from streamgauge.campaign.folder import writing
 from streamgauge.campaign.plan import jobs_for
 from streamgauge.campaign.stored import long_form
@@ -261,3 +261,35 @@ def test_too_many_points_are_a_slip(folder: Path) -> None:
     over = [f"path.{way}.delay=1ms..500ms step 1ms" for way in ("down", "up")]
     with pytest.raises(ScenarioError, match="250,000 points are more than 100,000"):
         swept(*over)
+
+
+def test_what_is_swept_may_be_what_is_missing(folder: Path) -> None:
+    Path("my.yaml").write_text(
+        SWEPT.replace("rate: 1 Mbit/s, queue: droptail 20 packets, ", "queue: codel, ")
+    )
+    with pytest.raises(ScenarioError, match=r"^my\.yaml:"):
+        load_file(Path("my.yaml"))
+    assert len(swept("path.down.rate=1Mbit/s,2Mbit/s").points) == 2
+    with pytest.raises(ScenarioError, match=r"^my\.yaml:4: path\.down"):
+        swept("until.time=1s,2s")
+
+
+def test_a_slip_in_set_is_told_as_one(folder: Path) -> None:
+    axes = axes_of(["path.down.rate=1Mbit/s,2Mbit/s"])
+    with pytest.raises(ScenarioError, match=r"^--set path\.down\.dely=1ms: "):
+        points_of(["my.yaml"], axes, settings=["path.down.dely=1ms"], mode="sim")
+
+
+def test_all_points_run_in_one_mode(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value that the mode of the first does not have is refused, and does not run in another one."""
+    monkeypatch.setattr(machine, "why_not", lambda mode, way=None: None)
+    axes = axes_of(["modes=[[emu, sim], [sim, emu]]"])
+    assert {point.mode for point in points_of(["my.yaml"], axes)} == {"emu"}
+    axes = axes_of(["flows.ftp.congestion_control=reno,tfrc"])
+    wanted = r"^--over flows\.ftp\.congestion_control=tfrc: .*cannot run in emu, .*--mode"
+    with pytest.raises(ScenarioError, match=wanted):
+        points_of(["my.yaml"], axes, settings=["modes=[emu, sim]"])
+    Path("other.yaml").write_text(SWEPT.replace("test/swept", "test/other") + "modes: [sim]\n")
+    rates = axes_of(["path.down.rate=1Mbit/s"])
+    both = points_of(["my.yaml", "other.yaml"], rates, settings=["modes=[sim]"])
+    assert {point.mode for point in both} == {"sim"}
