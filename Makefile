@@ -45,6 +45,7 @@ bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-d
 	$(CARGO) bench --quiet -p streamgauge-sim --bench floor -- --rounds=3
 	$(PY) benches/simulators.py
 	$(PY) benches/campaign.py
+	$(PY) benches/compare.py
 	$(PY) benches/report_memory.py --trials 100,1000
 	$(PY) benches/cluster.py
 	$(PY) benches/emulator.py --quick

@@ -67,6 +67,14 @@ COMMANDS: dict[str, How] = {
     "streamgauge play rtsp://127.0.0.1:8554/clip.mp4": How(shows=("played to the end", "over Reliable UDP")),
     "streamgauge calibrate --out calibration.png": How("long", A_MINUTE),
     # campaigns
+    "streamgauge compare today/demo-rtsp-udp-medium today/demo-rtsp-tcp-medium --mode sim": How(
+        status=1, shows=("Nobody serves the viewer best in everything: udp is best by time frozen",)
+    ),
+    # compare
+    "streamgauge compare hessler/ftp-medium --over 'path.down.queue=droptail 20 kB,codel 20 kB' --mode sim "
+    "--metric neighbour_delay --metric harm": How(status=1),
+    "streamgauge compare rtp darwin --in today/demo-rtsp-udp-medium --mode sim --metric frames_lost "
+    "--until decided --at-most 12": HERE,
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp": HERE,
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp --verify": HERE,
     # cluster
@@ -87,6 +95,7 @@ COMMANDS: dict[str, How] = {
     "cargo test -p streamgauge-path headdrop && make setup": How("never", "test_walks does it"),
     "streamgauge run headdrop.yaml --mode sim": How("never", READERS),
     "streamgauge run examples/hls.yaml": How("long", "test_own_programs runs it in less time"),
+    "streamgauge run examples/own-player.yaml": How("long", "test_own_events runs it in less time"),
     "streamgauge calibrate --quick --json": How("long", A_MINUTE),
     "streamgauge calibrate --out calibration.png --out calibration.json": How("long", A_MINUTE),
     "python benches/validity.py --json validity.json": How("never", "a benchmark"),

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from streamgauge.campaign import EmuSettings
 from streamgauge.campaign.loaded import load_trials, trial_folders
 from streamgauge.campaign.machine import choose_mode
 from streamgauge.cli.gating import GateFiles, written
 from streamgauge.cli.options import REPLACE, Keep
+from streamgauge.cli.output import DIM, heads, remark, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.compare import COMPARED, Comparison, Margin, answered, compare, say_value, verdict_words
@@ -90,7 +90,7 @@ def compare_command(request: CompareRequest) -> int:
     modes = _modes(request, subjects)
     if request.commits:
         builds = build_commits(
-            request.commits, _near(request, subjects), request.out, command=request.build, say=_say
+            request.commits, _near(request, subjects), request.out, command=request.build, say=remark
         )
         subjects = subjects_of_builds(builds, subjects)
     _several(request, subjects)
@@ -125,7 +125,7 @@ def compare_command(request: CompareRequest) -> int:
             if found.decided:
                 break
     if ran.interrupted:
-        print("streamgauge: interrupted; the same command goes on from there", file=sys.stderr)
+        remark("interrupted; the same command goes on from there")
         return INTERRUPTED
     found = answered(found)
     written(request.files.junit, partial(write_junit, found))
@@ -143,7 +143,7 @@ def compare_command(request: CompareRequest) -> int:
         json.dump(found.to_json(), sys.stdout, indent=2, allow_nan=False)
         print()
     else:
-        _print(found, ran, request)
+        _print(found, ran)
     return int(STATUS[verdict.verdict])
 
 
@@ -259,56 +259,46 @@ def _margins(given: Sequence[str]) -> dict[str, Margin]:
     return found
 
 
-def _say(text: str) -> None:
-    print(f"streamgauge: {text}", file=sys.stderr, flush=True)
-
-
-def _print(found: Comparison, ran: CollectedTrials, request: CompareRequest) -> None:
-    console = Console(soft_wrap=False)
-
-    def line(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=not console.is_terminal)
-
+def _print(found: Comparison, ran: CollectedTrials) -> None:
     for sentence in found.answer:
-        line(escape(sentence))
+        say(escape(sentence))
     for note in found.notes:
-        line(f"[yellow]{escape(note)}[/yellow]")
+        say(f"[yellow]{escape(note)}[/yellow]")
     for scenario in found.scenarios:
         for mode in found.modes:
             if any((row.scenario, row.mode) == (scenario, mode) for row in found.rows):
-                line("")
-                _print_rows(console, found, scenario, mode)
+                _print_rows(found, scenario, mode)
     for one in ran.set_aside:
-        line(escape(one.words()))
+        say(escape(one.words()))
     verdict = verdict_of(found)
     if len(found.subjects) > 1 or verdict.verdict != "pass":
-        line(f"\n{_MARK[verdict.verdict]}: {escape(verdict.why)}")
+        say()
+        say(f"{_MARK[verdict.verdict]}: {escape(verdict.why)}")
 
 
-def _print_rows(console: Console, found: Comparison, scenario: str, mode: str) -> None:
+def _print_rows(found: Comparison, scenario: str, mode: str) -> None:
     """A line a metric and subject, by the sides of the comparison."""
     rows = [row for row in found.rows if (row.scenario, row.mode) == (scenario, mode)]
     subjects = list(dict.fromkeys(row.subject for row in rows))
     invalid = {row.subject: row.invalid for row in rows if row.invalid}
     told = "".join(f", {count} of {escape(subject)} invalid" for subject, count in invalid.items())
     n = max(row.n for row in rows)
-    console.print(f"[b]{escape(scenario)}[/b] {mode}, n = {n}{told}", highlight=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    against = f"against {escape(found.baseline)}" if len(found.subjects) > 1 else ""
-    for heading in ("metric", "", "mean", against):
-        table.add_column(heading, no_wrap=heading in ("metric", "mean"), overflow="fold")
+    say()
+    say(f"[b]{escape(scenario)}[/b] {escape(mode)}, n = {n}{told}")
+    against = f"against {found.baseline}" if len(found.subjects) > 1 else ""
+    lines: list[Sequence[str | Text]] = [heads("metric", "subject", "mean", against, style=DIM)]
     side = ""
     for metric in found.metrics(scenario, mode):
         if metric.side != side:
             side = metric.side
-            table.add_row(f"[b]{_SIDES[metric.side]}[/b]")
+            lines.append([f"[b]{_SIDES[metric.side]}[/b]", "", "", ""])
         for place, subject in enumerate(subjects):
             row = found.row(subject, scenario, mode, metric.name)
             if row is not None:
                 name = f"  {metric.short}" if not place else ""
                 against = _coloured(row.verdict, escape(verdict_words(row)))
-                table.add_row(name, escape(subject), escape(say_value(row)), against)
-    console.print(table)
+                lines.append([name, escape(subject), escape(say_value(row)), against])
+    table(lines, "lllw", keys=2)
 
 
 def _coloured(verdict: str | None, words: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.campaign import Progress, score, standings
+from streamgauge.cli.output import say_text
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.running import (
     Ran,
@@ -39,6 +40,7 @@ from streamgauge.paper import (
 )
 from streamgauge.report import DrawnFigure, Saving
 from streamgauge.scenario import find
+from streamgauge.terminal import columns_of
 
 __all__ = ["check_preset", "paper_of", "reproduce_paper"]
 
@@ -102,7 +104,7 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
         _print(paper, readings, compared)
         where = f"page {shown}/{paper.id}.html, figures in {shown}/figures"
         drew = [] if stopped else [f"figures in {figures_s:.1f} s; {where}"]
-        print("\n" + "; ".join([*map(_took, readings), *drew]))
+        say_text("\n" + "; ".join([*map(_took, readings), *drew]))
     first = left[0]
     answer = "" if request.files.summary is None else answer_to(first.result)
     write_files(request.files, replace(first, interrupted=stopped), answer)
@@ -158,15 +160,16 @@ def _draw(paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared
 
 def _print(paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck]) -> None:
     said = [paper.citation]
+    columns = columns_of(sys.stdout)
     for reading in readings:
-        said.append(tables_text(paper, reading))
+        said.append(tables_text(paper, reading, columns))
         if len(readings) == 1:
             said.append("\n".join(_check_lines(reading)))
     if compared:
-        said.append(comparison_text(compared, readings))
+        said.append(comparison_text(compared, readings, columns))
     for reading in readings:
         said += _besides(reading)
-    print("\n\n".join(said))
+    say_text("\n\n".join(said))
 
 
 def _besides(reading: Reading) -> list[str]:

@@ -24,6 +24,7 @@ from streamgauge.campaign.summary import write_run_summary
 from streamgauge.cli.elsewhere import Elsewhere
 from streamgauge.cli.gating import GateFiles, written
 from streamgauge.cli.options import REPLACE
+from streamgauge.cli.output import remark
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS, VERDICT
 from streamgauge.cli.tables import MOST_READ, answer_to, print_result
@@ -209,7 +210,7 @@ def carry_out(
 
 def interrupted(kept: str) -> int:
     """Says what is kept, and returns the exit status."""
-    print(f"streamgauge: interrupted; {kept}; the same command goes on from there", file=sys.stderr)
+    remark(f"interrupted; {kept}; the same command goes on from there")
     return INTERRUPTED
 
 

@@ -46,11 +46,14 @@ def best_for_viewer(found: Comparison, scenario: str, mode: str) -> str | None:
 
 
 def _ranked(found: Comparison, scenario: str, mode: str) -> list[ComparedRow]:
+    """The rows that decide who is best: the viewer's, or else the flow's."""
     rows = [
         row for row in found.rows if (row.scenario, row.mode) == (scenario, mode) and row.rank is not None
     ]
     viewer = [row for row in rows if row.side == "viewer"]
-    return viewer or [row for row in rows if row.side == "flow"]
+    known = {row.metric for row in viewer}
+    deciding = [row for row in viewer if row.about.said_by not in known]
+    return deciding or [row for row in rows if row.side == "flow"]
 
 
 def _beats(mine: dict[str, int | None], theirs: dict[str, int | None]) -> bool:

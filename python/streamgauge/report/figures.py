@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from streamgauge.claims.dimension import (
     TIME,
     Dimension,
 )
-from streamgauge.metrics import METRICS, TrialMetrics
+from streamgauge.claims.names import MetricName, is_event, is_known, named
+from streamgauge.metrics import TrialMetrics
 from streamgauge.metrics.capacity import steps as rate_steps
 from streamgauge.metrics.frame import DOWN
 from streamgauge.metrics.queueing import limit_of_queue
@@ -282,13 +283,14 @@ def _windows(shown: Shown, slug: str) -> DrawnFigure | None:
 
 def _asked(entry: Entry, wanted: Mapping[str, Any], shown: Shown, id_: str) -> DrawnFigure | None:
     """A figure that the scenario declares: series, bars, cdf or scatter. Tables stand elsewhere."""
-    metrics = [str(name) for name in wanted.get("of") or [] if str(name) in METRICS]
+    metrics = [str(name) for name in wanted.get("of") or [] if is_known(str(name))]
     kind, by = wanted.get("draw"), wanted.get("by", "flow")
     if not metrics or kind == "table":
         return None
-    scale, unit = PLOTTED.get(METRICS[metrics[0]].dimension, (1.0, ""))
+    known = {name: _told(name, shown) for name in metrics}
+    scale, unit = PLOTTED.get(known[metrics[0]].dimension, (1.0, ""))
     like = f" In the form of {wanted['like']}." if wanted.get("like") else ""
-    names = [METRICS[name].title for name in metrics]
+    names = [known[name].title for name in metrics]
     suffix = " by flow" if by == "flow" and metrics != ["jain"] else ""
     title = str(
         wanted.get("title") or f"{names[0]}{''.join(f' and {name.lower()}' for name in names[1:])}{suffix}"
@@ -302,6 +304,8 @@ def _asked(entry: Entry, wanted: Mapping[str, Any], shown: Shown, id_: str) -> D
             for name, label in zip(metrics, names, strict=True):
                 try:
                     series = trial.series(name, subject)
+                    if trial.dimension(name, subject) != known[name].dimension:
+                        continue
                 except KeyError:
                     continue
                 # A series of nothing but gaps is no more known than one that is not there.
@@ -342,17 +346,28 @@ def _asked(entry: Entry, wanted: Mapping[str, Any], shown: Shown, id_: str) -> D
             y="share of samples", series=names, colours=COLOURS, facets=subjects_found, height=130,
         )  # fmt: skip
     if kind == "scatter" and len(metrics) == 2:
-        return _scatter(id_, title, like, metrics, found)
+        return _scatter(id_, title, like, known, found)
     if kind == "bars":
-        return _mean_bars(entry, id_, title, like, metrics, subjects_found)
+        return _mean_bars(entry, id_, title, like, known, subjects_found)
     return None
 
 
+def _told(metric: str, shown: Shown) -> MetricName:
+    """A metric; of an event its dimension too, as the first flow that says it has it."""
+    found = named(metric)
+    if is_event(metric):
+        for flow in (flow for _, trial in shown for flow in trial.flows.values()):
+            if metric in flow.series:
+                return replace(found, dimension=flow.dimension(metric))
+    return found
+
+
 def _mean_bars(
-    entry: Entry, id_: str, title: str, like: str, metrics: list[str], subjects: list[str]
+    entry: Entry, id_: str, title: str, like: str, metrics: Mapping[str, MetricName], subjects: list[str]
 ) -> DrawnFigure | None:
     """Means over the valid trials with their intervals, a panel a mode."""
-    scale, unit = PLOTTED.get(METRICS[metrics[0]].dimension, (1.0, ""))
+    names = [one.title for one in metrics.values()]
+    scale, unit = PLOTTED.get(next(iter(metrics.values())).dimension, (1.0, ""))
     rows: list[tuple[Any, ...]] = []
     for group in entry.groups:
         for subject in subjects:
@@ -363,11 +378,10 @@ def _mean_bars(
                         (None, None) if found.low is None or found.high is None else (found.low, found.high)
                     )
                     low, high = (None if end is None else _round(end / scale) for end in ends)
-                    if low is not None and not METRICS[name].signed:
+                    if low is not None and not metrics[name].signed:
                         low = max(0.0, low)
                     height = _round(found.mean / scale)
-                    rows.append((subject or "all", height, METRICS[name].title, group.mode, low, high))
-    names = [METRICS[name].title for name in metrics]
+                    rows.append((subject or "all", height, metrics[name].title, group.mode, low, high))
     caption = "Means over the window and the valid trials; whiskers are 95 % intervals." + like
     return bars(id_, title, caption, rows, y=unit or names[0], kinds=names) if rows else None
 
@@ -376,25 +390,28 @@ def _scatter(
     id_: str,
     title: str,
     like: str,
-    metrics: list[str],
+    metrics: Mapping[str, MetricName],
     found: list[tuple[str, str, str, str, Series, TrialMetrics]],
 ) -> DrawnFigure:
     by_subject: dict[tuple[str, str], dict[str, tuple[Series, TrialMetrics]]] = {}
     for mode, subject, name, _, series, trial in found:
         by_subject.setdefault((mode, subject), {})[name] = (series, trial)
-    axes = [PLOTTED.get(METRICS[name].dimension, (1.0, "")) for name in metrics]
+    axes = [PLOTTED.get(one.dimension, (1.0, "")) for one in metrics.values()]
     rows = []
     for (mode, subject), pair in by_subject.items():
         if len(pair) < 2:
             continue
-        part = pair[metrics[0]][1].grid.slice()
+        part = next(iter(pair.values()))[1].grid.slice()
         columns = [
             pair[name][0].samples()[part] / scale for name, (scale, _) in zip(metrics, axes, strict=True)
         ]
         for x, y in zip(*columns, strict=True):
             if np.isfinite(x) and np.isfinite(y):
                 rows.append((_round(float(x)), _round(float(y)), subject, mode))
-    titles = [f"{METRICS[name].title}, {unit}" for name, (_, unit) in zip(metrics, axes, strict=True)]
+    titles = [
+        f"{one.title}, {unit}".removesuffix(", ")
+        for one, (_, unit) in zip(metrics.values(), axes, strict=True)
+    ]
     subjects = list(dict.fromkeys(row[2] for row in rows))
     chart = {
         "mark": {"type": "point", "filled": False, "size": 26},

@@ -21,18 +21,22 @@ from streamgauge.report.words import tie
 
 __all__ = ["render_page"]
 
+STYLES = ("page.css", "tables.css", "first.css", "report.css", "print.css")
+"""Style sheets of all pages, in order; report.css is that of figures."""
+
 
 def render_page(package: str, template: str, **values: Any) -> str:
-    """A page as text: a template from the folder ``templates`` of a package, with these values and what all
-    pages have. In the template ``figure`` places a `DrawnFigure`, ``tie`` keeps numbers and units on one
-    line, and ``marks`` has a sign for each verdict."""
+    """A page as text: a template from the folder ``templates`` of a package, or of the report where that has
+    none of the name, with these values and what all pages have. In the template ``figure`` places a
+    `DrawnFigure`, and ``tie`` keeps numbers and units on one line."""
     shared = resources.files("streamgauge.report") / "templates"
     found = _environment(package).get_template(template)
     return found.render(
         version=__version__,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup((shared / "report.css").read_text(encoding="utf-8")),
+        style=Markup("\n".join((shared / name).read_text(encoding="utf-8") for name in STYLES)),
         script=Markup((shared / "report.js").read_text(encoding="utf-8")),
+        page_script=Markup((shared / "page.js").read_text(encoding="utf-8")),
         bundle=_bundle(),
         themes=Markup(json.dumps(THEMES)),
         in_the_dark=Markup(json.dumps(IN_THE_DARK)),
@@ -43,9 +47,14 @@ def render_page(package: str, template: str, **values: Any) -> str:
 @cache
 def _environment(package: str) -> jinja2.Environment:
     """The templates of a package, each compiled once."""
-    own = resources.files(package) / "templates"
+    folders = [resources.files(of) / "templates" for of in (package, "streamgauge.report")]
+
+    def read(name: str) -> str | None:
+        file = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        return None if file is None else file.read_text(encoding="utf-8")
+
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (own / name).read_text(encoding="utf-8")),
+        loader=jinja2.FunctionLoader(read),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

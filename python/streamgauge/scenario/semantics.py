@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from streamgauge.claims.expression import parse
-from streamgauge.claims.names import METRICS
+from streamgauge.claims.names import named
 from streamgauge.errors import MediaError
 from streamgauge.scenario.arrivals import MOST, expected
 from streamgauge.scenario.flow import Clip, Command, Flow
@@ -507,7 +507,7 @@ def _checks(scenario: Shape) -> Iterator[Problem]:
         for reference in parse(check.that).references():
             if reference.scenario or not reference.subject:
                 continue
-            of = METRICS[reference.metric].of
+            of = named(reference.metric).of
             if reference.subject in {*scenario.flows, *scenario.relays} and "flow" in of:
                 continue
             if "stage" in of and reference.subject in stages:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup, Side, place, spoken
+from streamgauge.systems.player_events import MEASURED
 from streamgauge.units import Frequency, Packets, Percent, Quantity, Rate, Size, Time
 
 LARGEST_FILE_BYTES = 20_000_000
@@ -128,7 +129,18 @@ def _event(line: bytes, life: _Life) -> dict[str, Any]:
     name = _text(raw, "name")
     if not name:
         raise ValueError("has no name")
+    measured = MEASURED.get(name)
+    if value is not None and measured is not None and not measured.takes(recorded):
+        raise ValueError(
+            f"{name} is in {unit}, and its value is {_kind(measured.unit)}; give that, or another name"
+        )
     return event(_time_ns(raw, life), name, value, recorded, _text(raw, "reason"))
+
+
+def _kind(unit: str) -> str:
+    """What is measured in a unit that is recorded, with the units that it may be told in."""
+    kind = next(kind for kind in (Time, Size, Rate) if unit in kind.units)
+    return f"a {kind.noun} ({', '.join(kind.units)})"
 
 
 def _time_ns(raw: dict[str, Any], life: _Life) -> int:

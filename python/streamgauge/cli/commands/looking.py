@@ -64,19 +64,22 @@ def _show(
 
 def _systems(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show this one, with where each value is from.")
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Show this one and its parameters; tcp for TCP's."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the systems and traffic that flows may name, with their parameters, or show one.
+    """List the systems and traffic that flows may name, or show one: its parameters and where they are from.
 
     [b]Examples[/b]
 
       streamgauge systems
 
       streamgauge systems darwin
+
+      streamgauge systems tcp
     """
-    from streamgauge.cli.looking import systems_command
+    from streamgauge.cli.systems import systems_command
 
     systems_command(name, as_json)
 
