@@ -2,8 +2,8 @@
 
     python3 player.py ADDRESS PORT
 
-Events go to the file that STREAMGAUGE_EVENTS names, a line of JSON each: playout_start, frame_shown, stall, resume and
-stall_count, without which nobody could tell a player that does not stall from one that does not say so.
+Events go to the file that STREAMGAUGE_EVENTS names, a line of JSON each: playout_start, frame_shown, stall,
+resume, and stall_count, without which nobody could tell a player that does not stall from one that does not say.
 """
 
 import json
@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 import time
+from pathlib import Path
 
 PICTURES_PER_S = 25
 PICTURE_BYTES = 2500
@@ -47,19 +48,13 @@ class Buffer:
             return True
 
 
-def main() -> None:
-    events = open(os.environ.get("STREAMGAUGE_EVENTS", os.devnull), "a", buffering=1)
-
-    def say(name: str, value: float | None = None, unit: str | None = None, reason: str = "") -> None:
-        event = {
-            "t_monotonic_ns": time.monotonic_ns(),
-            "name": name,
-            "value": value,
-            "unit": unit,
-            "reason": reason,
-        }
+def say(name: str, value: float | None = None, unit: str | None = None) -> None:
+    event = {"t_monotonic_ns": time.monotonic_ns(), "name": name, "value": value, "unit": unit}
+    with Path(os.environ.get("STREAMGAUGE_EVENTS", os.devnull)).open("a") as events:
         events.write(json.dumps(event) + "\n")
 
+
+def main() -> None:
     asked = time.monotonic()
     connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
     buffer = Buffer()
@@ -68,15 +63,17 @@ def main() -> None:
     say("playout_start", time.monotonic() - asked, "s")
     say("stall_count", stalls := 0, "1")
     due = time.monotonic()
+    number = 0
     while True:
         if not buffer.take():
-            say("stall", reason="no picture has come")
+            say("stall")
             say("stall_count", stalls := stalls + 1, "1")
             buffer.wait_for(AHEAD)
             say("resume")
             due = time.monotonic()
             continue
-        say("frame_shown")
+        say("frame_shown", number, "1")
+        number += 1
         due += 1 / PICTURES_PER_S
         time.sleep(max(0.0, due - time.monotonic()))
 
