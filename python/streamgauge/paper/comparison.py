@@ -159,5 +159,4 @@ def comparison_text(
     head = "Which preset explains the paper better, check by check"
     laid = lay_out(rows, "l" * len(rows[0]), columns=columns, keys=3, indent=2)
     told = [text.plain for text in laid]
-    return "
-".join([verdict(compared, presets), "", head, *told, "  " + counted(compared, presets)])
+    return "\n".join([verdict(compared, presets), "", head, *told, "  " + counted(compared, presets)])
