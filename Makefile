@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup demo test test-sim test-long fuzz bench lint format reproduce-emu clean
+.PHONY: help setup setup-tests demo test test-sim test-long fuzz bench lint format reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -15,10 +15,13 @@ help: ## say what there is
 setup: ## install what is missing, build what has changed
 	@scripts/setup.sh
 
+setup-tests: ## the same, and what tests alone need: a browser
+	@scripts/setup.sh --tests
+
 demo: setup ## stream real video through the bottleneck, simulate beside it, answer, write one report (2 minutes)
 	@scripts/demo.sh
 
-test: setup ## everything that CI runs: Rust, Python, sim and emu
+test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
 	# Beside what set-up builds, so that nothing of it is built again with other features.
 	$(CARGO) test --quiet --release -p streamgauge-sim -p streamgauge-python -p streamgauge-engine $(FEATURES) --test digests

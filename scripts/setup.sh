@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what StreamGauge needs and builds it. Idempotent: takes seconds when nothing is missing.
 # As root it installs system packages too; as an ordinary user it prints the one line to run as root and
-# still sets up everything that sim needs.
+# still sets up everything that sim needs. With --tests also what tests alone need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,6 +52,21 @@ system_packages() {
         [[ $missing != *nginx* ]] || command -v nginx >/dev/null || line+=" && systemctl disable --now nginx"
         printf '    %s\n' "$line"
     fi
+}
+
+# What tests alone need. A distribution may not have it: then they say so and are left out.
+test_packages() {
+    local package
+    command -v dpkg-query >/dev/null || return 0
+    for package in $(grep -v '^#' scripts/packages-tests.txt); do
+        [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null)" != "ii " ] || continue
+        if [ "$(id -u)" != 0 ]; then
+            say "without $package some tests are left out; as root: apt-get install --no-install-recommends $package"
+        else
+            say "installing for tests: $package"
+            install_without_services "$package" 2>/dev/null || say "no $package here: the tests that need it are left out"
+        fi
+    done
 }
 
 # --- Rust ------------------------------------------------------------------------------------------------
@@ -177,6 +192,7 @@ link_package() {
 }
 
 system_packages
+[ "${1:-}" != --tests ] || test_packages
 python_packages # before Rust: whoever lacks that has the rest when he comes back
 rust
 # For the Makefile's own calls of cargo.
