@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup demo test test-sim test-long fuzz bench lint format reproduce-emu clean
+.PHONY: help setup wheel demo test test-sim test-long fuzz bench lint format reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -14,6 +14,9 @@ help: ## say what there is
 
 setup: ## install what is missing, build what has changed
 	@scripts/setup.sh
+
+wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on (docs/install.md)
+	@scripts/wheel.sh
 
 demo: setup ## stream real video through the bottleneck, simulate beside it, answer, write one report (2 minutes)
 	@scripts/demo.sh
@@ -66,4 +69,4 @@ reproduce-emu: setup ## every scenario that runs in emu, in full (hours)
 	$(SG) reproduce --mode emu --out runs/reproduce-emu '*'
 
 clean: ## remove what was built
-	rm -rf target .venv python/streamgauge/_bin python/streamgauge/_native*.so
+	rm -rf target dist .venv python/streamgauge/_bin python/streamgauge/_native*.so
