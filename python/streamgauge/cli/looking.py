@@ -172,9 +172,10 @@ def _system_json(key: str, entry: System) -> dict[str, Any]:
 def doctor_command(way: str | None, as_json: bool) -> int:
     """What this machine can do."""
     from streamgauge.campaign.machine import why_not
-    from streamgauge.emu.doctor import examine
+    from streamgauge.emu.doctor import examine, install_line
 
     findings = examine()
+    install = install_line(findings)
     can = {mode: why_not(mode, way=way) for mode in ("sim", "emu")}
     if as_json:
         _dump(
@@ -185,6 +186,7 @@ def doctor_command(way: str | None, as_json: bool) -> int:
                     {"id": f.id, "ok": f.ok, "what": f.what, "why": f.why, "remedy": f.remedy}
                     for f in findings
                 ],
+                "install": install,
             }
         )
     else:
@@ -198,4 +200,7 @@ def doctor_command(way: str | None, as_json: bool) -> int:
         for mode, reason in can.items():
             said = "can run here" if reason is None else f"cannot run here: {escape(reason)}"
             console.print(f"[b]{mode}[/b] {said}", highlight=False, soft_wrap=True)
+        if install is not None:
+            console.print("to install every program that is missing, as root:", highlight=False)
+            console.print(f"    {escape(install)}", highlight=False, soft_wrap=True)
     return 0 if can["sim"] is None and can["emu"] is None else 4

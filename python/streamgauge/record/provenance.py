@@ -26,8 +26,8 @@ def _cpu() -> str:
 
 
 def _commit() -> str | None:
-    """The commit of our own checkout, or that a wheel was built from, with "+" if tracked files differ from it;
-    None if nothing says."""
+    """The commit of our own checkout, or that our wheel was built from, with "+" if tracked files differ from
+    it; None if nothing says."""
     package = Path(streamgauge.__file__).resolve().parent
     root = package.parents[1]
     if not (root / ".git").exists():
