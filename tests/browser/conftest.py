@@ -60,7 +60,10 @@ def emulated(trial: LoadedTrial, **changes: Any) -> LoadedTrial:
     }  # fmt: skip
     header = {**trial.header, "mode": "emu", "validity": validity | changes}
     held = dataclasses.replace(metrics, mode="emu", valid=bool((validity | changes)["valid"]))
-    provenance = {"kernel": "6.1", "processes": [{"flow": "video", "command": ["/usr/bin/player"], "status": 0}]}
+    provenance = {
+        "kernel": "6.1",
+        "processes": [{"flow": "video", "command": ["/usr/bin/player"], "status": 0}],
+    }
     return LoadedTrial(header, provenance, held)
 
 
@@ -86,7 +89,9 @@ def opened(browser: Any) -> Iterator[Open]:
     ``page.complaints``."""
     kept: dict[tuple[Any, ...], Any] = {}
 
-    def look(file: Path, width: int = 1440, height: int = 900, *, dark: bool = False, script: bool = True) -> Any:
+    def look(
+        file: Path, width: int = 1440, height: int = 900, *, dark: bool = False, script: bool = True
+    ) -> Any:
         key = (file, width, height, dark, script)
         if key not in kept:
             context = browser.new_context(
@@ -98,7 +103,14 @@ def opened(browser: Any) -> Iterator[Open]:
             page.complaints = []
             page.on("console", lambda said: page.complaints.append(said.text) if said.type != "log" else None)
             page.on("pageerror", lambda error: page.complaints.append(str(error)))
-            page.on("request", lambda asked: None if asked.url.startswith(("file:", "data:", "blob:")) else page.complaints.append(asked.url))
+            page.on(
+                "request",
+                lambda asked: (
+                    None
+                    if asked.url.startswith(("file:", "data:", "blob:"))
+                    else page.complaints.append(asked.url)
+                ),
+            )
             page.goto(file.as_uri())
             kept[key] = page
         return kept[key]

@@ -40,7 +40,9 @@ def boxes(page: Any, wanted: str) -> list[dict[str, float]]:
 
 
 def unfold(page: Any, is_open: bool = True) -> None:
-    page.evaluate("open => document.querySelectorAll('details').forEach((one) => { one.open = open; })", is_open)
+    page.evaluate(
+        "open => document.querySelectorAll('details').forEach((one) => { one.open = open; })", is_open
+    )
 
 
 def test_the_first_screen_holds_verdict_and_ranking(opened: Any, demo: Path) -> None:
@@ -91,13 +93,15 @@ def test_what_was_measured_is_in_view_on_a_narrow_screen(opened: Any, demo: Path
     page = opened(demo, 420)
     cells = boxes(page, ".checks td[data-title=sim], .flows-table td[data-metric=goodput], .rank .value")
     assert len(cells) > 20
-    assert all(0 <= box["x"] and box["x"] + box["width"] <= 420 for box in cells)
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 420 for box in cells)
 
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [420, 1440])
 def test_axe_finds_no_serious_fault(opened: Any, demo: Path, width: int, dark: bool) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not here")
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not here"
+    )
     page = opened(demo, width, dark=dark)
     unfold(page)
     found = axe.Axe().run(page).response["violations"]
@@ -151,7 +155,9 @@ def test_links_open_what_is_folded(opened: Any, demo: Path) -> None:
     mark = page.query_selector("a.mark.differs")
     target = mark.get_attribute("href")
     mark.click()
-    page.wait_for_function("wanted => document.querySelector(wanted + ' details').open", arg=f"[id='{target[1:]}']")
+    page.wait_for_function(
+        "wanted => document.querySelector(wanted + ' details').open", arg=f"[id='{target[1:]}']"
+    )
     assert page.query_selector(f"[id='{target[1:]}']").is_visible()
     page.evaluate("location.hash = ''")
     unfold(page, False)
@@ -168,7 +174,8 @@ def test_scenarios_are_filtered_and_tables_sorted(opened: Any, demo: Path) -> No
     page.click(".compact th:has-text('apart by') button")
     page.click(".compact th:has-text('apart by') button")
     shown = page.eval_on_selector_all(
-        ".compact tbody tr", "rows => rows.filter((row) => row.checkVisibility()).map((row) => Number(row.cells[4].dataset.sort))"
+        ".compact tbody tr",
+        "rows => rows.filter((row) => row.checkVisibility()).map((row) => Number(row.cells[4].dataset.sort))",
     )
     assert len(shown) > 5 and shown == sorted(shown, reverse=True)
 

@@ -7,6 +7,7 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from streamgauge.emu import remedy
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.scenario import Scenario
 from streamgauge.systems.registry import Mode
@@ -18,7 +19,7 @@ __all__ = ["ModeChoice", "choose_mode", "why_not"]
 def why_not(mode: Mode, *, way: str | None = None) -> str | None:
     """Why this machine cannot run ``mode``, with the remedy; ``None`` if it can. Looked up once a process."""
     if importlib.util.find_spec("streamgauge._native") is None:
-        return "the native module is not built; run 'make setup'"
+        return f"the native module is not built; {remedy.build()}"
     if mode == "sim":
         return None
     from streamgauge.emu.doctor import why_not as emu_why_not
