@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup setup-tests demo test test-sim test-long fuzz bench lint format reproduce-emu clean
+.PHONY: help setup setup-tests wheel demo test test-sim test-long fuzz bench lint format reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -17,6 +17,9 @@ setup: ## install what is missing, build what has changed
 
 setup-tests: ## the same, and what tests alone need: a browser
 	@scripts/setup.sh --tests
+
+wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on (docs/install.md)
+	@scripts/wheel.sh
 
 demo: setup ## stream real video through the bottleneck, simulate beside it, answer, write one report (2 minutes)
 	@scripts/demo.sh
@@ -48,6 +51,8 @@ bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-d
 	$(CARGO) bench --quiet -p streamgauge-sim --bench floor -- --rounds=3
 	$(PY) benches/simulators.py
 	$(PY) benches/campaign.py
+	$(PY) benches/compare.py
+	$(PY) benches/sweep.py
 	$(PY) benches/report_memory.py --trials 100,1000
 	$(PY) benches/cluster.py
 	$(PY) benches/emulator.py --quick
@@ -69,4 +74,4 @@ reproduce-emu: setup ## every scenario that runs in emu, in full (hours)
 	$(SG) reproduce --mode emu --out runs/reproduce-emu '*'
 
 clean: ## remove what was built
-	rm -rf target .venv python/streamgauge/_bin python/streamgauge/_native*.so
+	rm -rf target dist .venv python/streamgauge/_bin python/streamgauge/_native*.so

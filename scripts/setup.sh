@@ -30,16 +30,21 @@ install_without_services() { # package...
     fi
 }
 
+missing_packages() { # list...
+    local wanted
+    wanted=$(grep -hv '^#' "$@")
+    # shellcheck disable=SC2086
+    comm -23 <(sort <<<"$wanted") \
+        <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $wanted 2>/dev/null | awk '$1 == "ii" {print $2}' | sort) | tr '\n' ' '
+}
+
 system_packages() {
     if ! command -v dpkg-query >/dev/null; then
         say "not a Debian or Ubuntu system: skipping system packages (emu needs those of scripts/packages-debian.txt)"
         return
     fi
-    local wanted missing
-    wanted=$(grep -v '^#' scripts/packages-debian.txt)
-    # shellcheck disable=SC2086
-    missing=$(comm -23 <(sort <<<"$wanted") \
-        <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $wanted 2>/dev/null | awk '$1 == "ii" {print $2}' | sort) | tr '\n' ' ')
+    local missing
+    missing=$(missing_packages scripts/packages-debian-build.txt scripts/packages-debian.txt)
     [ -n "${missing// /}" ] || { say "system packages: all there"; return; }
     local line="apt-get update && apt-get install -y --no-install-recommends $missing"
     if [ "$(id -u)" = 0 ]; then
@@ -190,6 +195,9 @@ link_package() {
         chmod 755 .venv/bin/streamgauge
     fi
 }
+
+# For scripts/wheel.sh, which wants the functions alone.
+[ "${1:-}" != functions ] || return 0
 
 system_packages
 [ "${1:-}" != --tests ] || test_packages

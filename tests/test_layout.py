@@ -16,7 +16,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "streamgauge"
 CRATES = ROOT / "crates"
 
-# Each room of the package and the rooms that it may import. `errors` and `units` are open to all.
+# Each room of the package and the rooms that it may import. Those of
+# `OPEN_TO_ALL` may be imported anywhere.
 MAY_IMPORT: dict[str, set[str]] = {
     "claims": set(),
     "documents": set(),
@@ -45,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "calibrate": {"emu", "record", "report"},
     "paper": {"campaign", "checks", "claims", "documents", "metrics", "report", "scenario", "systems"},
     "sweeps": {"campaign", "claims", "metrics", "report", "scenario", "systems"},
-    "crosscheck": {"campaign", "emu", "metrics", "record", "report", "scenario", "systems"},
+    "crosscheck": {"campaign", "claims", "emu", "metrics", "record", "report", "scenario", "systems"},
     "cli": {
         "link_command",
         "calibrate",
@@ -66,7 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "systems",
     },
 }
-OPEN_TO_ALL = {"errors", "units"}
+OPEN_TO_ALL = {"errors", "terminal", "units"}
 
 
 def circle(uses: Mapping[str, Iterable[str]]) -> str:

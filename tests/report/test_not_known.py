@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from streamgauge.cli.tables import flows_table
+from streamgauge.cli.tables import flow_rows
 from streamgauge.metrics import compute
 from streamgauge.metrics.result import Series
 from streamgauge.report import LoadedTrial, answer, build, for_entry, gather
@@ -67,9 +67,7 @@ def test_frames_that_nobody_counted_are_not_drawn(how: str, tmp_path: Path) -> N
 
 def columns(trials: list[LoadedTrial]) -> dict[str, list[str]]:
     (entry,) = gather(trials)
-    table = flows_table(entry.groups[0])
-    cells: list[list[Any]] = [list(column.cells) for column in table.columns]
-    return {row[0].strip(): list(row[1:]) for row in zip(*cells, strict=True)}
+    return {name: cells for name, *cells in flow_rows(entry.groups[0])}
 
 
 def test_a_flow_that_sent_nothing_lost_an_unknown_share(tmp_path: Path) -> None:

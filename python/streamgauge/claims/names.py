@@ -169,5 +169,5 @@ def _of_event(metric: str) -> MetricName:
     if event is None:
         raise KeyError(metric)
     if is_event(metric):
-        return MetricName(metric, UNTOLD, "flow", f"Mean of {event}, as said", "")
-    return MetricName(metric, NUMBER, "flow", f"Times {event} was said", "")
+        return MetricName(metric, UNTOLD, "flow", event, "")
+    return MetricName(metric, NUMBER, "flow", f"{event}, how often", "")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streamgauge.cli.folders import check_folder
+from streamgauge.cli.output import say_text
 from streamgauge.cli.progress import Bar
 from streamgauge.errors import CannotRunError, RecordError, ScenarioError
 from streamgauge.report import Entry, gather, load
@@ -38,7 +39,7 @@ def report_command(
             f"cannot write {out}: {error.strerror}; choose another file with --out."
         ) from error
     if said:
-        print(f"{said}\n")
+        say_text(f"{said}\n")
     print(page, flush=True)
     groups = [group for entry in entries for group in entry.groups]
     damaged = [trial.damage for group in groups for trial in group.trials if trial.damage]

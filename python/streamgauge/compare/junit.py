@@ -48,16 +48,18 @@ def suites_of(found: Comparison) -> list[JunitSuite]:
 
 def _whole(found: Comparison) -> JunitSuite:
     verdict = verdict_of(found)
-    inconclusive = verdict.verdict == "inconclusive"
+    others = [one for one in found.subjects if one != found.baseline]
+    # What is worse fails in its own case, and is counted once.
+    outcome: JunitOutcome = "passed" if others else "skipped"
+    if verdict.verdict == "inconclusive":
+        outcome = "error"
     return JunitSuite(
         name="comparison",
         cases=[
             JunitCase(
-                name=f"{', '.join(one for one in found.subjects if one != found.baseline)} against "
-                f"{found.baseline}",
-                # What is worse fails in its own case, and is counted once.
-                outcome="error" if inconclusive else "passed",
-                message=verdict.why if inconclusive else "",
+                name=f"{', '.join(others)} against {found.baseline}" if others else found.baseline,
+                outcome=outcome,
+                message="" if outcome == "passed" else " ".join([verdict.why, *found.not_comparable[:5]]),
                 type="inconclusive",
                 out=[verdict.why, *found.answer],
             )

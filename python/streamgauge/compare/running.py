@@ -17,6 +17,7 @@ from streamgauge.campaign.loaded import load
 from streamgauge.campaign.trial import disk_errors
 from streamgauge.compare.alone import alone
 from streamgauge.compare.comparison import SubjectTrials
+from streamgauge.compare.conditions import key_of, neighbours_of
 from streamgauge.compare.origin import origin_of_folders
 from streamgauge.compare.subjects import AskedScenario, ComparedSubject
 from streamgauge.compare.trials import ALONE, alone_beside, cases_of, focused_data, take
@@ -107,7 +108,7 @@ def plan_of(subjects: Sequence[ComparedSubject], how: Trials, repeat: int | None
             subject, asked, mode, shown, tuple(known.setdefault(job.directory, job) for job in jobs)
         )
 
-    beside: dict[tuple[Path, str, Mode], _Planned] = {}
+    beside: dict[tuple[str, Mode], _Planned] = {}
     for one in subjects:
         for asked in one.asked:
             for mode in [one.mode] if one.mode is not None else how.modes[asked.scenario.id]:
@@ -119,10 +120,10 @@ def plan_of(subjects: Sequence[ComparedSubject], how: Trials, repeat: int | None
                 rest = alone(focused(asked.scenario, how.flow)) if how.with_alone else None
                 if rest is None or rest.unsupported(mode) is not None:
                     continue
-                place = asked.place / ALONE
-                by_itself = AskedScenario(scenario=rest, base=rest, place=place)
-                key = (place, rest.essence(mode), mode)
-                if key not in beside:
+                # Once for all subjects that have the same neighbours on the same path.
+                by_itself = AskedScenario(scenario=rest, base=rest, place=asked.place / ALONE)
+                key = (key_of(neighbours_of(rest.in_mode(mode).normalised())), mode)
+                if key not in beside or len(beside[key].jobs) < count:
                     beside[key] = planned("", by_itself, mode, shown, count)
     return [*found, *beside.values()]
 

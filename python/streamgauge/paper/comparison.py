@@ -9,8 +9,8 @@ from typing import Any
 from streamgauge.checks import CheckResult
 from streamgauge.checks.evaluate import match_published, published_value
 from streamgauge.paper.reading import Reading
-from streamgauge.paper.tables import columns_text
 from streamgauge.report.model import say_half
+from streamgauge.terminal import lay_out
 
 __all__ = ["ComparedCheck", "compare", "comparison_text", "counted", "short", "verdict"]
 
@@ -143,8 +143,10 @@ def published_words(check: CheckResult) -> str:
     return ", ".join(told)
 
 
-def comparison_text(compared: Sequence[ComparedCheck], readings: Sequence[Reading]) -> str:
-    """The table for a terminal."""
+def comparison_text(
+    compared: Sequence[ComparedCheck], readings: Sequence[Reading], columns: int | None = None
+) -> str:
+    """The table for a terminal, no wider than `columns`."""
     presets = [reading.preset for reading in readings]
     modes = {one.check.mode for one in compared}
     rows = [["check", "scenario", "", *presets, "better"]]
@@ -155,12 +157,6 @@ def comparison_text(compared: Sequence[ComparedCheck], readings: Sequence[Readin
         kind = "strict" if check.strict else "" if check.origin == "predicted" else check.origin
         rows.append([check.id, where, kind, *cells, one.better])
     head = "Which preset explains the paper better, check by check"
-    return "\n".join(
-        [
-            verdict(compared, presets),
-            "",
-            head,
-            *columns_text(rows, left=len(rows[0])),
-            "  " + counted(compared, presets),
-        ]
-    )
+    laid = lay_out(rows, "l" * len(rows[0]), columns=columns, keys=3, indent=2)
+    told = [text.plain for text in laid]
+    return "\n".join([verdict(compared, presets), "", head, *told, "  " + counted(compared, presets)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -10,16 +9,11 @@ from typing import Any
 from streamgauge.claims.dimension import TIME, say_exactly
 from streamgauge.report.model import Entry
 from streamgauge.report.stages import queue_words, rate_words, stage_words
+from streamgauge.terminal import tie as tie
 
 NS = 1e9
 ROLES = {"subject": "under test", "rival": "beside it"}
 """What a page calls the roles of flows."""
-
-
-def tie(text: str) -> str:
-    """Keeps numbers, their units and their ± on one line, by no-break spaces."""
-    text = re.sub(r"(?<=[\d\]]) (?=(?:[kMG]?bit/s|[kMG]?B|ms|µs|s|%|packets)(?![A-Za-z]))", "\u00a0", text)
-    return text.replace(" ± ", "\u00a0±\u00a0")
 
 
 def goes_up(flow: Mapping[str, Any]) -> bool:

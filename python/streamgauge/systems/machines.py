@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import lru_cache, reduce
 from typing import Any, Literal
 
@@ -244,7 +245,7 @@ def _in_words(value: Any, kind: Kind) -> str | None:
     if kind is Packets:
         return f"{value:g} packet{'' if value == 1 else 's'}"
     if kind is Frequency:
-        return f"{value:g} packets/s"
+        return f"{Decimal(str(value)).normalize():f} packets/s"
     if kind is Size and value < _SMALL_BYTES:
         return f"{value:g} B"
     if isinstance(kind, Number):
