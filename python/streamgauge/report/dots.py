@@ -83,7 +83,7 @@ def dot(
     if interval is not None and interval[1] > interval[0]:
         low, high = (
             axis.percent(end) if math.isfinite(end) else edge
-            for end, edge in zip(interval, (0, 100), strict=True)
+            for end, edge in zip(interval, (_EDGE, 100 - _EDGE), strict=True)
         )
         parts.append(f'<line class="span" x1="{low:.2f}%" x2="{high:.2f}%" y1="{y}" y2="{y}"/>')
     kind = "dot first" if first else "dot"

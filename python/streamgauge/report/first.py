@@ -173,7 +173,7 @@ def blocks(entries: Sequence[Entry], found: Sequence[Comparison] | None = None) 
 
 def _compared(found: Comparison, asked: Asked, by_id: Mapping[str, Entry]) -> Block:
     scenario = _telling_scenario(found)
-    verdict, beside = _verdicts(found)
+    verdict, beside, more = _verdicts(found)
     panels = tuple(_panel(found, label, by_id, shown=label == scenario) for label in found.scenarios)
     return Block(
         question=asked.question,
@@ -181,7 +181,7 @@ def _compared(found: Comparison, asked: Asked, by_id: Mapping[str, Entry]) -> Bl
         beside=(*([asked.verdict] if asked.verdict else []), *beside),
         panels=panels,
         strip=_strip(found, by_id),
-        more=found.answer[1 : len(found.answer) - len(found.not_comparable)],
+        more=tuple(more),
         not_comparable=found.not_comparable,
         baseline=found.baseline,
         conditions="",
@@ -189,8 +189,9 @@ def _compared(found: Comparison, asked: Asked, by_id: Mapping[str, Entry]) -> Bl
     )
 
 
-def _verdicts(found: Comparison) -> tuple[str, list[str]]:
-    """The sentence of the mode that decides something, the answering one first; then those of the others."""
+def _verdicts(found: Comparison) -> tuple[str, list[str], list[str]]:
+    """The sentence of the mode that decides something, the answering one first; those of the others; and what
+    each mode says further."""
     said = []
     for mode in found.modes[::-1]:
         rows = tuple(row for row in found.rows if row.mode == mode)
@@ -198,11 +199,14 @@ def _verdicts(found: Comparison) -> tuple[str, list[str]]:
         if scenarios:
             alone = replace(found, rows=rows, modes=(mode,), scenarios=scenarios, not_comparable=())
             decided = any(row.verdict in ("better", "worse", "equal") for row in rows)
-            said.append((not decided, sentences(alone)[0]))
+            said.append((not decided, sentences(alone)))
     if len(said) < 2:
-        return found.answer[0], []
+        return found.answer[0], [], list(found.answer[1 : len(found.answer) - len(found.not_comparable)])
     said.sort(key=lambda one: one[0])
-    return said[0][1], [text for _, text in said[1:]]
+    (_, first), *others = said
+    # Of a mode that decides nothing there is no more to say than that.
+    more = [text for undecided, mine in said if not undecided for text in mine[1:]]
+    return first[0], [mine[0] for _, mine in others], more
 
 
 def _telling_scenario(found: Comparison) -> str:

@@ -31,6 +31,9 @@ FLOW_COLUMNS = {
     "packet_size": "mean packet",
 }
 """Columns of the table of flows, behind what their viewers saw."""
+MOST_ACROSS = 5
+"""So many flows of one mode have a column each, metrics a row; of more, or of two modes, it is the other way
+round."""
 OF_TRANSFERS = {"completion_time": "transfer takes"}
 """Those that only flows of short transfers have."""
 
@@ -77,6 +80,7 @@ def section(entry: Entry, found: Answer, *, told: bool, before: dict[str, Entry]
         "in_words": words.flows_words(entry),
         "columns": columns,
         "flows": rows,
+        "is_upright": len(entry.groups) == 1 and len(rows) <= MOST_ACROSS,
         "stands_in": _stand_ins(entry),
         "checks": checking.of_section(entry),
         "figures": figures.for_entry(entry),

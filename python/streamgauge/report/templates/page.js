@@ -154,18 +154,16 @@
       const over = table.closest("section").querySelector("[data-window]");
       if (!kept.has(over)) kept.set(over, over.innerHTML);
       let seen = null;
-      for (const row of table.tBodies[0].rows) {
-        const { flow, mode } = row.dataset;
+      for (const cell of all("[data-metric]", table)) {
+        const { flow, mode, metric } = cell.dataset;
         const found = isChosen ? window.streamgauge?.over?.(table.dataset.scenario, mode, begin, end) : null;
         seen ??= found;
-        for (const cell of all("[data-metric]", row)) {
-          if (!kept.has(cell)) kept.set(cell, cell.innerHTML);
-          const [name, kind] = OVER[cell.dataset.metric] ?? [];
-          const value = name && found?.flows[flow]?.[name];
-          cell.classList.toggle("window", Boolean(found) && value !== undefined);
-          cell.classList.toggle("whole", Boolean(found) && value === undefined);
-          if (!found || value === undefined) cell.innerHTML = kept.get(cell); else cell.textContent = said(value, kind);
-        }
+        if (!kept.has(cell)) kept.set(cell, cell.innerHTML);
+        const [name, kind] = OVER[metric] ?? [];
+        const value = name && found?.flows[flow]?.[name];
+        cell.classList.toggle("window", Boolean(found) && value !== undefined);
+        cell.classList.toggle("whole", Boolean(found) && value === undefined);
+        if (!found || value === undefined) cell.innerHTML = kept.get(cell); else cell.textContent = said(value, kind);
       }
       if (seen) over.textContent = `Sent to lost and time in the bottleneck: means from ${seen.begin_s} s to ${seen.end_s} s, as chosen in the figure; the rest over the measurement window.`;
       else over.innerHTML = kept.get(over);
