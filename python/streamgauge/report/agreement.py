@@ -136,7 +136,7 @@ def of_modes(entries: Sequence[Entry]) -> Agreement | None:
             if info.is_ping or flow not in emu.numbers.infos:
                 continue
             for metric in SHOWN:
-                if metric in METRICS and metric != "jain":
+                if metric in METRICS and metric not in ("jain", "sent", "received"):
                     pairs += _of_metric(short[entry.id], entry, metric, flow, sim, emu)
         pairs += _of_metric(short[entry.id], entry, "jain", "", sim, emu)
     return agreement("Simulation and emulation", "simulated", "emulated", pairs)
