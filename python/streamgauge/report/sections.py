@@ -12,7 +12,7 @@ from streamgauge.claims.dimension import show
 from streamgauge.metrics import METRICS
 from streamgauge.metrics.frame import DOWN
 from streamgauge.report import certificate, checking, figures, words
-from streamgauge.report.answer import Answer, own_basis
+from streamgauge.report.answer import Answer
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.model import NOT_KNOWN, Entry, Group
 from streamgauge.report.viewer import VIEWER_METRICS
@@ -75,7 +75,7 @@ def section(entry: Entry, found: Answer, *, told: bool, before: dict[str, Entry]
         "assumed": assumed if assumed_alike is entry else [],
         "assumed_as": assumed_alike.slug if assumed and assumed_alike is not entry else "",
         "sentences": () if told else found.sentences,
-        "basis": own_basis(found),
+        "basis": found.basis,
         "conditions": words.bottleneck_words(entry),
         "in_words": words.flows_words(entry),
         "columns": columns,
