@@ -10,13 +10,15 @@ from streamgauge.report.model import Entry, Group
 
 MANY = 4
 """More trials than this share one column."""
+_NOTHING = ("0", "none")
 
 
 def overview(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """A list a mode: what was measured of the trials' validity over all scenarios, and its bound.
 
     Returns:
-        ``[{"mode", "valid", "all", "rows": [{"name", "bound", "measured"}, ...]}]``.
+        ``[{"mode", "valid", "all", "clean": [names], "rows": [{"name", "bound", "measured"}, ...]}]``; of what
+        is clean nothing was allowed, and there was nothing.
     """
     found = []
     for mode in dict.fromkeys(group.mode for entry in entries for group in entry.groups):
@@ -37,13 +39,15 @@ def overview(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             }
             for name, mine in values.items()
         ]
+        clean = [row["name"] for row in rows if row["measured"] == row["bound"] and row["bound"] in _NOTHING]
         # What is bounded first; the rest was only measured.
-        rows.sort(key=lambda row: row["bound"] == "–")
+        rows = sorted((row for row in rows if row["name"] not in clean), key=lambda row: row["bound"] == "–")
         found.append(
             {
                 "mode": mode,
                 "valid": sum(len(group.valid) for group in groups),
                 "all": sum(len(group.trials) for group in groups),
+                "clean": clean,
                 "rows": rows,
             }
         )

@@ -127,7 +127,6 @@
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     for (let at = target; at; at = at.parentElement) { if (at.tagName === "DETAILS") at.open = true; at.hidden = false; }
-    if (target.matches("tbody")) { const how = target.querySelector("details"); if (how) how.open = true; }
     target.scrollIntoView();
   }
 
