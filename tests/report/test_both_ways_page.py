@@ -59,16 +59,12 @@ def test_the_scenario_is_told_with_directions_and_what_is_drawn(page: str) -> No
 
 
 def test_the_table_tells_ways_and_completion_times_of_transfers_alone(page: str) -> None:
-    table = page.partition("flow mode ")[2].partition("Means over")[0]
-    heads, _, body = table.partition(" pages ")
-    assert "transfer takes sent received" in heads
-    pages, camera, watch = re.split(r" (?:camera|watch) ", body)
-    assert pages.startswith("under test, media up sim")
-    assert camera.startswith("beside it, media up sim") and watch.startswith("beside it sim")
-    # Before what was sent: only the pages are transfers.
-    assert [bool(re.search(r"– [\d.]+ [kM]bit/s", row)) for row in (pages, camera, watch)] == [
-        False, True, True
-    ]  # fmt: skip
+    head, _, table = page.partition("n = 2 means over the window ")[2].partition(" transfer takes ")
+    head = head.partition(" start-up ")[0]
+    assert head == "pages under test, media up camera beside it, media up watch beside it"
+    pages, *others = re.split(r" (?=– )", table.partition(" sent ")[0])
+    assert re.match(r"[\d.]+ m?s", pages) and others == ["–", "–"]
+    assert "–" not in table.partition(" sent ")[2].partition(" received ")[0]
 
 
 def test_a_figure_names_its_way_and_its_only_flow(page: str) -> None:

@@ -98,8 +98,8 @@ def of_transfers(*completed_s: int, **measure: Any) -> LoadedTrial:
 
 def completion_cells(page: str) -> list[str]:
     """How long transfers took, by the table of flows; empty without that column."""
-    table = page.partition('<table class="list flows-table')[2].partition("</table>")[0]
-    return re.findall(r'<td[^>]* data-metric="completion_time">(.*?)</td>', table, re.DOTALL)
+    table = re.split(r'<table class="list [^"]*flows-table', page)[1].partition("</table>")[0]
+    return re.findall(r'<td[^>]* data-metric="completion_time"[^>]*>(.*?)</td>', table, re.DOTALL)
 
 
 def test_transfers_of_which_none_completed_took_an_unknown_time(tmp_path: Path) -> None:

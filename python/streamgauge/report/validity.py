@@ -14,11 +14,11 @@ _NOTHING = ("0", "none")
 
 
 def overview(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """A list a mode: what was measured of the trials' validity over all scenarios, and its bound.
+    """Of each mode what was measured of the trials' validity over all scenarios, and its bound.
 
     Returns:
-        ``[{"mode", "valid", "all", "clean": [names], "rows": [{"name", "bound", "measured"}, ...]}]``; of what
-        is clean nothing was allowed, and there was nothing.
+        ``[{"mode", "valid", "all", "clean": [names], "rows": [{"name", "bound", "measured"}, ...]}]``;
+        nothing was allowed of what is clean, and there was nothing.
     """
     found = []
     for mode in dict.fromkeys(group.mode for entry in entries for group in entry.groups):
