@@ -152,14 +152,23 @@ def test_tabs_and_panels_follow_keys_and_clicks(opened: Any, hundred: Path) -> N
 
 def test_a_mark_leads_to_its_check_which_says_how(opened: Any, demo: Path) -> None:
     page = opened(demo)
-    page.evaluate("location.hash = ''")
     mark = page.query_selector("a.mark.differs")
-    target = mark.get_attribute("href")
+    row = page.query_selector(f"[id='{mark.get_attribute('href')[1:]}']")
     mark.click()
-    page.wait_for_function(
-        "wanted => document.querySelector(wanted + ' details').open", arg=f"[id='{target[1:]}']"
-    )
-    assert page.query_selector(f"[id='{target[1:]}']").is_visible()
+    page.wait_for_timeout(50)
+    assert 0 <= row.bounding_box()["y"] < SCREEN
+    row.query_selector("button.how").click()
+    said = row.query_selector(".how-said")
+    assert said.is_visible() and "claimed is" in said.inner_text()
+    page.keyboard.press("Escape")
+    assert not said.is_visible()
+
+
+def test_a_link_opens_what_is_folded(opened: Any, demo: Path) -> None:
+    page = opened(demo)
+    unfold(page, False)
+    page.evaluate("location.hash = 'provenance'")
+    page.wait_for_function("document.querySelector('#provenance').open")
     page.evaluate("location.hash = ''")
     unfold(page, False)
 

@@ -11,7 +11,7 @@ from streamgauge.documents import write_whole
 from streamgauge.report import agreement, certificate, checking, figures, validity
 from streamgauge.report.answer import PLUS_MINUS, by_question
 from streamgauge.report.families import tables
-from streamgauge.report.first import Block, blocks
+from streamgauge.report.first import AnsweredQuestion, blocks
 from streamgauge.report.model import Entry, LoadedTrial, gather, load
 from streamgauge.report.model import left_out as find_left_out
 from streamgauge.report.page import render_page
@@ -106,7 +106,7 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
     )
 
 
-def _told_at_top(first: Sequence[Block], answers: Mapping[str, Any]) -> set[str]:
+def _told_at_top(first: Sequence[AnsweredQuestion], answers: Mapping[str, Any]) -> set[str]:
     """Scenarios whose whole answer is a question's verdict."""
     verdicts = {block.verdict for block in first}
     return {scenario for scenario, one in answers.items() if " ".join(one.sentences) in verdicts}
