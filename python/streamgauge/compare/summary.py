@@ -1,7 +1,7 @@
 """A comparison as Markdown for the summary of a job.
 
-GitHub takes ``data:`` addresses and scripts out of what it shows, so that no picture can stand in the text
-itself; its Mermaid charts have no intervals, and older GitLabs not these charts. What is drawn is text.
+GitHub and GitLab take ``data:`` addresses and scripts out of what they show, so that no picture can stand in
+the text itself, and the charts of Mermaid, which both draw, have no intervals. What is drawn is text.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ def _add_block(summary: Summary, found: Comparison, scenario: str, mode: str) ->
     summary.add(table(head, [_cells(row, found, several) for row in told]))
     if len(told) < len(rows):
         summary.add(f"{len(rows) - len(told)} further rows are left out.")
+    if why := dict.fromkeys(row.why for row in rows if row.verdict == "undecided" and row.why):
+        summary.add(f"Undecided: {plain('; '.join(list(why)[:5]))}.")
     drawn = [row for row in told if row.verdict != "equal"] + [row for row in told if row.verdict == "equal"]
     lines = difference_plot(drawn[:40])
     if lines:
@@ -81,8 +83,7 @@ def _cells(row: ComparedRow, found: Comparison, several: bool) -> Sequence[str]:
     base = found.row(found.baseline, row.scenario, row.mode, row.metric)
     theirs = "not known" if base is None else plain(say_value(base))
     verdict = row.verdict or "equal"
-    words = verdict_words(row).replace("undecided: ", "undecided, ")
-    short = words if verdict in ("equal", "undecided") else verdict
+    words = verdict_words(row) if verdict == "equal" else verdict
     return [
         plain(row.about.short),
         *([plain(row.subject)] if several else []),
@@ -90,7 +91,7 @@ def _cells(row: ComparedRow, found: Comparison, several: bool) -> Sequence[str]:
         plain(say_value(row)),
         plain(say_difference(row)) or "not known",
         _valid(row),
-        f"{_ROW_MARK[verdict]}{plain(short)}",
+        f"{_ROW_MARK[verdict]}{plain(words)}",
     ]
 
 
