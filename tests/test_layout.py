@@ -195,6 +195,15 @@ def test_the_package_offers_names_of_the_notebook_that_it_does_not_import() -> N
     assert run.stdout.split() == ["streamgauge"]
 
 
+def test_a_start_of_the_program_imports_no_room_but_its_own() -> None:
+    """As for `--help`: what a command does is imported when it runs."""
+    asked = "import sys; from streamgauge.cli.app import command; command(); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert {room_of(name) for name in loaded if name.startswith("streamgauge.")} <= {"cli", *OPEN_TO_ALL}
+    assert not loaded & {"altair", "numpy", "polars", "pydantic", "scipy"}
+
+
 def test_every_room_is_in_the_table() -> None:
     rooms = {folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()}
     assert rooms == set(MAY_IMPORT)
