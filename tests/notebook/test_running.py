@@ -188,6 +188,12 @@ def test_a_sweep_is_a_table_and_its_trials_lie_where_runs_would(tmp_path: Path) 
         sg.sweep([], {"path.down.rate": rates}, out=tmp_path)
 
 
+def test_a_mode_that_nobody_chose_is_told_with_why(tmp_path: Path) -> None:
+    alone = short().model_copy(update={"modes": ("sim",)})
+    assert "sim: the only one that is supported" in repr(sg.run(alone, seed=1, out=tmp_path, progress=False))
+    assert "supported" not in repr(sg.run(alone, mode="sim", seed=1, out=tmp_path, progress=False))
+
+
 def test_progress_is_told_to_a_function(tmp_path: Path) -> None:
     told: list[Progress] = []
     sg.run(short(), mode="sim", out=tmp_path, progress=told.append)

@@ -12,7 +12,7 @@ import polars as pl
 from streamgauge import campaign, sweeps
 from streamgauge.campaign import EmuSettings, Progress
 from streamgauge.campaign.loaded import load_trials
-from streamgauge.campaign.machine import choose_mode
+from streamgauge.campaign.machine import ModeChoice, choose_mode
 from streamgauge.errors import ScenarioError, StreamGaugeError
 from streamgauge.notebook.bar import ProgressBar
 from streamgauge.notebook.finding import Asked, settings_of, targets_of, wanted
@@ -80,7 +80,7 @@ def run(
     settings = settings_of(set)
     scenarios = wanted(what, settings)
     first_seed = 1 if seed is None else int(seed)
-    modes = _modes(scenarios, mode, way, first_seed)
+    choices = _chosen(scenarios, mode, way, first_seed)
     folder = Path(out).expanduser() / set_folder(settings)
     count = None if repeat is None else int(repeat)
     if seed is not None and repeat is None:
@@ -90,7 +90,7 @@ def run(
     with ProgressBar(progress) as bar:
         result = campaign.run(
             scenarios,
-            modes,
+            {name: [chosen.mode] for name, chosen in choices.items()},
             folder,
             first_seed=first_seed,
             repeat=count,
@@ -106,13 +106,15 @@ def run(
             f"{kept} of {result.planned} trials are kept in {folder}; the same call goes on from there, and "
             f"streamgauge.load({str(folder)!r}) reads them"
         )
+    told = choices.values() if mode is None else ()
+    why = dict.fromkeys(f"{chosen.mode}: {chosen.why}" for chosen in told)
     trials = load_trials(outcome.job.directory for outcome in result.outcomes if outcome.digest is not None)
     return Runs(
         trials,
         where=folder,
         checks=result.checks,
         asked=[scenario.id for scenario in scenarios],
-        notes=[one.words() for one in result.set_aside],
+        notes=[*why, *(one.words() for one in result.set_aside)],
     )
 
 
@@ -182,14 +184,14 @@ def sweep(
         )
 
 
-def _modes(
+def _chosen(
     scenarios: Sequence[Scenario], mode: Mode | None, way: str | None, seed: int
-) -> dict[str, Sequence[Mode]]:
-    """Each scenario's, by id. What cannot be planned is refused here, before the first trial starts."""
-    chosen = {scenario.id: choose_mode(scenario, mode, way=way) for scenario in scenarios}
+) -> dict[str, ModeChoice]:
+    """Each scenario's mode, by id. What cannot be planned is refused here, before the first trial starts."""
+    found = {scenario.id: choose_mode(scenario, mode, way=way) for scenario in scenarios}
     for scenario in scenarios:
-        lower(scenario, chosen[scenario.id], seed)
-    return {name: [one] for name, one in chosen.items()}
+        lower(scenario, found[scenario.id].mode, seed)
+    return found
 
 
 def _sound(**arguments: Any) -> None:
