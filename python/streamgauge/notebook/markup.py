@@ -18,9 +18,9 @@ MARKS = {"pass": ("✓", "#2a9d5c"), "fail": ("✗", "#e0574c"), "inconclusive":
 """A verdict's sign and its colour, which shows on white and on black."""
 
 _BORDER = "1px solid rgba(128,128,128,.45)"
-_CELL = f"padding:.25em .9em .25em 0;text-align:left;vertical-align:top;border:0;border-bottom:{_BORDER}"
-_ONE_LINE = 30
-"""As many characters of a cell are not broken."""
+_CELL = f"padding:.25em .7em .25em 0;text-align:left;vertical-align:top;border:0;border-bottom:{_BORDER}"
+_ONE_LINE, _SHORT = 30, 8
+"""As many characters of a value, and of any cell, are not broken."""
 _NUMBER = "font-variant-numeric:tabular-nums"
 
 
@@ -60,8 +60,9 @@ def _cell(text: str) -> str:
     if isinstance(text, VerdictCell) and text.verdict in MARKS:
         mark, colour = MARKS[text.verdict]
         sign = f'<span style="color:{colour};font-weight:700" aria-hidden="true">{mark}</span> '
-    # A value stays on one line; the table scrolls before it is cut off.
-    whole = ";white-space:nowrap" if len(text) <= _ONE_LINE else ""
+    # A value with its interval stays on one line, and names break before the table scrolls.
+    value = text[:1].isdigit() or text[:1] in "+-" or len(text) <= _SHORT
+    whole = ";white-space:nowrap" if value and len(text) <= _ONE_LINE else ""
     return f'<td style="{_CELL};{_NUMBER}{whole}">{sign}{escape(text)}</td>'
 
 
