@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
 from streamgauge.campaign import machine
 from streamgauge.cli.app import command as app_command
+from streamgauge.cli.commands.register import Panel
 
 Cli = Callable[..., Any]
 
@@ -196,12 +197,36 @@ def test_a_machine_that_cannot_exits_4(cli: Cli, scenario: Path, monkeypatch: py
     assert not Path("runs").exists()
 
 
-def test_the_default_mode_is_the_first_that_the_machine_can(
+def test_the_default_mode_is_the_first_that_the_machine_can_and_that_is_told_first(
     cli: Cli, scenario: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "why_not", lambda mode, way=None: "no" if mode == "emu" else None)
+    monkeypatch.setattr(machine, "why_not", lambda mode, way=None: "no root" if mode == "emu" else None)
     ran = cli("run", str(scenario), "--set", "modes=[emu, sim]", "--json", "--repeat", "1")
     assert json.loads(ran.out)["trials"][0]["mode"] == "sim"
+    assert ran.err.splitlines()[0] == (
+        "streamgauge: mode sim for test/cli: this machine cannot run emu: no root"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["my.yaml"], "mode sim for test/cli: this machine can; supported are sim and emu, in this order"),
+        (["my.yaml", "--mode", "sim"], "mode sim for test/cli: as asked for"),
+        (["my.yaml", "--set", "modes=[sim]"], "mode sim for test/cli: the only one that is supported"),
+        (
+            ["hessler/ftp-*", "--mode", "sim", "--set", "path.down.rate=10Mbit/s"],
+            "mode sim for hessler/ftp-no, hessler/ftp-little, hessler/ftp-medium and 2 more: as asked for",
+        ),
+    ],
+)
+def test_the_mode_and_why_is_said_first(
+    cli: Cli, scenario: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+) -> None:
+    monkeypatch.setattr(machine, "why_not", lambda mode, way=None: None)
+    ran = cli("run", *arguments, "--seed", "1")
+    assert ran.err.splitlines()[0] == f"streamgauge: {told}"
+    assert "mode sim for" not in ran.out
 
 
 def test_a_folder_that_cannot_be_written_exits_4(cli: Cli, scenario: Path) -> None:
@@ -213,7 +238,7 @@ def test_a_folder_that_cannot_be_written_exits_4(cli: Cli, scenario: Path) -> No
 
 def test_a_folder_that_nobody_can_make_exits_4(cli: Cli, scenario: Path) -> None:
     ran = cli("run", str(scenario), "--out", "/proc/runs")
-    assert (ran.status, len(ran.err.splitlines())) == (4, 1)
+    assert (ran.status, len(ran.err.splitlines())) == (4, 2), "the mode, and what is wrong"
     assert "choose another folder with --out" in ran.err
 
 
@@ -285,6 +310,18 @@ def test_every_help_has_examples(cli: Cli, command: str) -> None:
     assert "Example" in ran.out and f"streamgauge {command}" in ran.out
 
 
+def test_the_help_is_grouped_by_task(cli: Cli) -> None:
+    panels: dict[str, list[str]] = {}
+    for name, one in app_command().commands.items():
+        panels.setdefault(one.rich_help_panel, []).append(name)
+    assert list(panels) == list(get_args(Panel)), "each is used, in their order"
+    assert "report" in panels["Compare and report"] and "run" in panels["Run experiments"]
+    assert {"doctor", "calibrate", "crosscheck", "verify"} == set(panels["Instrument"])
+    said = cli("--help").out
+    places = [said.index(f"─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
+
+
 def test_version(cli: Cli) -> None:
     ran = cli("--version")
     assert ran.status == 0 and ran.out.startswith("streamgauge 0.")
@@ -349,7 +386,7 @@ def test_a_report_tells_answers_before_its_path(cli: Cli, scenario: Path) -> Non
     cli("run", str(scenario))
     cli("run", "hessler/ftp-no", "--mode", "sim", "--repeat", "1")
     lines = cli("report", "runs", "--answer", "test/*").out.splitlines()
-    assert "test/cli sent" in lines[1] and lines[-1] == "runs/report.html"
+    assert "(test/cli; " in lines[1] and lines[-1] == "runs/report.html"
     assert not any("hessler" in line for line in lines)
     assert cli("report", "runs").out == "runs/report.html\n"
     told = cli("report", "runs", "--answer", "test/none")

@@ -55,7 +55,7 @@ def test_no_line_is_wider_than_the_terminal(shown: tuple[int, list[str]]) -> Non
 def test_sentences_are_folded_with_a_hanging_indent(shown: tuple[int, list[str]]) -> None:
     columns, texts = shown
     said = texts[COMMANDS.index(["report", "runs", "--answer", "hessler/*"])].splitlines()
-    at = next(i for i, line in enumerate(said) if line.startswith("  - hessler/ftp-heavy"))
+    at = next(i for i, line in enumerate(said) if line.startswith("  - An FTP download"))
     assert columns - 20 < len(said[at]) <= columns
     assert said[at + 1].startswith("    ") and said[at + 1][4] != " "
 
@@ -86,7 +86,7 @@ def test_piped_a_row_is_a_line_that_awk_can_take_apart(cli: Cli, arguments: list
 
 def test_piped_a_sentence_is_a_line(cli: Cli) -> None:
     ran = cli("run", "hessler/ftp-heavy", "--mode", "sim", "--repeat", "2")
-    (answer,) = [line for line in ran.out.splitlines() if line.startswith("  - hessler/ftp-heavy")]
+    (answer,) = [line for line in ran.out.splitlines() if line.startswith("  - An FTP download")]
     assert "on average." in answer
     (check,) = [line for line in ran.out.splitlines() if " HW-3 " in line]
     assert "as claimed" in check

@@ -54,6 +54,7 @@ COMMANDS: dict[str, How] = {
     "streamgauge presets": HERE,
     "streamgauge run today/rtsp-udp-medium": How("long", A_MINUTE, status=0),
     "streamgauge run hessler/ftp-medium --mode sim --repeat 10 --set path.down.rate=2Mbit/s": HERE,
+    "streamgauge sweep hessler/ftp-medium --mode sim --over path.down.queue=10kB,20kB,50kB": HERE,
     "streamgauge reproduce 'hessler/ftp-*' --mutants": HERE,
     "streamgauge reproduce darwin": How("long", A_MINUTE, status=1),
     "streamgauge crosscheck tcp --quick --case 'reno/*'": How("long", A_MINUTE, status=1),
@@ -91,6 +92,12 @@ COMMANDS: dict[str, How] = {
     "streamgauge worker tcp://scheduler:8786": How("never", "test_cluster does it"),
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --on tcp://scheduler:8786 "
     "--out /shared/run-1": How("never", "test_cluster does it"),
+    # sweep
+    "streamgauge sweep hessler/ftp-medium --mode sim --over path.down.queue=10kB,20kB,50kB "
+    "--over path.down.rate=0.5Mbit/s,1Mbit/s --out runs/queues --figure queues.svg": How(
+        shows=(r"10 kB +1 Mbit/s +10/10 +628 +7\.17 ± 0\.40 +60\.302 ± 0\.058",)
+    ),
+    "streamgauge report runs/queues": HERE,
     # CONTRIBUTING
     "make setup": How("never", "has been done"),
     "make test-sim": How("never", "is what runs this"),

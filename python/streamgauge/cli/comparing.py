@@ -19,6 +19,7 @@ from streamgauge.cli.gating import GateFiles, written
 from streamgauge.cli.options import REPLACE, Keep
 from streamgauge.cli.output import DIM, heads, remark, say, table
 from streamgauge.cli.progress import Bar
+from streamgauge.cli.running import modes_in_words
 from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.compare import COMPARED, Comparison, Margin, answered, compare, say_value, verdict_words
 from streamgauge.compare.baseline import load_baseline, save_baseline
@@ -193,19 +194,19 @@ def _near(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> Path:
 def _modes(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> dict[str, Sequence[Mode]]:
     """The modes of each scenario, by its id: the same for all subjects, so that like is held against like."""
     scenarios = {asked.scenario.id: asked.scenario for one in subjects for asked in one.asked}
-    if request.mode == "both":
-        asked: list[Mode | None] = ["sim", "emu"]
-    else:
-        asked = [None if request.mode is None else "sim" if request.mode == "sim" else "emu"]
-    if asked == [None]:
-        chosen = {id_: choose_mode(one, None, way=request.way) for id_, one in scenarios.items()}
-        every: dict[str, Sequence[Mode]] = {id_: [mode] for id_, mode in chosen.items()}
-        if "sim" in chosen.values() and "emu" in chosen.values():
-            every = {id_: [choose_mode(one, "sim", way=request.way)] for id_, one in scenarios.items()}
-        return every
-    return {
-        id_: [choose_mode(one, mode, way=request.way) for mode in asked] for id_, one in scenarios.items()
+    by_word: dict[str | None, list[Mode | None]] = {"sim": ["sim"], "emu": ["emu"], "both": ["sim", "emu"]}
+    wanted = by_word.get(request.mode, [None])
+    choices = {
+        id_: [choose_mode(one, mode, way=request.way) for mode in wanted] for id_, one in scenarios.items()
     }
+    if len({choice.mode for mine in choices.values() for choice in mine}) > len(wanted):
+        # Not all can be emulated here, and what is not cannot be held against what is.
+        choices = {id_: [choose_mode(one, "sim", way=request.way)] for id_, one in scenarios.items()}
+    if not any(one.mode for one in subjects):
+        for place in range(len(wanted)):
+            for line in modes_in_words({id_: mine[place] for id_, mine in choices.items()}):
+                remark(line)
+    return {id_: [choice.mode for choice in mine] for id_, mine in choices.items()}
 
 
 def _own_repetitions(subjects: Sequence[ComparedSubject], modes: Mapping[str, Sequence[Mode]]) -> int:

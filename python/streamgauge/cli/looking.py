@@ -69,9 +69,10 @@ def show_command(name: str, settings: Sequence[str], plan: Mode | None, seed: in
 def doctor_command(way: str | None, as_json: bool) -> int:
     """What this machine can do."""
     from streamgauge.campaign.machine import why_not
-    from streamgauge.emu.doctor import examine
+    from streamgauge.emu.doctor import examine, install_line
 
     findings = examine()
+    install = install_line(findings)
     can = {mode: why_not(mode, way=way) for mode in ("sim", "emu")}
     if as_json:
         _dump(
@@ -82,6 +83,7 @@ def doctor_command(way: str | None, as_json: bool) -> int:
                     {"id": f.id, "ok": f.ok, "what": f.what, "why": f.why, "remedy": f.remedy}
                     for f in findings
                 ],
+                "install": install,
             }
         )
     else:
@@ -94,4 +96,7 @@ def doctor_command(way: str | None, as_json: bool) -> int:
         for mode, reason in can.items():
             said = "can run here" if reason is None else f"cannot run here: {escape(reason)}"
             say(f"[b]{mode}[/b] {said}")
+        if install is not None:
+            say("to install every program that is missing, as root:")
+            say(f"    {escape(install)}", hanging=4)
     return 0 if can["sim"] is None and can["emu"] is None else 4

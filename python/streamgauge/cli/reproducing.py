@@ -76,7 +76,8 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
     left: list[Ran] = []
     for name in known if preset is None else (preset,):
         # The catalogue's own preset lies where any run of it does; others are the catalogue changed.
-        reading, ran = _read(paper, request, name, out if name == known[0] else out / f"set-preset-{name}")
+        folder = out if name == known[0] else out / f"set-preset-{name}"
+        reading, ran = _read(paper, request, name, folder, quiet=bool(readings))
         readings.append(reading)
         left.append(ran)
         if ran.interrupted:
@@ -113,14 +114,14 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
     return status_of([first.result.verdict], first.mutants)
 
 
-def _read(paper: Paper, request: RunRequest, preset: str, out: Path) -> tuple[Reading, Ran]:
-    """One preset, run in full."""
+def _read(paper: Paper, request: RunRequest, preset: str, out: Path, *, quiet: bool) -> tuple[Reading, Ran]:
+    """One preset, run in full; the modes are told unless `quiet`."""
     began = time.monotonic()
     # Never a file that happens to have the paper's name.
     scenarios = find([f"{paper.id}/*"], settings=request.settings)
     if paper.presets is not None and preset != paper.presets.values[0]:
         scenarios = [paper.presets.applied(scenario, preset) for scenario in scenarios]
-    modes = chosen_modes(request, scenarios)
+    modes = chosen_modes(request, scenarios, quiet=quiet)
     loading_s = time.monotonic() - began
     ran = carry_out(request, scenarios, modes, out)
     if request.elsewhere is not None:

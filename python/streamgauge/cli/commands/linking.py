@@ -15,7 +15,7 @@ __all__ = ["add"]
 def add(app: typer.Typer) -> None:
     """Adds the command to `app`."""
     settings = {"allow_interspersed_args": False}
-    register(app, "Run", "link", _link, no_args_is_help=True, context_settings=settings)
+    register(app, "Run experiments", "link", _link, no_args_is_help=True, context_settings=settings)
 
 
 def _link(

@@ -1,4 +1,4 @@
-"""``list``, ``show``, ``systems``, ``presets``, ``schema`` and ``doctor``."""
+"""``list``, ``show``, ``systems``, ``presets`` and ``schema``."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Annotated, Literal
 import typer
 
 from streamgauge.cli.commands.register import register
-from streamgauge.cli.options import JsonOption, SetOption, WayOption
+from streamgauge.cli.options import JsonOption, SetOption
 
 __all__ = ["add"]
 
 
 def add(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
-    register(app, "Look", "list", _list)
-    register(app, "Look", "show", _show)
-    register(app, "Look", "systems", _systems)
-    register(app, "Look", "presets", _presets)
-    register(app, "Look", "schema", _schema)
-    register(app, "Look", "doctor", _doctor)
+    register(app, "Look up", "list", _list)
+    register(app, "Look up", "show", _show)
+    register(app, "Look up", "systems", _systems)
+    register(app, "Look up", "presets", _presets)
+    register(app, "Look up", "schema", _schema)
 
 
 def _list(
@@ -112,15 +111,3 @@ def _schema() -> None:
 
     json.dump(json_schema(), sys.stdout, indent=2)
     print()
-
-
-def _doctor(way: WayOption = None, as_json: JsonOption = False) -> int:
-    """Say what this machine can do, why not, and the remedy. Exit status 4 if emu cannot run.
-
-    [b]Example[/b]
-
-      streamgauge doctor
-    """
-    from streamgauge.cli.looking import doctor_command
-
-    return doctor_command(way, as_json)

@@ -30,9 +30,9 @@ __all__ = ["add"]
 
 def add(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
-    register(app, "Run", "run", _run)
-    register(app, "Run", "reproduce", _reproduce)
-    register(app, "Run", "worker", _worker)
+    register(app, "Run experiments", "run", _run)
+    register(app, "Run experiments", "reproduce", _reproduce)
+    register(app, "Run experiments", "worker", _worker)
 
 
 def _run(

@@ -19,7 +19,7 @@ __all__ = ["add"]
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the commands to `app`, in a panel of their own."""
+    """Adds the commands to `app`."""
     register(app, "Stream", "serve", _serve, no_args_is_help=True)
     register(app, "Stream", "play", _play, no_args_is_help=True)
 
