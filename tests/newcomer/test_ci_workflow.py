@@ -17,7 +17,7 @@ from streamgauge.cli.app import command
 
 PAGE = (CHECKOUT / "docs" / "ci.md").read_text(encoding="utf-8")
 SHELL = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-WRITTEN = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+WRITTEN = re.findall(r"^```ya?ml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 TRIES = 3
 
 

@@ -65,7 +65,7 @@ def _run(
 
       streamgauge run my.yaml --repeat 5 --json > result.json
 
-      streamgauge run my.yaml --junit report.xml --summary "$GITHUB_STEP_SUMMARY"
+      streamgauge run my.yaml --junit junit.xml --summary summary.md
       streamgauge run my.yaml --repeat 1000 \
         --on tcp://scheduler:8786 --out s3://bucket/run-1
     """
