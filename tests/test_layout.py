@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenario": {"claims", "media", "systems"},
     "metrics": {"claims", "media", "record", "scenario", "systems"},
     "checks": {"claims", "metrics", "record", "scenario"},
-    "emu": {"media", "record", "scenario", "systems"},
+    "emu": {"claims", "media", "record", "scenario", "systems"},
     "campaign": {"checks", "claims", "emu", "media", "metrics", "record", "scenario", "systems"},
     "link_command": {"campaign", "claims", "emu", "metrics", "record", "scenario"},
     "report": {"campaign", "checks", "claims", "media", "metrics", "record", "scenario", "systems"},

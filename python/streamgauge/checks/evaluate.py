@@ -26,7 +26,7 @@ from typing import Any, Protocol
 from streamgauge.checks.readings import TrialReadings
 from streamgauge.checks.result import CheckResult, Compared, Value, Verdict
 from streamgauge.checks.values import Repetition, Unmeasurable, value_of
-from streamgauge.claims.dimension import UNITS, Dimension, say
+from streamgauge.claims.dimension import UNITS, Dimension
 from streamgauge.claims.expression import Expression, parse
 from streamgauge.claims.syntax import (
     Call,
@@ -353,7 +353,7 @@ def _tell(node: Comparison, holds: bool | None, measured: Value, bound: Value, m
         node.left if measured.text == str(node.right) and isinstance(node.left, QuantityTerm) else node.right
     )
     plain = isinstance(other, QuantityTerm)
-    against = str(other) if plain else f"{bound.text} = {say(bound.interval.mean, bound.dimension)}"
+    against = str(other) if plain else f"{bound.text} = {bound.mean_words()}"
     operator = node.operator
     if other is node.left:
         operator = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}.get(operator, operator)
@@ -457,9 +457,7 @@ def _differs(
         gap = value.interval.mean - theirs
         if abs(gap) > allowed * abs(theirs):
             label = "" if key == "value" else f"{key}: "
-            parts.append(
-                f"{label}published {published[key]}, ours {say(value.interval.mean, value.dimension)}"
-            )
+            parts.append(f"{label}published {published[key]}, ours {value.mean_words()}")
     if not parts:
         return None
     mechanism = f": {check['note']}" if check.get("note") else ""
