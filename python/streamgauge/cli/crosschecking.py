@@ -11,7 +11,8 @@ from typing import Any
 from rich.markup import escape
 from rich.text import Text
 
-from streamgauge.claims.dimension import plain
+from streamgauge.claims import dimension
+from streamgauge.claims.dimension import TIME, plain
 from streamgauge.cli.output import heads, remark, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
@@ -92,7 +93,8 @@ def _show(found: Mapping[str, Any]) -> None:
         say(_mutant(mutant))
     words = [row["verdict"] for row in found["rows"]]
     counts = ", ".join(f"{words.count(word)} {word}" for word in _STYLE if word in words)
-    say(f"{len(words)} rows: {counts or 'none'}; {found['duration_s']:.0f} s; [bold]{found['verdict']}[/]")
+    took = dimension.say(found["duration_s"], TIME)
+    say(f"{len(words)} rows: {counts or 'none'}; {took}; [bold]{found['verdict']}[/]")
 
 
 def _mutant(mutant: Mapping[str, Any]) -> str:
