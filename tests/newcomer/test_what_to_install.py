@@ -14,12 +14,12 @@ import pytest
 import streamgauge
 from hypothesis import given
 from hypothesis import strategies as st
+from stranger import CHECKOUT
 from streamgauge.emu import doctor, remedy
 from streamgauge.emu.doctor import COMMANDS, INTERNET, TOOLS, Finding, install_line, programs
 from streamgauge.emu.engine import engine
 from streamgauge.errors import CannotRunError
 from streamgauge.scenario import load
-from stranger import CHECKOUT
 
 PACKAGE = CHECKOUT / "python" / "streamgauge"
 KNOWN = (*TOOLS, *programs(), *COMMANDS, INTERNET)
