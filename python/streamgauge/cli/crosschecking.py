@@ -98,16 +98,18 @@ def _show(found: Mapping[str, Any]) -> None:
 
 
 def _mutant(mutant: Mapping[str, Any]) -> str:
+    """How a simulated TCP fared that is wrong on purpose, and so must be rejected."""
+    name = escape(f"{mutant['name']} ({mutant['words']})")
     if mutant["rejected"] is None:
-        return f"[yellow]mutant {mutant['name']} was not run[/]: {escape(mutant['why'])}"
+        return f"[yellow]wrong on purpose, {name}: not run[/]: {escape(mutant['why'])}"
     by = [
         f"{case} by {', '.join(row['metric'] for row in rows)}"
         for case, rows in mutant["cases"].items()
         if rows
     ]
     if mutant["rejected"]:
-        return f"[green]mutant {mutant['name']} rejected[/]: {escape('; '.join(by))}"
-    return f"[red]mutant {mutant['name']} survives[/]: {escape(mutant['words'])}, and no row sees it"
+        return f"[green]wrong on purpose, {name}: rejected[/] by {escape('; '.join(by))}"
+    return f"[red]wrong on purpose, {name}: not rejected[/], no row sees it"
 
 
 def _number(value: float | None, row: Mapping[str, Any]) -> str:

@@ -244,7 +244,7 @@ def _clocks(found: ValidityVerdict, link: Mapping[str, Any]) -> None:
 
 
 def _preflight(found: ValidityVerdict, preflight: Mapping[str, Any]) -> None:
-    found.none_of("preflight", [f"pre-flight: {error}" for error in preflight["errors"]])
+    found.none_of("preflight", [f"pre-flight test of the path: {error}" for error in preflight["errors"]])
     expected = preflight["expected"]
     for key, value in preflight.items():
         if key in expected and value is not None:
