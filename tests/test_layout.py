@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenario": {"claims", "media", "systems"},
     "metrics": {"claims", "media", "record", "scenario", "systems"},
     "checks": {"claims", "metrics", "record", "scenario"},
-    "emu": {"media", "record", "scenario", "systems"},
+    "emu": {"claims", "media", "record", "scenario", "systems"},
     "campaign": {"checks", "claims", "documents", "emu", "media", "metrics", "record", "scenario", "systems"},
     "link_command": {"campaign", "claims", "emu", "metrics", "record", "scenario"},
     "compare": {"campaign", "claims", "documents", "metrics", "scenario", "systems"},

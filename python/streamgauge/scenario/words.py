@@ -9,7 +9,11 @@ from streamgauge.scenario.semantics import unsupported
 from streamgauge.scenario.shape import Shape
 from streamgauge.systems.registry import Mode
 
-__all__ = ["as_written", "flow_in_words", "in_words"]
+__all__ = ["ROLES", "as_written", "flow_in_words", "in_words"]
+
+
+ROLES = {"subject": "under test", "rival": "beside it"}
+"""What a flow is in an experiment, in words."""
 
 _MODES: tuple[Mode, ...] = ("sim", "emu")
 
@@ -20,7 +24,7 @@ def flow_in_words(flow: Flow) -> str:
         what = f"{flow.system.name} (commands)"
     else:
         what = str(flow.system or flow.traffic)
-    words = [f"{flow.role}: {what}"]
+    words = [what]
     if flow.clip is not None:
         clip = flow.clip
         words.append(f"playing {_content(clip)}")
@@ -60,7 +64,8 @@ def _value(value: object) -> str:
     if isinstance(value, tuple):
         parts = (part if isinstance(part, str) else f"{part[0]} to {part[1]}" for part in value)
         return " and ".join(parts)
-    return str(value)
+    # A frequency is of packets, where it is a system's parameter.
+    return str(value).replace(" /s", " packets/s")
 
 
 def _population_in_words(population: Population) -> str:
@@ -89,7 +94,7 @@ def in_words(scenario: Shape) -> list[str]:
     lines.append(f"  down: {direction_in_words(scenario.path.down)}")
     lines.append(f"  up: {direction_in_words(scenario.path.up)}")
     for name, flow in scenario.flows.items():
-        lines.append(f"  flow {name}: {flow_in_words(flow)}")
+        lines.append(f"  flow {name}, {ROLES[flow.role]}: {flow_in_words(flow)}")
         for mode in _MODES:
             if getattr(flow, mode) is not None:
                 lines.append(f"    in {mode}: {flow_in_words(flow.in_mode(mode))}")

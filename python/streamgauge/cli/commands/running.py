@@ -98,7 +98,10 @@ def _run(
 def _reproduce(
     names: Names,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Also remove each check's mechanism; the check must then fail.")
+        bool,
+        typer.Option(
+            "--mutants", help="Also run with the mechanism removed that a check is about: it must then fail."
+        ),
     ] = False,
     robust: Annotated[
         bool, typer.Option("--robust", help="Also run with what else might have been assumed.")
