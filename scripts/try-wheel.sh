@@ -6,7 +6,7 @@
 # As root, with debootstrap. The Debian is a folder under $TMPDIR (/tmp) with Python, its venv module and nothing else; it
 # is taken away at the end, however that comes, and so is what runs in it: it has mounts and processes of its own. The
 # network, the mirror and what pip and apt are told about either are this machine's. A line for each step says how long it
-# took; the exit status is 0 if all of them worked.
+# took, by the clock and of a processor; the exit status is 0 if all of them worked.
 set -euo pipefail
 [ "${1:-}" = --inside ] || cd "$(dirname "$0")/.."
 
@@ -15,11 +15,12 @@ fail() { printf 'try-wheel: %s\n' "$*" >&2; exit 1; }
 
 # Runs a step, and says how long it took. Its output is shown where it fails.
 step() { # words command...
-    local words=$1 began log=/tmp/step.log
+    local words=$1 status=0 log=/tmp/step.log took
+    local TIMEFORMAT='%1R s (processor: %1U s + %1S s)'
     shift
-    began=$(date +%s%N)
-    "$@" >"$log" 2>&1 || { cat "$log" >&2; fail "$suite: $words: failed"; }
-    awk -v words="try-wheel: $suite: $words" -v ns="$(($(date +%s%N) - began))" 'BEGIN { printf "%s: %.1f s\n", words, ns / 1e9 }'
+    took=$({ time "$@" >"$log" 2>&1; } 2>&1) || status=$?
+    [ "$status" = 0 ] || { cat "$log" >&2; fail "$suite: $words: failed"; }
+    say "$suite: $words: $took"
 }
 
 # --- inside ----------------------------------------------------------------------------------------------

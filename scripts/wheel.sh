@@ -44,12 +44,6 @@ print("\n".join(tomllib.load(open(sys.argv[1], "rb"))["build-system"]["requires"
 PY
     "$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$work/requirements.txt"
 fi
-about=$work/tools/bin/cargo-about
-if [ ! -x "$about" ]; then
-    say "building cargo-about, once (two minutes)"
-    CARGO_TARGET_DIR=$work/tools/target cargo install --quiet --locked "cargo-about@$ABOUT" --features cli --root "$work/tools"
-    rm -rf "$work/tools/target"
-fi
 
 # --- the copy --------------------------------------------------------------------------------------------
 parts=(Cargo.toml Cargo.lock LICENSE NOTICE README.md catalogue crates pyproject.toml python)
@@ -69,7 +63,7 @@ files | while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$fi
 # In the tree a link, in the package the files.
 rm "$stage/python/streamgauge/catalogue"
 mv "$stage/catalogue" "$stage/python/streamgauge/catalogue"
-# What git says the times are differs from clone to clone, and who may read the files is the builder's affair.
+# Who may read them where they are installed is not what the builder's umask says.
 chmod -R u=rwX,go=rX "$stage"
 
 # --- build -----------------------------------------------------------------------------------------------
@@ -94,6 +88,14 @@ git describe --always --abbrev=40 '--exclude=*' --dirty=+ >"$package/_bin/commit
 notice=$work/NOTICE-third-party.txt
 made_of=$(cksum Cargo.lock crates/*/Cargo.toml scripts/third-party/*)
 if [ "$(cat "$notice.of" 2>/dev/null)" != "$made_of" ]; then
+    about=$work/tools/bin/cargo-about
+    if [ ! -x "$about" ]; then
+        say "building cargo-about, once (two minutes)"
+        # Without what holds for the programs inside.
+        env -u RUSTFLAGS -u CFLAGS CARGO_TARGET_DIR="$work/tools/target" cargo install --quiet --locked \
+            "cargo-about@$ABOUT" --features cli --root "$work/tools"
+        rm -rf "$work/tools/target"
+    fi
     say "collecting the licences of the crates inside"
     "$about" generate --offline --locked --fail --manifest-path "$stage/Cargo.toml" --workspace \
         --features streamgauge-engine/bpf --config scripts/third-party/about.toml --output-file "$notice" \

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 from streamgauge.campaign import machine
 from streamgauge.cli.app import command as app_command
-from streamgauge.cli.commands.register import Panel
+from streamgauge.cli.commands.register import HelpPanel
 
 Cli = Callable[..., Any]
 
@@ -293,6 +293,9 @@ def test_show_in_words_as_json_and_as_a_plan(cli: Cli) -> None:
     words = cli("show", "hessler/ftp-heavy").out
     assert "1 Mbit/s behind a drop-tail queue of 100 packets" in words
     assert "check HW-3 (input): loss.ftp <= 2 %" in words
+    assert "flow ftp, under test: bulk" in words
+    assert "flow cross, beside it: cbr, rate 150 packets/s, size 1 kB" in words
+    assert "heavy cross traffic, 1.2 Mbit/s" in words
     (data,) = json.loads(cli("show", "hessler/ftp-heavy", "--json").out)
     assert data["flows"]["cross"]["from"] == "router"
     plan = json.loads(cli("show", "hessler/ftp-heavy", "--plan", "sim", "--seed", "4").out)
@@ -314,7 +317,7 @@ def test_the_help_is_grouped_by_task(cli: Cli) -> None:
     panels: dict[str, list[str]] = {}
     for name, one in app_command().commands.items():
         panels.setdefault(one.rich_help_panel, []).append(name)
-    assert list(panels) == list(get_args(Panel)), "each is used, in their order"
+    assert list(panels) == list(get_args(HelpPanel)), "each is used, in their order"
     assert "report" in panels["Compare and report"] and "run" in panels["Run experiments"]
     assert {"doctor", "calibrate", "crosscheck", "verify"} == set(panels["Instrument"])
     said = cli("--help").out

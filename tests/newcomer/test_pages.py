@@ -78,6 +78,14 @@ COMMANDS: dict[str, How] = {
     "--until decided --at-most 12": HERE,
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp": HERE,
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp --verify": HERE,
+    # ci
+    "streamgauge compare video.yaml --save-baseline baseline.json": How("never", "test_ci_workflow does it"),
+    "streamgauge compare video.yaml --against baseline.json --junit after.xml --summary after.md": How(
+        "never", "test_ci_workflow does it"
+    ),
+    "streamgauge compare today/demo-rtsp-udp-medium --over 'path.down.queue=droptail 20 kB,codel 20 kB' "
+    "--mode sim --junit queues.xml --summary queues.md": How(status=1),
+    "streamgauge run hessler/ftp-medium --mode sim --repeat 4 --junit checks.xml --summary checks.md": HERE,
     # cluster
     "python -m pip install 'streamgauge[cluster]'": How("never", "has been done"),
     "dask scheduler --port 8786": How("never", "test_cluster does it, on a free port"),

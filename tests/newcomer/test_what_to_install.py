@@ -133,3 +133,23 @@ def test_every_package_of_the_line_is_one_that_set_up_installs() -> None:
     named = {package for one in KNOWN for package in one.packages.split()}
     # Part of every Debian.
     assert named - listed == {"mount"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root's way is root's")
+def test_a_container_whose_root_lacks_something_is_told_what() -> None:
+    """As `podman run` gives it: its root opens no packet sockets, which only a trial would find out."""
+
+    def findings(*lacking: str) -> dict[str, dict[str, object]]:
+        without = ",".join(f"-{name.lower()}" for name in lacking)
+        command = ["setpriv", "--bounding-set", without, "--inh-caps", without, sys.executable]
+        done = subprocess.run(
+            [*command, "-m", "streamgauge", "doctor", "--json"], capture_output=True, text=True, check=False
+        )
+        return {one["id"]: one for one in json.loads(done.stdout)["findings"]}
+
+    told = findings("NET_RAW")["sandbox.root"]
+    assert not told["ok"] and "no CAP_NET_RAW)" in str(told["why"])
+    assert "--cap-add NET_RAW" in str(told["remedy"])
+    seen = findings("SYS_NICE", "IPC_LOCK")
+    for id, capability in {"sched_fifo": "SYS_NICE", "mlock": "IPC_LOCK"}.items():
+        assert not seen[id]["ok"] and f"--cap-add {capability}" in str(seen[id]["remedy"])

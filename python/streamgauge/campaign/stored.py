@@ -25,12 +25,12 @@ from streamgauge.errors import RecordError
 from streamgauge.metrics.frame import FlowInfo, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.result import VERSION, FlowMetrics, Measured, Series, StageMetrics, TrialMetrics
-from streamgauge.record.schema import EVENTS, PACKETS, TRIAL
+from streamgauge.record.schema import EVENTS, METRICS_FILE, PACKETS, TRIAL
 
 __all__ = ["FILE", "SCHEMA", "has_metrics", "load_metrics", "long_form", "save_metrics"]
 
 SCHEMA = "streamgauge.metrics/7"
-FILE = "metrics.parquet"
+FILE = METRICS_FILE
 _LISTS = ("numerator", "denominator", "low", "high")
 
 _COLUMNS: Mapping[str, Any] = {

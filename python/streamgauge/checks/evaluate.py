@@ -37,7 +37,7 @@ from streamgauge.checks.values import (
     unit_leaf,
     value_of,
 )
-from streamgauge.claims.dimension import UNITS, Dimension, say
+from streamgauge.claims.dimension import UNITS, Dimension
 from streamgauge.claims.expression import Expression, parse
 from streamgauge.claims.syntax import (
     Call,
@@ -450,7 +450,7 @@ def _tell(node: Relation, holds: bool | None, measured: Value, bound: Value, mar
         node.left if measured.text == str(node.right) and isinstance(node.left, QuantityTerm) else node.right
     )
     plain = isinstance(other, QuantityTerm)
-    against = str(other) if plain else f"{bound.text} = {say(bound.interval.mean, bound.dimension)}"
+    against = str(other) if plain else f"{bound.text} = {bound.mean_words()}"
     operator = node.operator
     if other is node.left:
         operator = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}.get(operator, operator)
@@ -554,9 +554,7 @@ def _differs(
         gap = value.interval.mean - theirs
         if abs(gap) > allowed * abs(theirs):
             label = "" if key == "value" else f"{key}: "
-            parts.append(
-                f"{label}published {published[key]}, ours {say(value.interval.mean, value.dimension)}"
-            )
+            parts.append(f"{label}published {published[key]}, ours {value.mean_words()}")
     if not parts:
         return None
     mechanism = f": {check['note']}" if check.get("note") else ""

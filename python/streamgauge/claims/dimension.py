@@ -189,7 +189,7 @@ def number(value: float, digits: int = 3) -> str:
     return _fixed(value, max(0, _decimals(value, digits)))
 
 
-def plain(value: float, digits: int) -> str:
+def plain(value: float, digits: int = 9) -> str:
     """`value` to at most so many significant digits, without zeros at the end and powers of ten."""
     return format(Decimal(f"{value:.{digits}g}"), "f")
 
@@ -258,6 +258,8 @@ def show(
         scale, unit = pick_unit(value, dimension)
         return Shown(number(value / scale, digits), "", "", "", unit, False)
     scale, unit = pick_unit(max(abs(value), half), dimension)
+    if not round(half / scale, _MOST_DECIMALS):
+        return Shown(number(value / scale, digits), "", "", "", unit, False)
     return _shown(value / scale, half / scale, unit, _decimals(half / scale, 2), signed)
 
 

@@ -16,7 +16,8 @@ from rich.text import Text
 
 from streamgauge.calibrate import CalibrationProgress as Told
 from streamgauge.calibrate import busy, calibrate
-from streamgauge.claims.dimension import number
+from streamgauge.claims import dimension
+from streamgauge.claims.dimension import TIME, number
 from streamgauge.cli.output import heads, remark, say, table
 from streamgauge.cli.progress import BAR, BarWithWords, Log, clock
 from streamgauge.errors import ScenarioError
@@ -74,10 +75,12 @@ def _show(found: Mapping[str, Any], out: list[Path]) -> None:
         elif row["verdict"] == "skipped":
             say(f"[dim]{row['id']} was not measured: {escape(str(row['skipped']))}[/dim]")
     load = found["load_average"]
-    stolen = f", {found['stolen_s']:.2f} s stolen by the hypervisor" if found["stolen_s"] else ""
+    stolen = (
+        f", {dimension.say(found['stolen_s'], TIME)} stolen by the hypervisor" if found["stolen_s"] else ""
+    )
     say(
         f"{found['host']}, Linux {found['kernel']}, way {found['way']}, {found['class']}, load average "
-        f"{load[0]:.1f} before and {load[1]:.1f} after{stolen}; {found['duration_s']:.0f} s",
+        f"{load[0]:.1f} before and {load[1]:.1f} after{stolen}; {dimension.say(found['duration_s'], TIME)}",
     )
     if "kept" in found:
         say(f"kept as this machine's certificate: {escape(found['kept'])}")

@@ -11,7 +11,8 @@ from typing import Any
 from rich.markup import escape
 from rich.text import Text
 
-from streamgauge.claims.dimension import plain
+from streamgauge.claims import dimension
+from streamgauge.claims.dimension import TIME, plain
 from streamgauge.cli.output import heads, remark, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
@@ -92,20 +93,23 @@ def _show(found: Mapping[str, Any]) -> None:
         say(_mutant(mutant))
     words = [row["verdict"] for row in found["rows"]]
     counts = ", ".join(f"{words.count(word)} {word}" for word in _STYLE if word in words)
-    say(f"{len(words)} rows: {counts or 'none'}; {found['duration_s']:.0f} s; [bold]{found['verdict']}[/]")
+    took = dimension.say(found["duration_s"], TIME)
+    say(f"{len(words)} rows: {counts or 'none'}; {took}; [bold]{found['verdict']}[/]")
 
 
 def _mutant(mutant: Mapping[str, Any]) -> str:
+    """How a simulated TCP fared that is wrong on purpose, and so must be rejected."""
+    name = escape(f"{mutant['name']} ({mutant['words']})")
     if mutant["rejected"] is None:
-        return f"[yellow]mutant {mutant['name']} was not run[/]: {escape(mutant['why'])}"
+        return f"[yellow]wrong on purpose, {name}: not run[/]: {escape(mutant['why'])}"
     by = [
         f"{case} by {', '.join(row['metric'] for row in rows)}"
         for case, rows in mutant["cases"].items()
         if rows
     ]
     if mutant["rejected"]:
-        return f"[green]mutant {mutant['name']} rejected[/]: {escape('; '.join(by))}"
-    return f"[red]mutant {mutant['name']} survives[/]: {escape(mutant['words'])}, and no row sees it"
+        return f"[green]wrong on purpose, {name}: rejected[/] by {escape('; '.join(by))}"
+    return f"[red]wrong on purpose, {name}: not rejected[/], no row sees it"
 
 
 def _number(value: float | None, row: Mapping[str, Any]) -> str:

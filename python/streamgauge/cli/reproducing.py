@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.campaign import Progress, score, standings
+from streamgauge.claims.dimension import TIME, say
 from streamgauge.cli.output import say_text
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.running import (
@@ -104,7 +105,7 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
     else:
         _print(paper, readings, compared)
         where = f"page {shown}/{paper.id}.html, figures in {shown}/figures"
-        drew = [] if stopped else [f"figures in {figures_s:.1f} s; {where}"]
+        drew = [] if stopped else [f"figures in {say(figures_s, TIME)}; {where}"]
         say_text("\n" + "; ".join([*map(_took, readings), *drew]))
     first = left[0]
     answer = "" if request.files.summary is None else answer_to(first.result)
@@ -202,7 +203,7 @@ def _took(reading: Reading) -> str:
     of = f" of preset {reading.preset}" if reading.preset else ""
     again = f" ({reading.reused} there already)" if reading.reused else ""
     checks = f"{len(reading.checks)} checks"
-    return f"{reading.trials} trials{again} and {checks}{of} in {reading.wall_s:.1f} s"
+    return f"{reading.trials} trials{again} and {checks}{of} in {say(reading.wall_s, TIME)}"
 
 
 def _check_lines(reading: Reading) -> list[str]:

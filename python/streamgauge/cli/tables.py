@@ -11,6 +11,8 @@ from streamgauge.campaign import Alternative, CampaignResult, MutantResult, Outc
 from streamgauge.campaign.junit import say_unjudged
 from streamgauge.campaign.loaded import load_trials
 from streamgauge.checks import CheckResult
+from streamgauge.claims import dimension
+from streamgauge.claims.dimension import PERCENT, TIME
 from streamgauge.cli.output import DIM, heads, say, say_text, table
 from streamgauge.cli.progress import Bar
 from streamgauge.report import answer_of, gather
@@ -69,7 +71,7 @@ def print_result(
         _print_alternatives(alternatives)
     reused = sum(outcome.reused for outcome in result.outcomes)
     again = f" ({reused} there already)" if reused else ""
-    took = f"{result.simulated_s:,.0f} s of traffic in {result.wall_s:.1f} s"
+    took = f"{dimension.say(result.simulated_s, TIME)} of traffic in {dimension.say(result.wall_s, TIME)}"
     total = len(result.outcomes)
     for one in result.set_aside:
         say(escape(one.words()))
@@ -174,4 +176,4 @@ def score_words(mutants: Sequence[MutantResult]) -> str:
     text = f"with the mechanism removed {killed} of {len(counted)} predicted checks fail, as they must"
     if len(held) < len(counted):
         text += f"; of those that pass with it, {sum(one.killed for one in held)} of {len(held)}"
-    return f"{text} (mutation score {100 * share:.0f} %)"
+    return f"{text} (mutation score {dimension.say(share, PERCENT)})"

@@ -71,15 +71,21 @@ def compare(
         raise ValueError(f"no compared metric is called {unknown[0]!r}; there are {', '.join(COMPARED)}")
     chosen = [COMPARED[name] for name in COMPARED if not metrics or name in metrics]
     blocks, left_out = _blocks(with_harm(cases), baseline)
-    measured = [one for block in blocks for one in _rows(block, subjects, baseline, chosen, margins or {})]
-    judged = _judged(measured, 0.05 / looks)
+    by_block = {id(block): _rows(block, subjects, baseline, chosen, margins or {}) for block in blocks}
+    told = [block for block in blocks if by_block[id(block)]]
+    silent = [
+        f"{block.label} ({block.mode}) is not comparable, because no valid trial knows any of its metrics."
+        for block in blocks
+        if block not in told
+    ]
+    judged = _judged([one for block in told for one in by_block[id(block)]], 0.05 / looks)
     return Comparison(
         subjects=subjects,
         baseline=baseline,
-        scenarios=tuple(dict.fromkeys(block.label for block in blocks)),
-        modes=tuple(dict.fromkeys(block.mode for block in blocks)),
+        scenarios=tuple(dict.fromkeys(block.label for block in told)),
+        modes=tuple(dict.fromkeys(block.mode for block in told)),
         rows=tuple(judged),
-        not_comparable=tuple(left_out),
+        not_comparable=(*left_out, *silent),
         notes=tuple(dict.fromkeys(note for block in blocks for note in _notes(block, baseline))),
         entries={
             (subject, block.label, block.mode): case.id

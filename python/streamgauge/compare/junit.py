@@ -75,7 +75,7 @@ def _case(row: ComparedRow, found: Comparison) -> JunitCase:
     theirs = "not known" if base is None else say_value(base)
     difference = say_difference(row)
     beside = f"{row.about.title}: {say_value(row)} instead of {theirs}"
-    said = f"{row.subject} is {verdict_words(row)} than {found.baseline}. {beside}."
+
     lines = [f"{row.subject}: {say_value(row)}, n = {row.n}", f"{found.baseline}: {theirs}"]
     if base is not None:
         lines[-1] += f", n = {base.n}"
@@ -89,7 +89,7 @@ def _case(row: ComparedRow, found: Comparison) -> JunitCase:
     return JunitCase(
         name=f"{row.subject}: {row.about.title}",
         outcome=_OUTCOME[row.verdict],
-        message=said if row.verdict == "worse" else f"{verdict_words(row)}. {beside}.",
+        message=f"{row.subject} against {found.baseline}: {verdict_words(row)}. {beside}.",
         type=row.verdict,
         out=lines,
     )

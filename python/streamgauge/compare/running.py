@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -145,17 +144,12 @@ def collect(
     moved: list[SetAside] = []
     outcomes: list[Outcome] = []
     interrupted = False
-    with ExitStack() as stack:
-        by_campaign: dict[Path, list[Job]] = {}
-        for job in jobs:
-            by_campaign.setdefault(campaign_of(job.directory), []).append(job)
-        for out, mine in by_campaign.items():
-            index = stack.enter_context(writing(out, mine))
-            with disk_errors(out):
-                moved += set_aside(mine, index)
-        if jobs:
+    if jobs:
+        with writing(how.out, jobs) as index:
+            with disk_errors(how.out):
+                moved = set_aside(jobs, index)
             outcomes, interrupted = run_jobs(
-                jobs, keep=how.keep, emu=how.emu, verify=how.verify, progress=progress
+                jobs, keep=how.keep, emu=how.emu, index=index, verify=how.verify, progress=progress
             )
     return CollectedTrials(
         [*_ran(planned, outcomes, how.flow), *_found(subjects, how.flow)], outcomes, moved, interrupted

@@ -29,7 +29,7 @@ def verdict_of(found: Comparison) -> GateVerdict:
     if worse := [row for row in others if row.verdict == "worse"]:
         return GateVerdict("fail", f"{_counted(len(worse))} worse: {_names(worse, found)}.")
     alone = len(found.subjects) == 1
-    if not others and not alone:
+    if not found.rows or not (others or alone):
         return GateVerdict("inconclusive", "Nothing is comparable.")
     if lost := found.mostly_invalid:
         where = listed([f"{subject} in {scenario} ({mode})" for subject, scenario, mode in lost])

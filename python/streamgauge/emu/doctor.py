@@ -23,6 +23,10 @@ from streamgauge.systems.adapter import Program
 from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.tcp import CONGESTION_CONTROLS
 
+CAPABILITIES = {"NET_ADMIN": 12, "NET_RAW": 13, "IPC_LOCK": 14, "SYS_ADMIN": 21, "SYS_NICE": 23}
+"""Linux capabilities that root's way uses beside those that any container's root has, by their numbers
+(capabilities(7)): those of `NEEDED` or no trial, the others keep the emulator punctual."""
+NEEDED = ("SYS_ADMIN", "NET_ADMIN", "NET_RAW")
 FREE_BYTES = 2_000_000_000
 CORES = 2
 _PROBE_S = 20.0
@@ -184,6 +188,15 @@ def _sandbox(way: Way) -> Finding:
             why="it is tried with ip, which is not on PATH",
             remedy=remedies.install("iproute2"),
         )
+    lacking = [f"CAP_{name}" for name in NEEDED if way == "root" and not _capable(name)]
+    if lacking:
+        return Finding(
+            id=f"sandbox.{way}",
+            ok=False,
+            what=what,
+            why=f"no {named} (this root has no {' and no '.join(lacking)})",
+            remedy=_sandbox_remedy(way),
+        )
     lifeline, ours = os.pipe()
     try:
         command = [str(executable), "sandbox", "--way", way, "--parent", str(os.getpid())]
@@ -201,15 +214,23 @@ def _sandbox(way: Way) -> Finding:
     )
 
 
+def _capable(name: str) -> bool:
+    """Whether this process has a capability of `CAPABILITIES`."""
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    effective = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff:"))
+    return bool(int(effective, 16) >> CAPABILITIES[name] & 1)
+
+
+def _cap_add(*names: str) -> str:
+    return " ".join(f"--cap-add {name}" for name in names)
+
+
 def _sandbox_remedy(way: Way) -> str:
     apparmor = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
     debian = Path("/proc/sys/kernel/unprivileged_userns_clone")
     most = Path("/proc/sys/user/max_user_namespaces")
     if way == "root":
-        return (
-            "run as real root; in a container give it --cap-add SYS_ADMIN --cap-add NET_ADMIN, or "
-            "--privileged"
-        )
+        return f"run as real root; in a container give it {_cap_add(*NEEDED)}, or --privileged"
     if apparmor.exists() and apparmor.read_text().strip() == "1":
         return (
             "AppArmor keeps user namespaces from ordinary programs (Ubuntu 23.10 and later): as root "
@@ -238,7 +259,7 @@ def _fifo() -> Finding:
         if allowed
         else "this user may not use it: the emulator runs in the normal class, and the verdict calls "
         "trials invalid in which it was late",
-        remedy="" if allowed else "run as root, or keep the machine quiet while trials run",
+        remedy="" if allowed else f"{_as_root('SYS_NICE')}, or keep the machine quiet while trials run",
     )
 
 
@@ -250,15 +271,22 @@ def _can_fifo() -> bool:
 
 def _mlock() -> Finding:
     soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    ok = os.geteuid() == 0 or soft == resource.RLIM_INFINITY
+    ok = (os.geteuid() == 0 and _capable("IPC_LOCK")) or soft == resource.RLIM_INFINITY
     limit = "unlimited" if soft == resource.RLIM_INFINITY else f"{soft / 1024:.0f} KiB"
     return Finding(
         id="mlock",
         ok=ok,
         what=f"locked memory for the emulator (limit {limit})",
         why="" if ok else "the emulator's memory cannot be locked, and a page fault would delay packets",
-        remedy="" if ok else "run as root, or raise memlock in /etc/security/limits.conf",
+        remedy="" if ok else f"{_as_root('IPC_LOCK')}, or raise memlock in /etc/security/limits.conf",
     )
+
+
+def _as_root(capability: str) -> str:
+    """How to come by what root outside containers may."""
+    if os.geteuid() != 0:
+        return "run as root"
+    return f"in a container give it {_cap_add(capability)}, or --privileged"
 
 
 def programs() -> list[Program]:

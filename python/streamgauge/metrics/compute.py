@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from streamgauge.errors import RecordError
 from streamgauge.metrics import activity, delay, impairments, queueing, rates, reliable_udp, tcp
 from streamgauge.metrics.fairness import jain, jain_series
 from streamgauge.metrics.frame import DOWN, DROPPED, UP, MetricLayer, RecordLike, StageInfo, Trial, prepare
@@ -20,6 +21,7 @@ from streamgauge.metrics.shares import max_min_shares
 from streamgauge.metrics.smoothness import rate_variations
 from streamgauge.metrics.transfers import transferred
 from streamgauge.metrics.viewer import levels, viewed
+from streamgauge.record.schema import METRICS_FILE, PACKETS
 
 
 def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | None = None) -> TrialMetrics:
@@ -34,11 +36,17 @@ def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | No
     Raises:
         RecordError: if the record lacks what measuring needs, or the window does not fit the trial.
     """
+    header = record.trial
+    if PACKETS not in header.get("kept", (PACKETS,)) and (record.directory / METRICS_FILE).exists():
+        raise RecordError(
+            f"{record.directory}: its packets were not kept, so nothing can be measured anew; "
+            f"streamgauge.load({str(record.directory)!r})[0].metrics reads the metrics that were kept, and "
+            "--keep packets keeps the packets of a further run."
+        )
     if scenario is not None and not isinstance(scenario, Mapping):
         # Of a whole scenario nothing else counts, and to write it out takes as long as much that is measured.
         scenario = {"measure": scenario.measure.model_dump(mode="json")}
     trial = prepare(record, scenario, layer)
-    header = record.trial
     bottlenecks = [stage for stage in trial.stages if stage.is_bottleneck]
     crossings = {stage.id: queueing.crossing(trial, stage) for stage in bottlenecks}
     flows = _flows(trial, crossings)

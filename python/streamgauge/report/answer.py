@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamgauge.claims.dimension import PERCENT, RATE, TIME, say
+from streamgauge.claims.dimension import PERCENT, RATE, TIME, plain, say, show
 from streamgauge.metrics import Interval
 from streamgauge.report.model import Entry, Group, class_labels, listed, mean_of, say_mean
 from streamgauge.report.phases import Phases
@@ -106,7 +106,7 @@ def _passage(entry: Entry, group: Group, name: str) -> str:
             return f"{name} sent nothing{_beside_the_path(entry, group, name)}."
         sent, lost = group.say("throughput", name), group.say("sent_loss", name)
         return f"{name} sent {sent} and lost {lost}; {_delay(group, name, None)}."
-    stretch = f"{found.during[0]:g} s to {found.during[1]:g} s"
+    stretch = f"{plain(found.during[0])} s to {plain(found.during[1])} s"
     beside = f"beside {_company(group, name, found)} ({stretch})"
     # All of what was sent in these seconds: what a queue still gives out from before is left out.
     during = group.say("throughput", name, *found.during)
@@ -116,7 +116,7 @@ def _passage(entry: Entry, group: Group, name: str) -> str:
     if found.before is None:
         return f"{name} sent {during} {beside}, lost {loss} and got {got} of payload through; {delay}."
     length = found.during[1] - found.during[0]
-    verb = _verb(group, name, found) if length >= BURST_S else f"met a burst of less than {BURST_S:g} s"
+    verb = _verb(group, name, found) if length >= BURST_S else f"met a burst of less than {plain(BURST_S)} s"
     before = group.say("throughput", name, *found.before)
     loss_before = group.say("sent_loss", name, *found.before)
     return (
@@ -170,7 +170,7 @@ def _verb(group: Group, name: str, found: Phases) -> str:
         share = mean_of(np.where(before == 0, np.nan, during / before))
     if share is None:
         return "ran"
-    change = say(abs(1 - share.mean), PERCENT)
+    change = show(abs(1 - share.mean), share.half_width, PERCENT)
     if share.mean <= BACKED_OFF:
         return f"backed off by {change}"
     if share.mean < HELD_RATE:
@@ -185,7 +185,7 @@ def _delay(group: Group, name: str, stretch: tuple[float, float] | None) -> str:
     found: Interval | None = group.over("queue_delay", name, begin, end)
     if found is None:
         return "its queueing delay is unknown"
-    return f"its packets stayed {say(found.mean, TIME)} in the bottleneck on average"
+    return f"its packets stayed {say_mean(found, 'queue_delay')} in the bottleneck on average"
 
 
 def answer_text(entries: Sequence[Entry]) -> str:
@@ -296,7 +296,8 @@ def summary(entries: Sequence[Entry], groups: Sequence[Group]) -> str:
         for entry, group in zip(entries, groups, strict=True):
             got, lost = group.over("goodput", name), group.over("loss", name)
             if got is not None and lost is not None:
-                parts.append(f"{short[entry.id]} {say(got.mean, RATE)} ({say(lost.mean, PERCENT, 2)} lost)")
+                through, gone = say_mean(got, "goodput"), say_mean(lost, "loss", 2)
+                parts.append(f"{short[entry.id]} {through} ({gone} lost)")
         if parts:
             told.append(f"Payload that {name} got through over the whole run: {', '.join(parts)}.")
     return " ".join(told)

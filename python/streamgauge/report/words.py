@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from streamgauge.claims.dimension import TIME, say_exactly
+from streamgauge.claims.dimension import TIME, plain, say_exactly
 from streamgauge.report.model import Entry
 from streamgauge.report.stages import queue_words, rate_words, stage_words
 from streamgauge.terminal import tie as tie
@@ -213,6 +213,6 @@ def measure_words(entry: Entry) -> str:
     ]
     sample = say_exactly(grid.sample_s, TIME)
     return (
-        f"Measured from {grid.begin_s:g} s to {grid.end_s:g} s in samples of {sample}, in {layer}. "
+        f"Measured from {plain(grid.begin_s)} s to {plain(grid.end_s)} s in samples of {sample}, in {layer}. "
         f"Trials: {trials}."
     )

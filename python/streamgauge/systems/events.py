@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup, Side, place, spoken
@@ -163,7 +164,7 @@ def _time_ns(raw: dict[str, Any], life: _Life) -> int:
 
 
 def _s(nanoseconds: int) -> str:
-    return f"{nanoseconds / 1e9:.6g}"
+    return f"{Decimal(f'{nanoseconds / 1e9:.6g}'):f}"
 
 
 def _number(raw: dict[str, Any], key: str) -> float:

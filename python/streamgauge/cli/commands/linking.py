@@ -59,7 +59,10 @@ def _link(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of random loss and jitter.")] = 1,
     preflight: Annotated[
-        bool, typer.Option("--preflight/--no-preflight", help="Measure the empty path first.")
+        bool,
+        typer.Option(
+            "--preflight/--no-preflight", help="Test the path before the command starts: measure it empty."
+        ),
     ] = True,
     drain: Annotated[
         bool,

@@ -65,7 +65,7 @@ def _run(
 
       streamgauge run my.yaml --repeat 5 --json > result.json
 
-      streamgauge run my.yaml --junit report.xml --summary "$GITHUB_STEP_SUMMARY"
+      streamgauge run my.yaml --junit junit.xml --summary summary.md
       streamgauge run my.yaml --repeat 1000 \
         --on tcp://scheduler:8786 --out s3://bucket/run-1
     """
@@ -98,7 +98,10 @@ def _run(
 def _reproduce(
     names: Names,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Also remove each check's mechanism; the check must then fail.")
+        bool,
+        typer.Option(
+            "--mutants", help="Also run with the mechanism removed that a check is about: it must then fail."
+        ),
     ] = False,
     robust: Annotated[
         bool, typer.Option("--robust", help="Also run with what else might have been assumed.")

@@ -88,9 +88,11 @@ def _sweep(
 
       streamgauge sweep hessler/ftp-medium --over path.down.queue=10kB,20kB,50kB
 
-      streamgauge sweep my.yaml --over 'path.down.rate=1Mbit/s..5Mbit/s step 1Mbit/s' --repeat 5 --out rates
+      streamgauge sweep my.yaml --repeat 5 --out rates \
+        --over 'path.down.rate=1Mbit/s..5Mbit/s step 1Mbit/s'
 
-      streamgauge sweep my.yaml --over 'path.down.queue=\[droptail 50 kB, codel]' --metric goodput
+      streamgauge sweep my.yaml --metric goodput \
+        --over 'path.down.queue=\[droptail 50 kB, codel]'
     """
     from streamgauge.cli.sweeping import SweepRequest, sweep_command
 
