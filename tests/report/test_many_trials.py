@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from streamgauge.campaign import loaded as module
 from streamgauge.campaign.stored import load_metrics, save_metrics
 from streamgauge.errors import RecordError
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.report import LoadedTrial, answer, build, gather, load
-from streamgauge.report import trials as module
 from streamgauge.report.model import Group
 from streamgauge.report.phases import phases
 from synthetic import CROSS, SyntheticRecord, constant, record
