@@ -16,7 +16,9 @@ from markupsafe import Markup
 from streamgauge import __version__
 from streamgauge.documents import write_whole
 from streamgauge.media.sources import cache_folder
-from streamgauge.report.chart import IN_THE_DARK, THEMES, DrawnFigure
+from streamgauge.report.chart import THEMES
+from streamgauge.report.exports import program_template
+from streamgauge.report.placing import Placing, dark_style
 from streamgauge.report.words import tie
 
 __all__ = ["render_page"]
@@ -27,17 +29,22 @@ def render_page(package: str, template: str, **values: Any) -> str:
     pages have. In the template ``figure`` places a `DrawnFigure`, ``tie`` keeps numbers and units on one
     line, and ``marks`` has a sign for each verdict."""
     shared = resources.files("streamgauge.report") / "templates"
+
+    def part(*names: str) -> str:
+        return "".join((shared / name).read_text(encoding="utf-8") for name in names)
+
     found = _environment(package).get_template(template)
-    return found.render(
-        version=__version__,
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup((shared / "report.css").read_text(encoding="utf-8")),
-        script=Markup((shared / "report.js").read_text(encoding="utf-8")),
-        bundle=_bundle(),
-        themes=Markup(json.dumps(THEMES)),
-        in_the_dark=Markup(json.dumps(IN_THE_DARK)),
-        **values,
-    )
+    with Placing() as placing:
+        text = found.render(
+            version=__version__,
+            made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            style=Markup(part("report.css", "figures.css") + dark_style()),
+            script=Markup(_constants() + part("report.js", "figures.js")),
+            bundle=_bundle(),
+            figure=placing.place,
+            **values,
+        )
+        return placing.fill(text)
 
 
 @cache
@@ -51,9 +58,16 @@ def _environment(package: str) -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals["figure"] = _figure
     environment.filters["tie"] = tie
     return environment
+
+
+def _constants() -> str:
+    """What figures.js needs to draw anew, and to write a figure as a program."""
+    values = {"THEME": THEMES["light"], "PROGRAM": program_template()}
+    return "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items()).replace(
+        "</", "<\\/"
+    )
 
 
 @cache
@@ -69,15 +83,6 @@ def _bundle() -> Markup:
         # A cache that cannot be written costs that second each time, and nothing else.
         with contextlib.suppress(OSError):
             write_whole(kept, bundle)
-    # In a function of its own: the bundle declares thousands of short names.
-    return Markup("(() => {" + bundle + "})();").replace("</script", "<\\/script")
-
-
-def _figure(figure: DrawnFigure) -> Markup:
-    """A figure's place in the page, with its data."""
-    data = figure.to_json().replace("</", "<\\/")
-    return Markup(
-        '<figure id="{id}"><div class="chart" role="img" aria-label="{title}"></div>'
-        "<figcaption><b>{title}.</b> {caption}</figcaption>"
-        '<script type="application/json">'
-    ).format(id=figure.id, title=figure.title, caption=figure.caption) + Markup(data + "</script></figure>")
+    # In a function, as it declares thousands of short names, and which runs when it is needed: few pages are
+    # looked at so closely.
+    return Markup("window.loadVega = () => {" + bundle + "};").replace("</script", "<\\/script")
