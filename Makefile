@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup demo test test-sim test-long fuzz bench lint format reproduce-emu clean
+.PHONY: help setup setup-tests wheel demo test test-sim test-long fuzz bench lint format reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -15,10 +15,16 @@ help: ## say what there is
 setup: ## install what is missing, build what has changed
 	@scripts/setup.sh
 
+setup-tests: ## the same, and what tests alone need: a browser
+	@scripts/setup.sh --tests
+
+wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on (docs/install.md)
+	@scripts/wheel.sh
+
 demo: setup ## stream real video through the bottleneck, simulate beside it, answer, write one report (2 minutes)
 	@scripts/demo.sh
 
-test: setup ## everything that CI runs: Rust, Python, sim and emu
+test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
 	# Beside what set-up builds, so that nothing of it is built again with other features.
 	$(CARGO) test --quiet --release -p streamgauge-sim -p streamgauge-python -p streamgauge-engine $(FEATURES) --test digests
@@ -45,6 +51,8 @@ bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-d
 	$(CARGO) bench --quiet -p streamgauge-sim --bench floor -- --rounds=3
 	$(PY) benches/simulators.py
 	$(PY) benches/campaign.py
+	$(PY) benches/compare.py
+	$(PY) benches/sweep.py
 	$(PY) benches/report_memory.py --trials 100,1000
 	$(PY) benches/cluster.py
 	$(PY) benches/emulator.py --quick
@@ -66,4 +74,4 @@ reproduce-emu: setup ## every scenario that runs in emu, in full (hours)
 	$(SG) reproduce --mode emu --out runs/reproduce-emu '*'
 
 clean: ## remove what was built
-	rm -rf target .venv python/streamgauge/_bin python/streamgauge/_native*.so
+	rm -rf target dist .venv python/streamgauge/_bin python/streamgauge/_native*.so

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what StreamGauge needs and builds it. Idempotent: takes seconds when nothing is missing.
 # As root it installs system packages too; as an ordinary user it prints the one line to run as root and
-# still sets up everything that sim needs.
+# still sets up everything that sim needs. With --tests also what tests alone need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,16 +30,21 @@ install_without_services() { # package...
     fi
 }
 
+missing_packages() { # list...
+    local wanted
+    wanted=$(grep -hv '^#' "$@")
+    # shellcheck disable=SC2086
+    comm -23 <(sort <<<"$wanted") \
+        <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $wanted 2>/dev/null | awk '$1 == "ii" {print $2}' | sort) | tr '\n' ' '
+}
+
 system_packages() {
     if ! command -v dpkg-query >/dev/null; then
         say "not a Debian or Ubuntu system: skipping system packages (emu needs those of scripts/packages-debian.txt)"
         return
     fi
-    local wanted missing
-    wanted=$(grep -v '^#' scripts/packages-debian.txt)
-    # shellcheck disable=SC2086
-    missing=$(comm -23 <(sort <<<"$wanted") \
-        <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $wanted 2>/dev/null | awk '$1 == "ii" {print $2}' | sort) | tr '\n' ' ')
+    local missing
+    missing=$(missing_packages scripts/packages-debian-build.txt scripts/packages-debian.txt)
     [ -n "${missing// /}" ] || { say "system packages: all there"; return; }
     local line="apt-get update && apt-get install -y --no-install-recommends $missing"
     if [ "$(id -u)" = 0 ]; then
@@ -52,6 +57,21 @@ system_packages() {
         [[ $missing != *nginx* ]] || command -v nginx >/dev/null || line+=" && systemctl disable --now nginx"
         printf '    %s\n' "$line"
     fi
+}
+
+# What tests alone need. A distribution may not have it: then they say so and are left out.
+test_packages() {
+    local package
+    command -v dpkg-query >/dev/null || return 0
+    for package in $(grep -v '^#' scripts/packages-tests.txt); do
+        [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null)" != "ii " ] || continue
+        if [ "$(id -u)" != 0 ]; then
+            say "without $package some tests are left out; as root: apt-get install --no-install-recommends $package"
+        else
+            say "installing for tests: $package"
+            install_without_services "$package" 2>/dev/null || say "no $package here: the tests that need it are left out"
+        fi
+    done
 }
 
 # --- Rust ------------------------------------------------------------------------------------------------
@@ -176,7 +196,11 @@ link_package() {
     fi
 }
 
+# For scripts/wheel.sh, which wants the functions alone.
+[ "${1:-}" != functions ] || return 0
+
 system_packages
+[ "${1:-}" != --tests ] || test_packages
 python_packages # before Rust: whoever lacks that has the rest when he comes back
 rust
 # For the Makefile's own calls of cargo.

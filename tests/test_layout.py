@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+import streamgauge
 from rust_modules import Module, uses_between_files, uses_between_siblings
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "streamgauge"
 CRATES = ROOT / "crates"
 
-# Each room of the package and the rooms that it may import. `errors` and `units` are open to all.
+# Each room of the package and the rooms that it may import. Those of
+# `OPEN_TO_ALL` may be imported anywhere.
 MAY_IMPORT: dict[str, set[str]] = {
     "claims": set(),
     "documents": set(),
@@ -26,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenario": {"claims", "media", "systems"},
     "metrics": {"claims", "media", "record", "scenario", "systems"},
     "checks": {"claims", "metrics", "record", "scenario"},
-    "emu": {"media", "record", "scenario", "systems"},
+    "emu": {"claims", "media", "record", "scenario", "systems"},
     "campaign": {"checks", "claims", "documents", "emu", "media", "metrics", "record", "scenario", "systems"},
     "link_command": {"campaign", "claims", "emu", "metrics", "record", "scenario"},
     "compare": {"campaign", "claims", "documents", "metrics", "scenario", "systems"},
@@ -45,7 +49,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "calibrate": {"emu", "record", "report"},
     "paper": {"campaign", "checks", "claims", "documents", "metrics", "report", "scenario", "systems"},
     "sweeps": {"campaign", "claims", "metrics", "report", "scenario", "systems"},
-    "crosscheck": {"campaign", "emu", "metrics", "record", "report", "scenario", "systems"},
+    "crosscheck": {"campaign", "claims", "emu", "metrics", "record", "report", "scenario", "systems"},
+    "notebook": {
+        "campaign",
+        "checks",
+        "claims",
+        "compare",
+        "metrics",
+        "record",
+        "report",
+        "scenario",
+        "sweeps",
+        "systems",
+    },
     "cli": {
         "link_command",
         "calibrate",
@@ -66,7 +82,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "systems",
     },
 }
-OPEN_TO_ALL = {"errors", "units"}
+OPEN_TO_ALL = {"errors", "terminal", "units"}
 
 
 def circle(uses: Mapping[str, Iterable[str]]) -> str:
@@ -155,6 +171,37 @@ def test_what_is_open_to_all_imports_no_room() -> None:
     for name in OPEN_TO_ALL:
         assert {room_of(imported) for imported in IMPORTS[f"streamgauge.{name}"]} <= OPEN_TO_ALL
     assert not IMPORTS["streamgauge"]
+
+
+def test_the_package_offers_names_of_the_notebook_that_it_does_not_import() -> None:
+    """`streamgauge.run` and others are looked up when they are asked for, so that the package itself stays
+    below all rooms, and its import quick. Its stub, which alone tells editors what they are, names the same;
+    no name is a room's, which would take its place when it is imported."""
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text("utf-8"))
+    stub = {
+        alias.name: node.module
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert stub == streamgauge._PLACES
+    assert set(stub.values()) == {"streamgauge.notebook", "streamgauge.errors"}
+    assert not any("notebook" in rooms for rooms in MAY_IMPORT.values())
+    assert not set(stub) & (set(MAY_IMPORT) | {name.partition(".")[2] for name in MODULES})
+    asked = (
+        "import sys, streamgauge; dir(streamgauge); print(*(m for m in sys.modules if 'streamgauge' in m))"
+    )
+    run = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["streamgauge"]
+
+
+def test_a_start_of_the_program_imports_no_room_but_its_own() -> None:
+    """As for `--help`: what a command does is imported when it runs."""
+    asked = "import sys; from streamgauge.cli.app import command; command(); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert {room_of(name) for name in loaded if name.startswith("streamgauge.")} <= {"cli", *OPEN_TO_ALL}
+    assert not loaded & {"altair", "numpy", "polars", "pydantic", "scipy"}
 
 
 def test_every_room_is_in_the_table() -> None:

@@ -142,7 +142,10 @@ def test_a_trial_of_an_older_simulator_is_kept_apart(make: Make, tmp_path: Path)
     file = outcome.job.directory / "trial.json"
     file.write_text(file.read_text().replace(outcome.job.key, "0" * 32))
     (moved,) = simulate(make(), tmp_path, repeat=1).set_aside
-    assert (moved.trials, moved.why) == (1, "made by another version of StreamGauge, or of what it plays")
+    assert (moved.trials, moved.why) == (
+        1,
+        "made by another version of StreamGauge, of what it plays, or of a program that it runs",
+    )
 
 
 READS = """\

@@ -6,8 +6,8 @@ import json
 import math
 import tempfile
 from base64 import b64encode
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from streamgauge.campaign import run, stored
 from streamgauge.campaign.stored import FILE, SCHEMA, load_metrics, long_form, save_metrics
 from streamgauge.claims.names import METRICS
 from streamgauge.errors import RecordError
 from streamgauge.metrics.frame import FlowInfo, StageInfo
 from streamgauge.metrics.grid import Grid
-from streamgauge.metrics.result import FlowMetrics, Measured, Series, StageMetrics, TrialMetrics
+from streamgauge.metrics.result import VERSION, FlowMetrics, Measured, Series, StageMetrics, TrialMetrics
+from streamgauge.scenario import Scenario
 
 PARTS = ("numerator", "denominator", "low", "high")
 MEASURE = {"sample": {"s": 0.5}, "window": [0.0, 3.0]}
@@ -45,12 +47,28 @@ def trials(draw: st.DrawFn) -> TrialMetrics:
     def measured() -> tuple[dict[str, Series], dict[str, float | None]]:
         return draw(st.dictionaries(names, series)), draw(st.dictionaries(names, scalar))
 
+    def said() -> dict[str, tuple[str, ...]]:
+        units = st.lists(
+            st.sampled_from(["1", "s", "B", "bit/s", "%", "packets", "1/s"]), max_size=2, unique=True
+        )
+        return {name: tuple(of) for name, of in draw(st.dictionaries(words, units, max_size=2)).items()}
+
+    def with_events(flow: FlowMetrics) -> FlowMetrics:
+        own = {f"event_count.{name}": draw(series) for name in flow.events}
+        own |= {f"event.{name}": draw(series) for name, units in flow.events.items() if len(units) == 1}
+        return replace(flow, series={**flow.series, **own})
+
     words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
     flows = {
-        name: FlowMetrics(
-            *measured(),
-            info=FlowInfo(place, name, "subject", "rtp", draw(st.booleans()), False, draw(st.integers(0, 1))),
-            rtt_source=draw(st.sampled_from(["probe", None])),
+        name: with_events(
+            FlowMetrics(
+                *measured(),
+                info=FlowInfo(
+                    place, name, "subject", "rtp", draw(st.booleans()), False, draw(st.integers(0, 1))
+                ),
+                rtt_source=draw(st.sampled_from(["probe", None])),
+                events=said(),
+            )
         )
         for place, name in enumerate(draw(st.lists(words, max_size=3, unique=True)))
     }
@@ -76,6 +94,7 @@ def trials(draw: st.DrawFn) -> TrialMetrics:
         jain=draw(st.floats()),
         jain_samples=draw(array),
         jain_flows=tuple(flows),
+        version=draw(st.integers(0, VERSION)),
     )
 
 
@@ -95,7 +114,7 @@ def bits(metrics: TrialMetrics) -> dict[str, Any]:
     return {
         **{
             name: getattr(metrics, name)
-            for name in ("scenario", "mode", "seed", "valid", "why", "layer", "jain_flows")
+            for name in ("scenario", "mode", "seed", "valid", "why", "layer", "jain_flows", "version")
         },
         "grid": (
             metrics.grid.edges_ns.tobytes(),
@@ -103,7 +122,7 @@ def bits(metrics: TrialMetrics) -> dict[str, Any]:
             metrics.grid.last,
             metrics.grid.sample_s,
         ),
-        "flows": {n: (measured(f), asdict(f.info), f.rtt_source) for n, f in metrics.flows.items()},
+        "flows": {n: (measured(f), asdict(f.info), f.rtt_source, f.events) for n, f in metrics.flows.items()},
         "stages": {n: (measured(s), asdict(s.info)) for n, s in metrics.stages.items()},
         "jain": (number(metrics.jain), metrics.jain_samples.tobytes()),
     }
@@ -243,7 +262,7 @@ def test_metrics_of_the_older_schema_are_read(tmp_path: Path) -> None:
     _write_as_before(tmp_path, metrics, MEASURE)
     loaded = load_metrics(tmp_path, MEASURE)
     assert loaded is not None
-    assert bits(loaded) == bits(metrics)
+    assert bits(loaded) == bits(replace(metrics, version=0))
     assert load_metrics(tmp_path, {}) is None
     (tmp_path / "trial.json").touch()
     before = long_form([tmp_path]).collect()
@@ -259,6 +278,89 @@ def test_metrics_of_the_older_schema_are_read(tmp_path: Path) -> None:
         str(tmp_path),
     )
     assert after.filter(metric="throughput").select("value", "unit", "valid").row(0) == (1e6, "bit/s", False)
+
+
+def test_events_lie_in_the_table_with_their_unit(tmp_path: Path) -> None:
+    metrics = _example()
+    sums, count = np.array([0.3, 0.5]), np.array([1.0, 1.0])
+    own = {
+        "event_count.decode": Series(count),
+        "event.decode": Series(sums, count, sums, sums),
+        "event.load": Series(sums, count, sums, sums),
+    }
+    units = {"decode": ("s",), "load": ("%",), "glitch": ()}
+    flow = replace(metrics.flows["film"], series=own, events=units)
+    save_metrics(tmp_path, replace(metrics, flows={"film": flow}), MEASURE)
+    (tmp_path / "trial.json").touch()
+    table = long_form([tmp_path]).filter(flow="film").collect()
+    rows = {row["metric"]: row for row in table.iter_rows(named=True)}
+    assert (rows["event.decode"]["value"], rows["event.decode"]["unit"]) == (0.4, "s")
+    assert (rows["event.decode"]["min"], rows["event.decode"]["max"]) == (0.3, 0.5)
+    assert (rows["event_count.decode"]["value"], rows["event_count.decode"]["unit"]) == (2, "1")
+    assert rows["event.load"]["unit"] == "1"
+
+
+def _as_version_1(metrics: TrialMetrics) -> TrialMetrics:
+    """As they were kept before there were events and the share that is frozen."""
+    flows = {
+        name: replace(
+            flow,
+            series={
+                k: v for k, v in flow.series.items() if not k.startswith("event") and k != "frozen_share"
+            },
+            scalars={k: v for k, v in flow.scalars.items() if k != "rate_variation"},
+            events={},
+        )
+        for name, flow in metrics.flows.items()
+    }
+    return replace(metrics, flows=flows, version=1)
+
+
+def test_what_an_older_version_kept_is_read_unless_it_can_be_measured_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Files of before have no word of versions or of events.
+    about = stored._about
+
+    def before(metrics: TrialMetrics, measure: Mapping[str, Any]) -> dict[str, Any]:
+        told = about(metrics, measure)
+        for flow in told["flows"].values():
+            del flow["events"]
+        del told["version"]
+        return told
+
+    monkeypatch.setattr(stored, "_about", before)
+    save_metrics(tmp_path, _as_version_1(_example()), MEASURE)
+    loaded = load_metrics(tmp_path, MEASURE)
+    assert loaded is not None and bits(loaded) == bits(_as_version_1(_example()))
+    for metric in ("frozen_share", "event.decode"):
+        with pytest.raises(KeyError, match="seed 3 was measured by an older version"):
+            loaded.value(metric, "film")
+    (tmp_path / "events.parquet").touch()
+    assert load_metrics(tmp_path, MEASURE) is not None, "packets are wanted as well"
+    (tmp_path / "packets.parquet").touch()
+    assert load_metrics(tmp_path, MEASURE) is None
+
+
+def test_a_campaign_measures_anew_what_an_older_version_measured(
+    make: Callable[..., Scenario], tmp_path: Path
+) -> None:
+    def once() -> tuple[bool, TrialMetrics]:
+        (outcome,) = run([make()], {"test/short": ["sim"]}, tmp_path, repeat=1).outcomes
+        assert outcome.metrics is not None
+        return outcome.reused, outcome.metrics
+
+    _, first = once()
+    (directory,) = (file.parent for file in tmp_path.rglob(FILE))
+    measure = make().in_mode("sim").normalised()["measure"]
+    save_metrics(directory, _as_version_1(first), measure)
+    # An index of an older version's is begun anew.
+    (tmp_path / "index.sqlite").unlink()
+    reused, again = once()
+    assert reused and bits(again) == bits(first)
+    kept = load_metrics(directory, measure)
+    assert kept is not None and kept.version == VERSION
+    assert long_form(tmp_path).filter(metric="event.tcp_in_flight").collect()["unit"].to_list() == ["bit"]
 
 
 @pytest.mark.parametrize("harm", ["short", "of another version", "empty"])

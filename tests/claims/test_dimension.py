@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from streamgauge.claims.dimension import (
     DATA,
     NUMBER,
+    PACKET_RATE,
+    PACKET_SIZE,
     PACKETS,
     PERCENT,
     RATE,
@@ -132,6 +134,29 @@ def test_a_column_shows_no_interval_of_nothing(value: float, half: float, decima
     assert not found.half or read(found.half) > 0
     assert len(found.mean.partition(".")[2]) <= decimals
     assert abs(read(found.mean) - value) <= max(0.5 * 10.0**-decimals, 0.05 * half) * (1 + 1e-6)
+
+
+every_dimension = st.builds(
+    Dimension, st.integers(-2, 2), st.integers(-2, 2), st.integers(-1, 1)
+) | st.sampled_from([RATE, DATA, TIME, PERCENT, PACKETS, PACKET_RATE, PACKET_SIZE, NUMBER])
+
+
+@given(st.floats(-1e15, 1e15), st.none() | st.floats(0, 1e15), every_dimension, st.booleans())
+def test_whatever_is_shown_has_its_unit_and_no_power_of_ten(
+    value: float, half: float | None, dimension: Dimension, signed: bool
+) -> None:
+    found = show(value, half, dimension, signed=signed)
+    for text in (found.mean, found.half, found.low, found.high):
+        assert re.fullmatch(r"-?[\d\u202f]+(\.\d+)?|", text), text
+        assert text != "-0"
+    has_one = bool(dimension.data or dimension.time or dimension.packets or dimension.percent)
+    assert bool(found.unit) == has_one and "number" not in found.unit
+    assert str(found).endswith(found.unit)
+    if found.half:
+        assert read(found.half) > 0, "± 0.000 says nothing"
+        places = {len(text.partition(".")[2]) for text in (found.mean, found.half, found.high)}
+        assert len(places) == 1, "a mean has the digits of its interval, no more"
+        assert found.low == "0" or len(found.low.partition(".")[2]) in places
 
 
 def test_intervals_that_people_read() -> None:

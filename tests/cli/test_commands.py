@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
 from streamgauge.campaign import machine
 from streamgauge.cli.app import command as app_command
+from streamgauge.cli.commands.register import HelpPanel
 
 Cli = Callable[..., Any]
 
@@ -82,7 +83,9 @@ def test_a_changed_scenario_goes_to_a_folder_of_its_own(cli: Cli, scenario: Path
 def test_mutants_are_run_and_scored(cli: Cli, scenario: Path) -> None:
     ran = cli("reproduce", str(scenario), "--mutants")
     assert ran.status == 0
-    assert "mutation score: 1 of 1 predicted checks fail under their mutants, 100 %" in ran.out
+    assert "with the mechanism removed 1 of 1 predicted checks fail" in ran.out
+    assert "noticed by test/cli sim fills with path.down.rate = 300 kbit/s" in ran.out
+    assert "(mutation score 100 %)" in ran.out
     data = json.loads(cli("reproduce", str(scenario), "--mutants", "--json").out)
     assert data["mutation_score"] == 1.0
     assert data["mutants"][0]["killed"] and data["mutants"][0]["breaks"] == {"path.down.rate": "300 kbit/s"}
@@ -194,12 +197,36 @@ def test_a_machine_that_cannot_exits_4(cli: Cli, scenario: Path, monkeypatch: py
     assert not Path("runs").exists()
 
 
-def test_the_default_mode_is_the_first_that_the_machine_can(
+def test_the_default_mode_is_the_first_that_the_machine_can_and_that_is_told_first(
     cli: Cli, scenario: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "why_not", lambda mode, way=None: "no" if mode == "emu" else None)
+    monkeypatch.setattr(machine, "why_not", lambda mode, way=None: "no root" if mode == "emu" else None)
     ran = cli("run", str(scenario), "--set", "modes=[emu, sim]", "--json", "--repeat", "1")
     assert json.loads(ran.out)["trials"][0]["mode"] == "sim"
+    assert ran.err.splitlines()[0] == (
+        "streamgauge: mode sim for test/cli: this machine cannot run emu: no root"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["my.yaml"], "mode sim for test/cli: this machine can; supported are sim and emu, in this order"),
+        (["my.yaml", "--mode", "sim"], "mode sim for test/cli: as asked for"),
+        (["my.yaml", "--set", "modes=[sim]"], "mode sim for test/cli: the only one that is supported"),
+        (
+            ["hessler/ftp-*", "--mode", "sim", "--set", "path.down.rate=10Mbit/s"],
+            "mode sim for hessler/ftp-no, hessler/ftp-little, hessler/ftp-medium and 2 more: as asked for",
+        ),
+    ],
+)
+def test_the_mode_and_why_is_said_first(
+    cli: Cli, scenario: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+) -> None:
+    monkeypatch.setattr(machine, "why_not", lambda mode, way=None: None)
+    ran = cli("run", *arguments, "--seed", "1")
+    assert ran.err.splitlines()[0] == f"streamgauge: {told}"
+    assert "mode sim for" not in ran.out
 
 
 def test_a_folder_that_cannot_be_written_exits_4(cli: Cli, scenario: Path) -> None:
@@ -211,7 +238,7 @@ def test_a_folder_that_cannot_be_written_exits_4(cli: Cli, scenario: Path) -> No
 
 def test_a_folder_that_nobody_can_make_exits_4(cli: Cli, scenario: Path) -> None:
     ran = cli("run", str(scenario), "--out", "/proc/runs")
-    assert (ran.status, len(ran.err.splitlines())) == (4, 1)
+    assert (ran.status, len(ran.err.splitlines())) == (4, 2), "the mode, and what is wrong"
     assert "choose another folder with --out" in ran.err
 
 
@@ -266,30 +293,13 @@ def test_show_in_words_as_json_and_as_a_plan(cli: Cli) -> None:
     words = cli("show", "hessler/ftp-heavy").out
     assert "1 Mbit/s behind a drop-tail queue of 100 packets" in words
     assert "check HW-3 (input): loss.ftp <= 2 %" in words
+    assert "flow ftp, under test: bulk" in words
+    assert "flow cross, beside it: cbr, rate 150 packets/s, size 1 kB" in words
+    assert "heavy cross traffic, 1.2 Mbit/s" in words
     (data,) = json.loads(cli("show", "hessler/ftp-heavy", "--json").out)
     assert data["flows"]["cross"]["from"] == "router"
     plan = json.loads(cli("show", "hessler/ftp-heavy", "--plan", "sim", "--seed", "4").out)
     assert plan["seed"] == 4 and plan["duration"] == 120_000_000_000
-
-
-def test_systems(cli: Cli) -> None:
-    assert "[[30 s, 90 s]]" in cli("systems").out
-    systems = {one["name"]: one for one in json.loads(cli("systems", "--json").out)["systems"]}
-    assert systems["rtsp"]["modes"]["emu"]["ours"] is False
-    assert systems["bulk"]["parameters"]["receive_window"]["default"] == "3 MiB"
-    assert systems["bulk"]["parameters"]["initial_window"]["source"] == "RFC 6928"
-    assert set(systems["bulk"]["modes"]["emu"]["versions"]) == {"machine", "adapter"}
-    assert set(systems["rtsp"]["modes"]["emu"]["versions"]) == {"adapter"}
-
-
-def test_one_system_with_where_its_values_are_from(cli: Cli) -> None:
-    said = " ".join(cli("systems", "darwin").out.split())
-    assert "preference reliable_udp" in said and "machine version" in said and "traffic:" not in said
-    (one,) = json.loads(cli("systems", "darwin", "--json").out)["systems"]
-    server = [told for told in one["parameters"].values() if told["group"] == "server"]
-    assert len(server) > 40 and all(told["source"] for told in server)
-    unknown = cli("systems", "darvin")
-    assert unknown.status == 3 and "did you mean 'darwin'?" in unknown.err
 
 
 def test_schema_is_a_schema(cli: Cli) -> None:
@@ -301,6 +311,18 @@ def test_every_help_has_examples(cli: Cli, command: str) -> None:
     ran = cli(command, "--help")
     assert ran.status == 0
     assert "Example" in ran.out and f"streamgauge {command}" in ran.out
+
+
+def test_the_help_is_grouped_by_task(cli: Cli) -> None:
+    panels: dict[str, list[str]] = {}
+    for name, one in app_command().commands.items():
+        panels.setdefault(one.rich_help_panel, []).append(name)
+    assert list(panels) == list(get_args(HelpPanel)), "each is used, in their order"
+    assert "report" in panels["Compare and report"] and "run" in panels["Run experiments"]
+    assert {"doctor", "calibrate", "crosscheck", "verify"} == set(panels["Instrument"])
+    said = cli("--help").out
+    places = [said.index(f"─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
 
 
 def test_version(cli: Cli) -> None:
@@ -367,7 +389,7 @@ def test_a_report_tells_answers_before_its_path(cli: Cli, scenario: Path) -> Non
     cli("run", str(scenario))
     cli("run", "hessler/ftp-no", "--mode", "sim", "--repeat", "1")
     lines = cli("report", "runs", "--answer", "test/*").out.splitlines()
-    assert "test/cli sent" in lines[1] and lines[-1] == "runs/report.html"
+    assert "(test/cli; " in lines[1] and lines[-1] == "runs/report.html"
     assert not any("hessler" in line for line in lines)
     assert cli("report", "runs").out == "runs/report.html\n"
     told = cli("report", "runs", "--answer", "test/none")

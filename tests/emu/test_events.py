@@ -87,6 +87,12 @@ BAD: dict[str, tuple[Any, str]] = {
     "a number as name": (GOOD | {"name": 7}, "name 7 is not a text"),
     "half a character": (GOOD | {"reason": "\ud800"}, "reason is not Unicode text"),
     "an unknown unit": (GOOD | {"unit": "furlong"}, "unit 'furlong' is not known; known are 1, 1/s, ns,"),
+    "a size for a time": (
+        GOOD | {"name": "buffer", "unit": "kB"},
+        "buffer is in kB, and its value is a time (ns, us, ms, s, min); give that, or another name",
+    ),
+    "a number for a time": (GOOD | {"name": "transfer_complete"}, "its value is a time"),
+    "a time for a rate": (GOOD | {"name": "level_changed", "unit": "s"}, "its value is a bit rate"),
     "a slip of the pen": (GOOD | {"vlaue": 3}, "has a key 'vlaue'; an event has t_monotonic_ns, t_s, name,"),
     "a very long line": (GOOD | {"reason": "x" * 70_000}, "bytes (at most 65536)"),
 }
@@ -162,3 +168,15 @@ def test_every_line_is_read_or_named(tmp_path_factory: pytest.TempPathFactory, l
     named = sum("events.jsonl:" in fault and " more lines" not in fault for fault in faults)
     more = sum(int(fault.split(": ")[1].split()[0]) for fault in faults if " more lines" in fault)
     assert len(events) + named + more == sum(bool(line.strip()) for line in lines)
+
+
+@pytest.mark.parametrize("unit", [None, "1", "bit/s", "kbit/s"])
+def test_a_level_is_a_rate_or_a_number(unit: str | None, tmp_path: Path) -> None:
+    events, faults = _read(_lines(GOOD | {"name": "level_changed", "unit": unit}), tmp_path)
+    assert not faults and events[0]["name"] == "level_changed"
+
+
+def test_whose_value_nobody_looks_at_may_have_any_unit(tmp_path: Path) -> None:
+    lines = [GOOD | {"name": name, "unit": "B"} for name in ("stall", "resume", "frame_shown", "my_buffer")]
+    events, faults = _read(_lines(*lines), tmp_path)
+    assert not faults and len(events) == len(lines)

@@ -246,7 +246,10 @@ FAULTS: dict[str, tuple[Callable[[Trial], None], str]] = {
     "clock skewed": (_set("link", "clock", "min_age_ns", to=-5_000_000), "clock disagree"),
     "clock set": (_set("link", "clock", "steps", to=1), "set 1 times"),
     "clock drift": (_set("link", "clock", "drift_ns", to=2_000_000), "drifted"),
-    "pre-flight": (_set("preflight", "errors", to=["rate is half"]), "pre-flight: rate is half"),
+    "pre-flight": (
+        _set("preflight", "errors", to=["rate is half"]),
+        "pre-flight test of the path: rate is half",
+    ),
     "witness at the player": (
         _set("witnesses", "client", "flows", 0, "rx_packets", to=475),
         "client's interface",

@@ -82,6 +82,15 @@ class SyntheticRecord:
             for (name, flow), group in rows.group_by("name", "flow", maintain_order=True)
         }
 
+    @property
+    def units(self) -> dict[tuple[str, str | None], tuple[str, ...]]:
+        """As `Record.units`."""
+        rows = self.events.filter(pl.col("value").is_not_null()).select("name", "flow", "unit").unique()
+        found: dict[tuple[str, str | None], list[str]] = {}
+        for name, flow, unit in rows.sort("unit").iter_rows():
+            found.setdefault((name, flow), []).append("s" if unit == "ms" else unit)
+        return {key: tuple(dict.fromkeys(units)) for key, units in found.items()}
+
     def write(self, directory: Path) -> Path:
         """Writes it as a trial directory."""
         directory.mkdir(parents=True, exist_ok=True)

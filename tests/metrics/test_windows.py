@@ -49,11 +49,13 @@ def test_unknown_subjects_are_named() -> None:
 
 def test_every_named_metric_can_be_measured() -> None:
     """`that:` may name any of them: each must be there, of what the table says it is of."""
-    made = record(constant(0, 150, 0, 5) + constant(1, 90, 0, 5), flows=["a", "b"], duration_s=5.0)
+    made = record(constant(0, 150, 0, 6) + constant(1, 90, 0, 6), flows=["a", "b"], duration_s=6.0)
+    made.trial["plan"]["flows"][0]["start"] = 0
+    made.trial["scenario"]["flows"] = {"a": {"clip": "carphone-550k"}}
     said = {
         "tcp_cwnd": "B", "tcp_srtt": "s", "rtt": "s", "playout_start": "s", "frame_shown": "1", "buffer": "s",
         "rudp_cwnd": "B", "rudp_rto": "s", "overbuffer": "s", "thinning": "1", "frame_late": "s",
-        "stall": "1", "transfer_complete": "s",
+        "stall": "1", "transfer_complete": "s", "level_changed": "bit/s",
     }  # fmt: skip
     rows = [(10**9, "a", name, 1.0, unit, "") for name, unit in said.items()]
     made.events = pl.DataFrame(rows, schema=EVENTS, orient="row")

@@ -54,6 +54,7 @@ COMMANDS: dict[str, How] = {
     "streamgauge presets": HERE,
     "streamgauge run today/rtsp-udp-medium": How("long", A_MINUTE, status=0),
     "streamgauge run hessler/ftp-medium --mode sim --repeat 10 --set path.down.rate=2Mbit/s": HERE,
+    "streamgauge sweep hessler/ftp-medium --mode sim --over path.down.queue=10kB,20kB,50kB": HERE,
     "streamgauge reproduce 'hessler/ftp-*' --mutants": HERE,
     "streamgauge reproduce darwin": How("long", A_MINUTE, status=1),
     "streamgauge crosscheck tcp --quick --case 'reno/*'": How("long", A_MINUTE, status=1),
@@ -67,14 +68,36 @@ COMMANDS: dict[str, How] = {
     "streamgauge play rtsp://127.0.0.1:8554/clip.mp4": How(shows=("played to the end", "over Reliable UDP")),
     "streamgauge calibrate --out calibration.png": How("long", A_MINUTE),
     # campaigns
+    "streamgauge compare today/demo-rtsp-udp-medium today/demo-rtsp-tcp-medium --mode sim": How(
+        status=1, shows=("Nobody serves the viewer best in everything: udp is best by time frozen",)
+    ),
+    # compare
+    "streamgauge compare hessler/ftp-medium --over 'path.down.queue=droptail 20 kB,codel 20 kB' --mode sim "
+    "--metric neighbour_delay --metric harm": How(status=1),
+    "streamgauge compare rtp darwin --in today/demo-rtsp-udp-medium --mode sim --metric frames_lost "
+    "--until decided --at-most 12": HERE,
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp": HERE,
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp --verify": HERE,
+    # ci
+    "streamgauge compare video.yaml --save-baseline baseline.json": How("never", "test_ci_workflow does it"),
+    "streamgauge compare video.yaml --against baseline.json --junit after.xml --summary after.md": How(
+        "never", "test_ci_workflow does it"
+    ),
+    "streamgauge compare today/demo-rtsp-udp-medium --over 'path.down.queue=droptail 20 kB,codel 20 kB' "
+    "--mode sim --junit queues.xml --summary queues.md": How(status=1),
+    "streamgauge run hessler/ftp-medium --mode sim --repeat 4 --junit checks.xml --summary checks.md": HERE,
     # cluster
     "python -m pip install 'streamgauge[cluster]'": How("never", "has been done"),
     "dask scheduler --port 8786": How("never", "test_cluster does it, on a free port"),
     "streamgauge worker tcp://scheduler:8786": How("never", "test_cluster does it"),
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --on tcp://scheduler:8786 "
     "--out /shared/run-1": How("never", "test_cluster does it"),
+    # sweep
+    "streamgauge sweep hessler/ftp-medium --mode sim --over path.down.queue=10kB,20kB,50kB "
+    "--over path.down.rate=0.5Mbit/s,1Mbit/s --out runs/queues --figure queues.svg": How(
+        shows=(r"10 kB +1 Mbit/s +10/10 +628 +7\.17 ± 0\.40 +60\.302 ± 0\.058",)
+    ),
+    "streamgauge report runs/queues": HERE,
     # CONTRIBUTING
     "make setup": How("never", "has been done"),
     "make test-sim": How("never", "is what runs this"),
@@ -87,6 +110,7 @@ COMMANDS: dict[str, How] = {
     "cargo test -p streamgauge-path headdrop && make setup": How("never", "test_walks does it"),
     "streamgauge run headdrop.yaml --mode sim": How("never", READERS),
     "streamgauge run examples/hls.yaml": How("long", "test_own_programs runs it in less time"),
+    "streamgauge run examples/own-player.yaml": How("long", "test_own_events runs it in less time"),
     "streamgauge calibrate --quick --json": How("long", A_MINUTE),
     "streamgauge calibrate --out calibration.png --out calibration.json": How("long", A_MINUTE),
     "python benches/validity.py --json validity.json": How("never", "a benchmark"),

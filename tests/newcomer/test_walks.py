@@ -208,7 +208,7 @@ def test_the_queue_does_what_the_page_says(workspace: Path) -> None:
 
 def test_a_trial_with_the_system_is_one_of_any_system(built: Path, tmp_path: Path) -> None:
     told = python(built, "-m", "streamgauge", "systems", "push")
-    assert "from GStreamer's rtspsrc" in " ".join(told.split()) and "hold" in told
+    assert "Source: GStreamer's rtspsrc" in " ".join(told.split()) and "hold" in told
     ran = trials(built, "push.yaml", tmp_path)
     told = [json.loads((one / "trial.json").read_text(encoding="utf-8")) for one in ran]
     assert len(told) == 2 and all(one["systems"]["push"] == {"machine": 1} for one in told)

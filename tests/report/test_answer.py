@@ -18,7 +18,7 @@ from streamgauge.report.model import labels
 from streamgauge.scenario import load
 from synthetic import CROSS, EVENTS, SIGNALLING, Sent, SyntheticRecord, constant, record
 
-SENTENCE = re.compile(r"test/one:? (\w.*?average\.)")
+SENTENCE = re.compile(r"(?:test/one: |(?<=average\. ))(\w.*?average\.)")
 
 
 def loaded(built: SyntheticRecord, rivals: tuple[str, ...] = (), **scenario: Any) -> LoadedTrial:
@@ -127,9 +127,12 @@ def test_scenarios_of_one_question_are_answered_from_one_mode(tmp_path: Path) ->
     assert "emulated with" not in said and said.count("simulated, n = 2") == 1
     assert [line for line in said.splitlines() if WHY in line] == [f"    Answered by simulation: {WHY}."]
     page = build(trials, tmp_path / "r.html").read_text()
-    answers = page[page.index('id="answers"') : page.index('id="test-a"')]
+    answers = page[page.index('id="answer"') : page.index('id="test-a"')]
     assert WHY in answers and "emulated with" not in answers
-    assert "emulated with" not in page[page.index('id="test-a"') : page.index("Scenario</h3>")]
+    # The reason stands at the row that it is about, too.
+    assert "no valid trial of 1 (seed 1: conservation failed)" in answers
+    section = page[page.index('id="test-a"') :]
+    assert "emulated with" not in section[: section.index("<table")]
 
 
 def test_emulation_answers_where_all_of_a_question_have_it() -> None:
@@ -139,7 +142,7 @@ def test_emulation_answers_where_all_of_a_question_have_it() -> None:
 
 def test_without_simulation_of_all_each_answers_as_it_can() -> None:
     said = answer([asked("test/a", "emu"), asked("test/b", "emu", False)])
-    assert "test/a did not back off" in said and "No valid trial, so no answer" in said
+    assert "test/a: v did not back off" in said and "No valid trial, so no answer" in said
     alone = answer(both("test/b", False))
     assert f"Answered by simulation: {WHY}." in alone
 
@@ -218,8 +221,8 @@ def test_who_was_not_served_is_not_said_to_be() -> None:
 def test_a_relay_at_the_server_is_not_said_to_have_sent_nothing() -> None:
     """What it gives its flows crosses under their names: the answer is about them alone."""
     said = answer([behind_a_cache("server", 0, "frame_shown")])
-    assert "test/one sent 103 kbit/s" in said
+    assert " v sent 103 kbit/s" in said
     assert "home" not in said and "sent nothing" not in said
-    assert "test/one sent nothing." in answer([behind_a_cache("server", None)])
+    assert " v sent nothing." in answer([behind_a_cache("server", None)])
     # One that itself sends is told of.
-    assert "test/one: home sent 103 kbit/s" in answer([behind_a_cache("server", 1)])
+    assert " home sent 103 kbit/s" in answer([behind_a_cache("server", 1)])

@@ -118,7 +118,7 @@ def _carried(engine: Path, **changes: Any) -> dict[str, Any]:
 
 def test_a_report_prints_it_under_its_figures(engine: Path, tmp_path: Path) -> None:
     page = _page([_trial(1, _carried(engine))], tmp_path)
-    assert '<section id="instrument">' in page and 'href="#instrument"' in page
+    assert '<details class="more" id="instrument">' in page and 'href="#instrument"' in page
     assert "10 minutes before the trial, way root, SCHED_FIFO 50" in page
     assert "1 of 2 within their bounds; not cpu." in page
     assert "1.0001 Mbit/s" in page and "different certificates" not in page
@@ -127,6 +127,7 @@ def test_a_report_prints_it_under_its_figures(engine: Path, tmp_path: Path) -> N
 def test_a_report_of_uncalibrated_trials_says_so(tmp_path: Path) -> None:
     page = _page([_trial(1, None), _trial(2, {"calibrated": False, "why": "x"})], tmp_path)
     assert "not calibrated: run `streamgauge calibrate`." in page
+    assert "Its certificate" not in page, "there is none that a link could lead to"
     assert "different certificates" not in page
 
 
@@ -138,7 +139,8 @@ def test_a_report_of_different_certificates_says_so(engine: Path, tmp_path: Path
 
 
 def test_a_report_without_emulated_trials_has_none(tmp_path: Path) -> None:
-    assert "instrument" not in _page([_trial(1, None, mode="sim")], tmp_path)
+    page = _page([_trial(1, None, mode="sim")], tmp_path)
+    assert 'id="instrument"' not in page and "certificate" not in page.lower()
 
 
 def test_ages_are_a_span_over_trials(engine: Path) -> None:

@@ -174,13 +174,13 @@ def test_metrics_that_cannot_be_read_leave_their_trial_out(folder: Path, reading
         file.write_bytes(b"PAR1")
     try:
         entries = gather(trials)
-        with pytest.raises(RecordError, match=r"packets\.parquet: not kept; run the trial again"):
+        with pytest.raises(RecordError, match=r"metrics\.parquet: damaged.* run it again"):
             _ = lost.metrics
     finally:
         for file, bytes_ in kept:
             file.write_bytes(bytes_)
     (spoilt,) = [one for entry in entries for group in entry.groups for one in group.trials if one.damage]
-    assert spoilt.seed == lost.seed and not spoilt.valid and "packets.parquet: not kept" in spoilt.why[-1]
+    assert spoilt.seed == lost.seed and not spoilt.valid and "metrics.parquet: damaged" in spoilt.why[-1]
     (group,) = [one for one in entries[1].groups if one.mode == lost.mode]
     assert len(group.valid) == len(group.numbers) == PER_SCENARIO - 3
     assert [check.invalid for check in entries[1].checks if check.mode == lost.mode] == [1, 1]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streamgauge.report.chart import BLUE, VERMILION, DrawnFigure
-from streamgauge.report.courses import Course
+from streamgauge.report.courses import GroupCourse
 from streamgauge.report.multiples import COLUMNS, multiples
 from streamgauge.report.plot_words import _apart
 from streamgauge.report.plots import Column, Plot, PlotBlock, PlotLine, Threshold
@@ -35,12 +35,12 @@ def test_labels_that_have_room_stay_where_their_lines_end() -> None:
     assert _apart([80.0, 10.0, 40.0], 100.0) == [80.0, 10.0, 40.0]
 
 
-def course(*values: float, single: int = 3) -> Course:
+def course(*values: float, single: int = 3) -> GroupCourse:
     found = np.array(values, dtype=float)
     edges = np.arange(len(found) + 1, dtype=float)
     begins, ends = edges[:-1], edges[1:]
     each = np.array([found + n for n in range(single)])
-    return Course(begins, ends, (begins + ends) / 2, found, found, found - 1, found + 1, single, each)
+    return GroupCourse(begins, ends, (begins + ends) / 2, found, found, found - 1, found + 1, single, each)
 
 
 def drawn(*lines: PlotLine, limit: float | None = None, **more: Any) -> DrawnFigure:

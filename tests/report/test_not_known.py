@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from streamgauge.cli.tables import flows_table
+from streamgauge.cli.tables import flow_rows
 from streamgauge.metrics import compute
 from streamgauge.metrics.result import Series
 from streamgauge.report import LoadedTrial, answer, build, for_entry, gather
@@ -70,9 +70,7 @@ def test_frames_that_nobody_counted_are_not_drawn(how: str, tmp_path: Path) -> N
 
 def columns(trials: list[LoadedTrial]) -> dict[str, list[str]]:
     (entry,) = gather(trials)
-    table = flows_table(entry.groups[0])
-    cells: list[list[Any]] = [list(column.cells) for column in table.columns]
-    return {row[0].strip(): list(row[1:]) for row in zip(*cells, strict=True)}
+    return {name: cells for name, *cells in flow_rows(entry.groups[0])}
 
 
 def test_a_flow_that_sent_nothing_lost_an_unknown_share(tmp_path: Path) -> None:
@@ -102,12 +100,9 @@ def of_transfers(*completed_s: int, **measure: Any) -> LoadedTrial:
 
 
 def completion_cells(page: str) -> list[str]:
-    """The last column of the table of flows; empty without it."""
-    table = page.partition("<h3>Flows</h3>")[2].partition("</table>")[0]
-    if "completion time" not in table:
-        return []
-    rows = [row for row in table.split("<tr") if "<td" in row]
-    return [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)[-1] for row in rows]
+    """How long transfers took, by the table of flows; empty without that column."""
+    table = page.partition('<table class="list flows-table')[2].partition("</table>")[0]
+    return re.findall(r'<td[^>]* data-metric="completion_time">(.*?)</td>', table, re.DOTALL)
 
 
 def test_transfers_of_which_none_completed_took_an_unknown_time(tmp_path: Path) -> None:
@@ -122,7 +117,7 @@ def test_transfers_of_which_none_completed_took_an_unknown_time(tmp_path: Path) 
     said, cells = told(of_transfers(2, window=["3 s", "9 s"]))
     assert cells == ["not known", "–"] and "transfers completed in the measurement window." in said
     said, cells = told(of_transfers(2))
-    assert cells[0].startswith("1.50 s") and cells[1] == "–"
+    assert cells[0].startswith("1.50\u00a0s") and cells[1] == "–"
     assert "Its transfers took" in said and "None of" not in said
     said, cells = told(trial(1))
     assert not cells and "transfers" not in said

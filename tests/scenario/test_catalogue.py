@@ -12,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 from streamgauge.scenario import catalogue_ids, from_text, json_schema, load
 from streamgauge.scenario.catalogue import catalogue_folder
+from streamgauge.units import Frequency, Rate, Size
 
 FILES = sorted(catalogue_folder().rglob("*.yaml"))
 
@@ -78,6 +79,22 @@ def test_every_scenario_asks_a_question_and_has_checks() -> None:
 def test_papers_are_named() -> None:
     for scenario in load("hessler/*"):
         assert scenario.source is not None and scenario.source.shows
+
+
+def test_a_class_of_cross_traffic_tells_its_rate_in_the_title() -> None:
+    told = 0
+    for scenario in load("*"):
+        cross = scenario.flows.get("cross")
+        if cross is not None and scenario.title.endswith("cross traffic"):
+            pytest.fail(f"{scenario.id} does not say how much: {scenario.title}")
+        if cross is None or "cross traffic, " not in scenario.title:
+            continue
+        rate, size = cross.parameters["rate"], cross.parameters["size"]
+        assert isinstance(rate, Frequency) and isinstance(size, Size)
+        said = str(Rate.of(round(rate.per_s * 8 * float(size.amount))))
+        assert f"cross traffic, {said}" in scenario.title, scenario.id
+        told += 1
+    assert told >= 28
 
 
 def test_globs_and_families() -> None:

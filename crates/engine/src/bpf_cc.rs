@@ -34,7 +34,7 @@ pub fn run(args: &BpfCcArgs) -> Result<()> {
         format!("give the kernel {} as {}", args.control, args.name),
         "this streamgauge-engine was built without BPF programs",
     )
-    .remedy("run `make setup` as root, which installs clang and libelf's headers, or install them and run it again")
+    .remedy("build it where clang and libelf's headers are: `make setup` as root installs them in a checkout")
     .code(4))
 }
 

@@ -92,7 +92,7 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             if called_by_the_public_name() {
-                eprintln!("streamgauge: {error}");
+                crate::lines::say_wrong(&format!("streamgauge: {error}"));
             } else {
                 eprintln!("streamgauge-engine {name}: {error}");
             }
@@ -117,7 +117,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     // What is wrong, and on lines of their own the arguments that are missing; usage and hints follow a blank line.
     let text = error.to_string();
     let wrong: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-    eprintln!("streamgauge: {}", wrong.join(" ").trim_start_matches("error: "));
+    crate::lines::say_wrong(&format!("streamgauge: {}", wrong.join(" ").trim_start_matches("error: ")));
     ExitCode::from(3)
 }
 

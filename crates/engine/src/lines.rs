@@ -1,7 +1,7 @@
 //! JSON lines: commands in, answers out.
 
 use std::io::{BufRead, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use streamgauge_base::Event;
 
 use crate::error::{EngineError, Result};
+use crate::sys::columns;
 
 /// Prints one object as one line. A caller that has gone away is no error here: it shows as the end of stdin.
 pub fn say(value: &impl Serialize) {
@@ -21,10 +22,38 @@ pub fn say(value: &impl Serialize) {
     }
 }
 
-/// Prints text for people, at once. A reader who has gone is no error.
+/// Prints text for people, at once, folded on a terminal. A reader who has gone is no error.
 pub fn say_text(text: &str) {
     let mut out = std::io::stdout().lock();
+    let text = columns(out.as_fd()).map_or_else(|| text.into(), |columns| folded(text, columns));
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Prints on stderr what is wrong, folded on a terminal.
+pub fn say_wrong(text: &str) {
+    let columns = columns(std::io::stderr().as_fd());
+    eprintln!("{}", columns.map_or_else(|| text.into(), |columns| folded(text, columns)));
+}
+
+/// Text whose lines are at most `columns` long, but for words that are longer; what follows a line's first is
+/// indented.
+pub fn folded(text: &str, columns: usize) -> String {
+    let mut found = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (mut at, mut begun) = (0, false);
+        for word in line.split_inclusive(' ') {
+            let length = word.trim_end().chars().count();
+            if begun && at + length > columns {
+                found.truncate(found.trim_end_matches(' ').len());
+                found.push_str("\n  ");
+                at = 2;
+            }
+            found.push_str(word);
+            at += word.trim_end_matches('\n').chars().count();
+            begun = true;
+        }
+    }
+    found
 }
 
 /// What a machine has said whose time zero is `zero_ns`, CLOCK_MONOTONIC.
@@ -136,5 +165,19 @@ mod tests {
         assert!(matches!(serde_json::from_str(r#"{"cmd":"stop"}"#).unwrap(), Command::Stop));
         let error = serde_json::from_str::<Command>(r#"{"cmd":"halt"}"#).unwrap_err().to_string();
         assert!(error.contains("halt") && error.contains("preflight"), "{error}");
+    }
+
+    #[test]
+    fn a_folded_line_is_no_longer_than_the_terminal_is_wide_and_says_the_same() {
+        let text = "picture: first frame 0.86 s after PLAY; 104 frames shown, 0 late\nshort\n";
+        for columns in 12..80 {
+            let found = folded(text, columns);
+            assert!(found.lines().all(|line| line.chars().count() <= columns), "{found}");
+            assert!(found.lines().all(|line| !line.ends_with(' ')), "{found}");
+            assert!(found.split_whitespace().eq(text.split_whitespace()), "{found}");
+            assert!(found.ends_with("\nshort\n"), "{found}");
+        }
+        assert_eq!(folded(text, 80), text);
+        assert_eq!(folded("a longer-than-that b\n", 8), "a\n  longer-than-that\n  b\n");
     }
 }

@@ -30,6 +30,14 @@ pub fn monotonic_ns() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 
+/// How many columns a terminal has; none if `fd` is none, or does not say.
+pub fn columns(fd: BorrowedFd<'_>) -> Option<usize> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: `size` is a valid out-pointer of the type that the request asks for.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) }).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Sets an integer-like socket option.
 pub fn set_option<T>(fd: BorrowedFd<'_>, level: i32, name: i32, value: &T) -> io::Result<()> {
     let size = size_of::<T>() as libc::socklen_t;

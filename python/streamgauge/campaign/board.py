@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streamgauge.campaign.plan import Job
+from streamgauge.emu.holder import Waiting
 
 __all__ = ["Board", "Progress"]
 
@@ -30,6 +31,8 @@ class Progress:
     """Trials a second so far, those that were there already left out; ``None`` before it can be told."""
     invalid: int = 0
     """Trials so far that are invalid."""
+    waits: bool = False
+    """Nothing goes on until somebody else is done; ``now`` says who that is, and ``left_s`` is ``None``."""
 
 
 class Board:
@@ -43,7 +46,10 @@ class Board:
         self.timed = 0
         self.cost_left = sum(map(self._cost, jobs))
         self.emulations_left = sum(job.mode == "emu" for job in jobs)
-        self.began = time.monotonic()
+        #: Since when everything waits for somebody else, by time.monotonic(), and for how long it did before.
+        self.waits_since: float | None = None
+        self.waited_s = 0.0
+        self.began = self._now()
         self.timed_cost = 0.0
         #: How many emu trials may run at once.
         self.at_once = 1
@@ -60,6 +66,19 @@ class Board:
     def _name(job: Job) -> str:
         return f"{job.scenario.id} {job.mode} seed {job.seed}"
 
+    def _now(self) -> float:
+        """A clock that stands while everything waits, s."""
+        return (time.monotonic() if self.waits_since is None else self.waits_since) - self.waited_s
+
+    def _waits(self, words: str) -> None:
+        """What was said tells whether everything waits, or goes on."""
+        if isinstance(words, Waiting):
+            if self.waits_since is None and len(self.running) <= 1:
+                self.waits_since = time.monotonic()
+        elif self.waits_since is not None:
+            self.waited_s += time.monotonic() - self.waits_since
+            self.waits_since = None
+
     def add(self, job: Job) -> None:
         """One more, in the place of an invalid one."""
         self.total += 1
@@ -69,16 +88,18 @@ class Board:
 
     def started(self, job: Job) -> None:
         """A trial is under way."""
-        self.running[job] = (time.monotonic(), "")
+        self._waits("")
+        self.running[job] = (self._now(), "")
         self.say(self._name(job))
 
     def said(self, job: Job, words: str) -> None:
         """It says what it is waiting for."""
         self.running[job] = (self.running[job][0], words)
-        self.say(words)
+        self.say(Waiting(f"{self._name(job)} is {words}") if isinstance(words, Waiting) else words)
 
     def finished(self, job: Job, *, valid: bool, timed: bool = True) -> None:
         """A trial is done; one that was there already is not `timed`."""
+        self._waits("")
         self.done += 1
         self.invalid += not valid
         self.running.pop(job, None)
@@ -89,22 +110,23 @@ class Board:
             self.timed += 1
             # Costs are guesses; how they have held so far, and how far others have come, corrects them.
             self.timed_cost += cost
-            now = time.monotonic()
+            now = self._now()
             under_way = sum(min(now - since, self._cost(one)) for one, (since, _) in self.running.items())
             self.pace = (now - self.began) / (self.timed_cost + under_way)
         elif not self.timed:
-            self.began = time.monotonic()
+            self.began = self._now()
         self.say(self._name(job))
 
     def say(self, now: str) -> None:
-        """Tells how far it is."""
+        """Tells how far it is, and what is done or waited for."""
+        self._waits(now)
         if self.tell is None:
             return
         self.tell(
             Progress(
                 done=self.done,
                 total=self.total,
-                left_s=self._left_s(),
+                left_s=None if self.waits_since is not None else self._left_s(),
                 now=now,
                 running=tuple(
                     f"{self._name(job)}: {words}" if words else self._name(job)
@@ -112,11 +134,12 @@ class Board:
                 ),
                 rate=self._rate(),
                 invalid=self.invalid,
+                waits=self.waits_since is not None,
             )
         )
 
     def _rate(self) -> float | None:
-        took = time.monotonic() - self.began
+        took = self._now() - self.began
         return self.timed / took if self.timed and took >= _STEADY_S else None
 
     def _left_s(self) -> float | None:
@@ -125,5 +148,5 @@ class Board:
         pace = self.pace if self.pace is not None else 1.0 / self.at_once
         left = pace * self.cost_left
         for job, (since, _) in self.running.items():
-            left -= min((time.monotonic() - since) / self.at_once, pace * self._cost(job))
+            left -= min((self._now() - since) / self.at_once, pace * self._cost(job))
         return max(0.0, left)

@@ -134,7 +134,7 @@ def _why(place: Path, job: Job) -> str:
     if not told and (systems := trial.get("systems")):
         told = list(_changes(systems, versions_used(job.scenario, job.mode), "versions"))
     if not told:
-        return "made by another version of StreamGauge, or of what it plays"
+        return "made by another version of StreamGauge, of what it plays, or of a program that it runs"
     more = f" and {len(told) - _MOST_SAID} more" if len(told) > _MOST_SAID else ""
     return "; ".join(told[:_MOST_SAID]) + more
 

@@ -20,11 +20,12 @@ from typing import Final, Self
 
 from streamgauge.campaign.stored import SCHEMA
 from streamgauge.checks.readings import READING, Number
+from streamgauge.metrics.result import VERSION as METRICS
 
 __all__ = ["FILE", "Index", "IndexedTrial"]
 
 FILE: Final = "index.sqlite"
-_VERSION: Final = zlib.crc32(f"1 {SCHEMA} {READING}".encode()) & 0x7FFFFFFF
+_VERSION: Final = zlib.crc32(f"1 {SCHEMA} {METRICS} {READING}".encode()) & 0x7FFFFFFF
 """Another one where metrics or what checks read of them are others: then all is read anew."""
 _WRITE_EVERY_S: Final = 1.0
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from streamgauge.campaign.stored import load_metrics
+from streamgauge.campaign.stored import FILE, has_metrics, load_metrics
 from streamgauge.errors import RecordError, StreamGaugeError
 from streamgauge.metrics import TrialMetrics
 from streamgauge.metrics.compute import compute
 from streamgauge.record import Record
+from streamgauge.record.schema import PACKETS
 from streamgauge.scenario.settings import set_folder
 
 __all__ = ["LoadedTrial", "left_out", "load", "load_trial", "load_trials", "trial_folders"]
@@ -125,13 +126,23 @@ class _Metrics:
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key][0]
-        metrics = load_metrics(directory, measure) or compute(Record.open(directory))
+        metrics = load_metrics(directory, measure) or _measured_anew(directory)
         size = _size(metrics)
         self._kept[key] = metrics, size
         self._bytes += size
         while self._bytes > _KEPT_BYTES and len(self._kept) > 1:
             self._bytes -= self._kept.popitem(last=False)[1][1]
         return metrics
+
+
+def _measured_anew(directory: Path) -> TrialMetrics:
+    record = Record.open(directory)
+    if PACKETS not in record.trial.get("kept", ()):
+        what = "damaged, or measured otherwise" if has_metrics(directory) else "missing"
+        raise RecordError(
+            f"{directory / FILE}: {what}, and its packets were not kept to measure it anew; run it again."
+        )
+    return compute(record)
 
 
 _metrics = _Metrics()

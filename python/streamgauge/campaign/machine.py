@@ -5,24 +5,35 @@ from __future__ import annotations
 import functools
 import importlib.util
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from streamgauge.emu import remedy
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.scenario import Scenario
 from streamgauge.systems.registry import Mode
 
-__all__ = ["choose_mode", "why_not"]
+__all__ = ["ModeChoice", "choose_mode", "why_not"]
 
 
 @functools.cache
 def why_not(mode: Mode, *, way: str | None = None) -> str | None:
     """Why this machine cannot run ``mode``, with the remedy; ``None`` if it can. Looked up once a process."""
     if importlib.util.find_spec("streamgauge._native") is None:
-        return "the native module is not built; run 'make setup'"
+        return f"the native module is not built; {remedy.build()}"
     if mode == "sim":
         return None
     from streamgauge.emu.doctor import why_not as emu_why_not
 
     return emu_why_not(way)
+
+
+@dataclass(frozen=True)
+class ModeChoice:
+    """The mode that a scenario is going to run in."""
+
+    mode: Mode
+    why: str
+    """In words that do not name the scenario."""
 
 
 def choose_mode(
@@ -31,8 +42,8 @@ def choose_mode(
     *,
     way: str | None = None,
     elsewhere: Callable[[Mode], str | None] | None = None,
-) -> Mode:
-    """The mode asked for, or the first that the scenario supports and the machine can do.
+) -> ModeChoice:
+    """The mode asked for, or the first that the scenario supports and the machine can do, and why that.
 
     ``elsewhere`` says in place of `why_not` what a mode lacks where the scenario is going to run.
 
@@ -41,6 +52,7 @@ def choose_mode(
     candidates: Sequence[Mode] = [asked] if asked is not None else list(scenario.modes)
     refused: list[str] = []
     machine: list[str] = []
+    where = "this machine" if elsewhere is None else "the cluster"
     for mode in candidates:
         unsupported = scenario.unsupported(mode)
         if unsupported is not None:
@@ -48,9 +60,20 @@ def choose_mode(
             continue
         lacking = why_not(mode, way=way) if elsewhere is None else elsewhere(mode)
         if lacking is None:
-            return mode
+            return ModeChoice(mode, _why(scenario, mode, asked, machine, where))
         machine.append(f"{mode}: {lacking}")
     if machine:
-        where = "this machine" if elsewhere is None else "the cluster"
         raise CannotRunError(f"{where} cannot run {scenario.id}: {'; '.join(machine)}")
     raise ScenarioError(f"{scenario.id} cannot run: {'; '.join(refused)}")
+
+
+def _why(scenario: Scenario, mode: Mode, asked: Mode | None, cannot: Sequence[str], where: str) -> str:
+    """``cannot`` says for each mode before this one what it lacks there."""
+    supported = scenario.supported_modes()
+    if asked is not None:
+        return "as asked for"
+    if cannot:
+        return f"{where} cannot run {'; '.join(cannot)}"
+    if len(supported) == 1:
+        return "the only one that is supported"
+    return f"{where} can; supported are {' and '.join(supported)}, in this order"

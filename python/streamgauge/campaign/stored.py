@@ -20,17 +20,17 @@ from streamgauge import _native
 from streamgauge.campaign import stored_json
 from streamgauge.campaign.layout import sweep
 from streamgauge.claims.dimension import CANONICAL_UNITS, NUMBER
-from streamgauge.claims.names import METRICS
+from streamgauge.claims.names import METRICS, is_event
 from streamgauge.errors import RecordError
 from streamgauge.metrics.frame import FlowInfo, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
-from streamgauge.metrics.result import FlowMetrics, Measured, Series, StageMetrics, TrialMetrics
-from streamgauge.record.schema import TRIAL
+from streamgauge.metrics.result import VERSION, FlowMetrics, Measured, Series, StageMetrics, TrialMetrics
+from streamgauge.record.schema import EVENTS, METRICS_FILE, PACKETS, TRIAL
 
 __all__ = ["FILE", "SCHEMA", "has_metrics", "load_metrics", "long_form", "save_metrics"]
 
 SCHEMA = "streamgauge.metrics/7"
-FILE = "metrics.parquet"
+FILE = METRICS_FILE
 _LISTS = ("numerator", "denominator", "low", "high")
 
 _COLUMNS: Mapping[str, Any] = {
@@ -71,9 +71,15 @@ def has_metrics(directory: Path) -> bool:
 
 
 def load_metrics(directory: Path, measure: Mapping[str, Any]) -> TrialMetrics | None:
-    """Reads them back, to the last bit; ``None`` if there are none, or they were measured otherwise."""
+    """Reads them back, to the last bit; ``None`` if there are none, or they were measured otherwise, or by an
+    older version of which the trial's packets and events are there to measure anew."""
     found = _read(directory)
-    return None if found is None or found[1] != measure else found[0]
+    if found is None or found[1] != measure:
+        return None
+    metrics = found[0]
+    if metrics.version < VERSION and all((directory / name).exists() for name in (PACKETS, EVENTS)):
+        return None
+    return metrics
 
 
 def long_form(where: Path | str | Iterable[Path | str]) -> pl.LazyFrame:
@@ -183,7 +189,8 @@ def _table(metrics: TrialMetrics) -> tuple[list[_Row], Floats]:
             value = totals[over] / totals[under] if totals[under] > 0 else None
         least = None if low is None else lows[low]
         most = None if high is None else highs[high]
-        rows.append((flow, stage, name, _known(value), least, most, _unit(name), of))
+        unit = _unit(name) if not is_event(name) else _unit_of_event(metrics.flows[str(flow)], name)
+        rows.append((flow, stage, name, _known(value), least, most, unit, of))
     rows += [
         (flow, stage, name, _known(scalar), None, None, _unit(name), _NO_LISTS)
         for (flow, stage, name), scalar in scalars.items()
@@ -224,11 +231,17 @@ def _unit(metric: str) -> str:
     return CANONICAL_UNITS.get(dimension, str(dimension))
 
 
+def _unit_of_event(flow: FlowMetrics, metric: str) -> str:
+    dimension = flow.dimension(metric)
+    return CANONICAL_UNITS.get(dimension, str(dimension))
+
+
 def _about(metrics: TrialMetrics, measure: Mapping[str, Any]) -> dict[str, Any]:
     """What is no table."""
     grid = metrics.grid
     return {
         "schema": SCHEMA,
+        "version": metrics.version,
         "measure": measure,
         "scenario": metrics.scenario,
         "mode": metrics.mode,
@@ -247,6 +260,7 @@ def _about(metrics: TrialMetrics, measure: Mapping[str, Any]) -> dict[str, Any]:
                 "info": vars(flow.info),
                 "rtt_source": flow.rtt_source,
                 "scalars": _scalars_out(flow.scalars),
+                "events": flow.events,
             }
             for name, flow in metrics.flows.items()
         },
@@ -314,6 +328,7 @@ def _read(directory: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
                 _scalars_in(flow["scalars"]),
                 info=FlowInfo(**flow["info"]),
                 rtt_source=flow["rtt_source"],
+                events={event: tuple(units) for event, units in flow.get("events", {}).items()},
             )
             for name, flow in about["flows"].items()
         },
@@ -324,5 +339,6 @@ def _read(directory: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
         jain=float("nan" if about["jain"] is None else about["jain"]),
         jain_samples=jain_samples,
         jain_flows=tuple(about["jain_flows"]),
+        version=about.get("version", 1),
     )
     return metrics, about["measure"]

@@ -61,6 +61,7 @@ def read(file: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
         jain=math.nan if data["jain"] is None else data["jain"],
         jain_samples=_array(data["jain_samples"]),
         jain_flows=tuple(data["jain_flows"]),
+        version=0,
     )
     return metrics, data["measure"]
 

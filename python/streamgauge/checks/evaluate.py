@@ -25,8 +25,19 @@ from typing import Any, Protocol
 
 from streamgauge.checks.readings import TrialReadings
 from streamgauge.checks.result import CheckResult, Compared, Value, Verdict
-from streamgauge.checks.values import Repetition, Unmeasurable, value_of
-from streamgauge.claims.dimension import UNITS, Dimension, say
+from streamgauge.checks.values import (
+    DIMENSIONS,
+    Read,
+    Repetition,
+    Unmeasurable,
+    events_of,
+    is_count,
+    leaves,
+    reading,
+    unit_leaf,
+    value_of,
+)
+from streamgauge.claims.dimension import UNITS, Dimension
 from streamgauge.claims.expression import Expression, parse
 from streamgauge.claims.syntax import (
     Call,
@@ -39,10 +50,12 @@ from streamgauge.claims.syntax import (
     QuantityTerm,
     Reference,
     Relation,
+    Term,
 )
-from streamgauge.claims.typing import dimension_of, is_signed
+from streamgauge.claims.typing import Told, Unlike, dimension_of, is_signed
+from streamgauge.claims.typing import check as check_dimensions
 from streamgauge.metrics.interval import Interval, interval
-from streamgauge.metrics.result import TrialMetrics
+from streamgauge.metrics.result import NEVER_SAID, TrialMetrics
 from streamgauge.scenario.origin import changed
 
 
@@ -159,11 +172,20 @@ def _evaluate(
         if blank.replaced:
             remedy = "further seeds in place of invalid trials have no partner there; run more repetitions"
         return replace(blank, why=f"no seed is valid in each of {which}; {remedy}", n=0)
-    judged = _Judge(repetitions)
+    repetitions = _with_counts(expression, repetitions)
+    try:
+        told = _told(expression, repetitions)
+        check_dimensions(expression.root, told)
+    except Unmeasurable as error:
+        return replace(blank, why=str(error), n=len(repetitions))
+    except Unlike as error:
+        said = "; ".join(f"{event} is {dimension} here" for event, dimension in told.items())
+        return replace(blank, why=f"{error}: {said}", n=len(repetitions))
+    judged = _Judge(repetitions, told)
     holds = judged.decide(expression.root)
     verdict: Verdict = "inconclusive" if holds is None else "pass" if holds else "fail"
     deciding = _deciding(judged.comparisons, holds)
-    values = _terms(expression, repetitions)
+    values = _terms(expression, repetitions, told)
     return replace(
         blank,
         verdict=verdict,
@@ -254,11 +276,86 @@ def _unpaired(groups: Mapping[str, _Group], pairs: int) -> str:
     return f"; paired by seed: {seeds} valid in every scenario that it reads"
 
 
+def _told(expression: Expression, repetitions: list[Repetition]) -> dict[Reference, Dimension]:
+    """The dimensions of the events that an expression reads, as the trials tell them; those of which no trial
+    does are left out.
+
+    Raises:
+        Unmeasurable: if trials disagree.
+    """
+    found: dict[Reference, Dimension] = {}
+    for event in events_of(expression.root):
+        by_seed: dict[int, Dimension] = {}
+        for repetition in repetitions:
+            trial = repetition[event.scenario]
+            try:
+                by_seed[trial.seed] = DIMENSIONS[int(reading(unit_leaf(event), trial))]
+            except Unmeasurable:
+                continue
+        first = next(iter(by_seed.items()), None)
+        for seed, dimension in by_seed.items():
+            if first is not None and dimension != first[1]:
+                raise Unmeasurable(
+                    f"{event} is {first[1]} in seed {first[0]} and {dimension} in seed {seed}: its unit must "
+                    "be of one kind in all trials"
+                )
+        if first is not None:
+            found[event] = first[1]
+    return found
+
+
+@dataclass(frozen=True)
+class _WithCounts:
+    """A trial in which what was not said was said 0 times, of events that other trials know."""
+
+    trial: TrialMetrics | Read
+    counts: frozenset[str]
+
+    @property
+    def seed(self) -> int:
+        return self.trial.seed
+
+    def reading(self, leaf: Term) -> float:
+        try:
+            return reading(leaf, self.trial)
+        except Unmeasurable as error:
+            if str(leaf) in self.counts and NEVER_SAID in str(error):
+                return 0.0
+            raise
+
+
+def _with_counts(expression: Expression, repetitions: list[Repetition]) -> list[Repetition]:
+    """The repetitions, in which an event that is counted counts as 0 where it was not said, if it was said in
+    any other: a player speaks of what happens, and one that never says it at all may not know the word."""
+    counted: dict[str, set[str]] = {}
+    for scenario, leaf in leaves(expression.root):
+        if is_count(leaf) and any(_has(leaf, repetition[scenario]) for repetition in repetitions):
+            counted.setdefault(scenario, set()).add(str(leaf))
+    if not counted:
+        return repetitions
+    return [
+        {
+            scenario: _WithCounts(trial, frozenset(counted.get(scenario, ())))
+            for scenario, trial in repetition.items()
+        }
+        for repetition in repetitions
+    ]
+
+
+def _has(leaf: Term, trial: TrialMetrics | Read) -> bool:
+    try:
+        reading(leaf, trial)
+    except Unmeasurable:
+        return False
+    return True
+
+
 class _Judge:
     """Decides the parts of one expression and keeps every comparison."""
 
-    def __init__(self, repetitions: list[Repetition]) -> None:
+    def __init__(self, repetitions: list[Repetition], told: Told) -> None:
         self.repetitions = repetitions
+        self.told = told
         self.comparisons: list[Compared] = []
 
     def decide(self, node: Predicate) -> bool | None:
@@ -286,7 +383,7 @@ class _Judge:
             right = [value_of(node.right, repetition) for repetition in self.repetitions]
         except Unmeasurable as error:
             return Compared(str(node), None, None, None, None, str(error))
-        dimension = _dimension(node)
+        dimension = _dimension(node, self.told)
         a = Value(str(node.left), interval(left), dimension, is_signed(node.left))
         b = Value(str(node.right), interval(right), dimension, is_signed(node.right))
         differences = [x - y for x, y in zip(left, right, strict=True)]
@@ -317,10 +414,10 @@ class _Judge:
         return Compared(str(node), holds, a, b, told, _tell(node, holds, a, b, told))
 
 
-def _dimension(node: Relation) -> Dimension:
-    left = dimension_of(node.left)
+def _dimension(node: Relation, told: Told) -> Dimension:
+    left = dimension_of(node.left, told)
     zero = isinstance(node.left, QuantityTerm) and node.left.value == 0 and not node.left.unit
-    return dimension_of(node.right) if zero else left
+    return dimension_of(node.right, told) if zero else left
 
 
 def _all(parts: list[bool | None]) -> bool | None:
@@ -353,7 +450,7 @@ def _tell(node: Relation, holds: bool | None, measured: Value, bound: Value, mar
         node.left if measured.text == str(node.right) and isinstance(node.left, QuantityTerm) else node.right
     )
     plain = isinstance(other, QuantityTerm)
-    against = str(other) if plain else f"{bound.text} = {say(bound.interval.mean, bound.dimension)}"
+    against = str(other) if plain else f"{bound.text} = {bound.mean_words()}"
     operator = node.operator
     if other is node.left:
         operator = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}.get(operator, operator)
@@ -388,7 +485,7 @@ def _deciding(comparisons: list[Compared], holds: bool | None) -> Compared:
     return min(same, key=room)
 
 
-def _terms(expression: Expression, repetitions: list[Repetition]) -> dict[str, Value]:
+def _terms(expression: Expression, repetitions: list[Repetition], told: Told) -> dict[str, Value]:
     """Every outermost metric or function of metrics."""
     found: dict[str, Value] = {}
 
@@ -398,7 +495,7 @@ def _terms(expression: Expression, repetitions: list[Repetition]) -> dict[str, V
                 values = [value_of(node, repetition) for repetition in repetitions]
             except Unmeasurable:
                 return
-            found[str(node)] = Value(str(node), interval(values), dimension_of(node), is_signed(node))
+            found[str(node)] = Value(str(node), interval(values), dimension_of(node, told), is_signed(node))
             if not isinstance(node, Call) or len(node.arguments) == 1:
                 return
         for child in node.children():
@@ -457,9 +554,7 @@ def _differs(
         gap = value.interval.mean - theirs
         if abs(gap) > allowed * abs(theirs):
             label = "" if key == "value" else f"{key}: "
-            parts.append(
-                f"{label}published {published[key]}, ours {say(value.interval.mean, value.dimension)}"
-            )
+            parts.append(f"{label}published {published[key]}, ours {value.mean_words()}")
     if not parts:
         return None
     mechanism = f": {check['note']}" if check.get("note") else ""

@@ -36,6 +36,12 @@ class Value:
             return f"{text} (95 % interval narrower than the digits show, n = {measured.n})"
         return f"{text} ({measured.words()})"
 
+    def mean_words(self) -> str:
+        """``546.0 kbit/s``: the mean with as many digits as its interval bears."""
+        measured = self.interval
+        found = show(measured.mean, measured.half_width, self.dimension, signed=self.signed, least=_NARROWEST)
+        return f"{found.mean} {found.unit}".rstrip()
+
     def to_json(self) -> dict[str, Any]:
         """Mean, interval and unit."""
         mean, unit = json_value(self.interval.mean, self.dimension)

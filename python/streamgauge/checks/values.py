@@ -12,6 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
+from streamgauge.claims.dimension import EVENT_UNITS
+from streamgauge.claims.names import count_metric, event_of, is_event
 from streamgauge.claims.syntax import (
     Binary,
     Call,
@@ -33,6 +35,12 @@ from streamgauge.metrics.fairness import harm, jain, spearman
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.result import Series, TrialMetrics
 
+COUNT, _UNIT = "count", "unit"
+"""Functions of events. The second cannot be written: a verdict asks for it itself."""
+
+DIMENSIONS = tuple(dict.fromkeys(dimension for _, dimension in EVENT_UNITS.values()))
+"""Those of events' values. A place in it stands in readings, so that new ones come last."""
+
 
 class Unmeasurable(Exception):
     """A term has no value in this repetition; says why."""
@@ -40,6 +48,9 @@ class Unmeasurable(Exception):
 
 class Read(Protocol):
     """A trial of which leaves have been read."""
+
+    @property
+    def seed(self) -> int: ...
 
     def reading(self, leaf: Term) -> float:
         """A leaf's value; the leaf is `bare`. Raises Unmeasurable if it has none."""
@@ -56,12 +67,30 @@ def leaves(node: Node) -> Iterator[tuple[str, Term]]:
     if isinstance(node, Reference) or (isinstance(node, Call) and _is_over_time(node)):
         scenarios = _scenarios(node)
         if len(scenarios) == 1:
-            yield scenarios.pop(), bare(node)
+            (scenario,) = scenarios
+            yield scenario, bare(node)
+            # What a verdict must know of an event beside its value.
+            yield from ((scenario, unit_leaf(event)) for event in events_of(node))
         if not isinstance(node, Call) or len(node.arguments) == 1:
             return
         # What a peak is of is told beside it.
     for child in node.children():
         yield from leaves(child)
+
+
+def events_of(node: Node) -> list[Reference]:
+    """The events whose values it reads, in order, each once; those that it only counts are left out."""
+    if isinstance(node, Call) and node.function == COUNT:
+        return [] if node.window is None else events_of(node.window)
+    if isinstance(node, Reference):
+        return [node] if is_event(node.metric) else []
+    found = (event for child in node.children() for event in events_of(child))
+    return list(dict.fromkeys(found))
+
+
+def unit_leaf(event: Reference) -> Term:
+    """The leaf that has the dimension of an event's values, as its place in `DIMENSIONS`."""
+    return Call(_UNIT, (bare(event),))
 
 
 def bare(node: Term) -> Term:
@@ -87,8 +116,15 @@ def _bare(node: Node) -> Node:
     return node
 
 
+def is_count(node: Node) -> bool:
+    """Whether it is the number of an event."""
+    if isinstance(node, Reference):
+        return event_of(node.metric) is not None and not is_event(node.metric)
+    return isinstance(node, Call) and node.function == COUNT
+
+
 def _is_over_time(node: Call) -> bool:
-    return node.function == "peak" or (len(node.arguments) == 1 and node.function in ACROSS_TIME)
+    return node.function in ("peak", COUNT) or (len(node.arguments) == 1 and node.function in ACROSS_TIME)
 
 
 def _scenarios(node: Node) -> set[str]:
@@ -106,9 +142,18 @@ def measured(leaf: Term, trial: TrialMetrics) -> float:
             return _finite(leaf, _read(leaf, trial))
         case Call() if leaf.function == "peak":
             return _peak(leaf, trial)
+        case Call() if leaf.function == COUNT:
+            return _count(leaf, trial)
+        case Call() if leaf.function == _UNIT:
+            return _unit(leaf, trial)
         case Call():
             return _over_time(leaf, trial)
     raise TypeError(f"{type(leaf).__name__} is no leaf")
+
+
+def reading(leaf: Term, trial: TrialMetrics | Read) -> float:
+    """A leaf's value in a trial, in canonical units; the leaf is `bare`. Raises Unmeasurable."""
+    return measured(leaf, trial) if isinstance(trial, TrialMetrics) else trial.reading(leaf)
 
 
 def _reading(node: Term, repetition: Repetition) -> float:
@@ -117,7 +162,7 @@ def _reading(node: Term, repetition: Repetition) -> float:
         raise Unmeasurable(f"{node} mixes samples of different scenarios")
     trial, leaf = repetition[scenarios.pop() if scenarios else ""], bare(node)
     try:
-        return measured(leaf, trial) if isinstance(trial, TrialMetrics) else trial.reading(leaf)
+        return reading(leaf, trial)
     except Unmeasurable as error:
         raise Unmeasurable(str(error).replace(str(leaf), str(node))) from None
 
@@ -259,6 +304,22 @@ def _over_time(node: Call, trial: TrialMetrics) -> float:
             return float(np.std(samples, ddof=1)) if len(samples) > 1 else 0.0
         case function:
             return float(getattr(np, function)(samples))
+
+
+def _count(node: Call, trial: TrialMetrics) -> float:
+    (event,) = node.arguments
+    assert isinstance(event, Reference)
+    counted = replace(event, metric=count_metric(str(event_of(event.metric))))
+    return _finite(node, _read(counted, trial, *_bounds(node, trial)))
+
+
+def _unit(node: Call, trial: TrialMetrics) -> float:
+    (event,) = node.arguments
+    assert isinstance(event, Reference)
+    try:
+        return float(DIMENSIONS.index(trial.dimension(event.metric, event.subject)))
+    except KeyError as error:
+        raise Unmeasurable(str(error.args[0])) from None
 
 
 def _bounds(node: Call, trial: TrialMetrics) -> tuple[float | None, float | None]:

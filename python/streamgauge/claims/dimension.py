@@ -15,12 +15,16 @@ from streamgauge.units import Packets, Percent, Quantity, Rate, Size, Time
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """Exponents of bit, second and packet; ``percent`` marks a fraction that people write in percent."""
+    """Exponents of bit, second and packet; ``percent`` marks a fraction that people write in percent.
+
+    ``untold`` is of a quantity whose unit nobody has said yet: any dimension fits it.
+    """
 
     data: int = 0
     time: int = 0
     packets: int = 0
     percent: bool = False
+    untold: bool = False
 
     def __mul__(self, other: Dimension) -> Dimension:
         return self._combine(other, 1, self.percent or other.percent)
@@ -29,6 +33,8 @@ class Dimension:
         return self._combine(other, -1, self.percent and not other.percent)
 
     def _combine(self, other: Dimension, sign: int, percent: bool) -> Dimension:
+        if self.untold or other.untold:
+            return UNTOLD
         data = self.data + sign * other.data
         time = self.time + sign * other.time
         packets = self.packets + sign * other.packets
@@ -49,6 +55,8 @@ RATE = Dimension(data=1, time=-1)
 PACKETS = Dimension(packets=1)
 PACKET_RATE = Dimension(packets=1, time=-1)
 PACKET_SIZE = Dimension(data=1, packets=-1)
+FREQUENCY = Dimension(time=-1)
+UNTOLD = Dimension(untold=True)
 
 _NAMES = {
     NUMBER: "a plain number",
@@ -59,6 +67,8 @@ _NAMES = {
     PACKETS: "a number of packets",
     PACKET_RATE: "a packet rate",
     PACKET_SIZE: "a packet size",
+    FREQUENCY: "a frequency",
+    UNTOLD: "a quantity in a unit that only a trial tells",
 }
 
 
@@ -85,6 +95,8 @@ def _units() -> dict[str, tuple[float, Dimension]]:
         "MB/s": (8e6, RATE),
         "packets/s": (1.0, PACKET_RATE),
         "B/packet": (8.0, PACKET_SIZE),
+        "frames/s": (1.0, FREQUENCY),
+        "Hz": (1.0, FREQUENCY),
     }
 
 
@@ -101,9 +113,22 @@ JSON_UNITS: dict[Dimension, tuple[str, float]] = {
     PACKETS: ("packets", 1.0),
     PACKET_RATE: ("packets_per_s", 1.0),
     PACKET_SIZE: ("bytes_per_packet", 1 / 8),
+    FREQUENCY: ("per_s", 1.0),
 }
 """Dimension: (unit in JSON, factor from the canonical unit)."""
 
+
+EVENT_UNITS: dict[str, tuple[float, Dimension]] = {
+    "": (1.0, NUMBER),
+    "1": (1.0, NUMBER),
+    "s": (1.0, TIME),
+    "B": (8.0, DATA),
+    "bit/s": (1.0, RATE),
+    "%": (0.01, PERCENT),
+    "packets": (1.0, PACKETS),
+    "1/s": (1.0, FREQUENCY),
+}
+"""Unit of an event's value as records have it: (canonical units in one, dimension)."""
 
 CANONICAL_UNITS: dict[Dimension, str] = {
     NUMBER: "1",
@@ -114,6 +139,7 @@ CANONICAL_UNITS: dict[Dimension, str] = {
     PACKETS: "packets",
     PACKET_RATE: "packets/s",
     PACKET_SIZE: "bit/packet",
+    FREQUENCY: "1/s",
 }
 """Dimension: its canonical unit by name. A percentage is a fraction."""
 
@@ -132,6 +158,7 @@ _LADDERS: dict[Dimension, tuple[tuple[float, str], ...]] = {
     PACKETS: ((1.0, "packets"),),
     PACKET_RATE: ((1.0, "packets/s"),),
     PACKET_SIZE: ((8.0, "B"),),
+    FREQUENCY: ((1.0, "/s"),),
     NUMBER: ((1.0, ""),),
 }
 
@@ -162,7 +189,7 @@ def number(value: float, digits: int = 3) -> str:
     return _fixed(value, max(0, _decimals(value, digits)))
 
 
-def plain(value: float, digits: int) -> str:
+def plain(value: float, digits: int = 9) -> str:
     """`value` to at most so many significant digits, without zeros at the end and powers of ten."""
     return format(Decimal(f"{value:.{digits}g}"), "f")
 
@@ -231,6 +258,8 @@ def show(
         scale, unit = pick_unit(value, dimension)
         return Shown(number(value / scale, digits), "", "", "", unit, False)
     scale, unit = pick_unit(max(abs(value), half), dimension)
+    if not round(half / scale, _MOST_DECIMALS):
+        return Shown(number(value / scale, digits), "", "", "", unit, False)
     return _shown(value / scale, half / scale, unit, _decimals(half / scale, 2), signed)
 
 

@@ -11,14 +11,16 @@
     factor     = "-" factor | quantity | reference | call | "(" predicate-or-sum ")"
     quantity   = number [ unit ]
     reference  = metric [ "." subject ] [ "of" scenario ]
+    metric     = name | ( "event" | "event_count" ) "." name
     call       = function "(" sum { "," sum } [ "," sum "to" sum ] ")"
                | "fraction" "(" predicate { "," predicate } ")"
 
-Metrics are those of `streamgauge.claims.METRICS`. A function of one metric works over time (its samples, in
-the measurement window or in the window given); of several values, across them. Every quantity has a
-dimension, and a comparison of unlike dimensions is refused here, before anything runs. After ``+-`` a
-percentage is relative to the right-hand side, and ``pt`` means percentage points. A minus after a
-scenario's id needs a space before it.
+Metrics are those of `streamgauge.claims.METRICS`, and of events under names of their own: ``event.NAME`` is
+the mean of their values, whose unit a trial tells, ``event_count.NAME`` their number. A function of one
+metric works over time (its samples, in the measurement window or in the window given); of several values,
+across them. Every quantity has a dimension, and a comparison of unlike dimensions is refused here, before
+anything runs. After ``+-`` a percentage is relative to the right-hand side, and ``pt`` means percentage
+points. A minus after a scenario's id needs a space before it.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from streamgauge.claims.dimension import PERCENT, UNITS
-from streamgauge.claims.names import METRICS
+from streamgauge.claims.dimension import UNITS
+from streamgauge.claims.names import METRICS, count_metric, event_metric, named
 from streamgauge.claims.syntax import (
     RESERVED,
     Binary,
@@ -47,7 +49,7 @@ from streamgauge.claims.syntax import (
     Term,
     Window,
 )
-from streamgauge.claims.typing import ACROSS_TIME, FUNCTIONS, Unlike, dimension_of
+from streamgauge.claims.typing import ACROSS_TIME, FUNCTIONS, Unlike, check
 from streamgauge.errors import StreamGaugeError
 
 
@@ -112,6 +114,7 @@ _USUAL_SLIPS = {
         "pps": "packets/s", "seconds": "s", "sec": "s",
     }.items()
 }  # fmt: skip
+_OF_EVENTS = ("event", "event_count")
 _COMPARISONS = {"<": "<", "<=": "<=", "≤": "<=", ">": ">", ">=": ">=", "≥": ">=", "==": "==", "!=": "!="}
 
 
@@ -140,24 +143,11 @@ def check_dimensions(root: Predicate) -> Expression:
 
 
 def _check_dimensions(text: str, root: Predicate) -> None:
-    for node in root.walk():
-        if isinstance(node, Relation):
-            try:
-                left, right = dimension_of(node.left), dimension_of(node.right)
-                if left != right and not (_is_zero(node.left) or _is_zero(node.right)):
-                    hint = "a percentage is written with %" if PERCENT in (left, right) else None
-                    raise Unlike(f"{left} cannot be compared with {right}", node.right, hint)
-                if node.within is not None and node.within.unit != "%":
-                    within = node.within.dimension
-                    if within != right:
-                        raise Unlike(f"a tolerance of {within} does not fit {right}", node.within)
-            except Unlike as error:
-                where = error.node.column - 1
-                raise ExpressionError(error.message, text=text, offset=where, hint=error.hint) from None
-
-
-def _is_zero(node: Term) -> bool:
-    return isinstance(node, QuantityTerm) and node.value == 0 and not node.unit
+    try:
+        check(root)
+    except Unlike as error:
+        where = error.node.column - 1
+        raise ExpressionError(error.message, text=text, offset=where, hint=error.hint) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,18 +319,14 @@ class _Parser:
         return ""
 
     def reference(self, name: _Token) -> Reference:
-        if name.text not in METRICS:
-            hint = _nearest(name.text, list(METRICS))
+        metric = self.event(name) if name.text in _OF_EVENTS else name.text
+        if name.text not in METRICS and name.text not in _OF_EVENTS:
+            hint = _nearest(name.text, [*METRICS, *_OF_EVENTS])
             self.fail(f"unknown metric `{name.text}`", name.start, hint)
         subject = ""
         if self.accept(".") is not None:
-            token = self.take()
-            if token.kind not in ("name", "quoted") or token.text in RESERVED:
-                found = f"`{token.text}`" if token.text else "the end"
-                hint = 'names with other characters stand in quotes: throughput."my-flow"'
-                self.fail(f"expected a flow or a stage after `.`, found {found}", token.start, hint)
-            subject = token.text.strip('"')
-        of = METRICS[name.text].of
+            subject = self.name("a flow or a stage", 'throughput."my-flow"')
+        of = named(metric).of
         if of == "trial" and subject:
             self.fail(
                 f"`{name.text}` is of the whole trial",
@@ -348,7 +334,8 @@ class _Parser:
                 f"write `{name.text}` alone, or `jain(goodput.a, goodput.b)` for a choice of flows",
             )
         if of != "trial" and not subject:
-            self.fail(f"`{name.text}` of which {of}?", name.start, f"write `{name.text}.NAME`")
+            said = str(Reference(metric))
+            self.fail(f"`{said}` of which {of}?", name.start, f"write `{said}.NAME`")
         scenario = ""
         if self.accept("of") is not None:
             match = _SCENARIO.match(self.text, self.offset)
@@ -356,7 +343,24 @@ class _Parser:
                 self.fail("expected a scenario's id after `of`", self.offset, "such as hessler/ftp-no")
             scenario = match.group("id")
             self.offset = match.end()
-        return Reference(name.text, subject, scenario, column=name.start + 1)
+        return Reference(metric, subject, scenario, column=name.start + 1)
+
+    def event(self, name: _Token) -> str:
+        """The metric of an event: what follows ``event`` or ``event_count``."""
+        if self.accept(".") is None:
+            example = f"{name.text}.decode_time.NAME"
+            self.fail(f"`{name.text}` of which event?", name.start, f"such as {example}")
+        event = self.name("an event", f'{name.text}."my-event".NAME')
+        return event_metric(event) if name.text == "event" else count_metric(event)
+
+    def name(self, what: str, example: str) -> str:
+        """A name behind a dot, perhaps in quotes."""
+        token = self.take()
+        if token.kind not in ("name", "quoted") or token.text in RESERVED or token.text == '""':
+            found = f"`{token.text}`" if token.text else "the end"
+            hint = f"names with other characters stand in quotes: {example}"
+            self.fail(f"expected {what} after `.`, found {found}", token.start, hint)
+        return token.text.strip('"')
 
     def call(self, name: _Token) -> Call | Fraction:
         if name.text not in FUNCTIONS:
@@ -387,7 +391,7 @@ class _Parser:
         if not least <= len(arguments) <= most:
             count = f"at least {least}" if len(arguments) < least else f"at most {most}"
             self.fail(f"`{name.text}` takes {count} argument{'s' if least + most != 2 else ''}", name.start)
-        timed = name.text == "peak" or (len(arguments) == 1 and name.text in ACROSS_TIME)
+        timed = name.text in ("peak", "count") or (len(arguments) == 1 and name.text in ACROSS_TIME)
         if window is not None and not timed:
             self.fail(
                 "a window applies to one metric over time", window.column - 1, "such as mean(x.y, 1 s to 2 s)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from streamgauge.claims.dimension import (
@@ -14,6 +15,7 @@ from streamgauge.claims.dimension import (
     PERCENT,
     RATE,
     TIME,
+    UNTOLD,
     Dimension,
 )
 
@@ -37,7 +39,7 @@ class MetricName:
     @property
     def signed(self) -> bool:
         """Whether it can be below zero: more can arrive in a window than is sent in it, and media be late."""
-        return self.name in ("gap", "overbuffer")
+        return self.name in ("gap", "overbuffer") or is_event(self.name)
 
 
 def _table(
@@ -61,11 +63,13 @@ METRICS: dict[str, MetricName] = _table(
     ("bad_run", PACKETS, "flow or stage", "Mean run of lost packets", "M6"),
     ("sender_rate", RATE, "flow", "Sender rate", "M7"),
     ("receiver_rate", RATE, "flow", "Receiver rate", "M7", "more"),
+    ("rate_variation", NUMBER, "flow", "Variation of the receiver rate from second to second", "M7", "less"),
     ("packet_rate", PACKET_RATE, "flow", "Packets sent", "M8"),
     ("receiver_packet_rate", PACKET_RATE, "flow", "Packets received", "M8"),
     ("packet_size", PACKET_SIZE, "flow", "Mean packet size", "M9"),
     ("rtt", TIME, "flow", "Round-trip time", "M10", "less"),
     ("path_delay", TIME, "flow", "One-way path delay", "M10", "less"),
+    ("path_delay_p95", TIME, "flow", "95th percentile of the one-way path delay", "M10", "less"),
     ("cwnd", DATA, "flow", "Congestion window", ""),
     ("srtt", TIME, "flow", "Smoothed round-trip time of TCP", "M10", "less"),
     ("offered", RATE, "flow or stage", "Offered load at the bottleneck", "M23"),
@@ -94,10 +98,14 @@ METRICS: dict[str, MetricName] = _table(
     ("frames_lost", PERCENT, "flow", "Frames due but not shown", "", "less"),
     ("freeze_count", NUMBER, "flow", "Freezes", "", "less"),
     ("freeze_time", TIME, "flow", "Time frozen", "", "less"),
+    ("frozen_share", PERCENT, "flow", "Share of the session spent frozen", "", "less"),
     ("stall_count", NUMBER, "flow", "Stalls", "", "less"),
     ("stall_time", TIME, "flow", "Time stalled", "", "less"),
     ("rebuffer_ratio", PERCENT, "flow", "Share of the session spent stalled", "", "less"),
     ("startup_delay", TIME, "flow", "Startup delay", "", "less"),
+    ("live_latency", TIME, "flow", "Behind live, were the clip sent live", "", "less"),
+    ("level", RATE, "flow", "Bit rate of the level played", "", "more"),
+    ("level_changes", NUMBER, "flow", "Changes of level", "", "less"),
     ("buffer", TIME, "flow", "Media buffered", "", "more"),
     ("completion_time", TIME, "flow", "Completion time of transfers", "", "less"),
     ("completion_time_p95", TIME, "flow", "95th percentile of completion times", "", "less"),
@@ -113,4 +121,53 @@ METRICS: dict[str, MetricName] = _table(
     ("overbuffer", TIME, "flow", "Sent ahead of its time", ""),
     ("thinning", NUMBER, "flow", "Thinning level", ""),
 )
-"""Every metric that `that:` and `figures:` may name."""
+"""Every metric that `that:` and `figures:` may name, beside those of events (`named`)."""
+
+_EVENT, _COUNT = "event.", "event_count."
+
+
+def event_metric(event: str) -> str:
+    """The metric that is the mean of the values of the events of that name."""
+    return _EVENT + event
+
+
+def count_metric(event: str) -> str:
+    """The metric that is how many events of that name there were."""
+    return _COUNT + event
+
+
+def event_of(metric: str) -> str | None:
+    """The event that a metric is of; None if it is not of one."""
+    for prefix in (_EVENT, _COUNT):
+        if metric.startswith(prefix) and len(metric) > len(prefix):
+            return metric.removeprefix(prefix)
+    return None
+
+
+def is_event(metric: str) -> bool:
+    """Whether a metric is the mean of an event's values."""
+    return metric.startswith(_EVENT)
+
+
+def is_known(metric: str) -> bool:
+    """Whether there is a metric of that name, for which any event will do."""
+    return metric in METRICS or event_of(metric) is not None
+
+
+def named(metric: str) -> MetricName:
+    """A metric by its name: one of `METRICS`, or that of an event.
+
+    Raises:
+        KeyError: if there is none.
+    """
+    return METRICS.get(metric) or _of_event(metric)
+
+
+@cache
+def _of_event(metric: str) -> MetricName:
+    event = event_of(metric)
+    if event is None:
+        raise KeyError(metric)
+    if is_event(metric):
+        return MetricName(metric, UNTOLD, "flow", event, "")
+    return MetricName(metric, NUMBER, "flow", f"{event}, how often", "")

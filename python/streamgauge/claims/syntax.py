@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streamgauge.claims.dimension import NUMBER, UNITS, Dimension
+from streamgauge.claims.names import event_of
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 RESERVED = frozenset({"and", "or", "not", "of", "to"})
@@ -134,10 +135,17 @@ class Reference(Term):
 
     def __str__(self) -> str:
         text = self.metric
+        if (event := event_of(self.metric)) is not None:
+            text = f"{text.removesuffix(event)}{_quoted(event)}"
         if self.subject:
-            plain = _PLAIN_NAME.match(self.subject) and self.subject not in RESERVED
-            text += "." + (self.subject if plain else f'"{self.subject}"')
+            text += f".{_quoted(self.subject)}"
         return f"{text} of {self.scenario}" if self.scenario else text
+
+
+def _quoted(name: str) -> str:
+    """A name as an expression has it."""
+    plain = _PLAIN_NAME.match(name) and name not in RESERVED
+    return name if plain else f'"{name}"'
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from streamgauge.claims.dimension import NUMBER, PERCENT, TIME, Dimension
-from streamgauge.claims.names import METRICS
-from streamgauge.claims.syntax import Binary, Call, Fraction, Negative, Node, QuantityTerm, Reference, Term
+from streamgauge.claims.names import is_event, named
+from streamgauge.claims.syntax import (
+    Binary,
+    Call,
+    Fraction,
+    Negative,
+    Node,
+    QuantityTerm,
+    Reference,
+    Relation,
+    Term,
+)
 
 ACROSS_TIME = frozenset({"mean", "min", "max", "median", "sd"})
 """Functions that, given one metric, work over its samples."""
@@ -21,12 +33,17 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "spearman": (2, 99),
     "peak": (2, 2),
     "harm": (2, 2),
+    "count": (1, 1),
     "fraction": (1, 99),
 }
 """Every function with the least and the most arguments it takes."""
 
-PLAIN = frozenset({"jain", "spearman", "harm"})
+PLAIN = frozenset({"jain", "spearman", "harm", "count"})
 """Functions whose value is a plain number, whatever they are of."""
+
+Told = Mapping[Reference, Dimension]
+"""The dimensions of events, by their references; those that are not in it are not known yet."""
+_NOTHING: Told = {}
 
 
 class Unlike(Exception):
@@ -43,12 +60,12 @@ def is_signed(node: Term) -> bool:
     """Whether a value can be below zero, as far as its parts tell."""
     match node:
         case Reference():
-            return METRICS[node.metric].signed
+            return named(node.metric).signed
         case QuantityTerm():
             return node.value < 0
         case Binary() if node.operator != "-":
             return is_signed(node.left) or is_signed(node.right)
-        case Call() if node.function in ("sd", "abs", "jain"):
+        case Call() if node.function in ("sd", "abs", "jain", "count"):
             return False
         case Call() if node.function not in ("harm", "spearman"):
             return any(is_signed(argument) for argument in node.arguments)
@@ -57,8 +74,38 @@ def is_signed(node: Term) -> bool:
     return True
 
 
-def dimension_of(node: Term) -> Dimension:
+def check(root: Node, told: Told = _NOTHING) -> None:
+    """Checks that every comparison is of like quantities.
+
+    Raises:
+        Unlike: at the first that is not.
+    """
+    for node in root.walk():
+        if isinstance(node, Relation):
+            left, right = dimension_of(node.left, told), dimension_of(node.right, told)
+            if not (_fit(left, right) or _is_zero(node.left) or _is_zero(node.right)):
+                hint = "a percentage is written with %" if PERCENT in (left, right) else None
+                raise Unlike(f"{left} cannot be compared with {right}", node.right, hint)
+            if node.within is not None and node.within.unit != "%":
+                within = node.within.dimension
+                if not _fit(within, right):
+                    raise Unlike(f"a tolerance of {within} does not fit {right}", node.within)
+
+
+def _fit(one: Dimension, other: Dimension) -> bool:
+    return one == other or one.untold or other.untold
+
+
+def _is_zero(node: Term) -> bool:
+    return isinstance(node, QuantityTerm) and node.value == 0 and not node.unit
+
+
+def dimension_of(node: Term, told: Told = _NOTHING) -> Dimension:
     """The dimension of a value.
+
+    Args:
+        node: the value.
+        told: the dimensions of the events that it reads, as far as they are known.
 
     Raises:
         Unlike: where unlike quantities are added, or a window is not a time.
@@ -67,11 +114,11 @@ def dimension_of(node: Term) -> Dimension:
         case QuantityTerm():
             return node.dimension
         case Reference():
-            return METRICS[node.metric].dimension
+            return told.get(node) or named(node.metric).dimension
         case Negative():
-            return dimension_of(node.operand)
+            return dimension_of(node.operand, told)
         case Binary():
-            left, right = dimension_of(node.left), dimension_of(node.right)
+            left, right = dimension_of(node.left, told), dimension_of(node.right, told)
             if node.operator == "*":
                 return left * right
             if node.operator == "/":
@@ -80,24 +127,35 @@ def dimension_of(node: Term) -> Dimension:
                 left, right, node.left, node.right, "added to" if node.operator == "+" else "taken from"
             )
         case Call():
-            return _of_call(node)
+            return _of_call(node, told)
         case Fraction():
             return PERCENT
     raise TypeError(f"{type(node).__name__} has no dimension")
 
 
-def _of_call(node: Call) -> Dimension:
-    first = dimension_of(node.arguments[0])
+def _of_call(node: Call, told: Told) -> Dimension:
+    first = dimension_of(node.arguments[0], told)
     if node.window is not None:
-        _require_time("a window is two times", "10 s to 20 s", node.window.begin, node.window.end)
+        _require_time("a window is two times", "10 s to 20 s", told, node.window.begin, node.window.end)
     if node.function == "peak":
-        _require_time("a peak is over some time", "peak(throughput.a, 2 s)", node.arguments[1])
+        _require_time("a peak is over some time", "peak(throughput.a, 2 s)", told, node.arguments[1])
         return first
     if node.function == "harm":
         more_is_better(node)
+    if node.function == "count":
+        _require_event(node.arguments[0])
     for argument in node.arguments[1:]:
-        _common(first, dimension_of(argument), node.arguments[0], argument, "put together with")
+        other = _common(first, dimension_of(argument, told), node.arguments[0], argument, "put together with")
+        first = other if first.untold else first
     return NUMBER if node.function in PLAIN else first
+
+
+def _require_event(node: Term) -> None:
+    if not (isinstance(node, Reference) and is_event(node.metric)):
+        hint = "such as count(event.rebuffer.a)"
+        if isinstance(node, Reference):
+            hint += f"; `{node}` is a number already"
+        raise Unlike("only events can be counted", node, hint)
 
 
 def more_is_better(node: Call) -> bool:
@@ -108,28 +166,28 @@ def more_is_better(node: Call) -> bool:
     """
     references = [part for part in node.walk() if isinstance(part, Reference)]
     metrics = {part.metric: part for part in reversed(references)}
-    better = {METRICS[name].better for name in metrics}
+    better = {named(name).better for name in metrics}
     if len(better) == 1 and better != {""}:
         return better == {"more"}
     hint = "such as harm(goodput.a of my/alone, goodput.a)"
     for name, part in metrics.items():
-        if not METRICS[name].better:
+        if not named(name).better:
             raise Unlike(f"neither more nor less of `{name}` is better, so nothing harms it", part, hint)
     raise Unlike("harm compares one metric of a flow alone with the same beside others", node, hint)
 
 
-def _require_time(what: str, example: str, *bounds: Term) -> None:
+def _require_time(what: str, example: str, told: Told, *bounds: Term) -> None:
     for bound in bounds:
-        found = dimension_of(bound)
-        if found != TIME and not (isinstance(bound, QuantityTerm) and bound.value == 0):
+        found = dimension_of(bound, told)
+        if not _fit(found, TIME) and not (isinstance(bound, QuantityTerm) and bound.value == 0):
             raise Unlike(f"{what}, not {found}", bound, f"such as {example}")
 
 
 def _common(left: Dimension, right: Dimension, a: Term, b: Term, doing: str) -> Dimension:
-    if left == right:
-        return left
+    if _fit(left, right):
+        return right if left.untold else left
     for zero, other in ((a, right), (b, left)):
-        if isinstance(zero, QuantityTerm) and zero.value == 0 and not zero.unit:
+        if _is_zero(zero):
             return other
     hint = "a percentage is written with %" if PERCENT in (left, right) else None
     raise Unlike(f"{right} cannot be {doing} {left}", b, hint)

@@ -57,6 +57,8 @@ def _one_line(text: str) -> str:
 
 
 def _fail(message: str, status: int) -> int:
+    from streamgauge.cli.output import remark
+
     for line in message.splitlines():
-        print(f"streamgauge: {line}", file=sys.stderr)
+        remark(line)
     return status

@@ -69,5 +69,15 @@ def _root(
     del version
 
 
-for _topic in (running, comparing, sweeping, linking, clips, serving, looking, measuring, records):
+for _topic in (
+    running,
+    comparing,
+    sweeping,
+    linking,
+    records,
+    looking,
+    clips,
+    serving,
+    measuring,
+):
     _topic.add(_app)

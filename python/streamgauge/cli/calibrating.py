@@ -11,20 +11,21 @@ from typing import Any, Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
-from rich.table import Table
+from rich.progress import BarColumn, TaskID, TextColumn
+from rich.text import Text
 
 from streamgauge.calibrate import CalibrationProgress as Told
 from streamgauge.calibrate import busy, calibrate
-from streamgauge.cli.progress import clock
+from streamgauge.claims import dimension
+from streamgauge.claims.dimension import TIME, number
+from streamgauge.cli.output import heads, remark, say, table
+from streamgauge.cli.progress import BAR, BarWithWords, Log, clock
 from streamgauge.errors import ScenarioError
 from streamgauge.report.certificate import row_cells
 
 __all__ = ["calibrate_command"]
 
 _STYLE = {"pass": "green", "fail": "red", "inconclusive": "yellow", "skipped": "dim"}
-_WIDTH = 110
-"""Of the table where it does not go to a terminal."""
 _WRITABLE = (".json", ".png", ".svg", ".pdf", ".html")
 
 
@@ -42,7 +43,7 @@ def calibrate_command(way: str | None, quick: bool, out: list[Path], as_json: bo
             )
     noise = busy()
     if noise:
-        print(f"streamgauge: {noise}", file=sys.stderr, flush=True)
+        remark(noise)
     with _Bar() as bar:
         found = calibrate(way=way, quick=quick, say=bar.say, told=bar.update)
     if out:
@@ -60,43 +61,38 @@ def calibrate_command(way: str | None, quick: bool, out: list[Path], as_json: bo
 
 
 def _show(found: Mapping[str, Any], out: list[Path]) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("check", no_wrap=True)
-    for column in ("asked", "measured", "error", "bound"):
-        table.add_column(column, justify="right", overflow="fold")
-    table.add_column("verdict", no_wrap=True)
+    rows: list[list[Text | str]] = [[*heads("check", "asked", "measured", "error", "bound", "verdict")]]
     for row in found["checks"]:
         cells = row_cells(row)
         style = _STYLE[cells["verdict"]]
         verdict = f"[{style}]{cells['mark']} {cells['verdict']}[/{style}]"
-        numbers = (escape(cells[key]) for key in ("asked", "measured", "error", "bound"))
-        table.add_row(escape(f"{cells['id']}"), *numbers, verdict)
-    console.print(table)
+        numbers = [escape(cells[key]) for key in ("asked", "measured", "error", "bound")]
+        rows.append([escape(cells["id"]), *numbers, verdict])
+    table(rows, "lrrrrl")
     for row in found["checks"]:
         if row["verdict"] in ("fail", "inconclusive"):
-            _line(console, f"[{_STYLE[row['verdict']]}]{row['id']}[/]: {escape(_why(row))}")
+            say(f"[{_STYLE[row['verdict']]}]{row['id']}[/]: {escape(_why(row))}")
         elif row["verdict"] == "skipped":
-            _line(console, f"[dim]{row['id']} was not measured: {escape(str(row['skipped']))}[/dim]")
+            say(f"[dim]{row['id']} was not measured: {escape(str(row['skipped']))}[/dim]")
     load = found["load_average"]
-    stolen = f", {found['stolen_s']:.2f} s stolen by the hypervisor" if found["stolen_s"] else ""
-    _line(
-        console,
+    stolen = (
+        f", {dimension.say(found['stolen_s'], TIME)} stolen by the hypervisor" if found["stolen_s"] else ""
+    )
+    say(
         f"{found['host']}, Linux {found['kernel']}, way {found['way']}, {found['class']}, load average "
-        f"{load[0]:.1f} before and {load[1]:.1f} after{stolen}; {found['duration_s']:.0f} s",
+        f"{load[0]:.1f} before and {load[1]:.1f} after{stolen}; {dimension.say(found['duration_s'], TIME)}",
     )
     if "kept" in found:
-        _line(console, f"kept as this machine's certificate: {escape(found['kept'])}")
+        say(f"kept as this machine's certificate: {escape(found['kept'])}")
     for file in out:
-        _line(console, f"written: {escape(str(file))}")
+        say(f"written: {escape(str(file))}")
 
 
 def _why(row: Mapping[str, Any]) -> str:
     cells = row_cells(row)
     if row["verdict"] == "inconclusive":
-        return f"{row['what']}: the stamps tell the error only to {row['resolution']:.2g} {row['error_unit']}"
+        resolution = f"{number(row['resolution'], 2)} {row['error_unit']}"
+        return f"{row['what']}: the stamps tell the error only to {resolution}"
     if row["error"] is None:
         return f"{row['what']}: nothing that could be measured came through"
     return (
@@ -105,22 +101,19 @@ def _why(row: Mapping[str, Any]) -> str:
     )
 
 
-def _line(console: Console, text: str) -> None:
-    console.print(text, highlight=False, soft_wrap=True)
-
-
 class _Bar:
     """A bar on a terminal, a line at the start elsewhere."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
-        self._bar: Progress | None = None
+        self._log = Log()
+        self._bar: BarWithWords | None = None
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._bar = Progress(
-                BarColumn(),
+        if sys.stderr.isatty():
+            self._bar = BarWithWords(
+                BarColumn(BAR),
                 TextColumn("{task.fields[left]}"),
                 TextColumn("{task.description}"),
                 console=self._console,
@@ -137,19 +130,14 @@ class _Bar:
     def say(self, words: str) -> None:
         """What is being waited for."""
         if self._bar is None or self._task is None:
-            print(f"streamgauge: {words}", file=sys.stderr, flush=True)
+            self._log.tell(f"streamgauge: {words}", words=words)
         else:
-            self._bar.update(self._task, description=escape(words))
+            self._bar.show(self._task, words)
 
     def update(self, told: Told) -> None:
         """How far it is."""
         if self._bar is not None and self._task is not None:
-            self._bar.update(
-                self._task,
-                total=told.total_s,
-                completed=told.done_s,
-                left=clock(told.total_s - told.done_s),
-                description=told.what,
-            )
+            left = clock(told.total_s - told.done_s)
+            self._bar.show(self._task, told.what, total=told.total_s, completed=told.done_s, left=left)
         elif told.done_s == 0:
-            print(f"streamgauge: measuring, about {told.total_s:.0f} s", file=sys.stderr, flush=True)
+            remark(f"measuring, about {told.total_s:.0f} s")

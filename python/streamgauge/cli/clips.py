@@ -12,10 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
+from rich.text import Text
 
 from streamgauge.campaign import Progress
+from streamgauge.claims.dimension import RATE, TIME, say, say_exactly
+from streamgauge.cli.output import heads, say_text, table
 from streamgauge.cli.progress import Bar
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.media import (
@@ -64,7 +66,7 @@ def clip_command(name: str, file: Path, duration: str, audio: str, as_json: bool
     width, height = content.video.encodings[0].size or clip.picture
     heard = f"{sound} of it sound" if len(content.tracks) > 1 else "without sound"
     size = Size.of(encoded.stat().st_size)
-    print(
+    say_text(
         f"{file}: {clip.source} at {Rate.of(clip.bit_rate_bps)}, {length}, {width}x{height}, {heard}; {size}"
     )
 
@@ -152,22 +154,24 @@ def _show(content: Content, out: Path | None, as_json: bool, *, asked: bool) -> 
     if as_json:
         print(json.dumps(content.summary() | ({} if out is None else {"folder": str(out)})))
         return
-    title = f"{content.name}, {content.duration_ns / 1e9:g} s"
-    table = Table("encoding", "track", "asked", "mean", "size", "key frames", title=title)
+    say_text(f"{content.name}, {say_exactly(content.duration_ns / 1e9, TIME)}")
+    rows: list[list[Text | str]] = [[*heads("encoding", "track", "asked", "mean", "size", "key frames")]]
     for track in content.tracks:
         for encoding in track.encodings:
-            table.add_row(
-                encoding.name,
-                f"{track.kind}, {encoding.codec}",
-                str(Rate.of(encoding.bit_rate_bps)) if asked else "",
-                f"{encoding.frames.bit_rate_bps / 1000:.0f} kbit/s",
-                "" if encoding.size is None else "{}x{}".format(*encoding.size),
-                str(int(encoding.frames.keys.sum())) if track.kind == "video" else "",
+            rows.append(
+                [
+                    escape(encoding.name),
+                    f"{track.kind}, {encoding.codec}",
+                    str(Rate.of(encoding.bit_rate_bps)) if asked else "",
+                    say(encoding.frames.bit_rate_bps, RATE),
+                    "" if encoding.size is None else "{}x{}".format(*encoding.size),
+                    str(int(encoding.frames.keys.sum())) if track.kind == "video" else "",
+                ]
             )
-    Console().print(table)
+    table(rows, "llrrlr")
     segments = len(content.boundaries_ns())
     where = "" if out is None else f"; {out / DESCRIPTION} says where"
-    print(f"key frames align: {segments} {'segment' if segments == 1 else 'segments'}{where}")
+    say_text(f"key frames align: {segments} {'segment' if segments == 1 else 'segments'}{where}")
 
 
 def _said(kind: type[Of], text: str, option: str) -> Of:

@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from streamgauge.campaign import EmuSettings
 from streamgauge.campaign.loaded import load_trials, trial_folders
 from streamgauge.campaign.machine import choose_mode
 from streamgauge.cli.gating import GateFiles, written
 from streamgauge.cli.options import REPLACE, Keep
+from streamgauge.cli.output import DIM, heads, remark, say, table
 from streamgauge.cli.progress import Bar
+from streamgauge.cli.running import modes_in_words
 from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.compare import COMPARED, Comparison, Margin, answered, compare, say_value, verdict_words
 from streamgauge.compare.baseline import load_baseline, save_baseline
@@ -40,6 +41,11 @@ from streamgauge.systems.registry import Mode
 
 __all__ = ["CompareRequest", "compare_command"]
 
+_MARK = {
+    "pass": "[green]pass[/green]",
+    "fail": "[red]fail[/red]",
+    "inconclusive": "[yellow]inconclusive[/yellow]",
+}
 _SIDES = {"viewer": "viewer", "flow": "flow", "neighbour": "neighbours"}
 
 
@@ -85,7 +91,7 @@ def compare_command(request: CompareRequest) -> int:
     modes = _modes(request, subjects)
     if request.commits:
         builds = build_commits(
-            request.commits, _near(request, subjects), request.out, command=request.build, say=_say
+            request.commits, _near(request, subjects), request.out, command=request.build, say=remark
         )
         subjects = subjects_of_builds(builds, subjects)
     _several(request, subjects)
@@ -120,7 +126,7 @@ def compare_command(request: CompareRequest) -> int:
             if found.decided:
                 break
     if ran.interrupted:
-        print("streamgauge: interrupted; the same command goes on from there", file=sys.stderr)
+        remark("interrupted; the same command goes on from there")
         return INTERRUPTED
     found = answered(found)
     written(request.files.junit, partial(write_junit, found))
@@ -138,9 +144,7 @@ def compare_command(request: CompareRequest) -> int:
         json.dump(found.to_json(), sys.stdout, indent=2, allow_nan=False)
         print()
     else:
-        _print(found, ran, request)
-    if len(found.subjects) < 2:
-        return STATUS["pass"]
+        _print(found, ran)
     return int(STATUS[verdict.verdict])
 
 
@@ -190,19 +194,19 @@ def _near(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> Path:
 def _modes(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> dict[str, Sequence[Mode]]:
     """The modes of each scenario, by its id: the same for all subjects, so that like is held against like."""
     scenarios = {asked.scenario.id: asked.scenario for one in subjects for asked in one.asked}
-    if request.mode == "both":
-        asked: list[Mode | None] = ["sim", "emu"]
-    else:
-        asked = [None if request.mode is None else "sim" if request.mode == "sim" else "emu"]
-    if asked == [None]:
-        chosen = {id_: choose_mode(one, None, way=request.way) for id_, one in scenarios.items()}
-        every: dict[str, Sequence[Mode]] = {id_: [mode] for id_, mode in chosen.items()}
-        if "sim" in chosen.values() and "emu" in chosen.values():
-            every = {id_: [choose_mode(one, "sim", way=request.way)] for id_, one in scenarios.items()}
-        return every
-    return {
-        id_: [choose_mode(one, mode, way=request.way) for mode in asked] for id_, one in scenarios.items()
+    by_word: dict[str | None, list[Mode | None]] = {"sim": ["sim"], "emu": ["emu"], "both": ["sim", "emu"]}
+    wanted = by_word.get(request.mode, [None])
+    choices = {
+        id_: [choose_mode(one, mode, way=request.way) for mode in wanted] for id_, one in scenarios.items()
     }
+    if len({choice.mode for mine in choices.values() for choice in mine}) > len(wanted):
+        # Not all can be emulated here, and what is not cannot be held against what is.
+        choices = {id_: [choose_mode(one, "sim", way=request.way)] for id_, one in scenarios.items()}
+    if not any(one.mode for one in subjects):
+        for place in range(len(wanted)):
+            for line in modes_in_words({id_: mine[place] for id_, mine in choices.items()}):
+                remark(line)
+    return {id_: [choice.mode for choice in mine] for id_, mine in choices.items()}
 
 
 def _own_repetitions(subjects: Sequence[ComparedSubject], modes: Mapping[str, Sequence[Mode]]) -> int:
@@ -256,54 +260,46 @@ def _margins(given: Sequence[str]) -> dict[str, Margin]:
     return found
 
 
-def _say(text: str) -> None:
-    print(f"streamgauge: {text}", file=sys.stderr, flush=True)
-
-
-def _print(found: Comparison, ran: CollectedTrials, request: CompareRequest) -> None:
-    console = Console(soft_wrap=False)
-
-    def line(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=not console.is_terminal)
-
+def _print(found: Comparison, ran: CollectedTrials) -> None:
     for sentence in found.answer:
-        line(escape(sentence))
-    if len(found.subjects) < 2:
-        line(f"{escape(found.baseline)} is the only subject, so nothing is compared")
+        say(escape(sentence))
     for note in found.notes:
-        line(f"[yellow]{escape(note)}[/yellow]")
+        say(f"[yellow]{escape(note)}[/yellow]")
     for scenario in found.scenarios:
         for mode in found.modes:
             if any((row.scenario, row.mode) == (scenario, mode) for row in found.rows):
-                line("")
-                _print_rows(console, found, scenario, mode)
+                _print_rows(found, scenario, mode)
     for one in ran.set_aside:
-        line(escape(one.words()))
+        say(escape(one.words()))
+    verdict = verdict_of(found)
+    if len(found.subjects) > 1 or verdict.verdict != "pass":
+        say()
+        say(f"{_MARK[verdict.verdict]}: {escape(verdict.why)}")
 
 
-def _print_rows(console: Console, found: Comparison, scenario: str, mode: str) -> None:
+def _print_rows(found: Comparison, scenario: str, mode: str) -> None:
     """A line a metric and subject, by the sides of the comparison."""
     rows = [row for row in found.rows if (row.scenario, row.mode) == (scenario, mode)]
     subjects = list(dict.fromkeys(row.subject for row in rows))
     invalid = {row.subject: row.invalid for row in rows if row.invalid}
     told = "".join(f", {count} of {escape(subject)} invalid" for subject, count in invalid.items())
     n = max(row.n for row in rows)
-    console.print(f"[b]{escape(scenario)}[/b] {mode}, n = {n}{told}", highlight=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for heading in ("metric", "", "mean", f"against {escape(found.baseline)}"):
-        table.add_column(heading, no_wrap=heading in ("metric", "mean"), overflow="fold")
+    say()
+    say(f"[b]{escape(scenario)}[/b] {escape(mode)}, n = {n}{told}")
+    against = f"against {found.baseline}" if len(found.subjects) > 1 else ""
+    lines: list[Sequence[str | Text]] = [heads("metric", "subject", "mean", against, style=DIM)]
     side = ""
     for metric in found.metrics(scenario, mode):
         if metric.side != side:
             side = metric.side
-            table.add_row(f"[b]{_SIDES[metric.side]}[/b]")
+            lines.append([f"[b]{_SIDES[metric.side]}[/b]", "", "", ""])
         for place, subject in enumerate(subjects):
             row = found.row(subject, scenario, mode, metric.name)
             if row is not None:
                 name = f"  {metric.short}" if not place else ""
                 against = _coloured(row.verdict, escape(verdict_words(row)))
-                table.add_row(name, escape(subject), escape(say_value(row)), against)
-    console.print(table)
+                lines.append([name, escape(subject), escape(say_value(row)), against])
+    table(lines, "lllw", keys=2)
 
 
 def _coloured(verdict: str | None, words: str) -> str:

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
+from streamgauge.claims import dimension
+from streamgauge.claims.dimension import TIME, plain
+from streamgauge.cli.output import heads, remark, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.crosscheck import CrosscheckRequest, crosscheck
@@ -27,9 +29,7 @@ _STYLE = {
     "unexplained": "red",
     "different": "red",
 }
-_WIDTH = 150
-"""Of the table where it does not go to a terminal."""
-_DIGITS = 4
+_DIGITS = 3
 
 
 def crosscheck_command(request: CrosscheckRequest, docs: Path | None, as_json: bool) -> int:
@@ -50,91 +50,67 @@ def crosscheck_command(request: CrosscheckRequest, docs: Path | None, as_json: b
     request.out.mkdir(parents=True, exist_ok=True)
     (request.out / "crosscheck.json").write_text(json.dumps(found, allow_nan=False), encoding="utf-8")
     if found["interrupted"]:
-        print(
-            f"streamgauge: interrupted; what finished is kept in {request.out}; the same command goes on "
-            "from there",
-            file=sys.stderr,
-        )
+        remark(f"interrupted; what finished is kept in {request.out}; the same command goes on from there")
         return INTERRUPTED
     if docs is not None:
         for file in write(found, docs):
-            print(f"streamgauge: written: {file}", file=sys.stderr)
+            remark(f"written: {file}")
     return STATUS[found["verdict"]]
 
 
 def _show(found: Mapping[str, Any]) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
     third = any("ns3" in row for row in found["rows"])
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("case", no_wrap=True)
-    table.add_column("metric", no_wrap=True)
-    columns = ("sim", found["reference"], "spread", "margin", "90 % interval")
-    for column in (*columns, *(("ns-3",) if third else ())):
-        table.add_column(column, justify="right")
-    table.add_column("verdict", no_wrap=True)
+    reference = found["reference"]
+    columns = ["sim", reference, "spread", "margin", "90 % interval", *(["ns-3"] if third else [])]
+    rows: list[list[Text | str]] = [[*heads("case", "metric", "unit", *columns, "verdict")]]
     last = ""
     for row in found["rows"]:
         style = _STYLE[row["verdict"]]
         word = row["verdict"] + (" (coarse)" if row["coarse"] and row["verdict"] == "equivalent" else "")
         cells = [_number(row[key], row) for key in ("sim", "emu", "spread", "margin")]
         span = "" if row["low"] is None else f"{_number(row['low'], row)} to {_number(row['high'], row)}"
-        unit = f" {row['unit']}" if row["unit"] else ""
         more = [_number(row["ns3"]["mean"], row) if "ns3" in row else ""] if third else []
         case = "" if row["case"] == last else escape(row["case"])
-        table.add_row(
-            case,
-            escape(row["metric"]),
-            cells[0],
-            cells[1] + unit,
-            *cells[2:],
-            span,
-            *more,
-            f"[{style}]{word}[/]",
-        )
+        named = [case, escape(row["metric"]), escape(row["unit"])]
+        rows.append([*named, *cells, span, *more, f"[{style}]{word}[/]"])
         last = row["case"]
-    console.print(table)
+    table(rows, f"lll{'r' * len(columns)}l", keys=3)
     for row in found["rows"]:
         if row["verdict"] == "explained":
             told = row["explained"]
             moved = f"{_number(told['before'], row)} becomes {_number(told['after'], row)} {row['unit']}"
-            _line(console, f"{row['case']} {row['metric']}: explained by '{told['switch']}': {moved}")
+            say(escape(f"{row['case']} {row['metric']}: explained by '{told['switch']}': {moved}"))
         elif row["why"] and row["verdict"] != "equivalent":
-            _line(console, f"{row['case']} {row['metric']}: {row['verdict']}: {row['why']}")
+            say(escape(f"{row['case']} {row['metric']}: {row['verdict']}: {row['why']}"))
     for one in found["skipped"]:
-        _line(console, f"[yellow]not run: {escape(one['case'])}[/]: {escape(one['why'])}")
+        say(f"[yellow]not run: {escape(one['case'])}[/]: {escape(one['why'])}")
     for case in found["cases"]:
         if case["invalid"]:
             seeds = ", ".join(str(one["seed"]) for one in case["invalid"])
             why = escape(case["invalid"][0]["why"])
-            _line(console, f"{case['id']}: invalid trials left out, seeds {seeds} (the first: {why})")
+            say(f"{case['id']}: invalid trials left out, seeds {seeds} (the first: {why})")
     for mutant in found["mutants"]:
-        _line(console, _mutant(mutant))
+        say(_mutant(mutant))
     words = [row["verdict"] for row in found["rows"]]
     counts = ", ".join(f"{words.count(word)} {word}" for word in _STYLE if word in words)
-    _line(
-        console,
-        f"{len(words)} rows: {counts or 'none'}; {found['duration_s']:.0f} s; [bold]{found['verdict']}[/]",
-    )
+    took = dimension.say(found["duration_s"], TIME)
+    say(f"{len(words)} rows: {counts or 'none'}; {took}; [bold]{found['verdict']}[/]")
 
 
 def _mutant(mutant: Mapping[str, Any]) -> str:
+    """How a simulated TCP fared that is wrong on purpose, and so must be rejected."""
+    name = escape(f"{mutant['name']} ({mutant['words']})")
     if mutant["rejected"] is None:
-        return f"[yellow]mutant {mutant['name']} was not run[/]: {escape(mutant['why'])}"
+        return f"[yellow]wrong on purpose, {name}: not run[/]: {escape(mutant['why'])}"
     by = [
         f"{case} by {', '.join(row['metric'] for row in rows)}"
         for case, rows in mutant["cases"].items()
         if rows
     ]
     if mutant["rejected"]:
-        return f"[green]mutant {mutant['name']} rejected[/]: {escape('; '.join(by))}"
-    return f"[red]mutant {mutant['name']} survives[/]: {escape(mutant['words'])}, and no row sees it"
+        return f"[green]wrong on purpose, {name}: rejected[/] by {escape('; '.join(by))}"
+    return f"[red]wrong on purpose, {name}: not rejected[/], no row sees it"
 
 
 def _number(value: float | None, row: Mapping[str, Any]) -> str:
-    return "none" if value is None else f"{value * row['factor']:.{_DIGITS}g}"
-
-
-def _line(console: Console, text: str) -> None:
-    console.print(text, highlight=False, soft_wrap=True)
+    return "none" if value is None else plain(value * row["factor"], _DIGITS)

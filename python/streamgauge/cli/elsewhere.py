@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,6 +12,7 @@ from typing import Any
 from streamgauge.campaign import CampaignResult
 from streamgauge.campaign.cluster import Cluster, connected
 from streamgauge.campaign.remote import Remote, as_folder, is_url
+from streamgauge.cli.output import remark
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario
 from streamgauge.systems.registry import Mode
@@ -44,7 +44,7 @@ class Elsewhere:
     def tell(self) -> None:
         """Prints what the cluster has to say."""
         while self.cluster.warnings:
-            print(f"streamgauge: warning: {self.cluster.warnings.pop(0)}", file=sys.stderr)
+            remark(f"warning: {self.cluster.warnings.pop(0)}")
 
     def where(self, directory: Path) -> str:
         """A folder of the campaign, as the user knows it."""

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from streamgauge.campaign import Progress
+from streamgauge.claims.dimension import PERCENT, show, show_in
 from streamgauge.cli.folders import WHERE, check_folder
+from streamgauge.cli.output import heads, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.errors import MediaError, ScenarioError
 from streamgauge.media.pictures import PSNR_CAP_DB
@@ -28,7 +29,7 @@ from streamgauge.scenario.settings import named, tidy
 __all__ = ["quality_command"]
 
 _COLUMNS = ("ssim", "psnr_db", "worst_second_ssim", "clip_ssim", "clip_psnr_db")
-_DIGITS = {"psnr_db": 1, "clip_psnr_db": 1}
+_DECIMALS = {"psnr_db": 1, "clip_psnr_db": 1}
 
 
 def quality_command(directory: Path, flow: str | None, as_json: bool) -> int:
@@ -117,33 +118,24 @@ def _print(found: Sequence[tuple[Record, str, Quality]]) -> None:
             continue
         group = groups.setdefault((_name(record), record.trial["mode"]), {})
         group.setdefault(flow, []).append(quality)
-    console = Console(soft_wrap=True)
     for (scenario, mode), flows in groups.items():
         n = max(len(trials) for trials in flows.values())
-        console.print(
-            f"[bold]{escape(scenario)}[/bold] {mode}, n = {n}, {next(iter(flows.values()))[0].clip}"
-        )
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("  flow", no_wrap=True)
-        for column in ("shown", "SSIM", "PSNR/dB", "worst second", "clip's own"):
-            table.add_column(column, justify="right", no_wrap=True)
+        clip = next(iter(flows.values()))[0].clip
+        say(f"[bold]{escape(scenario)}[/bold] {mode}, n = {n}, {escape(clip)}")
+        rows: list[list[Text | str]] = [
+            [*heads("flow", "frames shown", "SSIM", "PSNR", "worst second", "clip's own")]
+        ]
         for flow, trials in flows.items():
-            shown = interval([100 * trial.frames_shown / trial.frames_due for trial in trials])
+            shown = interval([trial.frames_shown / trial.frames_due for trial in trials])
+            share = str(show(shown.mean, shown.half_width, PERCENT, signed=False))
             ssim, psnr, worst, own_ssim, own_psnr = (_mean(trials, column) for column in _COLUMNS)
-            own = f"{own_ssim}, {own_psnr} dB"
-            table.add_row(f"  {escape(flow)}", f"{shown.mean:.1f} %", ssim, psnr, worst, own)
-        console.print(table)
-    console.print(
-        "Luma, means over the frames that were due, ± half the 95 % interval; worst second by SSIM."
-    )
+            rows.append([escape(flow), share, ssim, f"{psnr} dB", worst, f"{own_ssim}, {own_psnr} dB"])
+        table(rows, "lrrrrr", indent=2)
+    say("Luma, means over the frames that were due, ± half the 95 % interval; worst second by SSIM.")
     if invalid:
-        console.print(f"[yellow]{invalid} of {len(found)} are of invalid trials[/yellow] and left out.")
+        say(f"[yellow]{invalid} of {len(found)} are of invalid trials[/yellow] and left out.")
 
 
 def _mean(trials: Sequence[Quality], column: str) -> str:
     found = interval([getattr(trial, column) for trial in trials])
-    digits = _DIGITS.get(column, 3)
-    text = f"{found.mean:.{digits}f}"
-    if found.half_width is None or found.no_variation or round(found.half_width, digits) == 0:
-        return text
-    return f"{text} ± {found.half_width:.{digits}f}"
+    return str(show_in(found.mean, found.half_width, _DECIMALS.get(column, 3)))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-import textwrap
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from streamgauge.cli.output import heads, say_text, table
 from streamgauge.scenario.path import Preset, direction_in_words, find_preset, preset, preset_names
 
 __all__ = ["presets_command"]
@@ -28,20 +26,15 @@ def presets_command(name: str | None, as_json: bool) -> None:
         )
         print()
     elif name:
-        print(_shown(chosen[0]))
+        say_text(_shown(chosen[0]))
     else:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("name", "title", "source"):
-            table.add_column(column, no_wrap=column == "name", overflow="fold")
-        for one in chosen:
-            table.add_row(one.name, escape(one.title), escape(one.sources[0].cite))
-        Console().print(table)
+        rows = [[one.name, escape(one.title), escape(one.sources[0].cite)] for one in chosen]
+        table([heads("name", "title", "source"), *rows], "lww")
 
 
 def _shown(chosen: Preset) -> str:
     path = preset(chosen.name)
-    lines = [chosen.name, f"  {chosen.title}"]
-    lines += textwrap.wrap(chosen.description, 100, initial_indent="  ", subsequent_indent="  ")
+    lines = [chosen.name, f"  {chosen.title}", f"  {chosen.description}"]
     lines += [f"  down: {direction_in_words(path.down)}", f"  up: {direction_in_words(path.up)}"]
     for source in chosen.sources:
         where = f" <{source.url}>" if source.url else ""

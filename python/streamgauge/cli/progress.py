@@ -2,22 +2,67 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
+from collections.abc import Iterator
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.text import Text
 
 from streamgauge.campaign import Progress as Told
+from streamgauge.terminal import tell
 
-__all__ = ["Bar", "clock"]
+__all__ = ["BAR", "Bar", "BarWithWords", "Log", "clock"]
 
 _QUIET_S = 1.0
-_LINE_EVERY_S = 15.0
-_NUMBERS = re.compile(r"[\d.]+")
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 15.0, 300.0
+"""Where there is no terminal: how long nothing is said while nothing happens, at first and at most."""
+_TENTH_S = 5.0
+"""Tenths that are done faster than that are not told."""
+BAR = 30
+"""Columns of the bar itself."""
+_NUMBERS = re.compile(r"[\d.:]+")
+
+
+class Log:
+    """What is worth a line in a file: the first, each thing that is waited for, a tenth that is done, and how
+    far it is after ever longer pauses. No line comes twice."""
+
+    def __init__(self) -> None:
+        self._said_at: float | None = None
+        self._pause_s = _FIRST_PAUSE_S
+        self._share = 0.0
+        self._kinds: set[str] = set()
+        self._lines: set[str] = set()
+
+    def tell(self, line: str, *, words: str = "", share: float = 0.0) -> None:
+        """Prints `line` if it is worth it.
+
+        Args:
+            line: what is printed.
+            words: what is new if it has not been said before, but for the numbers in it.
+            share: how much is done, 0 to 1.
+        """
+        now = time.monotonic()
+        since = float("inf") if self._said_at is None else now - self._said_at
+        kind = _NUMBERS.sub("", words)
+        tenth = math.floor(10 * share) > math.floor(10 * self._share) and since >= _TENTH_S
+        if line in self._lines or not (
+            since >= self._pause_s or tenth or (words and kind not in self._kinds)
+        ):
+            return
+        if since < float("inf") and since >= self._pause_s:
+            self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._said_at, self._share = now, share
+        self._kinds.add(kind)
+        self._lines.add(line)
+        tell(line, sys.stderr)
 
 
 def _so_far(told: Told) -> str:
@@ -40,6 +85,25 @@ def clock(seconds: float | None) -> str:
     return f"{minutes}:{rest:02d} left"
 
 
+class BarWithWords(Progress):
+    """A bar whose words stand below it where beside it there is no room."""
+
+    def show(self, task: TaskID, words: str, **fields: Any) -> None:
+        """Updates a task: its words, and what else its columns show."""
+        beside = [part for part in fields.values() if isinstance(part, str) and part]
+        total = fields.get("total") or ""
+        length = BAR + len(f" {total}/{total} {' '.join(beside)} {words}")
+        below = length > self.console.width or "\n" in words
+        self.update(task, description="" if below else escape(words), below=words if below else "", **fields)
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """The bar, and what is below."""
+        yield self.make_tasks_table(self.tasks)
+        for task in self.tasks:
+            if task.fields.get("below"):
+                yield Text(task.fields["below"])
+
+
 class Bar:
     """A bar on a terminal, a line now and then where there is none. `of` is what is counted."""
 
@@ -47,9 +111,8 @@ class Bar:
         self._of = of
         self._console = Console(stderr=True)
         self._began = time.monotonic()
-        self._said = self._began
-        self._words = ""
-        self._bar: Progress | None = None
+        self._log = Log()
+        self._bar: BarWithWords | None = None
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
@@ -67,18 +130,15 @@ class Bar:
     def update(self, told: Told) -> None:
         """Shows how far it is."""
         now = time.monotonic()
-        if now - self._began < _QUIET_S and (told.left_s or 0) < _QUIET_S:
+        if now - self._began < _QUIET_S and (told.left_s or 0) < _QUIET_S and not told.waits:
             return
-        if not self._console.is_terminal:
-            words = _NUMBERS.sub("", told.now)
-            if now - self._said >= _LINE_EVERY_S or (told.done == 0 and words != self._words):
-                self._said, self._words = now, words
-                parts = (f"{told.done}/{told.total} {self._of}", _so_far(told), clock(told.left_s))
-                print(f"{', '.join(filter(None, parts))} {told.now}".rstrip(), file=sys.stderr, flush=True)
+        if not sys.stderr.isatty():
+            if told.done < told.total:
+                self._log_line(told)
             return
         if self._bar is None:
-            self._bar = Progress(
-                BarColumn(),
+            self._bar = BarWithWords(
+                BarColumn(BAR),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[so_far]}"),
                 TextColumn("{task.fields[left]}"),
@@ -91,11 +151,17 @@ class Bar:
         assert self._task is not None
         # Of several at once, a line each.
         words = "\n".join(told.running) if len(told.running) > 1 else told.now
-        self._bar.update(
-            self._task,
-            completed=told.done,
-            total=told.total,
-            description=words,
-            so_far=_so_far(told),
-            left=clock(told.left_s),
+        left = clock(told.left_s)
+        self._bar.show(
+            self._task, words, completed=told.done, total=told.total, so_far=_so_far(told), left=left
         )
+
+    def _log_line(self, told: Told) -> None:
+        """Waits are told at once, and so is what comes before the first is done."""
+        counted = f"{told.done}/{told.total} {self._of}"
+        parts = ", ".join(filter(None, (counted, _so_far(told), clock(told.left_s))))
+        # Of a single one under way which it is, and how far.
+        words = told.running[0] if len(told.running) == 1 and not told.waits else told.now
+        news = told.now if told.waits or not told.done else ""
+        share = told.done / told.total if told.total else 0.0
+        self._log.tell(f"{parts}: {words}" if words else parts, words=news, share=share)

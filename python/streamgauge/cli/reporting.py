@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streamgauge.cli.folders import check_folder
+from streamgauge.cli.output import say_text
 from streamgauge.cli.progress import Bar
 from streamgauge.errors import CannotRunError, RecordError, ScenarioError
 from streamgauge.report import Entry, gather, load
@@ -63,7 +64,7 @@ def report_command(
             f"cannot write {error.filename or out}: {error.strerror}; choose another file with --out."
         ) from error
     if said:
-        print(f"{said}\n")
+        say_text(f"{said}\n")
     print(page, flush=True)
     if files:
         print(f"{len(files)} files in {files[0].parent}", flush=True)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.campaign import Progress, score, standings
+from streamgauge.claims.dimension import TIME, say
+from streamgauge.cli.output import say_text
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.running import (
     Ran,
@@ -39,6 +41,7 @@ from streamgauge.paper import (
 )
 from streamgauge.report import DrawnFigure, Saving
 from streamgauge.scenario import find
+from streamgauge.terminal import columns_of
 
 __all__ = ["check_preset", "paper_of", "reproduce_paper"]
 
@@ -74,7 +77,8 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
     left: list[Ran] = []
     for name in known if preset is None else (preset,):
         # The catalogue's own preset lies where any run of it does; others are the catalogue changed.
-        reading, ran = _read(paper, request, name, out if name == known[0] else out / f"set-preset-{name}")
+        folder = out if name == known[0] else out / f"set-preset-{name}"
+        reading, ran = _read(paper, request, name, folder, quiet=bool(readings))
         readings.append(reading)
         left.append(ran)
         if ran.interrupted:
@@ -101,8 +105,8 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
     else:
         _print(paper, readings, compared)
         where = f"page {shown}/{paper.id}.html, figures in {shown}/figures"
-        drew = [] if stopped else [f"figures in {figures_s:.1f} s; {where}"]
-        print("\n" + "; ".join([*map(_took, readings), *drew]))
+        drew = [] if stopped else [f"figures in {say(figures_s, TIME)}; {where}"]
+        say_text("\n" + "; ".join([*map(_took, readings), *drew]))
     first = left[0]
     answer = "" if request.files.summary is None else answer_to(first.result)
     write_files(request.files, replace(first, interrupted=stopped), answer)
@@ -111,14 +115,14 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
     return status_of([first.result.verdict], first.mutants)
 
 
-def _read(paper: Paper, request: RunRequest, preset: str, out: Path) -> tuple[Reading, Ran]:
-    """One preset, run in full."""
+def _read(paper: Paper, request: RunRequest, preset: str, out: Path, *, quiet: bool) -> tuple[Reading, Ran]:
+    """One preset, run in full; the modes are told unless `quiet`."""
     began = time.monotonic()
     # Never a file that happens to have the paper's name.
     scenarios = find([f"{paper.id}/*"], settings=request.settings)
     if paper.presets is not None and preset != paper.presets.values[0]:
         scenarios = [paper.presets.applied(scenario, preset) for scenario in scenarios]
-    modes = chosen_modes(request, scenarios)
+    modes = chosen_modes(request, scenarios, quiet=quiet)
     loading_s = time.monotonic() - began
     ran = carry_out(request, scenarios, modes, out)
     if request.elsewhere is not None:
@@ -159,15 +163,16 @@ def _draw(paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared
 
 def _print(paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck]) -> None:
     said = [paper.citation]
+    columns = columns_of(sys.stdout)
     for reading in readings:
-        said.append(tables_text(paper, reading))
+        said.append(tables_text(paper, reading, columns))
         if len(readings) == 1:
             said.append("\n".join(_check_lines(reading)))
     if compared:
-        said.append(comparison_text(compared, readings))
+        said.append(comparison_text(compared, readings, columns))
     for reading in readings:
         said += _besides(reading)
-    print("\n\n".join(said))
+    say_text("\n\n".join(said))
 
 
 def _besides(reading: Reading) -> list[str]:
@@ -199,7 +204,7 @@ def _took(reading: Reading) -> str:
     of = f" of preset {reading.preset}" if reading.preset else ""
     again = f" ({reading.reused} there already)" if reading.reused else ""
     checks = f"{len(reading.checks)} checks"
-    return f"{reading.trials} trials{again} and {checks}{of} in {reading.wall_s:.1f} s"
+    return f"{reading.trials} trials{again} and {checks}{of} in {say(reading.wall_s, TIME)}"
 
 
 def _check_lines(reading: Reading) -> list[str]:

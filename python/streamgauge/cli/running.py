@@ -19,11 +19,12 @@ from streamgauge.campaign import (
     score,
 )
 from streamgauge.campaign.junit import write_run_junit
-from streamgauge.campaign.machine import choose_mode
+from streamgauge.campaign.machine import ModeChoice, choose_mode
 from streamgauge.campaign.summary import write_run_summary
 from streamgauge.cli.elsewhere import Elsewhere
 from streamgauge.cli.gating import GateFiles, written
 from streamgauge.cli.options import REPLACE
+from streamgauge.cli.output import remark
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS, VERDICT
 from streamgauge.cli.tables import MOST_READ, answer_to, print_result
@@ -43,6 +44,9 @@ __all__ = [
     "status_of",
     "write_files",
 ]
+
+_NAMED = 3
+"""So many scenarios are named where a mode is told; of more how many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,19 +137,38 @@ def write_files(files: GateFiles, ran: Ran, answer: str) -> None:
     )
 
 
-def chosen_modes(request: RunRequest, scenarios: Sequence[Scenario]) -> dict[str, Sequence[Mode]]:
-    """Each scenario's, by id. Whatever cannot be planned is refused here, before the first trial starts.
+def chosen_modes(
+    request: RunRequest, scenarios: Sequence[Scenario], *, quiet: bool = False
+) -> dict[str, Sequence[Mode]]:
+    """Each scenario's, by id; says on stderr which and why unless `quiet`. Whatever cannot be planned is
+    refused here, before the first trial starts.
 
     Raises ScenarioError if a scenario cannot run so, CannotRunError if the machine cannot.
     """
     able = None if request.elsewhere is None else request.elsewhere.cluster.why_not
-    modes = {
+    choices = {
         scenario.id: choose_mode(scenario, request.mode, way=request.way, elsewhere=able)
         for scenario in scenarios
     }
     for scenario in scenarios:
-        lower(scenario, modes[scenario.id], request.first_seed)
-    return {name: [mode] for name, mode in modes.items()}
+        lower(scenario, choices[scenario.id].mode, request.first_seed)
+    if not quiet:
+        for line in modes_in_words(choices):
+            remark(line)
+    return {name: [chosen.mode] for name, chosen in choices.items()}
+
+
+def modes_in_words(choices: Mapping[str, ModeChoice]) -> list[str]:
+    """A line for each mode and reason, with the scenarios that run so: ``mode emu for today/x: this machine
+    can; supported are emu and sim, in this order``."""
+    groups: dict[ModeChoice, list[str]] = {}
+    for name, chosen in choices.items():
+        groups.setdefault(chosen, []).append(name)
+    lines = []
+    for chosen, names in groups.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        lines.append(f"mode {chosen.mode} for {', '.join(names[:_NAMED])}{more}: {chosen.why}")
+    return lines
 
 
 def carry_out(
@@ -209,7 +232,7 @@ def carry_out(
 
 def interrupted(kept: str) -> int:
     """Says what is kept, and returns the exit status."""
-    print(f"streamgauge: interrupted; {kept}; the same command goes on from there", file=sys.stderr)
+    remark(f"interrupted; {kept}; the same command goes on from there")
     return INTERRUPTED
 
 

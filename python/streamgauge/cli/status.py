@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from streamgauge.checks import Verdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # For checkers alone: every start of the program needs this module, and checks take half a second.
+    from streamgauge.checks import Verdict
 
 __all__ = ["INTERNAL", "INTERRUPTED", "STATUS", "VERDICT"]
 

@@ -88,9 +88,11 @@ def sweep_command(request: SweepRequest) -> int:
 
 
 def _write(request: SweepRequest, result: SweepResult) -> list[Path]:
-    """Table and figures, in the campaign's folder and where they were asked for."""
+    """Table and figures, in the campaign's folder and where they were asked for. Who has pressed Ctrl-C does
+    not wait for figures of a part."""
+    whole = not result.interrupted
     with disk_errors(request.out):
-        files = write_files(result)
+        files = write_files(result, drawn=whole)
     if request.csv is not None:
         with disk_errors(request.csv):
             result.frame().write_csv(request.csv)
@@ -99,7 +101,7 @@ def _write(request: SweepRequest, result: SweepResult) -> list[Path]:
         with disk_errors(request.parquet):
             result.frame().write_parquet(request.parquet)
         files.append(request.parquet)
-    if request.figure is not None and (drawn := figures(result)):
+    if request.figure is not None and whole and (drawn := figures(result)):
         with disk_errors(request.figure):
             files.append(save(drawn[0], request.figure))
     return files
@@ -152,13 +154,14 @@ def _short_names(result: SweepResult) -> list[str]:
 
 def _print_tables(console: Console, result: SweepResult, short: Sequence[str]) -> None:
     """A row for each flow at each point, a column for each metric, in as many tables as the width wants."""
-    entries = list(dict.fromkeys((row.point, _subject(row)) for row in result.shown))
+    told = [row for row in result.under_test if row.measured not in result.never]
+    entries = list(dict.fromkeys((row.point, _subject(row)) for row in told))
     shown, rest = entries[:_MOST_PRINTED], len(entries) - _MOST_PRINTED
     subjects = list(dict.fromkeys(subject for _, subject in entries))
     console.print(escape(_head(result, subjects, short)))
     several = len(result.scenarios) > 1
     heads = [*(["scenario"] if several else []), *short, *(["of"] if len(subjects) > 1 else []), "valid"]
-    counted = {row.point: f"{row.valid}/{row.valid + row.invalid}" for row in result.shown}
+    counted = {row.point: f"{row.valid}/{row.valid + row.invalid}" for row in told}
     begins = [
         [
             *([point.scenario.id] if several else []),
@@ -168,7 +171,7 @@ def _print_tables(console: Console, result: SweepResult, short: Sequence[str]) -
         ]
         for point, subject in shown
     ]
-    rows = {(row.point, _subject(row), row.measured.metric): row for row in result.under_test}
+    rows = {(row.point, _subject(row), row.measured.metric): row for row in told}
     metrics = list(dict.fromkeys(row.measured.metric for row in result.shown))
     columns: list[tuple[str, list[str]]] = []
     for metric in metrics:
@@ -199,7 +202,9 @@ def _head(result: SweepResult, subjects: Sequence[str], short: Sequence[str]) ->
     modes = " and ".join(dict.fromkeys(point.mode for point in result.points))
     whose = f", {subjects[0]}" if len(subjects) == 1 and subjects[0] else ""
     told = [f"{name} is {axis.address}" for name, axis in zip(short, result.axes, strict=True)]
-    return f"{', '.join(result.scenarios)} in {modes}{whose}; {', '.join(told)}"
+    settings = result.points[0].settings[: -len(result.axes)]
+    besides = f"; set: {', '.join(settings)}" if settings else ""
+    return f"{', '.join(result.scenarios)} in {modes}{whose}; {', '.join(told)}{besides}"
 
 
 def _widest(head: str, cells: Sequence[str]) -> int:

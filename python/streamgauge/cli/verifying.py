@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.cli.folders import WHERE
+from streamgauge.cli.output import say_text
 from streamgauge.errors import ScenarioError
 from streamgauge.record import Record
 from streamgauge.record.schema import TRIAL
@@ -31,7 +32,7 @@ def verify_command(directories: Mapping[Path, str], replay: bool, as_json: bool)
         print()
     else:
         for record in found:
-            print(_line(record))
+            say_text(_line(record))
     return 1 if any(record["replay"] and record["replay"]["different"] for record in found) else 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from streamgauge.campaign.cluster import connected
 from streamgauge.campaign.cluster.on_worker import EMU
 from streamgauge.campaign.machine import why_not
+from streamgauge.cli.output import remark
 from streamgauge.cli.status import INTERRUPTED
 from streamgauge.errors import CannotRunError
 
@@ -43,11 +44,7 @@ def worker_command(on: str, processes: int | None, emu: bool | None) -> int:
         raise CannotRunError(f"--emu: {lacking}.")
     able = emu is not False and lacking is None
     said = "and emu, one trial at a time" if able else "no emu" + (f": {lacking}" if lacking else "")
-    print(
-        f"streamgauge: {count} worker{'' if count == 1 else 's'} for {address}; sim {said}",
-        file=sys.stderr,
-        flush=True,
-    )
+    remark(f"{count} worker{'' if count == 1 else 's'} for {address}; sim {said}")
     # Emu trials of one machine take turns, so one of its workers alone is offered for them.
     groups = [(1, ["--resources", f"{EMU}=1"]), (count - 1, [])] if able else [(count, [])]
     environment = os.environ | dict.fromkeys(_ONE_THREAD, "1")

@@ -1,7 +1,8 @@
 """Comparing: which subject behaves best when the network gets tight, by how much, with what confidence."""
 
 from streamgauge.compare.answer import answered
-from streamgauge.compare.comparison import ComparedRow, Comparison, DifferenceVerdict, SubjectTrials, compare
+from streamgauge.compare.comparison import ComparedRow, Comparison, DifferenceVerdict, SubjectTrials
+from streamgauge.compare.judging import compare
 from streamgauge.compare.metrics import COMPARED, ComparedMetric, Margin, MetricSide, take_from
 from streamgauge.compare.words import say_difference, say_value, verdict_words
 

@@ -25,6 +25,9 @@ def sentences(found: Comparison) -> list[str]:
     baseline, then what was not comparable."""
     if not found.scenarios:
         return list(found.not_comparable)
+    if len(found.subjects) == 1:
+        basis = _basis(found, found.scenarios)
+        return [f"{found.baseline} is the only subject, so nothing is compared ({basis})."]
     return [_verdict(found), *_against_baseline(found), *_other_mode(found), *found.not_comparable]
 
 
@@ -43,11 +46,14 @@ def best_for_viewer(found: Comparison, scenario: str, mode: str) -> str | None:
 
 
 def _ranked(found: Comparison, scenario: str, mode: str) -> list[ComparedRow]:
+    """The rows that decide who is best: the viewer's, or else the flow's."""
     rows = [
         row for row in found.rows if (row.scenario, row.mode) == (scenario, mode) and row.rank is not None
     ]
     viewer = [row for row in rows if row.side == "viewer"]
-    return viewer or [row for row in rows if row.side == "flow"]
+    known = {row.metric for row in viewer}
+    deciding = [row for row in viewer if row.about.said_by not in known]
+    return deciding or [row for row in rows if row.side == "flow"]
 
 
 def _beats(mine: dict[str, int | None], theirs: dict[str, int | None]) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from streamgauge import __version__
-from streamgauge.compare.comparison import SubjectTrials, with_harm
+from streamgauge.compare.comparison import SubjectTrials
+from streamgauge.compare.judging import with_harm
 from streamgauge.compare.origin import TrialsOrigin
 from streamgauge.documents import write_whole
 from streamgauge.errors import RecordError, ScenarioError

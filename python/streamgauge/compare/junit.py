@@ -48,16 +48,18 @@ def suites_of(found: Comparison) -> list[JunitSuite]:
 
 def _whole(found: Comparison) -> JunitSuite:
     verdict = verdict_of(found)
-    inconclusive = verdict.verdict == "inconclusive"
+    others = [one for one in found.subjects if one != found.baseline]
+    # What is worse fails in its own case, and is counted once.
+    outcome: JunitOutcome = "passed" if others else "skipped"
+    if verdict.verdict == "inconclusive":
+        outcome = "error"
     return JunitSuite(
         name="comparison",
         cases=[
             JunitCase(
-                name=f"{', '.join(one for one in found.subjects if one != found.baseline)} against "
-                f"{found.baseline}",
-                # What is worse fails in its own case, and is counted once.
-                outcome="error" if inconclusive else "passed",
-                message=verdict.why if inconclusive else "",
+                name=f"{', '.join(others)} against {found.baseline}" if others else found.baseline,
+                outcome=outcome,
+                message="" if outcome == "passed" else " ".join([verdict.why, *found.not_comparable[:5]]),
                 type="inconclusive",
                 out=[verdict.why, *found.answer],
             )
@@ -73,7 +75,7 @@ def _case(row: ComparedRow, found: Comparison) -> JunitCase:
     theirs = "not known" if base is None else say_value(base)
     difference = say_difference(row)
     beside = f"{row.about.title}: {say_value(row)} instead of {theirs}"
-    said = f"{row.subject} is {verdict_words(row)} than {found.baseline}. {beside}."
+
     lines = [f"{row.subject}: {say_value(row)}, n = {row.n}", f"{found.baseline}: {theirs}"]
     if base is not None:
         lines[-1] += f", n = {base.n}"
@@ -87,7 +89,7 @@ def _case(row: ComparedRow, found: Comparison) -> JunitCase:
     return JunitCase(
         name=f"{row.subject}: {row.about.title}",
         outcome=_OUTCOME[row.verdict],
-        message=said if row.verdict == "worse" else f"{verdict_words(row)}. {beside}.",
+        message=f"{row.subject} against {found.baseline}: {verdict_words(row)}. {beside}.",
         type=row.verdict,
         out=lines,
     )

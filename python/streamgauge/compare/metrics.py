@@ -51,6 +51,8 @@ class ComparedMetric:
     margin: Margin
     reads: str
     """The metric of the flow under test, or of its neighbours, that it is the mean of; see `take_from`."""
+    said_by: str = ""
+    """The metric that says the same and more, where it is known: a stall is a picture that stands still."""
 
     @property
     def signed(self) -> bool:
@@ -69,7 +71,7 @@ COMPARED: dict[str, ComparedMetric] = _table(
     ),
     ComparedMetric(
         "rebuffer_ratio", "time stalled", "Share of the time spent stalled", "viewer", PERCENT, "less",
-        Margin(absolute=0.01), "rebuffer_ratio",
+        Margin(absolute=0.01), "rebuffer_ratio", "frozen_share",
     ),
     ComparedMetric(
         "frames_lost", "frames lost", "Frames that were due and not shown", "viewer", PERCENT, "less",
@@ -77,7 +79,7 @@ COMPARED: dict[str, ComparedMetric] = _table(
     ),
     ComparedMetric(
         "frames_shown", "frames shown", "Frames shown", "viewer", NUMBER, "more",
-        Margin(relative=0.01), "frames_shown",
+        Margin(relative=0.01), "frames_shown", "frames_lost",
     ),
     ComparedMetric(
         "startup_delay", "start-up delay", "Start-up delay", "viewer", TIME, "less",

@@ -21,6 +21,6 @@ def difference_plot(rows: Sequence[ComparedRow]) -> list[str]:
         sign = 1 if row.about.better == "more" else -1
         ends = row.difference_interval or (row.difference, row.difference)
         low, high = sorted(sign * end / row.margin for end in ends)
-        name = f"{row.about.title}, {row.subject}" if several else row.about.title
+        name = f"{row.about.short}, {row.subject}" if several else row.about.short
         lines.append(PlottedInterval(name, low, sign * row.difference / row.margin, high))
     return interval_plot(lines, left="worse", right="better", shaded=1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from streamgauge.campaign.loaded import load
 from streamgauge.campaign.trial import disk_errors
 from streamgauge.compare.alone import alone
 from streamgauge.compare.comparison import SubjectTrials
+from streamgauge.compare.conditions import key_of, neighbours_of
 from streamgauge.compare.origin import origin_of_folders
 from streamgauge.compare.subjects import AskedScenario, ComparedSubject
 from streamgauge.compare.trials import ALONE, alone_beside, cases_of, focused_data, take
@@ -107,7 +107,7 @@ def plan_of(subjects: Sequence[ComparedSubject], how: Trials, repeat: int | None
             subject, asked, mode, shown, tuple(known.setdefault(job.directory, job) for job in jobs)
         )
 
-    beside: dict[tuple[Path, str, Mode], _Planned] = {}
+    beside: dict[tuple[str, Mode], _Planned] = {}
     for one in subjects:
         for asked in one.asked:
             for mode in [one.mode] if one.mode is not None else how.modes[asked.scenario.id]:
@@ -119,10 +119,10 @@ def plan_of(subjects: Sequence[ComparedSubject], how: Trials, repeat: int | None
                 rest = alone(focused(asked.scenario, how.flow)) if how.with_alone else None
                 if rest is None or rest.unsupported(mode) is not None:
                     continue
-                place = asked.place / ALONE
-                by_itself = AskedScenario(scenario=rest, base=rest, place=place)
-                key = (place, rest.essence(mode), mode)
-                if key not in beside:
+                # Once for all subjects that have the same neighbours on the same path.
+                by_itself = AskedScenario(scenario=rest, base=rest, place=asked.place / ALONE)
+                key = (key_of(neighbours_of(rest.in_mode(mode).normalised())), mode)
+                if key not in beside or len(beside[key].jobs) < count:
                     beside[key] = planned("", by_itself, mode, shown, count)
     return [*found, *beside.values()]
 
@@ -144,17 +144,12 @@ def collect(
     moved: list[SetAside] = []
     outcomes: list[Outcome] = []
     interrupted = False
-    with ExitStack() as stack:
-        by_campaign: dict[Path, list[Job]] = {}
-        for job in jobs:
-            by_campaign.setdefault(campaign_of(job.directory), []).append(job)
-        for out, mine in by_campaign.items():
-            index = stack.enter_context(writing(out, mine))
-            with disk_errors(out):
-                moved += set_aside(mine, index)
-        if jobs:
+    if jobs:
+        with writing(how.out, jobs) as index:
+            with disk_errors(how.out):
+                moved = set_aside(jobs, index)
             outcomes, interrupted = run_jobs(
-                jobs, keep=how.keep, emu=how.emu, verify=how.verify, progress=progress
+                jobs, keep=how.keep, emu=how.emu, index=index, verify=how.verify, progress=progress
             )
     return CollectedTrials(
         [*_ran(planned, outcomes, how.flow), *_found(subjects, how.flow)], outcomes, moved, interrupted

@@ -52,7 +52,7 @@ class Estimate:
     method: Method
     no_variation: bool
     _scaled: Floats | None = field(default=None, compare=False, repr=False)
-    """How the studentised mean of resamples is spread, sorted; None for Student's distribution."""
+    """The studentised means of resamples, [resample]; None for Student's distribution."""
     _error: float = 0.0
     _freedom: float = 0.0
 
@@ -71,16 +71,14 @@ class Estimate:
             from scipy.special import stdtr
 
             return float(stdtr(self._freedom, -at))
-        count = len(self._scaled) - int(np.searchsorted(self._scaled, at, side="left"))
-        return (1 + count) / (1 + len(self._scaled))
+        return (1 + int(np.count_nonzero(self._scaled >= at))) / (1 + len(self._scaled))
 
     def _share_below(self, at: float) -> float:
         if self._scaled is None:
             from scipy.special import stdtr
 
             return float(stdtr(self._freedom, at))
-        count = int(np.searchsorted(self._scaled, at, side="right"))
-        return (1 + count) / (1 + len(self._scaled))
+        return (1 + int(np.count_nonzero(self._scaled <= at))) / (1 + len(self._scaled))
 
 
 def single(values: Sequence[float]) -> Estimate:
@@ -175,19 +173,14 @@ def _bootstrapped(mean: float, error: float, means: Floats, errors: Floats, n: i
         scaled = means / errors
     # A resample of one value only says nothing of its error, and so bounds nothing.
     scaled[np.isnan(scaled)] = 0.0
-    scaled.sort()
-    low = _quantile(scaled, 0.5 + CONFIDENCE / 2)
-    high = _quantile(scaled, 0.5 - CONFIDENCE / 2)
+    # Order statistics, so that infinite ones are taken as they are.
+    places = [math.ceil((0.5 + side * CONFIDENCE / 2) * (len(scaled) + 1)) - 1 for side in (1, -1)]
+    low, high = np.partition(scaled, places)[places].tolist()
     found = Estimate(
         mean, (mean - low * error, mean - high * error), 1.0, n, "bootstrap-t", False, scaled, error
     )
     tail = found._share_above(mean / error) if mean > 0 else found._share_below(mean / error)
     return replace(found, probability=min(1.0, 2 * tail))
-
-
-def _quantile(ordered: Floats, share: float) -> float:
-    """An order statistic, so that infinite ones are taken as they are."""
-    return float(ordered[min(len(ordered) - 1, max(0, math.ceil(share * (len(ordered) + 1)) - 1))])
 
 
 def _resampled(x: Floats, *, other: bool = False) -> tuple[Floats, Floats]:

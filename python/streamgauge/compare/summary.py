@@ -1,7 +1,7 @@
 """A comparison as Markdown for the summary of a job.
 
-GitHub takes ``data:`` addresses and scripts out of what it shows, so that no picture can stand in the text
-itself; its Mermaid charts have no intervals, and older GitLabs not these charts. What is drawn is text.
+GitHub and GitLab take ``data:`` addresses and scripts out of what they show, so that no picture can stand in
+the text itself, and the charts of Mermaid, which both draw, have no intervals. What is drawn is text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def summary_of(found: Comparison, *, title: str = "") -> Summary:
     picture."""
     verdict = verdict_of(found)
     others = [one for one in found.subjects if one != found.baseline]
-    heading = title or f"{', '.join(others)} against {found.baseline}"
+    heading = title or (f"{', '.join(others)} against {found.baseline}" if others else found.baseline)
     summary = Summary(f"### {_MARK[verdict.verdict]} {plain(heading)}", f"**{plain(verdict.why)}**")
     if found.answer:
         first, *rest = found.answer
@@ -57,6 +57,11 @@ def _add_block(summary: Summary, found: Comparison, scenario: str, mode: str) ->
     ]
     told = sorted(rows, key=lambda row: _ORDER.index(row.verdict or "equal"))[:_MOST_ROWS]
     summary.add(f"#### {plain(scenario)}, {plain(mode)}")
+    if not rows:
+        alone = [row for row in found.rows if (row.scenario, row.mode) == (scenario, mode)]
+        values = [[plain(row.about.short), plain(say_value(row)), _valid(row)] for row in alone[:_MOST_ROWS]]
+        summary.add(table(["", plain(found.baseline), "valid"], values))
+        return
     several = len({row.subject for row in rows}) > 1
     head = ["", *(["subject"] if several else []), plain(found.baseline)]
     head += [] if several else [plain(row.subject) for row in rows[:1]]
@@ -65,6 +70,8 @@ def _add_block(summary: Summary, found: Comparison, scenario: str, mode: str) ->
     summary.add(table(head, [_cells(row, found, several) for row in told]))
     if len(told) < len(rows):
         summary.add(f"{len(rows) - len(told)} further rows are left out.")
+    if why := dict.fromkeys(row.why for row in rows if row.verdict == "undecided" and row.why):
+        summary.add(f"Undecided: {plain('; '.join(list(why)[:5]))}.")
     drawn = [row for row in told if row.verdict != "equal"] + [row for row in told if row.verdict == "equal"]
     lines = difference_plot(drawn[:40])
     if lines:
@@ -75,16 +82,18 @@ def _add_block(summary: Summary, found: Comparison, scenario: str, mode: str) ->
 def _cells(row: ComparedRow, found: Comparison, several: bool) -> Sequence[str]:
     base = found.row(found.baseline, row.scenario, row.mode, row.metric)
     theirs = "not known" if base is None else plain(say_value(base))
-    valid = f"{row.n} of {row.n + row.invalid}" if row.invalid else f"{row.n}"
     verdict = row.verdict or "equal"
-    words = verdict_words(row).replace("undecided: ", "undecided, ")
-    short = words if verdict in ("equal", "undecided") else verdict
+    words = verdict_words(row) if verdict == "equal" else verdict
     return [
-        plain(row.about.title),
+        plain(row.about.short),
         *([plain(row.subject)] if several else []),
         theirs,
         plain(say_value(row)),
         plain(say_difference(row)) or "not known",
-        valid,
-        f"{_ROW_MARK[verdict]}{plain(short)}",
+        _valid(row),
+        f"{_ROW_MARK[verdict]}{plain(words)}",
     ]
+
+
+def _valid(row: ComparedRow) -> str:
+    return f"{row.n} of {row.n + row.invalid}" if row.invalid else f"{row.n}"

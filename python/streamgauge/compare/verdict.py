@@ -24,20 +24,20 @@ def verdict_of(found: Comparison) -> GateVerdict:
     """It *fails* if any metric of any subject is worse than the baseline's. It is *inconclusive* if nothing
     is comparable, if more than a third of a subject's repetitions in a scenario and mode have no valid trial,
     or if no row is decided. Else it *passes*; rows that are undecided beside others that are decided are
-    told."""
+    told. A subject alone, which becomes a baseline, passes if enough of its trials are valid."""
     others = [row for row in found.rows if row.verdict is not None]
     if worse := [row for row in others if row.verdict == "worse"]:
         return GateVerdict("fail", f"{_counted(len(worse))} worse: {_names(worse, found)}.")
-    if not others:
-        why = found.not_comparable[0] if found.not_comparable else "Nothing is comparable."
-        return GateVerdict("inconclusive", why)
-    for row in found.rows:
-        asked = row.n + row.invalid
-        if 3 * row.invalid > asked:
-            where = f"{row.subject} in {row.scenario} ({row.mode})"
-            return GateVerdict(
-                "inconclusive", f"{row.invalid} of {asked} repetitions of {where} have no valid trial."
-            )
+    alone = len(found.subjects) == 1
+    if not found.rows or not (others or alone):
+        return GateVerdict("inconclusive", "Nothing is comparable.")
+    if lost := found.mostly_invalid:
+        where = listed([f"{subject} in {scenario} ({mode})" for subject, scenario, mode in lost])
+        return GateVerdict(
+            "inconclusive", f"More than a third of the repetitions of {where} have no valid trial."
+        )
+    if alone:
+        return GateVerdict("pass", f"{found.baseline} is the only subject, and held against nothing.")
     undecided = [row for row in others if row.verdict == "undecided"]
     if len(undecided) == len(others):
         reasons = dict.fromkeys(row.why for row in undecided if row.why)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from streamgauge.claims.dimension import plain
 from streamgauge.crosscheck.draw import figures
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.report.chart import save
@@ -204,7 +205,7 @@ def _of_kind(document: Document, kinds: Sequence[str]) -> list[Mapping[str, Any]
 
 
 def _number(value: float | None, row: Mapping[str, Any]) -> str:
-    return "none" if value is None else f"{value * row['factor']:.{_DIGITS}g}"
+    return "none" if value is None else plain(value * row["factor"], _DIGITS)
 
 
 def _value(value: float | None, row: Mapping[str, Any]) -> str:

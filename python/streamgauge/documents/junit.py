@@ -111,4 +111,5 @@ def _s(seconds: float) -> str:
 
 
 def _text(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", text)
+    # Readers make one line's end of each of these.
+    return _NOT_XML.sub("\ufffd", text).replace("\r\n", "\n").replace("\r", "\n")

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from streamgauge.emu import remedy
 from streamgauge.emu.engine import engine
 from streamgauge.emu.helper import Helper
 from streamgauge.errors import CannotRunError
@@ -61,7 +62,7 @@ def why_not(control: str, way: str) -> str | None:
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_PROBE_S
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"streamgauge-engine bpf-cc: {error}; run `make setup`"
+        return f"streamgauge-engine bpf-cc: {error}; {remedy.build()}"
     if done.returncode == 0:
         return None
     lines = done.stderr.strip().splitlines()

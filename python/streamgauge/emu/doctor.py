@@ -7,13 +7,14 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import streamgauge
 from streamgauge.emu import controls
+from streamgauge.emu import remedy as remedies
 from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.options import EmuOptions, Way
 from streamgauge.errors import CannotRunError
@@ -22,9 +23,15 @@ from streamgauge.systems.adapter import Program
 from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.tcp import CONGESTION_CONTROLS
 
+CAPABILITIES = {"NET_ADMIN": 12, "NET_RAW": 13, "IPC_LOCK": 14, "SYS_ADMIN": 21, "SYS_NICE": 23}
+"""Linux capabilities that root's way uses beside those that any container's root has, by their numbers
+(capabilities(7)): those of `NEEDED` or no trial, the others keep the emulator punctual."""
+NEEDED = ("SYS_ADMIN", "NET_ADMIN", "NET_RAW")
 FREE_BYTES = 2_000_000_000
 CORES = 2
 _PROBE_S = 20.0
+_LIBRARIES = {"libelf.so": "libelf1", "libz.so": "zlib1g"}
+"""What streamgauge-engine is linked with beside the C library, and Debian's packages that have it."""
 
 TOOLS = (
     Program(name="ip", packages="iproute2", purpose="links, addresses and routes", version=["-V"]),
@@ -32,6 +39,19 @@ TOOLS = (
     Program(name="mount", packages="mount", purpose="showing media to players", version=["--version"]),
 )
 """Programs that every trial needs."""
+COMMANDS = (
+    Program(
+        name="gst-launch-1.0",
+        packages="gstreamer1.0-tools",
+        purpose="the player of today/darwin-gstreamer",
+        version=["--version"],
+    ),
+    Program(name="mpv", packages="mpv", purpose="the player of today/darwin-mpv", version=["--version"]),
+)
+"""Programs that the catalogue's scenarios call by name."""
+INTERNET = Program(
+    name="nft", packages="nftables", purpose="streamgauge link --internet", version=["--version"]
+)
 ENCODER = Program(name="ffmpeg", packages="ffmpeg", purpose="encoding clips", version=["-version"])
 
 
@@ -49,11 +69,19 @@ class Finding:
     remedy: str = ""
     #: Whether emu cannot run at all without it.
     needed: bool = False
+    #: Debian's packages that bring what is missing, with spaces between; empty if none does.
+    packages: str = ""
 
 
 def examine() -> list[Finding]:
     """Looks at everything that emu depends on. Takes a second or two; leaves nothing changed."""
     return list(_all())
+
+
+def install_line(findings: Iterable[Finding]) -> str | None:
+    """The one line, for root, that installs every package that is missing; None if none is, and where there
+    is no apt-get."""
+    return remedies.install_line(finding.packages for finding in findings if not finding.ok)
 
 
 def why_not(way: str | None = None) -> str | None:
@@ -64,7 +92,8 @@ def why_not(way: str | None = None) -> str | None:
         return str(error)
     for finding in (_platform(), _engine(), *(_program(tool, needed=True) for tool in TOOLS)):
         if not finding.ok:
-            return f"{finding.why}; {finding.remedy}"
+            told = remedies.install(finding.packages, alone=False) if finding.packages else finding.remedy
+            return f"{finding.why}; {told}"
     sandbox = _sandbox(chosen)
     return None if sandbox.ok else f"{sandbox.why}; {sandbox.remedy}"
 
@@ -87,7 +116,7 @@ def _all() -> Iterator[Finding]:
     yield _mlock()
     for tool in TOOLS:
         yield _program(tool, needed=True)
-    for program in programs():
+    for program in (*programs(), *COMMANDS, INTERNET):
         yield _program(program)
     yield _congestion_controls()
     yield _vegas()
@@ -117,6 +146,20 @@ def _engine() -> Finding:
     except CannotRunError as error:
         what, _, remedy = str(error).rstrip(".").partition("; ")
         return Finding(id="engine", ok=False, what="streamgauge-engine", why=what, remedy=remedy, needed=True)
+    done = _probe([str(file), "--version"])
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        said = lines[-1] if lines else f"status {done.returncode}"
+        packages = next((package for library, package in _LIBRARIES.items() if library in said), "")
+        return Finding(
+            id="engine",
+            ok=False,
+            what=f"streamgauge-engine ({file})",
+            why=f"streamgauge-engine does not start ({said.removeprefix(f'{file}: ')})",
+            remedy=remedies.install(packages) if packages else remedies.build(),
+            needed=True,
+            packages=packages,
+        )
     return Finding(id="engine", ok=True, what=f"streamgauge-engine ({file})", needed=True)
 
 
@@ -136,7 +179,24 @@ def _sandbox(way: Way) -> Finding:
     try:
         executable = engine()
     except CannotRunError as error:
-        return Finding(id=f"sandbox.{way}", ok=False, what=what, why=str(error), remedy="run `make setup`")
+        return Finding(id=f"sandbox.{way}", ok=False, what=what, why=str(error), remedy=remedies.build())
+    if shutil.which("ip", path=search_path()) is None:
+        return Finding(
+            id=f"sandbox.{way}",
+            ok=False,
+            what=what,
+            why="it is tried with ip, which is not on PATH",
+            remedy=remedies.install("iproute2"),
+        )
+    lacking = [f"CAP_{name}" for name in NEEDED if way == "root" and not _capable(name)]
+    if lacking:
+        return Finding(
+            id=f"sandbox.{way}",
+            ok=False,
+            what=what,
+            why=f"no {named} (this root has no {' and no '.join(lacking)})",
+            remedy=_sandbox_remedy(way),
+        )
     lifeline, ours = os.pipe()
     try:
         command = [str(executable), "sandbox", "--way", way, "--parent", str(os.getpid())]
@@ -154,15 +214,23 @@ def _sandbox(way: Way) -> Finding:
     )
 
 
+def _capable(name: str) -> bool:
+    """Whether this process has a capability of `CAPABILITIES`."""
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    effective = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff:"))
+    return bool(int(effective, 16) >> CAPABILITIES[name] & 1)
+
+
+def _cap_add(*names: str) -> str:
+    return " ".join(f"--cap-add {name}" for name in names)
+
+
 def _sandbox_remedy(way: Way) -> str:
     apparmor = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
     debian = Path("/proc/sys/kernel/unprivileged_userns_clone")
     most = Path("/proc/sys/user/max_user_namespaces")
     if way == "root":
-        return (
-            "run as real root; in a container give it --cap-add SYS_ADMIN --cap-add NET_ADMIN, or "
-            "--privileged"
-        )
+        return f"run as real root; in a container give it {_cap_add(*NEEDED)}, or --privileged"
     if apparmor.exists() and apparmor.read_text().strip() == "1":
         return (
             "AppArmor keeps user namespaces from ordinary programs (Ubuntu 23.10 and later): as root "
@@ -191,7 +259,7 @@ def _fifo() -> Finding:
         if allowed
         else "this user may not use it: the emulator runs in the normal class, and the verdict calls "
         "trials invalid in which it was late",
-        remedy="" if allowed else "run as root, or keep the machine quiet while trials run",
+        remedy="" if allowed else f"{_as_root('SYS_NICE')}, or keep the machine quiet while trials run",
     )
 
 
@@ -203,15 +271,22 @@ def _can_fifo() -> bool:
 
 def _mlock() -> Finding:
     soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    ok = os.geteuid() == 0 or soft == resource.RLIM_INFINITY
+    ok = (os.geteuid() == 0 and _capable("IPC_LOCK")) or soft == resource.RLIM_INFINITY
     limit = "unlimited" if soft == resource.RLIM_INFINITY else f"{soft / 1024:.0f} KiB"
     return Finding(
         id="mlock",
         ok=ok,
         what=f"locked memory for the emulator (limit {limit})",
         why="" if ok else "the emulator's memory cannot be locked, and a page fault would delay packets",
-        remedy="" if ok else "run as root, or raise memlock in /etc/security/limits.conf",
+        remedy="" if ok else f"{_as_root('IPC_LOCK')}, or raise memlock in /etc/security/limits.conf",
     )
+
+
+def _as_root(capability: str) -> str:
+    """How to come by what root outside containers may."""
+    if os.geteuid() != 0:
+        return "run as root"
+    return f"in a container give it {_cap_add(capability)}, or --privileged"
 
 
 def programs() -> list[Program]:
@@ -229,19 +304,33 @@ def programs() -> list[Program]:
 def _program(program: Program, *, needed: bool = False) -> Finding:
     name, what = program.name, f"{program.name} ({program.purpose}"
     finding = program.id or f"program.{name}"
-    remedy = f"install it (Debian, Ubuntu: `apt-get install {program.packages}`)"
+    remedy = remedies.install(program.packages)
     found = shutil.which(name, path=search_path())
     if found is None:
         where = "missing" if "/" in name else "not on PATH"
         return Finding(
-            id=finding, ok=False, what=f"{what})", why=f"{name} is {where}", remedy=remedy, needed=needed
+            id=finding,
+            ok=False,
+            what=f"{what})",
+            why=f"{name} is {where}",
+            remedy=remedy,
+            needed=needed,
+            packages=program.packages,
         )
     arguments = program.probe or program.version
     done = _probe([found, *arguments]) if arguments else None
     if done is not None and program.probe and done.returncode != 0:
         said = done.stderr.strip().splitlines()
         why = said[-1] if said else f"status {done.returncode}"
-        return Finding(id=finding, ok=False, what=f"{what})", why=why, remedy=remedy, needed=needed)
+        return Finding(
+            id=finding,
+            ok=False,
+            what=f"{what})",
+            why=why,
+            remedy=remedy,
+            needed=needed,
+            packages=program.packages,
+        )
     lines = done.stdout.strip().splitlines() if done is not None else []
     return Finding(id=finding, ok=True, what=f"{what}{', ' + lines[0] if lines else ''})", needed=needed)
 
@@ -329,6 +418,7 @@ def _disk() -> Finding:
 def _reachable() -> Finding:
     """Whether players, who run as another user in root's way, and other users can read what they need."""
     python, package = Path(sys.executable).resolve(), Path(streamgauge.__file__).parent
+    ours = "the checkout and its venv" if remedies.in_checkout() else "the venv"
     closed = [str(path) for path in (python, package) if not _open_to_all(path)]
     return Finding(
         id="reachable",
@@ -337,7 +427,7 @@ def _reachable() -> Finding:
         why="" if not closed else f"{' and '.join(closed)} lie under a folder that others may not enter",
         remedy=""
         if not closed
-        else "only root can run StreamGauge from there; for others put the checkout and its venv elsewhere",
+        else f"only root can run StreamGauge from there; for others put {ours} elsewhere, such as under /opt",
     )
 
 

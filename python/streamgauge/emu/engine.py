@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import streamgauge
+from streamgauge.emu import remedy
 from streamgauge.errors import CannotRunError
 
 
@@ -15,7 +16,7 @@ def engine() -> Path:
     package = Path(streamgauge.__file__).parent
     file = Path(chosen) if chosen else package / "_bin" / "streamgauge-engine"
     if not os.access(file, os.X_OK):
-        raise CannotRunError(f"{file}: the emulator's executable is missing; run `make setup`.")
+        raise CannotRunError(f"{file}: the emulator's executable is missing; {remedy.build()}.")
     return file.resolve()
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from streamgauge.emu.holder import Waiting, holder_in_words
 from streamgauge.errors import CannotRunError
 
 _POLL_S = 0.1
@@ -54,7 +55,7 @@ def address_lock() -> Iterator[None]:
 
 @contextmanager
 def machine_lock(say: Callable[[str], None]) -> Iterator[int]:
-    """Holds the lock; gives the descriptor. While another trial has it, `say` tells so and since when."""
+    """Holds the lock; gives the descriptor. While another has it, `say` is told who, in `Waiting` words."""
     descriptor = _open(lock_file())
     try:
         began, told = time.monotonic(), -_SAY_EVERY_S
@@ -65,9 +66,12 @@ def machine_lock(say: Callable[[str], None]) -> Iterator[int]:
             except BlockingIOError:
                 waited = time.monotonic() - began
                 if waited - told >= _SAY_EVERY_S:
+                    who = holder_in_words(descriptor)
                     say(
-                        f"waiting for another emu trial on this machine{_holder(descriptor)}, "
-                        f"{waited:.0f} s so far"
+                        Waiting(
+                            f"waiting for another emu trial on this machine{who and f' ({who})'}, "
+                            f"{waited:.0f} s so far"
+                        )
                     )
                     told = waited
                 time.sleep(_POLL_S)
@@ -112,15 +116,3 @@ def _open(file: Path) -> int:
             raise CannotRunError(f"{file}: cannot make the lock of emu trials ({error.strerror}).") from error
         return descriptor
     raise CannotRunError(f"{file}: the lock of emu trials comes and goes; see who removes it.")
-
-
-def _holder(descriptor: int) -> str:
-    """`` (process N)`` as /proc/locks names it; empty if it does not."""
-    inode = os.fstat(descriptor).st_ino
-    with suppress(OSError):
-        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
-            # 1: FLOCK  ADVISORY  WRITE 4242 fe:00:12345 0 EOF
-            fields = line.split()
-            if "FLOCK" in fields and "->" not in fields and fields[5].rpartition(":")[2] == str(inode):
-                return f" (process {fields[4]})"
-    return ""

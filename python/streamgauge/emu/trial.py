@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamgauge
 from streamgauge import _native
-from streamgauge.emu import controls, expectation, tcp_samples
+from streamgauge.emu import controls, expectation, remedy, tcp_samples
 from streamgauge.emu.agreement import agreement
 from streamgauge.emu.certificate import for_trial
 from streamgauge.emu.concurrency import ConcurrentTrials, TrialSlot
@@ -60,9 +60,7 @@ def run_trial(
     executable = engine()
     for tool in TOOLS:
         if shutil.which(tool.name, path=search_path()) is None:
-            raise CannotRunError(
-                f"{tool.name} is missing; install it (Debian, Ubuntu: `apt-get install {tool.packages}`)."
-            )
+            raise CannotRunError(f"{tool.name} is missing; {remedy.install(tool.packages, alone=False)}.")
     options.say("preparing media")
     setups = flow_setups(scenario, plan)
     for setup in setups:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from streamgauge.claims.dimension import plain
 from streamgauge.emu import endings, expectation
 from streamgauge.emu.agreement import FEWEST
 from streamgauge.emu.path_pairs import counted, crosses, relay_of, senders
@@ -57,15 +58,15 @@ class ValidityVerdict:
 
 
 def _plain(value: float) -> str:
-    return f"{value:.6g}"
+    return plain(value, 6)
 
 
 def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms"
+    return f"{plain(seconds * 1e3, 3)} ms"
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.3g} %"
+    return f"{plain(share * 100, 3)} %"
 
 
 def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,12 +239,12 @@ def _clocks(found: ValidityVerdict, link: Mapping[str, Any]) -> None:
         found.measured["stamp_age_s"], found.bounds["stamp_age_s"] = age / 1e9, [0, STAMP_AGE_S]
         if not 0 <= age / 1e9 <= STAMP_AGE_S:
             found.why.append(
-                f"kernel stamps and clock disagree: the freshest packet was {age / 1e9:.6g} s old"
+                f"kernel stamps and clock disagree: the freshest packet was {plain(age / 1e9, 6)} s old"
             )
 
 
 def _preflight(found: ValidityVerdict, preflight: Mapping[str, Any]) -> None:
-    found.none_of("preflight", [f"pre-flight: {error}" for error in preflight["errors"]])
+    found.none_of("preflight", [f"pre-flight test of the path: {error}" for error in preflight["errors"]])
     expected = preflight["expected"]
     for key, value in preflight.items():
         if key in expected and value is not None:

@@ -52,7 +52,7 @@ def run(request: TrialRequest) -> dict[str, Any]:
     link = start_link(request, pairs, engine, logs, cross=any(flow.at_router for flow in flows))
     try:
         class_ = link.expect("ready")
-        tell(say="pre-flight: measuring the empty path")
+        tell(say="pre-flight test of the path: measuring it empty")
         preflight = measure_path(request, link, engine)
         conductor = Conductor(
             request=request,
@@ -195,7 +195,9 @@ def measure_path(request: TrialRequest, link: Helper, engine: str) -> dict[str, 
         [engine, "preflight", "--config", str(file)], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise TrialBrokenError(f"the pre-flight failed: {done.stderr.strip() or done.returncode}.")
+        raise TrialBrokenError(
+            f"the pre-flight test of the path failed: {done.stderr.strip() or done.returncode}."
+        )
     found: dict[str, Any] = json.loads(done.stdout)
     link.ask("reset", cmd="reset")
     return found

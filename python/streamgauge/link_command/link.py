@@ -31,6 +31,7 @@ from streamgauge.link_command.running import (
     run_command,
 )
 from streamgauge.link_command.testbed import Far, Testbed, may_use_own_network
+from streamgauge.terminal import tell
 
 __all__ = ["run_link"]
 
@@ -60,7 +61,7 @@ def run_link(request: LinkRequest, *, as_json: bool = False, quiet: bool = False
 
     def remark(text: str) -> None:
         if not quiet:
-            print(f"streamgauge: {text}", file=sys.stderr, flush=True)
+            tell(f"streamgauge: {text}", sys.stderr)
 
     if far == "empty":
         remark(NO_WAY_OUT)
@@ -253,7 +254,7 @@ def _report(
         print(json.dumps(summary, allow_nan=False), file=sys.stderr)
     elif not quiet:
         for line in in_words(figures, validity):
-            print(f"streamgauge: {line}", file=sys.stderr)
+            tell(f"streamgauge: {line}", sys.stderr)
     sys.stderr.flush()
 
 

@@ -56,7 +56,9 @@ def preflight(testbed: Testbed, plan: Mapping[str, Any]) -> dict[str, Any]:
     )
     said, error = measuring.communicate()
     if measuring.returncode != 0:
-        raise TrialBrokenError(f"the pre-flight failed: {error.strip() or measuring.returncode}.")
+        raise TrialBrokenError(
+            f"the pre-flight test of the path failed: {error.strip() or measuring.returncode}."
+        )
     testbed.emulator.ask("reset", cmd="reset")
     found: dict[str, Any] = json.loads(said)
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from streamgauge.metrics.course import Spans
@@ -21,20 +23,22 @@ _OWN[[PROBE, RTCP, SIGNALLING]] = False
 _NONE = np.empty(0, dtype=np.int64)
 
 
-def sending_seconds(trial: Trial) -> Floats:
-    """How long each flow sends payload of its own in each sample, in s, [flow, sample].
-
-    Signalling, RTCP and probes do not count, nor do packets without payload. A run of n packets without a
-    pause takes n times its mean gap, so that its bits over that time are the rate it was sent at; a packet
-    that stands alone takes none.
-    """
+def own_times(trial: Trial) -> tuple[Ints, ...]:
+    """Of each flow when packets with payload of its own are offered, ns: signalling, RTCP and probes do not
+    count, nor do packets without payload."""
     offered = trial.offered[DOWN]
     own = (offered["payload_bytes"] > 0) & _OWN[offered["kind"]]
-    found = np.zeros((len(trial.flows), len(trial.grid)))
-    for row in range(len(trial.flows)):
-        mine = offered.of(row)
-        found[row] = _runs(offered.times_ns[mine[own[mine]]]).seconds(trial.grid)
-    return found
+    sent = (offered.of(row) for row in range(len(trial.flows)))
+    return tuple(offered.times_ns[mine[own[mine]]] for mine in sent)
+
+
+def sending_seconds(trial: Trial, own: Sequence[Ints]) -> Floats:
+    """How long each flow sends payload of its own (`own_times`) in each sample, in s, [flow, sample].
+
+    A run of n packets without a pause takes n times its mean gap, so that its bits over that time are the
+    rate it was sent at; a packet that stands alone takes none.
+    """
+    return np.array([_runs(times).seconds(trial.grid) for times in own]).reshape(-1, len(trial.grid))
 
 
 def _runs(times_ns: Ints) -> Spans:

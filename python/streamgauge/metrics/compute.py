@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from streamgauge.errors import RecordError
 from streamgauge.metrics import activity, delay, impairments, queueing, rates, reliable_udp, tcp
 from streamgauge.metrics.fairness import jain, jain_series
 from streamgauge.metrics.frame import DOWN, DROPPED, UP, MetricLayer, RecordLike, StageInfo, Trial, prepare
-from streamgauge.metrics.grid import SECOND_NS, Floats
+from streamgauge.metrics.grid import SECOND_NS, Floats, Ints
+from streamgauge.metrics.own_events import own_events
 from streamgauge.metrics.passage import Samples
 from streamgauge.metrics.queueing import Crossing
 from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
 from streamgauge.metrics.runs import run_lengths
 from streamgauge.metrics.shares import max_min_shares
+from streamgauge.metrics.smoothness import rate_variations
 from streamgauge.metrics.transfers import transferred
-from streamgauge.metrics.viewer import viewed
+from streamgauge.metrics.viewer import levels, viewed
+from streamgauge.record.schema import METRICS_FILE, PACKETS
 
 
 def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | None = None) -> TrialMetrics:
@@ -32,11 +36,17 @@ def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | No
     Raises:
         RecordError: if the record lacks what measuring needs, or the window does not fit the trial.
     """
+    header = record.trial
+    if PACKETS not in header.get("kept", (PACKETS,)) and (record.directory / METRICS_FILE).exists():
+        raise RecordError(
+            f"{record.directory}: its packets were not kept, so nothing can be measured anew; "
+            f"streamgauge.load({str(record.directory)!r})[0].metrics reads the metrics that were kept, and "
+            "--keep packets keeps the packets of a further run."
+        )
     if scenario is not None and not isinstance(scenario, Mapping):
         # Of a whole scenario nothing else counts, and to write it out takes as long as much that is measured.
         scenario = {"measure": scenario.measure.model_dump(mode="json")}
     trial = prepare(record, scenario, layer)
-    header = record.trial
     bottlenecks = [stage for stage in trial.stages if stage.is_bottleneck]
     crossings = {stage.id: queueing.crossing(trial, stage) for stage in bottlenecks}
     flows = _flows(trial, crossings)
@@ -63,13 +73,19 @@ def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | No
 def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMetrics]:
     """Every flow's metrics: counted for all flows at once, [flow, sample], of which each takes its row."""
     widths = trial.grid.widths_s
-    counts = _counts(trial)
-    path_delay = delay.one_way(trial)
+    own = activity.own_times(trial)
+    counts = _counts(trial, own)
+    delays = delay.PathDelays.of(trial)
+    path_delay = delays.samples()
     rtts = delay.round_trips(trial, path_delay)
     windows, smoothed = tcp.sampled(trial, "tcp_cwnd"), tcp.sampled(trial, "tcp_srtt")
     buffered = tcp.sampled(trial, "buffer")
     scalars = _scalars(trial)
+    variations, delays_p95 = rate_variations(trial, counts["received"], own), delays.percentiles(95)
+    for row in range(len(trial.flows)):
+        scalars[row] |= {"rate_variation": variations[row], "path_delay_p95": delays_p95[row]}
     bottlenecks = [trial.bottleneck(way) for way in (DOWN, UP)]
+    others = own_events(trial)
     shares: dict[int, Series] = {}
     for bottleneck in bottlenecks:
         if bottleneck is not None:
@@ -90,17 +106,21 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
         if row in shares:
             series["max_min_share"] = shares[row]
         if (viewer := viewed(trial, row)) is not None:
-            series |= viewer.series | {"buffer": _mean(buffered.of(row))}
+            series |= viewer.series
             scalars[row] |= viewer.scalars
-        series |= reliable_udp.reported(trial, row)
+        if trial.said.has("buffer", row):
+            series["buffer"] = _mean(buffered.of(row))
+        series |= levels(trial, row) | reliable_udp.reported(trial, row)
         of_transfers, of_window = transferred(trial, row)
-        series |= of_transfers
+        series |= of_transfers | others[row].series
         scalars[row] |= of_window
-        found[info.name] = FlowMetrics(series, scalars[row], info=info, rtt_source=rtt_source)
+        found[info.name] = FlowMetrics(
+            series, scalars[row], info=info, rtt_source=rtt_source, events=others[row].units
+        )
     return found
 
 
-def _counts(trial: Trial) -> dict[str, Floats]:
+def _counts(trial: Trial, own: Sequence[Ints]) -> dict[str, Floats]:
     """Bits, packets and seconds, [flow, sample]."""
     good, good_of_sent = rates.good_bits(trial)
     return {
@@ -110,7 +130,7 @@ def _counts(trial: Trial) -> dict[str, Floats]:
         "good": good,
         "good_of_sent": good_of_sent,
         "lost_of_sent": rates.sent_and_lost_bits(trial),
-        "sending": activity.sending_seconds(trial),
+        "sending": activity.sending_seconds(trial, own),
         "repeated": rates.repeated_bits(trial),
         "up": rates.sent_bits(trial, UP),
         "sent_packets": rates.sent_packets(trial),

@@ -45,6 +45,20 @@ class Spans:
         kept = self._hold(cuts[:-1]) & ~others._hold(cuts[:-1])
         return Spans(cuts[:-1][kept], cuts[1:][kept])
 
+    def clipped(self, begin: int, end: int) -> Spans:
+        """What of them lies in [begin, end)."""
+        low, high = np.maximum(self.begin, begin), np.minimum(self.end, end)
+        kept = low < high
+        return Spans(low[kept], high[kept])
+
+    def hold(self, begin: Ints, end: Ints) -> Mask:
+        """Which of these stretches lie in one of them as a whole."""
+        if not len(self.begin):
+            return np.zeros(len(begin), dtype=np.bool_)
+        latest = np.searchsorted(self.begin, begin, side="right") - 1
+        held: Mask = (latest >= 0) & (end <= self.end[latest])
+        return held
+
     def _hold(self, times: Ints) -> Mask:
         latest = np.searchsorted(self.begin, times, side="right") - 1
         held: Mask = (latest >= 0) & (times < self.end[latest])
@@ -56,13 +70,30 @@ def counted(grid: Grid, times_ns: Ints) -> Floats:
     return np.diff(grid.cuts(times_ns)).astype(np.float64)
 
 
-def stepped(grid: Grid, told: Told, until_ns: int, scale: float = 1.0) -> Series:
+def observed(grid: Grid, times_ns: Ints, values: Floats) -> Series:
+    """The mean of values that were observed at these ascending times, and their extremes in each sample."""
+    cuts = grid.cuts(times_ns)
+    count = np.diff(cuts)
+    reached = np.concatenate([[0.0], np.cumsum(values)])
+    low, high = np.full(len(grid), np.nan), np.full(len(grid), np.nan)
+    if (filled := np.flatnonzero(count)).size:
+        inside = values[: cuts[-1]]
+        low[filled] = np.minimum.reduceat(inside, cuts[filled])
+        high[filled] = np.maximum.reduceat(inside, cuts[filled])
+    return Series(np.diff(reached[cuts]), count.astype(np.float64), low, high)
+
+
+def stepped(
+    grid: Grid, told: Told, until_ns: int, scale: float = 1.0, without: Spans | None = None
+) -> Series:
     """What was said at each change, as the mean over time of a value that holds until the next change.
 
     Args:
+        grid: the samples.
         told: its changes; before the first there is nothing to measure.
         until_ns: from when on it no longer holds.
         scale: canonical units in one of its own.
+        without: what does not count.
     """
     times, values = told
     edges = grid.edges_ns
@@ -73,9 +104,17 @@ def stepped(grid: Grid, told: Told, until_ns: int, scale: float = 1.0) -> Series
         return Series(np.zeros(len(grid)), np.zeros(len(grid)), nothing, nothing)
     holds_s = np.diff(np.append(times, until_ns)) / SECOND_NS
     area = np.concatenate([[0.0], np.cumsum(values * holds_s)])
-    at = np.clip(edges, times[0], until_ns)
-    latest = np.maximum(np.searchsorted(times, at, side="right") - 1, 0)
-    reached = area[latest] + values[latest] * (at - times[latest]) / SECOND_NS
+
+    def reached(at: Ints) -> Floats:
+        at = np.clip(at, times[0], until_ns)
+        latest = np.maximum(np.searchsorted(times, at, side="right") - 1, 0)
+        return np.asarray(area[latest] + values[latest] * (at - times[latest]) / SECOND_NS)
+
+    total, held_ns = reached(edges), np.clip(edges, times[0], until_ns)
+    for begin, end in [] if without is None else zip(without.begin, without.end, strict=True):
+        inside = np.clip(edges, begin, end)
+        total = total - reached(inside)
+        held_ns = held_ns - np.clip(inside, times[0], until_ns)
     # Extremes: every change, and at each sample's begin what held already.
     starts = edges[:-1]
     held = np.searchsorted(times, starts, side="right") - 1
@@ -85,4 +124,4 @@ def stepped(grid: Grid, told: Told, until_ns: int, scale: float = 1.0) -> Series
     everything = np.concatenate([carried, values])[order]
     firsts = np.flatnonzero(order < len(starts))
     low, high = np.fmin.reduceat(everything, firsts), np.fmax.reduceat(everything, firsts)
-    return Series(np.diff(reached), np.diff(at) / SECOND_NS, low, high)
+    return Series(np.diff(total), np.diff(held_ns) / SECOND_NS, low, high)

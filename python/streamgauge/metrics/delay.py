@@ -2,13 +2,57 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from streamgauge.metrics.frame import DOWN, PROBE, UP, Trial
-from streamgauge.metrics.grid import SECOND_NS, Ints
+from streamgauge.metrics.grid import SECOND_NS, Floats, Ints, Mask
+from streamgauge.metrics.order import percentile
 from streamgauge.metrics.passage import HIDDEN, NEVER, Instants, Passage, Samples
+
+_FEW = 8
+"""Flows."""
+
+
+@dataclass(frozen=True)
+class PathDelays:
+    """Of every delivered packet of every flow, at its departure, how long it took through the path."""
+
+    delivered: Passage
+    delay_s: Floats
+    known: Mask
+    """Of which it is known when it entered."""
+
+    @classmethod
+    def of(cls, trial: Trial, direction: int = DOWN) -> PathDelays:
+        """Last stage's departure less first stage's arrival; hosts' own time is not in it."""
+        offered, delivered = trial.offered[direction], trial.delivered[direction]
+        entries = trial.entries[direction]
+        known = entries != -1
+        delay = np.zeros(len(delivered))
+        delay[known] = (delivered.times_ns[known] - offered.times_ns[entries[known]]) / SECOND_NS
+        return cls(delivered, delay, known)
+
+    def samples(self) -> Samples:
+        """Over time."""
+        return self.delivered.observe(self.delay_s, self.known)
+
+    def percentiles(self, percent: float) -> list[float | None]:
+        """Of each flow's packets that are delivered in the measurement window; None if there is none."""
+        window = self.delivered.window
+        # Where all is one flow's, or flows are few, to look for each is faster than to sort them.
+        flow, delay = self.delivered.flow[window], self.delay_s[window]
+        if not self.known.all():
+            flow, delay = flow[self.known[window]], delay[self.known[window]]
+        count = self.delivered.shape[0] - 1
+        if count <= _FEW:
+            return [percentile(delay[flow == row], percent) for row in range(count)]
+        order = np.argsort(flow.astype(np.uint16), kind="stable")
+        bounds = np.searchsorted(flow[order], np.arange(count + 1))
+        return [percentile(delay[order[low:high]], percent) for low, high in itertools.pairwise(bounds)]
 
 
 def one_way(trial: Trial, direction: int = DOWN) -> Samples:
@@ -16,12 +60,7 @@ def one_way(trial: Trial, direction: int = DOWN) -> Samples:
 
     Every delivered packet of every flow; hosts' own time is not in it.
     """
-    offered, delivered = trial.offered[direction], trial.delivered[direction]
-    entries = trial.entries[direction]
-    known = entries != -1
-    delay = np.zeros(len(delivered))
-    delay[known] = (delivered.times_ns[known] - offered.times_ns[entries[known]]) / SECOND_NS
-    return delivered.observe(delay, known)
+    return PathDelays.of(trial, direction).samples()
 
 
 def probe_rtt(trial: Trial) -> Samples:

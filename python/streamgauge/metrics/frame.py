@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from streamgauge.errors import RecordError
+from streamgauge.media import with_frames
 from streamgauge.metrics.datagrams import are_plain, datagrams
 from streamgauge.metrics.grid import Codes, Grid, Ints, Mask, grid_of
 from streamgauge.metrics.passage import NEVER, Passage
@@ -42,6 +43,8 @@ class RecordLike(Protocol):
     def columns(self) -> Mapping[str, Codes]: ...
     @property
     def told(self) -> Mapping[tuple[str, str | None], Told]: ...
+    @property
+    def units(self) -> Mapping[tuple[str, str | None], tuple[str, ...]]: ...
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,12 @@ class Trial:
         """What holds of each flow by its machine in the plan; None of somebody else's system."""
         return tuple(facts(plan.get("app", "external")) for plan in self.plans)
 
+    @cached_property
+    def apps(self) -> tuple[str | Mapping[str, Any], ...]:
+        """Each flow's machine in the plan with its settings, a clip's frames among them; ``external`` of
+        somebody else's system."""
+        return tuple(with_frames(plan.get("app", "external"), self.folder) for plan in self.plans)
+
     def machine(self, flow: int) -> str:
         """What the plan calls the machine of a flow: ``rtp``, ``bulk`` ...; ``external`` if it has none."""
         app = self.plans[flow].get("app", "external")
@@ -205,7 +214,7 @@ def prepare(
         asked=tuple(asked.get(flow.name) or {} for flow in flows),
         stages=stages,
         table=table,
-        said=Said(record.told, [flow.name for flow in flows]),
+        said=Said(record.told, [flow.name for flow in flows], lambda: record.units),
         leaving=leaving,
         offered=both(offered, "t_in"),
         delivered=both(delivered, "t_out"),

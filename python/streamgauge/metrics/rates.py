@@ -64,14 +64,19 @@ def good_bits(trial: Trial, direction: int = DOWN) -> tuple[Floats, Floats]:
     """
     delivered, offered = trial.delivered[direction], trial.offered[direction]
     entries = trial.entries[direction]
-    bits = delivered.bits("payload_bytes")
-    first = _first_deliveries(delivered, offered, entries)
-    if not first.all():
-        bits = bits * first
+    bits = new_bits(trial, direction)
     known = entries != -1
     sent = np.zeros(len(offered))
     sent[entries[known]] = bits[known]
     return delivered.total(bits), offered.total(sent)
+
+
+def new_bits(trial: Trial, direction: int = DOWN) -> Floats:
+    """Of each delivered packet the payload bits that had not arrived before."""
+    delivered, offered = trial.delivered[direction], trial.offered[direction]
+    bits = delivered.bits("payload_bytes")
+    first = _first_deliveries(delivered, offered, trial.entries[direction])
+    return bits if first.all() else bits * first
 
 
 def sent_and_lost_bits(trial: Trial, direction: int = DOWN) -> Floats:

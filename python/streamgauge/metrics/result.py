@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from streamgauge.claims.dimension import DATA, PACKETS, json_value
-from streamgauge.claims.names import METRICS
+from streamgauge.claims.dimension import DATA, EVENT_UNITS, PACKETS, Dimension, json_value
+from streamgauge.claims.names import METRICS, count_metric, event_metric, event_of, is_event, named
 from streamgauge.metrics.frame import FlowInfo, MetricLayer, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
+from streamgauge.systems.player_events import MEASURED
+
+VERSION = 2
+"""Goes up when there are other metrics, or one has another value of the same record."""
+
+NEVER_SAID = "never said"
+"""What stands in the reason where an event is not there to be read."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,37 @@ class FlowMetrics(Measured):
     info: FlowInfo = field(kw_only=True)
     rtt_source: str | None = None
     """``probe``, ``event`` or ``path``: see `streamgauge.metrics.delay.round_trips`."""
+    events: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What it said beside that of which metrics are made, by the event's name: the units of its values, as
+    records have them (`streamgauge.claims.dimension.EVENT_UNITS`). None of what has no values; what was said
+    in several units has no mean."""
+
+    def dimension(self, metric: str) -> Dimension:
+        """A metric's dimension; of an event's mean that of the unit in which it was said.
+
+        Raises:
+            KeyError: naming the reason, if the event was never said with a value, or in several units.
+        """
+        if not is_event(metric):
+            return named(metric).dimension
+        units = self.events.get(str(event_of(metric)), ())
+        if len(units) != 1:
+            raise KeyError(self.lacks(metric))
+        return EVENT_UNITS[units[0]][1]
+
+    def lacks(self, metric: str) -> str:
+        """Why there is no such metric of an event."""
+        event, who = str(event_of(metric)), f"flow {self.info.name}"
+        if event in MEASURED:
+            return f"`{event}` is what {', '.join(MEASURED[event].feeds)} are made of: read these instead"
+        if event not in self.events:
+            close = difflib.get_close_matches(event, self.events, n=1)
+            others = ", ".join(self.events) or "nothing of the kind"
+            said = f"did you mean `{close[0]}`?" if close else f"it said {others}"
+            return f"{who} {NEVER_SAID} `{event}` ({said})"
+        if not self.events[event]:
+            return f"{who} says `{event}` without a value: `count(event.{event}.{self.info.name})` counts it"
+        return f"{who} says `{event}` in {' and in '.join(self.events[event])}, of which there is no mean"
 
 
 @dataclass(frozen=True)
@@ -94,6 +133,8 @@ class TrialMetrics:
     """Average index on mean offered less mean loss rate; NaN with fewer than two flows."""
     jain_samples: Floats
     jain_flows: tuple[str, ...]
+    version: int = VERSION
+    """That by which they were measured (`VERSION`): what an older one kept lacks what is newer."""
 
     def find(self, subject: str) -> Measured:
         """A flow or a stage by name; a flow comes first.
@@ -121,9 +162,29 @@ class TrialMetrics:
             return Series(self.jain_samples, np.ones(len(self.grid)))
         measured = self.find(subject)
         if metric not in measured.series:
+            if event_of(metric) is not None and isinstance(measured, FlowMetrics):
+                raise KeyError(measured.lacks(metric) + self._too_old())
             kind = "only a value over the window" if metric in measured.scalars else "nothing to measure"
-            raise KeyError(f"{metric}.{subject} has {kind} in {self.scenario}")
+            raise KeyError(f"{metric}.{subject} has {kind} in {self.scenario}{self._too_old()}")
         return measured.series[metric]
+
+    def _too_old(self) -> str:
+        """What else may be the reason that there is no such metric."""
+        if self.version >= VERSION:
+            return ""
+        return (
+            f"; seed {self.seed} was measured by an older version, and its packets were not kept: run it in "
+            "another folder"
+        )
+
+    def dimension(self, metric: str, subject: str = "") -> Dimension:
+        """The dimension of a metric's values; of an event's mean that of the unit in which it was said.
+
+        Raises:
+            KeyError: if there is no such subject, or the event has no unit.
+        """
+        measured = self.find(subject) if is_event(metric) else None
+        return measured.dimension(metric) if isinstance(measured, FlowMetrics) else named(metric).dimension
 
     def value(
         self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
@@ -153,7 +214,28 @@ class TrialMetrics:
         for key, (metric, how) in FLOW_KEYS.items():
             found[key] = self._number(metric, name, how)
         found["rtt_source"] = flow.rtt_source
+        found["events"] = {event: self._event(name, event) for event in flow.events}
         return found
+
+    def _event(self, flow: str, event: str) -> dict[str, Any]:
+        """What a flow said of its own: how often, and of values mean and extremes in `unit`."""
+        count = self.value(count_metric(event), flow)
+        if (metric := event_metric(event)) not in self.flows[flow].series:
+            return {"count": round(count)}
+        series, part, dimension = self.series(metric, flow), self.grid.slice(), self.dimension(metric, flow)
+        values = {
+            "mean": series.value(part),
+            "min": series.extreme(part, highest=False),
+            "max": series.extreme(part, highest=True),
+        }
+        return {
+            "count": round(count),
+            **{
+                key: json_value(value, dimension)[0] if np.isfinite(value) else None
+                for key, value in values.items()
+            },
+            "unit": json_value(0.0, dimension)[1],
+        }
 
     def stage_json(self, name: str) -> dict[str, Any]:
         """One bottleneck's metrics over the window, JSON-ready."""
@@ -193,7 +275,7 @@ class TrialMetrics:
 
 
 _MEANS = frozenset({"queue", "queue_packets", "cwnd", "rudp_cwnd", "good_run", "bad_run"})
-_COUNTS = frozenset({"frames_shown", "freeze_count", "stall_count", "rudp_cut"})
+_COUNTS = frozenset({"frames_shown", "freeze_count", "stall_count", "level_changes", "rudp_cut"})
 
 FLOW_KEYS: dict[str, tuple[str, str]] = {
     "throughput_bps": ("throughput", "mean"),
@@ -207,6 +289,7 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "gap_percent": ("gap", "mean"),
     "sender_rate_bps": ("sender_rate", "mean"),
     "receiver_rate_bps": ("receiver_rate", "mean"),
+    "rate_variation": ("rate_variation", "mean"),
     "sent_packets_per_s": ("packet_rate", "mean"),
     "received_packets_per_s": ("receiver_packet_rate", "mean"),
     "mean_packet_bytes": ("packet_size", "mean"),
@@ -215,6 +298,7 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "rtt_max_s": ("rtt", "max"),
     "path_delay_mean_s": ("path_delay", "mean"),
     "path_delay_max_s": ("path_delay", "max"),
+    "path_delay_p95_s": ("path_delay_p95", "mean"),
     "cwnd_mean_bytes": ("cwnd", "mean"),
     "cwnd_min_bytes": ("cwnd", "min"),
     "cwnd_max_bytes": ("cwnd", "max"),
@@ -245,6 +329,7 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "frames_lost_percent": ("frames_lost", "mean"),
     "freeze_count": ("freeze_count", "mean"),
     "freeze_time_s": ("freeze_time", "mean"),
+    "frozen_percent": ("frozen_share", "mean"),
     "stall_count": ("stall_count", "mean"),
     "stall_time_s": ("stall_time", "mean"),
     "rebuffer_percent": ("rebuffer_ratio", "mean"),
@@ -253,6 +338,10 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "transfers_failed": ("transfers_failed", "mean"),
     "completion_time_mean_s": ("completion_time", "mean"),
     "completion_time_p95_s": ("completion_time_p95", "mean"),
+    "live_latency_mean_s": ("live_latency", "mean"),
+    "live_latency_max_s": ("live_latency", "max"),
+    "level_mean_bps": ("level", "mean"),
+    "level_changes": ("level_changes", "mean"),
     "buffer_mean_s": ("buffer", "mean"),
     "buffer_min_s": ("buffer", "min"),
     "rudp_cwnd_mean_bytes": ("rudp_cwnd", "mean"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -18,10 +18,20 @@ _NOTHING: Told = (np.empty(0, dtype=np.int64), np.empty(0))
 class Said:
     """The events of a trial's flows."""
 
-    def __init__(self, told: Mapping[tuple[str, str | None], Told], flows: Sequence[str]) -> None:
-        """`told` are a record's, by name and flow; `flows` the trial's flows by name, in its order."""
+    def __init__(
+        self,
+        told: Mapping[tuple[str, str | None], Told],
+        flows: Sequence[str],
+        units: Callable[[], Mapping[tuple[str, str | None], tuple[str, ...]]] = dict,
+    ) -> None:
+        """Args:
+        told: a record's, by name and flow.
+        flows: the trial's flows by name, in its order.
+        units: gives the units of their values, likewise. It is asked for what nobody knows before.
+        """
         self._flows = list(flows)
         self._told = told
+        self._units = units
 
     def of(self, name: str, flow: int) -> Told:
         """The events called `name` of the flow in that place."""
@@ -30,6 +40,17 @@ class Said:
     def has(self, name: str, flow: int) -> bool:
         """Whether that flow said so at all."""
         return (name, self._flows[flow]) in self._told
+
+    def units(self, name: str, flow: int) -> tuple[str, ...]:
+        """In which that flow said values of it, as the record has them; none if it said no value."""
+        return self._units().get((name, self._flows[flow]), ())
+
+    def names(self) -> Iterator[tuple[str, int]]:
+        """Each name that a flow said, with the flow."""
+        place = {name: row for row, name in enumerate(self._flows)}
+        for name, flow in self._told:
+            if flow is not None and flow in place:
+                yield name, place[flow]
 
     def instants(self, grid: Grid, name: str) -> tuple[Instants, Floats]:
         """The events called `name` of all flows that have a value, as instants with these."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.media import Content, content_given, frame_interval_ns, frame_sizes, with_frames
+from streamgauge.media import ClipEncoding, Content, content_given, frame_interval_ns, frame_sizes
 from streamgauge.metrics.capacity import carried_bits
 from streamgauge.metrics.course import Spans
 from streamgauge.metrics.fairness import max_min
@@ -75,10 +75,8 @@ def _there(trial: Trial, flow: int) -> Spans:
 
 def _app(trial: Trial, flow: int) -> str | Mapping[str, Any]:
     """The plan's machine of a flow; where that is somebody else's, what stands for it here."""
-    app: str | Mapping[str, Any] = trial.plans[flow].get("app", "external")
-    if app != "external":
-        named: Mapping[str, Any] = with_frames(app, trial.folder)
-        return named
+    if (app := trial.apps[flow]) != "external":
+        return app
     return as_rtp(trial.asked[flow], content_given(trial.plans[flow], trial.folder))
 
 
@@ -104,12 +102,25 @@ def as_rtp(asked: Mapping[str, Any], given: Content | None = None) -> str | Mapp
     }
 
 
+def declared_interval_ns(named: str | Mapping[str, Any]) -> int:
+    """The time between frames, ns, of a clip as a scenario (normalised) names it."""
+    return _interval_ns(_clip(named))
+
+
+def _clip(named: str | Mapping[str, Any]) -> ClipEncoding:
+    return media_clip(named if isinstance(named, str) else Clip.model_validate(named), Time.of(SECOND_NS))
+
+
+def _interval_ns(clip: ClipEncoding) -> int:
+    return frame_interval_ns(clip) if clip.is_built_in else round(SECOND_NS / clip.frame_rate)
+
+
 def _frames_declared(named: str | Mapping[str, Any]) -> tuple[int, list[int]]:
     """The time between frames, ns, and their sizes, B."""
-    clip = media_clip(named if isinstance(named, str) else Clip.model_validate(named), Time.of(SECOND_NS))
+    clip = _clip(named)
     if clip.is_built_in:
-        return frame_interval_ns(clip), frame_sizes(clip)
-    return round(SECOND_NS / clip.frame_rate), [clip.bit_rate_bps // (8 * clip.frame_rate)]
+        return _interval_ns(clip), frame_sizes(clip)
+    return _interval_ns(clip), [clip.bit_rate_bps // (8 * clip.frame_rate)]
 
 
 def _frames_given(given: Content) -> tuple[int, list[int]]:

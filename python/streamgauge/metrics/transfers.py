@@ -1,12 +1,18 @@
-"""Short transfers that arrive at random: how long each took, by what their player said."""
+"""Transfers of a stated size: how long each took, by what its player said, or by its packets."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from streamgauge.metrics.course import counted
-from streamgauge.metrics.frame import Trial
+from streamgauge.metrics.frame import DOWN, UP, Trial
+from streamgauge.metrics.grid import SECOND_NS
+from streamgauge.metrics.order import percentile
+from streamgauge.metrics.rates import new_bits
 from streamgauge.metrics.result import Series
+from streamgauge.metrics.said import Told
 
 COMPLETE, FAILED = "transfer_complete", "transfer_failed"
 
@@ -16,23 +22,52 @@ def transferred(trial: Trial, flow: int) -> tuple[dict[str, Series], dict[str, f
 
     A transfer counts when all of it has arrived; its completion time, the flow completion time of the
     literature, is from the opening of its connection until then. What is under way at the window's end is not
-    among them.
+    among them. One that its player says without a value counts, and its time is not known.
     """
     said, grid = trial.said, trial.grid
     app = trial.plans[flow].get("app", "external")
-    planned = not isinstance(app, str) and any("arrivals" in settings for settings in app.values())
-    if not planned and not said.has(COMPLETE, flow) and not said.has(FAILED, flow):
+    settings = next(iter(app.values())) if isinstance(app, Mapping) else {}
+    if (
+        said.has(COMPLETE, flow)
+        or said.has(FAILED, flow)
+        or ("arrivals" in settings and not settings.get("bytes"))
+    ):
+        times, took_s = said.of(COMPLETE, flow)
+    elif settings.get("bytes"):
+        times, took_s = _whole(trial, flow, int(settings["bytes"]))
+    else:
         return {}, {}
-    times, took_s = said.of(COMPLETE, flow)
-    done = counted(grid, times)
     sample = np.searchsorted(grid.edges_ns, times, side="right") - 1
-    inside = (sample >= 0) & (sample < len(grid))
+    known = np.isfinite(took_s)
+    inside = known & (sample >= 0) & (sample < len(grid))
     total = np.bincount(sample[inside], weights=took_s[inside], minlength=len(grid)).astype(np.float64)
-    window = took_s[(sample >= grid.first) & (sample < grid.last)]
+    window = took_s[known & (sample >= grid.first) & (sample < grid.last)]
+    done = counted(grid, times)
     series = {
         "transfers": Series(done),
         "transfers_failed": Series(counted(grid, said.of(FAILED, flow)[0])),
-        "completion_time": Series(total, done),
+        "completion_time": Series(total, done if known.all() else counted(grid, times[known])),
     }
-    p95 = float(np.percentile(window, 95)) if len(window) else None
-    return series, {"completion_time_p95": p95}
+    return series, {"completion_time_p95": percentile(window, 95)}
+
+
+def _whole(trial: Trial, flow: int, size: int) -> Told:
+    """When `size` bytes of a flow had arrived, and how long after its first packet either way, by which its
+    connection is opened; nothing if they had not all arrived by the trial's end.
+
+    Whoever sends in blocks may send some bytes more, and a protocol's own messages count as well: iperf3 has
+    four bytes of them.
+    """
+    delivered = trial.delivered[DOWN]
+    mine = delivered.of(flow)
+    reached = np.cumsum(new_bits(trial)[mine])
+    place = int(np.searchsorted(reached, 8 * size))
+    if place == len(reached):
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    end = delivered.times_ns[mine[place : place + 1]]
+    begins = [
+        offered.times_ns[rows[0]]
+        for offered in (trial.offered[DOWN], trial.offered[UP])
+        if len(rows := offered.of(flow))
+    ]
+    return end, (end - min(begins)) / SECOND_NS

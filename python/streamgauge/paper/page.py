@@ -8,13 +8,18 @@ from typing import Any
 
 from streamgauge.campaign import score, standings
 from streamgauge.checks import CheckResult
+from streamgauge.claims.names import METRICS
 from streamgauge.documents import write_whole
-from streamgauge.paper.comparison import ComparedCheck, counted, published_words, short
+from streamgauge.metrics import Interval
+from streamgauge.paper.comparison import ComparedCheck, counted, published_words, short, verdict
 from streamgauge.paper.published import Paper
 from streamgauge.paper.reading import Reading
 from streamgauge.paper.tables import COLUMNS, lines_of, ours, theirs
+from streamgauge.report.agreement import Agreement, agreement, pair
 from streamgauge.report.certificate import MARKS
 from streamgauge.report.chart import DrawnFigure
+from streamgauge.report.checking import counted as checking_words
+from streamgauge.report.checking import counts
 from streamgauge.report.page import render_page
 from streamgauge.scenario.words import as_written
 
@@ -30,23 +35,43 @@ def write_page(
 ) -> Path:
     """Writes the page; `drawn` are the figures by preset. The file appears whole or not at all."""
     presets = [reading.preset for reading in readings]
+    several = len(readings) > 1
+    told = verdict(compared, presets) if several else _held(readings[0])
+    head, _, rest = told.partition(": ")
     page = render_page(
         "streamgauge.paper",
         "paper.html.j2",
         paper=paper,
+        head=f"{head.rstrip('.')}.",
+        rest=rest,
         readings=[_reading(paper, reading, drawn.get(reading.preset, ())) for reading in readings],
         presets=presets,
-        compared=[_compared(one, presets) for one in compared] if len(readings) > 1 else [],
-        counted=counted(compared, presets) if len(readings) > 1 else "",
+        checks=_compared(compared, presets) if several else _alone(readings[0]),
+        counted=counted(compared, presets) if several else "",
+        agreements=[found for reading in readings if (found := _agreement(paper, reading)) is not None],
         columns=list(COLUMNS.values()),
+        assumed=_assumed(readings[0]),
     )
     return write_whole(out, page)
+
+
+def _held(reading: Reading) -> str:
+    """How many claims hold, where there is one preset."""
+    found = counts(reading.entries)
+    all_ = found["pass"] + found["fail"] + found["inconclusive"]
+    differ = f", of which {found['differ']} differ from the printed number" if found["differ"] else ""
+    return (
+        f"{found['pass']} of {all_} claims hold{differ}: {found['fail']} do not, {found['inconclusive']} are "
+        "not decided."
+    )
 
 
 def _reading(paper: Paper, reading: Reading, drawn: Sequence[DrawnFigure]) -> dict[str, Any]:
     return {
         "preset": reading.preset,
+        "slug": f"preset-{reading.preset}" if reading.preset else "results",
         "meaning": reading.meaning,
+        "counted": checking_words(counts(reading.entries)),
         "tables": [
             {
                 "title": table.title,
@@ -58,8 +83,7 @@ def _reading(paper: Paper, reading: Reading, drawn: Sequence[DrawnFigure]) -> di
             for mode in reading.modes
         ],
         "figures": drawn,
-        "checks": [_check(check) for check in reading.checks],
-        "mutants": None if reading.mutants is None else _mutants(reading),
+        "removed": None if reading.mutants is None else _removed(reading),
         "standings": None
         if reading.alternatives is None
         else [
@@ -67,8 +91,30 @@ def _reading(paper: Paper, reading: Reading, drawn: Sequence[DrawnFigure]) -> di
              "verdict": one.verdict, "mark": MARKS[one.verdict], "words": one.words()}
             for one in standings(reading.alternatives)
         ],
-        "assumed": _assumed(reading),
     }  # fmt: skip
+
+
+def _agreement(paper: Paper, reading: Reading) -> Agreement | None:
+    """Every printed number beside ours, the worst first."""
+    pairs = [
+        pair(
+            line.scenario.rpartition("/")[2],
+            "",
+            f"{title.partition(',')[0]} of {line.label}" if metric != "jain" else title,
+            line.ours[metric],
+            Interval(line.published[metric], None, 1, False),
+            METRICS[metric].dimension,
+            METRICS[metric].signed,
+            metric,
+        )
+        for table in paper.tables
+        for mode in reading.modes
+        for line in lines_of(table, reading, mode)
+        for metric, title in COLUMNS.items()
+        if metric in line.published and line.ours.get(metric) is not None
+    ]
+    title = "Ours and the paper’s" + (f", preset {reading.preset}" if reading.preset else "")
+    return agreement(title, "ours", "published", pairs)
 
 
 def _line(line: Any) -> dict[str, Any]:
@@ -82,45 +128,55 @@ def _line(line: Any) -> dict[str, Any]:
 
 def _check(check: CheckResult) -> dict[str, Any]:
     return {
-        "id": check.id,
-        "scenario": check.scenario,
-        "mode": check.mode,
-        "title": check.title or "",
-        "that": check.that,
         "verdict": check.verdict,
         "mark": MARKS[check.verdict],
-        "published": published_words(check),
         "measured": short(check),
         "why": check.why,
-        "origin": check.origin,
-        "strict": check.strict,
         "note": check.note or "",
         "differs": check.differs or "",
     }
 
 
-def _compared(one: ComparedCheck, presets: Sequence[str]) -> dict[str, Any]:
-    told = _check(one.check)
-    told["cells"] = [_check(one.by_preset[name]) for name in presets]
-    told["better"] = one.better
-    return told
+def _row(check: CheckResult, cells: Mapping[str, CheckResult], better: str) -> dict[str, Any]:
+    """A check's row: what it claims, and its verdict under each preset."""
+    return {
+        "id": check.id,
+        "scenario": check.scenario,
+        "mode": check.mode,
+        "title": check.title or "",
+        "that": check.that,
+        "published": published_words(check),
+        "origin": check.origin,
+        "strict": check.strict,
+        "cells": {preset: _check(one) for preset, one in cells.items()},
+        "better": better,
+    }
 
 
-def _mutants(reading: Reading) -> dict[str, Any]:
+def _compared(compared: Sequence[ComparedCheck], presets: Sequence[str]) -> list[dict[str, Any]]:
+    return [_row(one.check, {name: one.by_preset[name] for name in presets}, one.better) for one in compared]
+
+
+def _alone(reading: Reading) -> list[dict[str, Any]]:
+    return [_row(check, {reading.preset: check}, "") for check in reading.checks]
+
+
+def _removed(reading: Reading) -> dict[str, Any]:
+    """Whether checks notice that the mechanism which they are about is gone."""
     mutants = reading.mutants or ()
     share = score(mutants)
-    counted_ = [one for one in mutants if one.origin == "predicted"]
+    predicted = [one for one in mutants if one.origin == "predicted"]
     return {
         "score": "–" if share is None else f"{100 * share:.0f} %",
-        "killed": sum(one.killed for one in counted_),
-        "all": len(counted_),
+        "noticed": sum(one.killed for one in predicted),
+        "all": len(predicted),
         "lines": [
             {
                 "check": one.check,
                 "scenario": one.scenario,
                 "mode": one.mode,
                 "change": one.change(),
-                "killed": one.killed,
+                "noticed": one.killed,
                 "held": one.held,
                 "verdict": one.verdict,
                 "why": one.why,

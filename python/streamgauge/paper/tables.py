@@ -11,8 +11,9 @@ from streamgauge.claims.names import METRICS
 from streamgauge.metrics import Interval
 from streamgauge.paper.published import Paper, PaperTable
 from streamgauge.paper.reading import Reading
+from streamgauge.terminal import lay_out
 
-__all__ = ["COLUMNS", "Line", "columns_text", "lines_of", "table_json", "tables_text"]
+__all__ = ["COLUMNS", "Line", "lines_of", "table_json", "tables_text"]
 
 COLUMNS = {"throughput": "TP, kb/s", "loss_rate": "LR, kb/s", "loss": "loss, %", "jain": "JFI"}
 """Metrics of a table by our names; loss is what the paper's rates make, LR / TP."""
@@ -81,8 +82,8 @@ def ours(line: Line, metric: str) -> tuple[str, str]:
     return shown.mean, shown.interval
 
 
-def tables_text(paper: Paper, reading: Reading) -> str:
-    """All tables for a terminal, one after another for each mode."""
+def tables_text(paper: Paper, reading: Reading, columns: int | None = None) -> str:
+    """All tables for a terminal, one after another for each mode, none wider than `columns`."""
     said = []
     for table in paper.tables:
         for mode in reading.modes:
@@ -100,21 +101,10 @@ def tables_text(paper: Paper, reading: Reading) -> str:
                 for metric in COLUMNS:
                     cells += [theirs(line, metric), " ".join(ours(line, metric)).rstrip()]
                 rows.append(cells)
-            said.append("\n".join([head, *columns_text(rows, left=2)]))
+            kinds = f"ll{'r' * 2 * len(COLUMNS)}"
+            laid = lay_out(rows, kinds, columns=columns, keys=2, together=2, indent=2)
+            said.append("\n".join([head, *(text.plain for text in laid)]))
     return "\n\n".join(said)
-
-
-def columns_text(rows: Sequence[Sequence[str]], *, left: int) -> list[str]:
-    """Aligned columns, the first `left` of them to the left."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  "
-        + "  ".join(
-            text.ljust(width) if i < left else text.rjust(width)
-            for i, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def table_json(table: PaperTable, readings: Sequence[Reading]) -> dict[str, Any]:

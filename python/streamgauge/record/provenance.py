@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import streamgauge
 from streamgauge import __version__
 
 _LIBRARIES = ("polars", "pydantic")
@@ -25,10 +26,14 @@ def _cpu() -> str:
 
 
 def _commit() -> str | None:
-    """The commit of our own checkout, with "+" if tracked files differ from it; None if we are installed."""
-    root = Path(__file__).resolve().parents[3]
+    """The commit of our own checkout, or that our wheel was built from, with "+" if tracked files differ from
+    it; None if nothing says."""
+    package = Path(streamgauge.__file__).resolve().parent
+    root = package.parents[1]
     if not (root / ".git").exists():
-        return None
+        # scripts/wheel.sh leaves it there.
+        told = package / "_bin" / "commit"
+        return told.read_text(encoding="ascii").strip() or None if told.is_file() else None
     try:
         done = subprocess.run(
             [

@@ -108,6 +108,21 @@ class Record:
         }
 
     @cached_property
+    def units(self) -> dict[tuple[str, str | None], tuple[str, ...]]:
+        """The units of `told`'s values, by name and flow, in alphabetical order: one each, unless whoever
+        said them changed his mind. Events without a value have none.
+
+        Raises:
+            RecordError: if the events were not kept, or the file is damaged.
+        """
+        table = _read_table(self._kept(EVENTS), ["name", "flow", "unit", "value"])
+        valued = table.filter(pl.col("value").is_not_null()).select("name", "flow", "unit").unique()
+        found: dict[tuple[str, str | None], list[str]] = {}
+        for name, flow, unit in valued.sort("unit").iter_rows():
+            found.setdefault((name, flow), []).append("s" if unit == "ms" else unit)
+        return {key: tuple(dict.fromkeys(units)) for key, units in found.items()}
+
+    @cached_property
     def packets(self) -> pl.DataFrame:
         """One row per packet per stage, in the order in which fates were decided.
 
@@ -217,10 +232,10 @@ def _read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _read_table(path: Path) -> pl.DataFrame:
+def _read_table(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
     try:
         # A Hive directory name above it must not become a column here: trials are read one at a time.
-        return pl.read_parquet(path, hive_partitioning=False)
+        return pl.read_parquet(path, columns=columns, hive_partitioning=False)
     except FileNotFoundError:
         raise RecordError(f"{path}: missing; the record is not complete, run the trial again.") from None
     except (OSError, pl.exceptions.PolarsError) as error:

@@ -12,6 +12,8 @@ TRIAL: Final = "trial.json"
 PROVENANCE: Final = "provenance.json"
 PACKETS: Final = "packets.parquet"
 EVENTS: Final = "events.parquet"
+METRICS_FILE: Final = "metrics.parquet"
+"""Measured of the others; no part of what is verified."""
 
 TRIAL_SCHEMA: Final = "streamgauge.trial/2"
 PROVENANCE_SCHEMA: Final = "streamgauge.provenance/1"

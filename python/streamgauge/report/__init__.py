@@ -47,6 +47,7 @@ def answer(source: Path | Iterable[LoadedTrial], *, checks: Sequence[CheckResult
     return answer_of(gather(load(source) if isinstance(source, Path) else source, checks))
 
 
-def answer_of(entries: Sequence[Entry]) -> str:
-    """`answer` from scenarios that were gathered already."""
-    return "\n\n".join([answer_text(entries), *(table_text(table) for table in tables(entries))])
+def answer_of(entries: Sequence[Entry], columns: int | None = None) -> str:
+    """`answer` from scenarios that were gathered already; tables take no more than so many columns."""
+    said = [table_text(table, columns=columns) for table in tables(entries)]
+    return "\n\n".join([answer_text(entries), *said])

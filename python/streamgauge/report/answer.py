@@ -1,4 +1,4 @@
-"""The answer in plain words: what happened to a flow when the network got tight."""
+"""The answer in plain words: what the viewer saw and what happened to a flow when the network got tight."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamgauge.claims.dimension import PERCENT, RATE, TIME, say
+from streamgauge.claims.dimension import PERCENT, RATE, TIME, plain, say, show
 from streamgauge.metrics import Interval
-from streamgauge.report.model import Entry, Group, labels, mean_of, say_mean
+from streamgauge.report.model import Entry, Group, class_labels, listed, mean_of, say_mean
 from streamgauge.report.phases import Phases
+from streamgauge.report.viewer import viewer_sentence
 from streamgauge.report.words import bottleneck_words, relay_words
+from streamgauge.report.yes_no import yes_or_no
 
 HELD_RATE, BACKED_OFF = 0.95, 0.8
 """A flow that sends this share of its earlier rate or more held on; this share or less, it backed off."""
@@ -21,13 +23,18 @@ BURST_S = 3.0
 """Company shorter than this says nothing about backing off."""
 NEARLY_ALL = 0.95
 """A flow that sends for this share of a stretch or more is not said to have paused in it."""
+MANY = 3
+"""So many beside a flow are not told one by one."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A scenario's answer: one sentence a flow, and where and how often it was measured."""
+    """A scenario's answer: of each flow what its viewer saw and what became of it, and where and how often it
+    was measured."""
 
     scenario: str
+    title: str
+    """What the scenario is called in words."""
     question: str
     sentences: tuple[str, ...]
     basis: str
@@ -44,11 +51,10 @@ def answer(entry: Entry, group: Group) -> Answer:
     if not group.valid:
         reasons = sorted({reason for trial in group.trials for reason in trial.why})
         why = "; ".join(reasons[:3]) or "nothing to measure"
-        return Answer(
-            entry.id, question, ("No valid trial, so no answer.",), f"{group.mode}: {why}", conditions
-        )
-    sentences = tuple(_flow_sentence(entry, group, name) for name in spoken_of(entry, group))
-    return Answer(entry.id, question, sentences, basis(group), conditions)
+        no = "No valid trial, so no answer."
+        return Answer(entry.id, entry.title, question, (no,), f"{group.mode}: {why}", conditions)
+    sentences = tuple(_flow_sentences(entry, group, name) for name in spoken_of(entry, group))
+    return Answer(entry.id, entry.title, question, sentences, basis(group), conditions)
 
 
 def spoken_of(entry: Entry, group: Group) -> list[str]:
@@ -75,9 +81,10 @@ def basis(group: Group) -> str:
     return f"{mode}, n = {n}" + (", so no interval" if n < 2 else "")
 
 
-def _flow_sentence(entry: Entry, group: Group, name: str) -> str:
-    """What became of a flow; of short transfers also how long one took."""
-    return _passage(entry, group, name) + _transfers(group, name)
+def _flow_sentences(entry: Entry, group: Group, name: str) -> str:
+    """What a flow's viewer saw, then what became of it; of short transfers also how long one took."""
+    seen = viewer_sentence(group, name, named=len(spoken_of(entry, group)) > 1)
+    return f"{seen} {_passage(entry, group, name)}{_transfers(group, name)}".strip()
 
 
 def _transfers(group: Group, name: str) -> str:
@@ -92,31 +99,28 @@ def _transfers(group: Group, name: str) -> str:
 
 
 def _passage(entry: Entry, group: Group, name: str) -> str:
-    label = f"{entry.id}: {name}" if len(spoken_of(entry, group)) > 1 else entry.id
     found = group.phases(name)
     if found is None:
         total = group.over("sent", name)
         if total is not None and total.mean == 0:
-            return f"{label} sent nothing{_beside_the_path(entry, group, name)}."
+            return f"{name} sent nothing{_beside_the_path(entry, group, name)}."
         sent, lost = group.say("throughput", name), group.say("sent_loss", name)
-        return f"{label} sent {sent} and lost {lost}; {_delay(group, name, None)}."
-    stretch = f"{found.during[0]:g} s to {found.during[1]:g} s"
-    beside = (
-        f"beside {listed([_sending(group, one, name, found.during) for one in found.company])} ({stretch})"
-    )
+        return f"{name} sent {sent} and lost {lost}; {_delay(group, name, None)}."
+    stretch = f"{plain(found.during[0])} s to {plain(found.during[1])} s"
+    beside = f"beside {_company(group, name, found)} ({stretch})"
     # All of what was sent in these seconds: what a queue still gives out from before is left out.
     during = group.say("throughput", name, *found.during)
     loss = group.say("sent_loss", name, *found.during)
     got = group.say("sent_goodput", name, *found.during)
     delay = _delay(group, name, found.during)
     if found.before is None:
-        return f"{label} sent {during} {beside}, lost {loss} and got {got} of payload through; {delay}."
+        return f"{name} sent {during} {beside}, lost {loss} and got {got} of payload through; {delay}."
     length = found.during[1] - found.during[0]
-    verb = _verb(group, name, found) if length >= BURST_S else f"met a burst of less than {BURST_S:g} s"
+    verb = _verb(group, name, found) if length >= BURST_S else f"met a burst of less than {plain(BURST_S)} s"
     before = group.say("throughput", name, *found.before)
     loss_before = group.say("sent_loss", name, *found.before)
     return (
-        f"{label} {verb}: it sent {before} alone and {during} {beside}. "
+        f"{name} {verb}: it sent {before} alone and {during} {beside}. "
         f"It lost {loss} (alone {loss_before}) and got {got} of payload through; {delay}."
     )
 
@@ -130,6 +134,18 @@ def _beside_the_path(entry: Entry, group: Group, name: str) -> str:
     if group.numbers.played(name):
         return f" across the path: {relay} served it"
     return f" across the path, as it goes through {relay}"
+
+
+def _company(group: Group, name: str, found: Phases) -> str:
+    """Who sent beside a flow, and how much: each by itself if there are few, else from least to most."""
+    told = [_sending(group, one, name, found.during) for one in found.company]
+    rates = [group.over("sending_rate", one, *found.during) for one in found.company]
+    means = [rate.mean for rate in rates if rate is not None]
+    if len(told) < MANY or len(means) < len(told):
+        return listed(told)
+    least, most = say(min(means), RATE), say(max(means), RATE)
+    span = least if least == most else f"{least} to {most}"
+    return f"{listed(found.company)}, each sending {span} while it does"
 
 
 def _sending(group: Group, flow: str, beside: str, stretch: tuple[float, float]) -> str:
@@ -146,12 +162,6 @@ def _sending(group: Group, flow: str, beside: str, stretch: tuple[float, float])
     return text if whole else f"{text} for {say(time.mean, TIME)}"
 
 
-def listed(parts: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def _verb(group: Group, name: str, found: Phases) -> str:
     assert found.before is not None
     before = group.values("throughput", name, *found.before)
@@ -160,13 +170,13 @@ def _verb(group: Group, name: str, found: Phases) -> str:
         share = mean_of(np.where(before == 0, np.nan, during / before))
     if share is None:
         return "ran"
-    change = say(abs(1 - share.mean), PERCENT)
+    change = show(abs(1 - share.mean), share.half_width, PERCENT)
     if share.mean <= BACKED_OFF:
         return f"backed off by {change}"
     if share.mean < HELD_RATE:
         return f"backed off a little, by {change}"
     if share.mean > 1 / HELD_RATE:
-        return f"sent {change} more under congestion"
+        return f"sent {change} more than alone"
     return "did not back off"
 
 
@@ -175,17 +185,21 @@ def _delay(group: Group, name: str, stretch: tuple[float, float] | None) -> str:
     found: Interval | None = group.over("queue_delay", name, begin, end)
     if found is None:
         return "its queueing delay is unknown"
-    return f"its packets stayed {say(found.mean, TIME)} in the bottleneck on average"
+    return f"its packets stayed {say_mean(found, 'queue_delay')} in the bottleneck on average"
 
 
 def answer_text(entries: Sequence[Entry]) -> str:
-    """All answers as plain text for a terminal: one question once, then its answers."""
+    """All answers as plain text for a terminal: a question once, yes or no if it asks that, its answers."""
     lines: list[str] = []
     for asked in by_question(entries):
         lines += ([""] if lines else []) + [asked.question]
+        lines += [f"  {asked.verdict}"] if asked.verdict else []
         common = asked.basis
         for found in asked.answers:
-            lines.append(f"  - {' '.join(found.sentences)}" + ("" if common else f" ({own_basis(found)})"))
+            parts = [found.scenario] if found.title != found.scenario else []
+            parts += [] if common else [own_basis(found)]
+            told = f" ({'; '.join(parts)})" if parts else ""
+            lines.append(f"  - {found.title}: {' '.join(found.sentences)}{told}")
         if common:
             lines.append(f"    ({common})")
         if asked.why_simulated:
@@ -209,6 +223,8 @@ class Asked:
     answers: tuple[Answer, ...]
     summary: str
     """What all of them got through and lost; empty for fewer than three."""
+    verdict: str
+    """Yes or no, and what says so; empty if that is not asked or cannot be said."""
     why_simulated: str
     """Why simulation answers although trials were emulated, in a line; empty if it does not."""
 
@@ -228,7 +244,8 @@ def by_question(entries: Sequence[Entry]) -> list[Asked]:
     for question, mine in asked.items():
         groups = answering(mine)
         answers = tuple(answer(entry, group) for entry, group in zip(mine, groups, strict=True))
-        found.append(Asked(question, answers, summary(mine, groups), _why_simulated(mine, groups)))
+        verdict = yes_or_no(question, mine, groups)
+        found.append(Asked(question, answers, summary(mine, groups), verdict, _why_simulated(mine, groups)))
     return found
 
 
@@ -259,7 +276,7 @@ def _why_simulated(entries: Sequence[Entry], groups: Sequence[Group]) -> str:
 
 
 def _question(entry: Entry) -> str:
-    return str(entry.scenario.get("question") or entry.scenario.get("title") or entry.id)
+    return str(entry.scenario.get("question") or entry.title)
 
 
 def own_basis(found: Answer) -> str:
@@ -272,14 +289,15 @@ def summary(entries: Sequence[Entry], groups: Sequence[Group]) -> str:
     told = []
     if len(entries) < 3:
         return ""
-    short = labels([entry.id for entry in entries])
+    short = class_labels(entries, groups)
     subjects = {name for entry in entries for name in entry.names("subject")}
     for name in sorted(subjects):
         parts = []
         for entry, group in zip(entries, groups, strict=True):
             got, lost = group.over("goodput", name), group.over("loss", name)
             if got is not None and lost is not None:
-                parts.append(f"{short[entry.id]} {say(got.mean, RATE)} ({say(lost.mean, PERCENT, 2)} lost)")
+                through, gone = say_mean(got, "goodput"), say_mean(lost, "loss", 2)
+                parts.append(f"{short[entry.id]} {through} ({gone} lost)")
         if parts:
             told.append(f"Payload that {name} got through over the whole run: {', '.join(parts)}.")
     return " ".join(told)

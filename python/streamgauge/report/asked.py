@@ -18,14 +18,24 @@ from streamgauge.claims.dimension import (
     TIME,
     Dimension,
 )
-from streamgauge.metrics import METRICS, TrialMetrics
+from streamgauge.claims.names import MetricName
+from streamgauge.metrics import TrialMetrics
 from streamgauge.metrics.grid import Floats
 from streamgauge.report.chart import COLOURS, WIDTH, DrawnFigure, bars, dash_of, rounded
 from streamgauge.report.courses import BAND_TRIALS, Spread
 from streamgauge.report.model import Entry
 from streamgauge.report.vega import Spec, channel, filtered, layer, whole
 
-__all__ = ["PLOTTED", "Distributions", "SamplePairs", "distribution", "mean_bars", "plotted", "scatter"]
+__all__ = [
+    "PLOTTED",
+    "Distributions",
+    "SamplePairs",
+    "distribution",
+    "has",
+    "mean_bars",
+    "plotted",
+    "scatter",
+]
 
 PLOTTED: dict[Dimension, tuple[float, str]] = {
     RATE: (1e3, "kbit/s"),
@@ -42,24 +52,33 @@ _MOST_POINTS = 1200
 """Of a scatter: more hide one another."""
 
 
-def plotted(metric: str) -> tuple[float, str, str]:
+def plotted(metric: MetricName) -> tuple[float, str, str]:
     """A metric's unit when it is drawn, (canonical units in one, name), and the title of an axis."""
-    scale, unit = PLOTTED.get(METRICS[metric].dimension, (1.0, ""))
-    return scale, unit, f"{METRICS[metric].title}, {unit}".removesuffix(", ")
+    scale, unit = PLOTTED.get(metric.dimension, (1.0, ""))
+    return scale, unit, f"{metric.title}, {unit}".removesuffix(", ")
 
 
-def _samples(trial: TrialMetrics, metric: str, subject: str) -> Floats | None:
-    """A metric's samples in the window; None if the subject has it not over time."""
+def has(trial: TrialMetrics, metric: MetricName, subject: str) -> bool:
+    """Whether a flow, stage or trial has a metric over time, in its dimension: of an event each flow may say
+    it in a unit of its own."""
     try:
-        return trial.series(metric, subject).samples()[trial.grid.slice()]
+        trial.series(metric.name, subject)
+        return trial.dimension(metric.name, subject) == metric.dimension
     except KeyError:
+        return False
+
+
+def _samples(trial: TrialMetrics, metric: MetricName, subject: str) -> Floats | None:
+    """A metric's samples in the window; None if the subject has it not over time."""
+    if not has(trial, metric, subject):
         return None
+    return trial.series(metric.name, subject).samples()[trial.grid.slice()]
 
 
 class Distributions:
     """How the samples of metrics are distributed in each trial: quantiles at every hundredth."""
 
-    def __init__(self, metrics: Sequence[str], subjects: Sequence[str]) -> None:
+    def __init__(self, metrics: Sequence[MetricName], subjects: Sequence[str]) -> None:
         self._wanted = [(metric, subject) for metric in metrics for subject in subjects]
         self.found: dict[tuple[str, str], tuple[Spread, int]] = {}
         """By metric and subject: the distributions, and of how many trials."""
@@ -70,9 +89,9 @@ class Distributions:
             values = _samples(trial, metric, subject)
             known = np.empty(0) if values is None else values[np.isfinite(values)]
             if len(known):
-                spread, count = self.found.get((metric, subject), (Spread(len(_SHARES)), 0))
+                spread, count = self.found.get((metric.name, subject), (Spread(len(_SHARES)), 0))
                 spread.add(np.quantile(known, _SHARES))
-                self.found[metric, subject] = spread, count + 1
+                self.found[metric.name, subject] = spread, count + 1
 
     def of(self, metric: str, subject: str) -> tuple[Floats, int] | None:
         """Median, lower and upper end over the trials at each share, [3, share], and how many trials."""
@@ -86,7 +105,7 @@ class Distributions:
 class SamplePairs:
     """Pairs of samples of two metrics, spread evenly over the trials."""
 
-    def __init__(self, metrics: Sequence[str], subjects: Sequence[str], trials: int) -> None:
+    def __init__(self, metrics: Sequence[MetricName], subjects: Sequence[str], trials: int) -> None:
         self._metrics, self._subjects = metrics, subjects
         self._each = max(1, _MOST_POINTS // max(1, trials * len(subjects)))
         self.left_out = 0
@@ -108,7 +127,7 @@ class SamplePairs:
 
 
 def distribution(
-    id_: str, title: str, like: str, metrics: Sequence[str], subjects: Sequence[str],
+    id_: str, title: str, like: str, metrics: Sequence[MetricName], subjects: Sequence[str],
     read: Mapping[str, Distributions],
 ) -> DrawnFigure | None:  # fmt: skip
     """Cumulative distributions: a plot a metric, a line a subject, a column a mode."""
@@ -118,7 +137,7 @@ def distribution(
         scale, _, panel = plotted(metric)
         for mode, found in read.items():
             for subject in subjects:
-                if (one := found.of(metric, subject)) is None:
+                if (one := found.of(metric.name, subject)) is None:
                     continue
                 (middle, low, high), counts[mode] = one
                 for share, *values in zip(_SHARES, middle / scale, low / scale, high / scale, strict=True):
@@ -194,7 +213,7 @@ def _text(text: str) -> str:
 
 
 def scatter(
-    id_: str, title: str, like: str, metrics: Sequence[str], read: Mapping[str, SamplePairs],
+    id_: str, title: str, like: str, metrics: Sequence[MetricName], read: Mapping[str, SamplePairs],
 ) -> DrawnFigure | None:  # fmt: skip
     """One metric against another, a point a sample."""
     (x_scale, x_unit, x_title), (y_scale, y_unit, y_title) = (plotted(metric) for metric in metrics)
@@ -208,7 +227,7 @@ def scatter(
         return None
     subjects = list(dict.fromkeys(row[2] for row in rows))
     modes = list(dict.fromkeys(row[3] for row in rows))
-    names = [_column(metrics[0], x_unit), _column(metrics[1], y_unit)]
+    names = [_column(metrics[0].name, x_unit), _column(metrics[1].name, y_unit)]
     legend = {} if len(subjects) > 1 else {"legend": None}
     colours = [COLOURS[i % len(COLOURS)] for i in range(len(subjects))]
     charts: list[Spec] = [
@@ -245,7 +264,7 @@ def _column(metric: str, unit: str) -> str:
 
 
 def mean_bars(
-    entry: Entry, id_: str, title: str, like: str, metrics: Sequence[str], subjects: Sequence[str]
+    entry: Entry, id_: str, title: str, like: str, metrics: Sequence[MetricName], subjects: Sequence[str]
 ) -> DrawnFigure | None:
     """Means over the valid trials with their intervals, a panel a mode."""
     scale, unit, name = plotted(metrics[0])
@@ -253,15 +272,15 @@ def mean_bars(
     for group in entry.groups:
         for subject in subjects:
             for metric in metrics:
-                found = group.over(metric, subject)
+                found = group.over(metric.name, subject)
                 if found is None:
                     continue
                 ends = (None, None) if found.low is None or found.high is None else (found.low, found.high)
                 low, high = (None if end is None else rounded(end / scale) for end in ends)
-                if low is not None and not METRICS[metric].signed:
+                if low is not None and not metric.signed:
                     low = max(0.0, low)
                 panel = f"{group.mode}, n = {found.n}"
-                what = METRICS[metric].title
+                what = metric.title
                 rows.append((subject or "all", rounded(found.mean / scale), what, panel, low, high))
     if not rows:
         return None

@@ -62,7 +62,7 @@ def age_words(seconds: float) -> str:
     """``12 minutes``, ``3.5 hours``, ``2 days``."""
     for size, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 1.5 * size:
-            return f"{seconds / size:.2g} {name}"
+            return f"{plain(seconds / size, 2)} {name}"
     return f"{seconds:.0f} s"
 
 

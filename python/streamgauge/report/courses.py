@@ -13,7 +13,7 @@ from streamgauge.metrics import TrialMetrics
 from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints, Mask
 from streamgauge.metrics.result import Series
 
-__all__ = ["BAND_TRIALS", "MAX_POINTS", "SHOWN_TRIALS", "Course", "Courses", "Spread", "band_words"]
+__all__ = ["BAND_TRIALS", "MAX_POINTS", "SHOWN_TRIALS", "Courses", "GroupCourse", "Spread", "band_words"]
 
 MAX_POINTS = 240
 """Most points of a line: more would not be seen at the width of a page."""
@@ -89,7 +89,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Course:
+class GroupCourse:
     """A quantity over time in all trials of a group. Points are [point]; NaN where fewer than half of the
     trials have a value."""
 
@@ -259,7 +259,7 @@ class Courses:
         places = [*range(0, len(self._edges_ns) - 1, self.step), len(self._edges_ns) - 1]
         return self._edges_ns[places] / SECOND_NS
 
-    def course(self, subject: str, metric: str, how: How = "value") -> Course | None:
+    def course(self, subject: str, metric: str, how: How = "value") -> GroupCourse | None:
         """One quantity over all trials; None if no trial has a value."""
         read = self._found.get((subject, metric, how))
         if read is None or not read.known.any():
@@ -273,7 +273,7 @@ class Courses:
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.where(few, np.nan, read.total[:count] / read.known[:count])
         several = self.trials > 1
-        return Course(
+        return GroupCourse(
             begins_s=edges[:-1],
             ends_s=edges[1:],
             times_s=edges[1:] if how == "trailing" else (edges[:-1] + edges[1:]) / 2,

@@ -13,6 +13,7 @@ from streamgauge.claims.dimension import json_value, number, show_in
 from streamgauge.metrics import METRICS
 from streamgauge.report.chart import DrawnFigure, bars
 from streamgauge.report.model import Entry, labels
+from streamgauge.terminal import lay_out
 
 COLUMNS = {"sent": "sent, kB", "received": "received, kB", "loss": "loss, %"}
 """The metrics of a paper's table: our name and the column's."""
@@ -105,8 +106,10 @@ def _table(data: Mapping[str, Any], entries: list[Entry], id_: str) -> FamilyTab
     )
 
 
-def table_text(table: FamilyTable, metrics: Sequence[str] = ("received", "loss")) -> str:
-    """A paper's table beside ours for a terminal, `metrics` of it, in aligned columns."""
+def table_text(
+    table: FamilyTable, metrics: Sequence[str] = ("received", "loss"), columns: int | None = None
+) -> str:
+    """A paper's table beside ours for a terminal, `metrics` of it, aligned, and no wider than `columns`."""
     count = len(table.origins)
     chosen = [list(COLUMNS).index(metric) for metric in metrics]
     groups = [word for i in chosen for word in (f"{table.metrics[i]}:", *[""] * (count - 1))]
@@ -114,14 +117,9 @@ def table_text(table: FamilyTable, metrics: Sequence[str] = ("received", "loss")
     for label, cells in table.rows:
         shown = [cell for i in chosen for cell in cells[i * count : (i + 1) * count]]
         lines.append([label, *(f"{cell.text} {cell.interval}".strip() for cell in shown)])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    padded = [
-        "  ".join(
-            [line[0].ljust(widths[0]), *(text.rjust(w) for text, w in zip(line[1:], widths[1:], strict=True))]
-        )
-        for line in lines
-    ]
-    return "\n".join([f"{table.source}; {table.n}", *(f"  {line.rstrip()}" for line in padded)])
+    kinds = f"l{'r' * (len(lines[0]) - 1)}"
+    laid = lay_out(lines, kinds, columns=columns, together=count, indent=2)
+    return "\n".join([f"{table.source}; {table.n}", *(line.plain for line in laid)])
 
 
 def _ends(count: list[int]) -> list[int]:

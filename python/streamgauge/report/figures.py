@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from streamgauge.claims.dimension import TIME
-from streamgauge.metrics import METRICS, TrialMetrics
-from streamgauge.report.asked import Distributions, SamplePairs, distribution, mean_bars, plotted, scatter
+from streamgauge.claims.names import MetricName, is_event, is_known, named
+from streamgauge.metrics import TrialMetrics
+from streamgauge.report.asked import (
+    Distributions,
+    SamplePairs,
+    distribution,
+    has,
+    mean_bars,
+    plotted,
+    scatter,
+)
 from streamgauge.report.chart import COLOURS, DrawnFigure
 from streamgauge.report.courses import Courses
 from streamgauge.report.model import Entry
@@ -24,7 +33,7 @@ from streamgauge.report.modes import (
     points_words,
 )
 from streamgauge.report.multiples import multiples
-from streamgauge.report.plots import Plot, PlotBlock
+from streamgauge.report.plots import Plot, PlotBlock, PlotLine
 from streamgauge.report.timeline import DRAWN, OF_FLOWS, OF_STAGES, WINDOW, over_time
 
 __all__ = ["for_entry"]
@@ -42,6 +51,10 @@ def for_entry(entry: Entry) -> list[DrawnFigure]:
     others = [one for one in wanted if one is not None and one.draw != "series"]
     more = list(dict.fromkeys(metric for one in series for metric in one.metrics))
     samples = max(group.numbers.samples for group in groups)
+    firsts = {group.mode: first for group in groups if (first := group.shown) is not None}
+    told = {
+        metric: _told(metric, firsts.values()) for one in wanted if one is not None for metric in one.metrics
+    }
     read: dict[str, ModeRead] = {}
     apart: dict[int, dict[str, Distributions | SamplePairs]] = {one.place: {} for one in others}
     for group in groups:
@@ -51,23 +64,22 @@ def for_entry(entry: Entry) -> list[DrawnFigure]:
             dict.fromkeys([*OF_STAGES, *((metric, "value") for metric in more)]),
             WINDOW.values(),
         )
-        first = group.shown
-        assert first is not None
+        first = firsts[group.mode]
         for one in others:
-            subjects = one.subjects(first)
+            subjects, metrics = one.subjects(first), [told[metric] for metric in one.metrics]
             if one.draw == "cdf":
-                apart[one.place][group.mode] = Distributions(one.metrics, subjects)
-            elif one.draw == "scatter" and len(one.metrics) == 2:
-                apart[one.place][group.mode] = SamplePairs(one.metrics, subjects, len(group.valid))
+                apart[one.place][group.mode] = Distributions(metrics, subjects)
+            elif one.draw == "scatter" and len(metrics) == 2:
+                apart[one.place][group.mode] = SamplePairs(metrics, subjects, len(group.valid))
         readers = [courses, *(found[group.mode] for found in apart.values() if group.mode in found)]
         for trial in group.each():
             for reader in readers:
                 reader.add(trial)
         read[group.mode] = ModeRead(group, first, courses)
-    besides = [plot for one in series if not one.like for plot in _by_metric(one, read)]
+    besides = [plot for one in series if not one.like for plot in _by_metric(one, told, read)]
     made: list[DrawnFigure | None] = [over_time(entry, read, besides)]
-    made += [_in_the_form_of(entry, one, read) for one in series if one.like]
-    made += [_other(entry, one, read, apart[one.place]) for one in others]
+    made += [_in_the_form_of(entry, one, told, read) for one in series if one.like]
+    made += [_other(entry, one, told, read, apart[one.place]) for one in others]
     return [figure for figure in made if figure is not None]
 
 
@@ -87,7 +99,7 @@ class _Wanted:
     @classmethod
     def of(cls, place: int, wanted: Mapping[str, Any]) -> _Wanted | None:
         """None for a table, which stands elsewhere, and for what is not known."""
-        metrics = tuple(str(name) for name in wanted.get("of") or [] if str(name) in METRICS)
+        metrics = tuple(str(name) for name in wanted.get("of") or [] if is_known(str(name)))
         if not metrics or wanted.get("draw") == "table":
             return None
         return cls(
@@ -102,7 +114,7 @@ class _Wanted:
     @property
     def title(self) -> str:
         """The scenario's, or the metrics' names."""
-        names = [METRICS[name].title for name in self.metrics]
+        names = [named(name).title for name in self.metrics]
         by = " by flow" if self.by == "flow" and self.metrics != ("jain",) else ""
         return self.given or f"{names[0]}{''.join(f' and {name.lower()}' for name in names[1:])}{by}"
 
@@ -122,17 +134,36 @@ class _Wanted:
         ]
 
 
-def _in_the_form_of(entry: Entry, wanted: _Wanted, read: Read) -> DrawnFigure | None:
+Told = Mapping[str, MetricName]
+
+
+def _told(metric: str, trials: Iterable[TrialMetrics]) -> MetricName:
+    """A metric; of an event its dimension too, as the first flow that says it has it."""
+    found = named(metric)
+    if is_event(metric):
+        for flow in (flow for trial in trials for flow in trial.flows.values()):
+            if metric in flow.series:
+                return replace(found, dimension=flow.dimension(metric))
+    return found
+
+
+def _asked_line(name: str, read: Read, subject: str, metric: MetricName) -> PlotLine | None:
+    """A line of what is asked for, of the modes where it has the metric's dimension."""
+    mine = {mode: one for mode, one in read.items() if has(one.first, metric, subject)}
+    return line_of(name, mine, subject, metric.name)
+
+
+def _in_the_form_of(entry: Entry, wanted: _Wanted, told: Told, read: Read) -> DrawnFigure | None:
     """A figure of the scenario's source: a plot a flow, a line a metric."""
-    scale, _, title = plotted(wanted.metrics[0])
-    names = {metric: METRICS[metric].title.lower() for metric in wanted.metrics}
+    scale, _, title = plotted(told[wanted.metrics[0]])
+    names = {metric: told[metric].title.lower() for metric in wanted.metrics}
     plots = []
     subjects = dict.fromkeys(name for one in read.values() for name in wanted.subjects(one.first))
     for subject in subjects:
         lines = [
             line
             for metric, name in names.items()
-            if (line := line_of(name, read, subject, metric)) is not None
+            if (line := _asked_line(name, read, subject, told[metric])) is not None
         ]
         unit = title.rpartition(", ")[2] if ", " in title else title
         if lines:
@@ -153,13 +184,18 @@ def _in_the_form_of(entry: Entry, wanted: _Wanted, read: Read) -> DrawnFigure | 
 
 
 def _other(
-    entry: Entry, wanted: _Wanted, read: Read, found: Mapping[str, Distributions | SamplePairs]
+    entry: Entry,
+    wanted: _Wanted,
+    told: Told,
+    read: Read,
+    found: Mapping[str, Distributions | SamplePairs],
 ) -> DrawnFigure | None:
     """A distribution, a scatter or bars."""
     id_ = f"{entry.slug}-asked-{wanted.place}"
     subjects = list(dict.fromkeys(name for one in read.values() for name in wanted.subjects(one.first)))
+    metrics = [told[metric] for metric in wanted.metrics]
     if wanted.draw == "bars":
-        made = mean_bars(entry, id_, wanted.title, wanted.said, wanted.metrics, subjects)
+        made = mean_bars(entry, id_, wanted.title, wanted.said, metrics, subjects)
         known = {
             group.mode
             for group in entry.groups
@@ -168,11 +204,11 @@ def _other(
         }
     elif wanted.draw == "cdf":
         each = {mode: one for mode, one in found.items() if isinstance(one, Distributions)}
-        made = distribution(id_, wanted.title, wanted.said, wanted.metrics, subjects, each)
+        made = distribution(id_, wanted.title, wanted.said, metrics, subjects, each)
         known = {mode for mode, one in each.items() if one.found}
     else:
         pairs = {mode: one for mode, one in found.items() if isinstance(one, SamplePairs)}
-        made = scatter(id_, wanted.title, wanted.said, wanted.metrics, pairs) if pairs else None
+        made = scatter(id_, wanted.title, wanted.said, metrics, pairs) if pairs else None
         known = {mode for mode, samples in pairs.items() if samples.found}
     return None if made is None else replace(made, caption=made.caption + _not_known(read, known))
 
@@ -182,18 +218,21 @@ def _not_known(read: Read, known: Collection[str]) -> str:
     return f" Not known in {' and '.join(lacking)}." if lacking else ""
 
 
-def _by_metric(wanted: _Wanted, read: Read) -> list[Plot]:
+def _by_metric(wanted: _Wanted, told: Told, read: Read) -> list[Plot]:
     """What a scenario asks for over time, a plot a metric, but what is drawn anyway."""
     plots = []
     subjects = dict.fromkeys(name for one in read.values() for name in wanted.subjects(one.first))
     for metric in wanted.metrics:
         if metric in DRAWN:
             continue
-        lines = [line for subject in subjects if (line := line_of(subject or "all", read, subject, metric))]
+        known = told[metric]
+        lines = [
+            line
+            for subject in subjects
+            if (line := _asked_line(subject or "all", read, subject, known)) is not None
+        ]
         if lines:
-            scale, _, title = plotted(metric)
-            plot = Plot(title, 62, scale, lines)
-            plots.append(
-                plot_of_time(METRICS[metric].title, lines) if METRICS[metric].dimension == TIME else plot
-            )
+            scale, _, title = plotted(known)
+            is_time = known.dimension == TIME
+            plots.append(plot_of_time(known.title, lines) if is_time else Plot(title, 62, scale, lines))
     return plots

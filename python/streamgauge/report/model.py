@@ -14,7 +14,7 @@ import numpy as np
 from streamgauge.campaign.loaded import LoadedTrial, left_out, load, load_trial, trial_folders
 from streamgauge.checks import CheckResult, InvalidTrial, Leaves, TrialReadings, evaluate_all, take
 from streamgauge.checks.values import leaves
-from streamgauge.claims.dimension import Dimension, show
+from streamgauge.claims.dimension import RATE, TIME, Dimension, say, show
 from streamgauge.claims.expression import parse
 from streamgauge.claims.syntax import Term
 from streamgauge.errors import StreamGaugeError
@@ -29,9 +29,11 @@ __all__ = [
     "Entry",
     "Group",
     "LoadedTrial",
+    "class_labels",
     "gather",
     "labels",
     "left_out",
+    "listed",
     "load",
     "load_trial",
     "mean_of",
@@ -191,6 +193,15 @@ class Entry:
         return re.sub(r"[^A-Za-z0-9._]+", "-", self.id).strip("-")
 
     @property
+    def title(self) -> str:
+        """What it is called in words, with what was set; its id if it has no title."""
+        title = str(self.scenario.get("title") or "")
+        if not title:
+            return self.id
+        _, _, setting = self.id.partition(" (")
+        return f"{title} ({setting}" if setting else title
+
+    @property
     def source(self) -> Mapping[str, Any]:
         """Where the experiment comes from; empty if it is nobody's but ours."""
         return self.scenario.get("source") or {}
@@ -215,6 +226,12 @@ class Entry:
         return [name for name, info in infos.items() if info.role == role and not info.is_ping]
 
 
+def listed(parts: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def labels(ids: Sequence[str]) -> dict[str, str]:
     """What tells scenarios apart, in short: the end of each id, after a slash or dash, that no other has."""
     found = {}
@@ -231,6 +248,25 @@ def labels(ids: Sequence[str]) -> dict[str, str]:
             id_,
         )
     return found
+
+
+def class_labels(entries: Sequence[Entry], groups: Sequence[Group]) -> dict[str, str]:
+    """`labels` of scenarios, classes of cross traffic with what that sends: ``medium (cross 741 kbit/s)``."""
+    found = labels([entry.id for entry in entries])
+    for entry, group in zip(entries, groups, strict=True):
+        if found[entry.id] in _CLASSES:
+            beside = listed([_sends(group, name) for name in entry.names("rival")] or [""])
+            found[entry.id] = f"{found[entry.id]} ({beside})" if beside else "no cross traffic"
+    return found
+
+
+def _sends(group: Group, flow: str) -> str:
+    """A flow with its rate while it sends, and for how long if that is short."""
+    rate, time = group.over("sending_rate", flow), group.over("sending_time", flow)
+    if rate is None or time is None:
+        return flow
+    brief = f" for {say(time.mean, TIME)}" if time.mean < _BRIEF_S else ""
+    return f"{flow} {say(rate.mean, RATE)}{brief}"
 
 
 def gather(
@@ -373,6 +409,8 @@ def _as_checked(group: Group, readings: Mapping[int, TrialReadings]) -> list[Tri
     return found
 
 
+_BRIEF_S = 3.0
+"""What sends for less is a burst."""
 _CLASSES = ("no", "little", "medium", "heavy", "burst")
 """Hessler and Welzl's classes of cross traffic in their own order."""
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from streamgauge.metrics.grid import Floats
 from streamgauge.report.chart import COLOURS, INK, WIDTH, DrawnFigure, dash_of, rounded
-from streamgauge.report.courses import Course
+from streamgauge.report.courses import GroupCourse
 from streamgauge.report.plot_words import (
     CHAR,
     MOST_NAMES,
@@ -122,7 +122,7 @@ def _rows(plot: Plot, mode: str) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _course(key: tuple[str, ...], plot: Plot, course: Course, values: Floats) -> list[tuple[Any, ...]]:
+def _course(key: tuple[str, ...], plot: Plot, course: GroupCourse, values: Floats) -> list[tuple[Any, ...]]:
     """A row a point; one without a value where the line is broken."""
     known = np.flatnonzero(np.isfinite(values))
     if not len(known):
@@ -142,7 +142,7 @@ def _course(key: tuple[str, ...], plot: Plot, course: Course, values: Floats) ->
     return rows
 
 
-def _bars(key: tuple[str, ...], course: Course, values: Floats) -> list[tuple[Any, ...]]:
+def _bars(key: tuple[str, ...], course: GroupCourse, values: Floats) -> list[tuple[Any, ...]]:
     """A row for each stretch of equal height."""
     rows: list[tuple[Any, ...]] = []
     for begin, end, value in zip(course.begins_s, course.ends_s, values, strict=True):

@@ -23,11 +23,14 @@ from streamgauge.report.words import tie
 
 __all__ = ["render_page"]
 
+STYLES = ("page.css", "tables.css", "first.css", "report.css", "figures.css", "print.css")
+"""Style sheets of all pages, in order; report.css is that of figures."""
+
 
 def render_page(package: str, template: str, **values: Any) -> str:
-    """A page as text: a template from the folder ``templates`` of a package, with these values and what all
-    pages have. In the template ``figure`` places a `DrawnFigure`, ``tie`` keeps numbers and units on one
-    line, and ``marks`` has a sign for each verdict."""
+    """A page as text: a template from the folder ``templates`` of a package, or of the report where that has
+    none of the name, with these values and what all pages have. In the template ``figure`` places a
+    `DrawnFigure`, and ``tie`` keeps numbers and units on one line."""
     shared = resources.files("streamgauge.report") / "templates"
 
     def part(*names: str) -> str:
@@ -38,8 +41,9 @@ def render_page(package: str, template: str, **values: Any) -> str:
         text = found.render(
             version=__version__,
             made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            style=Markup(part("report.css", "figures.css") + dark_style()),
+            style=Markup(part(*STYLES) + dark_style()),
             script=Markup(_constants() + part("report.js", "figures.js")),
+            page_script=Markup(part("page.js")),
             bundle=_bundle(),
             figure=placing.place,
             **values,
@@ -50,9 +54,14 @@ def render_page(package: str, template: str, **values: Any) -> str:
 @cache
 def _environment(package: str) -> jinja2.Environment:
     """The templates of a package, each compiled once."""
-    own = resources.files(package) / "templates"
+    folders = [resources.files(of) / "templates" for of in (package, "streamgauge.report")]
+
+    def read(name: str) -> str | None:
+        file = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        return None if file is None else file.read_text(encoding="utf-8")
+
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (own / name).read_text(encoding="utf-8")),
+        loader=jinja2.FunctionLoader(read),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from streamgauge.metrics.grid import Floats
-from streamgauge.report.courses import Course
+from streamgauge.report.courses import GroupCourse
 from streamgauge.report.vega import Spec
 
 __all__ = ["Column", "Plot", "PlotBlock", "PlotLine", "PlotScales", "Threshold"]
@@ -18,7 +18,7 @@ class PlotLine:
     """A quantity over time, by mode. As bars it is a share, drawn up to the whole of its row."""
 
     series: str
-    courses: Mapping[str, Course]
+    courses: Mapping[str, GroupCourse]
     part: Literal["line", "thin", "bar"] = "line"
     mean: bool = False
     """Whether the mean over the trials is drawn, where the median would be 0 nearly always."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamgauge.claims.dimension import DATA, PERCENT, RATE, TIME, say, say_exactly
+from streamgauge.claims.dimension import DATA, PERCENT, RATE, TIME, plain, say, say_exactly
 from streamgauge.metrics.queueing import limit_of_queue
 from streamgauge.scenario.path.words import DISCIPLINES
 
@@ -118,13 +118,13 @@ def _loss(model: Mapping[str, Any]) -> str:
         runs = model["gilbert"]
         good, bad = runs["good_packets"], runs["bad_packets"]
         share = say(bad / (good + bad), PERCENT)
-        return f"Gilbert, runs of {good:g} and {bad:g} packets ({share})"
+        return f"Gilbert, runs of {plain(good)} and {plain(bad)} packets ({share})"
     if "gilbert_elliott" in model:
         stays = model["gilbert_elliott"]
         good, bad = stays["good_packets"], stays["bad_packets"]
         return (
-            f"Gilbert-Elliott, {_share(stays['loss_good'])} for {good:g} packets and "
-            f"{_share(stays['loss_bad'])} for {bad:g} packets"
+            f"Gilbert-Elliott, {_share(stays['loss_good'])} for {plain(good)} packets and "
+            f"{_share(stays['loss_bad'])} for {plain(bad)} packets"
         )
     if "list" in model:
         return f"{len(model['list']['packets'])} packets by number"

@@ -14,8 +14,9 @@ from streamgauge.metrics import METRICS, TrialMetrics
 from streamgauge.metrics.capacity import steps as rate_steps
 from streamgauge.metrics.frame import DOWN
 from streamgauge.metrics.queueing import limit_of_queue
+from streamgauge.report.asked import plotted
 from streamgauge.report.chart import COLOURS, DrawnFigure, rounded
-from streamgauge.report.courses import Course, How
+from streamgauge.report.courses import GroupCourse, How
 from streamgauge.report.model import Entry
 from streamgauge.report.modes import (
     Read,
@@ -36,13 +37,13 @@ __all__ = ["DRAWN", "OF_FLOWS", "OF_STAGES", "WINDOW", "capacity_steps", "over_t
 OF_FLOWS: tuple[tuple[str, How], ...] = (
     ("sender_rate", "value"), ("receiver_rate", "value"), ("loss_rate", "value"), ("rtt", "value"),
     ("path_delay", "value"), ("buffer", "value"), ("cwnd", "value"), ("stall_time", "share"),
-    ("freeze_time", "share"), ("sending_time", "share"),
+    ("freeze_time", "share"), ("sending_time", "share"), ("level", "value"), ("thinning", "value"),
 )  # fmt: skip
 OF_STAGES: tuple[tuple[str, How], ...] = (
     ("queue", "value"), ("queue", "most"), ("queue_packets", "value"), ("queue_packets", "most"),
 )  # fmt: skip
-_LEVELS: list[str] = [name for name in ("level", "thinning") if name in METRICS]
-"""What is played, of how good a picture, as a number."""
+_LEVELS = ("level", "thinning")
+"""How good a picture is played."""
 WINDOW = {
     "sent": "throughput", "received": "receiver_rate", "lost": "loss_rate", "good": "goodput",
     "waited": "queue_delay",
@@ -271,7 +272,7 @@ def _windows(read: Read) -> list[Plot]:
     return [Plot(f"{METRICS['cwnd'].title}, kB", 62, 8e3, lines)] if lines else []
 
 
-def _varies(course: Course) -> bool:
+def _varies(course: GroupCourse) -> bool:
     values = course.single[np.isfinite(course.single)]
     return bool(len(values)) and float(np.ptp(values)) > _VARIES * float(values.max())
 
@@ -284,7 +285,8 @@ def _seen(read: Read, said: list[str]) -> list[Plot]:
         plots.append(plot_of_time(METRICS["buffer"].title, lines, 50))
     for level in _LEVELS:
         if (lines := lines_of(read, flows, level)) and greatest(lines) > 0:
-            plots.append(Plot(METRICS[level].title, 50, 1.0, lines))
+            scale, _, title = plotted(METRICS[level])
+            plots.append(Plot(title, 50, scale, lines))
     bars: list[PlotLine] = []
     none: list[str] = []
     for flow in flows:

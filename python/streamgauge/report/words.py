@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from streamgauge.claims.dimension import TIME, say_exactly
+from streamgauge.claims.dimension import TIME, plain, say_exactly
 from streamgauge.report.model import Entry
 from streamgauge.report.stages import queue_words, rate_words, stage_words
+from streamgauge.terminal import tie as tie
 
 NS = 1e9
-
-
-def tie(text: str) -> str:
-    """Keeps numbers, their units and their ± on one line, by no-break spaces."""
-    text = re.sub(r"(?<=[\d\]]) (?=(?:[kMG]?bit/s|[kMG]?B|ms|µs|s|%|packets)(?![A-Za-z]))", "\u00a0", text)
-    return text.replace(" ± ", "\u00a0±\u00a0")
 
 
 def goes_up(flow: Mapping[str, Any]) -> bool:
@@ -217,6 +211,6 @@ def measure_words(entry: Entry) -> str:
     ]
     sample = say_exactly(grid.sample_s, TIME)
     return (
-        f"Measured from {grid.begin_s:g} s to {grid.end_s:g} s in samples of {sample}, in {layer}. "
+        f"Measured from {plain(grid.begin_s)} s to {plain(grid.end_s)} s in samples of {sample}, in {layer}. "
         f"Trials: {trials}."
     )

@@ -123,8 +123,8 @@ def _parsed(text: str, file: str) -> Document:
     return Document(data, file, places)
 
 
-def expanded(document: Document) -> list[Document]:
-    """One document for each variant, or itself."""
+def expanded(document: Document, only: str | None = None) -> list[Document]:
+    """One document for each variant, or itself; of variants that of the id ``only`` alone, if it is given."""
     if "variants" not in document.data:
         return [document]
     variants = document.data.pop("variants")
@@ -148,10 +148,14 @@ def expanded(document: Document) -> list[Document]:
             )
     made = []
     for choice in itertools.product(*(axis.items() for axis in axes)):
+        id_ = "-".join([str(document.data.get("id", "")), *(suffix for suffix, _ in choice)])
+        names_itself = any("id" in (changes or {}) for _, changes in choice)
+        if only is not None and id_ != only and not names_itself:
+            continue
         one = document.copy()
+        one.data["id"] = id_
         labels = []
         for (suffix, changes), root in zip(choice, roots, strict=True):
-            one.data["id"] = f"{one.data.get('id', '')}-{suffix}"
             for address, value in (changes or {}).items():
                 if address == _LABEL:
                     labels.append(str(value))

@@ -10,11 +10,12 @@ from pydantic_core import PydanticCustomError
 
 from streamgauge.claims.expression import Expression, ExpressionError
 from streamgauge.claims.expression import parse as parse_check
-from streamgauge.claims.names import METRICS
+from streamgauge.claims.names import METRICS, event_of, is_known
 from streamgauge.claims.syntax import Node
 from streamgauge.scenario.draws import Distribution
 from streamgauge.scenario.flow import ClipValue
 from streamgauge.scenario.values import Model, issue, nearest
+from streamgauge.systems.player_events import MEASURED, MeasuredEvent
 from streamgauge.units import Percent, Quantity, Rate, Time, UnitError, parse
 
 __all__ = [
@@ -192,12 +193,19 @@ class Check(Model):
     @model_validator(mode="after")
     def _in_the_language(self) -> Check:
         try:
-            parse_check(self.that)
+            expression = parse_check(self.that)
         except ExpressionError as error:
             raise issue(
                 f"line {error.line}, column {error.column}: {error.message}", "that", error.hint
             ) from None
+        for reference in expression.references():
+            if (event := MEASURED.get(event_of(reference.metric) or "")) is not None:
+                raise issue(f"`{reference}`: {_of_metrics(event)}", "that", f"read {', '.join(event.feeds)}")
         return self
+
+
+def _of_metrics(event: MeasuredEvent) -> str:
+    return f"'{event.name}' is what metrics are made of, and not read as it is"
 
 
 class Figure(Model):
@@ -214,13 +222,19 @@ class Figure(Model):
     @model_validator(mode="after")
     def _known_metrics(self) -> Figure:
         for index, name in enumerate(self.of):
-            if name not in METRICS:
+            if not is_known(name):
                 close = nearest(name, METRICS)
                 raise issue(
-                    f"unknown metric '{name}'; expected one of {', '.join(METRICS)}",
+                    f"unknown metric '{name}'; expected one of {', '.join(METRICS)}, or event.NAME",
                     ("of", index),
                     f"did you mean '{close}'?" if close else None,
                 )
+            event = event_of(name) or ""
+            if (measured := MEASURED.get(event)) is not None:
+                raise issue(_of_metrics(measured), ("of", index), f"draw {', '.join(measured.feeds)}")
+            if "." in event:
+                shown = name[: name.rindex(".")]
+                raise issue(f"'{name}' names a flow; a figure draws all", ("of", index), f"write {shown}")
         return self
 
 

@@ -40,18 +40,21 @@ _Trail = tuple[Path, ...]
 """The files that extend one another, so far."""
 
 
-def documents(text: str, *, file: str, folder: Path | None, trail: _Trail = ()) -> list[Document]:
-    """One document for each scenario of a file's text: what it extends merged in, its variants expanded.
+def documents(
+    text: str, *, file: str, folder: Path | None, only: str | None = None, trail: _Trail = ()
+) -> list[Document]:
+    """One document for each scenario of a file's text: what it extends merged in, its variants expanded; of
+    variants that of the id ``only`` alone, if it is given.
 
     Raises ScenarioError with file, line and key, in whichever file they are.
     """
     own = parse_document(text, file)
     if "extends" not in own.data:
-        return expanded(own)
+        return expanded(own, only)
     base, shipped = _base(own, folder, trail)
     merged = _Merge(own, base, claims=not shipped and "source" not in base.data).document()
     experiment = {key: value for key, value in base.data.items() if key not in _WORDS}
-    found = expanded(merged)
+    found = expanded(merged, only)
     for document in found:
         now = {key: value for key, value in document.data.items() if key not in _WORDS}
         changed = list(dict.fromkeys(map(_address, _differences(experiment, now, ()))))

@@ -150,7 +150,7 @@ def from_text(
     """
     made = []
     seen: dict[str, int] = {}
-    for document in documents(text, file=file, folder=folder):
+    for document in documents(text, file=file, folder=folder, only=only):
         if only is not None and document.data.get("id") != only:
             continue
         for setting in settings:

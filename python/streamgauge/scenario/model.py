@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from typing import Any, Self
 
 from pydantic import model_validator
@@ -13,6 +14,7 @@ from streamgauge.scenario.expect import RENAMED
 from streamgauge.scenario.semantics import problems, unsupported
 from streamgauge.scenario.shape import Shape
 from streamgauge.scenario.values import issue
+from streamgauge.scenario.words import in_words
 from streamgauge.systems.registry import Mode
 
 __all__ = ["MODES", "Scenario"]
@@ -79,3 +81,27 @@ class Scenario(Shape):
     def supported_modes(self) -> list[Mode]:
         """The modes that it can run in, in its order of preference."""
         return [mode for mode in self.modes if self.unsupported(mode) is None]
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.id}: {self.title}>"
+
+    def __str__(self) -> str:
+        """In words, as ``streamgauge show`` has it."""
+        return "\n".join(in_words(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """As IPython shows it where there is no HTML."""
+        printer.text(repr(self) if cycle else str(self))
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it; colours are those of the page around it."""
+        head, *rest = in_words(self)
+        told = ""
+        for line in rest:
+            # A line's indent says whose it is.
+            words = line.lstrip()
+            told += f'<div style="padding-left:{(len(line) - len(words)) / 2}em">{escape(words)}</div>'
+        return (
+            f'<div class="streamgauge" style="line-height:1.45;max-width:60em">'
+            f"<strong>{escape(head)}</strong>{told}</div>"
+        )

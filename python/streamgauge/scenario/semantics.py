@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from streamgauge.claims.dimension import plain
 from streamgauge.claims.expression import parse
-from streamgauge.claims.names import METRICS
+from streamgauge.claims.names import named
 from streamgauge.errors import MediaError
 from streamgauge.scenario.arrivals import MOST, expected
 from streamgauge.scenario.flow import Clip, Command, Flow
@@ -337,7 +338,7 @@ def resolve_times(scenario: Shape, delays_ns: dict[str, int]) -> dict[tuple[str,
         at = base + instant.offset_ns + (delays_ns.get(name, 0) if edge == "start" else 0)
         if at < 0:
             raise TimesError(
-                Problem(("flows", name, edge), f"{instant} is {-at / 1e9:g} s before the trial's start")
+                Problem(("flows", name, edge), f"{instant} is {plain(-at / 1e9)} s before the trial's start")
             )
         known[name, edge] = at
         return at
@@ -404,13 +405,14 @@ def _times(scenario: Shape) -> Iterator[Problem]:
         if start >= end:
             yield Problem(
                 (*where, "start"),
-                f"'{name}' starts at {start / 1e9:g} s, but the trial ends at {end / 1e9:g} s",
+                f"'{name}' starts at {plain(start / 1e9)} s, but the trial ends at {plain(end / 1e9)} s",
             )
             continue
         stop = times.get((name, "stop"))
         if stop is not None and stop <= start:
             yield Problem(
-                (*where, "stop"), f"'{name}' stops at {stop / 1e9:g} s, but it starts at {start / 1e9:g} s"
+                (*where, "stop"),
+                f"'{name}' stops at {plain(stop / 1e9)} s, but it starts at {plain(start / 1e9)} s",
             )
             continue
         before, paused, stopped = start, False, False
@@ -424,12 +426,14 @@ def _times(scenario: Shape) -> Iterator[Problem]:
             if at < before:
                 after = "its start" if index == 0 else "the event before it"
                 yield Problem(
-                    (*key, "at"), f"{event.at} ({at / 1e9:g} s) is before {after} ({before / 1e9:g} s)"
+                    (*key, "at"),
+                    f"{event.at} ({plain(at / 1e9)} s) is before {after} ({plain(before / 1e9)} s)",
                 )
             elif at >= latest:
                 why = "its stop" if stop is not None else "the trial's end"
                 yield Problem(
-                    (*key, "at"), f"{event.at} ({at / 1e9:g} s) is not before {why} ({latest / 1e9:g} s)"
+                    (*key, "at"),
+                    f"{event.at} ({plain(at / 1e9)} s) is not before {why} ({plain(latest / 1e9)} s)",
                 )
             elif stopped:
                 yield Problem((*key, "do"), f"'{name}' has already been stopped")
@@ -460,7 +464,7 @@ def _windows(scenario: Shape) -> Iterator[Problem]:
     if scenario.measure.window is not None and scenario.measure.window[1].ns > end:
         last = scenario.measure.window[1]
         yield Problem(
-            ("measure", "window"), f"the window ends at {last}, but the trial ends at {end / 1e9:g} s"
+            ("measure", "window"), f"the window ends at {last}, but the trial ends at {plain(end / 1e9)} s"
         )
     elif scenario.measure.sample.ns > end:
         yield Problem(
@@ -473,7 +477,8 @@ def _windows(scenario: Shape) -> Iterator[Problem]:
             if window[0].ns >= end:
                 yield Problem(
                     ("flows", name, "parameters", "windows"),
-                    f"the window [{window[0]}, {window[1]}] begins after the trial's end at {end / 1e9:g} s",
+                    f"the window [{window[0]}, {window[1]}] begins after the trial's end at "
+                    f"{plain(end / 1e9)} s",
                 )
 
 
@@ -507,7 +512,7 @@ def _checks(scenario: Shape) -> Iterator[Problem]:
         for reference in parse(check.that).references():
             if reference.scenario or not reference.subject:
                 continue
-            of = METRICS[reference.metric].of
+            of = named(reference.metric).of
             if reference.subject in {*scenario.flows, *scenario.relays} and "flow" in of:
                 continue
             if "stage" in of and reference.subject in stages:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from streamgauge.scenario.expect import Population
 from streamgauge.scenario.flow import Arrivals, Clip, Command, Flow
-from streamgauge.scenario.model import MODES, Scenario
 from streamgauge.scenario.path.words import direction_in_words
+from streamgauge.scenario.semantics import unsupported
+from streamgauge.scenario.shape import Shape
+from streamgauge.systems.registry import Mode
 
-__all__ = ["as_written", "flow_in_words", "in_words"]
+__all__ = ["ROLES", "as_written", "flow_in_words", "in_words"]
+
+
+ROLES = {"subject": "under test", "rival": "beside it"}
+"""What a flow is in an experiment, in words."""
+
+_MODES: tuple[Mode, ...] = ("sim", "emu")
 
 
 def flow_in_words(flow: Flow) -> str:
@@ -16,7 +24,7 @@ def flow_in_words(flow: Flow) -> str:
         what = f"{flow.system.name} (commands)"
     else:
         what = str(flow.system or flow.traffic)
-    words = [f"{flow.role}: {what}"]
+    words = [what]
     if flow.clip is not None:
         clip = flow.clip
         words.append(f"playing {_content(clip)}")
@@ -56,7 +64,8 @@ def _value(value: object) -> str:
     if isinstance(value, tuple):
         parts = (part if isinstance(part, str) else f"{part[0]} to {part[1]}" for part in value)
         return " and ".join(parts)
-    return str(value)
+    # A frequency is of packets, where it is a system's parameter.
+    return str(value).replace(" /s", " packets/s")
 
 
 def _population_in_words(population: Population) -> str:
@@ -69,7 +78,7 @@ def _population_in_words(population: Population) -> str:
     return "; ".join(words)
 
 
-def in_words(scenario: Scenario) -> list[str]:
+def in_words(scenario: Shape) -> list[str]:
     """Lines that say what is done, measured, assumed and expected."""
     lines = [scenario.id, f"  {scenario.title}"]
     if scenario.question:
@@ -85,8 +94,8 @@ def in_words(scenario: Scenario) -> list[str]:
     lines.append(f"  down: {direction_in_words(scenario.path.down)}")
     lines.append(f"  up: {direction_in_words(scenario.path.up)}")
     for name, flow in scenario.flows.items():
-        lines.append(f"  flow {name}: {flow_in_words(flow)}")
-        for mode in ("sim", "emu"):
+        lines.append(f"  flow {name}, {ROLES[flow.role]}: {flow_in_words(flow)}")
+        for mode in _MODES:
             if getattr(flow, mode) is not None:
                 lines.append(f"    in {mode}: {flow_in_words(flow.in_mode(mode))}")
     if (population := scenario.population) is not None:
@@ -96,8 +105,8 @@ def in_words(scenario: Scenario) -> list[str]:
     ends += [f"when the media of {until.media_end} ends"] if until.media_end is not None else []
     ends += [f"after {until.idle} without a packet"] if until.idle is not None else []
     lines.append(f"  ends {' or '.join(ends)}")
-    for mode in MODES:
-        why = scenario.unsupported(mode)
+    for mode in _MODES:
+        why = unsupported(scenario, mode)
         count = getattr(scenario.repetitions, mode)
         lines.append(f"  {mode}: {count} repetitions" if why is None else f"  {mode}: no ({why})")
     for address, assumed in scenario.assumed.items():

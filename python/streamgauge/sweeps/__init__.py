@@ -65,7 +65,7 @@ def sweep(
         scenario: an id, a file, a scenario built in Python, or several of these.
         over: values by address, as text, quantities or numbers: ``{"path.down.rate": ["1 Mbit/s", ...]}``; or
             texts as ``--over`` takes them.
-        mode: ``sim`` or ``emu``; for each the first that it supports and this machine can do if ``None``.
+        mode: ``sim`` or ``emu``; the first that it supports and this machine can do if ``None``.
         repeat: how many repetitions of each point; each scenario's own number if ``None``.
         seed: the first repetition's.
         settings: what is set besides, ``ADDRESS=VALUE``.

@@ -51,9 +51,9 @@ def figures(result: SweepResult) -> list[DrawnFigure]:
     return made[::-1] if len(grid[1]) > _MOST_LINES else made
 
 
-def write_files(result: SweepResult) -> list[Path]:
-    """Writes table and figures into ``OUT/sweep``; returns the files. Figures that are there already, and
-    would be the same, are not drawn again.
+def write_files(result: SweepResult, *, drawn: bool = True) -> list[Path]:
+    """Writes table and, if they are to be drawn, figures into ``OUT/sweep``; returns the files. Figures that
+    are there already, and would be the same, are not drawn again.
 
     Raises:
         OSError: if one cannot be written.
@@ -63,6 +63,8 @@ def write_files(result: SweepResult) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{result.name}.csv"]
     result.frame().write_csv(files[0])
+    if not drawn:
+        return files
     with Saving() as saving:
         for figure in figures(result):
             saving.add(figure, [folder / f"{figure.id}{suffix}" for suffix in (".svg", ".png")])

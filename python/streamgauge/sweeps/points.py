@@ -4,14 +4,14 @@ runs."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from streamgauge.campaign.machine import choose_mode
-from streamgauge.errors import ScenarioError
+from streamgauge.errors import ScenarioError, StreamGaugeError
 from streamgauge.scenario import Scenario, find, lower, override
 from streamgauge.scenario.loading import ScenarioErrors
 from streamgauge.scenario.over import Axis
@@ -55,7 +55,8 @@ def points_of(
         targets: what is swept.
         axes: the addresses, each with its values.
         settings: what is set in all of them, ``ADDRESS=VALUE``.
-        mode: in which they run; for each the first that it supports and the machine can do if ``None``.
+        mode: in which all of them run; the first that the scenarios support and the machine can do if
+            ``None``.
         way: emu's.
         seed: the first repetition's, whose trial is planned to see that it can be.
         told: is told how many points have been looked at, and of how many.
@@ -70,34 +71,46 @@ def points_of(
         raise ScenarioError(
             f"{count:,} points are more than {MOST:,}", file="--over", hint="give fewer values"
         )
-    _found(targets, settings, mutants=True)
+    # What is swept may be what is missing, but then at no point.
+    wrong = _why_not(targets, settings, mutants=True)
     by_scenario: dict[str, list[SweepPoint]] = {}
     for done, at in enumerate(itertools.product(*(range(len(axis)) for axis in axes))):
         if told is not None:
             told(done, count)
         chosen = [axis.settings[place] for axis, place in zip(axes, at, strict=True)]
-        for scenario, runs_in in _checked(targets, settings, chosen, mode, way, seed):
-            point = SweepPoint(scenario, runs_in, at, (*settings, *chosen))
+        try:
+            scenarios = _found(targets, [*settings, *chosen])
+            # All in one mode: in one table they are compared.
+            mode = mode or _mode_of(scenarios, way)
+            for scenario in scenarios:
+                if by_scenario and (why := scenario.unsupported(mode)) is not None:
+                    said = f"{scenario.id} cannot run in {mode}, in which the other points run: {why}"
+                    raise ScenarioError(said, hint="--mode chooses one that all have")
+                lower(scenario, choose_mode(scenario, mode, way=way).mode, seed)
+        except ScenarioError as error:
+            if wrong is not None and str(wrong) == str(error):
+                raise wrong from None
+            raise _explained(error, targets, settings, chosen) from None
+        for scenario in scenarios:
+            point = SweepPoint(scenario, mode, at, (*settings, *chosen))
             by_scenario.setdefault(scenario.id, []).append(point)
     return [point for points in by_scenario.values() for point in points]
 
 
-def _checked(
-    targets: Sequence[Target],
-    settings: Sequence[str],
-    chosen: Sequence[str],
-    mode: Mode | None,
-    way: str | None,
-    seed: int,
-) -> Iterator[tuple[Scenario, Mode]]:
-    """The scenarios at one point, each with its mode; a plan can be made of each."""
-    try:
-        for scenario in _found(targets, [*settings, *chosen]):
-            runs_in = choose_mode(scenario, mode, way=way)
-            lower(scenario, runs_in, seed)
-            yield scenario, runs_in
-    except ScenarioError as error:
-        raise _explained(error, targets, settings, chosen) from None
+def _mode_of(scenarios: Sequence[Scenario], way: str | None) -> Mode:
+    """The first mode of the first scenario in which all can run here. Raises ScenarioError or CannotRunError
+    for the first that can run in none of them."""
+    refused: StreamGaugeError | None = None
+    for mode in scenarios[0].modes:
+        try:
+            for scenario in scenarios:
+                choose_mode(scenario, mode, way=way)
+        except StreamGaugeError as error:
+            refused = refused or error
+        else:
+            return mode
+    assert refused is not None, "a scenario has a mode"
+    raise refused
 
 
 def _found(targets: Sequence[Target], settings: Sequence[str], *, mutants: bool = False) -> list[Scenario]:
@@ -135,9 +148,9 @@ def _explained(
     """The error as one of ``--over``: of the one value that makes no sense by itself, else of the point."""
     first = error.errors[0] if isinstance(error, ScenarioErrors) else error
     of_axis = [setting for setting in chosen if first.file == f"--set {setting}"]
-    guilty = of_axis or [one for one in chosen if len(chosen) > 1 and not _stands(targets, settings, one)]
-    named = guilty if len(guilty) == 1 else list(chosen)
-    where = " ".join(f"--over {setting}" for setting in named)
+    alone = [one for one in chosen if len(chosen) > 1 and _why_not(targets, [*settings, one])]
+    whole = [*of_axis, *(one for one in chosen if one not in of_axis)]
+    where = " ".join(f"--over {setting}" for setting in (alone if len(alone) == 1 else whole))
     if first.file is None or of_axis:
         return ScenarioError(first.message, file=where, key=first.key, hint=first.hint)
     return ScenarioError(
@@ -145,9 +158,12 @@ def _explained(
     )
 
 
-def _stands(targets: Sequence[Target], settings: Sequence[str], setting: str) -> bool:
+def _why_not(
+    targets: Sequence[Target], settings: Sequence[str], *, mutants: bool = False
+) -> ScenarioError | None:
+    """What is wrong with the scenarios with these settings."""
     try:
-        _found(targets, [*settings, setting])
-    except ScenarioError:
-        return False
-    return True
+        _found(targets, settings, mutants=mutants)
+    except ScenarioError as error:
+        return error
+    return None

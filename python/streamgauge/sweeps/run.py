@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,8 +82,8 @@ class SweepResult:
             return []
         most: dict[MetricOf, float] = {}
         for row in self.under_test:
-            if row.interval is not None:
-                most[row.measured] = max(most.get(row.measured, 0.0), abs(row.interval.mean))
+            mean = math.inf if row.interval is None else abs(row.interval.mean)
+            most[row.measured] = max(most.get(row.measured, 0.0), mean)
         return [measured for measured, value in most.items() if not value]
 
     @property
@@ -97,11 +98,16 @@ class SweepResult:
 
     def mostly_invalid(self) -> list[tuple[SweepPoint, int, int]]:
         """Points of whose repetitions more than a third is invalid, with how many and of how many."""
+        counted: dict[int, list[bool]] = {}
+        for outcome in self.outcomes:
+            if outcome.counts:
+                counted.setdefault(id(outcome.job.scenario), []).append(outcome.valid)
         found = []
         for point in self.points:
-            row = next((row for row in self.rows if row.point is point), None)
-            if row is not None and 2 * row.invalid > row.valid:
-                found.append((point, row.invalid, row.invalid + row.valid))
+            valid = counted.get(id(point.scenario), [])
+            invalid = valid.count(False)
+            if 3 * invalid > len(valid):
+                found.append((point, invalid, len(valid)))
         return found
 
     def frame(self) -> pl.DataFrame:

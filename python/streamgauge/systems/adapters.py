@@ -42,7 +42,14 @@ def external_of(asked: Mapping[str, Any]) -> External | None:
     """What is known of a flow of a scenario (normalised) that no machine of the plan describes; None if one
     does. Programs that the registry does not know are somebody's commands."""
     name = asked.get("system") or asked.get("traffic")
-    return ADAPTERS[name if isinstance(name, str) and name in ADAPTERS else COMMANDS].external
+    return ADAPTERS[str(name) if is_shipped(asked) else COMMANDS].external
+
+
+def is_shipped(asked: Mapping[str, Any]) -> bool:
+    """Whether a flow of a scenario (normalised) is of a system that the registry knows, and of nobody's own
+    commands."""
+    name = asked.get("system") or asked.get("traffic")
+    return isinstance(name, str) and name in ADAPTERS and name != COMMANDS
 
 
 def versions(

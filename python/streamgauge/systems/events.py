@@ -6,9 +6,11 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup, Side, place, spoken
+from streamgauge.systems.player_events import MEASURED
 from streamgauge.units import Frequency, Packets, Percent, Quantity, Rate, Size, Time
 
 LARGEST_FILE_BYTES = 20_000_000
@@ -128,7 +130,18 @@ def _event(line: bytes, life: _Life) -> dict[str, Any]:
     name = _text(raw, "name")
     if not name:
         raise ValueError("has no name")
+    measured = MEASURED.get(name)
+    if value is not None and measured is not None and not measured.takes(recorded):
+        raise ValueError(
+            f"{name} is in {unit}, and its value is {_kind(measured.unit)}; give that, or another name"
+        )
     return event(_time_ns(raw, life), name, value, recorded, _text(raw, "reason"))
+
+
+def _kind(unit: str) -> str:
+    """What is measured in a unit that is recorded, with the units that it may be told in."""
+    kind = next(kind for kind in (Time, Size, Rate) if unit in kind.units)
+    return f"a {kind.noun} ({', '.join(kind.units)})"
 
 
 def _time_ns(raw: dict[str, Any], life: _Life) -> int:
@@ -151,7 +164,7 @@ def _time_ns(raw: dict[str, Any], life: _Life) -> int:
 
 
 def _s(nanoseconds: int) -> str:
-    return f"{nanoseconds / 1e9:.6g}"
+    return f"{Decimal(f'{nanoseconds / 1e9:.6g}'):f}"
 
 
 def _number(raw: dict[str, Any], key: str) -> float:

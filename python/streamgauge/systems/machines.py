@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import lru_cache, reduce
 from typing import Any, Literal
 
@@ -139,8 +140,8 @@ class Machine:
     parts: Mapping[str, tuple[str, Json]]
     #: Parameters that bound each other.
     limits: tuple[Limit, ...]
-    #: Names of the events that it has.
-    events: frozenset[str]
+    #: The events that it has: by name, the unit of each one's value.
+    events: Mapping[str, str]
     #: Whether a flow of it may be many short transfers (`settings` have them under ``arrivals``).
     arrivals: bool
     #: What it has outside trials.
@@ -244,7 +245,7 @@ def _in_words(value: Any, kind: Kind) -> str | None:
     if kind is Packets:
         return f"{value:g} packet{'' if value == 1 else 's'}"
     if kind is Frequency:
-        return f"{value:g} packets/s"
+        return f"{Decimal(str(value)).normalize():f} packets/s"
     if kind is Size and value < _SMALL_BYTES:
         return f"{value:g} B"
     if isinstance(kind, Number):
@@ -310,7 +311,7 @@ def _machine(told: Json) -> Machine:
         usual=told["usual"],
         parts=parts,
         limits=tuple(limits),
-        events=frozenset(event["name"] for event in told["events"]),
+        events={event["name"]: event["unit"] for event in told["events"]},
         arrivals=told["arrivals"],
         server=None if (server := told["server"]) is None else _server(server),
         player=None if (player := told["player"]) is None else _player(player),

@@ -18,6 +18,7 @@ __all__ = [
     "CONSTANT_RATE",
     "GREEDY_TCP",
     "SYSTEMS",
+    "TCP_PARAMETERS",
     "TRAFFIC",
     "Action",
     "Mode",
@@ -40,11 +41,22 @@ _ALL = {system.name: system for system in _DESCRIBED_HERE}
 # The others have all that there is to know from their machines.
 _ALL |= {name: of_machine(name) for name in MACHINES if name not in _ALL}
 
+_OVER_TCP = [
+    system.parameters for system in _ALL.values() if system.tcp != "never" and system.name in MACHINES
+]
+
 #: Streaming systems by name.
 SYSTEMS: dict[str, System] = {name: system for name, system in _ALL.items() if system.plays}
 
 #: Kinds of traffic by name.
 TRAFFIC: dict[str, System] = {name: system for name, system in _ALL.items() if not system.plays}
+
+#: Parameters of TCP itself: what every machine of ours that may run over TCP has alike, by name.
+TCP_PARAMETERS: dict[str, Parameter] = {
+    name: parameter
+    for name, parameter in next(iter(_OVER_TCP)).items()
+    if all(other.get(name) == parameter for other in _OVER_TCP)
+}
 
 
 def _traffic(holds: Callable[[Facts], bool]) -> str:

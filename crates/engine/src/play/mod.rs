@@ -7,7 +7,7 @@ mod viewer;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
 use nix::libc;
@@ -22,7 +22,7 @@ use crate::net::ports::PortRange;
 use crate::net::stream::{News, TcpSocket};
 use crate::reactor::{Arrival, Channels, Reactor, Ready, Room, SharedPorts};
 use crate::settings::{seconds, with_overrides};
-use crate::sys::monotonic_ns;
+use crate::sys::{columns, monotonic_ns};
 use report::{Progress, Report};
 use url::Target;
 use viewer::Viewer;
@@ -193,6 +193,7 @@ impl Play {
         self.give(Input::Start)?;
         let until = args.duration.map_or(Instant::FAR_FUTURE, |duration| self.now() + duration);
         let terminal = std::io::stderr().is_terminal();
+        let width = columns(std::io::stderr().as_fd()).unwrap_or(80);
         let mut progress = Progress::default();
         let mut next_line =
             if args.progress || terminal { self.now() + PROGRESS_EACH } else { Instant::FAR_FUTURE };
@@ -204,7 +205,9 @@ impl Play {
             if now >= next_line {
                 next_line = now + PROGRESS_EACH;
                 let line = progress.line(now.as_secs_f64(), &self.viewer, &self.app.seen(now));
-                show(&if terminal { format!("{CLEAR}{line}") } else { format!("{line}\n") });
+                // What a terminal broke could not be written over.
+                let line = if terminal { format!("{CLEAR}{line:.width$}") } else { format!("{line}\n") };
+                show(&line);
             }
             if now >= until {
                 break End::Played("stopped as asked");

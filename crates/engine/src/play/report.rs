@@ -91,15 +91,16 @@ impl Progress {
         (self.last_s, self.last_bytes) = (now_s, report.bytes);
         let frames = &report.frames;
         let lost = report.lost.map_or(String::new(), |lost| format!(", {lost} packets lost"));
+        // What matters most first: a narrow terminal cuts the rest.
         format!(
-            "{now_s:6.1} s: {} frames shown, {} late, {} incomplete, {} stalls, {} freezes; {:.1} s buffered; \
-             {speed}{lost}",
+            "{now_s:6.1} s: {} frames shown, {} stalls, {} freezes, {:.1} s buffered, {speed}{lost}, {} late, \
+             {} incomplete",
             frames.shown,
-            frames.late,
-            frames.incomplete,
             frames.stalls,
             viewer.freezes,
             report.buffer.as_secs_f64(),
+            frames.late,
+            frames.incomplete,
         )
     }
 }

@@ -84,7 +84,7 @@ def _ladder(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="What it holds, as JSON.")] = False,
 ) -> None:
-    """Encode content at several rates whose key frames align, for a packager to cut into segments.
+    r"""Encode content at several rates whose key frames align, for a packager to cut into segments.
 
     FOLDER gets an MP4 file of H.264 for each rate, one of AAC if it has sound, and content.json, which has
     every frame's size, time and key flag. Encodings are kept by content and settings, so the same again takes
@@ -95,7 +95,8 @@ def _ladder(
 
       streamgauge ladder carphone --rates 235k,560k,1050k,1750k --out videos
 
-      streamgauge ladder my.mp4 --rates 500k,1.5M --duration 60s --audio 64kbit/s --segment 4s --out videos
+      streamgauge ladder my.mp4 --rates 500k,1.5M --duration 60s \
+        --audio 64kbit/s --segment 4s --out videos
 
       streamgauge ladder low.mp4 high.mp4 --json
     """

@@ -25,7 +25,7 @@ __all__ = ["add"]
 
 def add(app: typer.Typer) -> None:
     """Adds the command to `app`."""
-    register(app, "Run", "compare", _compare)
+    register(app, "Compare and report", "compare", _compare)
 
 
 def _compare(
@@ -150,20 +150,22 @@ def _compare(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Say which of several behaves best, by how much, with what confidence.
+    r"""Say which of several behaves best, by how much, with what confidence.
 
     Every metric of the viewer, the flow and its neighbours is compared with the baseline's: better, worse,
     practically equal or undecided. Exit status 0: nothing is worse; 1: something is; 2: nothing is decided.
 
     [b]Examples[/b]
 
-      streamgauge compare today/demo-rtsp-udp-medium today/demo-rtsp-tcp-medium --mode sim
+      streamgauge compare today/rtsp-udp today/rtsp-tcp --mode sim
 
-      streamgauge compare hessler/ftp-medium --over 'path.down.queue=droptail 20 kB,codel 20 kB' --mode sim
+      streamgauge compare hessler/ftp-medium --mode sim \
+        --over 'path.down.queue=droptail 20 kB,codel 20 kB'
 
       streamgauge compare runs/before runs/after
 
-      streamgauge compare my.yaml --commit main --commit HEAD --build make --until decided --at-most 20
+      streamgauge compare my.yaml --commit main --commit HEAD --build make \
+        --until decided --at-most 20
     """
     from streamgauge.cli.comparing import CompareRequest, compare_command
     from streamgauge.cli.gating import GateFiles

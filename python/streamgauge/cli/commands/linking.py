@@ -15,7 +15,7 @@ __all__ = ["add"]
 def add(app: typer.Typer) -> None:
     """Adds the command to `app`."""
     settings = {"allow_interspersed_args": False}
-    register(app, "Run", "link", _link, no_args_is_help=True, context_settings=settings)
+    register(app, "Run experiments", "link", _link, no_args_is_help=True, context_settings=settings)
 
 
 def _link(
@@ -59,7 +59,10 @@ def _link(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of random loss and jitter.")] = 1,
     preflight: Annotated[
-        bool, typer.Option("--preflight/--no-preflight", help="Measure the empty path first.")
+        bool,
+        typer.Option(
+            "--preflight/--no-preflight", help="Test the path before the command starts: measure it empty."
+        ),
     ] = True,
     drain: Annotated[
         bool,

@@ -1,4 +1,4 @@
-"""``list``, ``show``, ``systems``, ``presets``, ``schema`` and ``doctor``."""
+"""``list``, ``show``, ``systems``, ``presets`` and ``schema``."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Annotated, Literal
 import typer
 
 from streamgauge.cli.commands.register import register
-from streamgauge.cli.options import JsonOption, SetOption, WayOption
+from streamgauge.cli.options import JsonOption, SetOption
 
 __all__ = ["add"]
 
 
 def add(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
-    register(app, "Look", "list", _list)
-    register(app, "Look", "show", _show)
-    register(app, "Look", "systems", _systems)
-    register(app, "Look", "presets", _presets)
-    register(app, "Look", "schema", _schema)
-    register(app, "Look", "doctor", _doctor)
+    register(app, "Look up", "list", _list)
+    register(app, "Look up", "show", _show)
+    register(app, "Look up", "systems", _systems)
+    register(app, "Look up", "presets", _presets)
+    register(app, "Look up", "schema", _schema)
 
 
 def _list(
@@ -64,19 +63,22 @@ def _show(
 
 def _systems(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show this one, with where each value is from.")
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Show this one and its parameters; tcp for TCP's."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the systems and traffic that flows may name, with their parameters, or show one.
+    """List the systems and traffic that flows may name, or show one: its parameters and where they are from.
 
     [b]Examples[/b]
 
       streamgauge systems
 
       streamgauge systems darwin
+
+      streamgauge systems tcp
     """
-    from streamgauge.cli.looking import systems_command
+    from streamgauge.cli.systems import systems_command
 
     systems_command(name, as_json)
 
@@ -109,15 +111,3 @@ def _schema() -> None:
 
     json.dump(json_schema(), sys.stdout, indent=2)
     print()
-
-
-def _doctor(way: WayOption = None, as_json: JsonOption = False) -> int:
-    """Say what this machine can do, why not, and the remedy. Exit status 4 if emu cannot run.
-
-    [b]Example[/b]
-
-      streamgauge doctor
-    """
-    from streamgauge.cli.looking import doctor_command
-
-    return doctor_command(way, as_json)

@@ -1,4 +1,4 @@
-"""``calibrate`` and ``crosscheck``: how far the emulator and the simulator can be trusted."""
+"""``doctor``, ``calibrate``, ``crosscheck``, ``verify``: how far the instrument can be trusted."""
 
 from __future__ import annotations
 
@@ -15,8 +15,22 @@ __all__ = ["add"]
 
 def add(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
-    register(app, "Look", "calibrate", _calibrate)
-    register(app, "Look", "crosscheck", _crosscheck)
+    register(app, "Instrument", "doctor", _doctor)
+    register(app, "Instrument", "calibrate", _calibrate)
+    register(app, "Instrument", "crosscheck", _crosscheck)
+    register(app, "Instrument", "verify", _verify)
+
+
+def _doctor(way: WayOption = None, as_json: JsonOption = False) -> int:
+    """Say what this machine can do, why not, and the remedy. Exit status 4 if emu cannot run.
+
+    [b]Example[/b]
+
+      streamgauge doctor
+    """
+    from streamgauge.cli.looking import doctor_command
+
+    return doctor_command(way, as_json)
 
 
 def _calibrate(
@@ -112,3 +126,32 @@ def _crosscheck(
         emu=EmuSettings(way=way, jobs=jobs),
     )
     return crosscheck_command(request, docs, as_json)
+
+
+def _verify(
+    directories: Annotated[
+        list[str],
+        typer.Argument(metavar="DIR|URL...", help="Records, or folders or URLs with records below."),
+    ],
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Also let the packets enter the path again: each must fare the same."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Check that records hold what was written, and with --replay that the path did what its plan says.
+
+    Exit status 3 if a record is damaged, 1 if one does not replay.
+
+    [b]Example[/b]
+
+      streamgauge verify runs --replay
+    """
+    from contextlib import ExitStack
+
+    from streamgauge.cli.elsewhere import local_copy
+    from streamgauge.cli.verifying import verify_command
+
+    with ExitStack() as stack:
+        folders = {stack.enter_context(local_copy(one, large=True)): one for one in directories}
+        return verify_command(folders, replay, as_json)

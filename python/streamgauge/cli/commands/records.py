@@ -1,4 +1,4 @@
-"""``report``, ``verify`` and ``quality``: of records that are there."""
+"""``report`` and ``quality``: of records that are there."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ __all__ = ["add"]
 
 def add(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
-    register(app, "Run", "report", _report)
-    register(app, "Look", "verify", _verify)
-    register(app, "Look", "quality", _quality)
+    register(app, "Compare and report", "report", _report)
+    register(app, "Compare and report", "quality", _quality)
 
 
 def _report(
@@ -69,35 +68,6 @@ def _report(
     with local_copy(directory) as folder:
         page = out or (None if folder == Path(directory) else Path("report.html"))
         report_command(folder, page, answer, verify=verify, formats=formats)
-
-
-def _verify(
-    directories: Annotated[
-        list[str],
-        typer.Argument(metavar="DIR|URL...", help="Records, or folders or URLs with records below."),
-    ],
-    replay: Annotated[
-        bool,
-        typer.Option("--replay", help="Also let the packets enter the path again: each must fare the same."),
-    ] = False,
-    as_json: JsonOption = False,
-) -> int:
-    """Check that records hold what was written, and with --replay that the path did what its plan says.
-
-    Exit status 3 if a record is damaged, 1 if one does not replay.
-
-    [b]Example[/b]
-
-      streamgauge verify runs --replay
-    """
-    from contextlib import ExitStack
-
-    from streamgauge.cli.elsewhere import local_copy
-    from streamgauge.cli.verifying import verify_command
-
-    with ExitStack() as stack:
-        folders = {stack.enter_context(local_copy(one, large=True)): one for one in directories}
-        return verify_command(folders, replay, as_json)
 
 
 def _quality(

@@ -8,12 +8,15 @@ from typing import Any, Literal
 
 import typer
 
-__all__ = ["reflowed", "register"]
+__all__ = ["HelpPanel", "reflowed", "register"]
+
+HelpPanel = Literal["Run experiments", "Compare and report", "Look up", "Stream", "Instrument"]
+"""What commands are for: the parts of the program's help, in its order."""
 
 
 def register(
     app: typer.Typer,
-    panel: Literal["Run", "Stream", "Look"],
+    panel: HelpPanel,
     name: str,
     command: Callable[..., Any],
     **more: Any,

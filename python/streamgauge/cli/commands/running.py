@@ -30,9 +30,9 @@ __all__ = ["add"]
 
 def add(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
-    register(app, "Run", "run", _run)
-    register(app, "Run", "reproduce", _reproduce)
-    register(app, "Run", "worker", _worker)
+    register(app, "Run experiments", "run", _run)
+    register(app, "Run experiments", "reproduce", _reproduce)
+    register(app, "Run experiments", "worker", _worker)
 
 
 def _run(
@@ -55,7 +55,7 @@ def _run(
     summary: SummaryOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Run scenarios and judge their checks.
+    r"""Run scenarios and judge their checks.
 
     [b]Examples[/b]
 
@@ -66,8 +66,8 @@ def _run(
       streamgauge run my.yaml --repeat 5 --json > result.json
 
       streamgauge run my.yaml --junit report.xml --summary "$GITHUB_STEP_SUMMARY"
-
-      streamgauge run my.yaml --repeat 1000 --on tcp://scheduler:8786 --out s3://bucket/run-1
+      streamgauge run my.yaml --repeat 1000 \
+        --on tcp://scheduler:8786 --out s3://bucket/run-1
     """
     from streamgauge.cli.elsewhere import placed
     from streamgauge.cli.gating import GateFiles
@@ -98,7 +98,10 @@ def _run(
 def _reproduce(
     names: Names,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Also remove each check's mechanism; the check must then fail.")
+        bool,
+        typer.Option(
+            "--mutants", help="Also run with the mechanism removed that a check is about: it must then fail."
+        ),
     ] = False,
     robust: Annotated[
         bool, typer.Option("--robust", help="Also run with what else might have been assumed.")

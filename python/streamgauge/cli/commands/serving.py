@@ -19,7 +19,7 @@ __all__ = ["add"]
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the commands to `app`, in a panel of their own."""
+    """Adds the commands to `app`."""
     register(app, "Stream", "serve", _serve, no_args_is_help=True)
     register(app, "Stream", "play", _play, no_args_is_help=True)
 
@@ -128,7 +128,7 @@ def _serve(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Sessions as JSON lines on stdout.")] = False,
 ) -> None:
-    """Serve video files as one of our systems does.
+    r"""Serve video files as one of our systems does.
 
     With [b]--system darwin[/b] by RTSP, as Apple's Darwin Streaming Server: any RTSP player can play them,
     and one that asks for Apple's Reliable UDP gets it; with [b]--system http[/b] by HTTP/1.1, whole and by
@@ -139,9 +139,11 @@ def _serve(
 
       streamgauge serve --system darwin videos
 
-      streamgauge serve --system darwin --listen 127.0.0.1:8554 --preset paper videos
+      streamgauge serve --system darwin --listen 127.0.0.1:8554 \
+        --preset paper videos
 
-      streamgauge serve --system darwin --set reliable_udp=false --log windows.jsonl videos
+      streamgauge serve --system darwin --set reliable_udp=false \
+        --log windows.jsonl videos
 
       streamgauge serve --system http --listen 127.0.0.1:8080 videos
 
@@ -215,7 +217,7 @@ def _play(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
 ) -> None:
-    """Play a URL without a window, and report what a viewer would have seen.
+    r"""Play a URL without a window, and report what a viewer would have seen.
 
     The player is the machine that sim runs, on real sockets. Of RTSP, [b]quicktime[/b] asks for Apple's
     Reliable UDP, [b]vlc[/b] does not. Any server will do (docs/serve.md). Ctrl-C ends it, with the report.
@@ -224,9 +226,10 @@ def _play(
 
       streamgauge play rtsp://127.0.0.1:8554/clip.mp4
 
-      streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --player vlc --duration 10 --json
+      streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --player vlc --json
 
-      streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --transport tcp --save clip.h264
+      streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --transport tcp \
+        --save clip.h264
 
       streamgauge play http://127.0.0.1:8080/clip.mp4 --set read_ahead=10s
 

@@ -27,7 +27,7 @@ __all__ = ["add"]
 
 def add(app: typer.Typer) -> None:
     """Adds the command to `app`."""
-    register(app, "Run", "sweep", _sweep)
+    register(app, "Compare and report", "sweep", _sweep)
 
 
 def _sweep(
@@ -38,7 +38,7 @@ def _sweep(
             "--over",
             metavar="ADDRESS=V1,V2",
             help="Values that an address takes in turn; given again, every combination. Also a list, "
-            "[droptail 10 kB, codel], or a range, 1Mbit/s..5Mbit/s step 1Mbit/s.",
+            "\\[droptail 10 kB, codel], or a range, 1Mbit/s..5Mbit/s step 1Mbit/s.",
         ),
     ],
     metrics: Annotated[
@@ -79,7 +79,7 @@ def _sweep(
         typer.Option("--figure", metavar="FILE", help="Draw the figure there too: .svg, .png or .pdf."),
     ] = None,
 ) -> int:
-    """Run a scenario with each of several values, and put them in one table and one figure.
+    r"""Run a scenario with each of several values, and put them in one table and one figure.
 
     Every point is checked before the first trial starts. Its records lie where [b]run --set[/b] would put
     them, so that what is there is not run again, after Ctrl-C either. Checks are not judged (docs/sweep.md).
@@ -88,9 +88,11 @@ def _sweep(
 
       streamgauge sweep hessler/ftp-medium --over path.down.queue=10kB,20kB,50kB
 
-      streamgauge sweep my.yaml --over 'path.down.rate=1Mbit/s..5Mbit/s step 1Mbit/s' --repeat 5 --out rates
+      streamgauge sweep my.yaml --repeat 5 --out rates \
+        --over 'path.down.rate=1Mbit/s..5Mbit/s step 1Mbit/s'
 
-      streamgauge sweep my.yaml --over 'path.down.queue=[droptail 50 kB, codel]' --metric goodput --csv my.csv
+      streamgauge sweep my.yaml --metric goodput \
+        --over 'path.down.queue=\[droptail 50 kB, codel]'
     """
     from streamgauge.cli.sweeping import SweepRequest, sweep_command
 

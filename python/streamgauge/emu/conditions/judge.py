@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from streamgauge.claims.dimension import plain
 from streamgauge.emu.conditions import stages
 from streamgauge.emu.conditions.delays import delay
 from streamgauge.emu.conditions.rows import CORRUPTED, Rows
@@ -60,7 +61,9 @@ def judge(
                 key = (where, change.name, change.at)
                 seen = key in at_all if change.value is None else (*key, change.value) in reported
                 if not seen:
-                    missing.append(f"its {change.name} was to change at {change.at / 1e9:g} s and did not")
+                    missing.append(
+                        f"its {change.name} was to change at {plain(change.at / 1e9)} s and did not"
+                    )
             rows = Rows.of(packets, code)
             code += 1
             faults: list[str]

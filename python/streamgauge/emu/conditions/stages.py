@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from streamgauge.claims.dimension import plain
 from streamgauge.emu.conditions import timeline
 from streamgauge.emu.conditions.chances import by_chain, by_chance
 from streamgauge.emu.conditions.rows import (
@@ -43,7 +44,9 @@ def _shares(
         if not span.value and hits:
             faults.append(f"{hits} of {count} packets were {what} {span}, while that was off")
         elif span.value and not by_chance(hits, count, probability):
-            faults.append(f"{hits} of {count} packets were {what} {span}, not a share of {probability:g}")
+            faults.append(
+                f"{hits} of {count} packets were {what} {span}, not a share of {plain(probability)}"
+            )
     return faults, judged
 
 
@@ -71,7 +74,7 @@ def loss(settings: Settings, rows: Rows, duration: int) -> Judgement:
             judged += sound is not None
             if sound is False:
                 ratio = timeline.loss_ratio(model)
-                faults.append(f"{losses} of {count} packets were lost {span}, not a share of {ratio:g}")
+                faults.append(f"{losses} of {count} packets were lost {span}, not a share of {plain(ratio)}")
     if "list" in model and on.any():
         # A packet at an edge may or may not have been counted, which makes the numbers behind it uncertain.
         uncertain = int(sum((rows.t_in == at).sum() for at, _ in switches(settings)[1:]))
@@ -121,7 +124,7 @@ def reorder(settings: Settings, rows: Rows, duration: int) -> Judgement:
     # What the trial's end caught can only have been waiting.
     waited = ~rows.delivered | (stay == extra)
     odd = int((rows.delivered & (stay != extra) & (stay != 0)).sum())
-    faults = [f"{odd} packets neither passed at once nor waited {extra / 1e9:g} s"] if odd else []
+    faults = [f"{odd} packets neither passed at once nor waited {plain(extra / 1e9)} s"] if odd else []
     if extra == 0:
         return faults, 0
     if every is None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from streamgauge.claims.dimension import plain
+
 Kind = Mapping[str, Any]
 
 LONGEST_IP_BYTES = 65_535
@@ -35,7 +37,7 @@ class Span:
     value: Any
 
     def __str__(self) -> str:
-        return f"from {max(self.begin, 0) / 1e9:g} s to {self.end / 1e9:g} s"
+        return f"from {plain(max(self.begin, 0) / 1e9)} s to {plain(self.end / 1e9)} s"
 
 
 def switches(settings: Mapping[str, Any]) -> list[tuple[int, bool]]:

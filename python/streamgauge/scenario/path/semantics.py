@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from streamgauge.claims.dimension import plain
 from streamgauge.scenario.path.common import Switched
 from streamgauge.scenario.path.delay import DelaySettings
 from streamgauge.scenario.path.direction import Path, Where
@@ -115,13 +116,13 @@ def _red_problems(key: Where, red: RedSettings, held_bytes: int | None) -> Itera
 
 def late_changes(path: Path, end_ns: int) -> Iterator[Problem]:
     """Changes that are due when the trial is over."""
-    end = f"the trial ends at {end_ns / 1e9:g} s"
+    end = f"the trial ends at {plain(end_ns / 1e9)} s"
     for where, stage, _ in _stages(path):
         for key, at in _change_times(stage):
             if at >= end_ns:
                 yield Problem(
                     (*where, *key),
-                    f"a change at {at / 1e9:g} s never comes, as {end}",
+                    f"a change at {plain(at / 1e9)} s never comes, as {end}",
                     "leave it out, or end the trial later",
                 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamgauge.claims.dimension import plain
 from streamgauge.scenario.path.common import Switched
 from streamgauge.scenario.path.delay import (
     DelaySettings,
@@ -137,8 +138,8 @@ def _rate(bottleneck: Bottleneck) -> str:
         return str(bottleneck.rate)
     if isinstance(bottleneck.rate, Trace):
         trace = bottleneck.rate.trace
-        mean = f"{trace.mean_bps() / 1e6:.3g} Mbit/s"
-        return f"the trace {trace.name} ({mean} on the mean, {trace.duration_ns() / 1e9:.4g} s)"
+        mean = f"{plain(trace.mean_bps() / 1e6, 3)} Mbit/s"
+        return f"the trace {trace.name} ({mean} on the mean, {plain(trace.duration_ns() / 1e9, 4)} s)"
     if isinstance(bottleneck.rate, RateSteps):
         return ", ".join(f"{step.rate} from {step.at}" for step in bottleneck.rate.steps)
     wave = bottleneck.rate.square
@@ -159,9 +160,9 @@ def _delay(delay: Time | DelaySettings) -> str:
         elif isinstance(jitter, NormalJitter):
             said += f" with normal jitter of {jitter.normal}"
         elif isinstance(jitter, ParetoJitter):
-            said += f" with Pareto jitter of {jitter.pareto.scale}, shape {jitter.pareto.shape:g}"
+            said += f" with Pareto jitter of {jitter.pareto.scale}, shape {plain(jitter.pareto.shape)}"
         elif isinstance(jitter, GammaJitter):
-            said += f" with gamma jitter of {jitter.gamma.scale}, shape {jitter.gamma.shape:g}"
+            said += f" with gamma jitter of {jitter.gamma.scale}, shape {plain(jitter.gamma.shape)}"
         else:
             said += f" with jitter of {jitter.table[0]} to {jitter.table[-1]} as measured"
         said += ("" if jitter.keep_order else " that may reorder") + _switches(jitter)

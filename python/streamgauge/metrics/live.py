@@ -1,0 +1,68 @@
+"""How far behind live a viewer is, if the clip were sent live from the flow's start on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from streamgauge.media import content_given
+from streamgauge.metrics.course import Spans, observed
+from streamgauge.metrics.frame import Trial
+from streamgauge.metrics.grid import SECOND_NS, Floats, Ints
+from streamgauge.metrics.result import Series
+from streamgauge.metrics.shares import declared_interval_ns
+from streamgauge.systems.adapters import is_shipped
+
+Clock = Callable[[Floats], Floats]
+"""From the numbers of frames to the media's times of them, ns."""
+
+
+def behind_live(trial: Trial, flow: int, pauses: Spans) -> Series | None:
+    """How long after a live source had it each frame is shown, s; None where that is not known.
+
+    A live source that begins with the flow has frame n at the flow's start plus the media's time of frame n
+    (n intervals; clips that begin again go on counting). Shown at t, it is behind by t less that, less the
+    time that the viewer had paused until then. The mean is over the frames shown: start-up, stalls, and what
+    the player holds add to it; who skips frames to catch up has less. A server that sends ahead of time makes
+    no difference, since a player shows at the media's pace.
+
+    Not known of a player that tells no numbers, or numbers that do not ascend, nor of one of a system that
+    ships but is not ours: those count the frames that they show. Nor where nobody says how far apart the
+    clip's frames are.
+    """
+    if trial.machine(flow) == "external" and is_shipped(trial.asked[flow]):
+        return None
+    times, numbers = trial.said.of("frame_shown", flow)
+    if not len(times) or not (numbers[0] >= 0 and (np.diff(numbers) > 0).all()):
+        return None
+    start, clock = trial.plans[flow].get("start"), _clock(trial, flow)
+    if start is None or clock is None:
+        return None
+    watched: Ints = times - pauses.within(times)
+    return observed(trial.grid, times, (watched - int(start) - clock(numbers)) / SECOND_NS)
+
+
+def _clock(trial: Trial, flow: int) -> Clock | None:
+    app = trial.apps[flow]
+    if not isinstance(app, str):
+        ((_, settings),) = app.items()
+        planned = int((settings.get("clip") or {}).get("frame_interval") or 0)
+        # Where in the media the player asked to begin.
+        begin = int((settings.get("player") or {}).get("begin") or 0)
+        return (lambda numbers: numbers * planned - begin) if planned else None
+    if set(trial.said.units("frame_shown", flow)) - {"", "1"}:
+        return None
+    if (given := content_given(trial.plans[flow], trial.folder)) is not None:
+        frames = max(given.video.encodings, key=lambda encoding: encoding.bit_rate_bps).frames
+        shown_at, count, span = np.sort(frames.times_ns), len(frames), frames.span_ns
+
+        def of_file(numbers: Floats) -> Floats:
+            passes, place = np.divmod(numbers, count)
+            return np.asarray(passes * span + shown_at[place.astype(np.int64)])
+
+        return of_file
+    if (clip := trial.asked[flow].get("clip")) is None:
+        return None
+    interval = declared_interval_ns(clip)
+    return lambda numbers: numbers * interval

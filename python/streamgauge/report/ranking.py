@@ -1,0 +1,318 @@
+"""Who does how well by which metric: rows of subjects, or of scenarios, columns of metrics, each cell a value
+with its interval on its column's axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from streamgauge.claims.dimension import show
+from streamgauge.compare import COMPARED, ComparedMetric, ComparedRow, MetricSide, say_value, verdict_words
+from streamgauge.report.dots import Axis, Point, axis_of, dot, scatter
+
+__all__ = ["Cell", "Line", "Lines", "Ranking", "Scatter", "chosen_metrics", "pairs_of", "ranking", "scatters"]
+
+HEADS: dict[MetricSide, str] = {
+    "viewer": "what the viewer sees",
+    "flow": "what the flow does",
+    "neighbour": "what its neighbours get",
+}
+SIGNS = {"better": "▲", "worse": "▼", "equal": "=", "undecided": "?"}
+_MOST: dict[MetricSide, int] = {"viewer": 3, "flow": 2, "neighbour": 2}
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Rows of one mode with what they rest on, such as ``simulated, n = 10``."""
+
+    mode: str
+    heading: str
+    rows: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value."""
+
+    metric: str
+    short: str
+    value: str
+    half: str
+    """Its interval: ``± 2.2``, or its ends."""
+    strip: Markup
+    sign: str
+    verdict: str
+    said: str
+    """The difference in words."""
+    why: str
+    first: bool
+
+
+@dataclass(frozen=True)
+class Line:
+    """A subject, or a scenario, in one mode."""
+
+    label: str
+    href: str
+    note: str
+    """What there is to say of its trials: ``3 of 4 valid: ...``."""
+    is_baseline: bool
+    cells: tuple[Cell | None, ...]
+    """None where nothing is known."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric's column."""
+
+    metric: str
+    short: str
+    title: str
+    better: str
+    axis: Axis
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A table."""
+
+    sides: tuple[tuple[str, int], ...]
+    """Headings over the columns, each with how many it spans."""
+    columns: tuple[Column, ...]
+    parts: tuple[Lines, ...]
+    left_out: tuple[str, ...]
+    """Metrics that are known and have no column here."""
+    has_differences: bool
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """A drawing of subjects on two axes, with its heading."""
+
+    heading: str
+    drawing: Markup
+
+
+Values = Mapping[tuple[str, str, str], ComparedRow]
+"""Rows by (row's label, mode, metric)."""
+
+
+@dataclass(frozen=True)
+class RowHead:
+    """What a row is called, where it leads, and what is said of its trials."""
+
+    label: str
+    mode: str
+    href: str
+    note: str = ""
+
+
+def chosen_metrics(rows: Iterable[ComparedRow]) -> list[ComparedMetric]:
+    """Which metrics get a column: of each side a few, in the order of `COMPARED`, what is implied by another
+    left out."""
+    rows = [row for row in rows if row.value is not None]
+    known = {row.metric for row in rows}
+    everybody = {(row.subject, row.mode) for row in rows}
+    of_all = {name for name in known if {(r.subject, r.mode) for r in rows if r.metric == name} == everybody}
+    implied = {
+        "rebuffer_ratio": {"frozen_share"} & of_all,
+        "frames_shown": {"frames_lost"} & of_all,
+        "loss": {"path_delay_p95"} & of_all,
+        "neighbour_share": {"harm"} & of_all,
+        "jain": {"neighbour_share", "harm"} & of_all,
+        "rate_variation": {"goodput"} & of_all,
+    }
+    mine = [metric for metric in COMPARED.values() if metric.name in known and not implied.get(metric.name)]
+    found: list[ComparedMetric] = []
+    for metric in mine:
+        if sum(one.side == metric.side for one in found) < _MOST[metric.side]:
+            found.append(metric)
+    return found
+
+
+def ranking(
+    heads: Sequence[RowHead],
+    values: Values,
+    *,
+    baseline: str = "",
+    headings: Mapping[str, str],
+    sort: bool = True,
+    metrics: Sequence[ComparedMetric] | None = None,
+) -> Ranking:
+    """The table of these rows.
+
+    Args:
+        heads: its rows, in order.
+        values: what is known of them.
+        baseline: the label of the row that the others are held against, if they are.
+        headings: what stands above the rows of each mode, in the modes' order.
+        sort: whether the best comes first in each mode.
+        metrics: the columns; `chosen_metrics` if None.
+    """
+    rows = list(values.values())
+    chosen = list(chosen_metrics(rows) if metrics is None else metrics)
+    columns = [_column(metric, [row for row in rows if row.metric == metric.name]) for metric in chosen]
+    parts = []
+    for mode, heading in headings.items():
+        mine = [head for head in heads if head.mode == mode]
+        if sort:
+            mine.sort(key=lambda head: _place(head, values, chosen))
+        if mine:
+            parts.append(
+                Lines(mode, heading, tuple(_line(head, values, columns, baseline, mine) for head in mine))
+            )
+    sides: list[tuple[str, int]] = []
+    for metric in chosen:
+        head = HEADS[metric.side]
+        if sides and sides[-1][0] == head:
+            sides[-1] = head, sides[-1][1] + 1
+        else:
+            sides.append((head, 1))
+    names = {metric.name for metric in chosen}
+    left_out = [
+        COMPARED[name].short
+        for name in COMPARED
+        if name not in names and any(r.metric == name and r.value is not None for r in rows)
+    ]
+    return Ranking(
+        tuple(sides), tuple(columns), tuple(parts), tuple(left_out), any(row.verdict for row in rows)
+    )
+
+
+def _place(head: RowHead, values: Values, metrics: Sequence[ComparedMetric]) -> tuple[float, ...]:
+    """By the mean rank on each side in turn, the viewer's first."""
+    found = []
+    for side in HEADS:
+        ranks = [
+            row.rank
+            for metric in metrics
+            if metric.side == side and (row := values.get((head.label, head.mode, metric.name))) and row.rank
+        ]
+        found.append(sum(ranks) / len(ranks) if ranks else 1e9)
+    return tuple(found)
+
+
+def _column(metric: ComparedMetric, rows: Sequence[ComparedRow]) -> Column:
+    ends = [row.value for row in rows if row.value is not None]
+    for row in rows:
+        # An interval without a bound, or one that dwarfs all values, does not stretch the axis.
+        if row.interval is not None and row.value is not None:
+            ends += [end for end in row.interval if abs(end) <= 4 * max(map(abs, ends), default=0.0)]
+    if not metric.signed:
+        ends = [max(0.0, end) for end in ends]
+    axis = axis_of(ends or [0.0, 1.0], metric.dimension, 2)
+    return Column(metric.name, metric.short, metric.title, metric.better, axis)
+
+
+def _line(
+    head: RowHead, values: Values, columns: Sequence[Column], baseline: str, beside: Sequence[RowHead]
+) -> Line:
+    cells: list[Cell | None] = []
+    for column in columns:
+        row = values.get((head.label, head.mode, column.metric))
+        if row is None or row.value is None:
+            cells.append(None)
+            continue
+        ranks = [
+            other.rank
+            for one in beside
+            if (other := values.get((one.label, one.mode, column.metric))) is not None and other.rank
+        ]
+        first = row.rank == 1 and any(rank > 1 for rank in ranks)
+        base = values.get((baseline, head.mode, column.metric)) if baseline else None
+        is_base = head.label == baseline
+        cells.append(
+            Cell(
+                column.metric,
+                column.short,
+                *_value(row),
+                dot(
+                    column.axis,
+                    row.value,
+                    row.interval,
+                    first=first,
+                    beside=None if base is None or is_base else base.value,
+                ),
+                SIGNS.get(row.verdict or "", ""),
+                row.verdict or "",
+                _brief(row),
+                row.why,
+                first,
+            )
+        )
+    return Line(head.label, head.href, head.note, bool(baseline) and head.label == baseline, tuple(cells))
+
+
+def _value(row: ComparedRow) -> tuple[str, str]:
+    """A mean with its unit, and its interval beside it."""
+    assert row.value is not None
+    half = None
+    if row.interval is not None and all(map(math.isfinite, row.interval)):
+        half = (row.interval[1] - row.interval[0]) / 2
+    shown = show(row.value, half, row.about.dimension, signed=row.about.signed)
+    return f"{shown.mean} {shown.unit}".rstrip(), shown.interval
+
+
+def _brief(row: ComparedRow) -> str:
+    """A verdict for a cell: the reason of an undecided one stands elsewhere."""
+    return "undecided" if row.verdict == "undecided" else verdict_words(row)
+
+
+def pairs_of(rows: Sequence[ComparedRow]) -> list[tuple[str, str, str]]:
+    """Which two metrics are drawn against each other: (heading, across, up), the viewer's first; of each pair
+    both are known of every subject."""
+    rows = [row for row in rows if row.value is not None]
+    everybody = {row.subject for row in rows}
+
+    def known(*names: str) -> str | None:
+        return next(
+            (name for name in names if {r.subject for r in rows if r.metric == name} == everybody), None
+        )
+
+    found = []
+    still = known("frozen_share", "rebuffer_ratio")
+    missing = known("frames_lost", "live_latency", "startup_delay", "frames_shown")
+    if still is None:
+        still = known("frames_shown") if missing != "frames_shown" else None
+    if still and missing and still != missing:
+        found.append(("for the viewer", still, missing))
+    taken = known("harm", "neighbour_share")
+    if (own := known("own_share", "goodput")) and taken:
+        found.append(("for congestion", own, taken))
+    delay = known("path_delay_p95", "loss", "neighbour_delay")
+    if not found and (own := known("goodput")) and delay:
+        found.append(("for the flow", delay, own))
+    return found
+
+
+def scatters(rows: Sequence[ComparedRow], extra: Mapping[str, ComparedMetric] | None = None) -> list[Scatter]:
+    """The drawings of rows of one scenario and mode, one for each of `pairs_of`; none of a single subject."""
+    about = {**COMPARED, **(extra or {})}
+    by = {(row.subject, row.metric): row for row in rows if row.value is not None}
+    subjects = list(dict.fromkeys(row.subject for row in rows if row.value is not None))
+    if len(subjects) < 2:
+        return []
+    made = []
+    for heading, across, up in pairs_of(rows):
+        points = []
+        for subject in subjects:
+            x, y = by[subject, across], by[subject, up]
+            assert x.value is not None and y.value is not None
+            said = "; ".join(f"{about[row.metric].title} {say_value(row)}" for row in (x, y))
+            points.append(Point(subject, x.value, y.value, x.interval, y.interval, f"{subject}: {said}"))
+        first, second = about[across], about[up]
+        made.append(
+            Scatter(
+                heading,
+                scatter(
+                    points,
+                    (first.short, first.dimension, first.better),
+                    (second.short, second.dimension, second.better),
+                    name=f"{first.title} and {second.title[0].lower()}{second.title[1:]} of each subject",
+                ),
+            )
+        )
+    return made

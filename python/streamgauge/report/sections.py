@@ -1,0 +1,185 @@
+"""A scenario's part of the page: what was asked, what its viewers saw, what its flows did, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from streamgauge.claims.dimension import show
+from streamgauge.metrics import METRICS
+from streamgauge.metrics.frame import DOWN
+from streamgauge.report import certificate, checking, figures, words
+from streamgauge.report.answer import Answer, own_basis
+from streamgauge.report.drawing import path_drawing
+from streamgauge.report.model import NOT_KNOWN, Entry, Group
+from streamgauge.report.viewer import VIEWER_METRICS
+from streamgauge.scenario.words import as_written
+
+__all__ = ["FLOW_COLUMNS", "FlowCell", "flow_rows", "section"]
+
+FLOW_COLUMNS = {
+    "throughput": "sent",
+    "receiver_rate": "received",
+    "goodput": "goodput",
+    "loss": "lost",
+    "max_min_share": "of its fair share",
+    "queue_delay": "in bottleneck",
+    "rtt": "round-trip time",
+    "packet_size": "mean packet",
+}
+"""Columns of the table of flows, behind what their viewers saw."""
+OF_TRANSFERS = {"completion_time": "transfer takes"}
+"""Those that only flows of short transfers have."""
+ROLES = {"subject": "under test", "rival": "beside it"}
+
+
+@dataclass(frozen=True)
+class FlowCell:
+    """One number of a flow, its interval, and what checks found about it."""
+
+    metric: str
+    text: str
+    interval: str = ""
+    marks: tuple[checking.Mark, ...] = ()
+
+
+def section(entry: Entry, found: Answer, *, told: bool) -> dict[str, Any]:
+    """What the page's template needs of a scenario.
+
+    Args:
+        entry: the scenario.
+        found: its answer.
+        told: whether the answer stands at the top already.
+    """
+    columns, rows = flow_rows(entry)
+    return {
+        "id": entry.id,
+        "slug": entry.slug,
+        "title": entry.title,
+        "cited": _cited(entry.source),
+        "path": words.path_words(entry.plan),
+        "drawing": Markup(path_drawing(entry)),
+        "measured": words.measure_words(entry),
+        "drawn": words.drawn_words(entry),
+        "assumed": _assumed(entry),
+        "sentences": () if told else found.sentences,
+        "basis": own_basis(found),
+        "conditions": words.bottleneck_words(entry),
+        "in_words": words.flows_words(entry),
+        "columns": columns,
+        "flows": rows,
+        "stands_in": _stand_ins(entry),
+        "checks": checking.of_section(entry),
+        "figures": figures.for_entry(entry),
+        "instrument": certificate.for_groups(entry.groups),
+        "trials": [_trials(group) for group in entry.groups],
+    }
+
+
+def _cited(source: Mapping[str, Any]) -> str:
+    if not source:
+        return ""
+    of = f", section {source['section']}" if source.get("section") else ""
+    shows = f" ({', '.join(source['shows'])})" if source.get("shows") else ""
+    return f"{source.get('paper', '')}{of}{shows}"
+
+
+def _assumed(entry: Entry) -> list[str]:
+    found = []
+    for address, assumed in (entry.scenario.get("assumed") or {}).items():
+        values = assumed.get("try", []) if isinstance(assumed, Mapping) else assumed
+        why = f": {assumed['why']}" if isinstance(assumed, Mapping) and assumed.get("why") else ""
+        found.append(f"{address} (else {', '.join(map(as_written, values))}){why}")
+    return found
+
+
+def _trials(group: Group) -> dict[str, Any]:
+    """How many trials of a mode are valid, and why others are not."""
+    return {
+        "mode": group.mode,
+        "valid": len(group.valid),
+        "all": len(group.trials),
+        "invalid": [
+            {"seed": trial.seed, "why": "; ".join(trial.why), "replaced_by": group.replaced_by(trial)}
+            for trial in group.trials
+            if not trial.valid
+        ],
+    }
+
+
+def _columns(entry: Entry) -> dict[str, str]:
+    """Metrics of the table of flows with their headings: what no flow knows is left out, but for what the
+    network alone tells."""
+    numbers = [group.numbers for group in entry.groups]
+    has = any(one.has_transfers(name) for one in numbers for name in one.infos)
+    watched = {
+        metric: title
+        for metric, title in VIEWER_METRICS.items()
+        if any(group.over(metric, name) is not None for group in entry.groups for name in group.numbers.infos)
+    }
+    return watched | (OF_TRANSFERS if has else {}) | FLOW_COLUMNS
+
+
+def flow_rows(entry: Entry) -> tuple[list[dict[str, str]], list[dict[str, Any]]]:
+    """The table of flows: its columns ({"metric", "title", "about"}) and rows, one a flow and mode."""
+    columns, found = _columns(entry), checking.marks(entry)
+    rows = []
+    names = dict.fromkeys(name for group in entry.groups for name in group.numbers.infos)
+    for name in names:
+        for group in entry.groups:
+            info = group.numbers.infos.get(name)
+            if info is None:
+                continue
+            way = "" if info.direction == DOWN else ", media up"
+            rows.append(
+                {
+                    "name": name,
+                    "role": f"{ROLES.get(info.role, info.role)}{way}",
+                    "mode": group.mode,
+                    "n": len(group.valid),
+                    "all": len(group.trials),
+                    "cells": [_cell(group, metric, name, found) for metric in columns],
+                }
+            )
+    heads = [
+        {"metric": metric, "title": title, "about": METRICS[metric].title if metric in METRICS else title}
+        for metric, title in columns.items()
+    ]
+    return heads, rows
+
+
+def _cell(
+    group: Group, metric: str, name: str, marks: Mapping[tuple[str, str, str], Sequence[checking.Mark]]
+) -> FlowCell:
+    mine = tuple(marks.get((group.mode, metric, name), ()))
+    found = group.over(metric, name)
+    if found is None:
+        absent = metric in VIEWER_METRICS or (
+            metric in OF_TRANSFERS and not group.numbers.has_transfers(name)
+        )
+        return FlowCell(metric, "–" if absent else NOT_KNOWN, "", mine)
+    named = METRICS[metric]
+    shown = show(found.mean, found.half_width, named.dimension, signed=named.signed)
+    if found.no_variation:
+        interval = "no variation"
+    else:
+        interval = f"{shown.interval} {shown.unit}" if shown.half else ""
+    return FlowCell(metric, f"{shown.mean} {shown.unit}".rstrip(), interval.rstrip(), mine)
+
+
+def _stand_ins(entry: Entry) -> str:
+    """Which flows are ours in simulation and somebody else's in emulation."""
+    sim, emu = entry.group("sim"), entry.group("emu")
+    if sim is None or emu is None:
+        return ""
+    names = [
+        name
+        for name, info in sim.numbers.infos.items()
+        if name in emu.numbers.infos and info.ours != emu.numbers.infos[name].ours
+    ]
+    if not names:
+        return ""
+    return f"In simulation our own model stands in for the real system: {', '.join(names)}."

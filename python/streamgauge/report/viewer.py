@@ -1,0 +1,99 @@
+"""What somebody who watched a flow saw, in a sentence: when play began, how long the picture stood still,
+what of it was never shown. It comes before what the network saw."""
+
+from __future__ import annotations
+
+from streamgauge.claims.dimension import TIME
+from streamgauge.metrics import Interval
+from streamgauge.report.model import Group, listed, say_half, say_mean
+
+__all__ = ["VIEWER_METRICS", "has_viewer", "viewer_sentence"]
+
+VIEWER_METRICS = {
+    "startup_delay": "start-up",
+    "freeze_time": "stood still",
+    "stall_time": "stalled",
+    "rebuffer_ratio": "stalled, share",
+    "frames_shown": "frames shown",
+    "frames_lost": "frames lost",
+    "live_latency": "behind live",
+}
+"""What a viewer sees, by our names, with a table's headings; what a version does not measure is not known."""
+
+
+def has_viewer(group: Group, flow: str) -> bool:
+    """Whether anything is known of what a viewer of a flow saw."""
+    return any(group.over(metric, flow) is not None for metric in VIEWER_METRICS)
+
+
+def viewer_sentence(group: Group, flow: str, *, named: bool = False) -> str:
+    """One sentence; empty if nothing is known, as of a download that nobody watches.
+
+    Args:
+        group: whose valid trials are spoken of.
+        flow: the flow that was watched.
+        named: whether the flow's name has to be said, as there are several.
+    """
+    if not has_viewer(group, flow):
+        return ""
+    who = f"The viewer of {flow}" if named else "The viewer"
+    begun, shown = group.over("startup_delay", flow), group.over("frames_shown", flow)
+    if begun is None and shown is not None and shown.mean == 0:
+        return f"{who} saw nothing."
+    parts = [f"saw the first picture after {say_mean(begun, 'startup_delay')}"] if begun is not None else []
+    parts += _still(group, flow, shown is not None) + _frames(group, flow, shown)
+    behind = group.over("live_latency", flow)
+    parts += [f"was {say_half(behind, TIME)} behind live"] if behind is not None else []
+    return f"{who} {listed(parts)}." if parts else ""
+
+
+def _still(group: Group, flow: str, has_frames: bool) -> list[str]:
+    """How long nothing moved: freezes of the picture, among which are the stalls of a player that waits."""
+    froze, stalled = group.over("freeze_time", flow), group.over("stall_time", flow)
+    said = []
+    # Without frames a freeze is not seen, and 0 of them says nothing.
+    if froze is not None and (has_frames or froze.mean > 0):
+        count = _count(group, flow, "freeze")
+        inside = f" ({count})" if count else ""
+        time = say_mean(froze, "freeze_time")
+        said.append(
+            f"saw it stand still for {time} in all{inside}" if froze.mean else "never saw it stand still"
+        )
+    if stalled is not None and stalled.mean > 0:
+        share = group.over("rebuffer_ratio", flow)
+        of = "" if share is None else f"{say_mean(share, 'rebuffer_ratio')} of the session"
+        inside = ", ".join(filter(None, [_count(group, flow, "stall"), of]))
+        time = say_mean(stalled, "stall_time")
+        said.append(
+            f"waited {time} of it for more to play" if said else f"waited {time} in all for more to play"
+        )
+        said[-1] += f" ({inside})" if inside else ""
+    elif stalled is not None and not said:
+        said.append("never waited for more to play")
+    return said
+
+
+def _count(group: Group, flow: str, one: str) -> str:
+    """``8.0 ± 1.6 freezes``; empty if their number is not known."""
+    count = group.over(f"{one}_count", flow)
+    if count is None:
+        return ""
+    one_only = count.mean == 1 and not count.half_width
+    return f"{_many(count, f'{one}_count')} {one}{'' if one_only else 's'}"
+
+
+def _many(count: Interval, metric: str) -> str:
+    """A count, whole where it is."""
+    return (
+        f"{count.mean:.0f}" if not count.half_width and count.mean.is_integer() else say_mean(count, metric)
+    )
+
+
+def _frames(group: Group, flow: str, shown: Interval | None) -> list[str]:
+    lost = group.over("frames_lost", flow)
+    if lost is None:
+        # How many were due is not known either.
+        return [] if shown is None else [f"was shown {_many(shown, 'frames_shown')} frames"]
+    if lost.mean == 0:
+        return ["missed no frame"]
+    return [f"missed {say_mean(lost, 'frames_lost')} of the frames"]

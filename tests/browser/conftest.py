@@ -1,0 +1,120 @@
+"""Pages in a real Chromium, that of the machine: nothing is downloaded. Without it, or without playwright, these tests
+say so and are left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamgauge.campaign import run
+from streamgauge.report import LoadedTrial, build, load
+from streamgauge.scenario import load as scenarios
+
+Open = Callable[..., Any]
+
+DEMO = ("today/demo-rtsp-udp-medium", "today/demo-rtsp-tcp-medium")
+HUNDRED = "today/demo-rtsp-*"
+
+
+def chromium() -> str:
+    """The browser's path."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no Chromium here (scripts/packages-tests.txt; make test installs it as root)")
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    sync = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not here (the extra 'dev'; make setup installs it)"
+    )
+    program = chromium()
+    with sync.sync_playwright() as playwright:
+        # As root, and in a container, Chromium has no sandbox of its own. These pages are ours.
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hundred trials in virtual time, and those of a paper's table: a second or two."""
+    out = tmp_path_factory.mktemp("browser")
+    chosen = [one for pattern in (HUNDRED, "hessler/ftp-*") for one in scenarios(pattern)]
+    run(chosen, {one.id: ["sim"] for one in chosen}, out)
+    return out
+
+
+def emulated(trial: LoadedTrial, **changes: Any) -> LoadedTrial:
+    """A trial as if it had been emulated: a page does not look behind what trials say of themselves."""
+    metrics = trial.metrics
+    assert metrics is not None
+    validity = {
+        "valid": True, "why": [], "bounds": {"lateness_p99_s": 5e-4},
+        "measured": {f"measured_{name}_s": 1e-6 * place for place, name in enumerate("abcdefghijkl")},
+    }  # fmt: skip
+    header = {**trial.header, "mode": "emu", "validity": validity | changes}
+    held = dataclasses.replace(metrics, mode="emu", valid=bool((validity | changes)["valid"]))
+    provenance = {
+        "kernel": "6.1",
+        "processes": [{"flow": "video", "command": ["/usr/bin/player"], "status": 0}],
+    }
+    return LoadedTrial(header, provenance, held)
+
+
+@pytest.fixture(scope="session")
+def demo(runs: Path) -> Path:
+    """The demo's page: both modes, one emulated trial of which is invalid."""
+    trials = [one for one in load(runs) if one.scenario in DEMO or one.scenario.startswith("hessler/")]
+    others = [emulated(one) for one in trials if one.scenario in DEMO and one.seed in (2, 3)]
+    broken = next(one for one in trials if one.scenario == DEMO[1] and one.seed == 4)
+    others.append(emulated(broken, valid=False, why=["lateness p99 is 612 µs, at most 500 µs"]))
+    return build([*trials, *others], runs / "demo.html")
+
+
+@pytest.fixture(scope="session")
+def hundred(runs: Path) -> Path:
+    """Five scenarios of two subjects, a hundred trials."""
+    return build([one for one in load(runs) if one.scenario.startswith("today/")], runs / "hundred.html")
+
+
+@pytest.fixture(scope="session")
+def opened(browser: Any) -> Iterator[Open]:
+    """Opens a page at a width, once for each way of looking at it; its console's complaints are in
+    ``page.complaints``."""
+    kept: dict[tuple[Any, ...], Any] = {}
+
+    def look(
+        file: Path, width: int = 1440, height: int = 900, *, dark: bool = False, script: bool = True
+    ) -> Any:
+        key = (file, width, height, dark, script)
+        if key not in kept:
+            context = browser.new_context(
+                viewport={"width": width, "height": height},
+                color_scheme="dark" if dark else "light",
+                java_script_enabled=script,
+            )
+            page = context.new_page()
+            page.complaints = []
+            page.on("console", lambda said: page.complaints.append(said.text) if said.type != "log" else None)
+            page.on("pageerror", lambda error: page.complaints.append(str(error)))
+            page.on(
+                "request",
+                lambda asked: (
+                    None
+                    if asked.url.startswith(("file:", "data:", "blob:"))
+                    else page.complaints.append(asked.url)
+                ),
+            )
+            page.goto(file.as_uri())
+            kept[key] = page
+        return kept[key]
+
+    yield look
+    for page in kept.values():
+        page.context.close()

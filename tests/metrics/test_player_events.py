@@ -1,0 +1,152 @@
+"""docs/player-events.md says which events metrics are made of: held against the code that makes them."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from streamgauge.claims.names import METRICS
+from streamgauge.metrics import TrialMetrics, compute
+from streamgauge.metrics.said import Said
+from streamgauge.systems.machines import MACHINES
+from streamgauge.systems.player_events import MEASURED
+from synthetic import EVENTS, SECOND, constant, record
+
+PAGE = Path(__file__).parents[2] / "docs" / "player-events.md"
+Event = tuple[float, str, float | None]
+COMMANDS = {"system": {"server": "a", "player": "b"}, "clip": "carphone-550k"}
+
+
+def frames(begin: float, end: float, first: int = 0) -> list[Event]:
+    return [(begin + i / 25, "frame_shown", float(first + i)) for i in range(round((end - begin) * 25))]
+
+
+STALLS: list[Event] = [
+    (5.0, "stall", None), (7.0, "resume", 2.0), (12.0, "stall", None), (13.0, "resume", 1.0),
+    (16.0, "stall", None),
+]  # fmt: skip
+RELIABLE_UDP: list[Event] = [
+    (1.0, "rudp_cwnd", 3e3), (3.0, "rudp_cwnd", 5e3), (1.0, "rudp_rto", 0.5), (1.0, "overbuffer", 1.0),
+    (9.0, "overbuffer", 2.0), (1.0, "thinning", 1.0), (2.0, "rudp_cut", 3e3), (2.0, "rudp_retransmit", 1.0),
+    (2.0, "rudp_expired", 1.0), (2.0, "rudp_given_up", 1.0), (2.0, "stale_drop", 0.1),
+]  # fmt: skip
+CASES: dict[str, list[Event]] = {
+    "all": [
+        (0.9, "playout_start", 0.7), *frames(1, 5), *frames(7, 12, 100), *frames(13, 16, 225), *STALLS,
+        (16.5, "frame_late", 0.1), (16.6, "frame_incomplete", None), (18.0, "media_end", None),
+        (1.0, "level_changed", 300e3), (8.0, "level_changed", 900e3), (2.0, "buffer", 1.0), (2.0, "rtt", 0.1),
+        (2.0, "tcp_cwnd", 3e3), (2.0, "tcp_srtt", 0.1), *RELIABLE_UDP,
+    ],
+    "ends late": [*frames(1, 5), (8.0, "frame_late", 0.1), (18.0, "media_end", None)],
+    "ends incomplete": [*frames(1, 5), (8.0, "frame_incomplete", None), (18.0, "media_end", None)],
+    "ends": [*frames(1, 5), (6.0, "media_end", None)],
+    "stalls to its end": [*frames(1, 5), (5.0, "stall", None), (15.0, "media_end", None)],
+    "resumes and ends": [
+        *frames(1, 5), (5.0, "stall", None), (6.0, "resume", None), (15.0, "media_end", None),
+    ],
+    "no frames": [(1.0, "playout_start", None), *STALLS],
+    "no stall": [(1.0, "playout_start", 0.5), (0.0, "stall_count", 0.0)],
+    "no stall of frames": [*frames(1, 5), (0.0, "stall_count", 0.0)],
+    "waits before it begins": [(0.5, "stall", None), (2.0, "resume", None), (1.0, "playout_start", 1.0)],
+    "waits before its first frame": [(0.5, "stall", None), (2.0, "resume", None), *frames(1, 5)],
+    "late alone": [(5.0, "frame_late", 0.1)],
+    "incomplete alone": [(5.0, "frame_incomplete", None)],
+    "transfers": [(3.0, "transfer_complete", 1.5), (4.0, "transfer_failed", None)],
+    "transfers that do not fail": [(3.0, "transfer_complete", 1.5)],
+    "transfers that fail": [(4.0, "transfer_failed", None)],
+    "reliable": RELIABLE_UDP,
+    "a window alone": [(1.0, "rudp_cwnd", 3e3)],
+}  # fmt: skip
+
+
+def measured(said: list[Event], app: Any = "external") -> TrialMetrics:
+    made = record(constant(0, 60, 0, 20), flows=["video"], duration_s=20.0)
+    units = {name: event.unit for name, event in MEASURED.items()}
+    rows = [(round(at * SECOND), "video", name, value, units[name], "") for at, name, value in said]
+    made.events = pl.DataFrame(rows, schema=EVENTS, orient="row")
+    made.trial["plan"]["flows"][0] |= {"start": 0, "app": app}
+    made.trial["scenario"]["flows"] = {"video": COMMANDS if app == "external" else {}}
+    return compute(made)
+
+
+def numbers(metrics: TrialMetrics) -> dict[str, Any]:
+    """All of a flow's metrics as what can be compared."""
+    flow = metrics.flows["video"]
+    parts = ("numerator", "denominator", "low", "high")
+    arrays = {name: [getattr(series, part) for part in parts] for name, series in flow.series.items()}
+    found: dict[str, Any] = {
+        name: [None if one is None else np.nan_to_num(one, nan=-1.0).round(9).tolist() for one in of]
+        for name, of in arrays.items()
+    }
+    return found | {name: scalar for name, scalar in flow.scalars.items() if scalar is not None}
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
+    return {name for name in {*before, *after} if before.get(name) != after.get(name)}
+
+
+def test_each_event_feeds_what_the_table_says() -> None:
+    """Left out of what a player says, an event changes the metrics that it feeds, and no others."""
+    feeds: dict[str, set[str]] = {name: set() for name in MEASURED}
+    for said in CASES.values():
+        whole = numbers(measured(said))
+        for name in {name for _, name, _ in said}:
+            feeds[name] |= changed(whole, numbers(measured([one for one in said if one[1] != name])))
+    assert {name: set(event.feeds) for name, event in MEASURED.items()} == feeds
+    assert all(set(event.feeds) <= set(METRICS) for event in MEASURED.values())
+
+
+def test_metrics_look_at_no_event_that_is_not_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: set[str] = set()
+
+    def watched(method: str) -> None:
+        original = getattr(Said, method)
+
+        def watching(self: Said, *arguments: Any) -> Any:
+            looked.update(one for one in arguments if isinstance(one, str))
+            return original(self, *arguments)
+
+        monkeypatch.setattr(Said, method, watching)
+
+    for method in ("of", "has", "units", "instants"):
+        watched(method)
+    for said in CASES.values():
+        measured(said)
+    clip = {"name": "c", "duration": SECOND, "frame_interval": 40_000_000, "frame_bytes": [500] * 25}
+    for machine in MACHINES.values():
+        settings = machine.usual | ({"clip": clip} if machine.content == "clip" else {})
+        measured(CASES["all"], {machine.name: settings})
+    assert looked == set(MEASURED)
+
+
+def test_what_our_machines_say_is_in_the_unit_of_the_table() -> None:
+    for machine in MACHINES.values():
+        for name, unit in machine.events.items():
+            if name in MEASURED:
+                assert MEASURED[name].takes(unit), (machine.name, name)
+
+
+def tables() -> list[str]:
+    """The page's tables as the code has them."""
+    found = []
+    for group, events in groupby(MEASURED.values(), lambda event: event.group):
+        rows = [f"## {group}\n", "| event | unit | when, and its value | metrics | if it is never said |",
+                "|---|---|---|---|---|"]  # fmt: skip
+        for event in events:
+            feeds = ", ".join(f"`{metric}`" for metric in event.feeds)
+            rows.append(f"| `{event.name}` | {event.unit} | {event.says} | {feeds} | {event.absence} |")
+        found.append("\n".join(rows))
+    return found
+
+
+def test_the_page_has_the_tables_of_the_code() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for table in tables():
+        assert table in page, f"docs/player-events.md lacks this:\n\n{table}"
+    listed = re.findall(r"^\| `([a-z_]+)` \| [^|]* \| [^|]+ \| `", page, re.MULTILINE)
+    assert listed == list(MEASURED)
