@@ -12,7 +12,7 @@ from streamgauge.checks.evaluate import match_published
 from streamgauge.claims.expression import parse
 from streamgauge.claims.syntax import Reference
 from streamgauge.report.certificate import MARKS
-from streamgauge.report.model import Entry, say_half
+from streamgauge.report.model import Entry, labels, say_half
 
 __all__ = ["Mark", "anchor", "check_rows", "counted", "counts", "marks", "of_section"]
 
@@ -38,10 +38,11 @@ def anchor(entry: Entry, check: CheckResult) -> str:
 def check_rows(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """A row a check of a scenario, with its verdicts in every mode beside one another."""
     rows: list[dict[str, Any]] = []
+    short = labels([entry.id for entry in entries])
     for entry in entries:
         by_id: dict[str, dict[str, Any]] = {}
         for check in entry.checks:
-            told = _told(check, entry)
+            told = _told(check, entry) | {"where_in_short": short[entry.id]}
             by_id.setdefault(check.id, {**told, "by_mode": {}})["by_mode"][check.mode] = told
         rows += by_id.values()
     return rows

@@ -36,6 +36,8 @@ class Placing:
         """By digest: what was drawn before."""
         self._waiting: dict[str, str] = {}
         """By digest: descriptions of the first few."""
+        self._noted: dict[str, str] = {}
+        """The first figure of notes, by these."""
         self._asked: dict[str, Future[str]] = {}
         self._drawers: Drawers | None = None
         self._ahead = threading.BoundedSemaphore(_AHEAD)
@@ -65,9 +67,15 @@ class Placing:
             axis=meta.get("axis", ""),
             scenario=Markup(' data-scenario="{}"').format(window["scenario"]) if window else "",
         )
-        notes = Markup('<details class="figure-notes"><summary>How to read it</summary>{}</details>').format(
-            figure.notes
-        )
+        first = self._noted.setdefault(figure.notes, figure.id)
+        if first == figure.id:
+            folded = (
+                '<details class="figure-notes" id="{id}-notes"><summary>How to read it</summary>{notes}'
+                "</details>"
+            )
+        else:
+            folded = '<p class="figure-notes"><a href="#{id}-notes">How to read it</a></p>'
+        notes = Markup(folded).format(id=first, notes=figure.notes)
         caption = Markup(
             '</div><figcaption><b>{title}.</b> <span class="caption">{caption}</span>{notes}</figcaption>'
         ).format(title=figure.title, caption=figure.caption, notes=notes if figure.notes else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,21 +60,26 @@ def section(entry: Entry, found: Answer, *, told: bool, before: dict[str, Entry]
     """
     columns, rows = flow_rows(entry)
     path, drawing = words.path_words(entry.plan), path_drawing(entry)
-    alike = before.setdefault(f"{path}{drawing.replace(entry.id, '')}", entry)
-    assumed = _assumed(entry)
-    assumed_alike = before.setdefault("; ".join(assumed), entry)
+    written = re.sub(r"<[^>]+>", " ", drawing)
+    alike = before.setdefault(f"{path}{written}", entry)
+    measured = words.measure_words(entry), words.drawn_words(entry), _cited(entry.source)
+    measured_alike = before.setdefault(f"{measured}", entry)
+    assumed = {one: before.setdefault(one, entry) for one in _assumed(entry)}
     return {
         "id": entry.id,
         "slug": entry.slug,
         "title": entry.title,
-        "cited": _cited(entry.source),
         "path": path,
         "drawing": Markup(drawing),
         "path_as": None if alike is entry else {"slug": alike.slug, "title": alike.title},
-        "measured": words.measure_words(entry),
-        "drawn": words.drawn_words(entry),
-        "assumed": assumed if assumed_alike is entry else [],
-        "assumed_as": assumed_alike.slug if assumed and assumed_alike is not entry else "",
+        "measured": " ".join(
+            [*filter(None, measured[:2]), *([f"Source: {measured[2]}."] if measured[2] else [])]
+        ),
+        "measured_as": None
+        if measured_alike is entry
+        else {"slug": measured_alike.slug, "title": measured_alike.title},
+        "assumed": [one for one, first in assumed.items() if first is entry],
+        "assumed_as": next((first.slug for first in assumed.values() if first is not entry), ""),
         "sentences": () if told else found.sentences,
         "basis": found.basis,
         "conditions": words.bottleneck_words(entry),
