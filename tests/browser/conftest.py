@@ -1,5 +1,5 @@
-"""Pages in a real Chromium, that of the machine: nothing is downloaded. Without it, or without playwright, these tests
-say so and are left out."""
+"""Pages in a real Chromium, that of the machine: nothing is downloaded. Without it, or without playwright,
+these tests say so and are left out."""
 
 from __future__ import annotations
 

@@ -141,6 +141,10 @@ COMMANDS: dict[str, How] = {
     "python benches/simulators.py": How("never", "a benchmark"),
     "cargo bench -p streamgauge-sim --bench sim": How("never", "a benchmark"),
     "cargo bench -p streamgauge-sim --bench floor": How("never", "a benchmark"),
+    # figures
+    "streamgauge run 'today/demo-rtsp-*-medium' --mode sim --out runs/demo": HERE,
+    "streamgauge report runs/demo --figures svg,pdf,csv,py": HERE,
+    "python runs/demo/figures/today-demo-rtsp-udp-medium-time.py": HERE,
     # http
     "streamgauge run today/http-medium --mode sim": HERE,
     "streamgauge reproduce today/http --mode sim --mutants": HERE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import altair as alt
@@ -12,9 +13,10 @@ from streamgauge.campaign import Alternative, MutantResult, score, standings
 from streamgauge.checks import CheckResult, evaluate
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.metrics.fairness import jain
+from streamgauge.metrics.result import Series
 from streamgauge.paper import Paper, Reading, compare, draw, papers, table_json, tables_text
-from streamgauge.paper.figures import _smoothed
 from streamgauge.paper.tables import lines_of
+from streamgauge.report.courses import Courses
 from streamgauge.report.model import Entry, Group, LoadedTrial
 from synthetic import constant, record
 
@@ -109,20 +111,59 @@ def test_a_figure_is_drawn_only_when_all_of_it_was_run() -> None:
     drawn = [draw(DARWIN, wanted, one) for wanted in DARWIN.figures]
     (figure,) = [found for found in drawn if found is not None]
     assert figure.title == "Figure 8"
-    samples = [row for row in figure.rows if row[0] == "tp" and row[5] == "QT1"]
+    throughput = [row for row in figure.rows if row[0].startswith("throughput")]
+    samples = [row for row in throughput if row[2:4] == ("QT1", "line")]
     assert len(samples) == 20, "every 0.5 s of 10 s"
-    said = {row[5]: row[4] for row in figure.rows if row[0] == "mean-tp" and row[2] == "paper"}
+    said = {row[2]: row[6] for row in throughput if row[1] == "paper"}
     assert said == {"QT1": 265.96, "TCP1": 150.3}
-    assert alt.Chart.from_dict(dict(figure.spec), validate=True) is not None
+    ours = {row[2]: row[6:] for row in throughput if row[1] == "sim" and row[3] == "mean"}
+    assert ours["QT1"][0] == pytest.approx(256, rel=1e-3) and ours["QT1"][1] < 256 < ours["QT1"][2]
+    assert alt.Chart.from_dict(figure.vega_lite(), validate=True) is not None
 
 
-def test_the_running_mean_keeps_a_constant_and_spreads_a_spike() -> None:
+def test_what_looks_back_shows_nothing_before_it_happens() -> None:
+    """A spike in one sample of 0.5 s: the mean of the last 2 s has it from then on, and no sooner."""
     metrics = trial("t", 1, {"a": 10.0})
-    assert np.allclose(_smoothed(np.full(20, 7.0), metrics), 7.0)
-    spike = np.zeros(20)
-    spike[10] = 11.0
-    found = _smoothed(spike, metrics)
-    assert found[10] == pytest.approx(1.0) and found[4] == 0 and found[5] == pytest.approx(1.0)
+    width = metrics.grid.widths_s
+    spike = np.zeros(len(metrics.grid))
+    spike[10] = 8.0
+    flow = metrics.flows["a"]
+    for bits, expected in ((7.0 * width, np.full(20, 7.0)), (spike, np.repeat([0.0, 4.0, 0.0], [10, 4, 6]))):
+        held = dataclasses.replace(flow, series={**flow.series, "throughput": Series(bits, width)})
+        courses = Courses(len(metrics.grid), [("throughput", "trailing")], trailing=4)
+        courses.add(dataclasses.replace(metrics, flows={"a": held}))
+        course = courses.course("a", "throughput", "trailing")
+        assert course is not None and np.allclose(course.median, expected)
+        assert np.allclose(course.times_s, course.ends_s), "drawn where its time ends"
+
+
+def test_what_is_drawn_is_said() -> None:
+    one = reading("", entry("darwin/1qt1tcp-const", {"qt1": 30.0, "tcp1": 20.0}))
+    (figure,) = [found for wanted in DARWIN.figures if (found := draw(DARWIN, wanted, one)) is not None]
+    assert "mean of the last 2 s" in json.dumps(figure.spec)
+    assert "● sim with 95 % intervals (n = 3), ◇ the paper." in figure.caption
+    assert "emu" not in figure.caption and "emu" not in json.dumps(figure.spec)
+    assert "from the least to the greatest of 3 trials" in figure.caption
+    # The link has twice what the two flows send.
+    assert "capacity 480 kbit/s, off the scale" not in json.dumps(figure.spec, ensure_ascii=False)
+
+
+def test_bars_stand_beside_what_the_paper_says() -> None:
+    wanted = next(figure for figure in DARWIN.figures if figure.draw == "bars")
+    entries = [entry(one["scenario"], {"video": 30.0}) for one in wanted.more["bars"]]
+    figure = draw(DARWIN, wanted, reading("", *entries))
+    assert figure is not None
+    said = [row for row in figure.rows if row[2].endswith("the paper's text")]
+    assert {(row[1], row[2], row[3]) for row in said} >= {
+        ("160", "QTP, the paper's text", 5.0),
+        ("160", "VLC, the paper's text", 50.0),
+        ("800", "VLC, the paper's text", 0.0),
+    }
+    panels = figure.spec["hconcat"]
+    assert all(layer["encoding"]["y"]["scale"]["zero"] for panel in panels for layer in panel["layer"][:1])
+    assert [layer["mark"]["type"] for layer in panels[1]["layer"]] == ["bar", "rule", "text"]
+    ours = [row for row in figure.rows if row[2].endswith("ours")]
+    assert all(row[4] is not None and row[4] <= row[3] <= row[5] for row in ours)
 
 
 def test_only_predicted_checks_count_in_the_mutation_score() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,11 @@ from streamgauge.scenario import Scenario, lower
 
 
 def drawn(up: dict[str, Any], **more: dict[str, Any]) -> str:
+    """The drawing for wide screens."""
+    return both(up, **more).partition("</svg>")[0]
+
+
+def both(up: dict[str, Any], **more: dict[str, Any]) -> str:
     scenario = Scenario.model_validate(
         {
             "id": "my/drawing",
@@ -62,3 +68,28 @@ def test_where_media_goes_up_both_ways_are_drawn() -> None:
     assert senders == ["ftp", "camera"]
     height = float(re.findall(r'viewBox="0 0 \d+ (\d+)"', picture)[0])
     assert all(y + h < height for _, (_, y, _, h) in boxes)
+
+
+def test_a_wide_drawing_has_an_upright_one_beside_it() -> None:
+    up = {"rate": "500 kbit/s", "queue": "droptail 10 kB", "delay": "20 ms"}
+    camera = {"role": "rival", "system": "rtp", "clip": "carphone-300k", "direction": "up"}
+    cross = {"role": "rival", "traffic": "cbr", "parameters": {"rate": "10 packets/s"}, "entry": "router"}
+    lying, upright, rest = both(up, camera=camera, cross=cross).split("</svg>")
+    assert 'class="path lying"' in lying and 'class="path upright"' in upright and not rest
+    heads = re.findall(r'class="head">([^<]*)<', upright)
+    ends = ["server&#x27;s end", "client&#x27;s end"]
+    assert heads == [ends[0], "bottleneck", ends[1], "bottleneck", "delay", ends[0]], "in the packets' order"
+    width, height = (float(value) for value in re.findall(r'viewBox="0 0 (\d+) ([\d.]+)"', upright)[0])
+    boxes = [
+        tuple(map(float, box))
+        for box in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"', upright)
+    ]
+    assert all(x + w <= width and y + h <= height for x, y, w, h in boxes)
+    assert all(y + h < later for (_, y, _, h), (_, later, _, _) in pairwise(boxes))
+    assert "cross enters here" in upright
+    tips = re.findall(r'marker id="([^"]*)"', lying + upright)
+    assert len(set(tips)) == 2 and all(f"url(#{tip})" in lying + upright for tip in tips)
+
+
+def test_a_short_path_has_one_drawing() -> None:
+    assert both({}).count("<svg") == 1

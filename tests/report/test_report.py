@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from streamgauge.errors import RecordError
 from streamgauge.metrics import compute
 from streamgauge.report import LoadedTrial, answer, build, for_entry, gather, save
-from streamgauge.report.chart import DrawnFigure
-from streamgauge.report.figures import MAX_POINTS
+from streamgauge.report.courses import MAX_POINTS
 from streamgauge.report.model import load
 from streamgauge.report.validity import verdicts
 from synthetic import CROSS, PROBE, UP, Sent, SyntheticRecord, constant, record
@@ -100,9 +101,17 @@ def tags(page: str) -> list[tuple[str, dict[str, str | None]]]:
 
 
 def figures_in(page: str) -> list[dict[str, Any]]:
-    return [
-        json.loads(text) for text in re.findall(r'<script type="application/json">(.*?)</script>', page, re.S)
-    ]
+    found = re.findall(r'<script type="application/json" class="figure-data">(.*?)</script>', page, re.S)
+    return [json.loads(text) for text in found]
+
+
+def rows_of(figure: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """The rows of a figure as a page holds it."""
+    columns = []
+    for column in figure["data"]:
+        runs = bool(column) and isinstance(column[0], list)
+        columns.append([value for value, count in column for _ in range(count)] if runs else column)
+    return list(zip(*columns, strict=True))
 
 
 def test_the_page_is_whole_and_asks_for_nothing(page: str) -> None:
@@ -192,20 +201,57 @@ def test_what_a_verdict_measured_is_said_without_powers_of_ten() -> None:
 def test_figures_hold_what_was_measured(trials: list[LoadedTrial], page: str) -> None:
     (entry,) = gather(trials)
     wanted = {figure.id: figure for figure in for_entry(entry)}
-    assert {name.removeprefix("test-udp-medium-") for name in wanted} == {
-        "rates",
-        "shares",
-        "queue",
-        "rtt",
-        "asked-0",
-    }
-    rates = wanted["test-udp-medium-rates"]
-    metrics = trials[0].metrics
-    assert metrics is not None
-    sent = [row for row in rates.rows if row[2:] == ("sent", "video", "sim")]
-    samples = metrics.series("sender_rate", "video").samples()
-    assert [row[1] for row in sent] == pytest.approx(list(samples / 1e3), rel=1e-3)
-    assert [json.loads(json.dumps(f.rows)) for f in wanted.values()] == [f["rows"] for f in figures_in(page)]
+    assert {name.removeprefix("test-udp-medium-") for name in wanted} == {"time", "asked-0"}
+    over_time = wanted["test-udp-medium-time"]
+    metrics = [trial.metrics for trial in trials if trial.mode == "sim"]
+    lost = [one.series("loss_rate", "cross").samples() / 1e3 for one in metrics if one is not None]
+    received = [one.series("receiver_rate", "cross").samples() / 1e3 for one in metrics if one is not None]
+    drawn = [row for row in over_time.rows if row[:4] == ("Received, kbit/s", "sim", "cross", "line")]
+    assert [row[6] for row in drawn] == pytest.approx(list(np.median(received, axis=0)), rel=1e-3)
+    assert [row[7] for row in drawn] == pytest.approx(list(np.min(received, axis=0)), rel=1e-3)
+    assert [row[8] for row in drawn] == pytest.approx(list(np.max(received, axis=0)), rel=1e-3)
+    drawn = [row for row in over_time.rows if row[:4] == ("Lost, mean, kbit/s", "sim", "cross", "line")]
+    assert [row[6] for row in drawn] == pytest.approx(list(np.mean(lost, axis=0)), rel=1e-3)
+    assert [list(figure.rows) for figure in wanted.values()] == [rows_of(one) for one in figures_in(page)]
+
+
+def test_a_single_trial_has_no_band_and_says_so() -> None:
+    (figure, _) = for_entry(gather([loaded(made(7))])[0])
+    assert {row[7] for row in figure.rows} == {None}
+    assert "One trial is drawn of sim (seed 7)" in figure.caption and "bands" not in figure.caption
+    assert "sim, one trial (seed 7)" in json.dumps(figure.spec) and "_band" not in json.dumps(figure.spec)
+
+
+def test_cross_traffic_is_shaded_where_it_sends(trials: list[LoadedTrial]) -> None:
+    (figure, _) = for_entry(gather(trials)[0])
+    periods = [
+        (row["begin"], row["end"])
+        for layer in figure.spec["hconcat"][0]["vconcat"][0]["layer"]
+        for row in layer.get("data", {}).get("values", ())
+        if "begin" in row
+    ]
+    assert periods == [(10.0, 30.0)]
+    assert "Shaded: cross sends" in figure.caption
+
+
+def test_a_window_that_does_not_vary_is_not_drawn() -> None:
+    from streamgauge.metrics.result import Series
+
+    def panels(kilobytes: np.ndarray[Any, Any]) -> set[str]:
+        trial = loaded(made())
+        metrics = trial.metrics
+        assert metrics is not None
+        ones = np.ones(len(metrics.grid))
+        video = metrics.flows["video"]
+        with_window = dataclasses.replace(
+            video, series={**video.series, "cwnd": Series(8e3 * kilobytes * ones, ones)}
+        )
+        held = dataclasses.replace(metrics, flows={**metrics.flows, "video": with_window})
+        (figure, _) = for_entry(gather([dataclasses.replace(trial, held=held)])[0])
+        return {row[0] for row in figure.rows}
+
+    flat, steps = np.full(80, 30.0), np.linspace(10, 30, 80)
+    assert panels(steps) - panels(flat) == {"Congestion window, kB"}
 
 
 def test_long_series_are_thinned_without_changing_their_mean() -> None:
@@ -214,12 +260,12 @@ def test_long_series_are_thinned_without_changing_their_mean() -> None:
     for figure in for_entry(entry):
         lines: dict[tuple[Any, ...], int] = {}
         for row in figure.rows:
-            lines[row[2:]] = lines.get(row[2:], 0) + 1
+            lines[row[:4]] = lines.get(row[:4], 0) + 1
         assert max(lines.values()) <= MAX_POINTS
-    rates = for_entry(entry)[0]
-    sent = [row[1] for row in rates.rows if row[2:4] == ("sent", "video")]
+    over_time = for_entry(entry)[0]
+    sent = [row[6] for row in over_time.rows if row[:3] == ("Sent, kbit/s", "sim", "video")]
     assert sum(sent) / len(sent) * 1e3 == pytest.approx(trial.metrics.value("throughput", "video"), rel=2e-3)  # type: ignore[union-attr]
-    assert "samples of 0.01 s make one point" in rates.caption
+    assert "samples of 0.01 s make one point" in over_time.notes
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
@@ -229,7 +275,7 @@ def test_one_description_gives_files(trials: list[LoadedTrial], tmp_path: Path, 
     start = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}[suffix]
     assert written.startswith(start)
     if suffix == ".svg":
-        for word in ("time, s", "kbit/s (IP bytes)", "received", "cross", "emu"):
+        for word in ("time, s", "Received, kbit/s", "cross", "emu, n = 3", "capacity"):
             assert word.encode() in written
 
 
@@ -238,18 +284,44 @@ def test_other_files_are_refused(trials: list[LoadedTrial], tmp_path: Path) -> N
         save(for_entry(gather(trials)[0])[0], tmp_path / "figure.gif")
 
 
-def test_lines_differ_in_dash_and_axes_have_units(trials: list[LoadedTrial]) -> None:
-    def encodings(figure: DrawnFigure) -> dict[str, Any]:
-        spec = figure.spec.get("spec", figure.spec)
-        found: dict[str, Any] = spec["encoding"]
-        return found
+def encodings(spec: Any) -> Iterator[dict[str, Any]]:
+    """Every layer's."""
+    if isinstance(spec, dict):
+        if "mark" in spec and "encoding" in spec:
+            yield spec["encoding"]
+        for inner in spec.values():
+            yield from encodings(inner)
+    elif isinstance(spec, list):
+        for inner in spec:
+            yield from encodings(inner)
 
-    for figure in for_entry(gather(trials)[0]):
-        encoding = encodings(figure)
-        dashes = [tuple(dash) for dash in encoding["strokeDash"]["scale"]["range"]]
-        colours = encoding["color"]["scale"]["range"]
-        assert len(set(zip(dashes, colours, strict=True))) == len(colours)
-        assert encoding["x"]["title"] and encoding["y"]["title"]
+
+def test_lines_differ_in_dash_and_plots_name_their_units(trials: list[LoadedTrial]) -> None:
+    (over_time, distribution) = for_entry(gather(trials)[0])
+    for figure in (over_time, distribution):
+        drawn = [one for one in encodings(figure.spec) if "strokeDash" in one]
+        assert drawn
+        for encoding in drawn:
+            dashes = [tuple(dash) for dash in encoding["strokeDash"]["scale"]["range"]]
+            colours = encoding["color"]["scale"]["range"]
+            assert len(set(zip(dashes, colours, strict=True))) >= len(set(colours))
+    titles = {row[0] for row in over_time.rows}
+    assert {title.rpartition(", ")[2] for title in titles} == {"kbit/s", "kB", "ms"}
+    assert {one["x"]["title"] for one in encodings(distribution.spec)} == {"Queueing delay, ms"}
+
+
+def test_no_legend_of_a_single_line(trials: list[LoadedTrial]) -> None:
+    alone = record(constant(0, 62.5, 0, 10), flows=["video"], duration_s=10.0)
+    alone.trial["scenario"]["figures"] = [
+        {"draw": "cdf", "of": ["queue_delay"]},
+        {"draw": "bars", "of": ["loss"]},
+    ]
+    for figure in for_entry(gather([loaded(alone)])[0]):
+        assert all(
+            one["color"]["legend"] is None
+            for one in encodings(figure.spec)
+            if "legend" in one.get("color", {})
+        )
 
 
 def test_the_answer_in_plain_words(trials: list[LoadedTrial]) -> None:
@@ -313,7 +385,8 @@ def test_every_figure_as_a_file(trials: list[LoadedTrial], tmp_path: Path) -> No
 def test_slivers_beside_the_window_are_not_drawn() -> None:
     """A window from 0.1 s cuts samples of 0.1 s and 0.4 s off; their rates would show as spikes."""
     trial = loaded(made(measure={"window": ["0.1 s", "39.9 s"]}))
-    times = [row[0] for row in for_entry(gather([trial])[0])[0].rows if row[2:4] == ("sent", "video")]
+    rows = for_entry(gather([trial])[0])[0].rows
+    times = [row[4] for row in rows if row[0] == "Sent, kbit/s" and row[2] == "video"]
     assert times[0] == pytest.approx(0.35)
     assert min(later - earlier for earlier, later in pairwise(times)) > 0.25
 
@@ -322,6 +395,6 @@ def test_a_name_cannot_end_the_script(tmp_path: Path) -> None:
     built = made()
     built.trial["flows"][0]["name"] = "a</script><b>"
     text = build([loaded(built)], tmp_path / "r.html").read_text()
-    rows = next(figure["rows"] for figure in figures_in(text))
+    rows = rows_of(figures_in(text)[0])
     assert any("a</script><b>" in row for row in rows)
     tags(text)

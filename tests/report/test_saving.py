@@ -11,8 +11,9 @@ import jsonschema
 import pytest
 from streamgauge.errors import CannotRunError
 from streamgauge.report import DrawnFigure, Saving, save
-from streamgauge.report import saving as module
+from streamgauge.report import drawers as module
 from streamgauge.report.chart import COLOURS, bars, lines, spec_of
+from streamgauge.report.drawers import Drawers
 from streamgauge.report.vega import channel, whole
 
 
@@ -49,13 +50,13 @@ def test_processes_draw_what_we_draw(tmp_path: Path) -> None:
 def drawing(one: DrawnFigure, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The suffixes that were drawn, and not left as they were."""
     asked: list[str] = []
-    ask = Saving._ask
+    draw = Drawers.draw
 
-    def listening(self: Saving, description: str, missing: dict[str, Path]) -> None:
+    def listening(self: Drawers, description: str, missing: dict[str, Path], of: str) -> str:
         asked.extend(missing)
-        ask(self, description, missing)
+        return draw(self, description, missing, of)
 
-    monkeypatch.setattr(Saving, "_ask", listening)
+    monkeypatch.setattr(Drawers, "draw", listening)
     with Saving(1) as saving:
         saving.add(one, files("f", folder, ".svg", ".png"))
         saving.wait()
@@ -112,6 +113,7 @@ def test_clip_paths_are_counted_anew_in_each_figure(tmp_path: Path) -> None:
 def test_descriptions_are_vega_lite(made: DrawnFigure) -> None:
     assert made.spec["$schema"] == alt.SCHEMA_URL
     assert alt.Chart.from_dict(dict(made.spec), validate=True) is not None
+    assert alt.Chart.from_dict(made.vega_lite(), validate=True) is not None
     with pytest.raises(jsonschema.ValidationError):
         alt.Chart.from_dict({**made.spec, "width": {"metres": 3}}, validate=True)
 

@@ -13,15 +13,37 @@ from streamgauge.errors import CannotRunError, RecordError, ScenarioError
 from streamgauge.report import Entry, gather, load
 from streamgauge.report.answer import answer_text
 from streamgauge.report.build import write_page
+from streamgauge.report.exports import SUFFIXES
+from streamgauge.report.files import write_all
 from streamgauge.report.model import left_out
 
-__all__ = ["report_command"]
+__all__ = ["figure_formats", "report_command"]
+
+
+def figure_formats(given: str | None) -> list[str]:
+    """What ``--figures`` asks for; raises ScenarioError for a format that is none."""
+    known = [suffix.removeprefix(".") for suffix in SUFFIXES]
+    asked = [] if given is None else list(dict.fromkeys(one.strip().lower() for one in given.split(",")))
+    for one in asked:
+        if one not in known:
+            raise ScenarioError(
+                f"a figure is not written as '{one}'",
+                key="--figures",
+                hint=f"one or more of {', '.join(known)}, with commas between",
+            )
+    return asked
 
 
 def report_command(
-    directory: Path, out: Path | None, answer: str | None = None, *, verify: bool = False
+    directory: Path,
+    out: Path | None,
+    answer: str | None = None,
+    *,
+    verify: bool = False,
+    formats: Sequence[str] = (),
 ) -> None:
-    """One page about a folder's trials, and before its path the answers of scenarios like ``answer``.
+    """One page about a folder's trials, and before its path the answers of scenarios like ``answer``; in
+    these formats its figures as files.
 
     A damaged record is left out of every number, and is an error all the same: RecordError, once the page is
     written. Raises ScenarioError if no scenario is like ``answer``.
@@ -32,15 +54,20 @@ def report_command(
     with Bar(of="trials read") as bar:
         entries = gather(trials, told=bar.count)
     said = "" if answer is None else _answers(entries, answer, directory)
+    files: list[Path] = []
     try:
         page = write_page(entries, out, left_out=left_out(directory))
+        if formats:
+            files = write_all(entries, out.parent / "figures", formats)
     except OSError as error:
         raise CannotRunError(
-            f"cannot write {out}: {error.strerror}; choose another file with --out."
+            f"cannot write {error.filename or out}: {error.strerror}; choose another file with --out."
         ) from error
     if said:
         say_text(f"{said}\n")
     print(page, flush=True)
+    if files:
+        print(f"{len(files)} files in {files[0].parent}", flush=True)
     groups = [group for entry in entries for group in entry.groups]
     damaged = [trial.damage for group in groups for trial in group.trials if trial.damage]
     if damaged:

@@ -139,7 +139,7 @@ def _read(paper: Paper, request: RunRequest, preset: str, out: Path, *, quiet: b
 
 
 def _draw(paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck], out: Path) -> None:
-    """The page, and every figure of every preset as files, which are drawn beside it."""
+    """Every figure of every preset as files, and the page."""
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, list[DrawnFigure]] = {}
@@ -150,7 +150,6 @@ def _draw(paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared
             drawn[reading.preset] = [figure for figure in found if figure is not None]
             for figure in drawn[reading.preset]:
                 saving.add(figure, [folder / f"{figure.id}.{suffix}" for suffix in ("svg", "png")])
-        write_page(paper, readings, compared, drawn, out / f"{paper.id}.html")
         names = [f"{one.title} {preset}".rstrip() for preset, mine in drawn.items() for one in mine]
 
         def tell(done: int) -> None:
@@ -158,6 +157,8 @@ def _draw(paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared
             bar.update(Progress(done, len(names), left, names[done]))
 
         saving.wait(tell)
+    # What is drawn by now the page takes as it is.
+    write_page(paper, readings, compared, drawn, out / f"{paper.id}.html")
 
 
 def _print(paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck]) -> None:

@@ -20,13 +20,16 @@ from streamgauge.report.model import Entry, Group, labels
 
 __all__ = ["SHOWN", "Agreement", "Pair", "agreement", "of_modes", "of_published", "pair"]
 
-SHOWN = (
-    "startup_delay", "freeze_time", "freeze_count", "frozen_share", "stall_time", "stall_count",
-    "rebuffer_ratio", "frames_shown", "frames_lost", "live_latency", "completion_time", "throughput",
-    "receiver_rate", "goodput", "loss", "retransmitted", "packet_size", "queue_delay", "rtt",
-    "max_min_share",
-)  # fmt: skip
-"""Metrics of flows that pages show."""
+SHOWN = {
+    "startup_delay": "start-up delay", "freeze_time": "time frozen", "freeze_count": "freezes",
+    "frozen_share": "share of time frozen", "stall_time": "time stalled", "stall_count": "stalls",
+    "rebuffer_ratio": "share of time stalled", "frames_shown": "frames shown", "frames_lost": "frames lost",
+    "live_latency": "latency to live", "completion_time": "completion time", "throughput": "sent rate",
+    "receiver_rate": "received rate", "goodput": "goodput", "loss": "loss", "retransmitted": "retransmitted",
+    "packet_size": "mean packet", "queue_delay": "time in bottleneck", "rtt": "round-trip time",
+    "max_min_share": "fair share", "sent": "sent", "received": "received", "jain": "Jain's index",
+}  # fmt: skip
+"""Metrics that pages show, with what they are called beside a flow's name."""
 
 _NEAR = 0.05
 """A metric that is not compared otherwise differs practically beyond this share."""
@@ -72,11 +75,10 @@ class Pair:
 
     @property
     def size(self) -> tuple[int, float, float]:
-        """What pairs are sorted by, the worst first: verdict, half-widths, percent."""
+        """What pairs are sorted by, the worst first: verdict, percent, half-widths. What differs at all does
+        so by more than its interval; where nothing varied there are no half-widths to go by."""
         order = ("differs", "one", "small", "agrees")
-        # Where nothing varied there are no half-widths to count.
-        units = -1.0 if self.intervals is None or math.isinf(self.intervals) else self.intervals
-        return order.index(self.verdict), -units, -(self.percent or 0.0)
+        return order.index(self.verdict), -(self.percent or 0.0), -(self.intervals or 0.0)
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,13 @@ class Agreement:
 
     @property
     def apart(self) -> list[Pair]:
-        """Those that differ, and those that one does not know."""
-        return [one for one in self.pairs if one.verdict in ("differs", "one")]
+        """Those that differ."""
+        return [one for one in self.pairs if one.verdict == "differs"]
 
     @property
     def alike(self) -> list[Pair]:
-        """The others."""
-        return [one for one in self.pairs if one.verdict not in ("differs", "one")]
+        """The others: those that one does not know, that hardly differ, that agree."""
+        return [one for one in self.pairs if one.verdict != "differs"]
 
 
 def agreement(title: str, first: str, second: str, pairs: Iterable[Pair]) -> Agreement | None:
@@ -134,7 +136,7 @@ def of_modes(entries: Sequence[Entry]) -> Agreement | None:
             if info.is_ping or flow not in emu.numbers.infos:
                 continue
             for metric in SHOWN:
-                if metric in METRICS:
+                if metric in METRICS and metric not in ("jain", "sent", "received"):
                     pairs += _of_metric(short[entry.id], entry, metric, flow, sim, emu)
         pairs += _of_metric(short[entry.id], entry, "jain", "", sim, emu)
     return agreement("Simulation and emulation", "simulated", "emulated", pairs)
@@ -145,7 +147,7 @@ def _of_metric(label: str, entry: Entry, metric: str, flow: str, sim: Group, emu
     if a is None and b is None:
         return []
     named = METRICS[metric]
-    what = f"{named.title[0].lower()}{named.title[1:]} of {flow}" if flow else named.title
+    what = f"{SHOWN[metric]} of {flow}" if flow else SHOWN[metric]
     return [pair(label, entry.slug, what, a, b, named.dimension, named.signed, metric)]
 
 
@@ -173,7 +175,7 @@ def of_published(entries: Sequence[Entry]) -> Agreement | None:
             ours = group.over(metric, flow) if group.valid else None
             named = METRICS[metric]
             theirs = Interval(published_value(printed)[0], None, 1, False)
-            what = f"{named.title[0].lower()}{named.title[1:]} of {flow}"
+            what = f"{SHOWN[metric]} of {flow}"
             pairs.setdefault(
                 (entry.id, text),
                 pair(
@@ -194,10 +196,9 @@ def of_published(entries: Sequence[Entry]) -> Agreement | None:
 def _what(term: str) -> str:
     """A term in words if it is a metric of a flow, else as it is written."""
     metric, _, flow = term.partition(".")
-    if metric in METRICS and flow and flow.isidentifier():
-        title = METRICS[metric].title
-        return f"{title[0].lower()}{title[1:]} of {flow}"
-    return METRICS[term].title if term in METRICS else term
+    if metric in SHOWN and flow and flow.isidentifier():
+        return f"{SHOWN[metric]} of {flow}"
+    return SHOWN.get(term, term)
 
 
 def _printed(entry: Entry) -> dict[str, tuple[str, str]]:

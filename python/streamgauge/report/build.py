@@ -11,7 +11,7 @@ from streamgauge.documents import write_whole
 from streamgauge.report import agreement, certificate, checking, figures, validity
 from streamgauge.report.answer import PLUS_MINUS, by_question
 from streamgauge.report.families import tables
-from streamgauge.report.first import Block, blocks
+from streamgauge.report.first import AnsweredQuestion, blocks
 from streamgauge.report.model import Entry, LoadedTrial, gather, load
 from streamgauge.report.model import left_out as find_left_out
 from streamgauge.report.page import render_page
@@ -73,6 +73,7 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
     first = blocks(entries)
     at_top = _told_at_top(first, answers)
     groups = [group for entry in entries for group in entry.groups]
+    before: dict[str, Entry] = {}
     return render_page(
         "streamgauge.report",
         "report.html.j2",
@@ -89,7 +90,9 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
             for entry in entries
         ],
         # One after the other, as each has its figures' points.
-        sections=(section(entry, answers[entry.id], told=entry.id in at_top) for entry in entries),
+        sections=(
+            section(entry, answers[entry.id], told=entry.id in at_top, before=before) for entry in entries
+        ),
         plus_minus=PLUS_MINUS,
         checks=checking.check_rows(entries),
         modes=sorted({check.mode for entry in entries for check in entry.checks}, reverse=True),
@@ -103,7 +106,7 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
     )
 
 
-def _told_at_top(first: Sequence[Block], answers: Mapping[str, Any]) -> set[str]:
+def _told_at_top(first: Sequence[AnsweredQuestion], answers: Mapping[str, Any]) -> set[str]:
     """Scenarios whose whole answer is a question's verdict."""
     verdicts = {block.verdict for block in first}
     return {scenario for scenario, one in answers.items() if " ".join(one.sentences) in verdicts}

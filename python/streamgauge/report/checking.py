@@ -53,7 +53,10 @@ def _told(check: CheckResult, entry: Entry) -> dict[str, Any]:
         {
             "name": "" if key == "value" else key,
             "published": str(text),
-            "ours": matched[key].words() if key in matched and not check.changed else "",
+            # Not what the reason says already.
+            "ours": matched[key].words()
+            if key in matched and not check.changed and matched[key].words() not in check.why
+            else "",
         }
         for key, text in check.published.items()
     ]

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from streamgauge.claims.dimension import Dimension, pick_unit, plain
 
-__all__ = ["Axis", "Point", "axis_of", "dot", "pareto", "scatter"]
+__all__ = ["DotAxis", "Point", "axis_of", "dot", "pareto", "scatter"]
 
 Place = Callable[[float, float], tuple[float, float]]
 """From values on both axes to where they are drawn."""
@@ -29,7 +29,7 @@ _FROM_ZERO = 0.6
 
 
 @dataclass(frozen=True)
-class Axis:
+class DotAxis:
     """Where values lie, in canonical units, and what is written at its ends."""
 
     low: float
@@ -43,7 +43,7 @@ class Axis:
         return _EDGE + (100 - 2 * _EDGE) * min(1.0, max(0.0, share))
 
 
-def axis_of(values: Sequence[float], dimension: Dimension, ticks: int = 3) -> Axis:
+def axis_of(values: Sequence[float], dimension: Dimension, ticks: int = 3) -> DotAxis:
     """An axis with round ends that holds all values; from 0 unless they lie far from it."""
     low, high = min(values), max(values)
     if low >= 0 and (high - low > (1 - _FROM_ZERO) * high or high == 0):
@@ -55,7 +55,7 @@ def axis_of(values: Sequence[float], dimension: Dimension, ticks: int = 3) -> Ax
     step = _step((high - low) / scale, ticks)
     first, last = math.floor(low / scale / step + 1e-9), math.ceil(high / scale / step - 1e-9)
     marks = tuple((place * step * scale, plain(place * step, 6)) for place in range(first, last + 1))
-    return Axis(marks[0][0], marks[-1][0], marks, unit)
+    return DotAxis(marks[0][0], marks[-1][0], marks, unit)
 
 
 def _step(span: float, count: int) -> float:
@@ -66,7 +66,7 @@ def _step(span: float, count: int) -> float:
 
 
 def dot(
-    axis: Axis,
+    axis: DotAxis,
     value: float,
     interval: tuple[float, float] | None,
     *,
@@ -83,7 +83,7 @@ def dot(
     if interval is not None and interval[1] > interval[0]:
         low, high = (
             axis.percent(end) if math.isfinite(end) else edge
-            for end, edge in zip(interval, (0, 100), strict=True)
+            for end, edge in zip(interval, (_EDGE, 100 - _EDGE), strict=True)
         )
         parts.append(f'<line class="span" x1="{low:.2f}%" x2="{high:.2f}%" y1="{y}" y2="{y}"/>')
     kind = "dot first" if first else "dot"
@@ -193,7 +193,7 @@ def _reach(values: Sequence[tuple[float, tuple[float, float] | None]]) -> list[f
     return [value for value, _ in values] + ends
 
 
-def _frame(across: Axis, up: Axis, at: Place) -> str:
+def _frame(across: DotAxis, up: DotAxis, at: Place) -> str:
     parts = []
     for value, text in across.ticks:
         px, _ = at(value, up.low)

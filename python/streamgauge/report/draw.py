@@ -1,8 +1,8 @@
 """Draws figures: Vega-Lite descriptions as SVG, PNG and PDF.
 
 Also a program of its own, which draws beside others on further cores, as drawing holds Python's lock: a line
-of JSON asks for the files of one figure, a line answers (see `streamgauge.report.saving`). It is run by its
-path and imports nothing of ours, so that it starts at once.
+of JSON asks for a figure, a line answers (see `streamgauge.report.drawers`). It is run by its path and
+imports nothing of ours, so that it starts at once.
 """
 
 from __future__ import annotations
@@ -18,18 +18,22 @@ from pathlib import Path
 FORMATS = (".svg", ".png", ".pdf")
 
 
-def draw(description: str, files: Mapping[str, Path], *, scale: float) -> None:
-    """Writes one figure, by suffix; each file appears whole or not at all. `scale` is for PNG."""
+def draw(description: str, files: Mapping[str, Path], *, scale: float) -> str:
+    """Writes one figure, by suffix; each file appears whole or not at all. `scale` is for PNG.
+
+    Returns:
+        The figure as SVG.
+    """
     import vl_convert
 
-    if ".svg" in files or ".png" in files:
-        svg = _numbered(vl_convert.vegalite_to_svg(description))
+    svg = _numbered(vl_convert.vegalite_to_svg(description))
     if ".svg" in files:
         _write(files[".svg"], svg.encode())
     if ".png" in files:
         _write(files[".png"], vl_convert.svg_to_png(_grounded(svg), scale=scale))
     if ".pdf" in files:
-        _write(files[".pdf"], vl_convert.vegalite_to_pdf(description))
+        _write(files[".pdf"], vl_convert.svg_to_pdf(svg))
+    return svg
 
 
 def _numbered(svg: str) -> str:
@@ -62,7 +66,7 @@ def _serve() -> None:
         answer: dict[str, object] = {}
         try:
             files = {suffix: Path(file) for suffix, file in asked["files"].items()}
-            draw(asked["description"], files, scale=asked["scale"])
+            answer["svg"] = draw(asked["description"], files, scale=asked["scale"])
         except OSError as error:
             answer = {"errno": error.errno, "strerror": error.strerror, "file": error.filename}
         except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from streamgauge.report.words import goes_up, tie
 BOX_W, GAP, LINE = 168, 46, 15
 END_W = 96
 TOP, LEFT, BETWEEN = 40, 8, 28
+NARROW = 620
+"""A drawing wider than this has another form for narrow screens, upright."""
+UPRIGHT_W, UPRIGHT_GAP = 340, 26
 CHARS = 24
 CHAR_W = 6.6
 """Of the small type, on the mean and a little more."""
@@ -26,7 +30,8 @@ def path_drawing(entry: Entry) -> str:
     The way back is a line, unless media goes that way.
 
     Returns:
-        An ``<svg>`` element; its classes are styled in the page's style sheet.
+        An ``<svg>`` element, and if it is wide a second, upright, of which the page's style shows one; their
+        classes are styled there too.
     """
     path = entry.plan.get("path") or {}
     down, up = (_boxes(path.get(way) or []) for way in ("down", "up"))
@@ -38,6 +43,7 @@ def path_drawing(entry: Entry) -> str:
         end: [f"{relay['name']} (relay)" for relay in entry.plan.get("relays") or [] if relay["at"] == end]
         for end in ("server", "client")
     }
+    ends = {"server": [*relays["server"], *at_server], "client": [*relays["client"], *at_client]}
     columns = max(len(down), len(up), 1)
     box_h = max([74, *(box.height for box in down)])
     width = 2 * LEFT + 2 * END_W + columns * BOX_W + (columns + 1) * GAP
@@ -56,20 +62,68 @@ def path_drawing(entry: Entry) -> str:
         bottom = back_y + 18 + (len(lines) - 1) * LINE
     ends_h = bottom - TOP
     heads = ("server's end", "client's end") if at_client else ("server", "player")
-    title = f"Path of {entry.id}"
-    return "".join(
-        [
-            f'<svg class="path" viewBox="0 0 {width} {bottom + 16:g}" width="{width}" '
-            f'height="{bottom + 16:g}" role="img" aria-label="{escape(title)}">',
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-            'orient="auto"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>',
-            _box(LEFT, TOP, END_W, ends_h, heads[0], _wrap([*relays["server"], *at_server], 13)[:6], "end"),
-            _box(right, TOP, END_W, ends_h, heads[1], _wrap([*relays["client"], *at_client], 13)[:6], "end"),
-            *_row(down, TOP, box_h, left, right, at_router),
-            *back,
-            "</svg>",
-        ]
+    parts = [
+        _box(LEFT, TOP, END_W, ends_h, heads[0], _wrap(ends["server"], 13)[:6], "end"),
+        _box(right, TOP, END_W, ends_h, heads[1], _wrap(ends["client"], 13)[:6], "end"),
+        *_row(down, TOP, box_h, left, right, at_router),
+        *back,
+    ]
+    drawn = _svg(entry, "path" if width <= NARROW else "path lying", width, bottom + 16, parts)
+    if width <= NARROW:
+        return drawn
+    boxes = [_Stage(heads[0], "", _wrap(ends["server"], CHARS), False), *down]
+    boxes += [_Stage(heads[1], "", _wrap(ends["client"], CHARS), False)]
+    if at_client:
+        boxes += [*up, _Stage(heads[0], "", [], False)]
+        back_words = ""
+    else:
+        back_words = "back: " + ("; ".join(f"{box.head} {box.setting}" for box in up) or "plain wire")
+    return drawn + _upright(entry, boxes, at_router, back_words)
+
+
+def _svg(entry: Entry, classes: str, width: float, height: float, parts: Sequence[str]) -> str:
+    # Each has a tip of its own: that of another may be hidden.
+    tip = re.sub(r"\W+", "-", f"tip {entry.id} {classes}")
+    inside = "".join(parts).replace("url(#tip)", f"url(#{tip})")
+    return (
+        f'<svg class="{classes}" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
+        f'role="img" aria-label="{escape(f"Path of {entry.id}")}">'
+        f'<defs><marker id="{tip}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+        f'orient="auto"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>{inside}</svg>'
     )
+
+
+def _upright(entry: Entry, boxes: Sequence[_Stage], entering: Sequence[str], back: str) -> str:
+    """The same from above to below, for narrow screens."""
+    parts: list[str] = []
+    x, y = float(LEFT), float(LEFT)
+    for place, box in enumerate(boxes):
+        kind = "tight" if box.is_bottleneck else "stage" if box.setting else "end"
+        if place:
+            parts.append(
+                f'<path class="line" d="M{x + BOX_W / 2:g} {y:g}v{UPRIGHT_GAP - 1}" marker-end="url(#tip)"/>'
+            )
+            y += UPRIGHT_GAP
+        parts.append(_box(x, y, BOX_W, box.height, box.head, box.lines, kind))
+        if box.is_bottleneck and entering:
+            # The first bottleneck alone, where there are several.
+            middle, edge = y + box.height / 2, x + BOX_W
+            begin = UPRIGHT_W - LEFT
+            parts.append(
+                f'<path class="line rival" d="M{begin} {middle:g}H{edge + 2:g}" marker-end="url(#tip)"/>'
+            )
+            words = _wrap([f"{', '.join(entering)} enters here"], 20)
+            parts += [
+                f'<text x="{edge + 14:g}" y="{middle - 8 - LINE * (len(words) - 1 - nth):g}" class="rival">'
+                f"{escape(line)}</text>"
+                for nth, line in enumerate(words)
+            ]
+            entering = ()
+        y += box.height
+    for line in _wrap([back], int(UPRIGHT_W / CHAR_W)) if back else []:
+        y += LINE + 3
+        parts.append(f'<text x="{x:g}" y="{y:g}" class="small">{escape(line)}</text>')
+    return _svg(entry, "path upright", UPRIGHT_W, y + LEFT, parts)
 
 
 @dataclass(frozen=True)

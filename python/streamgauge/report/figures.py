@@ -1,491 +1,238 @@
-"""A scenario's figures."""
+"""A scenario's figures: what happens over time, over all of its trials, and what it asks for itself."""
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from streamgauge.claims.dimension import (
-    DATA,
-    PACKET_RATE,
-    PACKET_SIZE,
-    PACKETS,
-    PERCENT,
-    RATE,
-    TIME,
-    Dimension,
-)
+from streamgauge.claims.dimension import TIME
 from streamgauge.claims.names import MetricName, is_event, is_known, named
 from streamgauge.metrics import TrialMetrics
-from streamgauge.metrics.capacity import steps as rate_steps
-from streamgauge.metrics.frame import DOWN
-from streamgauge.metrics.queueing import limit_of_queue
-from streamgauge.metrics.result import Series
-from streamgauge.report.chart import BLUE, COLOURS, ORANGE, SKY, VERMILION, DrawnFigure, bars, lines
+from streamgauge.report.asked import (
+    Distributions,
+    SamplePairs,
+    distribution,
+    has,
+    mean_bars,
+    plotted,
+    scatter,
+)
+from streamgauge.report.chart import COLOURS, DrawnFigure
+from streamgauge.report.courses import Courses
 from streamgauge.report.model import Entry
-from streamgauge.report.vega import channel, whole
+from streamgauge.report.modes import (
+    ModeRead,
+    Read,
+    column_of,
+    drawn_words,
+    end_of,
+    line_of,
+    plot_of_time,
+    points_words,
+)
+from streamgauge.report.multiples import multiples
+from streamgauge.report.plots import Plot, PlotBlock, PlotLine
+from streamgauge.report.timeline import DRAWN, OF_FLOWS, OF_STAGES, WINDOW, over_time
 
-MAX_POINTS = 240
-"""Most points of a line: more would not be seen at the width of a page."""
-
-PLOTTED: dict[Dimension, tuple[float, str]] = {
-    RATE: (1e3, "kbit/s"),
-    DATA: (8e3, "kB"),
-    TIME: (1e-3, "ms"),
-    PERCENT: (0.01, "%"),
-    PACKETS: (1.0, "packets"),
-    PACKET_RATE: (1.0, "packets/s"),
-    PACKET_SIZE: (8.0, "B"),
-}
-"""The unit in which each dimension is drawn: (canonical units in one, name)."""
-
-
-_RATES = {"throughput", "sender_rate", "receiver_rate", "loss_rate"}
+__all__ = ["for_entry"]
 
 
 def for_entry(entry: Entry) -> list[DrawnFigure]:
-    """A scenario's figures: what was sent, received and lost; who shared; the queue; round-trip times; and
-    what the scenario itself asks for."""
-    shown = [(group.mode, group.shown) for group in entry.groups if group.shown is not None]
-    if not shown:
+    """A scenario's figures: over time what was sent, received and lost, the queue, round-trip times and what
+    the viewer saw; and what the scenario itself asks for. Every valid trial is read once, one after the
+    other."""
+    groups = [group for group in entry.groups if group.valid]
+    if not groups:
         return []
-    slug = entry.slug
-    made = [*_sent_received_lost(shown, slug), *_shares(shown, slug), _queue(shown, slug)]
-    made += [_round_trips(shown, slug), _windows(shown, slug)]
-    for i, wanted in enumerate(entry.scenario.get("figures") or []):
-        # Unless it stands for a figure of the paper, one of the rates would repeat the first.
-        if (
-            wanted.get("draw") == "series"
-            and not wanted.get("like")
-            and set(wanted.get("of") or ()) <= _RATES
-        ):
-            continue
-        made.append(_asked(entry, wanted, shown, f"{slug}-asked-{i}"))
+    wanted = [_Wanted.of(i, one) for i, one in enumerate(entry.scenario.get("figures") or [])]
+    series = [one for one in wanted if one is not None and one.draw == "series"]
+    others = [one for one in wanted if one is not None and one.draw != "series"]
+    more = list(dict.fromkeys(metric for one in series for metric in one.metrics))
+    samples = max(group.numbers.samples for group in groups)
+    firsts = {group.mode: first for group in groups if (first := group.shown) is not None}
+    told = {
+        metric: _told(metric, firsts.values()) for one in wanted if one is not None for metric in one.metrics
+    }
+    read: dict[str, ModeRead] = {}
+    apart: dict[int, dict[str, Distributions | SamplePairs]] = {one.place: {} for one in others}
+    for group in groups:
+        courses = Courses(
+            samples,
+            dict.fromkeys([*OF_FLOWS, *((metric, "value") for metric in more)]),
+            dict.fromkeys([*OF_STAGES, *((metric, "value") for metric in more)]),
+            WINDOW.values(),
+        )
+        first = firsts[group.mode]
+        for one in others:
+            subjects, metrics = one.subjects(first), [told[metric] for metric in one.metrics]
+            if one.draw == "cdf":
+                apart[one.place][group.mode] = Distributions(metrics, subjects)
+            elif one.draw == "scatter" and len(metrics) == 2:
+                apart[one.place][group.mode] = SamplePairs(metrics, subjects, len(group.valid))
+        readers = [courses, *(found[group.mode] for found in apart.values() if group.mode in found)]
+        for trial in group.each():
+            for reader in readers:
+                reader.add(trial)
+        read[group.mode] = ModeRead(group, first, courses)
+    besides = [plot for one in series if not one.like for plot in _by_metric(one, told, read)]
+    made: list[DrawnFigure | None] = [over_time(entry, read, besides)]
+    made += [_in_the_form_of(entry, one, told, read) for one in series if one.like]
+    made += [_other(entry, one, told, read, apart[one.place]) for one in others]
     return [figure for figure in made if figure is not None]
 
 
-Shown = Sequence[tuple[str, TrialMetrics]]
-
-
 @dataclass(frozen=True)
-class _Way:
-    """The flows whose media goes one way; the words are empty where all go one way."""
+class _Wanted:
+    """A figure that a scenario declares."""
 
-    direction: int
-    flows: list[str]
-    ending: str
-    """Of a figure's name."""
-    words: str
-    """Of its title."""
+    place: int
+    draw: str
+    metrics: tuple[str, ...]
+    by: str
+    like: str
+    """The paper's figure that it stands for; empty if none."""
+    given: str
+    """Its title, if the scenario has one."""
 
-
-def _ways(trial: TrialMetrics) -> list[_Way]:
-    """Down first. What goes the other way has a scale of its own: its bottleneck may be a tenth of this
-    one's."""
-    flows = {name: flow.info.direction for name, flow in trial.flows.items() if not flow.info.is_ping}
-    directions = sorted(set(flows.values()))
-    found = []
-    for one in directions:
-        told = "" if len(directions) == 1 else "down" if one == DOWN else "up"
-        names = [name for name, direction in flows.items() if direction == one]
-        found.append(_Way(one, names, f"-{told}" if told else "", f", {told}" if told else ""))
-    return found
-
-
-def _sent_received_lost(shown: Shown, slug: str) -> list[DrawnFigure]:
-    """A figure for each way that media goes, a panel for each flow."""
-    wanted = {"sender_rate": "sent", "receiver_rate": "received", "loss_rate": "lost"}
-    layer = {"ip": "IP bytes", "ethernet": "Ethernet bytes", "payload": "payload bytes"}[shown[0][1].layer]
-    made = []
-    for way in _ways(shown[0][1]):
-        rows = [
-            (t, value, label, flow, mode)
-            for mode, trial in shown
-            for flow in way.flows
-            for metric, label in wanted.items()
-            for t, value in points(trial, trial.flows[flow].series[metric], 1e3)
-        ]
-        # A figure of one flow among several has no panel that names it.
-        whose = f"by {way.flows[0]}" if way.ending and len(way.flows) == 1 else "by flow"
-        figure = lines(
-            f"{slug}-rates{way.ending}",
-            f"Sent, received and lost, {whose}{way.words}",
-            f"Rates by flow, in {layer}. {_drawn(shown)}",
-            rows,
-            y=f"kbit/s ({layer})",
-            series=list(wanted.values()),
-            colours=(BLUE, ORANGE, VERMILION),
-            facets=way.flows,
-            height=max(90, 150 - 20 * max(0, len(way.flows) - 2)),
-            end=_end(shown),
+    @classmethod
+    def of(cls, place: int, wanted: Mapping[str, Any]) -> _Wanted | None:
+        """None for a table, which stands elsewhere, and for what is not known."""
+        metrics = tuple(str(name) for name in wanted.get("of") or [] if is_known(str(name)))
+        if not metrics or wanted.get("draw") == "table":
+            return None
+        return cls(
+            place=place,
+            draw=str(wanted.get("draw")),
+            metrics=metrics,
+            by=str(wanted.get("by", "flow")),
+            like=str(wanted.get("like") or ""),
+            given=str(wanted.get("title") or ""),
         )
-        made.append(figure)
-    return made
 
+    @property
+    def title(self) -> str:
+        """The scenario's, or the metrics' names."""
+        names = [named(name).title for name in self.metrics]
+        by = " by flow" if self.by == "flow" and self.metrics != ("jain",) else ""
+        return self.given or f"{names[0]}{''.join(f' and {name.lower()}' for name in names[1:])}{by}"
 
-def _shares(shown: Shown, slug: str) -> list[DrawnFigure]:
-    """Each flow beside the capacity of its own direction: a figure for each way that media goes."""
-    ways = _ways(shown[0][1])
-    # A flow has its colour whichever way it goes.
-    colour = dict(zip((flow for way in ways for flow in way.flows), itertools.cycle(COLOURS), strict=False))
-    if len(colour) < 2:
-        return []
-    made = []
-    for way in ways:
-        rows = [
-            (t, value, flow, "", mode)
-            for mode, trial in shown
-            for flow in way.flows
-            for t, value in points(trial, trial.flows[flow].series["receiver_rate"], 1e3)
+    @property
+    def said(self) -> str:
+        """For a caption."""
+        return f" In the form of {self.like}." if self.like else ""
+
+    def subjects(self, trial: TrialMetrics) -> list[str]:
+        """Flows or stages; pings only where nothing but round-trip times is asked for."""
+        if self.metrics == ("jain",):
+            return [""]
+        if self.by == "stage":
+            return list(trial.stages)
+        return [
+            name for name, flow in trial.flows.items() if not flow.info.is_ping or self.metrics == ("rtt",)
         ]
-        for mode, trial in shown:
-            rows += [(t, value, "capacity", "", mode) for t, value in capacity_steps(trial, way.direction)]
-        has_capacity = any(row[2] == "capacity" for row in rows)
-        figure = lines(
-            f"{slug}-shares{way.ending}",
-            f"Who got the link{way.words}",
-            "Received rate of each flow beside the bottleneck's rate, which counts Ethernet bytes. "
-            + _drawn(shown),
-            rows,
-            y="received, kbit/s",
-            series=[*way.flows, *(["capacity"] if has_capacity else [])],
-            colours=[colour[flow] for flow in way.flows],
-            height=190,
-            end=_end(shown),
-        )
-        made.append(figure)
-    return made
 
 
-def capacity_steps(trial: TrialMetrics, way: int = DOWN) -> list[tuple[float, float]]:
-    """The rate of a direction's first bottleneck as the corners of a step line, in kbit/s."""
-    stage = next((s.info for s in trial.stages.values() if s.info.direction == way), None)
-    if stage is None:
-        return []
-    end = float(trial.grid.edges_ns[-1]) / 1e9
-    steps = rate_steps(stage.settings.get("rate") or {}, end)
-    if steps is None:
-        return []
-    ends = [*(at for at, _ in steps[1:]), end]
-    corners = zip(steps, ends, strict=True)
-    return [(_round(t), _round(bps / 1e3)) for (at, bps), to in corners for t in (at, to) if at <= end]
+Told = Mapping[str, MetricName]
 
 
-def _queue(shown: Shown, slug: str) -> DrawnFigure | None:
-    rows: list[tuple[Any, ...]] = []
-    limits = set()
-    labels = {label for _, trial in shown for label in trial.stages}
-    main = _main_stage(labels, shown[0][1])
-    by_packets = any(
-        "packets" in limit_of_queue(trial.stages[main].info.settings.get("queue") or {})
-        for _, trial in shown
-        if main in trial.stages
-    )
-    metric, scale, unit = ("queue_packets", 1.0, "packets") if by_packets else ("queue", 8e3, "kB")
-    for mode, trial in shown:
-        if main not in trial.stages:
-            continue
-        series = trial.stages[main].series[metric]
-        rows += [(t, value, "mean in sample", "", mode) for t, value in points(trial, series, scale)]
-        rows += [(t, value, "most in sample", "", mode) for t, value in peaks(trial, series, scale)]
-        limit = limit_of_queue(trial.stages[main].info.settings.get("queue") or {})
-        size = limit.get("packets") if by_packets else limit["bytes"] / 1e3 if "bytes" in limit else None
-        if size is not None:
-            end = _round(float(trial.grid.edges_ns[-1]) / 1e9)
-            rows += [(0.0, size, "limit", "", mode), (end, size, "limit", "", mode)]
-            limits.add(size)
-    if not rows:
-        return None
-    ways = {stage.info.direction for stage in shown[0][1].stages.values()}
-    way = "" if len(ways) < 2 else ", up" if main.startswith("up.") else ", down"
-    return lines(
-        slug + "-queue",
-        f"Queue at the bottleneck{way}",
-        f"What waits at the bottleneck, the packet being sent included. {_drawn(shown)}",
-        rows,
-        y=f"queue, {unit}",
-        series=["mean in sample", "most in sample", *(["limit"] if limits else [])],
-        colours=(BLUE, SKY, VERMILION),
-        height=150,
-        end=_end(shown),
-    )
-
-
-def _main_stage(labels: set[str], trial: TrialMetrics) -> str:
-    """The bottleneck whose queue is drawn: one that the first subject's media crosses, if there is one."""
-    media = (flow.info for flow in trial.flows.values() if not flow.info.is_ping)
-    way = next((info.direction for info in media if info.role == "subject"), DOWN)
-    met = {label for label in labels if label.startswith("up.") == (way != DOWN)} or labels
-    usual = "bottleneck" if way == DOWN else "up.bottleneck"
-    return usual if usual in met else min(met, default="")
-
-
-def _round_trips(shown: Shown, slug: str) -> DrawnFigure | None:
-    sources: dict[str, str | None] = {}
-    rows: list[tuple[Any, ...]] = []
-    for mode, trial in shown:
-        for name, flow in trial.flows.items():
-            series = flow.series.get("rtt")
-            if series is not None and flow.rtt_source is not None:
-                sources[name] = flow.rtt_source
-                rows += [(t, value, name, "", mode) for t, value in points(trial, series, 1e-3)]
-    if not rows:
-        return None
-    told = {
-        "probe": "by ICMP echo",
-        "event": "as the machine itself reports it",
-        "path": "by the time that packets take through the path both ways, hosts' time left out",
-    }
-    how = "; ".join(
-        f"{', '.join(name for name, its in sources.items() if its == source)} {words}"
-        for source, words in told.items()
-        if source in sources.values()
-    )
-    return lines(
-        slug + "-rtt",
-        "Round-trip time",
-        f"Mean round-trip time in each sample: {how}. {_drawn(shown)}",
-        rows,
-        y="round-trip time, ms",
-        series=list(sources),
-        colours=COLOURS,
-        height=150,
-        end=_end(shown),
-    )
-
-
-def _windows(shown: Shown, slug: str) -> DrawnFigure | None:
-    """What the flows over TCP may have in flight."""
-    rows: list[tuple[Any, ...]] = []
-    for mode, trial in shown:
-        for name, flow in trial.flows.items():
-            if (series := flow.series.get("cwnd")) is not None:
-                rows += [(t, value, name, "", mode) for t, value in points(trial, series, 8e3)]
-    if not rows:
-        return None
-    return lines(
-        slug + "-cwnd",
-        "Congestion window",
-        f"TCP's congestion window at the sending end, mean in each sample. {_drawn(shown)}",
-        rows,
-        y="congestion window, kB",
-        series=list(dict.fromkeys(row[2] for row in rows)),
-        colours=COLOURS,
-        height=150,
-        end=_end(shown),
-    )
-
-
-def _asked(entry: Entry, wanted: Mapping[str, Any], shown: Shown, id_: str) -> DrawnFigure | None:
-    """A figure that the scenario declares: series, bars, cdf or scatter. Tables stand elsewhere."""
-    metrics = [str(name) for name in wanted.get("of") or [] if is_known(str(name))]
-    kind, by = wanted.get("draw"), wanted.get("by", "flow")
-    if not metrics or kind == "table":
-        return None
-    known = {name: _told(name, shown) for name in metrics}
-    scale, unit = PLOTTED.get(known[metrics[0]].dimension, (1.0, ""))
-    like = f" In the form of {wanted['like']}." if wanted.get("like") else ""
-    names = [known[name].title for name in metrics]
-    suffix = " by flow" if by == "flow" and metrics != ["jain"] else ""
-    title = str(
-        wanted.get("title") or f"{names[0]}{''.join(f' and {name.lower()}' for name in names[1:])}{suffix}"
-    )
-    found: list[tuple[str, str, str, str, Series, TrialMetrics]] = []
-    for mode, trial in shown:
-        subjects: Mapping[str, Any] = trial.stages if by == "stage" else trial.flows
-        for subject in subjects if metrics != ["jain"] else [""]:
-            if subject in trial.flows and trial.flows[subject].info.is_ping and metrics != ["rtt"]:
-                continue
-            for name, label in zip(metrics, names, strict=True):
-                try:
-                    series = trial.series(name, subject)
-                    if trial.dimension(name, subject) != known[name].dimension:
-                        continue
-                except KeyError:
-                    continue
-                # A series of nothing but gaps is no more known than one that is not there.
-                if np.isfinite(series.samples()).any():
-                    found.append((mode, subject, name, label, series, trial))
-    if not found:
-        return None
-    lacking = [mode for mode, _ in shown if mode not in {one[0] for one in found}]
-    like += f" Not known in {' and '.join(lacking)}." if lacking else ""
-    subjects_found = list(dict.fromkeys(one[1] for one in found))
-    if kind == "series":
-        rows = [
-            (t, value, label, subject, mode)
-            for mode, subject, _, label, series, trial in found
-            for t, value in points(trial, series, scale)
-        ]
-        return lines(
-            id_, title, _drawn(shown) + like, rows, y=unit or names[0], series=names,
-            colours=(BLUE, ORANGE, *COLOURS[1:]), facets=subjects_found, height=130, end=_end(shown),
-        )  # fmt: skip
-    if kind == "cdf":
-        rows = []
-        for mode, subject, _, label, series, trial in found:
-            values = np.sort(series.samples()[trial.grid.slice()])
-            values = values[np.isfinite(values)]
-            for share in np.linspace(0, 1, min(len(values), 100)) if len(values) else ():
-                rows.append(
-                    (
-                        _round(float(np.quantile(values, share)) / scale),
-                        _round(float(share)),
-                        label,
-                        subject,
-                        mode,
-                    )
-                )
-        return lines(
-            id_, title, "Share of samples at or below." + like, rows, x=unit or names[0],
-            y="share of samples", series=names, colours=COLOURS, facets=subjects_found, height=130,
-        )  # fmt: skip
-    if kind == "scatter" and len(metrics) == 2:
-        return _scatter(id_, title, like, known, found)
-    if kind == "bars":
-        return _mean_bars(entry, id_, title, like, known, subjects_found)
-    return None
-
-
-def _told(metric: str, shown: Shown) -> MetricName:
+def _told(metric: str, trials: Iterable[TrialMetrics]) -> MetricName:
     """A metric; of an event its dimension too, as the first flow that says it has it."""
     found = named(metric)
     if is_event(metric):
-        for flow in (flow for _, trial in shown for flow in trial.flows.values()):
+        for flow in (flow for trial in trials for flow in trial.flows.values()):
             if metric in flow.series:
                 return replace(found, dimension=flow.dimension(metric))
     return found
 
 
-def _mean_bars(
-    entry: Entry, id_: str, title: str, like: str, metrics: Mapping[str, MetricName], subjects: list[str]
-) -> DrawnFigure | None:
-    """Means over the valid trials with their intervals, a panel a mode."""
-    names = [one.title for one in metrics.values()]
-    scale, unit = PLOTTED.get(next(iter(metrics.values())).dimension, (1.0, ""))
-    rows: list[tuple[Any, ...]] = []
-    for group in entry.groups:
-        for subject in subjects:
-            for name in metrics:
-                found = group.over(name, subject)
-                if found is not None:
-                    ends = (
-                        (None, None) if found.low is None or found.high is None else (found.low, found.high)
-                    )
-                    low, high = (None if end is None else _round(end / scale) for end in ends)
-                    if low is not None and not metrics[name].signed:
-                        low = max(0.0, low)
-                    height = _round(found.mean / scale)
-                    rows.append((subject or "all", height, metrics[name].title, group.mode, low, high))
-    caption = "Means over the window and the valid trials; whiskers are 95 % intervals." + like
-    return bars(id_, title, caption, rows, y=unit or names[0], kinds=names) if rows else None
+def _asked_line(name: str, read: Read, subject: str, metric: MetricName) -> PlotLine | None:
+    """A line of what is asked for, of the modes where it has the metric's dimension."""
+    mine = {mode: one for mode, one in read.items() if has(one.first, metric, subject)}
+    return line_of(name, mine, subject, metric.name)
 
 
-def _scatter(
-    id_: str,
-    title: str,
-    like: str,
-    metrics: Mapping[str, MetricName],
-    found: list[tuple[str, str, str, str, Series, TrialMetrics]],
-) -> DrawnFigure:
-    by_subject: dict[tuple[str, str], dict[str, tuple[Series, TrialMetrics]]] = {}
-    for mode, subject, name, _, series, trial in found:
-        by_subject.setdefault((mode, subject), {})[name] = (series, trial)
-    axes = [PLOTTED.get(one.dimension, (1.0, "")) for one in metrics.values()]
-    rows = []
-    for (mode, subject), pair in by_subject.items():
-        if len(pair) < 2:
-            continue
-        part = next(iter(pair.values()))[1].grid.slice()
-        columns = [
-            pair[name][0].samples()[part] / scale for name, (scale, _) in zip(metrics, axes, strict=True)
+def _in_the_form_of(entry: Entry, wanted: _Wanted, told: Told, read: Read) -> DrawnFigure | None:
+    """A figure of the scenario's source: a plot a flow, a line a metric."""
+    scale, _, title = plotted(told[wanted.metrics[0]])
+    names = {metric: told[metric].title.lower() for metric in wanted.metrics}
+    plots = []
+    subjects = dict.fromkeys(name for one in read.values() for name in wanted.subjects(one.first))
+    for subject in subjects:
+        lines = [
+            line
+            for metric, name in names.items()
+            if (line := _asked_line(name, read, subject, told[metric])) is not None
         ]
-        for x, y in zip(*columns, strict=True):
-            if np.isfinite(x) and np.isfinite(y):
-                rows.append((_round(float(x)), _round(float(y)), subject, mode))
-    titles = [
-        f"{one.title}, {unit}".removesuffix(", ")
-        for one, (_, unit) in zip(metrics.values(), axes, strict=True)
-    ]
-    subjects = list(dict.fromkeys(row[2] for row in rows))
-    chart = {
-        "mark": {"type": "point", "filled": False, "size": 26},
-        "encoding": {
-            "x": channel("x:Q", title=titles[0]),
-            "y": channel("y:Q", title=titles[1]),
-            "color": channel("s:N", scale={"domain": subjects, "range": list(COLOURS[: len(subjects)])}),
-            "shape": channel("s:N", scale={"domain": subjects}),
-        },
-        "width": 420,
-        "height": 300,
-    }
-    return DrawnFigure(
-        id_, title, "One point a sample." + like, whole(chart), ("x", "y", "s", "m"), tuple(rows)
+        unit = title.rpartition(", ")[2] if ", " in title else title
+        if lines:
+            plots.append(Plot(f"{subject or 'all'}, {unit}", 110, scale, lines, alike="all"))
+    if not plots:
+        return None
+    known = {mode for plot in plots for line in plot.lines for mode in line.courses}
+    columns = [replace(column_of(mode, one), periods=()) for mode, one in read.items() if mode in known]
+    colours = dict(zip(names.values(), itertools.cycle(COLOURS), strict=False))
+    return multiples(
+        f"{entry.slug}-asked-{wanted.place}",
+        wanted.title,
+        drawn_words(read) + wanted.said + _not_known(read, known),
+        [PlotBlock(plots, columns, end_of(read))],
+        colours,
+        notes=points_words(read),
     )
 
 
-def _drawn(shown: Shown) -> str:
-    seeds = ", ".join(f"{mode} seed {trial.seed}" for mode, trial in shown)
-    thinned = [_merge(trial) for _, trial in shown]
-    text = f"One trial is drawn ({seeds})."
-    if max(thinned) > 1:
-        sample = f"{shown[0][1].grid.sample_s:g} s"
-        text += (
-            f" {max(thinned)} samples of {sample} make one point, to keep the page small; the tables use all."
-        )
-    return text
+def _other(
+    entry: Entry,
+    wanted: _Wanted,
+    told: Told,
+    read: Read,
+    found: Mapping[str, Distributions | SamplePairs],
+) -> DrawnFigure | None:
+    """A distribution, a scatter or bars."""
+    id_ = f"{entry.slug}-asked-{wanted.place}"
+    subjects = list(dict.fromkeys(name for one in read.values() for name in wanted.subjects(one.first)))
+    metrics = [told[metric] for metric in wanted.metrics]
+    if wanted.draw == "bars":
+        made = mean_bars(entry, id_, wanted.title, wanted.said, metrics, subjects)
+        known = {
+            group.mode
+            for group in entry.groups
+            for subject in subjects
+            if any(group.over(metric, subject) is not None for metric in wanted.metrics)
+        }
+    elif wanted.draw == "cdf":
+        each = {mode: one for mode, one in found.items() if isinstance(one, Distributions)}
+        made = distribution(id_, wanted.title, wanted.said, metrics, subjects, each)
+        known = {mode for mode, one in each.items() if one.found}
+    else:
+        pairs = {mode: one for mode, one in found.items() if isinstance(one, SamplePairs)}
+        made = scatter(id_, wanted.title, wanted.said, metrics, pairs) if pairs else None
+        known = {mode for mode, samples in pairs.items() if samples.found}
+    return None if made is None else replace(made, caption=made.caption + _not_known(read, known))
 
 
-def _end(shown: Shown) -> float:
-    """When the longest of the trials ended, in s."""
-    return _round(max(float(trial.grid.edges_ns[-1]) for _, trial in shown) / 1e9, 6)
+def _not_known(read: Read, known: Collection[str]) -> str:
+    lacking = [mode for mode in read if mode not in known]
+    return f" Not known in {' and '.join(lacking)}." if lacking else ""
 
 
-def _merge(trial: TrialMetrics) -> int:
-    """How many samples make one point."""
-    return math.ceil(len(trial.grid) / MAX_POINTS)
-
-
-def points(trial: TrialMetrics, series: Series, scale: float) -> list[tuple[float, float]]:
-    """A series as (time in s, value / scale), at the middle of each sample.
-
-    Longer than `MAX_POINTS`, neighbouring samples are merged: the value of several samples is exact, a ratio
-    of sums. Samples with nothing to measure are left out.
-    """
-    found = []
-    edges = trial.grid.edges_ns / 1e9
-    for part, middle in _parts(trial, edges):
-        total = series.denominator is None
-        value = float(np.mean(series.numerator[part])) if total else series.value(part)
-        if np.isfinite(value):
-            found.append((middle, _round(value / scale)))
-    return found
-
-
-def peaks(trial: TrialMetrics, series: Series, scale: float) -> list[tuple[float, float]]:
-    """The greatest value in each point's samples."""
-    edges = trial.grid.edges_ns / 1e9
-    found = ((middle, series.extreme(part, highest=True)) for part, middle in _parts(trial, edges))
-    return [(middle, _round(value / scale)) for middle, value in found if np.isfinite(value)]
-
-
-def _parts(trial: TrialMetrics, edges: Any) -> list[tuple[slice, float]]:
-    # A sliver left at either end by the window's bounds would show as a spike or a gap.
-    step = _merge(trial)
-    usual = float(np.median(np.diff(edges))) if len(edges) > 1 else 0.0
-    parts = []
-    for i in range(0, len(edges) - 1, step):
-        to = min(i + step, len(edges) - 1)
-        if edges[to] - edges[i] >= 0.5 * usual:
-            parts.append((slice(i, to), _round(float(edges[i] + edges[to]) / 2, 6)))
-    return parts
-
-
-def _round(value: float, digits: int = 4) -> float:
-    """To so many significant digits: enough to draw, and it keeps the page small."""
-    return float(f"{value:.{digits}g}")
+def _by_metric(wanted: _Wanted, told: Told, read: Read) -> list[Plot]:
+    """What a scenario asks for over time, a plot a metric, but what is drawn anyway."""
+    plots = []
+    subjects = dict.fromkeys(name for one in read.values() for name in wanted.subjects(one.first))
+    for metric in wanted.metrics:
+        if metric in DRAWN:
+            continue
+        known = told[metric]
+        lines = [
+            line
+            for subject in subjects
+            if (line := _asked_line(subject or "all", read, subject, known)) is not None
+        ]
+        if lines:
+            scale, _, title = plotted(known)
+            is_time = known.dimension == TIME
+            plots.append(plot_of_time(known.title, lines) if is_time else Plot(title, 62, scale, lines))
+    return plots

@@ -38,7 +38,17 @@ from streamgauge.report.ranking import (
     scatters,
 )
 
-__all__ = ["Block", "Panel", "Strip", "StripCell", "StripRow", "Tile", "blocks", "own_rows", "trials_note"]
+__all__ = [
+    "AnsweredQuestion",
+    "RankedScenario",
+    "Strip",
+    "StripCell",
+    "StripRow",
+    "Tile",
+    "blocks",
+    "own_rows",
+    "trials_note",
+]
 
 MIXED = "◆"
 _HEAD = 120
@@ -84,7 +94,7 @@ class Strip:
 
 
 @dataclass(frozen=True)
-class Panel:
+class RankedScenario:
     """One scenario of a comparison, or all of a question that has none."""
 
     label: str
@@ -98,7 +108,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Block:
+class AnsweredQuestion:
     """A question's part of the first screen."""
 
     question: str
@@ -106,7 +116,7 @@ class Block:
     """The sentence that people quote."""
     beside: tuple[str, ...]
     """What belongs to it: another mode's verdict, yes or no, why simulation answers."""
-    panels: tuple[Panel, ...]
+    panels: tuple[RankedScenario, ...]
     strip: Strip | None
     more: tuple[str, ...]
     """Further sentences."""
@@ -143,7 +153,7 @@ class Block:
         return (self.verdict, "") if whole else (f"{head}.", f"({rest}")
 
 
-def blocks(entries: Sequence[Entry], found: Sequence[Comparison] | None = None) -> list[Block]:
+def blocks(entries: Sequence[Entry], found: Sequence[Comparison] | None = None) -> list[AnsweredQuestion]:
     """Comparisons first, each under its question; then the questions of scenarios that stand in none.
 
     Args:
@@ -171,17 +181,17 @@ def blocks(entries: Sequence[Entry], found: Sequence[Comparison] | None = None) 
     return made
 
 
-def _compared(found: Comparison, asked: Asked, by_id: Mapping[str, Entry]) -> Block:
+def _compared(found: Comparison, asked: Asked, by_id: Mapping[str, Entry]) -> AnsweredQuestion:
     scenario = _telling_scenario(found)
-    verdict, beside = _verdicts(found)
+    verdict, beside, more = _verdicts(found)
     panels = tuple(_panel(found, label, by_id, shown=label == scenario) for label in found.scenarios)
-    return Block(
+    return AnsweredQuestion(
         question=asked.question,
         verdict=verdict,
         beside=(*([asked.verdict] if asked.verdict else []), *beside),
         panels=panels,
         strip=_strip(found, by_id),
-        more=found.answer[1 : len(found.answer) - len(found.not_comparable)],
+        more=tuple(more),
         not_comparable=found.not_comparable,
         baseline=found.baseline,
         conditions="",
@@ -189,8 +199,9 @@ def _compared(found: Comparison, asked: Asked, by_id: Mapping[str, Entry]) -> Bl
     )
 
 
-def _verdicts(found: Comparison) -> tuple[str, list[str]]:
-    """The sentence of the mode that decides something, the answering one first; then those of the others."""
+def _verdicts(found: Comparison) -> tuple[str, list[str], list[str]]:
+    """The sentence of the mode that decides something, the answering one first; those of the others; and what
+    each mode says further."""
     said = []
     for mode in found.modes[::-1]:
         rows = tuple(row for row in found.rows if row.mode == mode)
@@ -198,11 +209,14 @@ def _verdicts(found: Comparison) -> tuple[str, list[str]]:
         if scenarios:
             alone = replace(found, rows=rows, modes=(mode,), scenarios=scenarios, not_comparable=())
             decided = any(row.verdict in ("better", "worse", "equal") for row in rows)
-            said.append((not decided, sentences(alone)[0]))
+            said.append((not decided, sentences(alone)))
     if len(said) < 2:
-        return found.answer[0], []
+        return found.answer[0], [], list(found.answer[1 : len(found.answer) - len(found.not_comparable)])
     said.sort(key=lambda one: one[0])
-    return said[0][1], [text for _, text in said[1:]]
+    (_, first), *others = said
+    # Of a mode that decides nothing there is no more to say than that.
+    more = [text for undecided, mine in said if not undecided for text in mine[1:]]
+    return first[0], [mine[0] for _, mine in others], more
 
 
 def _telling_scenario(found: Comparison) -> str:
@@ -218,7 +232,7 @@ def _telling_scenario(found: Comparison) -> str:
     return max(found.scenarios, key=decided)
 
 
-def _panel(found: Comparison, scenario: str, by_id: Mapping[str, Entry], *, shown: bool) -> Panel:
+def _panel(found: Comparison, scenario: str, by_id: Mapping[str, Entry], *, shown: bool) -> RankedScenario:
     rows = [row for row in found.rows if row.scenario == scenario]
     # What decides something first: the answering mode, unless another has more trials.
     deciding = {row.mode for row in rows if row.verdict in ("better", "worse", "equal")}
@@ -248,7 +262,7 @@ def _panel(found: Comparison, scenario: str, by_id: Mapping[str, Entry], *, show
         for (subject, mode), group in groups.items()
         if mode == telling and group is not None and (row := _own_share(subject, scenario, group)) is not None
     ]
-    return Panel(
+    return RankedScenario(
         label=scenario,
         title=_conditions(found, scenario, by_id),
         scatters=tuple(
@@ -414,7 +428,7 @@ def _own_share(subject: str, scenario: str, group: Group) -> ComparedRow | None:
     )  # fmt: skip
 
 
-def _uncompared(asked: Asked, entries: Sequence[Entry]) -> Block:
+def _uncompared(asked: Asked, entries: Sequence[Entry]) -> AnsweredQuestion:
     """A question of whose scenarios none can be compared: their metrics, a row each."""
     names = class_labels(entries, answering(entries))
     heads: list[RowHead] = []
@@ -440,11 +454,11 @@ def _uncompared(asked: Asked, entries: Sequence[Entry]) -> Block:
             f"{names[one.scenario]}: {one.sentences[0]}" for one in asked.answers
         )
     beside = [asked.why_simulated] if asked.why_simulated else []
-    return Block(
+    return AnsweredQuestion(
         question=asked.question,
         verdict=verdict,
         beside=tuple(beside),
-        panels=(Panel("", "", (), "", table, True),),
+        panels=(RankedScenario("", "", (), "", table, True),),
         strip=None,
         more=(),
         not_comparable=(),

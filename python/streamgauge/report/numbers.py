@@ -79,6 +79,11 @@ class Numbers:
     def __len__(self) -> int:
         return len(self._order())
 
+    @property
+    def samples(self) -> int:
+        """The most samples that a trial has; 0 without trials."""
+        return max((len(self._starts[row]) for row in self._order()), default=0)
+
     def column(self, metric: str, subject: str) -> Floats:
         """A metric over the window, [trial]; NaN where there is nothing to measure."""
         if metric == "jain":

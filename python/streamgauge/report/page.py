@@ -16,12 +16,14 @@ from markupsafe import Markup
 from streamgauge import __version__
 from streamgauge.documents import write_whole
 from streamgauge.media.sources import cache_folder
-from streamgauge.report.chart import IN_THE_DARK, THEMES, DrawnFigure
+from streamgauge.report.chart import THEMES
+from streamgauge.report.exports import program_template
+from streamgauge.report.placing import Placing, dark_style
 from streamgauge.report.words import tie
 
 __all__ = ["render_page"]
 
-STYLES = ("page.css", "tables.css", "first.css", "report.css", "print.css")
+STYLES = ("page.css", "tables.css", "first.css", "report.css", "figures.css", "print.css")
 """Style sheets of all pages, in order; report.css is that of figures."""
 
 
@@ -30,18 +32,23 @@ def render_page(package: str, template: str, **values: Any) -> str:
     none of the name, with these values and what all pages have. In the template ``figure`` places a
     `DrawnFigure`, and ``tie`` keeps numbers and units on one line."""
     shared = resources.files("streamgauge.report") / "templates"
+
+    def part(*names: str) -> str:
+        return "".join((shared / name).read_text(encoding="utf-8") for name in names)
+
     found = _environment(package).get_template(template)
-    return found.render(
-        version=__version__,
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup("\n".join((shared / name).read_text(encoding="utf-8") for name in STYLES)),
-        script=Markup((shared / "report.js").read_text(encoding="utf-8")),
-        page_script=Markup((shared / "page.js").read_text(encoding="utf-8")),
-        bundle=_bundle(),
-        themes=Markup(json.dumps(THEMES)),
-        in_the_dark=Markup(json.dumps(IN_THE_DARK)),
-        **values,
-    )
+    with Placing() as placing:
+        text = found.render(
+            version=__version__,
+            made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            style=Markup(part(*STYLES) + dark_style()),
+            script=Markup(_constants() + part("report.js", "figures.js")),
+            page_script=Markup(part("page.js")),
+            bundle=_bundle(),
+            figure=placing.place,
+            **values,
+        )
+        return placing.fill(text)
 
 
 @cache
@@ -60,9 +67,16 @@ def _environment(package: str) -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals["figure"] = _figure
     environment.filters["tie"] = tie
     return environment
+
+
+def _constants() -> str:
+    """What figures.js needs to draw anew, and to write a figure as a program."""
+    values = {"THEME": THEMES["light"], "PROGRAM": program_template()}
+    return "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items()).replace(
+        "</", "<\\/"
+    )
 
 
 @cache
@@ -78,15 +92,6 @@ def _bundle() -> Markup:
         # A cache that cannot be written costs that second each time, and nothing else.
         with contextlib.suppress(OSError):
             write_whole(kept, bundle)
-    # In a function of its own: the bundle declares thousands of short names.
-    return Markup("(() => {" + bundle + "})();").replace("</script", "<\\/script")
-
-
-def _figure(figure: DrawnFigure) -> Markup:
-    """A figure's place in the page, with its data."""
-    data = figure.to_json().replace("</", "<\\/")
-    return Markup(
-        '<figure id="{id}"><div class="chart" role="img" aria-label="{title}"></div>'
-        "<figcaption><b>{title}.</b> {caption}</figcaption>"
-        '<script type="application/json">'
-    ).format(id=figure.id, title=figure.title, caption=figure.caption) + Markup(data + "</script></figure>")
+    # In a function, as it declares thousands of short names, and which runs when it is needed: few pages are
+    # looked at so closely.
+    return Markup("window.loadVega = () => {" + bundle + "};").replace("</script", "<\\/script")

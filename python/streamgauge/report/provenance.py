@@ -14,6 +14,8 @@ Facts = list[tuple[str, list[tuple[str, str]]]]
 
 _OWN_PLACE = ("schema", "certificate")
 _SEVERAL = 3
+_TELLING = ("Retrans", "Timeout", "Err", "Fail", "Drop", "Overflow", "Lost", "Prune", "Collapse", "Checksum")
+"""Of the kernel's counters those are told whose names have one of these; all are in each trial's file."""
 _GROUPED = ("counters", "network", "systems", "version", "emulator", "libraries", "concurrent_trials")
 _HEADS = {
     "": "run",
@@ -30,6 +32,8 @@ def provenance(entries: Sequence[Entry]) -> Facts:
         for group in entry.groups:
             for trial in group.trials:
                 for name, value in _of(trial):
+                    if name.startswith("counters.") and not any(word in name for word in _TELLING):
+                        continue
                     facts.setdefault(name, {}).setdefault(_text(value), value)
     grouped: dict[str, list[tuple[str, str]]] = {}
     for name, values in facts.items():

@@ -11,9 +11,19 @@ from markupsafe import Markup
 
 from streamgauge.claims.dimension import show
 from streamgauge.compare import COMPARED, ComparedMetric, ComparedRow, MetricSide, say_value, verdict_words
-from streamgauge.report.dots import Axis, Point, axis_of, dot, scatter
+from streamgauge.report.dots import DotAxis, Point, axis_of, dot, scatter
 
-__all__ = ["Cell", "Line", "Lines", "Ranking", "Scatter", "chosen_metrics", "pairs_of", "ranking", "scatters"]
+__all__ = [
+    "RankedCell",
+    "RankedRow",
+    "RankedRows",
+    "Ranking",
+    "Scatter",
+    "chosen_metrics",
+    "pairs_of",
+    "ranking",
+    "scatters",
+]
 
 HEADS: dict[MetricSide, str] = {
     "viewer": "what the viewer sees",
@@ -25,16 +35,16 @@ _MOST: dict[MetricSide, int] = {"viewer": 3, "flow": 2, "neighbour": 2}
 
 
 @dataclass(frozen=True)
-class Lines:
+class RankedRows:
     """Rows of one mode with what they rest on, such as ``simulated, n = 10``."""
 
     mode: str
     heading: str
-    rows: tuple[Line, ...]
+    rows: tuple[RankedRow, ...]
 
 
 @dataclass(frozen=True)
-class Cell:
+class RankedCell:
     """One value."""
 
     metric: str
@@ -52,7 +62,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
+class RankedRow:
     """A subject, or a scenario, in one mode."""
 
     label: str
@@ -60,19 +70,19 @@ class Line:
     note: str
     """What there is to say of its trials: ``3 of 4 valid: ...``."""
     is_baseline: bool
-    cells: tuple[Cell | None, ...]
+    cells: tuple[RankedCell | None, ...]
     """None where nothing is known."""
 
 
 @dataclass(frozen=True)
-class Column:
+class RankedColumn:
     """A metric's column."""
 
     metric: str
     short: str
     title: str
     better: str
-    axis: Axis
+    axis: DotAxis
 
 
 @dataclass(frozen=True)
@@ -81,8 +91,8 @@ class Ranking:
 
     sides: tuple[tuple[str, int], ...]
     """Headings over the columns, each with how many it spans."""
-    columns: tuple[Column, ...]
-    parts: tuple[Lines, ...]
+    columns: tuple[RankedColumn, ...]
+    parts: tuple[RankedRows, ...]
     left_out: tuple[str, ...]
     """Metrics that are known and have no column here."""
     has_differences: bool
@@ -162,7 +172,9 @@ def ranking(
             mine.sort(key=lambda head: _place(head, values, chosen))
         if mine:
             parts.append(
-                Lines(mode, heading, tuple(_line(head, values, columns, baseline, mine) for head in mine))
+                RankedRows(
+                    mode, heading, tuple(_line(head, values, columns, baseline, mine) for head in mine)
+                )
             )
     sides: list[tuple[str, int]] = []
     for metric in chosen:
@@ -195,7 +207,7 @@ def _place(head: RowHead, values: Values, metrics: Sequence[ComparedMetric]) -> 
     return tuple(found)
 
 
-def _column(metric: ComparedMetric, rows: Sequence[ComparedRow]) -> Column:
+def _column(metric: ComparedMetric, rows: Sequence[ComparedRow]) -> RankedColumn:
     ends = [row.value for row in rows if row.value is not None]
     for row in rows:
         # An interval without a bound, or one that dwarfs all values, does not stretch the axis.
@@ -204,13 +216,13 @@ def _column(metric: ComparedMetric, rows: Sequence[ComparedRow]) -> Column:
     if not metric.signed:
         ends = [max(0.0, end) for end in ends]
     axis = axis_of(ends or [0.0, 1.0], metric.dimension, 2)
-    return Column(metric.name, metric.short, metric.title, metric.better, axis)
+    return RankedColumn(metric.name, metric.short, metric.title, metric.better, axis)
 
 
 def _line(
-    head: RowHead, values: Values, columns: Sequence[Column], baseline: str, beside: Sequence[RowHead]
-) -> Line:
-    cells: list[Cell | None] = []
+    head: RowHead, values: Values, columns: Sequence[RankedColumn], baseline: str, beside: Sequence[RowHead]
+) -> RankedRow:
+    cells: list[RankedCell | None] = []
     for column in columns:
         row = values.get((head.label, head.mode, column.metric))
         if row is None or row.value is None:
@@ -225,7 +237,7 @@ def _line(
         base = values.get((baseline, head.mode, column.metric)) if baseline else None
         is_base = head.label == baseline
         cells.append(
-            Cell(
+            RankedCell(
                 column.metric,
                 column.short,
                 *_value(row),
@@ -243,7 +255,9 @@ def _line(
                 first,
             )
         )
-    return Line(head.label, head.href, head.note, bool(baseline) and head.label == baseline, tuple(cells))
+    return RankedRow(
+        head.label, head.href, head.note, bool(baseline) and head.label == baseline, tuple(cells)
+    )
 
 
 def _value(row: ComparedRow) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from streamgauge.claims.dimension import show
 from streamgauge.metrics import METRICS
 from streamgauge.metrics.frame import DOWN
 from streamgauge.report import certificate, checking, figures, words
-from streamgauge.report.answer import Answer, own_basis
+from streamgauge.report.answer import Answer
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.model import NOT_KNOWN, Entry, Group
 from streamgauge.report.viewer import VIEWER_METRICS
@@ -31,9 +31,11 @@ FLOW_COLUMNS = {
     "packet_size": "mean packet",
 }
 """Columns of the table of flows, behind what their viewers saw."""
+MOST_ACROSS = 5
+"""So many flows of one mode have a column each, metrics a row; of more, or of two modes, it is the other way
+round."""
 OF_TRANSFERS = {"completion_time": "transfer takes"}
 """Those that only flows of short transfers have."""
-ROLES = {"subject": "under test", "rival": "beside it"}
 
 
 @dataclass(frozen=True)
@@ -46,31 +48,39 @@ class FlowCell:
     marks: tuple[checking.Mark, ...] = ()
 
 
-def section(entry: Entry, found: Answer, *, told: bool) -> dict[str, Any]:
+def section(entry: Entry, found: Answer, *, told: bool, before: dict[str, Entry]) -> dict[str, Any]:
     """What the page's template needs of a scenario.
 
     Args:
         entry: the scenario.
         found: its answer.
         told: whether the answer stands at the top already.
+        before: the scenarios whose path, and what was assumed, the page has told, by that; this one is added.
     """
     columns, rows = flow_rows(entry)
+    path, drawing = words.path_words(entry.plan), path_drawing(entry)
+    alike = before.setdefault(f"{path}{drawing.replace(entry.id, '')}", entry)
+    assumed = _assumed(entry)
+    assumed_alike = before.setdefault("; ".join(assumed), entry)
     return {
         "id": entry.id,
         "slug": entry.slug,
         "title": entry.title,
         "cited": _cited(entry.source),
-        "path": words.path_words(entry.plan),
-        "drawing": Markup(path_drawing(entry)),
+        "path": path,
+        "drawing": Markup(drawing),
+        "path_as": None if alike is entry else {"slug": alike.slug, "title": alike.title},
         "measured": words.measure_words(entry),
         "drawn": words.drawn_words(entry),
-        "assumed": _assumed(entry),
+        "assumed": assumed if assumed_alike is entry else [],
+        "assumed_as": assumed_alike.slug if assumed and assumed_alike is not entry else "",
         "sentences": () if told else found.sentences,
-        "basis": own_basis(found),
+        "basis": found.basis,
         "conditions": words.bottleneck_words(entry),
         "in_words": words.flows_words(entry),
         "columns": columns,
         "flows": rows,
+        "is_upright": len(entry.groups) == 1 and len(rows) <= MOST_ACROSS,
         "stands_in": _stand_ins(entry),
         "checks": checking.of_section(entry),
         "figures": figures.for_entry(entry),
@@ -137,7 +147,7 @@ def flow_rows(entry: Entry) -> tuple[list[dict[str, str]], list[dict[str, Any]]]
             rows.append(
                 {
                     "name": name,
-                    "role": f"{ROLES.get(info.role, info.role)}{way}",
+                    "role": f"{words.ROLES.get(info.role, info.role)}{way}",
                     "mode": group.mode,
                     "n": len(group.valid),
                     "all": len(group.trials),

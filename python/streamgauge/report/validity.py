@@ -6,62 +6,57 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamgauge.claims.dimension import DATA, RATE, TIME, number, plain, say, say_exactly
-from streamgauge.report.model import Entry, Group, labels
+from streamgauge.report.model import Entry, Group
 
 MANY = 4
 """More trials than this share one column."""
-_MANY_SCENARIOS = 6
-"""More scenarios than this do too."""
+_NOTHING = ("0", "none")
 
 
 def overview(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """One table a mode: what was measured of the trials' validity and its bound, a column a scenario, or one
-    for all of them where they are many.
+    """Of each mode what was measured of the trials' validity over all scenarios, and its bound.
 
     Returns:
-        ``[{"mode", "valid", "all", "columns": [...], "sheets": [[{"name", "bound", "cells"}, ...], ...]}]``;
-        sheets are parts of the table, to stand side by side.
+        ``[{"mode", "valid", "all", "clean": [names], "rows": [{"name", "bound", "measured"}, ...]}]``;
+        nothing was allowed of what is clean, and there was nothing.
     """
     found = []
     for mode in dict.fromkeys(group.mode for entry in entries for group in entry.groups):
-        groups = [(entry.id, group) for entry in entries if (group := entry.group(mode)) is not None]
-        short = labels([id_ for id_, _ in groups])
-        many = len(groups) > _MANY_SCENARIOS
-        names: dict[str, None] = {}
+        groups = [group for entry in entries if (group := entry.group(mode)) is not None]
+        values: dict[str, list[Any]] = {}
         bounds: dict[str, dict[str, None]] = {}
-        for _, group in groups:
-            for trial in group.trials:
-                names |= dict.fromkeys(trial.validity.get("measured") or {})
-                for name, bound in (trial.validity.get("bounds") or {}).items():
-                    names[name] = None
-                    bounds.setdefault(name, {})[_number(name, bound)] = None
-        rows = []
-        for name in names:
-            of = [
-                [(trial.validity.get("measured") or {}).get(name) for trial in group.trials]
-                for _, group in groups
-            ]
-            of = [[value for mine in of for value in mine]] if many else of
-            known = [[value for value in mine if value is not None] for mine in of]
-            cells = [_span(name, mine) if mine else "–" for mine in known]
-            rows.append(
-                {"name": _label(name), "bound": " or ".join(bounds.get(name, {"–": None})), "cells": cells}
-            )
-        # What is bounded first, the rest was only measured.
-        rows.sort(key=lambda row: row["bound"] == "–")
-        columns = [f"all {len(groups)} scenarios"] if many else [short[id_] for id_, _ in groups]
-        count = 3 if len(columns) <= 2 else 2 if len(columns) <= 3 else 1
-        size = -(-len(rows) // count) or 1
+        for trial in (trial for group in groups for trial in group.trials):
+            for name, value in (trial.validity.get("measured") or {}).items():
+                values.setdefault(name, []).extend([] if value is None else [value])
+            for name, bound in (trial.validity.get("bounds") or {}).items():
+                values.setdefault(name, [])
+                bounds.setdefault(name, {})[_number(name, bound)] = None
+        rows = [
+            {
+                "name": _label(name),
+                "bound": _either(list(bounds.get(name, ()))),
+                "measured": _span(name, mine) if mine else "–",
+            }
+            for name, mine in values.items()
+        ]
+        clean = [row["name"] for row in rows if row["measured"] == row["bound"] and row["bound"] in _NOTHING]
+        # What is bounded first; the rest was only measured.
+        rows = sorted((row for row in rows if row["name"] not in clean), key=lambda row: row["bound"] == "–")
         found.append(
             {
                 "mode": mode,
-                "valid": sum(len(group.valid) for _, group in groups),
-                "all": sum(len(group.trials) for _, group in groups),
-                "columns": columns,
-                "sheets": [rows[at : at + size] for at in range(0, len(rows), size)],
+                "valid": sum(len(group.valid) for group in groups),
+                "all": sum(len(group.trials) for group in groups),
+                "clean": clean,
+                "rows": rows,
             }
         )
     return found
+
+
+def _either(bounds: Sequence[str]) -> str:
+    """The bounds that trials of several scenarios have."""
+    return "–" if not bounds else bounds[0] if len(bounds) == 1 else f"{bounds[0]} or others"
 
 
 def verdicts(group: Group) -> dict[str, Any]:
@@ -121,6 +116,10 @@ def _span(name: str, values: list[Any]) -> str:
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         low, high = _number(name, min(values)), _number(name, max(values))
         return low if low == high else f"{low} to {high}"
+    if all(isinstance(value, Mapping) for value in values):
+        keys = dict.fromkeys(key for value in values for key in value)
+        spans = (f"{key} {_span(name, [value[key] for value in values if key in value])}" for key in keys)
+        return ", ".join(spans) or "none"
     return "; ".join(dict.fromkeys(_number(name, value) for value in values))
 
 

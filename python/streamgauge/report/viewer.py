@@ -13,7 +13,6 @@ VIEWER_METRICS = {
     "startup_delay": "start-up",
     "freeze_time": "stood still",
     "stall_time": "stalled",
-    "rebuffer_ratio": "stalled, share",
     "frames_shown": "frames shown",
     "frames_lost": "frames lost",
     "live_latency": "behind live",

@@ -12,6 +12,8 @@ from streamgauge.report.stages import queue_words, rate_words, stage_words
 from streamgauge.terminal import tie as tie
 
 NS = 1e9
+ROLES = {"subject": "under test", "rival": "beside it"}
+"""What a page calls the roles of flows."""
 
 
 def goes_up(flow: Mapping[str, Any]) -> bool:
@@ -166,7 +168,7 @@ def flows_words(entry: Entry) -> list[str]:
         enters += f", through {through}" if through else ""
         stop = f" to {flow['stop']}" if flow.get("stop") else ""
         said.append(
-            f"{name} ({flow.get('role', 'subject')}): {flow_words(flow)}{enters}, from "
+            f"{name} ({ROLES[flow.get('role', 'subject')]}): {flow_words(flow)}{enters}, from "
             f"{flow.get('start', '0 s')}{stop}" + (f"; {told}" if told else "")
         )
     for name, relay in (entry.scenario.get("relays") or {}).items():

@@ -33,6 +33,15 @@ def _report(
             "--answer", metavar="ID", help="Also print what scenarios answer: an id, or a glob of ids."
         ),
     ] = None,
+    figures: Annotated[
+        str | None,
+        typer.Option(
+            "--figures",
+            metavar="FORMAT,...",
+            help="Also write every figure as files into figures/ beside the page: svg, png, pdf, its data as "
+            "csv, a program that draws it of these as py.",
+        ),
+    ] = None,
     verify: Annotated[
         bool,
         typer.Option(
@@ -49,13 +58,16 @@ def _report(
       streamgauge report runs --out ftp.html
 
       streamgauge report runs --answer 'hessler/ftp-*'
+
+      streamgauge report runs --figures pdf,csv
     """
     from streamgauge.cli.elsewhere import local_copy
-    from streamgauge.cli.reporting import report_command
+    from streamgauge.cli.reporting import figure_formats, report_command
 
+    formats = figure_formats(figures)
     with local_copy(directory) as folder:
         page = out or (None if folder == Path(directory) else Path("report.html"))
-        report_command(folder, page, answer, verify=verify)
+        report_command(folder, page, answer, verify=verify, formats=formats)
 
 
 def _quality(

@@ -82,10 +82,12 @@
         const down = head.getAttribute("aria-sort") === "ascending";
         for (const other of heads) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
-        const body = table.tBodies[0];
-        const rows = [...body.rows].map((row) => [keyOf(row.cells[at]), row]);
+        // Each body is an entry where there are several, else each row.
+        const many = table.tBodies.length > 1;
+        const rows = (many ? [...table.tBodies] : [...table.tBodies[0].rows])
+          .map((entry) => [keyOf((many ? entry.rows[0] : entry).cells[at]), entry]);
         rows.sort(([a], [b]) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1) * (down ? -1 : 1));
-        body.append(...rows.map(([, row]) => row));
+        (many ? table : table.tBodies[0]).append(...rows.map(([, entry]) => entry));
       });
     });
   }
@@ -125,7 +127,6 @@
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     for (let at = target; at; at = at.parentElement) { if (at.tagName === "DETAILS") at.open = true; at.hidden = false; }
-    if (target.matches("tr")) { const how = target.querySelector("details"); if (how) how.open = true; }
     target.scrollIntoView();
   }
 
@@ -152,18 +153,16 @@
       const over = table.closest("section").querySelector("[data-window]");
       if (!kept.has(over)) kept.set(over, over.innerHTML);
       let seen = null;
-      for (const row of table.tBodies[0].rows) {
-        const { flow, mode } = row.dataset;
+      for (const cell of all("[data-metric]", table)) {
+        const { flow, mode, metric } = cell.dataset;
         const found = isChosen ? window.streamgauge?.over?.(table.dataset.scenario, mode, begin, end) : null;
         seen ??= found;
-        for (const cell of all("[data-metric]", row)) {
-          if (!kept.has(cell)) kept.set(cell, cell.innerHTML);
-          const [name, kind] = OVER[cell.dataset.metric] ?? [];
-          const value = name && found?.flows[flow]?.[name];
-          cell.classList.toggle("window", Boolean(found) && value !== undefined);
-          cell.classList.toggle("whole", Boolean(found) && value === undefined);
-          if (!found || value === undefined) cell.innerHTML = kept.get(cell); else cell.textContent = said(value, kind);
-        }
+        if (!kept.has(cell)) kept.set(cell, cell.innerHTML);
+        const [name, kind] = OVER[metric] ?? [];
+        const value = name && found?.flows[flow]?.[name];
+        cell.classList.toggle("window", Boolean(found) && value !== undefined);
+        cell.classList.toggle("whole", Boolean(found) && value === undefined);
+        if (!found || value === undefined) cell.innerHTML = kept.get(cell); else cell.textContent = said(value, kind);
       }
       if (seen) over.textContent = `Sent to lost and time in the bottleneck: means from ${seen.begin_s} s to ${seen.end_s} s, as chosen in the figure; the rest over the measurement window.`;
       else over.innerHTML = kept.get(over);

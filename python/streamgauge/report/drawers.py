@@ -1,0 +1,161 @@
+"""Processes that draw side by side on all cores, and what was drawn before, kept in the user's cache."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from streamgauge.errors import CannotRunError
+from streamgauge.media.sources import cache_folder
+from streamgauge.report import draw
+
+__all__ = ["SCALE", "Drawers", "cores", "digest", "drawn_before", "keep_drawn"]
+
+Result = TypeVar("Result")
+
+SCALE = 2.0
+"""Pixels of a PNG for each of CSS."""
+_MOST_BYTES = 256 * 2**20
+"""Of what is kept; beyond that half is left, what was used last."""
+
+
+class Drawers:
+    """Draws while its owner does something else.
+
+    Vega holds Python's lock while it draws, so each core has a process (`streamgauge.report.draw`).
+    """
+
+    def __init__(self, processes: int | None = None) -> None:
+        self._threads = ThreadPoolExecutor(processes or cores(), thread_name_prefix="drawing")
+        self._mine = threading.local()
+        self._children: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: BaseException | TracebackType | None) -> None:
+        if kind is not None:
+            for child in self._children:
+                child.kill()
+        self._threads.shutdown(cancel_futures=kind is not None)
+        for child in self._children:
+            with contextlib.suppress(BrokenPipeError):
+                child.communicate()
+
+    def submit(self, task: Callable[[], Result]) -> Future[Result]:
+        """Runs something that calls `draw`, in one of as many threads as there are processes."""
+        return self._threads.submit(task)
+
+    def draw(self, description: str, files: Mapping[str, Path], of: str) -> str:
+        """Draws a Vega-Lite description as files, by their suffixes, and returns it as SVG; `of` names it in
+        errors.
+
+        Raises:
+            OSError: if a file cannot be written.
+            ValueError: if Vega refuses the description.
+            CannotRunError: if the process that draws ends.
+        """
+        child = self._child()
+        assert child.stdin is not None and child.stdout is not None
+        names = {suffix: str(file) for suffix, file in files.items()}
+        try:
+            child.stdin.write(json.dumps({"description": description, "files": names, "scale": SCALE}) + "\n")
+            child.stdin.flush()
+        except BrokenPipeError:
+            said = ""
+        else:
+            said = child.stdout.readline()
+        if not said:
+            status = child.wait()
+            raise CannotRunError(
+                f"the process that draws figures ended with status {status} at {of}; "
+                "free some memory and run the same command again, which draws what is missing."
+            )
+        answer: dict[str, Any] = json.loads(said)
+        if "refused" in answer:
+            raise ValueError(answer["refused"])
+        if "errno" in answer:
+            raise OSError(answer["errno"], answer["strerror"], answer["file"])
+        return str(answer["svg"])
+
+    def _child(self) -> subprocess.Popen[str]:
+        """This thread's own."""
+        if not hasattr(self._mine, "child"):
+            # Not by multiprocessing, which would run the program that we are once more.
+            self._mine.child = subprocess.Popen(
+                [sys.executable, "-P", draw.__file__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+            )
+            self._children.append(self._mine.child)
+        child: subprocess.Popen[str] = self._mine.child
+        return child
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def digest(description: str) -> str:
+    """Of all that decides what a picture shows."""
+    return hashlib.blake2b((_drawn_by() + description).encode(), digest_size=16).hexdigest()
+
+
+@functools.cache
+def _drawn_by() -> str:
+    return f"{version('vl-convert-python')} {SCALE} {Path(draw.__file__).read_text(encoding='utf-8')}"
+
+
+def _kept() -> Path:
+    return cache_folder() / "figures"
+
+
+def drawn_before(of: str) -> str | None:
+    """The SVG of this `digest`, if it was drawn before and is still kept."""
+    file = _kept() / f"{of}.svg"
+    try:
+        svg = file.read_text(encoding="utf-8")
+        # Of what is kept, what was used longest ago goes first.
+        os.utime(file)
+    except (OSError, UnicodeDecodeError):
+        return None
+    return svg if svg.startswith("<svg") and svg.endswith("</svg>") else None
+
+
+def keep_drawn(drawn: Mapping[str, str]) -> None:
+    """Keeps SVG by `digest`. A cache that cannot be written costs time, and nothing else."""
+    with contextlib.suppress(OSError):
+        _kept().mkdir(parents=True, exist_ok=True)
+        for of, svg in drawn.items():
+            partial = _kept() / f".{of}.{os.getpid()}"
+            partial.write_text(svg, encoding="utf-8")
+            partial.replace(_kept() / f"{of}.svg")
+        _prune()
+
+
+def _prune() -> None:
+    files = sorted(
+        ((found.stat(), found) for found in _kept().glob("*.svg")), key=lambda one: one[0].st_mtime
+    )
+    total = sum(stat.st_size for stat, _ in files)
+    if total > _MOST_BYTES:
+        for stat, file in files:
+            if total <= _MOST_BYTES / 2:
+                break
+            file.unlink(missing_ok=True)
+            total -= stat.st_size
