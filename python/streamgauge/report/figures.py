@@ -234,5 +234,5 @@ def _by_metric(wanted: _Wanted, told: Told, read: Read) -> list[Plot]:
         if lines:
             scale, _, title = plotted(known)
             is_time = known.dimension == TIME
-            plots.append(plot_of_time(known.title, lines) if is_time else Plot(title, 62, scale, lines))
+            plots.append(plot_of_time(known.title, lines) if is_time else Plot(title, 56, scale, lines))
     return plots

@@ -66,7 +66,7 @@ def greatest(lines: Iterable[PlotLine]) -> float:
     return max((course.greatest() for line in lines for course in line.courses.values()), default=0.0)
 
 
-def plot_of_time(title: str, lines: Sequence[PlotLine], height: int = 62) -> Plot:
+def plot_of_time(title: str, lines: Sequence[PlotLine], height: int = 56) -> Plot:
     """In ms, or in s where they are long."""
     scale, unit = (1.0, "s") if greatest(lines) >= 2 else (1e-3, "ms")
     return Plot(f"{title}, {unit}", height, scale, lines)

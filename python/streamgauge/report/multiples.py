@@ -233,7 +233,7 @@ def _spec(name: str, plot: Plot, column: Column, plots: Sequence[Plot], scales: 
         scale={"domain": [0, scales.end_s], "nice": False},
         axis={"tickCount": 8, **({} if is_last else quiet)},
     )
-    axis: Spec = {"minExtent": _LEFT, "maxExtent": _LEFT, "tickCount": 4 if plot.height > 56 else 3}
+    axis: Spec = {"minExtent": _LEFT, "maxExtent": _LEFT, "tickCount": 4 if plot.height > 60 else 3}
     if plot.bars:
         axis |= {**quiet, "values": list(range(len(plot.bars)))}
     y_scale = {"domain": [0, top], "nice": False}

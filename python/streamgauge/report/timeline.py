@@ -157,12 +157,12 @@ def _rates(read: Read, said: list[str], notes: list[str]) -> list[Plot]:
         capacity = _capacity(read, way.direction)
         alike = f"rates{way.words}"
         plots += [
-            Plot(f"Sent{way.words}, {unit}", 84, scale, sent, alike=alike),
-            Plot(f"Received{way.words}, {unit}", 84, scale, received, capacity, alike=alike),
+            Plot(f"Sent{way.words}, {unit}", 76, scale, sent, alike=alike),
+            Plot(f"Received{way.words}, {unit}", 76, scale, received, capacity, alike=alike),
         ]
         if greatest(lost) > 0:
             losing = True
-            plots.append(Plot(f"Lost{way.words}, mean, {unit}", 50, scale, lost))
+            plots.append(Plot(f"Lost{way.words}, mean, {unit}", 44, scale, lost))
         else:
             said.append(f"Nothing was lost{' going' + way.words if way.words else ''}.")
     has_capacity = any(plot.bounds for plot in plots)
@@ -225,7 +225,7 @@ def _queues(read: Read, notes: list[str]) -> list[Plot]:
         known = [line for line in lines if line is not None]
         if known:
             of = f" {'up' if main.startswith('up.') else 'down'}" if several else ""
-            plots.append(Plot(f"Queue{of}, {unit}", 62, scale, known, bounds))
+            plots.append(Plot(f"Queue{of}, {unit}", 56, scale, known, bounds))
     if plots:
         dashed = ", its limit dashed" if any(plot.bounds for plot in plots) else ""
         notes.append(f"Queue: what waits at the bottleneck, the packet being sent included{dashed}.")
@@ -269,7 +269,7 @@ def _windows(read: Read) -> list[Plot]:
     """What flows over TCP may have in flight, where it varies: a window that nothing fills is flat."""
     flows = next(iter(read.values())).first.flows
     lines = [line for line in lines_of(read, flows, "cwnd") if any(map(_varies, line.courses.values()))]
-    return [Plot(f"{METRICS['cwnd'].title}, kB", 62, 8e3, lines)] if lines else []
+    return [Plot(f"{METRICS['cwnd'].title}, kB", 56, 8e3, lines)] if lines else []
 
 
 def _varies(course: GroupCourse) -> bool:
@@ -282,11 +282,11 @@ def _seen(read: Read, said: list[str]) -> list[Plot]:
     flows = next(iter(read.values())).first.flows
     plots: list[Plot] = []
     if lines := lines_of(read, flows, "buffer"):
-        plots.append(plot_of_time(METRICS["buffer"].title, lines, 50))
+        plots.append(plot_of_time(METRICS["buffer"].title, lines, 46))
     for level in _LEVELS:
         if (lines := lines_of(read, flows, level)) and greatest(lines) > 0:
             scale, _, title = plotted(METRICS[level])
-            plots.append(Plot(title, 50, scale, lines))
+            plots.append(Plot(title, 46, scale, lines))
     bars: list[PlotLine] = []
     none: list[str] = []
     for flow in flows:
