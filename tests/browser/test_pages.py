@@ -181,6 +181,7 @@ def test_scenarios_are_filtered_and_tables_sorted(opened: Any, demo: Path) -> No
     assert page.is_visible(".nothing-left")
     page.fill(".filter input", "")
     assert len(boxes(page, "section.scenario")) == 7
+    page.click("#comparison [role=tab]:has-text('papers')")
     page.click("#comparison .compact th:has-text('apart by') button")
     page.click("#comparison .compact th:has-text('apart by') button")
     shown = page.eval_on_selector_all(
