@@ -84,7 +84,7 @@ def test_an_invalid_trial_is_replaced_and_told(make: Make, tmp_path: Path, machi
     assert check.values["throughput.ftp"].interval.mean == pytest.approx(sum(valid) / 3)
 
     page = build(tmp_path, tmp_path / "report.html").read_text()
-    assert "3 of 5 valid" in page and f"Seed {2 + 2 * STEP} stands for it" in page
+    assert page.count(f"(seed {2 + 2 * STEP} stands for it)") == 2
     assert "in place of 2 invalid trials" in page
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
 from streamgauge.campaign import Progress
 from streamgauge.cli import progress
-from streamgauge.cli.progress import Bar, clock
+from streamgauge.cli.progress import BAR, Bar, BarWithWords, clock
 
 
 def test_clock() -> None:
@@ -121,3 +124,21 @@ def test_where_colours_are_forced_into_a_file_no_bar_is(
         now[0] += 2
         bar.update(Progress(done=1, total=2, left_s=2, now="a"))
     assert capsys.readouterr().err == "1/2 trials, 0:02 left: a\n"
+
+
+def test_words_for_which_there_is_no_room_beside_the_bar_stand_below() -> None:
+    words = "a emu seed 1 is waiting for another emu trial (process 42, 'streamgauge run b [c]'), 20 s so far"
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=60, color_system=None, legacy_windows=False)
+    columns = (BarColumn(BAR), TextColumn("{task.description}"))
+    with BarWithWords(*columns, console=console, auto_refresh=False) as bar:
+        task = bar.add_task("", total=2)
+        bar.show(task, "3 of 40 s [d]", total=2, completed=1)
+        bar.refresh()
+        beside = screen.getvalue()
+        bar.show(task, words, total=2, completed=1)
+        bar.refresh()
+    assert "3 of 40 s [d]" in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", beside).splitlines()[-1]
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue().removeprefix(beside)).splitlines()
+    assert all(len(line) <= 60 for part in lines for line in part.split("\r"))
+    assert words in " ".join(" ".join(lines).split())

@@ -100,6 +100,10 @@ COMMANDS: dict[str, How] = {
     "streamgauge report runs/queues": HERE,
     # CONTRIBUTING
     "make setup": How("never", "has been done"),
+    # install
+    "make wheel": How("never", "test_wheel does it"),
+    "streamgauge run hessler/ftp-medium --mode sim": HERE,
+    "streamgauge run today/demo-rtsp-udp-medium --mode emu": How("long", A_MINUTE, status=0),
     "make test-sim": How("never", "is what runs this"),
     "make lint": How("never", "CI runs it"),
     "make fuzz": How("never", "CI runs a part of it"),
