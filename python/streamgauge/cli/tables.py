@@ -71,7 +71,8 @@ def print_result(
         _print_alternatives(alternatives)
     reused = sum(outcome.reused for outcome in result.outcomes)
     again = f" ({reused} there already)" if reused else ""
-    took = f"{dimension.say(result.simulated_s, TIME)} of traffic in {dimension.say(result.wall_s, TIME)}"
+    simulated = dimension.say_exactly(result.simulated_s, TIME)
+    took = f"{simulated} of traffic in {dimension.say(result.wall_s, TIME)}"
     total = len(result.outcomes)
     for one in result.set_aside:
         say(escape(one.words()))
