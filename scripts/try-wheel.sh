@@ -92,10 +92,10 @@ streamed() {
 import json, sys
 
 (trial,) = json.load(sys.stdin)["trials"]
-goodput = trial["flows"]["video"]["goodput_bps"]
+goodput = trial["flows"].get("video", {}).get("goodput_bps", 0)
 why = "; ".join(trial["why"])
 print(f"try-wheel:     {goodput / 1e3:.0f} kbit/s of video came through,", f"invalid: {why}" if why else "a valid trial")
-sys.exit(not goodput)'
+sys.exit(not goodput)' || { cat /tmp/step.log >&2; fail "$suite: no video came through"; }
 }
 
 if [ "${1:-}" = --inside ]; then

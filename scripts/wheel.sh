@@ -97,6 +97,8 @@ if [ "$(cat "$notice.of" 2>/dev/null)" != "$made_of" ]; then
         rm -rf "$work/tools/target"
     fi
     say "collecting the licences of the crates inside"
+    # It reads all that Cargo.lock names, what other systems and tests need included, and asks nobody else.
+    cargo fetch --quiet --locked --manifest-path "$stage/Cargo.toml"
     "$about" generate --offline --locked --fail --manifest-path "$stage/Cargo.toml" --workspace \
         --features streamgauge-engine/bpf --config scripts/third-party/about.toml --output-file "$notice" \
         scripts/third-party/notice.hbs
