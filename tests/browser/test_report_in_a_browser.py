@@ -118,6 +118,7 @@ def test_axe_finds_no_serious_fault(opened: Any, demo: Path, width: int, dark: b
     )
     page = opened(demo, width, dark=dark)
     unfold(page)
+    page.wait_for_timeout(200)
     found = axe.Axe().run(page).response["violations"]
     unfold(page, False)
     grave = [
@@ -195,11 +196,11 @@ def test_scenarios_are_filtered_and_tables_sorted(opened: Any, demo: Path) -> No
     page.fill(".filter input", "")
     assert len(boxes(page, "section.scenario")) == 7
     page.click("#comparison [role=tab]:has-text('papers')")
-    page.click("#comparison .compact th:has-text('apart by') button")
-    page.click("#comparison .compact th:has-text('apart by') button")
+    page.click("#comparison .tab.current th:has-text('apart by') button")
+    page.click("#comparison .tab.current th:has-text('apart by') button")
     shown = page.eval_on_selector_all(
         ".compact tbody tr",
-        "rows => rows.filter((row) => row.checkVisibility()).map((row) => Number(row.cells[4].dataset.sort))",
+        "rows => rows.filter((row) => row.checkVisibility() && row.cells[4]).map((row) => Number(row.cells[4].dataset.sort))",
     )
     assert len(shown) > 5 and shown == sorted(shown, reverse=True)
 

@@ -313,6 +313,8 @@
       holder.innerHTML = (await view.toSVG()).replace(/\bclip\d+\b/g, (clip) => `${this.place.id}-narrow-${clip}`);
       view.finalize();
       const svg = holder.querySelector("svg");
+      // The chart around it has the name.
+      svg.setAttribute("aria-hidden", "true");
       this.svg.replaceWith(svg);
       this.svg = svg;
     }
