@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-__all__ = ["scenario_labels", "subject_labels"]
+from streamgauge.compare.conditions import differences
 
+__all__ = ["difference_labels", "scenario_labels", "subject_labels"]
+
+_LONGEST = 60
+"""Characters of a label."""
 _PARTS = re.compile(r"[^/-]+|[/-]")
 
 
@@ -23,6 +28,26 @@ def subject_labels(ids: Mapping[str, Sequence[str]]) -> dict[str, str]:
         return found
     whole = {key: mine[0] if len(set(mine)) == 1 else key for key, mine in ids.items()}
     return whole if len(set(whole.values())) == len(whole) else {key: key for key in ids}
+
+
+def difference_labels(subjects: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Of subjects, by any key, with what is under test: the values in which they differ, ``preset paper``; by
+    their number where these are too many to read, or tell no two apart."""
+    keys = list(subjects)
+    changed = [dict[str, str]() for _ in keys]
+    first: dict[str, str] = {}
+    for place, key in enumerate(keys[1:], 1):
+        for address, mine, theirs in differences(subjects[keys[0]], subjects[key]):
+            first[address], changed[place][address] = mine, theirs
+    found = {}
+    for key, own in zip(keys, changed, strict=True):
+        values = {address: own.get(address, usual) for address, usual in first.items()}
+        found[key] = ", ".join(
+            f"{at.rpartition('.')[2].replace('_', ' ')} {value}" for at, value in values.items()
+        )
+    if len(set(found.values())) == len(keys) and max(map(len, found.values()), default=0) <= _LONGEST:
+        return found
+    return {key: f"subject {place}" for place, key in enumerate(keys, 1)}
 
 
 def scenario_labels(ids: Sequence[Sequence[str]]) -> list[str]:

@@ -10,6 +10,7 @@ from streamgauge.checks import CheckResult
 from streamgauge.documents import write_whole
 from streamgauge.report import agreement, certificate, checking, figures, validity
 from streamgauge.report.answer import PLUS_MINUS, by_question
+from streamgauge.report.comparing import comparisons
 from streamgauge.report.families import tables
 from streamgauge.report.first import AnsweredQuestion, blocks
 from streamgauge.report.model import Entry, LoadedTrial, gather, load
@@ -18,6 +19,7 @@ from streamgauge.report.page import render_page
 from streamgauge.report.provenance import provenance
 from streamgauge.report.saving import save_all
 from streamgauge.report.sections import section
+from streamgauge.report.side_by_side import side_by_side
 
 __all__ = ["build", "render", "write_figures", "write_page"]
 
@@ -61,7 +63,9 @@ def write_figures(
         ValueError: for another format.
     """
     entries = gather(load(source) if isinstance(source, Path) else source)
-    drawn = [figure for entry in entries for figure in figures.for_entry(entry)]
+    beside = side_by_side(comparisons(entries), entries)
+    drawn = [*beside.over_time, *beside.differences, *beside.distributions]
+    drawn += [figure for entry in entries for figure in figures.for_entry(entry)]
     drawn += [table.figure for table in tables(entries)]
     folder.mkdir(parents=True, exist_ok=True)
     return save_all(drawn, folder, formats)
@@ -70,7 +74,9 @@ def write_figures(
 def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None) -> str:
     """The page as text."""
     answers = {one.scenario: one for question in by_question(entries) for one in question.answers}
-    first = blocks(entries)
+    compared = comparisons(entries)
+    first = blocks(entries, compared)
+    beside = side_by_side(compared, entries)
     at_top = _told_at_top(first, answers)
     groups = [group for entry in entries for group in entry.groups]
     before: dict[str, Entry] = {}
@@ -78,7 +84,15 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
         "streamgauge.report",
         "report.html.j2",
         blocks=first,
-        figure_pairs=[],
+        beside=[
+            (title, drawn)
+            for title, drawn in (
+                ("Over time", beside.over_time),
+                ("Difference", beside.differences),
+                ("Distribution", beside.distributions),
+            )
+            if drawn
+        ],
         agreements=[
             found
             for found in (agreement.of_modes(entries), agreement.of_published(entries))

@@ -8,7 +8,7 @@ from pathlib import Path
 from streamgauge.campaign.layout import campaign_of
 from streamgauge.compare import Comparison, SubjectTrials, answered, compare, take_from
 from streamgauge.compare.conditions import conditions_of, key_of, under_test
-from streamgauge.compare.labels import subject_labels
+from streamgauge.compare.labels import difference_labels, subject_labels
 from streamgauge.compare.trials import alone_beside
 from streamgauge.report.model import Entry, Group
 
@@ -42,6 +42,10 @@ def _compared(blocks: Sequence[Sequence[Entry]]) -> Comparison:
         for entry in block:
             ids.setdefault(key_of(under_test(entry.scenario)), []).append(entry.id)
     labels = subject_labels(ids)
+    if set(labels.values()) & set(ids):
+        # No part of their ids tells them apart: what is under test does.
+        tested = [under_test(entry.scenario) for entry in blocks[0]]
+        labels = difference_labels({key_of(one): one for one in tested})
     cases = [
         _case(labels[key_of(under_test(entry.scenario))], entry, group)
         for block in blocks
