@@ -20,6 +20,7 @@ gi.require_version("Gst", "1.0")
 gi.require_version("GstRtsp", "1.0")
 from gi.repository import Gst, GstRtsp  # noqa: E402
 from gst_player import GstPlayer, drop_late, run  # noqa: E402
+from player_line import first_structure  # noqa: E402
 
 DECODERS = {
     "H264": "rtph264depay ! h264parse ! avdec_h264",
@@ -71,7 +72,8 @@ class Player(GstPlayer):
         )
 
     def _pad_added(self, _source: Any, pad: Any) -> None:
-        encoding = pad.get_current_caps().get_structure(0).get_string("encoding-name")
+        with first_structure(pad.get_current_caps()) as structure:
+            encoding = structure.get_string("encoding-name")
         if encoding not in DECODERS:
             self.fail(f"cannot play RTP encoding {encoding}")
             return

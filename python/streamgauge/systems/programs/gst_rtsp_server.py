@@ -17,7 +17,7 @@ import gi
 for module in ("Gst", "GstPbutils", "GstRtsp", "GstRtspServer"):
     gi.require_version(module, "1.0")
 from gi.repository import GLib, Gst, GstPbutils, GstRtspServer  # noqa: E402
-from player_line import Events  # noqa: E402
+from player_line import Events, first_structure  # noqa: E402
 
 PAYLOADERS = {
     "video/x-h264": "h264parse ! rtph264pay name=pay{n} pt=96 mtu=1400 config-interval=-1 "
@@ -31,7 +31,8 @@ def launch_line(media: str) -> str:
     found = GstPbutils.Discoverer.new(5 * Gst.SECOND).discover_uri(Path(media).as_uri())
     branches = []
     for n, stream in enumerate([*found.get_video_streams(), *found.get_audio_streams()]):
-        kind = stream.get_caps().get_structure(0).get_name()
+        with first_structure(stream.get_caps()) as structure:
+            kind = structure.get_name()
         if kind not in PAYLOADERS:
             raise SystemExit(f"{media}: cannot stream {kind}; encode it as H.264 and AAC.")
         branches.append(f"demux. ! queue ! {PAYLOADERS[kind].format(n=n)}")

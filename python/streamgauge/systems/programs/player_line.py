@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 STALL_S = 0.1
 """Pictures that stand still for less are no stall: ffplay makes up for it (its AV_SYNC_THRESHOLD_MAX)."""
@@ -33,6 +36,20 @@ class Events:
         at_ns = time.monotonic_ns() if at_s is None else round(at_s * 1e9)
         event = {"t_monotonic_ns": at_ns, "name": name, "value": value, "unit": unit, "reason": reason}
         self._file.write(json.dumps(event) + "\n")
+
+
+@contextmanager
+def first_structure(caps: Any) -> Iterator[Any]:
+    """What GStreamer's caps (Gst.Caps) say of their first kind of media, to be read within the ``with``.
+
+    From 1.26 on (Debian 13) GStreamer's bindings lend it no other way; those of 1.22 (Debian 12) give it.
+    """
+    structure = caps.get_structure(0)
+    if hasattr(structure, "__enter__"):
+        with structure as lent:
+            yield lent
+    else:
+        yield structure
 
 
 def url() -> str:
