@@ -127,6 +127,12 @@ def test_the_doctor_looks_for_what_the_catalogue_calls_by_name() -> None:
     assert called and called - {"streamgauge"} <= names
 
 
+def test_the_page_shows_the_line_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remedy.shutil, "which", lambda name: f"/usr/bin/{name}")
+    line = remedy.install_line(["ffmpeg", "ethtool"])
+    assert f"    {line} ...\n" in (CHECKOUT / "docs" / "install.md").read_text(encoding="utf-8")
+
+
 def test_every_package_of_the_line_is_one_that_set_up_installs() -> None:
     lines = (CHECKOUT / "scripts" / "packages-debian.txt").read_text(encoding="utf-8").splitlines()
     listed = {line for line in lines if line and not line.startswith("#")}

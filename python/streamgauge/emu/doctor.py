@@ -242,8 +242,8 @@ def _sandbox_remedy(way: Way) -> str:
         return "as root `sysctl user.max_user_namespaces=10000`, or run as root"
     if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
         return (
-            "the container's seccomp filter refuses user namespaces: start it with "
-            "--security-opt seccomp=unconfined, or --privileged and run as root"
+            "the container refuses user namespaces or mounts in them (seccomp, a masked /proc): start it "
+            "with --privileged, or run as root in it"
         )
     return "run as root"
 
