@@ -75,7 +75,7 @@ def test_a_calibration_is_printed_kept_and_carried_by_trials(person: Person) -> 
     report = person.run("report", str(person.out))
     assert report.returncode == 0, report.stderr
     page = (person.out / "report.html").read_text()
-    assert '<section id="instrument">' in page and "departure-p99" in page
+    assert 'id="instrument"' in page and "departure-p99" in page
 
 
 def test_without_a_calibration_the_report_says_so(anyone: Person) -> None:

@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from streamgauge.campaign import run
 from streamgauge.claims.dimension import RATE, UNITS
 from streamgauge.metrics import compute
 from streamgauge.report import LoadedTrial, answer, build, gather
 from streamgauge.report.answer import by_question
 from streamgauge.report.model import labels
-from streamgauge.scenario import load
+from streamgauge.scenario import from_text, load
 from synthetic import CROSS, EVENTS, SIGNALLING, Sent, SyntheticRecord, constant, record
 
 SENTENCE = re.compile(r"(?:test/one: |(?<=average\. ))(\w.*?average\.)")
@@ -226,3 +227,18 @@ def test_a_relay_at_the_server_is_not_said_to_have_sent_nothing() -> None:
     assert " v sent nothing." in answer([behind_a_cache("server", None)])
     # One that itself sends is told of.
     assert " home sent 103 kbit/s" in answer([behind_a_cache("server", 1)])
+
+
+def test_pings_alone_are_no_error(tmp_path: Path) -> None:
+    text = """
+id: test/ping
+title: A ping
+path: {down: {rate: 1 Mbit/s, queue: droptail 20 packets}}
+flows: {probe: {role: subject, traffic: ping}}
+until: {time: 1 s}
+"""
+    (scenario,) = from_text(text)
+    run([scenario], {scenario.id: ["sim"]}, tmp_path, repeat=1)
+    page = build(tmp_path, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "No flow but pings is under test" in page
+    assert "No flow but pings is under test" in answer(tmp_path)

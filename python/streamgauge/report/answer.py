@@ -53,7 +53,8 @@ def answer(entry: Entry, group: Group) -> Answer:
         why = "; ".join(reasons[:3]) or "nothing to measure"
         no = "No valid trial, so no answer."
         return Answer(entry.id, entry.title, question, (no,), f"{group.mode}: {why}", conditions)
-    sentences = tuple(_flow_sentences(entry, group, name) for name in spoken_of(entry, group))
+    told = tuple(_flow_sentences(entry, group, name) for name in spoken_of(entry, group))
+    sentences = told or ("No flow but pings is under test, and of these nothing is asked.",)
     return Answer(entry.id, entry.title, question, sentences, basis(group), conditions)
 
 
