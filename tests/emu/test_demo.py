@@ -34,7 +34,7 @@ def test_the_demo_ends_with_an_answer_on_a_machine_that_others_keep_busy(tmp_pat
         assert f"2 of 2 emu trials of {scenario} are invalid" in said, "once, and once more with another seed"
         why = [line for line in answer.splitlines() if "no emulated trial" in line and scenario in line]
         assert len(why) == 1 and "valid" in why[0], "why, in one line"
-        assert f"({scenario})" in answer
+        assert f"({scenario}" in answer
     assert "simulated, n = 10" in answer
     page = Path(answer.splitlines()[-1])
     assert page == tmp_path / "report.html" and page.is_file()
