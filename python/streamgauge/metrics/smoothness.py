@@ -22,7 +22,7 @@ def rate_variations(trial: Trial, received: Floats, own: Sequence[Ints]) -> list
 
     Standard deviation (n - 1) over mean of the rates of whole seconds, which is 0 for a rate that never
     changes (Floyd, Handley, Padhye and Widmer, *Equation-Based Congestion Control for Unicast Applications*,
-    SIGCOMM 2000, section 4, with other time scales; RFC 5166 section 2.2.2 on oscillations). Seconds are
+    SIGCOMM 2000, with other time scales; RFC 5166 on oscillations). Seconds are
     counted from the window's begin by the times of packets, whatever the trial's samples are; those count
     that lie between the first packet of the flow's own that is offered and the last, and in no pause of its
     viewer's and no time in which its plan has it be silent. Among these a second without a packet counts.
