@@ -206,25 +206,6 @@ class Comparison:
                 return mode
         return next(row.mode for row in self.rows if row.scenario == scenario)
 
-    def viewer_metrics(self) -> tuple[ComparedMetric, ComparedMetric] | None:
-        """The viewer's two metrics that every subject knows in every scenario of its answering mode and that
-        tell most: first how the picture moves, then what is missing or late; None without two."""
-        known = None
-        for scenario in self.scenarios:
-            mode = self.best_mode(scenario)
-            mine = [row for row in self.rows if (row.scenario, row.mode) == (scenario, mode)]
-            for subject in dict.fromkeys(row.subject for row in mine):
-                has = {row.metric for row in mine if row.subject == subject and row.value is not None}
-                known = has if known is None else known & has
-        viewer = [
-            metric
-            for metric in COMPARED.values()
-            if metric.side == "viewer"
-            and metric.name in (known or ())
-            and metric.said_by not in (known or ())
-        ]
-        return (viewer[0], viewer[1]) if len(viewer) >= 2 else None
-
     def to_json(self) -> dict[str, Any]:
         """``streamgauge.compare/1``."""
         return {
