@@ -3,24 +3,14 @@ internet."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 import altair as alt
-import numpy as np
 import polars as pl
 import pytest
 import streamgauge as sg
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as npst
-from streamgauge.metrics.frame import FlowInfo
-from streamgauge.metrics.grid import Grid
-from streamgauge.metrics.result import FlowMetrics, Series, TrialMetrics
-from streamgauge.notebook import courses
 from streamgauge.notebook.charts import Chart
-from streamgauge.notebook.courses import MOST_POINTS
 from two_scenarios import short
 
 
@@ -70,7 +60,10 @@ def test_rates_are_medians_in_bands_a_panel_a_scenario(kept: sg.Runs) -> None:
     assert drawn["median"].to_list() == pytest.approx(expected["value"].to_list(), rel=1e-4)
     assert set(drawn["trials"]) == set(expected["len"]) == {4}
     assert set(rows.filter(flow="capacity")["median"]) == {1000.0}
-    assert chart.to_dict()["title"]["subtitle"] == "median of 4 trials, and the middle 95 % of them"
+    assert (
+        chart.to_dict()["title"]["subtitle"]
+        == "median of 4 trials; band: from the least to the greatest of 4 trials"
+    )
 
 
 def test_one_line_a_scenario_is_drawn_in_one_panel_with_the_limit(kept: sg.Runs) -> None:
@@ -165,76 +158,3 @@ def test_a_chart_is_saved_and_shown_without_the_internet(kept: sg.Runs, tmp_path
     assert alt.Chart.from_dict(kept.plot.rates().to_dict()).to_dict()["facet"], "Altair reads them as ever"
     with alt.renderers.enable("mimetype"):
         assert "image/svg+xml" not in chart._repr_mimebundle_(), "as whoever chose a renderer wants it"
-
-
-class _Group:
-    """Trials as `streamgauge.report.model.Group` has them."""
-
-    def __init__(self, trials: list[TrialMetrics]) -> None:
-        self.valid = trials
-
-    def each(self) -> list[TrialMetrics]:
-        return self.valid
-
-
-def trial_of(series: Series, samples: int) -> TrialMetrics:
-    grid = Grid(np.arange(samples + 1, dtype=np.int64) * 10**9, 0, samples, 1.0)
-    flow = FlowMetrics({"x": series}, info=FlowInfo(0, "film", "subject", "rtp", True, False))
-    return TrialMetrics(
-        "a/b", "sim", 1, True, (), "ip", grid, {"film": flow}, {}, math.nan, np.empty(samples), ()
-    )
-
-
-def drawn_of(trials: list[TrialMetrics]) -> list[courses.Course]:
-    return courses.courses(_Group(trials), lambda one: [("film", one.flows["film"].series["x"])])  # type: ignore[arg-type]
-
-
-@st.composite
-def series(draw: st.DrawFn) -> tuple[Series, int]:
-    samples = draw(st.sampled_from([1, 2, 7, MOST_POINTS, MOST_POINTS + 1, 3 * MOST_POINTS - 5]))
-    top = draw(npst.arrays(np.float64, samples, elements=st.floats(0, 1e6)))
-    below = draw(st.none() | npst.arrays(np.float64, samples, elements=st.floats(1e-3, 10) | st.just(0.0)))
-    return Series(top, below), samples
-
-
-@settings(deadline=None, max_examples=50)
-@given(series())
-def test_merged_points_are_ratios_of_sums(drawn: tuple[Series, int]) -> None:
-    one, samples = drawn
-    step = math.ceil(samples / MOST_POINTS)
-    parts = [slice(at, min(at + step, samples)) for at in range(0, samples, step)]
-    parts = [part for part in parts if 2 * (part.stop - part.start) >= step]
-    values = [
-        float(np.mean(one.numerator[part])) if one.denominator is None else one.value(part) for part in parts
-    ]
-    expected = {
-        (part.start + part.stop) / 2: value
-        for part, value in zip(parts, values, strict=True)
-        if math.isfinite(value)
-    }
-    found = drawn_of([trial_of(one, samples)])
-    assert len(found) == bool(expected)
-    for course in found:
-        assert len(course.times_s) <= MOST_POINTS
-        assert dict(zip(course.times_s, course.median, strict=True)) == pytest.approx(expected)
-        assert np.array_equal(course.low, course.median) and np.array_equal(course.high, course.median)
-
-
-@given(
-    npst.arrays(
-        np.float64,
-        st.tuples(st.integers(1, 9), st.integers(1, 5)),
-        elements=st.floats(0, 1e9) | st.just(math.nan),
-    )
-)
-def test_lines_are_medians_where_half_of_the_trials_have_a_value(values: np.ndarray[Any, Any]) -> None:
-    trials, samples = values.shape
-    found = drawn_of([trial_of(Series(row, np.ones(samples)), samples) for row in values])
-    known = np.isfinite(values).sum(axis=0)
-    shown = np.flatnonzero((2 * known >= trials) & (known > 0))
-    assert [time - 0.5 for course in found for time in course.times_s] == shown.tolist()
-    for course in found:
-        assert course.trials.tolist() == known[shown].tolist()
-        assert course.median == pytest.approx(np.nanmedian(values[:, shown], axis=0))
-        assert (course.low <= course.median).all() and (course.median <= course.high).all()
-        assert (course.low >= np.nanmin(values[:, shown], axis=0)).all()

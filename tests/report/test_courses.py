@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
 from streamgauge.metrics import TrialMetrics, compute
-from streamgauge.report.courses import BAND_TRIALS, MAX_POINTS, SHOWN_TRIALS, Courses, Spread, band_words
+from streamgauge.metrics.frame import FlowInfo
+from streamgauge.metrics.grid import Grid
+from streamgauge.metrics.result import FlowMetrics, Series
+from streamgauge.report.courses import (
+    BAND_TRIALS,
+    MAX_POINTS,
+    SHOWN_TRIALS,
+    Courses,
+    GroupCourse,
+    Spread,
+    band_words,
+)
 from synthetic import constant, record
 
 KNOWN = st.floats(-1e6, 1e6, width=32)
@@ -104,3 +119,74 @@ def test_points_are_few_and_their_values_exact() -> None:
     samples = one.series("sender_rate", "video").samples()[: 5 * (len(one.grid) // 5)]
     merged = samples.reshape(-1, 5).mean(axis=1)
     assert course.median[: len(merged)] == pytest.approx(merged)
+
+
+def trial_of(series: Series, samples: int) -> TrialMetrics:
+    grid = Grid(np.arange(samples + 1, dtype=np.int64) * 10**9, 0, samples, 1.0)
+    flow = FlowMetrics({"x": series}, info=FlowInfo(0, "film", "subject", "rtp", True, False))
+    return TrialMetrics(
+        "a/b", "sim", 1, True, (), "ip", grid, {"film": flow}, {}, math.nan, np.empty(samples), ()
+    )
+
+
+def drawn_of(trials: list[TrialMetrics]) -> GroupCourse | None:
+    courses = Courses(len(trials[0].grid), [("x", "value")])
+    for one in trials:
+        courses.add(one)
+    assert courses.subjects("x") == ["film"]
+    return courses.course("film", "x")
+
+
+@st.composite
+def series(draw: st.DrawFn) -> tuple[Series, int]:
+    samples = draw(st.sampled_from([1, 2, 7, MAX_POINTS, MAX_POINTS + 1, 3 * MAX_POINTS - 5]))
+    top = draw(npst.arrays(np.float64, samples, elements=st.floats(0, 1e6)))
+    below = draw(st.none() | npst.arrays(np.float64, samples, elements=st.floats(1e-3, 10) | st.just(0.0)))
+    return Series(top, below), samples
+
+
+@settings(deadline=None, max_examples=50)
+@given(series())
+def test_merged_points_are_ratios_of_sums(drawn: tuple[Series, int]) -> None:
+    one, samples = drawn
+    step = math.ceil(samples / MAX_POINTS)
+    parts = [slice(at, min(at + step, samples)) for at in range(0, samples, step)]
+    values = [
+        float(np.mean(one.numerator[part])) if one.denominator is None else one.value(part) for part in parts
+    ]
+    expected = {
+        (part.start + part.stop) / 2: value
+        for part, value in zip(parts, values, strict=True)
+        if math.isfinite(value)
+    }
+    course = drawn_of([trial_of(one, samples)])
+    assert (course is not None) == bool(expected)
+    if course is not None:
+        shown = np.isfinite(course.median)
+        assert len(shown) <= MAX_POINTS
+        assert dict(zip(course.times_s[shown], course.median[shown], strict=True)) == pytest.approx(expected)
+
+
+@given(
+    npst.arrays(
+        np.float64,
+        st.tuples(st.integers(1, 9), st.integers(1, 5)),
+        elements=st.floats(0, 2**30, width=32, allow_subnormal=False) | st.just(math.nan),
+    )
+)
+def test_lines_are_medians_where_half_of_the_trials_have_a_value(values: np.ndarray[Any, Any]) -> None:
+    trials, samples = values.shape
+    course = drawn_of([trial_of(Series(row, np.ones(samples)), samples) for row in values])
+    known = np.isfinite(values).sum(axis=0)
+    shown = (2 * known >= trials) & (known > 0)
+    if course is None:
+        assert not shown.any()
+        return
+    assert course.known.tolist() == known.tolist()
+    assert np.isfinite(course.median).tolist() == shown.tolist()
+    assert course.median[shown] == pytest.approx(np.nanmedian(values[:, shown], axis=0))
+    if trials > 1:
+        assert course.low is not None and course.high is not None
+        assert (course.low[shown] <= course.median[shown]).all()
+        assert (course.median[shown] <= course.high[shown]).all()
+        assert (course.low[shown] >= np.nanmin(values[:, shown], axis=0)).all()

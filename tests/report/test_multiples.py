@@ -40,7 +40,9 @@ def course(*values: float, single: int = 3) -> GroupCourse:
     edges = np.arange(len(found) + 1, dtype=float)
     begins, ends = edges[:-1], edges[1:]
     each = np.array([found + n for n in range(single)])
-    return GroupCourse(begins, ends, (begins + ends) / 2, found, found, found - 1, found + 1, single, each)
+    known = np.full(len(found), single)
+    middles = (begins + ends) / 2
+    return GroupCourse(begins, ends, middles, found, found, found - 1, found + 1, known, single, each)
 
 
 def drawn(*lines: PlotLine, limit: float | None = None, **more: Any) -> DrawnFigure:

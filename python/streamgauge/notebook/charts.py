@@ -94,7 +94,7 @@ def lines(
     subtitle: str,
     height: int,
 ) -> Chart:
-    """Lines over time, each the median of trials with the band that holds the middle 95 % of them.
+    """Lines over time, each the median of trials with their band.
 
     Args:
         rows: with ``time`` (s), ``median``, ``low``, ``high``, ``trials``, ``scenario`` and the column `by`.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import altair as alt
+import numpy as np
 import polars as pl
 
 from streamgauge.claims.dimension import RATE, Dimension, pick_unit
@@ -15,17 +16,18 @@ from streamgauge.metrics import TrialMetrics, interval
 from streamgauge.metrics.capacity import steps
 from streamgauge.metrics.frame import FlowInfo
 from streamgauge.metrics.queueing import limit_of_queue
-from streamgauge.metrics.result import Series, StageMetrics
+from streamgauge.metrics.result import StageMetrics
 from streamgauge.notebook import frames
 from streamgauge.notebook.charts import WIDTH, Chart, data_of, drawn, lines, palette
 from streamgauge.notebook.compared import ComparedRuns
-from streamgauge.notebook.courses import Course, courses
 from streamgauge.report.chart import COLOURS
+from streamgauge.report.courses import Courses, GroupCourse, band_words
 from streamgauge.report.model import Group
 
 __all__ = ["Plots"]
 
-Chosen = Callable[[TrialMetrics], Sequence[tuple[str, Series]]]
+Drawn = Mapping[str, GroupCourse]
+"""Courses by the name of the flow or stage."""
 Reference = Callable[[TrialMetrics], Sequence[tuple[float, float]]]
 """What is set, not measured, as (s, canonical value): the corners of a line."""
 
@@ -42,8 +44,7 @@ class Plots:
     """Figures of trials, as Altair charts: ``.save("x.svg")``, ``.png`` or ``.pdf`` writes one without the
     internet, ``.properties(...)`` and the like change it.
 
-    Lines are medians over the trials that count, in bands that hold the middle 95 % of them; nothing is
-    smoothed.
+    Lines are medians over the trials that count, in bands as those of the report; nothing is smoothed.
     """
 
     def __init__(self, groups: Sequence[tuple[str, Group]], compared: Callable[..., ComparedRuns]) -> None:
@@ -116,18 +117,22 @@ class Plots:
         """
         about = frames.known(metric)
         found = [
-            (label, group, courses(group, _chosen(metric, flow, stage)))
-            for label, group in self._groups
-            if group.valid
+            (label, group, _drawn(group, metric, flow, stage)) for label, group in self._groups if group.valid
         ]
         found = [(label, group, mine) for label, group, mine in found if mine]
         if not found:
             self._nothing(metric, flow)
-        subjects = list(dict.fromkeys(one.subject for *_, mine in found for one in mine))
-        scale, unit = _unit([one.median.max() for *_, mine in found for one in mine], self._dimension(metric))
+        subjects = list(dict.fromkeys(subject for *_, mine in found for subject in mine))
+        tops = [float(np.nanmax(one.median)) for *_, mine in found for one in mine.values()]
+        scale, unit = _unit(tops, self._dimension(metric))
         overlaid = len(subjects) == 1 and 1 < len(found) <= _MOST_OVERLAID
         kind = "stage" if stage is not None or about.of == "stage" else "flow"
-        rows = [row for label, _, mine in found for one in mine for row in _rows(one, label, kind, scale)]
+        rows = [
+            {"scenario": label, kind: subject, **row}
+            for label, _, mine in found
+            for subject, course in mine.items()
+            for row in _rows(course, scale)
+        ]
         names, told = [label for label, *_ in found] if overlaid else subjects, ""
         references: list[str] = []
         if reference is not None:
@@ -205,34 +210,32 @@ class Plots:
         )
 
 
-def _chosen(metric: str, flow: str | None, stage: str | None) -> Chosen:
-    def choose(metrics: TrialMetrics) -> list[tuple[str, Series]]:
-        if metric == "jain":
-            return [("all flows", metrics.series("jain"))]
-        found: list[tuple[str, Series]] = []
-        if stage is None and named(metric).of != "stage":
-            found = [
-                (name, one.series[metric])
-                for name, one in metrics.flows.items()
-                if metric in one.series and flow in (None, name) and (metric == "rtt" or not one.info.is_ping)
-            ]
-        elif flow is None:
-            found = [
-                (name, one.series[metric])
-                for name, one in metrics.stages.items()
-                if metric in one.series and stage in (None, name)
-            ]
-        return found
-
-    return choose
+def _drawn(group: Group, metric: str, flow: str | None, stage: str | None) -> dict[str, GroupCourse]:
+    """A metric's courses of all flows or one, or of stages; without those that have nothing to draw."""
+    of_stages = stage is not None or named(metric).of == "stage"
+    if of_stages and flow is not None:
+        return {}
+    wanted = [(metric, "value")]
+    courses = Courses(group.numbers.samples, *([(), wanted] if of_stages else [wanted]))
+    for trial in group.each():
+        courses.add(trial)
+    infos = group.numbers.infos
+    found: dict[str, GroupCourse] = {}
+    for subject in courses.subjects(metric):
+        asked = stage if of_stages else flow if subject else None
+        ping = subject in infos and infos[subject].is_ping and metric != "rtt"
+        course = courses.course(subject, metric) if asked in (None, subject) and not ping else None
+        if course is not None and np.isfinite(course.median).any():
+            found[subject or "all flows"] = course
+    return found
 
 
-def _rows(course: Course, label: str, kind: str, scale: float) -> list[dict[str, Any]]:
-    columns = (course.times_s, course.median / scale, course.low / scale, course.high / scale, course.trials)
+def _rows(course: GroupCourse, scale: float) -> list[dict[str, Any]]:
+    """The points to draw; the band of a single trial is its line."""
+    low, high = (course.median if edge is None else edge for edge in (course.low, course.high))
+    columns = (course.times_s, course.median / scale, low / scale, high / scale, course.known)
     return [
         {
-            "scenario": label,
-            kind: course.subject,
             "time": round(float(time), 6),
             "median": _short(median),
             "low": _short(low),
@@ -240,6 +243,7 @@ def _rows(course: Course, label: str, kind: str, scale: float) -> list[dict[str,
             "trials": int(trials),
         }
         for time, median, low, high, trials in zip(*columns, strict=True)
+        if np.isfinite(median)
     ]
 
 
@@ -249,7 +253,7 @@ def _short(value: float) -> float:
 
 
 def _references(
-    found: Sequence[tuple[str, Group, Sequence[Course]]],
+    found: Sequence[tuple[str, Group, Drawn]],
     reference: tuple[str, Reference],
     kind: str,
     scale: float,
@@ -258,7 +262,7 @@ def _references(
     name, of = reference
     rows: list[dict[str, Any]] = []
     beyond: list[str] = []
-    top = max(float(one.high.max()) for *_, mine in found for one in mine)
+    top = max(one.greatest() for *_, mine in found for one in mine.values())
     for label, group, _ in found:
         shown = group.shown
         corners = [] if shown is None else of(shown)
@@ -344,7 +348,8 @@ def _how(n: Sequence[int]) -> str:
     if list(n) == [1]:
         return "one trial"
     count = str(n[0]) if len(n) == 1 else f"{n[0]} to {n[-1]}"
-    return f"median of {count} trials, and the middle 95 % of them"
+    bands = list(dict.fromkeys(band_words(one) for one in n if one > 1))
+    return f"median of {count} trials; band: {', or '.join(bands)}"
 
 
 def _means(measured: pl.DataFrame, label: str) -> list[dict[str, Any]]:

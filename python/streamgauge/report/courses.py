@@ -102,6 +102,8 @@ class GroupCourse:
     low: Floats | None
     """The band's lower edge; None of a single trial."""
     high: Floats | None
+    known: Floats
+    """How many trials have a value."""
     trials: int
     """How many were read."""
     single: Floats
@@ -259,6 +261,10 @@ class Courses:
         places = [*range(0, len(self._edges_ns) - 1, self.step), len(self._edges_ns) - 1]
         return self._edges_ns[places] / SECOND_NS
 
+    def subjects(self, metric: str) -> list[str]:
+        """Of which flows or stages a metric's values were read; an empty name is the whole trial's."""
+        return [subject for subject, name, how in self._found if (name, how) == (metric, "value")]
+
     def course(self, subject: str, metric: str, how: How = "value") -> GroupCourse | None:
         """One quantity over all trials; None if no trial has a value."""
         read = self._found.get((subject, metric, how))
@@ -281,6 +287,7 @@ class Courses:
             mean=mean,
             low=quantiles[1] if several else None,
             high=quantiles[2] if several else None,
+            known=read.known[:count],
             trials=self.trials,
             single=np.array(read.single)[:, :count],
         )
