@@ -1,91 +1,217 @@
-//! Adaptive bit rate: which of a content's levels a player asks for next. A rule a file; each decision has its reason,
-//! with the numbers that it was made on.
+//! Adaptive bit rate: which of a content's levels a player asks for next. A rule a file, a line a rule in [`RULES`]; each
+//! decision has its reason, with the numbers that it was made on.
+//!
+//! A rule is told what came ([`Rule::fetched`]), when the buffer ran dry or was full, and is asked before each segment
+//! ([`Rule::decide`]) and while one comes ([`Rule::abandon`]). It reads no clock and draws nothing but from the seed that it
+//! is made with: equal tellings, equal decisions.
 
-mod throughput;
+mod fixed;
+mod rules;
 
-pub use throughput::Throughput;
+pub use rules::{NamedRule, RULES, rule};
 
-use std::fmt;
+use std::borrow::Cow;
 
 use streamgauge_base::{BitRate, Duration};
 
-/// What a rule may look at before a segment is asked for.
+/// What a rule may know of the content before anything was fetched: what a manifest tells.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ladder {
+    /// The levels' declared rates, ascending; at least one.
+    pub rates: Vec<BitRate>,
+    /// How long a segment plays; the last may be shorter.
+    pub segment: Duration,
+    /// Segments in all; `None` of a live stream.
+    pub segments: Option<usize>,
+    /// Bytes of each segment, level by level, where the manifest or an index tells them; empty where it does not.
+    pub sizes: Vec<Vec<u64>>,
+}
+
+impl Ladder {
+    /// Bytes of segment `number` at `level`: as told, else what the declared rate comes to.
+    pub fn bytes(&self, level: usize, number: usize) -> f64 {
+        let told = self.sizes.get(level).and_then(|sizes| sizes.get(number));
+        told.map_or_else(
+            || self.rates[level].as_bps() as f64 / 8.0 * self.segment.as_secs_f64(),
+            |&told| told as f64,
+        )
+    }
+
+    /// Declared rate of `level` in bit/s.
+    pub fn bps(&self, level: usize) -> f64 {
+        self.rates[level].as_bps() as f64
+    }
+
+    /// The last level.
+    pub fn top(&self) -> usize {
+        self.rates.len() - 1
+    }
+
+    /// The highest level whose declared rate is at most `bps`; the lowest if none is.
+    pub fn at_most(&self, bps: f64) -> usize {
+        self.rates.partition_point(|rate| rate.as_bps() as f64 <= bps).saturating_sub(1)
+    }
+}
+
+/// How far behind the live edge a player of a live stream is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Live {
+    /// From capture to where play is.
+    pub latency: Duration,
+    /// What it is to be.
+    pub target: Duration,
+    /// How fast it plays, 1 as a rule.
+    pub speed: f64,
+}
+
+/// What a rule may look at when it is asked.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Situation<'a> {
-    /// The levels' rates, ascending; at least one.
-    pub rates: &'a [BitRate],
+    /// Since the session's first request.
+    pub now: Duration,
+    /// The content.
+    pub ladder: &'a Ladder,
+    /// The segment that is to be asked for, from 0.
+    pub segment: usize,
     /// The level of the segment before; `None` before the first.
     pub level: Option<usize>,
-    /// Media held: from where play is to the end of what came.
+    /// Media held: from where play is to the end of what came whole.
     pub buffer: Duration,
-    /// The rate at which each segment so far came, the newest last.
-    pub throughput: &'a [BitRate],
+    /// The player asks for no more while it holds this much.
+    pub target: Duration,
+    /// The clock runs: play has begun and does not stall.
+    pub playing: bool,
+    /// Of a live stream.
+    pub live: Option<Live>,
+}
+
+/// A segment that came, or of which a part did before it was given up. Times are since the session's first request.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Fetched {
+    /// Its number, from 0.
+    pub segment: usize,
+    /// Its level.
+    pub level: usize,
+    /// Bytes of its body that came.
+    pub bytes: u64,
+    /// When it was asked for; after connecting, where a connection was made for it.
+    pub asked: Duration,
+    /// When the first byte of its answer came.
+    pub first_byte: Duration,
+    /// When the last came, or it was given up.
+    pub done: Duration,
+    /// How long the player waited in reading: without the time in which it did not want to read.
+    pub reading: Duration,
+    /// It was given up for another level.
+    pub abandoned: bool,
+}
+
+impl Fetched {
+    /// Body bits over the time from the first byte to the last.
+    pub fn throughput_bps(&self) -> f64 {
+        bps(self.bytes, self.done.saturating_sub(self.first_byte))
+    }
+
+    /// Body bits over the time from the request to the last byte.
+    pub fn throughput_from_request_bps(&self) -> f64 {
+        bps(self.bytes, self.done.saturating_sub(self.asked))
+    }
+}
+
+fn bps(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 * 8.0 / time.as_secs_f64().max(1e-9)
+}
+
+/// A segment that is on its way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Progress {
+    /// Its number.
+    pub segment: usize,
+    /// Its level.
+    pub level: usize,
+    /// Bytes of its body so far.
+    pub bytes: u64,
+    /// Of so many, once the answer's head has said it.
+    pub of: Option<u64>,
+    /// When it was asked for.
+    pub asked: Duration,
+    /// When the first byte of its answer came, if one did.
+    pub first_byte: Option<Duration>,
 }
 
 /// What a rule decided.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Decision {
-    /// Index of the level in `Situation::rates`.
+    /// The level, an index of the ladder's rates.
     pub level: usize,
-    /// Why this one.
-    pub reason: Reason,
+    /// How long to wait before asking, beyond what the player waits for room in its buffer.
+    pub wait: Duration,
+    /// What the rule takes the throughput to be, if it has an opinion.
+    pub estimate: Option<BitRate>,
+    /// Why this level, for people.
+    pub why: Cow<'static, str>,
 }
 
-/// Why a level was chosen. Its text is what an event's reason says.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Reason {
-    /// Nothing was measured yet: the lowest.
-    NothingMeasured,
-    /// The highest level within a share of the throughput.
-    Within {
-        /// What the throughput is taken to be.
-        estimate: BitRate,
-        /// So much of it may be used.
-        allowed: BitRate,
-    },
-    /// Every level is above that share: the lowest.
-    AllAbove {
-        /// What the throughput is taken to be.
-        estimate: BitRate,
-        /// So much of it may be used.
-        allowed: BitRate,
-    },
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = |allowed: &BitRate, estimate: &BitRate| {
-            format!("{} of an estimated {} kbit/s", allowed.as_bps() / 1000, estimate.as_bps() / 1000)
-        };
-        match self {
-            Reason::NothingMeasured => write!(f, "no throughput measured yet"),
-            Reason::Within { estimate, allowed } => write!(f, "the highest within {}", of(allowed, estimate)),
-            Reason::AllAbove { estimate, allowed } => write!(f, "all are above {}", of(allowed, estimate)),
+impl Decision {
+    /// To ask for `level` at once.
+    pub fn at_once(
+        level: usize,
+        estimate_bps: impl Into<Option<f64>>,
+        why: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let estimate = estimate_bps.into().filter(|bps| bps.is_finite() && *bps >= 0.0);
+        Decision {
+            level,
+            wait: Duration::ZERO,
+            estimate: estimate.map(|bps| BitRate::from_bps(bps as u64)),
+            why: why.into(),
         }
     }
 }
 
-/// A rule. What it knows of the past beyond the situation it keeps itself; it reads no clock.
-pub trait Rule {
+/// A rule of adaptive bit rate.
+pub trait Rule: Send {
     /// The level of the next segment.
-    ///
-    /// # Panics
-    ///
-    /// If there is no level.
-    fn decide(&mut self, situation: &Situation<'_>) -> Decision;
+    fn decide(&mut self, now: &Situation<'_>) -> Decision;
+
+    /// A segment came, or was given up.
+    fn fetched(&mut self, fetched: &Fetched, now: &Situation<'_>) {
+        let _ = (fetched, now);
+    }
+
+    /// Whether the segment that comes is to be given up, and for which level; asked as its bytes come and at least each
+    /// 100 ms. The player asks no more about a segment that it fetches a second time.
+    fn abandon(&mut self, progress: &Progress, now: &Situation<'_>) -> Option<Decision> {
+        let _ = (progress, now);
+        None
+    }
+
+    /// The player asked for nothing for so long, since its buffer was full or the decision said so.
+    fn idled(&mut self, time: Duration) {
+        let _ = time;
+    }
+
+    /// The buffer ran dry.
+    fn ran_dry(&mut self) {}
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What a flow says of its rule, beside its name: what a rule does not use it passes over.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tuning {
+    /// How much of the throughput may be used, in place of the rule's own share.
+    pub safety_factor: Option<f64>,
+    /// Segments may be given up while they come.
+    pub abandons: bool,
+    /// The first segment is chosen as if this were the throughput, in place of the rule's own start.
+    pub initial: Option<BitRate>,
+    /// The level of the rule `fixed`, from 0; the highest if there are fewer.
+    pub level: usize,
+    /// What draws are made of.
+    pub seed: u64,
+}
 
-    #[test]
-    fn a_reason_says_the_numbers_it_was_made_on() {
-        let (estimate, allowed) = (BitRate::from_bps(2_000_000), BitRate::from_bps(1_800_000));
-        let within = Reason::Within { estimate, allowed }.to_string();
-        assert_eq!(within, "the highest within 1800 of an estimated 2000 kbit/s");
-        let above = Reason::AllAbove { estimate, allowed }.to_string();
-        assert_eq!(above, "all are above 1800 of an estimated 2000 kbit/s");
-        assert_eq!(Reason::NothingMeasured.to_string(), "no throughput measured yet");
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning { safety_factor: None, abandons: true, initial: None, level: 0, seed: 0 }
     }
 }
