@@ -16,6 +16,7 @@ pub mod bulk;
 mod carrier;
 pub mod cbr;
 pub mod darwin;
+pub mod dash;
 mod describe;
 pub mod http;
 pub mod http_cache;

@@ -1,0 +1,116 @@
+//! What a manifest tells a player, whichever format it has.
+
+use streamgauge_base::{BitRate, Duration};
+
+/// A presentation as its manifest describes it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Manifest {
+    /// How long it plays; `None` while it is live.
+    pub duration: Option<Duration>,
+    /// Of a live presentation.
+    pub live: Option<Live>,
+    /// Pictures, sound and what else there is, each with its representations.
+    pub sets: Vec<AdaptationSet>,
+}
+
+/// When what of a live presentation is there.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Live {
+    /// The presentation's beginning on the server's clock, since the Unix epoch (`availabilityStartTime`); `None` of HLS.
+    pub starts: Option<Duration>,
+    /// How often the manifest is to be fetched again; `None`: never, since its templates go on.
+    pub update: Option<Duration>,
+    /// How far behind the edge to play (`suggestedPresentationDelay`, HOLD-BACK); `None` if the player is to know.
+    pub delay: Option<Duration>,
+    /// How long a segment stays (`timeShiftBufferDepth`); `None` for ever.
+    pub depth: Option<Duration>,
+    /// Segments may be asked for so long before they are complete (`availabilityTimeOffset`).
+    pub early: Duration,
+}
+
+/// What a set's representations have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MediaKind {
+    /// Pictures, with sound among them or without.
+    Video,
+    /// Sound alone.
+    Audio,
+    /// Text, thumbnails and what is not known.
+    Other,
+}
+
+/// One thing to be shown or heard, at several rates.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AdaptationSet {
+    /// What it is.
+    pub kind: MediaKind,
+    /// From the lowest rate up.
+    pub representations: Vec<Representation>,
+}
+
+/// A set's content at one rate.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Representation {
+    /// What the manifest calls it.
+    pub id: String,
+    /// Its declared rate (`@bandwidth`, BANDWIDTH).
+    pub rate: BitRate,
+    /// Width and height, if they are told.
+    pub size: Option<(u32, u32)>,
+    /// Codecs of RFC 6381, if they are told.
+    pub codecs: Option<String>,
+    /// What a decoder needs before the first segment, if that is apart.
+    pub init: Option<Address>,
+    /// Its segments, or where they are told.
+    pub segments: Segments,
+}
+
+/// Where segments are told.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Segments {
+    /// Each by itself, in order of time.
+    Listed(Vec<Segment>),
+    /// By a pattern that goes on, one like the other.
+    Numbered(Template),
+    /// By an index of the file (`sidx`, ISO/IEC 14496-12 section 8.16.3), which is to be fetched.
+    Indexed(Address),
+    /// By a media playlist, which is to be fetched.
+    Playlist(Address),
+}
+
+/// Segments of equal length by their numbers (`SegmentTemplate@duration`).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Template {
+    /// The address with `$Number$` or `$Time$` still in it; the rest is filled in.
+    pub pattern: String,
+    /// The number of the first.
+    pub first: u64,
+    /// Length of each in units of the timescale.
+    pub length: u64,
+    /// Units of a second.
+    pub timescale: u64,
+    /// How many there are; `None` while they go on.
+    pub count: Option<u64>,
+}
+
+/// One segment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Segment {
+    /// Its number, of a live presentation the same at each fetch.
+    pub number: u64,
+    /// Where it is.
+    pub address: Address,
+    /// When it begins, in the presentation.
+    pub start: Duration,
+    /// How long it plays.
+    pub duration: Duration,
+}
+
+/// Where bytes are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Address {
+    /// An absolute URL.
+    pub url: String,
+    /// First and last byte; `None` for the whole.
+    pub range: Option<(u64, u64)>,
+}
