@@ -16,7 +16,13 @@ from streamgauge.media.ladder import Ladder, ladder_of_files, prepare_ladder
 from streamgauge.media.own_files import own_ladder, prepare_own_ladder, unreadable
 from streamgauge.media.probe import of_clip as content_of_clip
 from streamgauge.media.probe import of_file as content_of_file
-from streamgauge.media.store import ContentStore, content_given, contents_of, store_at, with_frames
+from streamgauge.media.store import (
+    ContentStore,
+    content_given,
+    contents_of,
+    store_at,
+    with_frames,
+)
 
 __all__ = [
     "BUILT_IN",

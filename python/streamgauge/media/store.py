@@ -12,7 +12,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,14 @@ from streamgauge.media.content import Content
 if TYPE_CHECKING:
     from streamgauge import _native
 
-__all__ = ["FOLDER", "ContentStore", "content_given", "contents_of", "store_at", "with_frames"]
+__all__ = [
+    "FOLDER",
+    "ContentStore",
+    "content_given",
+    "contents_of",
+    "store_at",
+    "with_frames",
+]
 
 FOLDER = "content"
 """Where a campaign's contents lie, in its folder."""
@@ -101,10 +108,20 @@ def store_at(out: Path) -> ContentStore:
     return ContentStore(out / FOLDER)
 
 
+def _clips_played(app: Any) -> Iterator[Mapping[str, Any]]:
+    """The clips that the plan of a flow (its `app`) plays: one, or of a ladder each level's."""
+    for settings in app.values() if isinstance(app, Mapping) else ():
+        ladder = (settings or {}).get("ladder") or {}
+        levels = [*ladder.get("video", ()), *([ladder["audio"]] if ladder.get("audio") else [])]
+        for clip in ((settings or {}).get("clip"), *(level["clip"] for level in levels)):
+            if clip:
+                yield clip
+
+
 def _named(app: Any) -> Iterator[tuple[str, int]]:
     """Digest and encoding of what the plan of a flow (its `app`) plays, if it names it so."""
-    for settings in app.values() if isinstance(app, Mapping) else ():
-        reference = ((settings or {}).get("clip") or {}).get("content")
+    for clip in _clips_played(app):
+        reference = clip.get("content")
         if reference is not None:
             yield str(reference["digest"]), int(reference.get("encoding", 0))
 
@@ -144,21 +161,37 @@ def with_frames(app: Any, directory: Path) -> Any:
 
     Raises MediaError if the content that it names is nowhere near.
     """
-    for digest, number in _named(app):
-        content = _near(directory, digest)
-        encodings = content.encodings
-        if not 0 <= number < len(encodings):
-            raise MediaError(
-                f"{directory}: its plan plays encoding {number} of {content.name}, which has "
-                f"{len(encodings)}; the plan is damaged."
-            )
-        frames = encodings[number].frames
-        ((system, settings),) = app.items()
-        clip = {key: value for key, value in settings["clip"].items() if key != "content"}
-        clip |= {
-            "frame_interval": frames.interval_ns,
-            "frame_bytes": frames.sizes_bytes.tolist(),
-            "key_frames": frames.keys.nonzero()[0].tolist(),
-        }
-        return {system: {**settings, "clip": clip}}
-    return app
+    if next(_named(app), None) is None:
+        return app
+    ((system, settings),) = app.items()
+    if settings.get("clip"):
+        settings = {**settings, "clip": _clip_with_frames(settings["clip"], directory)}
+    if ladder := settings.get("ladder"):
+        level = partial(_level_with_frames, directory=directory)
+        audio = {"audio": level(ladder["audio"])} if ladder.get("audio") else {}
+        settings = {**settings, "ladder": {**ladder, "video": [*map(level, ladder["video"])], **audio}}
+    return {system: settings}
+
+
+def _level_with_frames(level: Mapping[str, Any], *, directory: Path) -> Mapping[str, Any]:
+    return {**level, "clip": _clip_with_frames(level["clip"], directory)}
+
+
+def _clip_with_frames(clip: Mapping[str, Any], directory: Path) -> Mapping[str, Any]:
+    if (reference := clip.get("content")) is None:
+        return clip
+    number = int(reference.get("encoding", 0))
+    content = _near(directory, str(reference["digest"]))
+    encodings = content.encodings
+    if not 0 <= number < len(encodings):
+        raise MediaError(
+            f"{directory}: its plan plays encoding {number} of {content.name}, which has "
+            f"{len(encodings)}; the plan is damaged."
+        )
+    frames = encodings[number].frames
+    return {
+        **{key: value for key, value in clip.items() if key != "content"},
+        "frame_interval": frames.interval_ns,
+        "frame_bytes": frames.sizes_bytes.tolist(),
+        "key_frames": frames.keys.nonzero()[0].tolist(),
+    }

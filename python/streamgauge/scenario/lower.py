@@ -12,6 +12,7 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario.arrivals import transfers
 from streamgauge.scenario.draws import draw
 from streamgauge.scenario.flow import Clip, Flow
+from streamgauge.scenario.ladders import ladder_content
 from streamgauge.scenario.media_files import own_ladder_of
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import override
@@ -26,7 +27,7 @@ from streamgauge.systems.tcp import DEFAULT_CONGESTION_CONTROL
 from streamgauge.units import Quantity, Time
 
 if TYPE_CHECKING:
-    from streamgauge.media import ContentStore
+    from streamgauge.media import Content, ContentStore, Encoding
 
 __all__ = ["Keep", "as_drawn", "draw", "lower"]
 
@@ -173,6 +174,8 @@ def _app(flow: Flow, longest_ns: int, trial_ns: int, mode: Mode, contents: Conte
     settings = machine.settings(flow.parameters)
     if machine.content == "clip":
         settings["clip"] = _clip(flow, longest_ns, trial_ns, contents)
+    elif machine.content == "ladder":
+        settings["ladder"] = _ladder(flow, longest_ns, trial_ns, contents)
     if settings.get("tcp") is not None:
         # Which a scenario says of the flow and not among its parameters.
         settings["tcp"] |= {
@@ -193,13 +196,37 @@ def _clip(flow: Flow, longest_ns: int, trial_ns: int, contents: ContentStore | N
     given = flow.clip.duration if isinstance(flow.clip, Clip) else None
     content = content_of_clip(clip)
     plays = {"name": content.name, "duration": given.ns if given is not None else longest_ns}
-    encoding = content.video.encodings[0]
+    return plays | _frames(content, content.video.encodings[0], contents)
+
+
+def _frames(content: Content, encoding: Encoding, contents: ContentStore | None) -> Json:
+    """The frames of an encoding as a plan has them, or where it finds them."""
     if contents is not None:
         number = content.encodings.index(encoding)
-        return plays | {"content": {"digest": contents.put(content), "encoding": number}}
+        return {"content": {"digest": contents.put(content), "encoding": number}}
     frames = encoding.frames
-    return plays | {
+    return {
         "frame_interval": frames.interval_ns,
         "frame_bytes": frames.sizes_bytes.tolist(),
         "key_frames": frames.keys.nonzero()[0].tolist(),
+    }
+
+
+def _ladder(flow: Flow, longest_ns: int, trial_ns: int, contents: ContentStore | None) -> Json:
+    content = ladder_content(flow.clip, Time.of(trial_ns))
+    given = flow.clip.duration if isinstance(flow.clip, Clip) else None
+    own = isinstance(flow.clip, Clip) and flow.clip.files is not None
+    plays = content.duration_ns if own else given.ns if given is not None else longest_ns
+    assert content.segment_ns is not None, "ladder_content sees to it"
+
+    def level(encoding: Encoding) -> Json:
+        clip = {"name": encoding.name, "duration": plays, **_frames(content, encoding, contents)}
+        return {"bit_rate_bps": encoding.bit_rate_bps, "size": list(encoding.size or (0, 0)), "clip": clip}
+
+    audio = [track.encodings[0] for track in content.tracks if track.kind == "audio"]
+    return {
+        "name": content.name,
+        "segment": content.segment_ns,
+        "video": [level(encoding) for encoding in content.video.encodings],
+        "audio": level(audio[0]) if audio else None,
     }

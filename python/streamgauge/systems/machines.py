@@ -125,7 +125,7 @@ class Machine:
     #: Goes up when it would do something else than before with the same settings.
     version: int
     #: What it plays.
-    content: Literal["none", "clip"]
+    content: Literal["none", "clip", "ladder"]
     #: What its media rides on if nothing is said.
     media_over: MediaOver
     #: What its channels speak if nothing is said, by carrier.

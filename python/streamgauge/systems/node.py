@@ -95,10 +95,8 @@ class NodeAdapter:
 
 def _played(flow: FlowSetup) -> dict[str, Any]:
     """The contents that this flow plays, of all that the trial does."""
-    app = flow.plan["app"]
-    settings = next(iter(app.values())) if isinstance(app, Mapping) else {}
-    named = ((settings.get("clip") or {}).get("content") or {}).get("digest")
-    return {digest: content for digest, content in flow.contents.items() if digest == named}
+    named = json.dumps(flow.plan["app"])
+    return {digest: content for digest, content in flow.contents.items() if f'"{digest}"' in named}
 
 
 def split_said(said: Path, events: Path) -> dict[str, Any] | None:

@@ -32,6 +32,8 @@ class System:
     ours: frozenset[Mode]
     #: Plays a clip, which the flow must name.
     plays: bool
+    #: The clip may be a ladder.
+    ladders: bool = False
     parameters: dict[str, Parameter]
     #: Runs over TCP: always, never, or if the parameter ``transport`` is ``tcp``.
     tcp: Literal["always", "never", "transport"] = "never"
@@ -127,7 +129,8 @@ def of_machine(
         title=machine.title,
         modes={"sim": sim, "emu": emu},
         ours=frozenset(ours),
-        plays=machine.content == "clip",
+        plays=machine.content != "none",
+        ladders=machine.content == "ladder",
         parameters=machine.parameters,
         tcp="transport" if "transport" in machine.parameters else tcp,
         arrivals=machine.arrivals,

@@ -1,0 +1,76 @@
+"""What our machines play of a ladder: its encodings by the sizes of their frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from streamgauge.errors import MediaError
+from streamgauge.scenario.flow import Clip
+from streamgauge.scenario.media_files import own_ladder_of
+from streamgauge.scenario.semantics import media_clip, media_ladder
+from streamgauge.units import Time
+
+if TYPE_CHECKING:
+    from streamgauge.media import ClipEncoding, Content, Encoding
+
+__all__ = ["ladder_content"]
+
+SEGMENT_NS = 2_000_000_000
+"""How long segments are where a clip does not say it: of one encoding, and of a ladder."""
+_AAC_SAMPLES, _AAC_RATE = 1024, 48_000
+"""A block of AAC-LC, and the sampling rate of the sound that encodings have."""
+
+
+def ladder_content(clip: str | Clip | None, duration: Time) -> Content:
+    """A clip as a ladder in segments: each rate of its pictures, and its sound as a track of its own.
+
+    A clip of one rate is a ladder of one level. Of built-in content, and of one's own file, the sizes are
+    those that `content_of_clip` has; of files that are a ladder they are the files'. Raises MediaError.
+    """
+    assert clip is not None, "who plays a ladder is given a clip"
+    if isinstance(clip, Clip) and clip.files is not None:
+        return _of_files(clip)
+    if isinstance(clip, Clip) and clip.ladder is not None:
+        ladder = media_ladder(clip, duration)
+        clips = [ladder.clip(rate) for rate in ladder.rates_bps]
+        segment_ns, audio_bps = round(ladder.segment_s * 1e9), ladder.audio_bps
+    else:
+        whole = media_clip(clip, duration)
+        clips = [replace(whole, bit_rate_bps=whole.video_bps, audio_bps=0)]
+        segment_ns, audio_bps = SEGMENT_NS, whole.audio_bps
+    return _of_clips(clips, segment_ns, audio_bps, duration)
+
+
+def _of_clips(clips: list[ClipEncoding], segment_ns: int, audio_bps: int, duration: Time) -> Content:
+    from streamgauge.media import Content, Encoding, Frames, Track, content_of_clip
+    from streamgauge.media.ladder import short_name
+
+    video: list[Encoding] = []
+    for clip in clips:
+        (encoding,) = content_of_clip(clip).video.encodings
+        video.append(replace(encoding, name=short_name(clip.bit_rate_bps)))
+    tracks = [Track(kind="video", encodings=tuple(video))]
+    if audio_bps:
+        interval_ns = _AAC_SAMPLES * 1_000_000_000 // _AAC_RATE
+        block = max(1, round(audio_bps * interval_ns / 8e9))
+        frames = Frames.regular([block], interval_ns, [0])
+        sound = Encoding(name="audio", bit_rate_bps=audio_bps, codec="aac", frames=frames)
+        tracks.append(Track(kind="audio", encodings=(sound,)))
+    name = clips[0].label if len(clips) == 1 else f"{clips[0].label}-to-{video[-1].name}"
+    return Content(name=name, duration_ns=duration.ns, segment_ns=segment_ns, tracks=tuple(tracks))
+
+
+def _of_files(clip: Clip) -> Content:
+    content = own_ladder_of(clip)
+    if clip.segment is not None:
+        return replace(content, segment_ns=clip.segment.ns)
+    keys = content.video.encodings[0].frames.key_times_ns.tolist()
+    apart = {round((later - sooner) / 1e6) for sooner, later in pairwise(keys)}
+    if len(apart) > 1:
+        raise MediaError(
+            f"{content.name}: its key frames are {min(apart) / 1e3:g} to {max(apart) / 1e3:g} s apart; say "
+            "how long segments are, such as 'segment: 4 s'."
+        )
+    return replace(content, segment_ns=apart.pop() * 1_000_000 if apart else content.duration_ns)
