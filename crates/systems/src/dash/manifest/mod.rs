@@ -1,4 +1,27 @@
-//! What a manifest tells a player, whichever format it has.
+//! What a manifest tells a player, whichever format it has: an MPD (ISO/IEC 23009-1) or a playlist of HLS (RFC 8216).
+//!
+//! Whatever strangers write is a manifest or an error that says what is wrong and in which line; nothing panics, and
+//! nothing takes memory out of proportion ([`MOST_BYTES`], [`MOST_SEGMENTS`]).
+
+mod attributes;
+mod fault;
+mod flaws;
+mod hls;
+mod index;
+mod mpd;
+mod place;
+mod segments;
+mod template;
+pub(crate) mod time;
+mod xml;
+
+#[cfg(test)]
+mod tests;
+
+pub use fault::{MOST_BYTES, MOST_SEGMENTS, ManifestError, check_length};
+pub use flaws::{Flaw, Oddity};
+pub use hls::read_playlist;
+pub use index::read_index;
 
 use streamgauge_base::{BitRate, Duration};
 
@@ -113,4 +136,71 @@ pub struct Address {
     pub url: String,
     /// First and last byte; `None` for the whole.
     pub range: Option<(u64, u64)>,
+}
+
+/// A media playlist of HLS: the segments of one representation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Playlist {
+    /// No segment is longer, to the second (`EXT-X-TARGETDURATION`).
+    pub target: Duration,
+    /// The number of the first segment (`EXT-X-MEDIA-SEQUENCE`).
+    pub sequence: u64,
+    /// What a decoder needs before the first segment (`EXT-X-MAP`).
+    pub init: Option<Address>,
+    /// The segments. Their times count from the first: of a live playlist only their numbers stay the same.
+    pub segments: Vec<Segment>,
+    /// No more will come (`EXT-X-ENDLIST`).
+    pub is_ended: bool,
+    /// How far behind the end to play (`HOLD-BACK`).
+    pub hold_back: Option<Duration>,
+}
+
+impl Manifest {
+    /// Reads a manifest, which stands at `url`: an MPD or a playlist, as it begins.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and where.
+    pub fn read(bytes: &[u8], url: &str) -> Result<Manifest, ManifestError> {
+        check_length(bytes.len() as u64)?;
+        let text = text(bytes)?;
+        if text.starts_with(hls::MAGIC) {
+            hls::read(text, url)
+        } else if text.trim_start().starts_with('<') {
+            mpd::read(text, url)
+        } else {
+            Err(ManifestError::Unknown { begins: begins(bytes) })
+        }
+    }
+}
+
+impl Representation {
+    /// Where its last segment ends, if that is told.
+    pub fn end(&self) -> Option<Duration> {
+        match &self.segments {
+            Segments::Listed(segments) => segments.last().map(|last| last.start + last.duration),
+            Segments::Numbered(template) => {
+                let last = template.first.checked_add(template.count?.checked_sub(1)?)?;
+                template.segment(last).map(|last| last.start + last.duration)
+            }
+            Segments::Indexed(_) | Segments::Playlist(_) => None,
+        }
+    }
+}
+
+/// A manifest's letters: UTF-8, with a byte order mark or without.
+fn text(bytes: &[u8]) -> Result<&str, ManifestError> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    std::str::from_utf8(bytes).map_err(|error| {
+        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() as u32;
+        match line {
+            1 => ManifestError::Unknown { begins: begins(bytes) },
+            line => fault::broken(line, "bytes that are no UTF-8"),
+        }
+    })
+}
+
+/// What an error shows of something else.
+fn begins(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(24)]).into_owned()
 }

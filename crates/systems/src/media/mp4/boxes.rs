@@ -32,6 +32,15 @@ fn boxes(mut bytes: &[u8]) -> impl Iterator<Item = Found<'_>> {
     })
 }
 
+/// The content of the first box of this name right in `bytes`, and where that box ends there; `None` also of one that
+/// goes on beyond them.
+pub fn find<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<(&'a [u8], usize)> {
+    let mut end = 0;
+    let mut found = boxes(bytes).inspect(|found| end += found.whole.len());
+    let found = found.find(|found| &found.name == name)?;
+    (!found.cut).then_some((found.content, end))
+}
+
 /// What files begin with.
 const USUAL: [&[u8; 4]; 8] = [b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot", b"uuid"];
 

@@ -5,6 +5,7 @@ mod boxes;
 mod samples;
 mod write;
 
+pub(crate) use boxes::find;
 pub use write::{WriteError, write_head};
 
 use std::sync::Arc;

@@ -1,0 +1,66 @@
+//! The segment index of a file (`sidx`, ISO/IEC 14496-12 section 8.16.3).
+
+use super::fault::ManifestError;
+use super::place::Place;
+use super::time::of_ticks;
+use super::{Address, Segment};
+use crate::media::mp4;
+
+/// The segments of the file at `url`, of which `bytes` begin at byte `first_byte` and hold its `sidx`. Times count from
+/// the first segment; numbers from 1.
+///
+/// # Errors
+///
+/// No index, half of one, one that leads to further indices, or one that leaves its file.
+pub fn read_index(bytes: &[u8], first_byte: u64, url: &str) -> Result<Vec<Segment>, ManifestError> {
+    let url = Place::of(url)?.url().to_owned();
+    let wrong = |what: &str| ManifestError::Index { what: what.into() };
+    let found = mp4::find(bytes, b"sidx");
+    let (content, end) = found.ok_or_else(|| wrong("there is no whole one in these bytes"))?;
+    let cut = || wrong("it is cut short");
+    let mut rest = content;
+    let mut take = |bytes: usize| {
+        let (taken, after) = rest.split_at_checked(bytes)?;
+        rest = after;
+        Some(taken.iter().fold(0u64, |sum, &byte| sum << 8 | u64::from(byte)))
+    };
+    let version = take(1).ok_or_else(cut)?;
+    // Flags and reference_ID.
+    take(3 + 4).ok_or_else(cut)?;
+    let timescale = take(4).ok_or_else(cut)?;
+    if timescale == 0 {
+        return Err(wrong("its timescale is 0"));
+    }
+    let wide = if version == 0 { 4 } else { 8 };
+    // The earliest presentation time is where the presentation begins.
+    take(wide).ok_or_else(cut)?;
+    let first_offset = take(wide).ok_or_else(cut)?;
+    let count = take(2 + 2).ok_or_else(cut)? & 0xffff;
+    let out = || wrong("it leads beyond all bytes");
+    let anchor = first_byte.checked_add(end as u64).and_then(|end| end.checked_add(first_offset));
+    let mut at = anchor.ok_or_else(out)?;
+    let mut ticks: u64 = 0;
+    let mut segments = Vec::with_capacity(count.min(1 << 16) as usize);
+    for number in 1..=count {
+        let reference = take(4).ok_or_else(cut)?;
+        let length = take(4).ok_or_else(cut)?;
+        // Access points.
+        take(4).ok_or_else(cut)?;
+        let bytes = reference & 0x7fff_ffff;
+        if reference != bytes {
+            let what = format!("entry {number} leads to another index, which is not supported");
+            return Err(ManifestError::Index { what });
+        }
+        if bytes == 0 {
+            return Err(ManifestError::Index { what: format!("entry {number} has no bytes") });
+        }
+        let end = at.checked_add(bytes).ok_or_else(out)?;
+        let start = of_ticks(ticks, timescale);
+        ticks = ticks.checked_add(length).ok_or_else(out)?;
+        let duration = of_ticks(ticks, timescale).saturating_sub(start);
+        let address = Address { url: url.clone(), range: Some((at, end - 1)) };
+        segments.push(Segment { number, address, start, duration });
+        at = end;
+    }
+    Ok(segments)
+}

@@ -1,0 +1,357 @@
+//! Where the segments of a representation are (ISO/IEC 23009-1 section 5.3.9): templates, lists, one file.
+
+use streamgauge_base::Duration;
+
+use super::fault::{MOST_SEGMENTS, ManifestError, Room, broken, unsupported};
+use super::mpd::early;
+use super::place::Place;
+use super::template::{filled, has, resolved};
+use super::time::of_ticks;
+use super::xml::Element;
+use super::{Address, Segment, Segments, Template};
+
+/// What a representation is.
+pub struct Of<'a> {
+    pub id: &'a str,
+    pub bandwidth: u64,
+    pub place: &'a Place,
+    pub line: u32,
+    /// How long its period plays, if that is told.
+    pub duration: Option<Duration>,
+    pub is_live: bool,
+}
+
+/// What period, set and representation tell of segments, the inner ones before the outer ones.
+#[derive(Clone, Default)]
+pub struct Told<'a> {
+    /// The innermost element that tells.
+    by: Option<Element<'a>>,
+    timescale: Option<u64>,
+    length: Option<u64>,
+    first: Option<u64>,
+    last: Option<u64>,
+    /// `@presentationTimeOffset`.
+    offset: Option<u64>,
+    timeline: Option<Element<'a>>,
+    media: Option<&'a str>,
+    init_pattern: Option<&'a str>,
+    init: Option<Element<'a>>,
+    /// The innermost SegmentList that has segments.
+    list: Option<Element<'a>>,
+    index: Option<(u64, u64)>,
+    /// `@availabilityTimeOffset`.
+    pub early: Option<Duration>,
+}
+
+/// A run of segments of one length, in ticks.
+struct Run {
+    start: u64,
+    length: u64,
+    count: u64,
+    /// It goes on as long as the presentation does.
+    is_open: bool,
+    line: u32,
+}
+
+type Found = (Option<Address>, Segments);
+
+/// `first-last`, both included.
+fn range(element: Element<'_>, name: &str) -> Result<Option<(u64, u64)>, ManifestError> {
+    let read = |text: &str| {
+        let (first, last) = text.split_once('-')?;
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        (first <= last && last < u64::MAX).then_some((first, last))
+    };
+    element.read(name, read, "a range of bytes as 0-99 is wanted")
+}
+
+impl<'a> Told<'a> {
+    /// With what `element` tells.
+    pub fn within(&self, element: Element<'a>) -> Result<Told<'a>, ManifestError> {
+        let mut told = self.clone();
+        let kinds = ["SegmentTemplate", "SegmentList", "SegmentBase"];
+        let Some(by) = kinds.into_iter().find_map(|kind| element.first(kind)) else { return Ok(told) };
+        // Of another kind nothing is inherited (section 5.3.9.1).
+        if told.by.is_some_and(|outer| outer.name() != by.name()) {
+            told = Told::default();
+        }
+        told.by = Some(by);
+        told.timescale = by.number("timescale")?.or(told.timescale);
+        if told.timescale == Some(0) {
+            return Err(by.wrong("timescale", "1 or more is wanted"));
+        }
+        told.length = by.number("duration")?.or(told.length);
+        told.first = by.number("startNumber")?.or(told.first);
+        told.last = by.number("endNumber")?.or(told.last);
+        told.offset = by.number("presentationTimeOffset")?.or(told.offset);
+        told.timeline = by.first("SegmentTimeline").or(told.timeline);
+        told.media = by.get("media").or(told.media);
+        told.init_pattern = by.get("initialization").or(told.init_pattern);
+        told.init = by.first("Initialization").or(told.init);
+        told.list = by.first("SegmentURL").map(|_| by).or(told.list);
+        told.index = range(by, "indexRange")?.or(told.index);
+        told.early = early(by)?.or(told.early);
+        Ok(told)
+    }
+
+    /// The decoder's configuration, and the segments or where they are told.
+    pub fn segments(&self, of: &Of<'_>, room: &mut Room) -> Result<Found, ManifestError> {
+        match self.by.map(Element::name) {
+            Some("SegmentTemplate") => Ok((self.init(of)?, self.of_template(of, room)?)),
+            Some("SegmentList") => Ok((self.init(of)?, self.of_list(of, room)?)),
+            Some("SegmentBase") if self.index.is_some() => self.of_base(of),
+            _ => self.of_whole(of, room),
+        }
+    }
+
+    fn init(&self, of: &Of<'_>) -> Result<Option<Address>, ManifestError> {
+        if let Some(pattern) = self.init_pattern {
+            let url = resolved(pattern, of.id, of.bandwidth, of.place, of.line)?;
+            if has(&url, "Number") || has(&url, "Time") {
+                return Err(broken(of.line, "the address of the initialization has $Number$ or $Time$"));
+            }
+            return Ok(Some(Address { url: filled(&url, 0, 0), range: None }));
+        }
+        let Some(init) = self.init else { return Ok(None) };
+        let url = init.get("sourceURL").unwrap_or_default();
+        let url = of.place.resolve(url, init.line())?.url().to_owned();
+        Ok(Some(Address { url, range: range(init, "range")? }))
+    }
+
+    fn timescale(&self) -> u64 {
+        self.timescale.unwrap_or(1)
+    }
+
+    /// So many ticks are in a duration, rounded up.
+    fn ticks(&self, duration: Duration) -> u64 {
+        let ticks = (u128::from(duration.as_nanos()) * u128::from(self.timescale())).div_ceil(1_000_000_000);
+        u64::try_from(ticks).unwrap_or(u64::MAX)
+    }
+
+    /// Segments of `@duration` that a duration has; what is less than a millisecond is a rounding of the duration.
+    fn count(&self, duration: Duration, length: u64) -> u64 {
+        let whole = self.ticks(duration.saturating_sub(Duration::from_millis(1))).div_ceil(length.max(1));
+        whole.max(1)
+    }
+
+    fn length(&self) -> Result<Option<u64>, ManifestError> {
+        match (self.length, self.by) {
+            (Some(0), Some(by)) => Err(broken(by.line(), format!("{}@duration is 0", by.name()))),
+            (length, _) => Ok(length),
+        }
+    }
+
+    fn of_template(&self, of: &Of<'_>, room: &mut Room) -> Result<Segments, ManifestError> {
+        let media = self.media.ok_or_else(|| broken(of.line, "a SegmentTemplate without @media"))?;
+        let pattern = resolved(media, of.id, of.bandwidth, of.place, of.line)?;
+        let (by_number, by_time) = (has(&pattern, "Number"), has(&pattern, "Time"));
+        let first = self.first.unwrap_or(1);
+        if let Some(timeline) = self.timeline {
+            let mut runs = self.runs(timeline, of)?;
+            if !by_number && !by_time && (runs.len() > 1 || runs.iter().any(|run| run.count > 1)) {
+                return Err(broken(
+                    of.line,
+                    "one address for several segments: @media has no $Number$ or $Time$",
+                ));
+            }
+            if let Some(open) = runs.iter().find(|run| run.is_open && self.end(of).is_none()) {
+                return self.endless(open, &runs, pattern, first, by_time);
+            }
+            let url = |number, time| filled(&pattern, number, time);
+            // Without a startNumber that moves with a live window, times alone stay the same.
+            let by_time_alone = of.is_live && !by_number && self.first.is_none();
+            let number_of = |number, time| if by_time_alone { time } else { number };
+            return self.listed(&mut runs, first, pattern.len(), of, room, |number, time| {
+                let address = Address { url: url(number, time), range: None };
+                Ok((number_of(number, time), address))
+            });
+        }
+        let length = self.length()?.ok_or_else(|| {
+            broken(of.line, "a SegmentTemplate with neither @duration nor a SegmentTimeline")
+        })?;
+        let asked = |last: u64| last.saturating_sub(first).saturating_add(1);
+        let count = self.last.map(asked).or(of.duration.map(|whole| self.count(whole, length)));
+        if count.is_none() && !of.is_live {
+            return Err(broken(
+                of.line,
+                "nobody tells how long the presentation plays, nor the last segment's number",
+            ));
+        }
+        if count.is_some_and(|count| count > MOST_SEGMENTS) {
+            return Err(ManifestError::TooMany { line: of.line, what: "this SegmentTemplate".into() });
+        }
+        if !by_number && !by_time && count != Some(1) {
+            return Err(broken(
+                of.line,
+                "one address for several segments: @media has no $Number$ or $Time$",
+            ));
+        }
+        if by_time && self.offset.unwrap_or(0) > 0 {
+            return Err(unsupported(of.line, "$Time$ with @duration and @presentationTimeOffset"));
+        }
+        Ok(Segments::Numbered(Template { pattern, first, length, timescale: self.timescale(), count }))
+    }
+
+    /// Where the period ends on the media's time, if that is known.
+    fn end(&self, of: &Of<'_>) -> Option<u64> {
+        Some(self.offset.unwrap_or(0).saturating_add(self.ticks(of.duration?)))
+    }
+
+    /// A live timeline of one run that goes on is a pattern that goes on.
+    fn endless(
+        &self,
+        open: &Run,
+        runs: &[Run],
+        pattern: String,
+        first: u64,
+        by_time: bool,
+    ) -> Result<Segments, ManifestError> {
+        let offset = self.offset.unwrap_or(0);
+        if runs.len() > 1 || open.start != offset || (by_time && offset > 0) {
+            return Err(unsupported(
+                open.line,
+                "a SegmentTimeline that goes on for ever behind its first segments",
+            ));
+        }
+        let timescale = self.timescale();
+        Ok(Segments::Numbered(Template { pattern, first, length: open.length, timescale, count: None }))
+    }
+
+    /// The runs of a timeline; those that go on to the next or to the period's end are counted.
+    fn runs(&self, timeline: Element<'a>, of: &Of<'_>) -> Result<Vec<Run>, ManifestError> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut next = 0u64;
+        for (place, told) in timeline.all("S").enumerate() {
+            let wanted = || broken(told.line(), "an S without @d");
+            let length = told.number("d")?.ok_or_else(wanted)?;
+            if length == 0 {
+                return Err(told.wrong("d", "1 or more is wanted"));
+            }
+            let start = told.number("t")?.unwrap_or(next);
+            if let Some(open) = runs.last_mut().filter(|run| run.is_open) {
+                (open.count, open.is_open) =
+                    (start.saturating_sub(open.start).div_ceil(open.length).max(1), false);
+            }
+            if runs.last().is_some_and(|run| run.start >= start) {
+                return Err(broken(
+                    told.line(),
+                    format!("S number {} begins before the one before it", place + 1),
+                ));
+            }
+            let repeats = |text: &str| text.parse::<i64>().ok();
+            let repeats = told.read("r", repeats, "-1 or a number of repetitions is wanted")?.unwrap_or(0);
+            let count = u64::try_from(repeats).unwrap_or(0).saturating_add(1);
+            let end = length.checked_mul(count).and_then(|all| start.checked_add(all));
+            next = end.ok_or_else(|| broken(told.line(), "a time beyond all bounds"))?;
+            runs.push(Run { start, length, count, is_open: repeats < 0, line: told.line() });
+        }
+        let end = self.end(of);
+        if let Some(open) = runs.last_mut().filter(|run| run.is_open) {
+            match end {
+                Some(end) => {
+                    open.count = end.saturating_sub(open.start).div_ceil(open.length).max(1);
+                }
+                None if of.is_live => {}
+                None => {
+                    return Err(broken(
+                        open.line,
+                        "S@r is -1, and nobody tells how long the presentation plays",
+                    ));
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Every segment of `runs` by itself.
+    fn listed(
+        &self,
+        runs: &mut [Run],
+        first: u64,
+        address_bytes: usize,
+        of: &Of<'_>,
+        room: &mut Room,
+        address: impl Fn(u64, u64) -> Result<(u64, Address), ManifestError>,
+    ) -> Result<Segments, ManifestError> {
+        let (offset, scale) = (self.offset.unwrap_or(0), self.timescale());
+        let mut segments = Vec::new();
+        let mut number = first;
+        for run in runs {
+            // With what the numbers may take.
+            room.take(run.count, address_bytes + 40, run.line, "this S of the SegmentTimeline")?;
+            let end = run.length.checked_mul(run.count).and_then(|all| run.start.checked_add(all));
+            end.ok_or_else(|| broken(run.line, "a time beyond all bounds"))?;
+            for place in 0..run.count {
+                let time = run.start + run.length * place;
+                // What lies before the offset is not part of the presentation.
+                if let Some(from) = time.checked_sub(offset) {
+                    let (start, end) =
+                        (of_ticks(from, scale), of_ticks(from.saturating_add(run.length), scale));
+                    let duration = end.saturating_sub(start);
+                    let (number, address) = address(number, time)?;
+                    segments.push(Segment { number, address, start, duration });
+                }
+                number = number.checked_add(1).ok_or_else(|| broken(of.line, "numbers beyond all bounds"))?;
+            }
+        }
+        Ok(Segments::Listed(segments))
+    }
+
+    fn of_list(&self, of: &Of<'_>, room: &mut Room) -> Result<Segments, ManifestError> {
+        let list = self.list.ok_or_else(|| broken(of.line, "a SegmentList without a SegmentURL"))?;
+        let urls: Vec<Element<'a>> = list.all("SegmentURL").collect();
+        let mut runs = match self.timeline {
+            Some(timeline) => self.runs(timeline, of)?,
+            None => {
+                let offset = self.offset.unwrap_or(0);
+                let length = self.length()?.or_else(|| self.end(of).filter(|_| urls.len() == 1));
+                let length = length.filter(|length| *length > 0).ok_or_else(|| {
+                    broken(list.line(), "a SegmentList with neither @duration nor a SegmentTimeline")
+                })?;
+                vec![Run {
+                    start: offset,
+                    length,
+                    count: urls.len() as u64,
+                    is_open: false,
+                    line: list.line(),
+                }]
+            }
+        };
+        let mut left = urls.len() as u64;
+        for run in &mut runs {
+            // Times without an address are no segments.
+            run.count = run.count.min(left);
+            left -= run.count;
+        }
+        let first = self.first.unwrap_or(1);
+        let longest = urls.iter().filter_map(|url| url.get("media")).map(str::len).max().unwrap_or(0);
+        let bytes = longest.saturating_mul(3) + of.place.url().len();
+        self.listed(&mut runs, first, bytes, of, room, |number, _| {
+            let url = urls[(number - first) as usize];
+            let place = of.place.resolve(url.get("media").unwrap_or_default(), of.line)?;
+            Ok((number, Address { url: place.url().to_owned(), range: range(url, "mediaRange")? }))
+        })
+    }
+
+    fn of_base(&self, of: &Of<'_>) -> Result<Found, ManifestError> {
+        let url = of.place.url().to_owned();
+        // What is before the index is what a decoder needs, where nothing else is told.
+        let before = self.index.filter(|(first, _)| *first > 0).map(|(first, _)| (0, first - 1));
+        let init = match self.init(of)? {
+            Some(init) => Some(init),
+            None => before.map(|range| Address { url: url.clone(), range: Some(range) }),
+        };
+        Ok((init, Segments::Indexed(Address { url, range: self.index })))
+    }
+
+    /// One file without an index is one segment.
+    fn of_whole(&self, of: &Of<'_>, room: &mut Room) -> Result<Found, ManifestError> {
+        let duration = of.duration.filter(|duration| *duration > Duration::ZERO).ok_or_else(|| {
+            broken(of.line, "one file without a SegmentBase@indexRange, and nobody tells how long it plays")
+        })?;
+        room.take(1, of.place.url().len(), of.line, "this Representation")?;
+        let address = Address { url: of.place.url().to_owned(), range: None };
+        let segment = Segment { number: 1, address, start: Duration::ZERO, duration };
+        Ok((None, Segments::Listed(vec![segment])))
+    }
+}
