@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use streamgauge_base::Instant;
 use streamgauge_wire::http::{
     CacheControl, ContentRange, EntityTag, Ranges, Request, Response, TagCondition, Version,
 };
@@ -36,16 +37,38 @@ pub fn refusal(status: u16, why: &str) -> Answer {
 /// The answer to `request`. Only GET and HEAD are understood. Of several ranges in one request the whole is sent, as
 /// section 14.2 allows; dates are not compared, for a machine has no calendar (section 6.6.1), so that an If-Range of
 /// a date gets the whole too.
-pub fn answer(request: &Request, library: &dyn Library, max_age_s: u64) -> Answer {
-    let mut answer = with_body(request, library, max_age_s);
+pub fn answer(request: &Request, library: &dyn Library, max_age_s: u64, now: Instant) -> Answer {
+    let mut answer = match request.method.as_str() {
+        "OPTIONS" if library.is_for_pages() => preflight(),
+        _ => with_body(request, library, max_age_s, now),
+    };
     if request.method == "HEAD" {
         answer.body = Body::None;
+    }
+    if library.is_for_pages() {
+        let headers = &mut answer.head.headers;
+        headers.add("Access-Control-Allow-Origin", "*");
+        headers.add("Access-Control-Expose-Headers", "Content-Length, Content-Range, ETag");
+        // When each part of the answer came is told too (Resource Timing section 4.5).
+        headers.add("Timing-Allow-Origin", "*");
     }
     answer
 }
 
+/// What a browser wants to know before it sends what a page may not send to everybody (Fetch section 3.2.2).
+fn preflight() -> Answer {
+    let head = Response::new(204)
+        .with("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
+        .with("Access-Control-Allow-Headers", ALLOWED)
+        .with("Access-Control-Max-Age", 86_400);
+    Answer { head, body: Body::None }
+}
+
+/// Headers that a player in a page sends.
+const ALLOWED: &str = "Range, If-None-Match, CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status";
+
 /// As if HEAD were GET.
-fn with_body(request: &Request, library: &dyn Library, max_age_s: u64) -> Answer {
+fn with_body(request: &Request, library: &dyn Library, max_age_s: u64, now: Instant) -> Answer {
     if request.version == Version::V1_1 && request.headers.get("Host").is_none() {
         return refusal(400, "a request of HTTP/1.1 has one Host header (RFC 9112 section 3.2)");
     }
@@ -54,7 +77,7 @@ fn with_body(request: &Request, library: &dyn Library, max_age_s: u64) -> Answer
         answer.head.headers.add("Allow", "GET, HEAD");
         return answer;
     }
-    match library.find(request.path()) {
+    match library.find(request.path(), now) {
         Ok(Some(resource)) => of_resource(request, resource, max_age_s),
         Ok(None) => refusal(404, "nothing has this path here"),
         Err(Busy) => refusal(503, "this cannot be opened now; try again later"),
@@ -68,6 +91,7 @@ fn of_resource(request: &Request, resource: Arc<dyn Resource>, max_age_s: u64) -
     if condition("If-Match").is_some_and(|wanted| !wanted.has_same(&tag)) {
         return refusal(412, "the resource is of another version than If-Match asks for");
     }
+    let max_age_s = resource.max_age_s(max_age_s);
     let control = CacheControl { public: true, max_age_s: Some(max_age_s), ..CacheControl::default() };
     let described = |status| {
         Response::new(status)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use streamgauge_base::Chunk;
+use streamgauge_base::{Chunk, Instant};
 use streamgauge_wire::http::EntityTag;
 
 use crate::media::mp4::{WriteError, write_head};
@@ -26,6 +26,11 @@ pub trait Resource: Send + Sync {
     ///
     /// What went wrong, as of a file that became shorter. The connection is reset, for its answer cannot be finished.
     fn read(&self, first: u64, most: u64) -> Result<Chunk, String>;
+
+    /// How long a cache may hand it out without asking, in seconds; `usual` is what the server says of what it has.
+    fn max_age_s(&self, usual: u64) -> u64 {
+        usual
+    }
 }
 
 /// A resource is there and cannot be opened now.
@@ -34,13 +39,18 @@ pub struct Busy;
 
 /// Finds resources.
 pub trait Library: Send + Sync {
-    /// What `path` names, as it stands in the request, `/clip.mp4`: percent-encoding and `..` are the library's to heed.
+    /// What `path` names at `now`, as it stands in the request, `/clip.mp4`: percent-encoding and `..` are the library's to heed.
     /// `None` if it names nothing.
     ///
     /// # Errors
     ///
     /// There is something that cannot be opened at this time, as for want of file descriptors.
-    fn find(&self, path: &str) -> Result<Option<Arc<dyn Resource>>, Busy>;
+    fn find(&self, path: &str, now: Instant) -> Result<Option<Arc<dyn Resource>>, Busy>;
+
+    /// True if pages from anywhere may play from it: answers then say so (Fetch section 3.2).
+    fn is_for_pages(&self) -> bool {
+        false
+    }
 }
 
 /// One resource.
@@ -52,7 +62,7 @@ pub struct OneFile {
 }
 
 impl Library for OneFile {
-    fn find(&self, path: &str) -> Result<Option<Arc<dyn Resource>>, Busy> {
+    fn find(&self, path: &str, _: Instant) -> Result<Option<Arc<dyn Resource>>, Busy> {
         Ok(self.paths.iter().any(|own| own == path).then(|| self.resource.clone()))
     }
 }

@@ -186,7 +186,7 @@ impl HttpServer {
             Waiting::Last(request) => (request, true),
         };
         let max_age_s = self.settings.max_age.as_nanos() / 1_000_000_000;
-        let mut given = answer(&request, self.library.as_ref(), max_age_s);
+        let mut given = answer(&request, self.library.as_ref(), max_age_s, now);
         if is_last {
             given.head.headers.add("Connection", "close");
         } else if request.version == Version::V1_0 {

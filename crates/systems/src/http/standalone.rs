@@ -46,7 +46,7 @@ impl Resource for Shelved {
 struct Shelf(Arc<dyn media::Library>);
 
 impl resource::Library for Shelf {
-    fn find(&self, path: &str) -> Result<Option<Arc<dyn Resource>>, Busy> {
+    fn find(&self, path: &str, _: Instant) -> Result<Option<Arc<dyn Resource>>, Busy> {
         match self.0.file(&decoded(path)) {
             Ok(file) => Ok(Some(Arc::new(Shelved(file)))),
             Err(OpenError::Failed(_)) => Err(Busy),
@@ -382,7 +382,8 @@ mod tests {
         ] {
             let shelf = Shelf(Arc::new(Says(error)));
             for (method, has_body) in [("GET", true), ("HEAD", false)] {
-                let given = answer(&Request::new(method, "/a.mp4", "server").unwrap(), &shelf, 60);
+                let given =
+                    answer(&Request::new(method, "/a.mp4", "server").unwrap(), &shelf, 60, Instant::ZERO);
                 assert_eq!((given.head.status, matches!(given.body, Body::Text(_))), (status, has_body));
             }
         }

@@ -6,8 +6,8 @@ use streamgauge_base::{BitRate, Duration};
 
 use super::fault::{ManifestError, Room, broken, unsupported};
 use super::place::Place;
-use super::segments::{Of, Told};
-use super::time::{of_decimal, of_xs_date_time, of_xs_duration};
+use super::segments::{Of, Told, early};
+use super::time::{of_xs_date_time, of_xs_duration};
 use super::xml::{Element, parse};
 use super::{AdaptationSet, Live, Manifest, MediaKind, Representation};
 
@@ -72,12 +72,6 @@ fn at(element: Element<'_>, place: &Place) -> Result<Place, ManifestError> {
         Some(base) => place.resolve(base.text(), base.line()),
         None => Ok(place.clone()),
     }
-}
-
-/// `@availabilityTimeOffset`: seconds, or INF.
-pub(super) fn early(element: Element<'_>) -> Result<Option<Duration>, ManifestError> {
-    let read = |text: &str| if text == "INF" { Some(Duration::MAX) } else { of_decimal(text) };
-    element.read("availabilityTimeOffset", read, "seconds or INF are wanted")
 }
 
 struct Reader {

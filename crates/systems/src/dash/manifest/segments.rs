@@ -3,10 +3,9 @@
 use streamgauge_base::Duration;
 
 use super::fault::{MOST_SEGMENTS, ManifestError, Room, broken, unsupported};
-use super::mpd::early;
 use super::place::Place;
 use super::template::{filled, has, resolved};
-use super::time::of_ticks;
+use super::time::{of_decimal, of_ticks};
 use super::xml::Element;
 use super::{Address, Segment, Segments, Template};
 
@@ -63,6 +62,12 @@ fn range(element: Element<'_>, name: &str) -> Result<Option<(u64, u64)>, Manifes
         (first <= last && last < u64::MAX).then_some((first, last))
     };
     element.read(name, read, "a range of bytes as 0-99 is wanted")
+}
+
+/// `@availabilityTimeOffset`: seconds, or INF.
+pub fn early(element: Element<'_>) -> Result<Option<Duration>, ManifestError> {
+    let read = |text: &str| if text == "INF" { Some(Duration::MAX) } else { of_decimal(text) };
+    element.read("availabilityTimeOffset", read, "seconds or INF are wanted")
 }
 
 impl<'a> Told<'a> {

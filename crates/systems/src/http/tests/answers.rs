@@ -34,7 +34,7 @@ fn a_server_answers_by_the_book() {
         (asking("GET", "/other", &[]), (404, 0, 0, "")),
         (asking("POST", PATH, &[]), (405, 0, 0, "")),
     ] {
-        let given = answer(&request, library.as_ref(), 60);
+        let given = answer(&request, library.as_ref(), 60, Instant::ZERO);
         let bytes = match given.body {
             Body::Of(_, first, end) => (first, end),
             Body::None | Body::Text(_) => (0, 0),
@@ -47,13 +47,13 @@ fn a_server_answers_by_the_book() {
         }
     }
     assert_eq!(
-        answer(&asking("PUT", PATH, &[]), library.as_ref(), 60).head.headers.get("Allow"),
+        answer(&asking("PUT", PATH, &[]), library.as_ref(), 60, Instant::ZERO).head.headers.get("Allow"),
         Some("GET, HEAD")
     );
     for (method, has_body) in [("GET", true), ("HEAD", false)] {
         let mut nameless = asking(method, PATH, &[]);
         nameless.headers.remove("Host");
-        let given = answer(&nameless, library.as_ref(), 60);
+        let given = answer(&nameless, library.as_ref(), 60, Instant::ZERO);
         assert_eq!((given.head.status, matches!(given.body, Body::Text(_))), (400, has_body));
     }
 }
@@ -167,7 +167,7 @@ fn requests_that_wait_hold_no_resource() {
     /// Has one resource open at a time, and says which requests came when another was.
     struct Counting(Arc<dyn Resource>);
     impl Library for Counting {
-        fn find(&self, _: &str) -> Result<Option<Arc<dyn Resource>>, Busy> {
+        fn find(&self, _: &str, _: Instant) -> Result<Option<Arc<dyn Resource>>, Busy> {
             if Arc::strong_count(&self.0) > 1 { Err(Busy) } else { Ok(Some(self.0.clone())) }
         }
     }
@@ -189,11 +189,11 @@ fn requests_that_wait_hold_no_resource() {
 fn what_cannot_be_opened_now_is_no_404() {
     struct Full;
     impl Library for Full {
-        fn find(&self, _: &str) -> Result<Option<Arc<dyn Resource>>, Busy> {
+        fn find(&self, _: &str, _: Instant) -> Result<Option<Arc<dyn Resource>>, Busy> {
             Err(Busy)
         }
     }
-    assert_eq!(answer(&get(&[]), &Full, 60).head.status, 503);
+    assert_eq!(answer(&get(&[]), &Full, 60, Instant::ZERO).head.status, 503);
 }
 
 #[test]

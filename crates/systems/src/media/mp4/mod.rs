@@ -6,6 +6,7 @@ mod samples;
 mod write;
 
 pub(crate) use boxes::find;
+pub(crate) use write::{MATRIX, full, made, words};
 pub use write::{WriteError, write_head};
 
 use std::sync::Arc;

@@ -41,23 +41,23 @@ pub fn write_head(track: &Track) -> Result<Vec<u8>, WriteError> {
 }
 
 /// A box with this content.
-fn made(name: &[u8; 4], content: Vec<u8>) -> Vec<u8> {
+pub fn made(name: &[u8; 4], content: Vec<u8>) -> Vec<u8> {
     let size = u32::try_from(content.len() + 8).expect("tables of at most 2^22 samples are far below 4 GB");
     [&size.to_be_bytes()[..], name, &content].concat()
 }
 
 /// A box with version and flags.
-fn full(name: &[u8; 4], version: u8, flags: u8, content: Vec<u8>) -> Vec<u8> {
-    made(name, [vec![version, 0, 0, flags], content].concat())
+pub fn full(name: &[u8; 4], version: u8, flags: u32, content: Vec<u8>) -> Vec<u8> {
+    made(name, [words([u32::from(version) << 24 | flags]), content].concat())
 }
 
 /// Numbers of 32 bits one after another.
-fn words(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
+pub fn words(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
     numbers.into_iter().flat_map(u32::to_be_bytes).collect()
 }
 
 /// The identity, in the fixed-point numbers of section 8.2.2.
-const MATRIX: [u32; 9] = [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000];
+pub const MATRIX: [u32; 9] = [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000];
 
 fn ticks(time: streamgauge_base::Duration) -> u64 {
     ((u128::from(time.as_nanos()) * u128::from(TIMESCALE) + 500_000_000) / 1_000_000_000) as u64
