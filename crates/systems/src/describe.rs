@@ -10,8 +10,8 @@ use streamgauge_plan::{AppSpec, Kind, Parameter, Protocols, RelaySpec, StreamPro
 use streamgauge_transport::tcp::{Hystart, Mechanisms};
 
 use crate::machines::{Machines, RelayMachine};
-use crate::media::ClipSpec;
 use crate::media::mp4::MOST_UNITS;
+use crate::media::{ClipSpec, LadderSpec};
 use crate::standalone::{Playable, Player, PlayerFacts, Server, ServerFacts, Service};
 
 /// A streaming system or traffic source of ours, told by what a plan says of it.
@@ -49,6 +49,11 @@ pub trait System: Serialize + DeserializeOwned {
 
     /// The clip among its settings, whose frames the plan may leave to stored content.
     fn clip(&mut self) -> Option<&mut ClipSpec> {
+        None
+    }
+
+    /// The ladder among its settings, as [`System::clip`].
+    fn ladder(&mut self) -> Option<&mut LadderSpec> {
         None
     }
 
@@ -152,6 +157,8 @@ pub enum Content {
     None,
     /// One clip, by the sizes of its frames.
     Clip,
+    /// One content at several rates.
+    Ladder,
 }
 
 /// What media rides on.

@@ -38,6 +38,11 @@ pub fn rtp_bps(
     (lasts_ns > 0.0).then(|| 8e9 * octets / lasts_ns)
 }
 
+/// The rate in bit/s of `media_bps` on `tcp`, in IP packets that cost `link` bytes more each. Requests are left out.
+pub fn stream_bps(media_bps: f64, tcp: &TcpSpec, link: u32) -> f64 {
+    media_bps * (1.0 + f64::from(TCP + IP + link) / f64::from(tcp.mss))
+}
+
 /// Bytes of a UDP datagram in IP packets that cost `link` bytes more each; what Ethernet does not carry whole goes in
 /// fragments.
 pub fn datagram_bytes(payload: u32, link: u32) -> u64 {

@@ -9,6 +9,7 @@ use streamgauge_plan::{
 use crate::bulk::BulkSpec;
 use crate::cbr::CbrSpec;
 use crate::darwin::DarwinSpec;
+use crate::dash::DashSpec;
 use crate::describe::{Description, EventKind, Facts, Refusal, Relay, System, value};
 use crate::http::HttpSpec;
 use crate::http_cache::HttpCacheSpec;
@@ -25,6 +26,7 @@ static SYSTEMS: &[Registered] = &[
     Registered::of::<RtpSpec>(),
     Registered::of::<DarwinSpec>(),
     Registered::of::<HttpSpec>(),
+    Registered::of::<DashSpec>(),
 ];
 
 static RELAYS: &[RegisteredRelay] = &[RegisteredRelay::of::<HttpCacheSpec>()];
@@ -52,6 +54,8 @@ impl Registered {
                 let mut read = read.map_err(|what| (format!("app.{}", S::NAME).into(), what))?;
                 let found = read.clip().map_or(Ok(()), |clip| clip.resolve(contents));
                 found.map_err(|(field, what)| (format!("app.{}.clip.{field}", S::NAME).into(), what))?;
+                let found = read.ladder().map_or(Ok(()), |ladder| ladder.resolve(contents));
+                found.map_err(|(field, what)| (format!("app.{}.ladder.{field}", S::NAME).into(), what))?;
                 read.machines(&flow.name, seed)
             },
             media_tcp: |app| app.settings::<S>().ok()?.media_tcp().cloned(),
@@ -405,7 +409,7 @@ mod tests {
         let elsewhere = |keys: &[String]| {
             matches!(keys.last().map(String::as_str), Some("congestion_control" | "ecn" | "kind"))
         };
-        for keys in leaves(&whole).iter().filter(|keys| keys[0] != "clip") {
+        for keys in leaves(&whole).iter().filter(|keys| !matches!(keys[0].as_str(), "clip" | "ladder")) {
             assert!(told(keys) || elsewhere(keys), "{}: {keys:?} is no parameter", S::NAME);
         }
         assert!(description.version > 0);

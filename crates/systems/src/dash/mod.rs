@@ -1,4 +1,152 @@
 //! Adaptive streaming over HTTP: a ladder as MPEG-DASH (ISO/IEC 23009-1) or HLS (RFC 8216), from one set of segments.
+//!
+//! The [`origin`] writes manifests and segments for the HTTP server; the [`manifest`] reader understands those and
+//! others'; the player asks for one segment after another at the level that its rule chooses
+//! ([`abr`](crate::abr)).
 
 pub mod manifest;
 pub mod origin;
+mod player;
+mod spec;
+
+pub use player::DashPlayer;
+pub use player::settings::{DashPlayerSettings, FORMATS, PlayerKind};
+pub use spec::DashSpec;
+
+use std::sync::Arc;
+
+use streamgauge_plan::{Parameter, Protocols, StreamProtocol, TcpSpec};
+
+use self::origin::{MASTER, MPD, OriginSettings, Presentation, RANGES_MASTER, RANGES_MPD, TIMELINE_MPD};
+use crate::carrier::Carrier;
+use crate::describe::{Content, EventKind, Presets, Refusal, System, events, tcp_last, within};
+use crate::http::{HttpServer, HttpServerSettings, LISTENER, PORT, Source};
+use crate::machines::{Channel, Machines};
+use crate::media::LadderSpec;
+use crate::rates::stream_bps;
+use crate::standalone::{Player, Server};
+
+/// What the player of a trial calls the server.
+const HOST: &str = "server";
+
+/// A trial's flow of at most so many levels: more is no ladder.
+const MOST_LEVELS: usize = 64;
+
+impl System for DashSpec {
+    const NAME: &'static str = "dash";
+    const TITLE: &'static str =
+        "Adaptive streaming over HTTP/1.1: DASH or HLS, with a rule that chooses the bit rate";
+    const VERSION: u32 = 1;
+    const CONTENT: Content = Content::Ladder;
+    const EVENTS: &'static [EventKind] = &events([
+        ("playout_start", "s"),
+        ("frame_shown", "1"),
+        ("segment_shown", "bit/s"),
+        ("level_changed", "bit/s"),
+        ("stall", "1"),
+        ("resume", "s"),
+        ("gap_jumped", "s"),
+        ("buffer", "s"),
+        ("live_latency", "s"),
+        ("decision", "bit/s"),
+        ("estimate", "bit/s"),
+        ("segment_fetched", "bit/s"),
+        ("segment_abandoned", "B"),
+        ("segment_skipped", "1"),
+        ("download_off", "s"),
+        ("download_on", "s"),
+        ("http_request", "B"),
+        ("http_response", "1"),
+        ("http_failure", "1"),
+        ("http_broken", ""),
+        ("cmcd", "s"),
+    ]);
+
+    fn usual() -> Self {
+        DashSpec {
+            ladder: LadderSpec::default(),
+            player: DashPlayerSettings::default(),
+            server: HttpServerSettings::default(),
+            live: false,
+            tcp: TcpSpec::default(),
+        }
+    }
+
+    fn parameters() -> Vec<Parameter> {
+        tcp_last(Self::fields())
+    }
+
+    fn presets() -> Vec<Presets> {
+        let player = "Whose constants the player has; `rule` and each of the others may still be chosen.";
+        vec![Presets::new(("player", "player", player), &PlayerKind::NAMED, DashPlayerSettings::of)]
+    }
+
+    fn ladder(&mut self) -> Option<&mut LadderSpec> {
+        Some(&mut self.ladder)
+    }
+
+    fn server() -> Option<Server> {
+        None
+    }
+
+    fn player() -> Option<Player> {
+        None
+    }
+
+    fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal> {
+        self.player.check().map_err(within("app.dash.player"))?;
+        self.server.check().map_err(within("app.dash.server"))?;
+        self.ladder.check().map_err(within("app.dash.ladder"))?;
+        if self.ladder.video.len() > MOST_LEVELS {
+            let what = format!("{} rates; give at most {MOST_LEVELS}", self.ladder.video.len());
+            return Err(("app.dash.ladder.video".into(), what));
+        }
+        let origin = OriginSettings { live: self.live, ..OriginSettings::default() };
+        let presentation = Presentation::of_ladder(&self.ladder, &origin)
+            .map_err(|what| ("app.dash.ladder".into(), format!("{what}; give another clip")))?;
+        let settings = self.tcp.clone();
+        let listener =
+            Carrier::Listener { port: PORT, settings: settings.clone(), backlog: self.server.backlog };
+        let target = match self.player.format.as_str() {
+            "mpd-timeline" => TIMELINE_MPD,
+            "mpd-ranges" => RANGES_MPD,
+            "hls" => MASTER,
+            "hls-ranges" => RANGES_MASTER,
+            _ => MPD,
+        };
+        let source = Source {
+            host: HOST.into(),
+            target: target.into(),
+            carrier: Carrier::Tcp { port: PORT, settings },
+        };
+        // Flows of one scenario draw apart.
+        let seed = blake3::hash(format!("{seed} {flow} abr").as_bytes());
+        let seed = u64::from_le_bytes(seed.as_bytes()[..8].try_into().expect("a hash has 32 bytes"));
+        Ok(Machines {
+            channels: vec![Channel { id: LISTENER, carrier: listener }],
+            server: Box::new(HttpServer::new(Arc::new(presentation), self.server.clone())),
+            player: Box::new(
+                DashPlayer::new(self.player.clone(), source, seed).with_server_clock(origin.epoch),
+            ),
+        })
+    }
+
+    fn protocols(&self) -> Protocols {
+        Protocols::tcp(StreamProtocol::Http)
+    }
+
+    fn media_tcp(&self) -> Option<&TcpSpec> {
+        Some(&self.tcp)
+    }
+
+    /// What the highest level and the sound come to, on average.
+    fn wanted_bps(&self, link_bytes: u32) -> Option<f64> {
+        let top = self.ladder.video.last()?;
+        let media = top.bit_rate_bps + self.ladder.audio.as_ref().map_or(0, |audio| audio.bit_rate_bps);
+        Some(stream_bps(media as f64, &self.tcp, link_bytes))
+    }
+
+    fn is_finite(&self) -> bool {
+        true
+    }
+}

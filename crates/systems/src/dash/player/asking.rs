@@ -1,0 +1,337 @@
+//! What is asked for next, on which line, and what each request tells.
+
+use streamgauge_base::{Duration, Instant};
+
+use super::clock::Clock;
+use super::job::{Job, What};
+use super::lane::Asking;
+use super::track::{Chosen, Place};
+use super::{DashPlayer, LEAST_RELOAD};
+use crate::app::Io;
+use crate::dash::manifest::{Address, Live, Segment, Segments};
+
+impl DashPlayer {
+    fn ask(
+        &mut self,
+        now: Instant,
+        line: usize,
+        what: What,
+        address: Address,
+        segment: Option<Segment>,
+        io: &mut dyn Io,
+    ) {
+        let target = match target_of(&address.url, &self.source.host) {
+            Ok(target) => target,
+            Err(why) => return self.end(now, &why, io),
+        };
+        let headers =
+            if self.settings.cmcd { self.client_data(now, what, segment.as_ref()) } else { Vec::new() };
+        self.asked_at.get_or_insert(now);
+        let first = address.range.map_or(0, |(first, _)| first);
+        let reason = match address.range {
+            Some((first, last)) => format!("{target} bytes={first}-{last}"),
+            None => target.clone(),
+        };
+        self.events.say(now, "http_request", first as f64, "B", reason);
+        let asking = Asking { target, range: address.range, headers };
+        let one = &mut self.lines[line];
+        let settled = match what {
+            What::Segment(track, ..) => self.tracks[track].chosen.is_some_and(|chosen| chosen.again),
+            _ => true,
+        };
+        let front_since = one.jobs.is_empty().then_some(now);
+        one.jobs.push_back(Job { front_since, ..Job::new(what, address, segment, settled, now) });
+        one.lane.ask(now, asking, io);
+    }
+
+    /// Common Media Client Data of a request (CTA-5004), by its header fields.
+    fn client_data(
+        &self,
+        now: Instant,
+        what: What,
+        segment: Option<&Segment>,
+    ) -> Vec<(&'static str, String)> {
+        let session = "CMCD-Session";
+        let form = if self.settings.format.starts_with("hls") { "h" } else { "d" };
+        let kind = if self.manifest.as_ref().is_some_and(|one| one.live.is_some()) { "l" } else { "v" };
+        let mut told = vec![(session, format!("sf={form},sid=\"{:016x}\",st={kind}", self.seed))];
+        let of = match what {
+            What::Manifest | What::Playlist(..) => "m",
+            What::Init(..) | What::Index(..) => "i",
+            What::Segment(track, ..) if self.tracks[track].is_video() => "v",
+            What::Segment(..) => "a",
+        };
+        if let (What::Segment(track, level, _), Some(segment)) = (what, segment) {
+            let one = &self.tracks[track];
+            let (rate, top) = (one.ladder.bps(level) / 1000.0, one.ladder.bps(one.ladder.top()) / 1000.0);
+            let length = segment.duration.as_secs_f64() * 1000.0;
+            told.push(("CMCD-Object", format!("br={rate:.0},d={length:.0},ot={of},tb={top:.0}")));
+            let situation = self.situation(now, track);
+            // To the nearest 100 ms, as the specification has it.
+            let held = (situation.buffer.as_secs_f64() * 10.0).round() * 100.0;
+            let starts = if situation.playing { "" } else { ",su" };
+            told.push(("CMCD-Request", format!("bl={held:.0}{starts}")));
+        } else {
+            told.push(("CMCD-Object", format!("ot={of}")));
+        }
+        told
+    }
+
+    /// Asks for what is next on each line, where there is room.
+    pub(super) fn ask_more(&mut self, now: Instant, io: &mut dyn Io) {
+        if self.paused {
+            return;
+        }
+        if self.manifest.is_none() {
+            let is_asked = !self.lines[0].jobs.is_empty();
+            if !is_asked && self.manifest_again.is_none_or(|at| at <= now) {
+                self.manifest_again = None;
+                let address = self.manifest_at.clone();
+                self.ask(now, 0, What::Manifest, address, None, io);
+            }
+            return;
+        }
+        self.reload_manifest(now, io);
+        // The track that has less goes first, where they share a line.
+        let mut order: Vec<usize> = (0..self.tracks.len()).collect();
+        order.sort_by_key(|&track| self.tracks[track].asked_to);
+        for track in order {
+            while !self.gone && self.has_room_for_request(track) && self.ask_next(now, track, io) {}
+        }
+    }
+
+    fn reload_manifest(&mut self, now: Instant, io: &mut dyn Io) {
+        let Some(at) = self.manifest_due() else { return };
+        let is_asked = self.lines[0].jobs.iter().any(|job| job.what == What::Manifest);
+        if at <= now && !is_asked && self.lines[0].jobs.is_empty() {
+            self.manifest_again = None;
+            let address = self.manifest_at.clone();
+            self.ask(now, 0, What::Manifest, address, None, io);
+        }
+    }
+
+    /// When a live manifest whose segments are listed is to be fetched again.
+    pub(super) fn manifest_due(&self) -> Option<Instant> {
+        let update = self.live()?.update?;
+        let is_listed = self.tracks.first()?.listed_now(0).is_some();
+        let is_dash = !self.settings.format.starts_with("hls");
+        (is_listed && is_dash)
+            .then(|| self.manifest_again.unwrap_or(self.manifest_read + update.max(LEAST_RELOAD)))
+    }
+
+    /// Whether the track's line takes another request.
+    pub(super) fn has_room_for_request(&self, track: usize) -> bool {
+        let line = &self.lines[self.line_of(track)];
+        let depth = self.settings.pipeline as usize;
+        match line.jobs.back() {
+            None => true,
+            Some(_) if line.jobs.len() >= depth || !self.settings.persistent => false,
+            // Behind a segment of which enough has come.
+            Some(last) => {
+                let enough = u64::from(self.settings.choose_at_percent);
+                let of = last.length.unwrap_or(u64::MAX / 100);
+                matches!(last.what, What::Segment(..)) && last.bytes * 100 >= of.saturating_mul(enough)
+            }
+        }
+    }
+
+    /// Asks for what the track needs next; false if nothing is to be asked for now.
+    fn ask_next(&mut self, now: Instant, track: usize, io: &mut dyn Io) -> bool {
+        if self.tracks[track].is_complete || self.tracks[track].again.is_some_and(|at| at > now) {
+            return false;
+        }
+        self.tracks[track].again = None;
+        if !self.settings.stops_reading && !self.has_room(now, track) {
+            return false;
+        }
+        let line = self.line_of(track);
+        // Without any list nobody knows what there is to choose from.
+        let unlisted = self.tracks[track].indexes.iter().all(Option::is_none);
+        let ordinal = self.tracks[track].next;
+        if !unlisted && self.tracks[track].chosen.is_none() {
+            let known = self.tracks[track].indexes.iter().position(Option::is_some).unwrap_or(0);
+            match self.tracks[track].place(known, ordinal) {
+                Place::End => {
+                    self.complete(track);
+                    return false;
+                }
+                Place::Found(segment) if !self.is_available(now, &segment) => return false,
+                Place::NotYet => return false,
+                _ => {}
+            }
+        }
+        let Some(chosen) = self.choose(now, track) else { return false };
+        let level = chosen.level;
+        let segment = match self.tracks[track].place(level, ordinal) {
+            Place::Found(segment) => segment,
+            Place::End => {
+                self.complete(track);
+                return false;
+            }
+            Place::NotYet => return false,
+            Place::Ask(address) => {
+                if self.tracks[track].read_at(level).is_some()
+                    && self.tracks[track].reload.is_some_and(|at| at > now)
+                {
+                    return false;
+                }
+                let what = match self.tracks[track].set.representations[level].segments {
+                    Segments::Indexed(_) => What::Index(track, level),
+                    _ => What::Playlist(track, level),
+                };
+                self.ask(now, line, what, address, None, io);
+                return false;
+            }
+        };
+        // Too old to be there still.
+        if let Some((first, _)) = self.tracks[track].listed_now(level)
+            && ordinal < first
+        {
+            self.tracks[track].next = first;
+            return true;
+        }
+        if !self.is_available(now, &segment) {
+            return false;
+        }
+        let representation = &self.tracks[track].set.representations[level];
+        if let Some(init) = representation.init.clone().filter(|_| !self.tracks[track].inits[level]) {
+            self.ask(now, line, What::Init(track, level), init, None, io);
+            return false;
+        }
+        self.ask(
+            now,
+            line,
+            What::Segment(track, level, ordinal),
+            segment.address.clone(),
+            Some(segment.clone()),
+            io,
+        );
+        let one = &mut self.tracks[track];
+        (one.level, one.chosen, one.next) = (Some(level), None, ordinal + 1);
+        one.asked_to = segment.start + segment.duration;
+        true
+    }
+
+    fn complete(&mut self, track: usize) {
+        self.tracks[track].is_complete = true;
+    }
+
+    /// Whether less is held, and on its way, than the buffer takes; says when that changes.
+    fn has_room(&mut self, now: Instant, track: usize) -> bool {
+        let position = self.position(now);
+        let one = &mut self.tracks[track];
+        let held = one.asked_to.saturating_sub(position);
+        let is_full = held >= self.settings.buffer && self.clock.as_ref().is_some_and(Clock::is_playing);
+        match (is_full, one.off) {
+            (true, None) => {
+                one.off = Some(now);
+                if one.is_video() {
+                    self.events.say(now, "download_off", held.as_secs_f64(), "s", "");
+                }
+            }
+            (false, Some(since)) => {
+                one.off = None;
+                one.rule.idled(now.saturating_since(since));
+                if one.is_video() {
+                    self.events.say(now, "download_on", held.as_secs_f64(), "s", "");
+                }
+            }
+            _ => {}
+        }
+        !is_full
+    }
+
+    /// Where the buffer is full and what was asked for is not read: whether a line is read now.
+    pub(super) fn hold_off(&mut self, now: Instant, line: usize) {
+        if !self.settings.stops_reading {
+            return;
+        }
+        let Some(track) = self.lines[line].jobs.front().and_then(|job| match job.what {
+            What::Segment(track, ..) => Some(track),
+            _ => None,
+        }) else {
+            return;
+        };
+        let held = self.situation(now, track).buffer;
+        let is_full = held >= self.settings.buffer && self.clock.as_ref().is_some_and(Clock::is_playing);
+        let one = &mut self.lines[line];
+        match (is_full, one.held_off) {
+            (true, None) => {
+                one.held_off = Some(now);
+                self.events.say(now, "download_off", held.as_secs_f64(), "s", "");
+            }
+            (false, Some(since)) => {
+                one.held_off = None;
+                one.lane.go_on(now);
+                if let Some(job) = one.jobs.front_mut() {
+                    job.unread += now.saturating_since(since);
+                }
+                self.tracks[track].rule.idled(now.saturating_since(since));
+                self.events.say(now, "download_on", held.as_secs_f64(), "s", "");
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a live segment is whole at the server.
+    fn is_available(&self, now: Instant, segment: &Segment) -> bool {
+        self.available_at(segment).is_none_or(|at| at <= now)
+    }
+
+    pub(super) fn available_at(&self, segment: &Segment) -> Option<Instant> {
+        let Live { starts: Some(starts), early, .. } = self.live()? else { return None };
+        let there = (starts + segment.start + segment.duration).saturating_sub(early);
+        let now_zero = self.server_zero.unwrap_or(0.0);
+        let at = there.as_secs_f64() - now_zero;
+        Some(Instant::from_nanos((at.max(0.0) * 1e9).ceil() as u64))
+    }
+
+    /// The level of the track's next segment; `None` while the rule waits.
+    fn choose(&mut self, now: Instant, track: usize) -> Option<Chosen> {
+        if self.tracks[track].chosen.is_none() {
+            let (decision, held) = self.with_rule(now, track, |rule, now| (rule.decide(now), now.buffer));
+            let one = &mut self.tracks[track];
+            let level = decision.level.min(one.ladder.top());
+            if one.is_video() {
+                let bps = one.ladder.bps(level);
+                let before = one
+                    .level
+                    .map_or(String::new(), |level| format!(", was {:.0}", one.ladder.bps(level) / 1000.0));
+                let estimate = decision
+                    .estimate
+                    .map_or(String::new(), |rate| format!("; estimate {} kbit/s", rate.as_bps() / 1000));
+                let reason = format!(
+                    "segment {}: {:.0} kbit/s{before}: {}{estimate}; {:.3} s held",
+                    one.next,
+                    bps / 1000.0,
+                    decision.why,
+                    held.as_secs_f64()
+                );
+                self.events.say(now, "decision", bps, "bit/s", reason);
+                if let Some(rate) = decision.estimate {
+                    self.events.say(now, "estimate", rate.as_bps() as f64, "bit/s", "");
+                }
+            }
+            // No wait lets the buffer run dry.
+            let wait = decision.wait.min(held);
+            one.chosen = Some(Chosen { level, from: now + wait, again: false });
+            if wait > Duration::ZERO {
+                one.rule.idled(wait);
+            }
+        }
+        self.tracks[track].chosen.filter(|chosen| chosen.from <= now)
+    }
+}
+
+/// Path and query of a URL at that server.
+fn target_of(url: &str, host: &str) -> Result<String, String> {
+    let rest = url.strip_prefix("http://");
+    let Some((authority, target)) = rest.map(|rest| rest.split_once('/').unwrap_or((rest, ""))) else {
+        return Err(format!("{url} is not by HTTP; this player speaks no other"));
+    };
+    if authority != host {
+        return Err(format!("{url} is at another server than {host}; this player asks one alone"));
+    }
+    let target = target.split('#').next().unwrap_or_default();
+    Ok(format!("/{target}"))
+}

@@ -1,0 +1,389 @@
+//! What comes of requests: bytes, whole answers, failures.
+
+use streamgauge_base::{Chunk, Duration, Instant};
+
+use super::clock::{Clock, Held, Shelf};
+use super::job::{Job, What};
+use super::lane::{Answer, Failure};
+use super::track::{Chosen, Place, Track};
+use super::{DashPlayer, LEAST_RELOAD, Line, samples};
+use crate::abr::{Fetched, Progress, Situation};
+use crate::app::Io;
+use crate::dash::manifest::{
+    AdaptationSet, Live, Manifest, MediaKind, Playlist, Segment, check_length, read_index, read_playlist,
+};
+
+/// Of a segment's head so much is kept to count its pictures.
+const MOST_HEAD: usize = 256 << 10;
+
+/// A rule is asked about a segment on its way at least this far apart.
+const ABANDON_STEP: Duration = Duration::from_millis(50);
+
+/// The longest wait before a segment is asked for again.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
+
+impl DashPlayer {
+    /// What came of the request at a line's front. False: nothing more is there.
+    pub(super) fn take(&mut self, now: Instant, line: usize, io: &mut dyn Io) -> bool {
+        let one = &mut self.lines[line];
+        if one.held_off.is_some() {
+            return false;
+        }
+        let Some(answer) = one.lane.next(now, io) else { return false };
+        match answer {
+            Answer::Head { length, date } => {
+                if let Some(job) = one.jobs.front_mut() {
+                    (job.first_byte, job.length) = (Some(now), length);
+                }
+                // A date has whole seconds: half of one is what it is behind on average.
+                let zero = date.map(|date| date as f64 + 0.5 - now.as_secs_f64());
+                self.server_zero = self.server_zero.or(zero);
+            }
+            Answer::Body(chunk) => self.body(now, line, &chunk, io),
+            Answer::Done => self.done(now, line, io),
+            Answer::Failed(failure) => self.failed(now, line, failure, io),
+        }
+        !self.gone
+    }
+
+    fn body(&mut self, now: Instant, line: usize, chunk: &Chunk, io: &mut dyn Io) {
+        self.bytes += chunk.len() as u64;
+        let Some(job) = self.lines[line].jobs.front_mut() else { return };
+        let (what, before) = (job.what, job.bytes);
+        job.bytes += chunk.len() as u64;
+        match what {
+            What::Segment(track, ..) | What::Init(track, _) => {
+                let room = MOST_HEAD.saturating_sub(job.head.len());
+                // Only what stands before any filler is in place.
+                if job.head.len() as u64 == before {
+                    job.head.extend(&chunk.head()[..chunk.head().len().min(room)]);
+                }
+                if track == 0
+                    && let Some(kept) = &mut self.kept
+                {
+                    kept.push_back(chunk.clone());
+                }
+                self.consider_abandoning(now, line, io);
+            }
+            _ => {
+                if let Err(error) = check_length(job.bytes.max(job.length.unwrap_or(0))) {
+                    let why = format!("{}: {error}", job.address.url);
+                    return self.end(now, &why, io);
+                }
+                job.head.extend(chunk.head());
+                job.head.resize(job.bytes as usize, 0);
+            }
+        }
+    }
+
+    /// Asks the rule about the segment at a line's front, and gives it up if the rule says so.
+    pub(super) fn consider_abandoning(&mut self, now: Instant, line: usize, io: &mut dyn Io) {
+        let Some(job) = self.lines[line].jobs.front() else { return };
+        let What::Segment(track, level, ordinal) = job.what else { return };
+        if job.settled || job.asked_rule.is_some_and(|asked| now.saturating_since(asked) < ABANDON_STEP) {
+            return;
+        }
+        let Some(asked) = self.lines[line].lane.front_written() else { return };
+        let progress = Progress {
+            segment: ordinal as usize,
+            level,
+            bytes: job.bytes,
+            of: job.length,
+            asked: self.since(asked),
+            first_byte: job.first_byte.map(|first| self.since(first)),
+        };
+        let decision = self.with_rule(now, track, |rule, now| {
+            rule.abandon(&progress, &Situation { segment: ordinal as usize, level: Some(level), ..*now })
+        });
+        if let Some(job) = self.lines[line].jobs.front_mut() {
+            job.asked_rule = Some(now);
+        }
+        let Some(decision) = decision.filter(|decision| decision.level != level) else { return };
+        let Some(job) = self.lines[line].jobs.front() else { return };
+        let bps = |level: usize| self.tracks[track].ladder.bps(level) / 1000.0;
+        let reason = format!(
+            "segment {ordinal} at {:.0} kbit/s, for {:.0} kbit/s: {}",
+            bps(level),
+            bps(decision.level),
+            decision.why
+        );
+        self.events.say(now, "segment_abandoned", job.bytes as f64, "B", reason);
+        let fetched = self.fetched_of(now, line, true);
+        self.drop_jobs(line, io);
+        if let Some(fetched) = fetched {
+            self.tell(now, track, &fetched);
+        }
+        let one = &mut self.tracks[track];
+        one.chosen = Some(Chosen { level: decision.level, from: now, again: true });
+    }
+
+    /// What the front's answer was like, so far.
+    fn fetched_of(&self, now: Instant, line: usize, abandoned: bool) -> Option<Fetched> {
+        let job = self.lines[line].jobs.front()?;
+        let What::Segment(_, level, ordinal) = job.what else { return None };
+        let front = job.front_since.unwrap_or(now);
+        Some(Fetched {
+            segment: ordinal as usize,
+            level,
+            bytes: job.bytes,
+            asked: self.since(job.asked),
+            first_byte: self.since(job.first_byte.unwrap_or(now)),
+            done: self.since(now),
+            reading: now.saturating_since(front).saturating_sub(job.unread),
+            abandoned,
+        })
+    }
+
+    fn tell(&mut self, now: Instant, track: usize, fetched: &Fetched) {
+        self.with_rule(now, track, |rule, now| rule.fetched(fetched, now));
+    }
+
+    /// What is asked for on a line is asked for no more; the segments among it are next again.
+    fn drop_jobs(&mut self, line: usize, io: &mut dyn Io) {
+        self.lines[line].lane.cancel(io);
+        while let Some(job) = self.lines[line].jobs.pop_back() {
+            self.next_again(&job);
+        }
+    }
+
+    fn next_again(&mut self, job: &Job) {
+        let What::Segment(track, _, ordinal) = job.what else { return };
+        let one = &mut self.tracks[track];
+        one.next = one.next.min(ordinal);
+        one.is_complete = false;
+        one.chosen = None;
+        if let Some(segment) = &job.segment {
+            one.asked_to = one.asked_to.min(segment.start);
+        }
+    }
+
+    fn done(&mut self, now: Instant, line: usize, io: &mut dyn Io) {
+        let fetched = self.fetched_of(now, line, false);
+        let Some(job) = self.lines[line].jobs.pop_front() else { return };
+        if let Some(next) = self.lines[line].jobs.front_mut() {
+            next.front_since = Some(now);
+        }
+        match job.what {
+            What::Manifest => self.manifest_came(now, &job, io),
+            What::Playlist(track, level) => match read_playlist(&job.head, &job.address.url) {
+                Ok(playlist) => self.playlist_came(now, track, level, playlist),
+                Err(error) => self.end(now, &error.to_string(), io),
+            },
+            What::Index(track, level) => {
+                let first = job.address.range.map_or(0, |(first, _)| first);
+                match read_index(&job.head, first, &job.address.url) {
+                    Ok(segments) => self.tracks[track].listed(now, level, segments, true),
+                    Err(error) => self.end(now, &error.to_string(), io),
+                }
+            }
+            What::Init(track, level) => self.tracks[track].inits[level] = true,
+            What::Segment(track, level, ordinal) => {
+                let (Some(fetched), Some(segment)) = (fetched, job.segment) else { return };
+                self.segment_came(now, (track, level, ordinal), &segment, &job.head, &fetched);
+            }
+        }
+    }
+
+    fn playlist_came(&mut self, now: Instant, track: usize, level: usize, playlist: Playlist) {
+        let (live, target, is_ended) = (playlist.live(), playlist.target, playlist.is_ended);
+        let one = &mut self.tracks[track];
+        if playlist.init.is_some() {
+            one.set.representations[level].init = playlist.init;
+        }
+        let before = one.listed_now(level);
+        one.listed(now, level, playlist.segments, is_ended);
+        // Asked for again after a segment's time, or half of it where nothing had come (RFC 8216 section 6.3.4).
+        let wait = if one.listed_now(level) == before { target.div(2) } else { target };
+        one.reload = (!is_ended).then(|| now + wait.max(LEAST_RELOAD));
+        match live {
+            Some(live) if self.live().is_none() => self.go_live(track, level, live),
+            None if self.duration().is_none() => self.ends_with(track, level),
+            _ => {}
+        }
+    }
+
+    /// A playlist that goes on: its presentation is live.
+    fn go_live(&mut self, track: usize, level: usize, live: Live) {
+        let segment = self.tracks[track].ladder.segment;
+        if let Some(manifest) = &mut self.manifest {
+            (manifest.live, manifest.duration) = (Some(live), None);
+        }
+        let delay = self.live_delay(segment).as_nanos().div_ceil(segment.as_nanos().max(1));
+        let last = self.tracks[track].listed_now(level).map_or(0, |(first, last)| {
+            // Play begins so far from the end (RFC 8216 section 6.3.3).
+            (last + 1).saturating_sub(delay).max(first)
+        });
+        for one in &mut self.tracks {
+            one.next = last;
+            one.ladder.segments = None;
+        }
+    }
+
+    /// What plays as long as its playlist says.
+    fn ends_with(&mut self, track: usize, level: usize) {
+        let Some((_, last)) = self.tracks[track].listed_now(level) else { return };
+        if let (Place::Found(segment), Some(manifest)) =
+            (self.tracks[track].place(level, last), &mut self.manifest)
+            && manifest.live.is_none()
+        {
+            manifest.duration = Some(segment.start + segment.duration);
+        }
+    }
+
+    fn segment_came(
+        &mut self,
+        now: Instant,
+        (track, level, ordinal): (usize, usize, u64),
+        segment: &Segment,
+        head: &[u8],
+        fetched: &Fetched,
+    ) {
+        let frames = if self.tracks[track].is_video() { samples::in_segment(head) } else { 0 };
+        let bps = self.tracks[track].ladder.rates[level].as_bps();
+        let end = segment.start + segment.duration;
+        self.shelves[track].push(Held { ordinal, start: segment.start, end, bps, frames });
+        (self.tracks[track].failures, self.tracks[track].skipped) = (0, 0);
+        if self.tracks[track].is_video() {
+            let reason = format!(
+                "segment {ordinal} at {} kbit/s: {} B in {:.3} s, {:.3} s to the first",
+                bps / 1000,
+                fetched.bytes,
+                fetched.done.saturating_sub(fetched.asked).as_secs_f64(),
+                fetched.first_byte.saturating_sub(fetched.asked).as_secs_f64(),
+            );
+            self.events.say(now, "segment_fetched", fetched.throughput_from_request_bps(), "bit/s", reason);
+        }
+        // What it makes of the buffer counts before the rule hears of it.
+        self.advance(now);
+        self.tell(now, track, fetched);
+    }
+
+    fn manifest_came(&mut self, now: Instant, job: &Job, io: &mut dyn Io) {
+        let manifest = match Manifest::read(&job.head, &job.address.url) {
+            Ok(manifest) => manifest,
+            Err(error) => return self.end(now, &error.to_string(), io),
+        };
+        self.manifest_read = now;
+        self.manifest_failures = 0;
+        if !self.tracks.is_empty() {
+            return self.manifest_again_came(now, manifest);
+        }
+        let find = |kind| manifest.sets.iter().find(|set: &&AdaptationSet| set.kind == kind).cloned();
+        let (video, audio) = (find(MediaKind::Video), find(MediaKind::Audio));
+        let sets: Vec<AdaptationSet> = video.into_iter().chain(audio).collect();
+        if sets.is_empty() {
+            return self.end(now, "the manifest has neither pictures nor sound", io);
+        }
+        let duration = manifest.duration;
+        let live = manifest.live;
+        self.manifest = Some(manifest);
+        for (place, set) in sets.into_iter().enumerate() {
+            let Some(named) = self.settings.rule() else {
+                return self.end(now, "there is no such rule", io);
+            };
+            let rule = (named.make)(&self.settings.tuning(self.seed.wrapping_add(place as u64)));
+            self.tracks.push(Track::new(set, rule, duration, 0));
+            self.shelves.push(Shelf::default());
+            if place > 0 && self.settings.parallel {
+                self.lines.push(Line::new(&self.source, &self.settings));
+            }
+        }
+        let mut from = Duration::ZERO;
+        if let Some(Live { starts: Some(starts), .. }) = live {
+            let edge = self.server_now(now).saturating_sub(starts);
+            from = edge.saturating_sub(self.live_delay(self.tracks[0].ladder.segment));
+        }
+        for track in 0..self.tracks.len() {
+            let one = &self.tracks[track];
+            let ordinal = match one.listed_now(0) {
+                Some((first, last)) if live.is_some() => {
+                    (first..=last).rev().find(|at| starts_by(one.place(0, *at), from)).unwrap_or(first)
+                }
+                Some(_) => 0,
+                None => from.as_nanos() / one.ladder.segment.as_nanos().max(1),
+            };
+            self.tracks[track].next = ordinal;
+        }
+        let asked = self.asked_at.unwrap_or(now);
+        let begins = match self.tracks[0].place(0, self.tracks[0].next) {
+            Place::Found(segment) => segment.start,
+            _ => Duration::ZERO,
+        };
+        self.clock = Some(Clock::new(self.settings.prebuffer, self.settings.rebuffer, asked, begins));
+    }
+
+    /// A live manifest that was fetched again: its lists have grown.
+    fn manifest_again_came(&mut self, now: Instant, manifest: Manifest) {
+        let duration = manifest.duration;
+        for track in &mut self.tracks {
+            let kind = track.set.kind;
+            let Some(set) = manifest.sets.iter().find(|set| set.kind == kind) else { continue };
+            for (level, representation) in set.representations.iter().enumerate() {
+                if let Some(known) = track.set.representations.get_mut(level) {
+                    known.segments = representation.segments.clone();
+                }
+            }
+            track.know(now, duration);
+        }
+        self.manifest = Some(manifest);
+    }
+
+    /// The front of a line failed.
+    pub(super) fn failed(&mut self, now: Instant, line: usize, failure: Failure, io: &mut dyn Io) {
+        let Some(job) = self.lines[line].jobs.pop_front() else { return };
+        self.drop_jobs(line, io);
+        self.last_refusal = failure.status.or(self.last_refusal);
+        let Failure { why, .. } = failure;
+        let Some(track) = job.what.track() else { return self.manifest_failed(now, &why, io) };
+        self.tracks[track].failures += 1;
+        let tries = self.tracks[track].failures;
+        let came = format!("{why}; {} B of it came", job.bytes);
+        self.events.say(now, "http_failure", f64::from(tries), "1", came);
+        if tries < self.settings.tries {
+            // The same level again, and the rule is not asked a second time.
+            if let What::Segment(_, level, ordinal) = job.what {
+                let one = &mut self.tracks[track];
+                one.next = one.next.min(ordinal);
+                one.is_complete = false;
+                one.chosen = Some(Chosen { level, from: now, again: job.settled });
+                if let Some(segment) = &job.segment {
+                    one.asked_to = one.asked_to.min(segment.start);
+                }
+            }
+            self.tracks[track].again = Some(now + self.backoff(tries));
+            return;
+        }
+        let What::Segment(_, level, ordinal) = job.what else {
+            let what = &job.address.url;
+            return self.end(now, &format!("{what} did not come in {tries} attempts: {why}"), io);
+        };
+        let one = &mut self.tracks[track];
+        (one.failures, one.skipped) = (0, one.skipped + 1);
+        (one.next, one.chosen) = (ordinal + 1, None);
+        one.level = Some(level);
+        let skipped = one.skipped;
+        self.events.say(now, "segment_skipped", ordinal as f64, "1", why.clone());
+        if skipped > self.settings.skips {
+            self.end(now, &format!("{skipped} segments one after another did not come: {why}"), io);
+        }
+    }
+
+    fn manifest_failed(&mut self, now: Instant, why: &str, io: &mut dyn Io) {
+        self.manifest_failures += 1;
+        let tries = self.manifest_failures;
+        self.events.say(now, "http_failure", f64::from(tries), "1", format!("manifest: {why}"));
+        if tries < self.settings.tries {
+            self.manifest_again = Some(now + self.backoff(tries));
+        } else {
+            self.end(now, &format!("the manifest did not come in {tries} attempts: {why}"), io);
+        }
+    }
+
+    fn backoff(&self, tries: u32) -> Duration {
+        (self.settings.backoff * (1 << (tries - 1).min(20))).min(LONGEST_BACKOFF)
+    }
+}
+
+fn starts_by(place: Place, from: Duration) -> bool {
+    matches!(place, Place::Found(segment) if segment.start <= from)
+}

@@ -1,0 +1,76 @@
+//! What is asked for, and what has come of it.
+
+use streamgauge_base::{Duration, Instant};
+
+use crate::dash::manifest::{Address, Segment};
+
+/// What a request is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    /// The manifest.
+    Manifest,
+    /// The media playlist of a track's level.
+    Playlist(usize, usize),
+    /// The index of its segments.
+    Index(usize, usize),
+    /// What a decoder needs first.
+    Init(usize, usize),
+    /// A segment of it, by its ordinal.
+    Segment(usize, usize, u64),
+}
+
+impl What {
+    /// The track that it is of.
+    pub fn track(self) -> Option<usize> {
+        match self {
+            What::Manifest => None,
+            What::Playlist(track, _)
+            | What::Index(track, _)
+            | What::Init(track, _)
+            | What::Segment(track, ..) => Some(track),
+        }
+    }
+}
+
+/// A request on a line, or at its front.
+pub struct Job {
+    pub what: What,
+    pub address: Address,
+    /// The segment, of a request for one.
+    pub segment: Option<Segment>,
+    /// The rule is asked no more whether to give it up.
+    pub settled: bool,
+    pub asked: Instant,
+    pub first_byte: Option<Instant>,
+    /// Bytes of the body, once its head has said how many.
+    pub length: Option<u64>,
+    /// Bytes of it that came.
+    pub bytes: u64,
+    /// The first of them, or all of a manifest.
+    pub head: Vec<u8>,
+    /// When it came to the front, so that it could be read.
+    pub front_since: Option<Instant>,
+    /// Time in which it was at the front and not read.
+    pub unread: Duration,
+    /// When the rule was last asked whether to give it up.
+    pub asked_rule: Option<Instant>,
+}
+
+impl Job {
+    pub fn new(what: What, address: Address, segment: Option<Segment>, settled: bool, now: Instant) -> Self {
+        Job {
+            what,
+            address,
+            segment,
+            settled,
+            asked: now,
+            first_byte: None,
+            length: None,
+            bytes: 0,
+            head: Vec::new(),
+            front_since: None,
+            unread: Duration::ZERO,
+            asked_rule: None,
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! The end that asks and shows.
+
+mod asking;
+mod clock;
+mod coming;
+mod job;
+mod lane;
+mod samples;
+pub mod settings;
+#[cfg(test)]
+mod tests;
+mod track;
+
+use std::collections::VecDeque;
+
+use streamgauge_base::{Chunk, Duration, Event, Instant};
+
+use self::clock::{Clock, Shelf};
+use self::job::{Job, What};
+use self::lane::{Failure, Lane};
+use self::settings::DashPlayerSettings;
+use self::track::{Place, Track};
+use super::manifest::{Address, Live, Manifest};
+use crate::abr::{self, Rule, Situation};
+use crate::app::{App, ChannelId, CloseReason, Input, Io};
+use crate::http::Source;
+use crate::outbox::{MEDIA_END, Outbox};
+use crate::playout::PlayoutStats;
+
+/// A rule is asked about a segment on its way at most this far apart.
+const ABANDON_TIMER: Duration = Duration::from_millis(100);
+
+/// Time between two events `live_latency`.
+const LATENCY_EVENTS: Duration = Duration::from_millis(500);
+
+/// A live playlist or manifest is asked for at most this often.
+const LEAST_RELOAD: Duration = Duration::from_millis(500);
+
+/// Segments that a live stream's play begins behind the edge, where nobody says it (RFC 8216 section 6.3.3).
+const LIVE_SEGMENTS: u64 = 3;
+
+/// Plays a presentation: DASH or HLS, on demand or live.
+///
+/// Pictures are those of the first video set; sound, if it has a set of its own, that of the first. A segment counts when it
+/// is whole.
+///
+/// Events: `http_request` (value: the first byte asked for; the reason is the target), `decision` (bit/s of the level that
+/// the rule chose; why, with estimate and buffer), `estimate` (bit/s), `segment_fetched` (bit/s at which it came; which, how
+/// large, how long), `segment_abandoned` (B of it that came; why), `segment_skipped` (its number; why), `http_failure`
+/// (attempts that failed; why), `download_off` and `download_on` (s held when the buffer is full and when there is room),
+/// `segment_shown` and `level_changed` (bit/s, when it is shown), `frame_shown` (its number), `playout_start` (s since the
+/// first request), `stall` (how many), `resume` (s stalled), `gap_jumped` (s), `buffer` (s held, each 0.5 s), `live_latency`
+/// (s from capture to where play is, each 0.5 s), at last `media_end` (pictures shown; why it ended).
+pub struct DashPlayer {
+    settings: DashPlayerSettings,
+    source: Source,
+    seed: u64,
+    lines: Vec<Line>,
+    tracks: Vec<Track>,
+    shelves: Vec<Shelf>,
+    clock: Option<Clock>,
+    manifest: Option<Manifest>,
+    /// The manifest's address, and when it was read.
+    manifest_at: Address,
+    manifest_read: Instant,
+    manifest_failures: u32,
+    manifest_again: Option<Instant>,
+    /// The server's clock at the session's instant zero, as its answer to the manifest had it.
+    server_zero: Option<f64>,
+    asked_at: Option<Instant>,
+    started: bool,
+    paused: bool,
+    gone: bool,
+    bytes: u64,
+    last_latency: Option<Instant>,
+    last_refusal: Option<u16>,
+    kept: Option<VecDeque<Chunk>>,
+    /// When it was last given something to do.
+    now: Instant,
+    events: Outbox,
+}
+
+/// A connection and what is asked for on it.
+struct Line {
+    lane: Lane,
+    jobs: VecDeque<Job>,
+    /// Reading has stopped since then, the buffer being full.
+    held_off: Option<Instant>,
+}
+
+impl DashPlayer {
+    /// Plays what `source` names, an MPD or a playlist. What its rules draw is made of `seed`.
+    pub fn new(settings: DashPlayerSettings, source: Source, seed: u64) -> Self {
+        let url = format!("http://{}{}", source.host, source.target);
+        DashPlayer {
+            lines: vec![Line::new(&source, &settings)],
+            settings,
+            source,
+            seed,
+            tracks: Vec::new(),
+            shelves: Vec::new(),
+            clock: None,
+            manifest: None,
+            manifest_at: Address { url, range: None },
+            manifest_read: Instant::ZERO,
+            manifest_failures: 0,
+            manifest_again: None,
+            server_zero: None,
+            asked_at: None,
+            started: false,
+            paused: false,
+            gone: false,
+            bytes: 0,
+            last_latency: None,
+            last_refusal: None,
+            kept: None,
+            now: Instant::ZERO,
+            events: Outbox::default(),
+        }
+    }
+
+    /// At the session's instant zero the server's clock shows `zero`, since the Unix epoch; without it the Date of its
+    /// answers tells.
+    pub fn with_server_clock(self, zero: Duration) -> Self {
+        DashPlayer { server_zero: Some(zero.as_secs_f64()), ..self }
+    }
+
+    /// Keeps the pictures' bytes for `take_bytes`. Call it before the start.
+    pub fn keep_bytes(&mut self) {
+        self.kept = Some(VecDeque::new());
+    }
+
+    /// The next bytes of the pictures' initialisation and media segments, in order.
+    pub fn take_bytes(&mut self) -> Option<Chunk> {
+        self.kept.as_mut()?.pop_front()
+    }
+
+    /// What became of the pictures so far.
+    pub fn fates(&self) -> PlayoutStats {
+        self.clock.as_ref().map(Clock::stats).unwrap_or_default()
+    }
+
+    /// From the first request to the first picture's time.
+    pub fn startup(&self) -> Option<Duration> {
+        self.clock.as_ref()?.startup()
+    }
+
+    /// Bytes of bodies that came, of what was given up too.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Media held of the pictures.
+    pub fn buffer(&self, now: Instant) -> Duration {
+        let (Some(clock), Some(shelf)) = (&self.clock, self.shelves.first()) else { return Duration::ZERO };
+        clock.buffer(now, shelf)
+    }
+
+    /// Where play is in the presentation.
+    pub fn position(&self, now: Instant) -> Duration {
+        self.clock.as_ref().map_or(Duration::ZERO, |clock| clock.position(now))
+    }
+
+    /// How long the presentation plays, if it has an end.
+    pub fn duration(&self) -> Option<Duration> {
+        self.manifest.as_ref()?.duration
+    }
+
+    /// A manifest was read.
+    pub fn has_manifest(&self) -> bool {
+        self.manifest.is_some()
+    }
+
+    /// The status of the last answer that was no success.
+    pub fn refused(&self) -> Option<u16> {
+        self.last_refusal
+    }
+
+    /// Nothing will be sent or said any more.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Since the first request, as rules count.
+    fn since(&self, now: Instant) -> Duration {
+        self.asked_at.map_or(Duration::ZERO, |asked| now.saturating_since(asked))
+    }
+
+    fn live(&self) -> Option<Live> {
+        self.manifest.as_ref()?.live
+    }
+
+    /// The server's clock, since the epoch, of a live stream that tells when it began.
+    fn server_now(&self, now: Instant) -> Duration {
+        let seconds = self.server_zero.unwrap_or(0.0) + now.as_secs_f64();
+        Duration::from_nanos((seconds.max(0.0) * 1e9) as u64)
+    }
+
+    /// How far play is behind what is captured at this time.
+    fn latency(&self, now: Instant) -> Option<Duration> {
+        let starts = self.live()?.starts?;
+        Some(self.server_now(now).saturating_sub(starts + self.position(now)))
+    }
+
+    fn situation(&self, now: Instant, track: usize) -> Situation<'_> {
+        let one = &self.tracks[track];
+        let live = self.latency(now).map(|latency| abr::Live {
+            latency,
+            target: self.live_delay(one.ladder.segment),
+            speed: 1.0,
+        });
+        Situation {
+            now: self.since(now),
+            ladder: &one.ladder,
+            segment: one.next as usize,
+            level: one.level,
+            buffer: self
+                .clock
+                .as_ref()
+                .map_or(Duration::ZERO, |clock| clock.buffer(now, &self.shelves[track])),
+            target: self.settings.buffer,
+            playing: self.clock.as_ref().is_some_and(Clock::is_playing),
+            live,
+        }
+    }
+
+    /// What the track's rule says, which is taken out while it looks at the rest.
+    fn with_rule<T>(
+        &mut self,
+        now: Instant,
+        track: usize,
+        ask: impl FnOnce(&mut dyn Rule, &Situation<'_>) -> T,
+    ) -> T {
+        let mut rule = std::mem::replace(&mut self.tracks[track].rule, Box::new(Absent));
+        let said = ask(&mut *rule, &self.situation(now, track));
+        self.tracks[track].rule = rule;
+        said
+    }
+
+    fn live_delay(&self, segment: Duration) -> Duration {
+        let told = self.live().and_then(|live| live.delay);
+        self.settings.live_delay.or(told).unwrap_or(segment * LIVE_SEGMENTS)
+    }
+
+    /// The line that a track's segments come by.
+    fn line_of(&self, track: usize) -> usize {
+        if track < self.lines.len() { track } else { 0 }
+    }
+
+    fn advance(&mut self, now: Instant) {
+        let Some(clock) = &mut self.clock else { return };
+        for (place, shelf) in self.shelves.iter_mut().enumerate() {
+            let on_its_way = self.lines.iter().flat_map(|line| &line.jobs);
+            let of_track = |job: &Job| matches!(job.what, What::Segment(track, ..) if track == place);
+            shelf.complete = self.tracks[place].is_complete && !on_its_way.into_iter().any(of_track);
+        }
+        clock.advance(now, &mut self.shelves, &mut self.events);
+        if clock.take_ran_dry() {
+            self.tracks.iter_mut().for_each(|track| track.rule.ran_dry());
+        }
+        let is_time = self.last_latency.is_none_or(|last| now.saturating_since(last) >= LATENCY_EVENTS);
+        if is_time
+            && self.clock.as_ref().is_some_and(Clock::is_playing)
+            && let Some(latency) = self.latency(now)
+        {
+            self.last_latency = Some(now);
+            self.events.say(now, "live_latency", latency.as_secs_f64(), "s", "");
+        }
+    }
+
+    fn work(&mut self, now: Instant, io: &mut dyn Io) {
+        loop {
+            self.advance(now);
+            for line in 0..self.lines.len() {
+                self.hold_off(now, line);
+                if let Some(failure) = self.look(now, line, io) {
+                    self.failed(now, line, failure, io);
+                }
+                if self.gone {
+                    return;
+                }
+                self.consider_abandoning(now, line, io);
+            }
+            self.ask_more(now, io);
+            let mut has_come = false;
+            for line in 0..self.lines.len() {
+                has_come |= !self.gone && self.take(now, line, io);
+            }
+            if !has_come {
+                break;
+            }
+        }
+        self.advance(now);
+        if !self.gone && self.clock.as_ref().is_some_and(Clock::has_ended) {
+            self.leave(io);
+        }
+    }
+
+    fn look(&mut self, now: Instant, line: usize, io: &mut dyn Io) -> Option<Failure> {
+        let one = &mut self.lines[line];
+        if one.held_off.is_some() || self.paused || one.jobs.is_empty() {
+            return None;
+        }
+        one.lane.look(now, io)
+    }
+
+    /// Ends at once.
+    fn end(&mut self, now: Instant, why: &str, io: &mut dyn Io) {
+        if self.gone {
+            return;
+        }
+        match &mut self.clock {
+            Some(clock) => clock.end(now, why, &mut self.events),
+            None => self.events.say(now, MEDIA_END, 0.0, "1", why.to_owned()),
+        }
+        self.leave(io);
+    }
+
+    fn leave(&mut self, io: &mut dyn Io) {
+        self.gone = true;
+        self.lines.iter_mut().for_each(|line| line.lane.cancel(io));
+    }
+
+    fn line_with(&mut self, channel: ChannelId) -> Option<usize> {
+        self.lines.iter().position(|line| line.lane.has(channel))
+    }
+
+    fn closed(&mut self, now: Instant, channel: ChannelId, why: CloseReason, io: &mut dyn Io) {
+        let Some(line) = self.line_with(channel) else {
+            if why == CloseReason::Finished {
+                io.close(channel);
+            }
+            return;
+        };
+        if let Some(failure) = self.lines[line].lane.closed(why) {
+            self.failed(now, line, failure, io);
+        }
+    }
+
+    /// What happens next by itself.
+    fn next_event(&self, now: Instant) -> Option<Instant> {
+        let mut next: Option<Instant> = None;
+        let mut at = |time: Option<Instant>| {
+            // What is due has been done, or waits for something else.
+            if let Some(time) = time.filter(|time| *time > now) {
+                next = Some(next.map_or(time, |next: Instant| next.min(time)));
+            }
+        };
+        at(self.clock.as_ref().and_then(|clock| clock.next_event(&self.shelves)));
+        if self.paused {
+            return next;
+        }
+        at(self.manifest_again);
+        at(self.manifest_due().filter(|_| self.lines[0].jobs.is_empty()));
+        for line in &self.lines {
+            match line.held_off {
+                Some(_) => {
+                    if let (Some(What::Segment(track, ..)), Some(clock)) =
+                        (line.jobs.front().map(|job| job.what), &self.clock)
+                    {
+                        at(clock.falls_to(now, &self.shelves[track], self.settings.buffer));
+                    }
+                }
+                None => {
+                    at(line.lane.deadline().filter(|_| !line.jobs.is_empty()));
+                    let asked = line.jobs.front().filter(|job| !job.settled && self.settings.abandonment);
+                    at(asked.map(|job| job.asked_rule.unwrap_or(job.asked) + ABANDON_TIMER));
+                }
+            }
+        }
+        for (place, track) in self.tracks.iter().enumerate() {
+            if track.is_complete {
+                continue;
+            }
+            at(track.again);
+            at(track.chosen.map(|chosen| chosen.from).filter(|from| *from > now));
+            if !self.has_room_for_request(place) {
+                continue;
+            }
+            if track.off.is_some()
+                && let Some(clock) = &self.clock
+                && clock.is_playing()
+            {
+                // When what is held falls to what the buffer takes.
+                let over =
+                    track.asked_to.saturating_sub(clock.position(now)).saturating_sub(self.settings.buffer);
+                at(Some(now + over.max(Duration::from_nanos(1))));
+            }
+            let known = track.indexes.iter().position(Option::is_some);
+            if let Some(known) = known
+                && let Place::Found(segment) = track.place(track.level.unwrap_or(known), track.next)
+            {
+                at(self.available_at(&segment).filter(|at| *at > now));
+            }
+            at(track.reload.filter(|at| *at > now));
+        }
+        next
+    }
+}
+
+impl Line {
+    fn new(source: &Source, settings: &DashPlayerSettings) -> Self {
+        Line { lane: Lane::new(source, settings), jobs: VecDeque::new(), held_off: None }
+    }
+}
+
+/// In a rule's place while it is asked.
+struct Absent;
+
+impl Rule for Absent {
+    fn decide(&mut self, _: &Situation<'_>) -> abr::Decision {
+        abr::Decision::at_once(0, None, "")
+    }
+}
+
+impl App for DashPlayer {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        match input {
+            Input::Start => self.started = true,
+            Input::Opened(channel) => {
+                if let Some(line) = self.line_with(channel) {
+                    self.lines[line].lane.opened(now, io);
+                }
+            }
+            Input::Refused(channel, why) => {
+                if let Some(line) = self.line_with(channel)
+                    && let Some(failure) = self.lines[line].lane.refused(why.to_string())
+                {
+                    self.failed(now, line, failure, io);
+                }
+            }
+            Input::Closed(channel, why) => self.closed(now, channel, why, io),
+            Input::Writable(channel) => {
+                if let Some(line) = self.line_with(channel) {
+                    self.lines[line].lane.writable(io);
+                }
+            }
+            Input::Pause => {
+                self.paused = true;
+                if let Some(clock) = &mut self.clock {
+                    clock.pause(now);
+                }
+            }
+            Input::Resume => {
+                self.paused = false;
+                self.lines.iter_mut().for_each(|line| line.lane.go_on(now));
+                if let Some(clock) = &mut self.clock {
+                    clock.resume(now);
+                }
+            }
+            Input::Stop if self.started && !self.gone => self.end(now, "stopped", io),
+            _ => {}
+        }
+        if self.started && !self.gone {
+            self.work(now, io);
+        }
+        self.now = now;
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if !self.started || self.gone {
+            return None;
+        }
+        self.next_event(self.now)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.next()
+    }
+}

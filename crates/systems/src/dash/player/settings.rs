@@ -1,0 +1,249 @@
+//! What a flow says of its player, and the sets of it that shipping players have.
+
+use serde::{Deserialize, Serialize};
+use streamgauge_base::{BitRate, Duration};
+use streamgauge_plan::{Kind, check_bounds, settings};
+
+use crate::abr::{NamedRule, RULES, Tuning, rule};
+
+/// What a player may be asked to fetch first.
+pub const FORMATS: [&str; 5] = ["mpd", "mpd-timeline", "mpd-ranges", "hls", "hls-ranges"];
+
+settings! {
+    /// The player's constants. Times in nanoseconds.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct DashPlayerSettings {
+        /// The rule that chooses levels; docs/abr.md tells what each does.
+        pub rule: String => |p| p.kind(Kind::Words(rule_names())),
+        /// The manifest that it asks for: an MPD with segments by number, by timeline, or as byte ranges of one file a level;
+        /// HLS playlists of segments, or of byte ranges.
+        /// Source: ISO/IEC 23009-1 section 5.3.9; RFC 8216 section 4.
+        pub format: String => |p| p.kind(Kind::Words(FORMATS.to_vec())),
+        /// How much of the throughput the rule may use, in place of its own share.
+        #[serde(default)]
+        pub safety_factor: Option<f64> => |p| p.above(0.0).most(2.0),
+        /// A segment may be given up for another level while it comes, where the rule does that.
+        pub abandonment: bool,
+        /// The throughput to begin with, in place of the rule's own.
+        #[serde(default)]
+        pub initial_bps: Option<u64> => |p| p.called("initial_rate").least(1),
+        /// The level of the rule `fixed`, from 0 for the lowest rate; the highest if there are fewer.
+        pub level: u32 => |p| p.most(1_000),
+        /// No segment is asked for while so much media is held.
+        pub buffer: Duration => |p| p.kind(Kind::Time).least(DashPlayerSettings::LEAST_BUFFER.as_nanos() as f64),
+        /// How much media is gathered before any is shown; with 0 s a segment is enough.
+        pub prebuffer: Duration => |p| p.not_above(&["buffer"]),
+        /// How much media is gathered after a stall before play goes on.
+        pub rebuffer: Duration => |p| p.not_above(&["buffer"]),
+        /// Requests follow each other on one connection; else each has a connection of its own.
+        /// Source: RFC 9112 section 9.3.
+        pub persistent: bool,
+        /// Sound is asked for on a connection of its own, at the same time as pictures.
+        pub parallel: bool,
+        /// Segments that are asked for at once on a connection, one behind the other.
+        /// Source: RFC 9112 section 9.3.2.
+        pub pipeline: u32 => |p| p.least(1).most(8),
+        /// With a pipeline: the next segment is chosen when so much of the one before has come.
+        pub choose_at_percent: u32 => |p| p.least(1).most(100),
+        /// While the buffer is full nothing is read, though it was asked for: the connection's window closes.
+        pub stops_reading: bool,
+        /// Times that a segment is asked for before it is skipped.
+        pub tries: u32 => |p| p.least(1).most(100),
+        /// How long the player waits before it asks again, twice as long each time, 8 s at most.
+        pub backoff: Duration,
+        /// Segments in a row that may be skipped before the player gives up.
+        pub skips: u32 => |p| p.most(10_000),
+        /// Nothing heard for so long, of what is asked for, is a failure.
+        pub give_up_after: Duration => |p| p.least(1e9),
+        /// An answer that is not whole after so long is a failure.
+        pub longest_request: Duration => |p| p.least(1e9),
+        /// How far behind the live edge play begins; without it what the manifest says, or three segments.
+        /// Source: ISO/IEC 23009-1 section 5.3.1.2, suggestedPresentationDelay; RFC 8216 section 6.3.3.
+        #[serde(default)]
+        pub live_delay: Option<Duration>,
+        /// Each request tells what the player holds and wants, as Common Media Client Data.
+        /// Source: CTA-5004.
+        pub cmcd: bool,
+    }
+}
+
+/// The names of all rules.
+pub fn rule_names() -> Vec<&'static str> {
+    RULES.iter().map(|rule| rule.name).collect()
+}
+
+impl DashPlayerSettings {
+    /// Less holds no segment.
+    pub const LEAST_BUFFER: Duration = Duration::from_millis(500);
+
+    /// The rule, by its name.
+    pub fn rule(&self) -> Option<&'static NamedRule> {
+        rule(&self.rule)
+    }
+
+    /// What the rule is told.
+    pub fn tuning(&self, seed: u64) -> Tuning {
+        Tuning {
+            safety_factor: self.safety_factor,
+            abandons: self.abandonment,
+            initial: self.initial_bps.map(BitRate::from_bps),
+            level: self.level as usize,
+            seed,
+        }
+    }
+
+    /// Refuses what cannot be played with: the constant, what is wrong and what would be right.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        check_bounds(&Self::fields(), self)?;
+        if self.rule().is_none() {
+            return Err((
+                "rule",
+                format!("no rule is called {:?}; there are {}", self.rule, rule_names().join(", ")),
+            ));
+        }
+        if !FORMATS.contains(&self.format.as_str()) {
+            return Err((
+                "format",
+                format!("nothing is called {:?}; give one of {}", self.format, FORMATS.join(", ")),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Whose constants a player has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PlayerKind {
+    /// Ours.
+    Usual,
+    /// dash.js 5.2.
+    DashJs,
+    /// hls.js 1.7.
+    HlsJs,
+    /// Shaka 5.2.
+    Shaka,
+    /// ExoPlayer 2.19.
+    ExoPlayer,
+    /// GStreamer's dashdemux2.
+    GStreamer,
+    /// VLC as it was in late 2011.
+    Vlc2011,
+    /// VLC 2.1.
+    Vlc2012,
+    /// VLC 3.
+    Vlc3,
+}
+
+impl PlayerKind {
+    /// Each by its name in scenarios.
+    pub const NAMED: [(&'static str, PlayerKind); 9] = [
+        ("usual", PlayerKind::Usual),
+        ("dashjs", PlayerKind::DashJs),
+        ("hlsjs", PlayerKind::HlsJs),
+        ("shaka", PlayerKind::Shaka),
+        ("exoplayer", PlayerKind::ExoPlayer),
+        ("gstreamer", PlayerKind::GStreamer),
+        ("vlc-2011", PlayerKind::Vlc2011),
+        ("vlc-2012", PlayerKind::Vlc2012),
+        ("vlc-3", PlayerKind::Vlc3),
+    ];
+}
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+impl DashPlayerSettings {
+    /// The constants of a player: those that its source or documents state, else ours.
+    pub fn of(kind: PlayerKind) -> Self {
+        let usual = DashPlayerSettings {
+            rule: "dashjs-dynamic".into(),
+            format: "mpd".into(),
+            safety_factor: None,
+            abandonment: true,
+            initial_bps: None,
+            level: 0,
+            buffer: s(30),
+            prebuffer: Duration::ZERO,
+            rebuffer: Duration::ZERO,
+            persistent: true,
+            parallel: true,
+            pipeline: 1,
+            choose_at_percent: 100,
+            stops_reading: false,
+            tries: 4,
+            backoff: s(1),
+            skips: 3,
+            give_up_after: s(20),
+            longest_request: s(120),
+            live_delay: None,
+            cmcd: false,
+        };
+        match kind {
+            PlayerKind::Usual => usual,
+            // bufferTimeDefault 18 s, retryAttempts 3 of 1 s, fragmentRequestTimeout 20 s; resumes with a frame.
+            PlayerKind::DashJs => DashPlayerSettings { buffer: s(18), longest_request: s(20), ..usual },
+            // maxBufferLength 30 s; fragLoadPolicy: 10 s to the first byte, 120 s in all, 6 retries from 1 to 8 s.
+            PlayerKind::HlsJs => DashPlayerSettings {
+                rule: "hlsjs".into(),
+                format: "hls".into(),
+                tries: 7,
+                give_up_after: s(10),
+                ..usual
+            },
+            // bufferingGoal 10 s; streaming.retryParameters: 2 attempts, 1 s, stall 5 s, timeout 30 s.
+            PlayerKind::Shaka => DashPlayerSettings {
+                rule: "shaka".into(),
+                buffer: s(10),
+                tries: 2,
+                give_up_after: s(5),
+                longest_request: s(30),
+                ..usual
+            },
+            // DefaultLoadControl: 50 s, start 2.5 s, after a stall 5 s; 3 retries.
+            PlayerKind::ExoPlayer => DashPlayerSettings {
+                rule: "exoplayer".into(),
+                buffer: s(50),
+                prebuffer: Duration::from_millis(2_500),
+                rebuffer: s(5),
+                ..usual
+            },
+            // max-buffering-time 30 s; 3 errors.
+            PlayerKind::GStreamer => {
+                DashPlayerSettings { rule: "gstreamer".into(), tries: 3, abandonment: false, ..usual }
+            }
+            // stream_filter/dash: 30 s, a connection for each segment; 5 attempts, then the segment is skipped.
+            PlayerKind::Vlc2011 => DashPlayerSettings {
+                rule: "vlc-2011".into(),
+                persistent: false,
+                parallel: false,
+                stops_reading: true,
+                tries: 5,
+                skips: 10_000,
+                ..usual
+            },
+            // The same in 2.1: two segments asked for at once on one connection, the second at 80 % of the first.
+            PlayerKind::Vlc2012 => DashPlayerSettings {
+                rule: "vlc-2012".into(),
+                parallel: false,
+                pipeline: 2,
+                choose_at_percent: 80,
+                stops_reading: true,
+                tries: 5,
+                skips: 10_000,
+                ..usual
+            },
+            // demux/adaptive: 30 s at most, 6 s before it plays.
+            PlayerKind::Vlc3 => {
+                DashPlayerSettings { rule: "vlc-3".into(), prebuffer: s(6), rebuffer: s(6), ..usual }
+            }
+        }
+    }
+}
+
+impl Default for DashPlayerSettings {
+    fn default() -> Self {
+        DashPlayerSettings::of(PlayerKind::Usual)
+    }
+}

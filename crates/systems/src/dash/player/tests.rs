@@ -1,0 +1,126 @@
+//! The player against our origin over a simple pipe, and against servers that do what they should not.
+
+mod faults;
+mod live;
+mod playing;
+
+use std::sync::Arc;
+
+use streamgauge_base::{Duration, Event, Instant};
+use streamgauge_plan::TcpSpec;
+
+use super::*;
+use crate::carrier::Carrier;
+use crate::dash::origin::{MPD, OriginSettings, Presentation};
+use crate::http::{HttpServer, HttpServerSettings, Library, PORT};
+use crate::media::{ClipSpec, LadderSpec, LevelSpec};
+use crate::testing::{Pair, Pipe};
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn at(seconds: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(seconds)
+}
+
+/// 25 frames a second of equal size, a key frame each 2 s.
+fn level(bit_rate_bps: u64, seconds: u64) -> LevelSpec {
+    let clip = ClipSpec {
+        name: format!("{bit_rate_bps}"),
+        duration: Duration::from_secs(seconds),
+        frame_interval: ms(40),
+        frame_bytes: vec![(bit_rate_bps / 200) as u32; 50].into(),
+        key_frames: vec![0].into(),
+        content: None,
+    };
+    LevelSpec { bit_rate_bps, size: (320, 180), clip }
+}
+
+fn ladder(rates: &[u64], seconds: u64) -> LadderSpec {
+    let video = rates.iter().map(|rate| level(*rate, seconds)).collect();
+    LadderSpec { name: "ladder".into(), segment: ms(2_000), video, audio: None }
+}
+
+fn with_sound(mut ladder: LadderSpec, seconds: u64) -> LadderSpec {
+    let clip = ClipSpec {
+        name: "sound".into(),
+        duration: Duration::from_secs(seconds),
+        frame_interval: Duration::from_micros(21_333),
+        frame_bytes: vec![171].into(),
+        ..ClipSpec::default()
+    };
+    ladder.audio = Some(LevelSpec { bit_rate_bps: 64_000, size: (0, 0), clip });
+    ladder
+}
+
+/// Opens its own listener, as the driver does for a flow that begins with one.
+struct Listening(HttpServer);
+
+impl App for Listening {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        if input == Input::Start {
+            io.open(&Carrier::Listener { port: PORT, settings: TcpSpec::default(), backlog: 10 });
+        }
+        self.0.handle(now, input, io);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.0.poll_event()
+    }
+}
+
+fn serving(library: impl Library + 'static) -> Box<Listening> {
+    Box::new(Listening(HttpServer::new(Arc::new(library), HttpServerSettings::default())))
+}
+
+fn source(target: &str) -> Source {
+    let carrier = Carrier::Tcp { port: PORT, settings: TcpSpec::default() };
+    Source { host: "server".into(), target: target.into(), carrier }
+}
+
+/// At one level, whatever comes.
+fn fixed(level: u32) -> DashPlayerSettings {
+    DashPlayerSettings { rule: "fixed".into(), level, ..DashPlayerSettings::default() }
+}
+
+fn pipe(bits_per_s: u64) -> Pipe {
+    Pipe { stream_bytes_per_s: Some(bits_per_s / 8), begins_with_stream: false, ..Pipe::default() }
+}
+
+fn presented(ladder: &LadderSpec) -> Presentation {
+    Presentation::of_ladder(ladder, &OriginSettings::default()).unwrap()
+}
+
+/// What both ends said of a session.
+fn play(
+    library: impl Library + 'static,
+    settings: DashPlayerSettings,
+    target: &str,
+    pipe: Pipe,
+    until: u64,
+) -> Vec<Event> {
+    let player = DashPlayer::new(settings, source(target), 1);
+    let mut pair = Pair::new(serving(library), Box::new(player), pipe);
+    pair.run(at(until));
+    pair.events
+}
+
+fn named<'a>(events: &'a [Event], name: &str) -> Vec<&'a Event> {
+    events.iter().filter(|event| event.name == name).collect()
+}
+
+fn values(events: &[Event], name: &str) -> Vec<f64> {
+    named(events, name).iter().filter_map(|event| event.value).collect()
+}
+
+/// Why play ended; there is one end.
+fn ended(events: &[Event]) -> &str {
+    let ends = named(events, MEDIA_END);
+    assert_eq!(ends.len(), 1, "{ends:?}");
+    &ends[0].reason
+}
