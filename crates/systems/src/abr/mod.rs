@@ -5,8 +5,14 @@
 //! ([`Rule::decide`]) and while one comes ([`Rule::abandon`]). It reads no clock and draws nothing but from the seed that it
 //! is made with: equal tellings, equal decisions.
 
+mod exoplayer;
 mod fixed;
+mod gstreamer;
+mod harmonic;
+mod recent;
 mod rules;
+#[cfg(test)]
+mod telling;
 
 pub use rules::{NamedRule, RULES, rule};
 

@@ -1,6 +1,9 @@
 //! The rules there are, a line each.
 
+use super::exoplayer::ExoPlayer;
 use super::fixed::Fixed;
+use super::gstreamer::GStreamer;
+use super::harmonic::Harmonic;
 use super::{Rule, Tuning};
 
 /// A rule by its name.
@@ -16,12 +19,32 @@ pub struct NamedRule {
 }
 
 /// All of them, in the order that people read.
-pub static RULES: &[NamedRule] = &[NamedRule {
-    name: "fixed",
-    title: "one level throughout",
-    source: "",
-    make: |tuning| Box::new(Fixed::new(tuning)),
-}];
+pub static RULES: &[NamedRule] = &[
+    NamedRule {
+        name: "fixed",
+        title: "one level throughout",
+        source: "",
+        make: |tuning| Box::new(Fixed::new(tuning)),
+    },
+    NamedRule {
+        name: "harmonic",
+        title: "as much as the harmonic mean of the last five segments' throughput",
+        source: "rule RB of Yin et al., SIGCOMM'15, section 7",
+        make: |tuning| Box::new(Harmonic::new(tuning)),
+    },
+    NamedRule {
+        name: "exoplayer",
+        title: "0.7 of a median of throughput; up only above 10 s of buffer, down only below 25 s",
+        source: "ExoPlayer 2.19.1",
+        make: |tuning| Box::new(ExoPlayer::new(tuning)),
+    },
+    NamedRule {
+        name: "gstreamer",
+        title: "0.8 of the lower of the last segment's throughput and the mean of three",
+        source: "GStreamer's dashdemux2, 1.22",
+        make: |tuning| Box::new(GStreamer::new(tuning)),
+    },
+];
 
 /// The rule of that name.
 pub fn rule(name: &str) -> Option<&'static NamedRule> {
