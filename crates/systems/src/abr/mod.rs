@@ -5,12 +5,15 @@
 //! ([`Rule::decide`]) and while one comes ([`Rule::abandon`]). It reads no clock and draws nothing but from the seed that it
 //! is made with: equal tellings, equal decisions.
 
+mod ewma;
 mod exoplayer;
 mod fixed;
 mod gstreamer;
 mod harmonic;
+mod hlsjs;
 mod recent;
 mod rules;
+mod shaka;
 #[cfg(test)]
 mod telling;
 

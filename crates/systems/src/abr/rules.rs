@@ -4,6 +4,8 @@ use super::exoplayer::ExoPlayer;
 use super::fixed::Fixed;
 use super::gstreamer::GStreamer;
 use super::harmonic::Harmonic;
+use super::hlsjs::HlsJs;
+use super::shaka::Shaka;
 use super::{Rule, Tuning};
 
 /// A rule by its name.
@@ -31,6 +33,18 @@ pub static RULES: &[NamedRule] = &[
         title: "as much as the harmonic mean of the last five segments' throughput",
         source: "rule RB of Yin et al., SIGCOMM'15, section 7",
         make: |tuning| Box::new(Harmonic::new(tuning)),
+    },
+    NamedRule {
+        name: "hlsjs",
+        title: "0.95 of the lower of two averages of throughput, 0.7 for levels up, if fetched while the buffer lasts",
+        source: "hls.js 1.7.4",
+        make: |tuning| Box::new(HlsJs::new(tuning)),
+    },
+    NamedRule {
+        name: "shaka",
+        title: "0.95 of the lower of two averages of throughput, looked at each 8 s",
+        source: "Shaka Player 5.2.12",
+        make: |tuning| Box::new(Shaka::new(tuning)),
     },
     NamedRule {
         name: "exoplayer",
