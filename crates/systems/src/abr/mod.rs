@@ -16,6 +16,8 @@ mod rules;
 mod shaka;
 #[cfg(test)]
 mod telling;
+mod vlc2;
+mod vlc3;
 
 pub use rules::{NamedRule, RULES, rule};
 
@@ -59,6 +61,11 @@ impl Ladder {
     /// The highest level whose declared rate is at most `bps`; the lowest if none is.
     pub fn at_most(&self, bps: f64) -> usize {
         self.rates.partition_point(|rate| rate.as_bps() as f64 <= bps).saturating_sub(1)
+    }
+
+    /// The highest level whose declared rate is below `bps`; the lowest if none is.
+    pub fn below(&self, bps: f64) -> usize {
+        self.rates.partition_point(|rate| (rate.as_bps() as f64) < bps).saturating_sub(1)
     }
 }
 

@@ -6,6 +6,8 @@ use super::gstreamer::GStreamer;
 use super::harmonic::Harmonic;
 use super::hlsjs::HlsJs;
 use super::shaka::Shaka;
+use super::vlc2::Vlc2;
+use super::vlc3::{Vlc3NearOptimal, Vlc3Rate};
 use super::{Rule, Tuning};
 
 /// A rule by its name.
@@ -57,6 +59,30 @@ pub static RULES: &[NamedRule] = &[
         title: "0.8 of the lower of the last segment's throughput and the mean of three",
         source: "GStreamer's dashdemux2, 1.22",
         make: |tuning| Box::new(GStreamer::new(tuning)),
+    },
+    NamedRule {
+        name: "vlc-2012",
+        title: "strictly below the whole session's throughput in reads; the lowest below 9 s of buffer",
+        source: "VLC 2.1.0",
+        make: |tuning| Box::new(Vlc2::of_2012(tuning)),
+    },
+    NamedRule {
+        name: "vlc-2011",
+        title: "as vlc-2012, with no throughput until two chunks came",
+        source: "VLC, revision 2a6547a of late 2011",
+        make: |tuning| Box::new(Vlc2::of_2011(tuning)),
+    },
+    NamedRule {
+        name: "vlc-3",
+        title: "BOLA's scores in seconds; throughput has a say in levels down",
+        source: "VLC 3, nearoptimal",
+        make: |tuning| Box::new(Vlc3NearOptimal::new(tuning)),
+    },
+    NamedRule {
+        name: "vlc-3-rate",
+        title: "strictly below three quarters of an average that trusts what is steady",
+        source: "VLC 3, rate",
+        make: |tuning| Box::new(Vlc3Rate::new(tuning)),
     },
 ];
 
