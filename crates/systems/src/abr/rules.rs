@@ -1,5 +1,6 @@
 //! The rules there are, a line each.
 
+use super::bba::{Bba0, Bba2};
 use super::exoplayer::ExoPlayer;
 use super::fixed::Fixed;
 use super::gstreamer::GStreamer;
@@ -83,6 +84,18 @@ pub static RULES: &[NamedRule] = &[
         title: "strictly below three quarters of an average that trusts what is steady",
         source: "VLC 3, rate",
         make: |tuning| Box::new(Vlc3Rate::new(tuning)),
+    },
+    NamedRule {
+        name: "bba-0",
+        title: "the buffer is mapped to a rate",
+        source: "Huang et al., SIGCOMM'14, section 4",
+        make: |tuning| Box::new(Bba0::new(tuning)),
+    },
+    NamedRule {
+        name: "bba-2",
+        title: "the buffer is mapped to segments' sizes, after a start by what segments add to it",
+        source: "Huang et al., SIGCOMM'14, sections 5 and 6",
+        make: |tuning| Box::new(Bba2::new(tuning)),
     },
 ];
 
