@@ -12,6 +12,7 @@ mod fixed;
 mod gstreamer;
 mod harmonic;
 mod hlsjs;
+mod mpc;
 mod recent;
 mod rules;
 mod shaka;

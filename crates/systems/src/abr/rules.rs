@@ -6,6 +6,7 @@ use super::fixed::Fixed;
 use super::gstreamer::GStreamer;
 use super::harmonic::Harmonic;
 use super::hlsjs::HlsJs;
+use super::mpc::Mpc;
 use super::shaka::Shaka;
 use super::vlc2::Vlc2;
 use super::vlc3::{Vlc3NearOptimal, Vlc3Rate};
@@ -96,6 +97,18 @@ pub static RULES: &[NamedRule] = &[
         title: "the buffer is mapped to segments' sizes, after a start by what segments add to it",
         source: "Huang et al., SIGCOMM'14, sections 5 and 6",
         make: |tuning| Box::new(Bba2::new(tuning)),
+    },
+    NamedRule {
+        name: "mpc",
+        title: "the best plan for five segments at a predicted throughput",
+        source: "Yin et al., SIGCOMM'15, section 4",
+        make: |tuning| Box::new(Mpc::new(tuning)),
+    },
+    NamedRule {
+        name: "robust-mpc",
+        title: "as mpc, with the largest recent error taken off the prediction",
+        source: "Yin et al., SIGCOMM'15, section 5",
+        make: |tuning| Box::new(Mpc::robust(tuning)),
     },
 ];
 
