@@ -8,11 +8,13 @@
 mod bba;
 mod ewma;
 mod exoplayer;
+mod festive;
 mod fixed;
 mod gstreamer;
 mod harmonic;
 mod hlsjs;
 mod mpc;
+mod panda;
 mod recent;
 mod rules;
 mod shaka;

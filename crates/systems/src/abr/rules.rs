@@ -2,11 +2,13 @@
 
 use super::bba::{Bba0, Bba2};
 use super::exoplayer::ExoPlayer;
+use super::festive::Festive;
 use super::fixed::Fixed;
 use super::gstreamer::GStreamer;
 use super::harmonic::Harmonic;
 use super::hlsjs::HlsJs;
 use super::mpc::Mpc;
+use super::panda::Panda;
 use super::shaka::Shaka;
 use super::vlc2::Vlc2;
 use super::vlc3::{Vlc3NearOptimal, Vlc3Rate};
@@ -109,6 +111,18 @@ pub static RULES: &[NamedRule] = &[
         title: "as mpc, with the largest recent error taken off the prediction",
         source: "Yin et al., SIGCOMM'15, section 5",
         make: |tuning| Box::new(Mpc::robust(tuning)),
+    },
+    NamedRule {
+        name: "festive",
+        title: "a level at a time where stability and efficiency gain by it, requests at random times",
+        source: "Jiang et al., CoNEXT'12",
+        make: |tuning| Box::new(Festive::new(tuning)),
+    },
+    NamedRule {
+        name: "panda",
+        title: "the throughput is probed, requests are spaced by what is probed",
+        source: "Li et al., IEEE JSAC 32(4), 2014",
+        make: |tuning| Box::new(Panda::new(tuning)),
     },
 ];
 
