@@ -15,6 +15,8 @@ mod harmonic;
 mod hlsjs;
 mod mpc;
 mod panda;
+#[cfg(test)]
+mod properties;
 mod recent;
 mod rules;
 mod shaka;
