@@ -5,12 +5,29 @@
 //! ([`Rule::decide`]) and while one comes ([`Rule::abandon`]). It reads no clock and draws nothing but from the seed that it
 //! is made with: equal tellings, equal decisions.
 
+mod bba;
 mod dashjs;
 mod estimate;
+mod ewma;
+mod exoplayer;
+mod festive;
 mod fixed;
+mod gstreamer;
+mod harmonic;
+mod hlsjs;
 mod mmsys18;
+mod mpc;
+mod panda;
+#[cfg(test)]
+mod properties;
+mod recent;
 mod rules;
+mod shaka;
+#[cfg(test)]
+mod telling;
 mod utilities;
+mod vlc2;
+mod vlc3;
 
 pub use rules::{NamedRule, RULES, rule};
 
@@ -54,6 +71,11 @@ impl Ladder {
     /// The highest level whose declared rate is at most `bps`; the lowest if none is.
     pub fn at_most(&self, bps: f64) -> usize {
         self.rates.partition_point(|rate| rate.as_bps() as f64 <= bps).saturating_sub(1)
+    }
+
+    /// The highest level whose declared rate is below `bps`; the lowest if none is.
+    pub fn below(&self, bps: f64) -> usize {
+        self.rates.partition_point(|rate| (rate.as_bps() as f64) < bps).saturating_sub(1)
     }
 }
 

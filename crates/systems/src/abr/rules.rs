@@ -1,6 +1,17 @@
 //! The rules there are, a line each.
 
+use super::bba::{Bba0, Bba2};
+use super::exoplayer::ExoPlayer;
+use super::festive::Festive;
 use super::fixed::Fixed;
+use super::gstreamer::GStreamer;
+use super::harmonic::Harmonic;
+use super::hlsjs::HlsJs;
+use super::mpc::Mpc;
+use super::panda::Panda;
+use super::shaka::Shaka;
+use super::vlc2::Vlc2;
+use super::vlc3::{Vlc3NearOptimal, Vlc3Rate};
 use super::{Rule, Tuning, dashjs, mmsys18};
 
 /// A rule by its name.
@@ -82,6 +93,96 @@ pub static RULES: &[NamedRule] = &[
         title: "dash.js's LoLPRule: a self-organising map of levels, for low latency",
         source: "Bentaleb et al., IEEE Transactions on Multimedia 2021; dash.js 5.2.1, streaming/rules/abr/lolp",
         make: |tuning| Box::new(dashjs::LolPlus::new(tuning)),
+    },
+    NamedRule {
+        name: "harmonic",
+        title: "as much as the harmonic mean of the last five segments' throughput",
+        source: "rule RB of Yin et al., SIGCOMM'15, section 7",
+        make: |tuning| Box::new(Harmonic::new(tuning)),
+    },
+    NamedRule {
+        name: "hlsjs",
+        title: "0.95 of the lower of two averages of throughput, 0.7 for levels up, if fetched while the buffer lasts",
+        source: "hls.js 1.7.4",
+        make: |tuning| Box::new(HlsJs::new(tuning)),
+    },
+    NamedRule {
+        name: "shaka",
+        title: "0.95 of the lower of two averages of throughput, looked at each 8 s",
+        source: "Shaka Player 5.2.12",
+        make: |tuning| Box::new(Shaka::new(tuning)),
+    },
+    NamedRule {
+        name: "exoplayer",
+        title: "0.7 of a median of throughput; up only above 10 s of buffer, down only below 25 s",
+        source: "ExoPlayer 2.19.1",
+        make: |tuning| Box::new(ExoPlayer::new(tuning)),
+    },
+    NamedRule {
+        name: "gstreamer",
+        title: "0.8 of the lower of the last segment's throughput and the mean of three",
+        source: "GStreamer's dashdemux2, 1.22",
+        make: |tuning| Box::new(GStreamer::new(tuning)),
+    },
+    NamedRule {
+        name: "vlc-2012",
+        title: "strictly below the whole session's throughput in reads; the lowest below 9 s of buffer",
+        source: "VLC 2.1.0",
+        make: |tuning| Box::new(Vlc2::of_2012(tuning)),
+    },
+    NamedRule {
+        name: "vlc-2011",
+        title: "as vlc-2012, with no throughput until two chunks came",
+        source: "VLC, revision 2a6547a of late 2011",
+        make: |tuning| Box::new(Vlc2::of_2011(tuning)),
+    },
+    NamedRule {
+        name: "vlc-3",
+        title: "BOLA's scores in seconds; throughput has a say in levels down",
+        source: "VLC 3, nearoptimal",
+        make: |tuning| Box::new(Vlc3NearOptimal::new(tuning)),
+    },
+    NamedRule {
+        name: "vlc-3-rate",
+        title: "strictly below three quarters of an average that trusts what is steady",
+        source: "VLC 3, rate",
+        make: |tuning| Box::new(Vlc3Rate::new(tuning)),
+    },
+    NamedRule {
+        name: "bba-0",
+        title: "the buffer is mapped to a rate",
+        source: "Huang et al., SIGCOMM'14, section 4",
+        make: |tuning| Box::new(Bba0::new(tuning)),
+    },
+    NamedRule {
+        name: "bba-2",
+        title: "the buffer is mapped to segments' sizes, after a start by what segments add to it",
+        source: "Huang et al., SIGCOMM'14, sections 5 and 6",
+        make: |tuning| Box::new(Bba2::new(tuning)),
+    },
+    NamedRule {
+        name: "mpc",
+        title: "the best plan for five segments at a predicted throughput",
+        source: "Yin et al., SIGCOMM'15, section 4",
+        make: |tuning| Box::new(Mpc::new(tuning)),
+    },
+    NamedRule {
+        name: "robust-mpc",
+        title: "as mpc, with the largest recent error taken off the prediction",
+        source: "Yin et al., SIGCOMM'15, section 5",
+        make: |tuning| Box::new(Mpc::robust(tuning)),
+    },
+    NamedRule {
+        name: "festive",
+        title: "a level at a time where stability and efficiency gain by it, requests at random times",
+        source: "Jiang et al., CoNEXT'12",
+        make: |tuning| Box::new(Festive::new(tuning)),
+    },
+    NamedRule {
+        name: "panda",
+        title: "the throughput is probed, requests are spaced by what is probed",
+        source: "Li et al., IEEE JSAC 32(4), 2014",
+        make: |tuning| Box::new(Panda::new(tuning)),
     },
 ];
 

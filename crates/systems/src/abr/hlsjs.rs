@@ -1,0 +1,195 @@
+//! hls.js.
+
+use super::ewma::{Ewma, EwmaPair};
+use super::{Decision, Fetched, Ladder, Progress, Rule, Situation, Tuning};
+
+/// Half-lives of the throughput's averages (`abrEwmaFastVoD`, `abrEwmaSlowVoD`), in seconds of fetching.
+const HALF_LIVES_S: (f64, f64) = (3.0, 9.0);
+/// Of the throughput, what a level may need: the one before and lower ones, and higher ones (`abrBandWidthFactor`,
+/// `abrBandWidthUpFactor`).
+const SHARES: (f64, f64) = (0.95, 0.7);
+/// The throughput at first is the lowest level's rate, but between these (`abrEwmaDefaultEstimate`, `...Max`).
+const DEFAULT_BPS: (f64, f64) = (500e3, 5e6);
+/// Time to the first byte before one was seen.
+const DEFAULT_FIRST_BYTE_S: f64 = 0.1;
+const LEAST_FIRST_BYTE_S: f64 = 0.005;
+/// How much longer than the buffer lasts a fetch may take, at first and where no level comes in time
+/// (`maxStarvationDelay`).
+const MOST_STARVATION_S: f64 = 4.0;
+/// Of averages that weigh less nothing is believed.
+const LEAST_WEIGHT_S: f64 = 0.001;
+
+/// hls.js 1.7.4, `abr-controller` on `ewma-bandwidth-estimator`, with the options' defaults.
+///
+/// Throughput is the lower of two averages of segments' rates, whose time is short of what passed until the first byte as
+/// far as that is usual. A level is right if it needs at most its share of that and is fetched before the buffer is empty;
+/// if none is, before the buffer has been empty for 4 s or a segment's length. Half a segment's length after it was asked
+/// for, a segment is given up if the rest takes longer than the buffer lasts and one of a lower level takes less. As in
+/// hls.js, level 1 is never given up for level 0: its loop gives only levels above the lowest a time.
+///
+/// Not in it: the time to fetch a level's playlist; errors, codecs and screen sizes; that the start is the first level that
+/// the playlist lists (a ladder is ascending).
+pub struct HlsJs {
+    throughput: EwmaPair,
+    first_byte: Ewma,
+    /// The throughput while there are no samples; unset before the first decision.
+    default_bps: Option<f64>,
+    shares: (f64, f64),
+    abandons: bool,
+}
+
+impl HlsJs {
+    /// Without history.
+    pub fn new(tuning: &Tuning) -> Self {
+        HlsJs {
+            throughput: EwmaPair::new(HALF_LIVES_S.0, HALF_LIVES_S.1),
+            first_byte: Ewma::new(HALF_LIVES_S.1),
+            default_bps: tuning.initial.map(|rate| rate.as_bps() as f64),
+            shares: tuning.safety_factor.map_or(SHARES, |share| (share, share)),
+            abandons: tuning.abandons,
+        }
+    }
+
+    fn bps(&self, ladder: &Ladder) -> f64 {
+        let known = self.throughput.lower().filter(|_| self.throughput.weight() >= LEAST_WEIGHT_S);
+        let first = || ladder.bps(0).min(DEFAULT_BPS.1).max(DEFAULT_BPS.0);
+        known.or(self.default_bps).unwrap_or_else(first)
+    }
+
+    fn first_byte_s(&self) -> f64 {
+        let known = self.first_byte.mean().filter(|_| self.first_byte.weight() >= LEAST_WEIGHT_S);
+        known.unwrap_or(DEFAULT_FIRST_BYTE_S)
+    }
+
+    fn sample(&mut self, seconds: f64, bytes: u64) {
+        if bytes > 0 {
+            let seconds = seconds.max((bytes as f64 / 1e8).min(0.05));
+            self.throughput.push(bytes as f64 * 8.0 / seconds, seconds);
+        }
+    }
+
+    fn sample_first_byte(&mut self, seconds: f64) {
+        let weight = std::f64::consts::SQRT_2 * libm::exp(-seconds * seconds / 2.0);
+        self.first_byte.push(seconds.max(LEAST_FIRST_BYTE_S), weight);
+    }
+
+    /// The highest level up to `highest` that needs at most its share of `bps` and whose fetch takes less than `within_s`.
+    fn best(&self, now: &Situation<'_>, bps: f64, highest: usize, within_s: f64, by: &By) -> Option<usize> {
+        let (before, first_byte_s) = (now.level.unwrap_or(0), self.first_byte_s());
+        (0..=highest).rev().find(|&level| {
+            let usable = bps * if level > before { by.shares.1 } else { by.shares.0 };
+            let fetch_s = first_byte_s + now.ladder.bps(level) * by.segment_s / usable;
+            usable >= now.ladder.bps(level) && (now.live.is_some() || fetch_s < within_s)
+        })
+    }
+}
+
+/// What a level is judged by.
+struct By {
+    /// Of the throughput, what the level before and lower ones, and higher ones, may need.
+    shares: (f64, f64),
+    segment_s: f64,
+}
+
+/// How long the buffer lasts.
+fn lasts_s(now: &Situation<'_>) -> f64 {
+    now.buffer.as_secs_f64() / now.live.map_or(1.0, |live| live.speed)
+}
+
+impl Rule for HlsJs {
+    fn decide(&mut self, now: &Situation<'_>) -> Decision {
+        let (bps, top) = (self.bps(now.ladder), now.ladder.top());
+        let kbps = bps / 1e3;
+        if now.level.is_none() {
+            // Segments are taken to be 1 s long while no playlist of a level was read.
+            let by = By { shares: (1.0, 1.0), segment_s: 1.0 };
+            let level = self.best(now, bps, top, lasts_s(now) / 2.0 + MOST_STARVATION_S, &by);
+            return Decision::at_once(
+                level.unwrap_or(0),
+                bps,
+                format!("the first: the throughput is taken to be {kbps:.0} kbit/s"),
+            );
+        }
+        let by = By { shares: self.shares, segment_s: now.ladder.segment.as_secs_f64() };
+        let lasts_s = lasts_s(now);
+        if lasts_s > 0.0
+            && let Some(level) = self.best(now, bps, top, lasts_s, &by)
+        {
+            let why = format!("throughput {kbps:.0} kbit/s, in time for a buffer of {lasts_s:.1} s");
+            return Decision::at_once(level, bps, why);
+        }
+        let within_s = lasts_s + MOST_STARVATION_S.min(by.segment_s);
+        let why = format!("throughput {kbps:.0} kbit/s, not in time for a buffer of {lasts_s:.1} s");
+        Decision::at_once(self.best(now, bps, top, within_s, &by).unwrap_or(0), bps, why)
+    }
+
+    fn fetched(&mut self, fetched: &Fetched, _: &Situation<'_>) {
+        // What was given up was counted when it was.
+        if fetched.abandoned {
+            return;
+        }
+        let waited_s = fetched.first_byte.saturating_sub(fetched.asked).as_secs_f64();
+        let took_s = fetched.done.saturating_sub(fetched.asked).as_secs_f64();
+        self.sample_first_byte(waited_s);
+        self.sample(took_s - waited_s.min(self.first_byte_s()), fetched.bytes);
+    }
+
+    fn abandon(&mut self, progress: &Progress, now: &Situation<'_>) -> Option<Decision> {
+        let is_whole = progress.bytes > 0 && progress.of == Some(progress.bytes);
+        if !self.abandons || progress.level == 0 || is_whole || now.level.is_none() {
+            return None;
+        }
+        let (segment_s, first_byte_s) = (now.ladder.segment.as_secs_f64(), self.first_byte_s());
+        let (lasts_s, loading_s) = (lasts_s(now), now.now.saturating_sub(progress.asked).as_secs_f64());
+        let speed = now.live.map_or(1.0, |live| live.speed);
+        if loading_s <= first_byte_s.max(segment_s / (2.0 * speed)) {
+            return None;
+        }
+        let bps = self.bps(now.ladder);
+        let waited_s = progress.first_byte.filter(|_| progress.bytes > 0);
+        let waited_s = waited_s.map(|at| at.saturating_sub(progress.asked).as_secs_f64());
+        let bits = progress.bytes as f64 * 8.0;
+        let declared = now.ladder.bps(progress.level) * segment_s;
+        let of = progress.of.map_or(declared, |bytes| bytes as f64 * 8.0).max(bits);
+        let coming_bps = waited_s.map(|waited_s| match loading_s - waited_s {
+            streaming_s if streaming_s < 0.001 => bits / loading_s.min(bits / bps),
+            streaming_s => bits / streaming_s,
+        });
+        let rest_s = coming_bps.map_or_else(|| of / bps + first_byte_s, |coming| (of - bits) / coming);
+        if rest_s <= lasts_s {
+            return None;
+        }
+        let at_bps = coming_bps.unwrap_or(bps);
+        let (mut level, mut other_s) = (0, f64::INFINITY);
+        for lower in (1..progress.level).rev() {
+            other_s = first_byte_s + segment_s * now.ladder.bps(lower) / at_bps;
+            if other_s < lasts_s.min(segment_s + first_byte_s) {
+                level = lower;
+                break;
+            }
+        }
+        if other_s >= rest_s || other_s > 10.0 * segment_s {
+            return None;
+        }
+        match waited_s {
+            Some(waited_s) => self.sample(loading_s - waited_s.min(first_byte_s), progress.bytes),
+            None => self.sample_first_byte(loading_s),
+        }
+        let rate = now.ladder.bps(level);
+        if self.bps(now.ladder) * self.shares.1 > rate {
+            self.throughput = EwmaPair::new(HALF_LIVES_S.0, HALF_LIVES_S.1);
+            self.first_byte = Ewma::new(HALF_LIVES_S.1);
+            self.default_bps = Some(rate);
+        }
+        let level =
+            self.best(now, rate, level, lasts_s, &By { shares: (1.0, 1.0), segment_s }).unwrap_or(level);
+        let why = format!(
+            "the rest takes {rest_s:.1} s at {:.0} kbit/s, the buffer lasts {lasts_s:.1} s",
+            at_bps / 1e3
+        );
+        Some(Decision::at_once(level, at_bps, why))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use super::super::telling::{came, coming, ladder, made, playing, s, start};
+use super::*;
+
+#[test]
+fn it_starts_from_half_a_megabit_or_the_lowest_rate_up_to_five() {
+    let level = |kbps: &[u64]| made("hlsjs", Tuning::default()).decide(&start(&ladder(kbps, 4))).level;
+    assert_eq!(level(&[100, 400, 500, 600]), 2);
+    assert_eq!(level(&[700, 1400]), 0);
+    assert_eq!(level(&[6000, 7000]), 0);
+    let initial = Some(streamgauge_base::BitRate::from_bps(1_500_000));
+    let tuning = Tuning { initial, ..Tuning::default() };
+    assert_eq!(made("hlsjs", tuning).decide(&start(&ladder(&[100, 700, 1500], 4))).level, 2);
+}
+
+/// One sample is its own average: 2000 kbit in 1.1 s, 0.1 s of which to the first byte, as usual: 2000 kbit/s. A level
+/// up may need 1400 kbit/s of them, the same 1900.
+#[test]
+fn higher_levels_may_need_less() {
+    let kbps = [500, 1000, 1399, 1899];
+    let ladder = ladder(&kbps, 2);
+    let mut rule = made("hlsjs", Tuning::default());
+    rule.fetched(&came(0, 2000.0, 0.0, 0.1, 1.1), &playing(&ladder, 0, 2.0));
+    let mut level = |before, buffer_s| rule.decide(&playing(&ladder, before, buffer_s)).level;
+    assert_eq!((level(0, 20.0), level(2, 20.0), level(3, 20.0)), (2, 2, 3));
+    // 0.1 + 1400 * 2 / 1400 = 2.1 s to fetch level 2; 0.1 + 1000 * 2 / 1400 = 1.53 s level 1.
+    assert_eq!((level(0, 2.11), level(0, 2.09), level(0, 1.5)), (2, 1, 0));
+    // An empty buffer: within a segment's length (2 s, below 4).
+    assert_eq!(level(0, 0.0), 1);
+}
+
+/// 0.3 s of buffer. At 2000 kbit/s no level comes in time, the lowest takes 0.1 + 800 / 1900 = 0.5 s: so anything within 4.3 s
+/// will do, 0.1 + 6000 / 1900 = 3.3 s. At 5000 the lowest does come in time, 0.1 + 800 / 4750 = 0.27 s, and is taken.
+#[test]
+fn more_throughput_may_mean_a_lower_level() {
+    let ladder = ladder(&[200, 1500], 4);
+    let level = |kbps| {
+        let mut rule = made("hlsjs", Tuning::default());
+        rule.fetched(&came(1, kbps, 0.0, 0.1, 1.1), &playing(&ladder, 1, 0.3));
+        rule.decide(&playing(&ladder, 1, 0.3)).level
+    };
+    assert_eq!((level(2000.0), level(5000.0)), (1, 0));
+}
+
+/// The wait for the first byte counts as far as it is longer than usual: 2000 kbit in 2.1 s with 1.1 s to the first byte
+/// that is 1.1 s on average too, hence 2000 kbit/s; the next of 0.1 s lowers the average.
+#[test]
+fn what_is_usual_until_the_first_byte_does_not_count() {
+    let ladder = ladder(&[500], 2);
+    let mut rule = HlsJs::new(&Tuning::default());
+    rule.fetched(&came(0, 2000.0, 0.0, 1.1, 2.1), &playing(&ladder, 0, 2.0));
+    assert!((rule.bps(&ladder) - 2e6).abs() < 1.0);
+    assert!((rule.first_byte_s() - 1.1).abs() < 1e-9);
+    rule.fetched(&came(0, 2000.0, 3.0, 0.1, 1.1), &playing(&ladder, 0, 2.0));
+    // Weights: 1.4142 e^(-1.21 / 2) = 0.7723 and 1.4142 e^(-0.005) = 1.4072.
+    let (r0, r1) = (0.5f64.powf(0.7723 / 9.0), 0.5f64.powf(1.4072 / 9.0));
+    let mean = (1.1 * (1.0 - r0) * r1 + 0.1 * (1.0 - r1)) / (1.0 - r0 * r1);
+    assert!((rule.first_byte_s() - mean).abs() < 1e-4);
+}
+
+/// Level 3 (4 s of 2000 kbit/s), asked for 2.1 s ago, 600 kbit in 2 s: the rest takes 7400 / 300 = 24.7 s. Level 2 would
+/// take 0.1 + 4 * 400 / 300 = 5.4 s, level 1 0.1 + 4 * 200 / 300 = 2.8 s. That is also judged at just level 1's rate, which
+/// takes 4.1 s: with 3 s of buffer it is the lowest, which takes 2.1 s then.
+#[test]
+fn what_comes_too_slowly_is_given_up_for_what_comes_in_time() {
+    let ladder = ladder(&[100, 200, 400, 2000], 4);
+    let mut rule = made("hlsjs", Tuning::default());
+    let now = playing(&ladder, 3, 4.2);
+    let slow = coming(3, 600.0, 8000.0, 97.9, 0.1);
+    assert_eq!(rule.abandon(&slow, &now).expect("it is given up").level, 1);
+    let lower = made("hlsjs", Tuning::default()).abandon(&slow, &playing(&ladder, 3, 3.0));
+    assert_eq!(lower.expect("it is given up").level, 0);
+    // 0.7 of 300 kbit/s is above level 1's rate: that is the throughput from now on.
+    assert_eq!(rule.decide(&now).estimate.unwrap().as_bps(), 200_000);
+    // Not before half a segment's length has passed, with enough buffer, before anything came whole, or if turned off.
+    let early = coming(3, 600.0, 8000.0, 98.1, 0.1);
+    assert_eq!(made("hlsjs", Tuning::default()).abandon(&early, &now), None);
+    assert_eq!(made("hlsjs", Tuning::default()).abandon(&slow, &playing(&ladder, 3, 25.0)), None);
+    assert_eq!(
+        made("hlsjs", Tuning::default()).abandon(&slow, &Situation { now: s(100.0), ..start(&ladder) }),
+        None
+    );
+    let tuning = Tuning { abandons: false, ..Tuning::default() };
+    assert_eq!(made("hlsjs", tuning).abandon(&slow, &now), None);
+}
+
+/// No level above the lowest would come in time; the last one looked at, level 1, comes sooner than the rest: the lowest.
+#[test]
+fn the_lowest_is_the_last_resort_but_not_of_level_1() {
+    let ladder = ladder(&[100, 200, 400, 2000], 4);
+    let now = playing(&ladder, 3, 1.0);
+    let slow = |level, of| coming(level, 600.0, of, 97.9, 0.1);
+    assert_eq!(made("hlsjs", Tuning::default()).abandon(&slow(3, 8000.0), &now).expect("given up").level, 0);
+    assert_eq!(made("hlsjs", Tuning::default()).abandon(&slow(1, 8000.0), &now), None);
+}
+
+/// 500 kbit/s at first. Nothing came of level 3 for 2.1 s: 8000 / 500 + 0.1 = 16.1 s at least, the buffer lasts 5 s;
+/// level 2 takes 0.1 + 4 * 400 / 500 = 3.3 s. 0.7 of the throughput is below its rate, and the wait counts as usual from
+/// then on: level 2 at just its rate would take 2.1 + 4 s, more than the buffer lasts; level 1 2.1 + 2 s.
+#[test]
+fn what_does_not_come_at_all_is_given_up_and_its_wait_remembered() {
+    let ladder = ladder(&[100, 200, 400, 2000], 4);
+    let mut rule = HlsJs::new(&Tuning { initial: None, ..Tuning::default() });
+    let nothing = coming(3, 0.0, 8000.0, 97.9, 0.1);
+    let decision = rule.abandon(&nothing, &playing(&ladder, 3, 5.0)).expect("given up");
+    assert_eq!(decision.level, 1);
+    assert!((rule.first_byte_s() - 2.1).abs() < 1e-9);
+    assert_eq!(rule.bps(&ladder), 500e3);
+}
