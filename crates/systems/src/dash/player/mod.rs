@@ -363,7 +363,7 @@ impl DashPlayer {
                 }
                 None => {
                     at(line.lane.deadline().filter(|_| !line.jobs.is_empty()));
-                    let asked = line.jobs.front().filter(|job| !job.settled && self.settings.abandonment);
+                    let asked = line.jobs.front().filter(|job| !job.settled);
                     at(asked.map(|job| job.asked_rule.unwrap_or(job.asked) + ABANDON_TIMER));
                 }
             }
