@@ -5,8 +5,11 @@
 //! ([`Rule::decide`]) and while one comes ([`Rule::abandon`]). It reads no clock and draws nothing but from the seed that it
 //! is made with: equal tellings, equal decisions.
 
+mod estimate;
 mod fixed;
+mod mmsys18;
 mod rules;
+mod utilities;
 
 pub use rules::{NamedRule, RULES, rule};
 

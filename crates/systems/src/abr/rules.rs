@@ -1,7 +1,7 @@
 //! The rules there are, a line each.
 
 use super::fixed::Fixed;
-use super::{Rule, Tuning};
+use super::{Rule, Tuning, mmsys18};
 
 /// A rule by its name.
 pub struct NamedRule {
@@ -16,12 +16,44 @@ pub struct NamedRule {
 }
 
 /// All of them, in the order that people read.
-pub static RULES: &[NamedRule] = &[NamedRule {
-    name: "fixed",
-    title: "one level throughout",
-    source: "",
-    make: |tuning| Box::new(Fixed::new(tuning)),
-}];
+pub static RULES: &[NamedRule] = &[
+    NamedRule {
+        name: "fixed",
+        title: "one level throughout",
+        source: "",
+        make: |tuning| Box::new(Fixed::new(tuning)),
+    },
+    NamedRule {
+        name: "throughput",
+        title: "the highest level within 0.9 of the estimated throughput, bounded while little is buffered",
+        source: "Spiteri, Sitaraman, Sparacio, MMSys 2018; Sabre 09b03bb",
+        make: |tuning| Box::new(mmsys18::Throughput::new(tuning)),
+    },
+    NamedRule {
+        name: "bola",
+        title: "BOLA: the level that is worth most for what the buffer holds",
+        source: "Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016, sections III and IV; Sabre 09b03bb",
+        make: |tuning| Box::new(mmsys18::Bola::new(tuning)),
+    },
+    NamedRule {
+        name: "bola-e",
+        title: "BOLA with a placeholder for what the buffer would hold",
+        source: "Spiteri, Sitaraman, Sparacio, MMSys 2018, section 4; Sabre 09b03bb",
+        make: |tuning| Box::new(mmsys18::BolaE::new(tuning)),
+    },
+    NamedRule {
+        name: "dynamic",
+        title: "by the throughput up to 10 s of buffer, by BOLA above",
+        source: "Spiteri, Sitaraman, Sparacio, MMSys 2018, section 5; Sabre 09b03bb",
+        make: |tuning| Box::new(mmsys18::Dynamic::new(tuning)),
+    },
+    NamedRule {
+        name: "dynamic-dash",
+        title: "by BOLA-E from above 10 s of buffer until below 5 s, else by the throughput",
+        source: "Spiteri, Sitaraman, Sparacio, MMSys 2018, section 5; Sabre 09b03bb",
+        make: |tuning| Box::new(mmsys18::DynamicDash::new(tuning)),
+    },
+];
 
 /// The rule of that name.
 pub fn rule(name: &str) -> Option<&'static NamedRule> {
