@@ -5,6 +5,7 @@
 //! ([`Rule::decide`]) and while one comes ([`Rule::abandon`]). It reads no clock and draws nothing but from the seed that it
 //! is made with: equal tellings, equal decisions.
 
+mod dashjs;
 mod estimate;
 mod fixed;
 mod mmsys18;

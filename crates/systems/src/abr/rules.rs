@@ -1,7 +1,7 @@
 //! The rules there are, a line each.
 
 use super::fixed::Fixed;
-use super::{Rule, Tuning, mmsys18};
+use super::{Rule, Tuning, dashjs, mmsys18};
 
 /// A rule by its name.
 pub struct NamedRule {
@@ -52,6 +52,36 @@ pub static RULES: &[NamedRule] = &[
         title: "by BOLA-E from above 10 s of buffer until below 5 s, else by the throughput",
         source: "Spiteri, Sitaraman, Sparacio, MMSys 2018, section 5; Sabre 09b03bb",
         make: |tuning| Box::new(mmsys18::DynamicDash::new(tuning)),
+    },
+    NamedRule {
+        name: "dashjs-throughput",
+        title: "dash.js's ThroughputRule, with the rules that hold it back",
+        source: "dash.js 5.2.1, streaming/rules/abr",
+        make: |tuning| Box::new(dashjs::DashJs::new(dashjs::Active::Throughput, tuning)),
+    },
+    NamedRule {
+        name: "dashjs-bola",
+        title: "dash.js's BolaRule, with the rules that hold it back",
+        source: "dash.js 5.2.1, streaming/rules/abr",
+        make: |tuning| Box::new(dashjs::DashJs::new(dashjs::Active::Bola, tuning)),
+    },
+    NamedRule {
+        name: "dashjs-dynamic",
+        title: "dash.js as it comes: BolaRule from 12 s of buffer until below 6 s, else ThroughputRule",
+        source: "dash.js 5.2.1, streaming/rules/abr",
+        make: |tuning| Box::new(dashjs::DashJs::new(dashjs::Active::Both, tuning)),
+    },
+    NamedRule {
+        name: "l2a",
+        title: "dash.js's L2ARule: weights of levels, learnt online, for low latency",
+        source: "Karagkioules et al., MMSys 2020; dash.js 5.2.1, streaming/rules/abr/L2ARule.js",
+        make: |tuning| Box::new(dashjs::L2a::new(tuning)),
+    },
+    NamedRule {
+        name: "lolp",
+        title: "dash.js's LoLPRule: a self-organising map of levels, for low latency",
+        source: "Bentaleb et al., IEEE Transactions on Multimedia 2021; dash.js 5.2.1, streaming/rules/abr/lolp",
+        make: |tuning| Box::new(dashjs::LolPlus::new(tuning)),
     },
 ];
 
