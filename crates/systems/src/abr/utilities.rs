@@ -2,8 +2,7 @@
 
 use super::Ladder;
 
-/// The levels' worth ln(R/R_0), and the two parameters V in s and g of BOLA (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016,
-/// section III).
+/// The levels' worth ln(R/R_0), and the two parameters V in s and g of BOLA (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Utilities {
     /// How much of the buffer a unit of worth may cost, in s.

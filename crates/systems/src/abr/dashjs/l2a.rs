@@ -14,7 +14,8 @@ const REACT: f64 = 2.0;
 /// weights that gradient descent moves, and the level nearest to the weighted rate is asked for.
 ///
 /// 5.2.1 adds to its multiplier rates in bit/s over a throughput in kbit/s, and bounds a rise by one level only where the
-/// next level's bit/s are within the throughput's kbit/s, which never is; it is kept so.
+/// next level's bit/s are within the throughput's kbit/s, which never is; it is kept so. The multiplier can grow until the
+/// weights vanish in its rounding: then dash.js and this rule stay at the lowest level.
 pub struct L2a {
     tuning: Tuning,
     measured: Measured,
@@ -58,30 +59,30 @@ impl L2a {
         let ladder = now.ladder;
         let segment_s = ladder.segment.as_secs_f64();
         let speed = now.live.map_or(1.0, |live| live.speed);
-        let kbps: Vec<f64> = (0..=ladder.top()).map(|level| ladder.bps(level) / 1e3).collect();
+        let bps: Vec<f64> = (0..=ladder.top()).map(|level| ladder.bps(level)).collect();
         let step = segment_s / (2.0 * HORIZON.max(caution() * HORIZON.sqrt()));
-        let moved = kbps.iter().zip(&self.weights).map(|(kbps, weight)| {
-            let load = speed * kbps / last_kbps;
-            let way = if load > 1.0 { -step } else { step };
-            weight + way * (self.multiplier + caution()) * load
+        // In the order of 5.2.1: the multiplier grows so large that its roundings show.
+        let moved = bps.iter().zip(&self.weights).map(|(bps, weight)| {
+            let load = speed * (bps / 1e3) / last_kbps;
+            let way = if speed * (bps / 1e3) > last_kbps { -step } else { step };
+            weight + way * ((self.multiplier + caution()) * load)
         });
         let weights = onto_simplex(&moved.collect::<Vec<_>>());
-        let mean =
-            |weights: &[f64]| -> f64 { weights.iter().zip(&kbps).map(|(weight, kbps)| weight * kbps).sum() };
-        let aim_kbps = mean(&weights);
-        // What the weights say now, and once more what they changed by: as bit/s.
-        let load = speed * 1e3 * (2.0 * aim_kbps - mean(&self.weights)) / last_kbps;
-        self.multiplier = (self.multiplier + segment_s * (load - 1.0)).max(0.0);
+        let changed: Vec<f64> = weights.iter().zip(&self.weights).map(|(new, old)| new - old).collect();
         self.weights = weights;
+        let aim_bps = dot(&bps, &self.weights);
+        let load = (aim_bps + dot(&bps, &changed)) / last_kbps;
+        self.multiplier = (self.multiplier - segment_s + segment_s * speed * load).max(0.0);
 
-        let off = |level: usize| (kbps[level] - aim_kbps).abs();
-        let mut level = (1..kbps.len()).fold(0, |best, one| if off(one) < off(best) { one } else { best });
-        if level > selected && ladder.bps(selected + 1) <= last_kbps {
+        let off = |level: usize| (bps[level] - aim_bps).abs();
+        let mut level = (1..bps.len()).fold(0, |best, one| if off(one) < off(best) { one } else { best });
+        if level > selected && bps[selected + 1] <= last_kbps {
             level = selected + 1;
         }
-        if kbps[level] >= last_kbps {
+        if bps[level] / 1e3 >= last_kbps {
             self.multiplier = (REACT * self.multiplier.max(caution())).min(f64::MAX);
         }
+        let aim_kbps = aim_bps / 1e3;
         let why = format!("{aim_kbps:.0} kbit/s by its weights, after {last_kbps:.0} kbit/s of throughput");
         Decision::at_once(level, self.measured.bps(), why)
     }
@@ -106,7 +107,11 @@ impl Rule for L2a {
     }
 }
 
-/// The nearest point whose coordinates are not negative and add up to 1 (Chen, Ye, arXiv 1101.6081).
+fn dot(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(one, other)| one * other).sum()
+}
+
+/// The nearest point whose coordinates are not negative and add up to 1 (arXiv 1101.6081).
 fn onto_simplex(point: &[f64]) -> Vec<f64> {
     let mut descending = point.to_vec();
     descending.sort_by(|one, other| other.total_cmp(one));

@@ -1,8 +1,6 @@
-//! LoLPRule: LoL+ (Bentaleb, Akcay, Lim, Begen, Zimmermann, IEEE Transactions on Multimedia 2021).
+//! LoLPRule: LoL+ of Bentaleb, Akcay and Lim.
 
-use streamgauge_base::RandomStream;
-
-use super::super::{Decision, Fetched, Ladder, Rule, Situation, Tuning};
+use super::super::{Decision, Fetched, Rule, Situation, Tuning};
 use super::{Measured, start_level};
 
 /// A level has to leave so much in the buffer, in s.
@@ -24,37 +22,18 @@ type Features = [f64; 4];
 ///
 /// The selector's QoE depends on two of the four weights that it tries, of latency and buffer; the other two are the first
 /// it tries. Its bound on latency holds always, since 5.2.1 makes a selector for each decision, which then knows no
-/// latency before. The weights until it first finds some are drawn, here from the tuning's seed.
+/// latency before. 5.2.1 draws weights for want of such; a level that leaves enough buffer is always found, so none are.
 pub struct LolPlus {
     tuning: Tuning,
     measured: Measured,
     selected: Option<usize>,
     neurons: Vec<Features>,
-    weights: Features,
 }
 
 impl LolPlus {
     /// Before anything was measured.
     pub fn new(tuning: &Tuning) -> Self {
-        LolPlus {
-            tuning: *tuning,
-            measured: Measured::new(tuning),
-            selected: None,
-            neurons: Vec::new(),
-            weights: [0.0; 4],
-        }
-    }
-
-    fn begin(&mut self, ladder: &Ladder, norm_bps: f64) {
-        self.neurons =
-            (0..=ladder.top()).map(|level| [ladder.bps(level) / norm_bps, 0.0, 0.0, 0.0]).collect();
-        let mut draws = RandomStream::named(self.tuning.seed, "lolp", "weights");
-        let mut draw = |most: f64| draws.bits() as f64 / u64::MAX as f64 * most;
-        let most = self.neurons[ladder.top()][0];
-        let points = self.neurons.len() * self.neurons.len();
-        let points: Vec<Features> =
-            (0..points).map(|_| [draw(most), draw(1.0), draw(1.0), draw(1.0)]).collect();
-        self.weights = far_off(&points, self.neurons.len());
+        LolPlus { tuning: *tuning, measured: Measured::new(tuning), selected: None, neurons: Vec::new() }
     }
 
     fn choose(&mut self, now: &Situation<'_>, bps: f64, selected: usize) -> (usize, String) {
@@ -62,7 +41,8 @@ impl LolPlus {
         let norm_bps =
             (0..=ladder.top()).map(|level| ladder.bps(level) * ladder.bps(level)).sum::<f64>().sqrt();
         if self.neurons.is_empty() {
-            self.begin(ladder, norm_bps);
+            let neuron = |level| [ladder.bps(level) / norm_bps, 0.0, 0.0, 0.0];
+            self.neurons = (0..=ladder.top()).map(neuron).collect();
         }
         let (buffer_s, segment_s) = (now.buffer.as_secs_f64(), ladder.segment.as_secs_f64());
         let takes_s = |level: usize| ladder.bps(level) * segment_s / bps;
@@ -77,13 +57,11 @@ impl LolPlus {
             return (lower.unwrap_or(selected), why);
         }
         let latency_s = now.live.map_or(0.0, |live| live.latency.as_secs_f64());
-        if let Some((of_latency, of_buffer)) = self.select(now, takes_s, left_s) {
-            self.weights = [WEIGHTS[0], of_latency, of_buffer, WEIGHTS[0]];
-        }
+        let (of_latency, of_buffer) = self.select(now, takes_s, left_s);
         let highest = self.neurons.iter().map(|neuron| neuron[0]).fold(0.0, f64::max);
         let seen = if bps / norm_bps > 1.0 { highest } else { bps / norm_bps };
         let off = |level: usize| {
-            let mut weights = self.weights;
+            let mut weights = [WEIGHTS[0], of_latency, of_buffer, WEIGHTS[0]];
             let shunned = ladder.bps(level) > bps - NEAR_BPS || left_s(level) < LEAST_BUFFER_S;
             if shunned && level > 0 {
                 weights[0] = 100.0;
@@ -105,7 +83,7 @@ impl LolPlus {
         now: &Situation<'_>,
         takes_s: impl Fn(usize) -> f64,
         left_s: impl Fn(usize) -> f64,
-    ) -> Option<(f64, f64)> {
+    ) -> (f64, f64) {
         let ladder = now.ladder;
         let (least_kbps, most_kbps) = (ladder.bps(0) / 1e3, ladder.bps(ladder.top()) / 1e3);
         let mut best: Option<(f64, (f64, f64))> = None;
@@ -123,7 +101,7 @@ impl LolPlus {
                 }
             }
         }
-        best.map(|(_, weights)| weights)
+        best.map_or((WEIGHTS[0], WEIGHTS[0]), |(_, weights)| weights)
     }
 
     /// All neurons move towards `seen`, the more the nearer they are to that of `level`.
@@ -158,34 +136,9 @@ fn distance(one: &Features, other: &Features, weights: &Features) -> f64 {
     (0..4).map(|at| weights[at] * (one[at] - other[at]) * (one[at] - other[at])).sum::<f64>().sqrt()
 }
 
-/// Of `count` points far from each other, each the farthest from those before it, the one farthest from the one that is
-/// farthest from all.
-fn far_off(points: &[Features], count: usize) -> Features {
-    let off = |one: &Features, other: &Features| distance(one, other, &[1.0; 4]);
-    let mut centres = vec![points[0]];
-    while centres.len() < count {
-        let nearest = |point: &Features| centres.iter().map(|one| off(point, one)).fold(f64::MAX, f64::min);
-        centres.push(farthest(points, nearest));
-    }
-    let odd = farthest(&centres, |point| centres.iter().map(|one| off(point, one)).sum());
-    farthest(&centres, |point| off(point, &odd))
-}
-
-fn farthest(points: &[Features], off: impl Fn(&Features) -> f64) -> Features {
-    points[1..].iter().fold(points[0], |best, one| if off(one) > off(&best) { *one } else { best })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn of_centres_the_farthest_from_the_odd_one_out() {
-        let points = [0.0, 1.0, 10.0, 2.0].map(|at| [at, 0.0, 0.0, 0.0]);
-        // Centres 0, 10 and 2: 10 is the odd one, 0 is farthest from it.
-        assert_eq!(far_off(&points, 3), points[0]);
-        assert_eq!(far_off(&points[1..2], 1), points[1]);
-    }
 
     /// A neuron at the other's place moves by a hundredth, one at 0.1 from it by exp(-1/2) of that.
     #[test]

@@ -9,7 +9,7 @@ const PLAYING: f64 = 5.0;
 /// However near an end of the content is, V is that of so many segments at least.
 const LEAST_SEGMENTS: f64 = 3.0;
 
-/// BOLA with the finite content's V (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016, sections III and IV), a rise bounded by
+/// BOLA with the finite content's V (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016), a rise bounded by
 /// one level above what the throughput carries; by declared rates, where the paper has segment sizes.
 pub struct Bola {
     tuning: Tuning,

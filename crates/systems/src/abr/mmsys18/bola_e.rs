@@ -6,7 +6,7 @@ use super::bola::better;
 use super::{Measured, Reserve, first, size};
 use streamgauge_base::Duration;
 
-/// BOLA-E (MMSys 2018, section 4): a placeholder is added to the buffer, so that neither a start nor a pause looks like a
+/// BOLA-E (MMSys 2018): a placeholder is added to the buffer, so that neither a start nor a pause looks like a
 /// lack of throughput.
 pub struct BolaE {
     tuning: Tuning,

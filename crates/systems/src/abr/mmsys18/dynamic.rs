@@ -9,7 +9,7 @@ const HIGH_S: f64 = 10.0;
 /// Below so much, in s, `dynamic-dash` goes back.
 const LOW_S: f64 = 5.0;
 
-/// DYNAMIC (MMSys 2018, section 5): both rules decide each time; to BOLA above 10 s if that is not lower, back below 10 s
+/// DYNAMIC (MMSys 2018): both rules decide each time; to BOLA above 10 s if that is not lower, back below 10 s
 /// if it is.
 pub struct Dynamic {
     bola: Bola,
