@@ -43,25 +43,25 @@ pub static RULES: &[NamedRule] = &[
     NamedRule {
         name: "bola",
         title: "BOLA: the level that is worth most for what the buffer holds",
-        source: "Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016, sections III and IV; Sabre 09b03bb",
+        source: "Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016; Sabre 09b03bb",
         make: |tuning| Box::new(mmsys18::Bola::new(tuning)),
     },
     NamedRule {
         name: "bola-e",
         title: "BOLA with a placeholder for what the buffer would hold",
-        source: "Spiteri, Sitaraman, Sparacio, MMSys 2018, section 4; Sabre 09b03bb",
+        source: "Spiteri, Sitaraman, Sparacio, MMSys 2018; Sabre 09b03bb",
         make: |tuning| Box::new(mmsys18::BolaE::new(tuning)),
     },
     NamedRule {
         name: "dynamic",
         title: "by the throughput up to 10 s of buffer, by BOLA above",
-        source: "Spiteri, Sitaraman, Sparacio, MMSys 2018, section 5; Sabre 09b03bb",
+        source: "Spiteri, Sitaraman, Sparacio, MMSys 2018; Sabre 09b03bb",
         make: |tuning| Box::new(mmsys18::Dynamic::new(tuning)),
     },
     NamedRule {
         name: "dynamic-dash",
         title: "by BOLA-E from above 10 s of buffer until below 5 s, else by the throughput",
-        source: "Spiteri, Sitaraman, Sparacio, MMSys 2018, section 5; Sabre 09b03bb",
+        source: "Spiteri, Sitaraman, Sparacio, MMSys 2018; Sabre 09b03bb",
         make: |tuning| Box::new(mmsys18::DynamicDash::new(tuning)),
     },
     NamedRule {
@@ -91,7 +91,7 @@ pub static RULES: &[NamedRule] = &[
     NamedRule {
         name: "lolp",
         title: "dash.js's LoLPRule: a self-organising map of levels, for low latency",
-        source: "Bentaleb et al., IEEE Transactions on Multimedia 2021; dash.js 5.2.1, streaming/rules/abr/lolp",
+        source: "LoL+ of Bentaleb, Akcay and Lim; dash.js 5.2.1, streaming/rules/abr/lolp",
         make: |tuning| Box::new(dashjs::LolPlus::new(tuning)),
     },
     NamedRule {
