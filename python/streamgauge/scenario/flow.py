@@ -401,7 +401,7 @@ class Flow(Model):
                 raise issue(
                     f"'{entry.name}' plays a clip, and none is given", (), "add such as 'clip: carphone-550k'"
                 )
-            if entry.plays and isinstance(self.clip, Clip) and self.clip.is_ladder:
+            if entry.plays and not entry.ladders and isinstance(self.clip, Clip) and self.clip.is_ladder:
                 raise _one_encoding(entry.name, self.clip)
             if not entry.plays and self.clip is not None:
                 raise issue(f"'{entry.name}' plays no clip", "clip")
