@@ -26,13 +26,13 @@ from streamgauge.media.probe import of_file
 from streamgauge.media.sources import cache_folder
 
 __all__ = [
-    "SEGMENT_INDEXES",
     "MANIFEST",
     "PLAYLIST",
     "PRESENTATION",
-    "SegmentIndex",
+    "SEGMENT_INDEXES",
     "Presentation",
     "Representation",
+    "SegmentIndex",
     "prepare_presentation",
     "write_presentation",
 ]

@@ -25,7 +25,7 @@ from streamgauge.systems.adapter import (
 from streamgauge.systems.events import event, last
 from streamgauge.systems.machines import Excess
 from streamgauge.systems.parameter import Maybe, Number, Parameter, ParameterValue
-from streamgauge.systems.scripted import ScriptedAdapter, script
+from streamgauge.systems.scripted import SYSTEM_PYTHON, ScriptedAdapter, script
 from streamgauge.systems.system import System
 from streamgauge.units import Rate, Time
 
@@ -66,7 +66,6 @@ class Player:
     levels_by: Literal["player", "server"] = "server"
     #: The latest version of HTTP that it speaks.
     http: Literal["1.1", "2", "3"] = "1.1"
-    program: Program | None = None
 
 
 _TUNED = frozenset({"buffer", "initial", "safety_factor", "cmcd"})
@@ -77,7 +76,6 @@ _BROWSER: dict[str, Any] = {
     "early": True,
     "levels_by": "player",
     "http": "3",
-    "program": CHROMIUM,
 }
 
 PLAYERS: dict[str, Player] = {
@@ -89,6 +87,34 @@ PLAYERS: dict[str, Player] = {
     ),
     "hlsjs": Player(title="hls.js in Chromium", library="hlsjs", rules=(DEFAULT,), **_BROWSER),
     "shaka": Player(title="Shaka Player in Chromium", library="shaka", rules=(DEFAULT,), **_BROWSER),
+    "gstreamer": Player(
+        title="GStreamer's playbin3",
+        script="gst_dash_player.py",
+        rules=(DEFAULT,),
+        takes=_TUNED - {"cmcd"},
+        holds=True,
+        early=True,
+        http="2",
+    ),
+    "vlc": Player(
+        title="VLC",
+        script="vlc_dash_player.py",
+        rules=(DEFAULT, "predictive", "nearoptimal", "rate", "lowest", "highest"),
+        takes=frozenset({"buffer"}),
+    ),
+    "mpv": Player(
+        title="mpv",
+        script="mpv_dash_player.py",
+        rules=(DEFAULT, "highest", "lowest"),
+        takes=frozenset({"buffer"}),
+        levels_by="player",
+    ),
+    "ffmpeg": Player(
+        title="ffmpeg",
+        script="ffmpeg_dash_player.py",
+        rules=(DEFAULT, "highest", "lowest"),
+        levels_by="player",
+    ),
 }
 
 CMCD = ("query", "header", "off")
@@ -129,6 +155,19 @@ _FIELDS = {
 }
 
 
+_GSTREAMER = """
+import gi
+gi.require_version("Gst", "1.0")
+from gi.repository import Gst
+Gst.init(None)
+need = "playbin3 dashdemux2 qtdemux h264parse aacparse avdec_h264 avdec_aac fakesink".split()
+lacking = [name for name in need if Gst.ElementFactory.find(name) is None]
+if lacking:
+    raise SystemExit("no element " + ", ".join(lacking))
+print(Gst.version_string())
+"""
+
+
 class NginxDash(ScriptedAdapter):
     """The adapter of system ``nginx-dash``."""
 
@@ -148,6 +187,24 @@ class NginxDash(ScriptedAdapter):
             )
             for name, player in PLAYERS.items()
             if player.library
+        ),
+        Program(
+            name=SYSTEM_PYTHON,
+            packages="python3-gst-1.0 gstreamer1.0-plugins-base gstreamer1.0-plugins-good "
+            "gstreamer1.0-plugins-bad gstreamer1.0-libav",
+            purpose="GStreamer's playbin3 and what watches players, system nginx-dash",
+            id="gstreamer.dash",
+            probe=["-c", _GSTREAMER],
+        ),
+        *(
+            Program(
+                name=name,
+                packages=packages,
+                purpose="a player of system nginx-dash",
+                version=["--version" if name != "ffmpeg" else "-version"],
+                needed=lambda flow, name=name: _player(flow.parameters) == name,  # type: ignore[misc]
+            )
+            for name, packages in (("vlc", "vlc-bin vlc-plugin-base"), ("mpv", "mpv"), ("ffmpeg", "ffmpeg"))
         ),
     )
     external: External | None = External(
@@ -170,9 +227,9 @@ class NginxDash(ScriptedAdapter):
         return [server, _playing(flow)]
 
     def read(self, flow: FlowSetup, clock: Clock, found: Collected) -> None:
-        levels = _levels(flow)
         player = PLAYERS[_player(flow.parameters)]
-        log = _Log(levels if player.levels_by == "server" else {}, clock)
+        levels = _levels(flow) if player.levels_by == "server" else {}
+        log = _Log(levels, clock)
         found.events += nginx.answers(flow, found.faults, log.answer)
         octets = last(found.events, "total_bytes_received")
         if octets is not None:
@@ -264,7 +321,7 @@ class _Log:
         ]
         found = _SEGMENT.search(told["request"])
         rate = self.levels.get(found[1]) if found else None
-        if found and rate is not None and rate != self.level:
+        if found and rate not in (None, self.level):
             self.level = rate
             why = f"segment {found[2]} was asked for, by the server's log"
             made.append(event(asked_ns, "level_changed", float(rate), "bit/s", why))

@@ -33,6 +33,10 @@ _BESIDE = {
     "gst_rtsp_server.py": ("player_line.py",),
     "ffplay_player.py": ("player_line.py",),
     "browser_player.py": ("browser", "player_line.py"),
+    "gst_dash_player.py": ("gst_player.py", "player_line.py"),
+    "mpv_dash_player.py": ("player_line.py",),
+    "ffmpeg_dash_player.py": ("player_line.py",),
+    "vlc_dash_player.py": ("player_line.py",),
 }
 """What each script needs beside it."""
 

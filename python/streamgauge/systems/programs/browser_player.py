@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from player_line import Events, commands
+from player_line import Events, commands, levels
 
 CANNOT = 127
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -102,6 +102,7 @@ class BrowserPage:
 
     def say(self, said: list[dict[str, Any]]) -> None:
         """Writes what the page said."""
+        has_ended = False
         with self.lock:
             for one in said:
                 assert self.page_zero_ns is not None
@@ -111,9 +112,10 @@ class BrowserPage:
                     value = (at_ns - self.requested_ns) / 1e9
                 if one["name"] == "error":
                     self.why_failed = self.why_failed or one["reason"]
-                self.is_over = self.is_over or one["name"] == "media_end"
+                if one["name"] == "media_end":
+                    has_ended = self.is_over = True
                 self.events.say(one["name"], value, one["unit"], one["reason"], at_s=at_ns / 1e9)
-        if self.why_failed or self.is_over:
+        if self.why_failed or has_ended:
             self.ended.set()
 
     def command(self, words: dict[str, Any]) -> None:
@@ -213,8 +215,7 @@ def main() -> int:
         print("there is no Chromium; `streamgauge doctor` says where it is from", file=sys.stderr)
         return CANNOT
     settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    presentation = json.loads((Path(os.environ["STREAMGAUGE_MEDIA"]) / "presentation.json").read_text())
-    settings["levels"] = [one for one in presentation["representations"] if one["kind"] == "video"]
+    settings["levels"] = levels()
     session = BrowserPage(settings)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: session.stop())

@@ -11,7 +11,7 @@ function makePlayer(video, settings, tell) {
   };
   if (settings.initial_bps !== null) abr.defaultBandwidthEstimate = settings.initial_bps;
   if (settings.safety_factor !== null) abr.bandwidthUpgradeTarget = settings.safety_factor;
-  const streaming = { observeQualityChanges: true };
+  const streaming = {};
   if (settings.buffer_s !== null) streaming.bufferingGoal = settings.buffer_s;
   const cmcd = {
     enabled: settings.cmcd !== "off",
@@ -30,13 +30,6 @@ function makePlayer(video, settings, tell) {
   player.addEventListener("adaptation", () => asked(said()));
   player.addEventListener("variantchanged", () => asked(said()));
   player.addEventListener("streaming", () => setTimeout(() => asked("the level that it starts with"), 0));
-  player.addEventListener("mediaqualitychanged", (event) => {
-    const quality = event.quality;
-    if (quality.contentType === "video") {
-      const found = settings.levels.findIndex((one) => one.bandwidth_bps === quality.bandwidth);
-      tell.level(found, "shown", "level_shown");
-    }
-  });
   const types = shaka.net.NetworkingEngine.RequestType;
   player.getNetworkingEngine().registerResponseFilter((type, response, context) => {
     if (type !== types.SEGMENT || /init-/.test(response.uri)) return;
