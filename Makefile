@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup setup-tests wheel demo test test-sim test-long fuzz bench lint format reproduce-emu clean
+.PHONY: help setup setup-tests setup-browsers wheel demo test test-sim test-long fuzz bench lint format reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -17,6 +17,9 @@ setup: ## install what is missing, build what has changed
 
 setup-tests: ## the same, and what tests alone need: a browser
 	@scripts/setup.sh --tests
+
+setup-browsers: setup ## the same, and players in a browser, VLC, HTTP/3 (docs/dash-players.md)
+	@scripts/players.sh
 
 wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on (docs/install.md)
 	@scripts/wheel.sh

@@ -2,7 +2,7 @@
 # Installs what an extra of the package (pyproject.toml, optional-dependencies) names into .venv: extras.sh NAME...
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || { echo "extras.sh: name an extra of pyproject.toml: ns3, readers" >&2; exit 2; }
+[ $# -gt 0 ] || { echo "extras.sh: name an extra of pyproject.toml: http3, ns3, readers" >&2; exit 2; }
 
 .venv/bin/python - "$@" >.venv/extras.txt <<'PY'
 import sys

@@ -21,10 +21,11 @@ import pytest
 from streamgauge.emu.process import furnish
 from streamgauge.errors import CannotRunError
 from streamgauge.scenario import from_text
-from streamgauge.systems import nginx_http
 from streamgauge.systems.adapter import ACTIONS, ENDS, PROGRAMS, Clock, FlowSetup
 from streamgauge.systems.adapters import adapter_for, check_programs
-from streamgauge.systems.nginx_http import NGINX, NginxHttp
+from streamgauge.systems.nginx import ACCESS_LOG, NGINX, SIGQUIT
+from streamgauge.systems.nginx_http import NginxHttp
+from streamgauge.systems.scripted import SYSTEM_PYTHON
 
 sys.path.insert(0, str(PROGRAMS))
 from ffplay_player import Watch
@@ -164,7 +165,7 @@ def test_nginx_serves_the_clip_and_logs_it(
     media = open_folder / "some clip's.mp4"
     media.write_bytes(bytes(range(250)) * 20)
     setup = flow(open_folder, free_port(), media=media)
-    with started(setup, "server") as nginx:
+    with started(setup, "server") as server:
         assert answers(setup.port)
         with closing(socket.create_connection(("127.0.0.1", setup.port), timeout=10)) as asked:
             for _ in range(2):  # on one connection, kept alive
@@ -175,8 +176,8 @@ def test_nginx_serves_the_clip_and_logs_it(
                     body += asked.recv(65_536)
                 assert head.startswith(f"HTTP/1.1 {status} ".encode())
                 assert body == media.read_bytes()[-length:]
-        os.killpg(nginx.pid, nginx_http.SIGQUIT)
-        assert nginx.wait(timeout=10) == 0
+        os.killpg(server.pid, SIGQUIT)
+        assert server.wait(timeout=10) == 0
     found = NginxHttp().collect(setup, clock())
     assert found.faults == []
     sent = [one for one in found.events if one["name"] == "response_sent"]
@@ -203,7 +204,7 @@ def test_times_of_the_log_are_the_trials(tmp_path: Path) -> None:
         "range": "",
         "whole": "",
     }
-    log = setup.out("server") / nginx_http.ACCESS_LOG
+    log = setup.out("server") / ACCESS_LOG
     log.write_text(json.dumps(line | {"connection": 3, "on_connection": 1}) + '\n{"t":1')
     times = Clock(t0_monotonic_ns=7_000, t0_realtime_ns=1000 * 10**9, started={}, ended_monotonic_ns=10**12)
     found = NginxHttp().collect(setup, times)
@@ -305,7 +306,7 @@ def test_a_link_that_brings_no_picture_is_the_players_outcome(tmp_path: Path, se
         pytest.skip("no GStreamer")
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         setup = flow(tmp_path, server.getsockname()[1])
-        command = (nginx_http.SYSTEM_PYTHON, "-c", IMPATIENT, str(PROGRAMS))
+        command = (SYSTEM_PYTHON, "-c", IMPATIENT, str(PROGRAMS))
         with started(setup, "player", *command) as played:
             begin(played)
             server.settimeout(30)
@@ -350,7 +351,7 @@ def test_an_error_is_one_of_the_trial_where_nothing_is_waited_for(tmp_path: Path
     whole = small_clip(tmp_path / "clip.mp4")
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         setup = flow(tmp_path, server.getsockname()[1])
-        command = (nginx_http.SYSTEM_PYTHON, "-c", FAILING, str(PROGRAMS))
+        command = (SYSTEM_PYTHON, "-c", FAILING, str(PROGRAMS))
         with started(setup, "player", *command) as played:
             begin(played)
             server.settimeout(30)

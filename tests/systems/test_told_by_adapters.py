@@ -109,7 +109,8 @@ def test_a_program_of_a_named_process_that_is_missing() -> None:
 
 
 def test_a_machine_set_up_for_emu_has_the_packages_that_are_named() -> None:
-    lines = (ROOT / "scripts" / "packages-debian.txt").read_text(encoding="utf-8").splitlines()
+    lists = (ROOT / "scripts" / f"packages-{name}.txt" for name in ("debian", "players"))
+    lines = [line for one in lists for line in one.read_text(encoding="utf-8").splitlines()]
     installed = {line for line in lines if line and not line.startswith("#")}
     named = {
         package

@@ -304,10 +304,10 @@ def programs() -> list[Program]:
 def _program(program: Program, *, needed: bool = False) -> Finding:
     name, what = program.name, f"{program.name} ({program.purpose}"
     finding = program.id or f"program.{name}"
-    remedy = remedies.install(program.packages)
-    found = shutil.which(name, path=search_path())
+    remedy = program.remedy or remedies.install(program.packages)
+    found = program.find(search_path())
     if found is None:
-        where = "missing" if "/" in name else "not on PATH"
+        where = "missing" if "/" in name or program.kind != "program" else "not on PATH"
         return Finding(
             id=finding,
             ok=False,

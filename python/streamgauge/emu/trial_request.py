@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from streamgauge.emu import controls
 from streamgauge.emu.path_pairs import counted
-from streamgauge.media import ClipEncoding, contents_of, prepare, prepare_ladder, prepare_own_ladder
+from streamgauge.media import (
+    ClipEncoding,
+    contents_of,
+    prepare,
+    prepare_ladder,
+    prepare_own_ladder,
+    prepare_presentation,
+)
 from streamgauge.scenario.lower import as_drawn
 from streamgauge.scenario.media_files import segment_s
 from streamgauge.scenario.semantics import media_clip, media_ladder
@@ -90,14 +97,14 @@ def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
             commands = {side: command.lines(side) for side in SIDES}
             environment, folder = dict(command.env), command.folder
         external = external_of({"system": flow.system, "traffic": flow.traffic})
-        needs_file = external is not None and external.content == "file"
+        handed = "none" if external is None else external.content
         setups.append(
             FlowSetup(
                 name=name,
                 index=index,
                 system=system,
                 parameters=parameters,
-                media=_media(flow.clip, plan) if flow.clip is not None and needs_file else None,
+                media=_handed(flow.clip, plan, handed) if flow.clip is not None else None,
                 commands=commands,
                 environment=environment,
                 working_folder=folder,
@@ -133,6 +140,16 @@ def _as_data(line: CommandLine) -> dict[str, Any]:
 def command_lines(setup: Mapping[str, Any]) -> dict[Side, list[CommandLine]]:
     """The commands of one of `TrialRequest.flows`."""
     return {side: [CommandLine(**line) for line in lines] for side, lines in setup["commands"].items()}
+
+
+def _handed(clip: Any, plan: Mapping[str, Any], content: str) -> Path | None:
+    """What a flow is given of its clip (`External.content`)."""
+    match content:
+        case "none":
+            return None
+        case "presentation":
+            return prepare_presentation(_media(clip, plan))
+    return _media(clip, plan)
 
 
 def _media(clip: Any, plan: Mapping[str, Any]) -> Path:

@@ -4,8 +4,8 @@
 coded frames. For built-in content these ship with the package, so that sim needs neither ffmpeg nor the
 content; for a user's own file they are those of the file that `prepare` makes of it. `Content` is what both
 are read as: `content_of_clip` what sim plays, `content_of_file` what a file holds. `prepare_ladder` encodes
-at several rates; `prepare_own_ladder` takes files as they are. `store_at` keeps the contents of a campaign by
-their digests.
+at several rates; `prepare_own_ladder` takes files as they are; `prepare_presentation` cuts a ladder into
+segments. `store_at` keeps the contents of a campaign by their digests.
 """
 
 from streamgauge.media.clip import BUILT_IN, ClipEncoding
@@ -14,6 +14,7 @@ from streamgauge.media.encode import prepare
 from streamgauge.media.frames import frame_interval_ns, frame_sizes, key_frames
 from streamgauge.media.ladder import Ladder, ladder_of_files, prepare_ladder
 from streamgauge.media.own_files import own_ladder, prepare_own_ladder, unreadable
+from streamgauge.media.package import prepare_presentation
 from streamgauge.media.probe import of_clip as content_of_clip
 from streamgauge.media.probe import of_file as content_of_file
 from streamgauge.media.store import (
@@ -46,6 +47,7 @@ __all__ = [
     "prepare",
     "prepare_ladder",
     "prepare_own_ladder",
+    "prepare_presentation",
     "store_at",
     "unreadable",
     "with_frames",

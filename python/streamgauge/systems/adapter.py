@@ -8,6 +8,8 @@ folders, exit status 127) is in docs/adapters.md.
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -202,9 +204,9 @@ class FlowSetup:
 class Program:
     """A program of the machine that a system needs. `streamgauge doctor` looks for all of them."""
 
-    #: As it is run: a name on PATH, or a path.
+    #: As it is run: a name on PATH, or a path. Of a module of Python's its name, of a file its path.
     name: str
-    #: Debian's packages that have it, as `apt-get install` takes them.
+    #: Debian's packages that have it, as `apt-get install` takes them; empty if none does.
     packages: str
     #: What for, in a few words.
     purpose: str
@@ -217,6 +219,21 @@ class Program:
     probe: Sequence[str] = ()
     #: Whether a flow needs it.
     needed: Callable[[FlowSetup], bool] = lambda flow: True
+    #: What it is: a program, a module that our own Python imports, or a file that is only read.
+    kind: Literal["program", "module", "file"] = "program"
+    #: Other names by which distributions have the same program.
+    also: Sequence[str] = ()
+    #: How to come by it, where no package of Debian's has it: a sentence without its end.
+    remedy: str = ""
+
+    def find(self, path: str | None = None) -> str | None:
+        """Where it is, programs on `path` (``$PATH`` if None); None if it is not there."""
+        if self.kind == "file":
+            return self.name if Path(self.name).is_file() else None
+        if self.kind == "module":
+            found = importlib.util.find_spec(self.name)
+            return None if found is None else found.origin or self.name
+        return next(filter(None, (shutil.which(name, path=path) for name in (self.name, *self.also))), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,8 +243,9 @@ class External:
     #: What its channels speak, by carrier, for the classifier of packets (crates/plan/src/protocols.rs); it
     #: guesses where nothing is told.
     protocols: Mapping[Literal["tcp", "udp"], tuple[str, ...]] = field(default_factory=dict)
-    #: What a trial hands it to serve: the encoded clip as a file, or nothing.
-    content: Literal["file", "none"]
+    #: What a trial hands it to serve: the encoded clip as a file, its presentation (DASH and HLS) as a
+    #: folder, or nothing.
+    content: Literal["file", "presentation", "none"]
     #: What its media rides on with those parameters (as a scenario writes them, defaults may be left out);
     #: None if that cannot be known.
     media_over: Callable[[Mapping[str, Any]], Literal["udp", "tcp"] | None]

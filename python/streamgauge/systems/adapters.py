@@ -80,11 +80,9 @@ def check_programs(flow: FlowSetup) -> None:
     ScenarioError for a command, and for a list of processes, that makes no sense."""
     adapter = adapter_for(flow)
     for program in adapter.programs:
-        if program.needed(flow) and shutil.which(program.name) is None:
-            raise CannotRunError(
-                f"flow {flow.name}: {program.name} is missing; install it "
-                f"(Debian, Ubuntu: `apt-get install {program.packages}`)."
-            )
+        if program.needed(flow) and program.find() is None:
+            remedy = program.remedy or f"install it (Debian, Ubuntu: `apt-get install {program.packages}`)"
+            raise CannotRunError(f"flow {flow.name}: {program.name} is missing; {remedy}.")
     for side, lines in flow.commands.items():
         for line in lines:
             _check_line(flow, side, line)

@@ -123,6 +123,8 @@ class Parameter:
         if isinstance(self.kind, tuple):
             if isinstance(value, bool) and {"on", "off"} & set(self.kind):  # as YAML 1.1 reads them
                 value = "on" if value else "off"
+            if isinstance(value, int | float) and not isinstance(value, bool):  # a word such as 1.1
+                value = f"{value:g}"
             if value in self.kind:
                 return str(value)
             raise UnitError(f"{value!r} is not one of {', '.join(self.kind)}")

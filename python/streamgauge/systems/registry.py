@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamgauge.systems import bulk, cbr, nginx_http, ping, rtsp
+from streamgauge.systems import bulk, cbr, nginx_dash, nginx_http, ping, rtsp
 from streamgauge.systems.adapter import ACTIONS, Action
 from streamgauge.systems.machines import MACHINES, Facts, facts
 from streamgauge.systems.parameter import Parameter, ParameterValue, Several, Windows
@@ -33,6 +33,7 @@ __all__ = [
 _DESCRIBED_HERE = (
     rtsp.SYSTEM,
     nginx_http.SYSTEM,
+    nginx_dash.SYSTEM,
     bulk.SYSTEM,
     cbr.SYSTEM,
     ping.SYSTEM,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from streamgauge.systems.adapter import (
@@ -31,6 +32,11 @@ _BESIDE = {
     "gst_rtsp_player.py": ("gst_player.py", "player_line.py"),
     "gst_rtsp_server.py": ("player_line.py",),
     "ffplay_player.py": ("player_line.py",),
+    "browser_player.py": ("browser", "player_line.py"),
+    "gst_dash_player.py": ("gst_player.py", "player_line.py"),
+    "mpv_dash_player.py": ("player_line.py",),
+    "ffmpeg_dash_player.py": ("player_line.py",),
+    "vlc_dash_player.py": ("player_line.py",),
 }
 """What each script needs beside it."""
 
@@ -64,12 +70,21 @@ def player_of(parameters: Mapping[str, Any]) -> str:
     return str(parameters.get("player", GSTREAMER))
 
 
-def script(flow: FlowSetup, side: Side, name: str, **more: Any) -> Process:
-    """The process of one of our scripts; `more` of `Process`."""
+def script(
+    flow: FlowSetup,
+    side: Side,
+    name: str,
+    *,
+    arguments: Sequence[str] = (),
+    beside: Sequence[Path] = (),
+    **more: Any,
+) -> Process:
+    """The process of one of our scripts, with `arguments`, and `beside` it those files; `more` of
+    `Process`."""
     return Process(
         side=side,
-        command=[SYSTEM_PYTHON, str(flow.helpers(side) / name)],
+        command=[SYSTEM_PYTHON, str(flow.helpers(side) / name), *arguments],
         namespace=flow.namespace(side),
-        helpers=[PROGRAMS / one for one in (name, *_BESIDE[name])],
+        helpers=[*(PROGRAMS / one for one in (name, *_BESIDE[name])), *beside],
         **more,
     )

@@ -6,7 +6,7 @@ else's programs is described beside its adapter.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +39,8 @@ class System:
     tcp: Literal["always", "never", "transport"] = "never"
     #: A flow of it may be many short transfers that arrive at random.
     arrivals: bool = False
+    #: The first of these parameters that does not go with another, of a system without a machine.
+    unfit: Callable[[Mapping[str, ParameterValue | None]], Excess | None] | None = None
     #: What starts and reads it in emu.
     adapter: Adapter
 
@@ -88,10 +90,12 @@ class System:
         return transport == "tcp"
 
     def excess(self, parameters: Mapping[str, ParameterValue], blamed: Collection[str] = ()) -> Excess | None:
-        """The first of these parameters that is beyond another one, as its machine says; None if none is. Of
-        the two one of `blamed` is named."""
+        """The first of these parameters that is beyond another one, as its machine says, or does not go with
+        it; None if none is. Of the two one of `blamed` is named."""
         machine = MACHINES.get(self.name)
-        return None if machine is None else machine.excess(parameters, blamed)
+        if machine is None:
+            return None if self.unfit is None else self.unfit(self.values(parameters))
+        return machine.excess(parameters, blamed)
 
     def values(self, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue | None]:
         """The values of all parameters, defaults filled in."""

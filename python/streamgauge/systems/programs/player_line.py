@@ -52,6 +52,13 @@ def first_structure(caps: Any) -> Iterator[Any]:
         yield structure
 
 
+def levels() -> list[dict[str, Any]]:
+    """Those of the flow's presentation, of pictures, from the lowest rate up."""
+    file = Path(os.environ["STREAMGAUGE_MEDIA"]) / "presentation.json"
+    told = json.loads(file.read_text(encoding="utf-8"))
+    return [one for one in told["representations"] if one["kind"] == "video"]
+
+
 def url() -> str:
     """Of the clip, as the server has it."""
     return f"http://{os.environ['STREAMGAUGE_SERVER']}:{os.environ['STREAMGAUGE_PORT']}/clip.mp4"

@@ -1,0 +1,110 @@
+"""nginx as a server of systems: its program, the parts of its configuration that all have, its access log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from streamgauge.systems.adapter import Clock, FlowSetup, Program
+
+NGINX = "/usr/sbin/nginx"
+"""Where distributions have it: ordinary users' PATH lacks that folder."""
+ACCESS_LOG = "access.log"
+LARGEST_LOG_BYTES = 20_000_000
+"""As much as is kept of a log."""
+SIGQUIT = 3
+"""On which nginx ends what it is serving, for as long as its configuration says, and writes it to its log."""
+
+# Debian's sendfile and tcp_nopush, nginx's own keep-alive. An answer that is under way when the trial ends is
+# cut off and logged. Words in capitals are filled in.
+_CONFIG = """\
+daemon off;
+worker_processes 1;
+worker_shutdown_timeout 500ms;
+pid nginx.pid;
+error_log stderr warn;
+events {}
+http {
+  log_format answers escape=json '{FIELDS}';
+  access_log ACCESS_LOG answers;
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+  sendfile on;
+  tcp_nopush on;
+  keepalive_timeout 75s;
+  types { TYPES }
+  server {
+SERVER
+  }
+}
+"""
+
+_FIELDS = {
+    "t": "$msec",
+    "status": "$status",
+    "bytes": "$bytes_sent",
+    "request": '"$request"',
+    "range": '"$http_range"',
+    "whole": '"$request_completion"',
+    "connection": "$connection",
+    "on_connection": "$connection_requests",
+    "rtt_us": '"$tcpinfo_rtt"',
+    "cwnd": '"$tcpinfo_snd_cwnd"',
+}
+"""What is logged of each answer: a field's name, and what nginx writes for it. Texts stand in quotes."""
+
+
+def program(purpose: str) -> Program:
+    """nginx, for that purpose. It says its version on stderr."""
+    return Program(name=NGINX, packages="nginx-light", purpose=purpose, id="nginx", probe=["-v"])
+
+
+def command(out: str) -> list[str]:
+    """By which it runs with the ``nginx.conf`` of a folder."""
+    return [NGINX, "-e", "stderr", "-p", out, "-c", f"{out}/nginx.conf"]
+
+
+def config(server: str, *, types: str, fields: Mapping[str, str] | None = None) -> str:
+    """A configuration with one server, whose lines are `server`; `fields` are logged beside those of all."""
+    logged = ",".join(f'"{name}":{value}' for name, value in {**_FIELDS, **(fields or {})}.items())
+    filled = _CONFIG.replace("{FIELDS}", f"{{{logged}}}").replace("TYPES", types)
+    return filled.replace("ACCESS_LOG", ACCESS_LOG).replace("SERVER", server.rstrip("\n"))
+
+
+def answers(
+    flow: FlowSetup, faults: list[str], read: Callable[[Mapping[str, Any]], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """The events that `read` makes of each line of the access log. The first line that cannot be read is put
+    in `faults`, and ends it; a last one without its end is passed over."""
+    file = flow.out("server") / ACCESS_LOG
+    if not file.is_file():
+        return []
+    with file.open("rb") as source:
+        *lines, _ = source.read(LARGEST_LOG_BYTES).split(b"\n")
+    events = []
+    for number, line in enumerate(lines, 1):
+        try:
+            events += read(json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            faults.append(
+                f"{flow.name}-server-{ACCESS_LOG}:{number}: not a line of nginx's as we have it written"
+            )
+            break
+    return events
+
+
+def at_ns(seconds: float, clock: Clock) -> int:
+    """CLOCK_MONOTONIC at a time of its log, which is CLOCK_REALTIME."""
+    return clock.t0_monotonic_ns + round(seconds * 1e9) - clock.t0_realtime_ns
+
+
+def answered(told: Mapping[str, Any]) -> str:
+    """What an answer was, in words."""
+    cut = "whole" if told["whole"] else "cut off"
+    asked = f"{told['request']}{', ' + told['range'] if told['range'] else ''}"
+    which = f"number {told['on_connection']} on connection {told['connection']}"
+    return f"{told['status']} to {asked}: {cut}; {which}"
