@@ -14,6 +14,11 @@ pub trait Library: Send + Sync {
     fn file(&self, _path: &str) -> Result<Arc<dyn StoredFile>, OpenError> {
         Err(OpenError::NotFound)
     }
+
+    /// The file at `path`, whatever its name ends with: for who knows which names it hands out.
+    fn plain(&self, _path: &str) -> Result<Arc<dyn StoredFile>, OpenError> {
+        Err(OpenError::NotFound)
+    }
 }
 
 /// A file as it lies there.

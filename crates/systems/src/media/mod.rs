@@ -3,7 +3,7 @@
 mod aac;
 mod asset;
 mod clip;
-mod content;
+pub(crate) mod content;
 pub(crate) mod h264;
 mod ladder;
 mod library;

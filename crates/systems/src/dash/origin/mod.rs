@@ -19,6 +19,7 @@
 mod boxes;
 mod clock;
 mod entry;
+mod folder;
 mod frames;
 mod hls;
 mod level;
@@ -38,6 +39,7 @@ use streamgauge_base::{Duration, Instant};
 use crate::media::{LadderSpec, LevelSpec};
 use clock::Clock;
 use entry::Entry;
+pub use folder::DESCRIPTION;
 use frames::{Frames, MadeFrames};
 use level::{Level, Uncut};
 use resource::{PLAYLIST, RANGES_PLAYLIST, Text};

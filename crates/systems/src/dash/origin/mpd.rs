@@ -122,10 +122,13 @@ fn segments(presentation: &Presentation, form: Form, level: &Level, window: &Ran
         );
     }
     let window = window.start.min(level.segments())..window.end.min(level.segments());
-    let mut text = format!(
-        "<SegmentTemplate timescale=\"{timescale}\" startNumber=\"{}\" {addresses}>\n<SegmentTimeline>\n",
-        window.start + 1
-    );
+    // 1 goes without saying where it never moves; ffmpeg's player (5.1) would take it for a place in the timeline.
+    let first = match presentation.clock {
+        None => String::new(),
+        Some(_) => format!("startNumber=\"{}\" ", window.start + 1),
+    };
+    let mut text =
+        format!("<SegmentTemplate timescale=\"{timescale}\" {first}{addresses}>\n<SegmentTimeline>\n");
     let mut run: Option<(u64, u64, u64)> = None;
     let tell = |text: &mut String, run: Option<(u64, u64, u64)>| match run {
         Some((start, length, 1)) => _ = writeln!(text, "<S t=\"{start}\" d=\"{length}\"/>"),

@@ -256,3 +256,41 @@ proptest! {
         prop_assert_eq!(answers(&requests, pieces), whole);
     }
 }
+
+/// A library that pages may play from.
+struct ForPages(Arc<OneFile>);
+
+impl Library for ForPages {
+    fn find(&self, path: &str, now: Instant) -> Result<Option<Arc<dyn Resource>>, Busy> {
+        self.0.find(path, now)
+    }
+
+    fn is_for_pages(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn pages_from_anywhere_may_play_from_a_library_that_is_for_them() {
+    let own = library(&clip(vec![1_000], ms(1_000)));
+    let pages = ForPages(own.clone());
+    let header = |request: &Request, name: &str| {
+        let given = answer(request, &pages, 60, Instant::ZERO);
+        given.head.headers.get(name).map(str::to_owned)
+    };
+    for request in
+        [get(&[]), get(&[("Range", "bytes=0-9")]), asking("GET", "/none", &[]), asking("HEAD", PATH, &[])]
+    {
+        assert_eq!(header(&request, "Access-Control-Allow-Origin").as_deref(), Some("*"));
+        assert_eq!(header(&request, "Timing-Allow-Origin").as_deref(), Some("*"));
+        assert!(header(&request, "Access-Control-Expose-Headers").unwrap().contains("Content-Range"));
+        // Others say nothing of it.
+        let given = answer(&request, own.as_ref(), 60, Instant::ZERO);
+        assert_eq!(given.head.headers.get("Access-Control-Allow-Origin"), None);
+    }
+    let asked = asking("OPTIONS", PATH, &[("Access-Control-Request-Headers", "cmcd-request")]);
+    let given = answer(&asked, &pages, 60, Instant::ZERO);
+    assert_eq!((given.head.status, matches!(given.body, Body::None)), (204, true));
+    assert!(header(&asked, "Access-Control-Allow-Headers").unwrap().contains("CMCD-Status"));
+    assert_eq!(answer(&asked, own.as_ref(), 60, Instant::ZERO).head.status, 405);
+}

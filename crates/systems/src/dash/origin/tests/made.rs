@@ -215,7 +215,7 @@ fn every_resource_has_a_strong_tag_of_its_own_and_a_media_type() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_ladder(

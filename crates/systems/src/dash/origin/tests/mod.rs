@@ -1,5 +1,6 @@
 //! What is written is read back, and every byte is where the manifests say.
 
+mod live;
 mod made;
 
 use super::*;
