@@ -56,6 +56,7 @@ bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-d
 	$(PY) benches/campaign.py
 	$(PY) benches/compare.py
 	$(PY) benches/sweep.py
+	$(PY) benches/abr.py
 	$(PY) benches/report_memory.py --trials 100,1000
 	$(PY) benches/cluster.py
 	$(PY) benches/emulator.py --quick
