@@ -64,6 +64,7 @@ impl System for HttpSpec {
         ("http_response", "1"),
         ("http_failure", "1"),
         ("http_broken", ""),
+        ("cmcd", "s"),
     ]);
 
     fn usual() -> Self {
