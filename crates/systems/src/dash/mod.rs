@@ -2,3 +2,6 @@
 
 pub mod manifest;
 pub mod origin;
+mod standalone;
+
+pub use standalone::DashServerSettings;

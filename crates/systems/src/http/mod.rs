@@ -20,6 +20,7 @@ pub use player::HttpPlayer;
 pub use resource::{Busy, Library, MadeFile, OneFile, Resource};
 pub use server::HttpServer;
 pub use spec::{HttpPlayerSettings, HttpServerSettings, HttpSpec};
+pub(crate) use standalone::{full, host};
 
 use std::sync::Arc;
 

@@ -109,6 +109,17 @@ impl Served for Host {
     }
 }
 
+/// The server of one client, of what `library` has.
+pub(crate) fn host(library: Arc<dyn resource::Library>, settings: &HttpServerSettings) -> Box<dyn Served> {
+    let server = HttpServer::new(library, settings.clone());
+    Box::new(Host { server, answers: 0, has_sent: false })
+}
+
+/// Who tells a client that there is no room.
+pub(crate) fn full() -> Box<dyn App> {
+    Box::new(TurnAway::on(FIRST, no_room()))
+}
+
 /// Answers the first request with 503 (RFC 9110 section 15.6.4).
 fn no_room() -> impl FnMut(Chunk) -> Option<Vec<u8>> {
     let mut reader = Reader::of_requests();
@@ -130,12 +141,11 @@ fn no_room() -> impl FnMut(Chunk) -> Option<Vec<u8>> {
 
 impl Clients for HttpServerSettings {
     fn machine(&self, library: Arc<dyn media::Library>, _: &str, _: u64) -> Box<dyn Served> {
-        let server = HttpServer::new(Arc::new(Shelf(library)), self.clone());
-        Box::new(Host { server, answers: 0, has_sent: false })
+        host(Arc::new(Shelf(library)), self)
     }
 
     fn turn_away(&self) -> Box<dyn App> {
-        Box::new(TurnAway::on(FIRST, no_room()))
+        full()
     }
 }
 
