@@ -215,9 +215,13 @@ pub fn server_of(system: &str) -> Option<Server> {
     standalone_servers().find(|(name, _)| *name == system).map(|(_, server)| server)
 }
 
-/// The player of URLs of a scheme.
-pub fn player_of(scheme: &str) -> Option<Player> {
-    standalone_players().map(|(_, player)| player).find(|player| player.facts.scheme == scheme)
+/// The player of what a URL of that scheme names by its path.
+pub fn player_of(scheme: &str, path: &str) -> Option<Player> {
+    let path = path.to_ascii_lowercase();
+    let of_scheme =
+        || standalone_players().map(|(_, player)| player).filter(|one| one.facts.scheme == scheme);
+    let named = of_scheme().find(|one| one.facts.endings.iter().any(|ending| path.ends_with(ending)));
+    named.or_else(|| of_scheme().find(|one| one.facts.endings.is_empty()))
 }
 
 /// The machine of `relay`. Its random streams are named by `seed` and the relay's name.

@@ -24,13 +24,14 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let schemes: Vec<_> = standalone_players().map(|(_, player)| player.facts.scheme).collect();
+        let mut schemes: Vec<_> = standalone_players().map(|(_, player)| player.facts.scheme).collect();
+        schemes.dedup();
         let wrong = |why: &str| {
             let forms: Vec<_> = schemes.iter().map(|scheme| format!("{scheme}://HOST[:PORT]/PATH")).collect();
             format!("{text:?} {why}; write {}", forms.join(" or "))
         };
         let url = Url::parse(text).map_err(|e| wrong(&format!("is no URL ({e})")))?;
-        let player = player_of(url.scheme())
+        let player = player_of(url.scheme(), url.path())
             .ok_or_else(|| wrong(&format!("is of scheme {}, which nobody here plays", url.scheme())))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(wrong("has a user name, and nobody here can log in"));

@@ -59,6 +59,14 @@ impl Library for Shown {
         self.remember(path);
         Ok(file)
     }
+
+    fn plain(&self, path: &str) -> Result<Arc<dyn StoredFile>, OpenError> {
+        self.folder.plain(path)
+    }
+
+    fn plays(&self, path: &str) {
+        self.remember(path);
+    }
 }
 
 /// Who speaks with a client.

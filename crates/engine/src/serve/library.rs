@@ -91,7 +91,17 @@ impl Folder {
     /// The file of a URL's path, its name and what the kernel says of it.
     fn locate(&self, path: &str) -> std::result::Result<(File, PathBuf, Metadata), OpenError> {
         let name = self.only.clone().or_else(|| relative(path)).ok_or(OpenError::NotFound)?;
-        let file = self.beneath(&name).map_err(|errno| match errno {
+        let (file, data) = self.regular(&name)?;
+        let suffix = name.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        if !SUFFIXES.contains(&suffix.as_str()) {
+            return Err(OpenError::Unsupported(format!("{} is not .mp4, .m4v or .mov", name.display())));
+        }
+        Ok((file, name, data))
+    }
+
+    /// A file beneath the folder, whatever its name, and what the kernel says of it.
+    fn regular(&self, name: &Path) -> std::result::Result<(File, Metadata), OpenError> {
+        let file = self.beneath(name).map_err(|errno| match errno {
             // It may be there: what is missing is room to open it.
             nix::Error::EMFILE | nix::Error::ENFILE | nix::Error::ENOMEM => {
                 OpenError::Failed(errno.desc().into())
@@ -102,11 +112,7 @@ impl Folder {
         if !data.is_file() {
             return Err(OpenError::NotFound);
         }
-        let suffix = name.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-        if !SUFFIXES.contains(&suffix.as_str()) {
-            return Err(OpenError::Unsupported(format!("{} is not .mp4, .m4v or .mov", name.display())));
-        }
-        Ok((file, name, data))
+        Ok((file, data))
     }
 
     fn find(&self, path: &str) -> std::result::Result<Arc<Asset>, OpenError> {
@@ -139,9 +145,14 @@ impl Library for Folder {
 
     fn file(&self, path: &str) -> std::result::Result<Arc<dyn StoredFile>, OpenError> {
         let (file, _, data) = self.locate(path)?;
-        let Stamp { size, modified, changed } = Stamp::of(&data);
-        let version = format!("{size:x}-{:x}-{:x}-{:x}-{:x}", modified.0, modified.1, changed.0, changed.1);
-        Ok(Arc::new(Lying { file, length: size, version }))
+        Ok(Arc::new(Lying::new(file, &data)))
+    }
+
+    fn plain(&self, path: &str) -> std::result::Result<Arc<dyn StoredFile>, OpenError> {
+        // Of one file nothing is beneath.
+        let name = relative(path).filter(|_| self.only.is_none()).ok_or(OpenError::NotFound)?;
+        let (file, data) = self.regular(&name)?;
+        Ok(Arc::new(Lying::new(file, &data)))
     }
 }
 
@@ -150,6 +161,14 @@ struct Lying {
     file: File,
     length: u64,
     version: String,
+}
+
+impl Lying {
+    fn new(file: File, data: &Metadata) -> Self {
+        let Stamp { size, modified, changed } = Stamp::of(data);
+        let version = format!("{size:x}-{:x}-{:x}-{:x}-{:x}", modified.0, modified.1, changed.0, changed.1);
+        Lying { file, length: size, version }
+    }
 }
 
 impl StoredFile for Lying {

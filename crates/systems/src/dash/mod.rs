@@ -8,10 +8,12 @@ pub mod manifest;
 pub mod origin;
 mod player;
 mod spec;
+mod standalone;
 
 pub use player::DashPlayer;
 pub use player::settings::{DashPlayerSettings, FORMATS, PlayerKind};
 pub use spec::DashSpec;
+pub use standalone::DashServerSettings;
 
 use std::sync::Arc;
 
@@ -86,11 +88,11 @@ impl System for DashSpec {
     }
 
     fn server() -> Option<Server> {
-        None
+        Some(Server::of::<DashServerSettings>())
     }
 
     fn player() -> Option<Player> {
-        None
+        Some(Player::of::<DashPlayerSettings>())
     }
 
     fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal> {

@@ -20,6 +20,7 @@ pub use player::HttpPlayer;
 pub use resource::{Busy, Library, MadeFile, OneFile, Resource};
 pub use server::HttpServer;
 pub use spec::{HttpPlayerSettings, HttpServerSettings, HttpSpec};
+pub(crate) use standalone::{full, host, source_of};
 
 use std::sync::Arc;
 
@@ -64,6 +65,7 @@ impl System for HttpSpec {
         ("http_response", "1"),
         ("http_failure", "1"),
         ("http_broken", ""),
+        ("cmcd", "s"),
     ]);
 
     fn usual() -> Self {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Duration, Event, Instant};
-use streamgauge_wire::http::{HttpItem, Reader, Request, Response, Version};
+use streamgauge_wire::http::{Cmcd, HttpItem, Reader, Request, Response, Version};
 
 use super::LISTENER;
 use super::answer::{Answer, Body, answer, refusal};
@@ -27,7 +27,8 @@ const PIECE_BYTES: u64 = 256 << 10;
 /// from.
 ///
 /// Events: `http_response` (value: its status; the reason names the request and the bytes that are sent), and
-/// `http_broken` where a request cannot be read or a resource cannot be sent to its end.
+/// `http_broken` where a request cannot be read or a resource cannot be sent to its end; `cmcd` of a request in which a
+/// player tells of itself (CTA-5004; value: the media that it holds; the reason has every key, in the alphabet's order).
 pub struct HttpServer {
     library: Arc<dyn Library>,
     settings: HttpServerSettings,
@@ -197,10 +198,16 @@ impl HttpServer {
         (given, is_last)
     }
 
-    fn say(&mut self, now: Instant, request: &Request, head: &Response) {
+    pub(super) fn say(&mut self, now: Instant, request: &Request, head: &Response) {
         let range = head.headers.get("Content-Range").unwrap_or_default();
         let reason = format!("{} {} {range}", request.method, request.target);
         self.events.say(now, "http_response", f64::from(head.status), "1", reason.trim_end().to_owned());
+        let (buffer_s, told) = match Cmcd::of_request(request) {
+            None => return,
+            Some(Ok(told)) => (told.buffer_s(), told.to_string()),
+            Some(Err(wrong)) => (None, format!("it cannot be read: {wrong}")),
+        };
+        self.events.say(now, "cmcd", buffer_s, "s", told);
     }
 
     fn write(

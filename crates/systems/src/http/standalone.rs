@@ -109,6 +109,17 @@ impl Served for Host {
     }
 }
 
+/// The server of one client, of what `library` has.
+pub(crate) fn host(library: Arc<dyn resource::Library>, settings: &HttpServerSettings) -> Box<dyn Served> {
+    let server = HttpServer::new(library, settings.clone());
+    Box::new(Host { server, answers: 0, has_sent: false })
+}
+
+/// Who tells a client that there is no room.
+pub(crate) fn full() -> Box<dyn App> {
+    Box::new(TurnAway::on(FIRST, no_room()))
+}
+
 /// Answers the first request with 503 (RFC 9110 section 15.6.4).
 fn no_room() -> impl FnMut(Chunk) -> Option<Vec<u8>> {
     let mut reader = Reader::of_requests();
@@ -130,12 +141,11 @@ fn no_room() -> impl FnMut(Chunk) -> Option<Vec<u8>> {
 
 impl Clients for HttpServerSettings {
     fn machine(&self, library: Arc<dyn media::Library>, _: &str, _: u64) -> Box<dyn Served> {
-        let server = HttpServer::new(Arc::new(Shelf(library)), self.clone());
-        Box::new(Host { server, answers: 0, has_sent: false })
+        host(Arc::new(Shelf(library)), self)
     }
 
     fn turn_away(&self) -> Box<dyn App> {
-        Box::new(TurnAway::on(FIRST, no_room()))
+        full()
     }
 }
 
@@ -248,7 +258,7 @@ impl Playable for HttpPlayerSettings {
     }
 
     fn machine(self, url: &str, keep: bool, _: u64) -> Box<dyn Playing> {
-        let mut player = HttpPlayer::new(self, source(url));
+        let mut player = HttpPlayer::new(self, source_of(url));
         if keep {
             player.keep_bytes();
         }
@@ -257,7 +267,7 @@ impl Playable for HttpPlayerSettings {
 }
 
 /// What a URL names; one that cannot be read names nothing that any server has.
-fn source(url: &str) -> Source {
+pub(crate) fn source_of(url: &str) -> Source {
     let url = Url::parse(url).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
     let port = url.as_ref().and_then(Url::port);
@@ -282,7 +292,7 @@ mod tests {
     #[test]
     fn a_url_says_whom_to_ask_for_what() {
         let of = |url: &str| {
-            let Source { host, target, carrier } = source(url);
+            let Source { host, target, carrier } = source_of(url);
             let Carrier::Tcp { port, .. } = carrier else { panic!("{carrier:?}") };
             (host, target, port)
         };

@@ -19,6 +19,9 @@ pub trait Library: Send + Sync {
     fn plain(&self, _path: &str) -> Result<Arc<dyn StoredFile>, OpenError> {
         Err(OpenError::NotFound)
     }
+
+    /// Notes that a client plays what is at `path`, where that is no one file.
+    fn plays(&self, _path: &str) {}
 }
 
 /// A file as it lies there.

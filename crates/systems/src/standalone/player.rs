@@ -56,6 +56,8 @@ pub trait Playable: Serialize + DeserializeOwned + 'static {
     const SCHEME: &'static str;
     /// The port of a URL that names none.
     const PORT: u16;
+    /// What the paths end with of what it plays; another player of the scheme plays the rest. Without any it plays the rest.
+    const ENDINGS: &'static [&'static str] = &[];
     /// Which players there are; the first is the usual one.
     const PLAYERS: &'static [&'static str];
     /// What media may ride on; the first is usual.
@@ -86,6 +88,8 @@ pub struct PlayerFacts {
     pub scheme: &'static str,
     /// [`Playable::PORT`].
     pub port: u16,
+    /// [`Playable::ENDINGS`].
+    pub endings: &'static [&'static str],
     /// [`Playable::PLAYERS`].
     pub players: &'static [&'static str],
     /// [`Playable::TRANSPORTS`].
@@ -116,6 +120,7 @@ impl Player {
             facts: PlayerFacts {
                 scheme: S::SCHEME,
                 port: S::PORT,
+                endings: S::ENDINGS,
                 players: S::PLAYERS,
                 transports: S::TRANSPORTS,
                 asks: S::ASKS,

@@ -6,12 +6,14 @@
 
 mod body;
 mod caching;
+mod cmcd;
 mod fault;
 mod head;
 mod ranges;
 mod reader;
 
 pub use caching::{CacheControl, EntityTag, TagCondition};
+pub use cmcd::{CMCD_HEADERS, Cmcd, CmcdValue, NoCmcd};
 pub use fault::{Fault, MOST_HEADERS};
 pub use head::{HttpHeaders, Request, Response, Unwritable, Version, reason};
 pub use ranges::{ByteRange, ContentRange, NoValue, Ranges};

@@ -294,3 +294,21 @@ fn pages_from_anywhere_may_play_from_a_library_that_is_for_them() {
     assert!(header(&asked, "Access-Control-Allow-Headers").unwrap().contains("CMCD-Status"));
     assert_eq!(answer(&asked, own.as_ref(), 60, Instant::ZERO).head.status, 405);
 }
+
+#[test]
+fn what_players_tell_of_themselves_is_an_event_of_the_request() {
+    let mut server = HttpServer::new(library(&clip(vec![1_000], ms(1_000))), HttpServerSettings::default());
+    let mut say = |target: &str, headers: &[(&str, &str)]| {
+        server.say(Instant::ZERO, &asking("GET", target, headers), &Response::new(200));
+        let events: Vec<Event> = std::iter::from_fn(|| server.poll_event()).collect();
+        assert_eq!(events[0].name, "http_response");
+        let told = events.get(1).filter(|event| event.name == "cmcd");
+        told.map(|event| (event.value, event.reason.to_string()))
+    };
+    assert_eq!(say(PATH, &[]), None);
+    let headers = [("CMCD-Status", "bs"), ("CMCD-Request", "mtp=25400,bl=21300")];
+    assert_eq!(say(PATH, &headers), Some((Some(21.3), "bl=21300,bs,mtp=25400".into())));
+    assert_eq!(say("/clip.mp4?CMCD=ot%3Dv", &[]), Some((None, "ot=v".into())));
+    let (value, reason) = say("/clip.mp4?CMCD=bl%3Dx", &[]).unwrap();
+    assert_eq!((value, reason.starts_with("it cannot be read: \"bl\"")), (None, true), "{reason}");
+}

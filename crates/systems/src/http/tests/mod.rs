@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use streamgauge_base::{Chunk, Duration, Event, Instant};
 use streamgauge_plan::TcpSpec;
-use streamgauge_wire::http::Request;
+use streamgauge_wire::http::{Request, Response};
 
 use super::*;
 use crate::app::{App, CloseReason, Input, Io};

@@ -163,7 +163,8 @@ impl App for Says {
     fn handle(&mut self, _: Instant, input: Input<'_>, io: &mut dyn Io) {
         match input {
             Input::Start => {
-                drop(io.open(&Carrier::Listener { port: PORT, settings: TcpSpec::default(), backlog: 10 }))
+                let listener = Carrier::Listener { port: PORT, settings: TcpSpec::default(), backlog: 10 };
+                let _ = io.open(&listener);
             }
             Input::Readable(channel) if io.read(channel, 65_536).is_some() => {
                 io.write(channel, Chunk::bytes(self.text.as_bytes()));

@@ -1,0 +1,159 @@
+//! The player of any server's manifests.
+
+use serde_json::{Map, Value, json};
+use streamgauge_base::{Event, Instant};
+
+use crate::app::{App, Input, Io};
+use crate::dash::player::DashPlayer;
+use crate::dash::player::settings::{DashPlayerSettings, PlayerKind};
+use crate::http::{PORT, source_of};
+use crate::standalone::{ContentFault, Playable, Playing, Seen, by_name};
+
+/// The player, with what it did.
+struct Viewed {
+    player: DashPlayer,
+    segments: u64,
+    abandoned: u64,
+    skipped: u64,
+    failures: u64,
+    changes: u64,
+    /// Each segment's rate, bit/s, as it was shown.
+    shown_bps: Vec<f64>,
+}
+
+impl Viewed {
+    fn mean_bps(&self) -> Option<f64> {
+        let count = self.shown_bps.len();
+        (count > 0).then(|| self.shown_bps.iter().sum::<f64>() / count as f64)
+    }
+}
+
+impl App for Viewed {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        self.player.handle(now, input, io);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.player.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        let event = self.player.poll_event()?;
+        match event.name.as_ref() {
+            "segment_fetched" => self.segments += 1,
+            "segment_abandoned" => self.abandoned += 1,
+            "segment_skipped" => self.skipped += 1,
+            "http_failure" => self.failures += 1,
+            // The first, of the first segment, is a choice and no change.
+            "level_changed" => self.changes += u64::from(self.shown_bps.len() > 1),
+            _ => {}
+        }
+        if event.name == "segment_shown" {
+            self.shown_bps.extend(event.value);
+        }
+        Some(event)
+    }
+}
+
+impl Playing for Viewed {
+    fn seen(&mut self, now: Instant) -> Seen {
+        Seen {
+            bytes: self.player.bytes(),
+            lost: None,
+            frames: self.player.fates(),
+            startup: self.player.startup(),
+            buffer: self.player.buffer(now),
+            position: self.player.position(now),
+            duration: self.player.duration(),
+        }
+    }
+
+    fn figures(&mut self, _: Instant) -> Map<String, Value> {
+        let lowest = self.shown_bps.iter().copied().reduce(f64::min);
+        by_name(json!({
+            "segments": self.segments,
+            "segments_abandoned": self.abandoned,
+            "segments_skipped": self.skipped,
+            "requests_failed": self.failures,
+            "level_changes": self.changes,
+            "shown_mean_bps": self.mean_bps(),
+            "shown_least_bps": lowest,
+        }))
+    }
+
+    fn carried_by(&self) -> &'static str {
+        "HTTP"
+    }
+
+    fn in_words(&mut self, _: Instant, rate: &str) -> String {
+        let mean = self
+            .mean_bps()
+            .map_or(String::new(), |bps| format!(", shown at {:.0} kbit/s on average", bps / 1e3));
+        format!(
+            "adaptive: {} segments came ({rate}){mean}; {} changes of level, {} given up, {} skipped, {} requests failed",
+            self.segments, self.changes, self.abandoned, self.skipped, self.failures
+        )
+    }
+
+    fn is_gone(&self) -> bool {
+        self.player.is_gone()
+    }
+
+    fn refused(&self) -> Option<u16> {
+        self.player.refused().filter(|_| !self.player.has_manifest())
+    }
+
+    fn is_unplayable(&self) -> bool {
+        !self.player.has_manifest() && self.player.bytes() > 0
+    }
+
+    /// Initialisation and media segments of the pictures, in order.
+    fn take_kept(&mut self) -> Option<Vec<u8>> {
+        self.player.take_bytes().map(|chunk| chunk.head().to_vec())
+    }
+}
+
+/// The names of all players, the usual first.
+const PLAYERS: [&str; PlayerKind::NAMED.len()] = {
+    let mut names = [""; PlayerKind::NAMED.len()];
+    let mut place = 0;
+    while place < names.len() {
+        names[place] = PlayerKind::NAMED[place].0;
+        place += 1;
+    }
+    names
+};
+
+impl Playable for DashPlayerSettings {
+    const SCHEME: &'static str = "http";
+    const PORT: u16 = PORT;
+    const ENDINGS: &'static [&'static str] = &[".mpd", ".m3u8"];
+    const PLAYERS: &'static [&'static str] = &PLAYERS;
+    const TRANSPORTS: &'static [&'static str] = &["tcp"];
+    const ASKS: &'static str = "GET";
+    const IS_CONNECTED: bool = false;
+
+    fn preset(player: &str, _: &str) -> Option<Self> {
+        PlayerKind::NAMED
+            .iter()
+            .find(|(name, _)| *name == player)
+            .map(|(_, kind)| DashPlayerSettings::of(*kind))
+    }
+
+    fn check(&self) -> Result<(), ContentFault> {
+        DashPlayerSettings::check(self)
+    }
+
+    fn machine(mut self, url: &str, keep: bool, seed: u64) -> Box<dyn Playing> {
+        // The URL names the manifest: its form is not chosen.
+        if url.split(['?', '#']).next().unwrap_or_default().ends_with(".m3u8") {
+            self.format = "hls".into();
+        }
+        let mut player = DashPlayer::new(self, source_of(url), seed);
+        if keep {
+            player.keep_bytes();
+        }
+        let shown_bps = Vec::new();
+        Box::new(Viewed { player, segments: 0, abandoned: 0, skipped: 0, failures: 0, changes: 0, shown_bps })
+    }
+}
