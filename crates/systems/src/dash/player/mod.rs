@@ -309,6 +309,7 @@ impl DashPlayer {
         if self.gone {
             return;
         }
+        self.advance(now);
         match &mut self.clock {
             Some(clock) => clock.end(now, why, &mut self.events),
             None => self.events.say(now, MEDIA_END, 0.0, "1", why.to_owned()),
