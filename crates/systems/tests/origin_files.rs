@@ -79,7 +79,8 @@ fn ladder(folder: &Path) {
     encode(&format!("{card} -profile:v baseline -b:v 150k -movflags +faststart"), "low.mp4");
     // Tables behind the media.
     encode(&format!("{card} -bf 3 -b:v 400k"), "high.mp4");
-    encode("-f lavfi -i sine=frequency=440:sample_rate=48000 -t 7 -c:a aac -b:a 64k", "sound.mp4");
+    // At 48 kHz all segments but the last would have 94 blocks.
+    encode("-f lavfi -i sine=frequency=440:sample_rate=44100 -t 7 -c:a aac -b:a 64k", "sound.mp4");
     let encoding = |file, rate| {
         let frames = r#"{"frame_bytes": [], "key_frames": []}"#;
         format!(
