@@ -11,6 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use streamgauge_base::Instant;
+use streamgauge_systems::dash::manifest::{Manifest, MediaKind, Segments, read_playlist};
 use streamgauge_systems::dash::origin::{
     MASTER, MPD, OriginSettings, Presentation, RANGES_MASTER, RANGES_MPD, TIMELINE_MPD,
 };
@@ -78,7 +79,8 @@ fn ladder(folder: &Path) {
     encode(&format!("{card} -profile:v baseline -b:v 150k -movflags +faststart"), "low.mp4");
     // Tables behind the media.
     encode(&format!("{card} -bf 3 -b:v 400k"), "high.mp4");
-    encode("-f lavfi -i sine=frequency=440:sample_rate=48000 -t 7 -c:a aac -b:a 64k", "sound.mp4");
+    // At 48 kHz all segments but the last would have 94 blocks.
+    encode("-f lavfi -i sine=frequency=440:sample_rate=44100 -t 7 -c:a aac -b:a 64k", "sound.mp4");
     let encoding = |file, rate| {
         let frames = r#"{"frame_bytes": [], "key_frames": []}"#;
         format!(
@@ -179,5 +181,54 @@ fn ffmpeg_decodes_every_frame_of_every_form() {
             }
         }
     }
+    packaged_by_ffmpeg(&source, &root.join("ffmpeg"));
     fs::remove_dir_all(&root).unwrap();
+}
+
+/// What ffmpeg's own packager writes is read: templates, lists of ranges, playlists of both kinds.
+fn packaged_by_ffmpeg(source: &Path, folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    let inputs = ["low.mp4", "high.mp4", "sound.mp4"].map(|name| source.join(name));
+    let mut all: Vec<&str> = "-nostdin -loglevel error -y".split(' ').collect();
+    inputs.iter().for_each(|input| all.extend(["-i", input.to_str().unwrap()]));
+    all.extend("-map 0 -map 1 -map 2 -c copy -f dash -seg_duration 2 -hls_playlist 1".split(' '));
+    for (name, options) in [
+        ("timeline.mpd", "-use_timeline 1 -use_template 1"),
+        ("numbers.mpd", "-use_timeline 0 -use_template 1"),
+        ("ranges.mpd", "-single_file 1"),
+    ] {
+        let file = folder.join(name);
+        let options = options.split(' ').chain([file.to_str().unwrap()]);
+        run("ffmpeg", &all.iter().copied().chain(options).collect::<Vec<_>>());
+        let read = |name: &str| {
+            let url = format!("http://server/{name}");
+            (Manifest::read(&fs::read(folder.join(name)).unwrap(), &url).unwrap(), url)
+        };
+        let (mpd, _) = read(name);
+        assert_eq!(mpd.flaws(), [], "{name}");
+        let duration = mpd.duration.unwrap().as_secs_f64();
+        assert!((duration - 7.0).abs() < 0.1, "{name}: {duration}");
+        let counts: Vec<(MediaKind, usize)> = mpd
+            .sets
+            .iter()
+            .flat_map(|set| set.representations.iter().map(|one| (set.kind, one)))
+            .map(|(kind, one)| match &one.segments {
+                Segments::Listed(segments) => (kind, segments.len()),
+                Segments::Numbered(template) => (kind, template.from(0).count()),
+                other => panic!("{name}: {other:?}"),
+            })
+            .collect();
+        assert_eq!(counts, [(MediaKind::Video, 4), (MediaKind::Video, 4), (MediaKind::Audio, 4)], "{name}");
+        let (master, _) = read("master.m3u8");
+        assert_eq!(master.sets.iter().map(|set| set.representations.len()).collect::<Vec<_>>(), [2, 1]);
+        let (media, url) = read("media_1.m3u8");
+        let playlist = read_playlist(&fs::read(folder.join("media_1.m3u8")).unwrap(), &url).unwrap();
+        assert_eq!((playlist.segments.len(), playlist.is_ended, playlist.flaws("v")), (4, true, Vec::new()));
+        assert_eq!(media.duration, Some(playlist.duration()));
+        for segment in &playlist.segments {
+            let file = folder.join(segment.address.url.strip_prefix("http://server/").unwrap());
+            let length = fs::metadata(file).unwrap().len();
+            assert!(segment.address.range.is_none_or(|(_, last)| last < length), "{name}: {segment:?}");
+        }
+    }
 }

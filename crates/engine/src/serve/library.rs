@@ -263,6 +263,27 @@ mod tests {
             assert_eq!(relative(path), expected.map(PathBuf::from), "{path:?}");
         }
     }
+    #[test]
+    fn any_file_of_a_folder_is_plain_and_none_beside_it() {
+        let path = std::env::temp_dir().join(format!("streamgauge-plain-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("a")).unwrap();
+        std::fs::write(path.join("a/content.json"), b"{}").unwrap();
+        std::fs::write(path.join("film.mp4"), b"no film").unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", path.join("out.mpd")).unwrap();
+        let length = |folder: &Folder, path: &str| folder.plain(path).map(|file| file.length());
+        let folder = Folder::open(&path, 1 << 20).unwrap();
+        let found =
+            ["/a/content.json", "/a", "/a/../film.mp4", "/out.mpd", "/b"].map(|path| length(&folder, path));
+        let alone = Folder::open(&path.join("film.mp4"), 1 << 20).unwrap();
+        let of_one = ["/film.mp4", "/a/content.json"].map(|path| length(&alone, path));
+        let suffix = folder.file("/a/content.json").err();
+        std::fs::remove_dir_all(&path).unwrap();
+        let none = || Err(OpenError::NotFound);
+        assert_eq!(found, [Ok(2), none(), none(), none(), none()]);
+        assert_eq!(of_one, [none(), none()]);
+        assert!(matches!(suffix, Some(OpenError::Unsupported(_))));
+    }
+
     /// Set for the process that has no descriptor left.
     const ALONE: &str = "STREAMGAUGE_TEST_WITHOUT_DESCRIPTORS";
 

@@ -237,10 +237,11 @@ impl<'a> Told<'a> {
                 (open.count, open.is_open) =
                     (start.saturating_sub(open.start).div_ceil(open.length).max(1), false);
             }
-            if runs.last().is_some_and(|run| run.start >= start) {
+            let last = |run: &Run| run.start + run.length * (run.count - 1);
+            if runs.last().is_some_and(|run| last(run) >= start) {
                 return Err(broken(
                     told.line(),
-                    format!("S number {} begins before the one before it", place + 1),
+                    format!("S number {} begins before the last segment of the one before it", place + 1),
                 ));
             }
             let repeats = |text: &str| text.parse::<i64>().ok();

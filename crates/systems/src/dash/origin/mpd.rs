@@ -122,10 +122,11 @@ fn segments(presentation: &Presentation, form: Form, level: &Level, window: &Ran
         );
     }
     let window = window.start.min(level.segments())..window.end.min(level.segments());
-    // 1 goes without saying where it never moves; ffmpeg's player (5.1) would take it for a place in the timeline.
+    // 1 goes without saying. ffmpeg's player (5.1) wants it said of numbers, and misses the first segments if it is said of
+    // times.
     let first = match presentation.clock {
-        None => String::new(),
-        Some(_) => format!("startNumber=\"{}\" ", window.start + 1),
+        None if form == Form::Timeline => String::new(),
+        _ => format!("startNumber=\"{}\" ", window.start + 1),
     };
     let mut text =
         format!("<SegmentTemplate timescale=\"{timescale}\" {first}{addresses}>\n<SegmentTimeline>\n");
