@@ -2,10 +2,10 @@
 
     python benches/abr.py [--sessions N] [--seconds S]
 
-The first part is one session of 600 s in segments of 2 s over a link of 1 to 5 Mbit/s, with packets, of which nothing but
-the metrics are kept. The second is one campaign of ten rules over N/10 links that a Markov chain draws, 300 kbit/s to
-6 Mbit/s, each session S seconds long. CPU time counts every thread and process; wall time means something on an idle
-machine alone.
+The first part is one session of 600 s in segments of 2 s over a link of 1 to 5 Mbit/s, with packets, of which
+nothing but the metrics are kept. The second is one campaign of ten rules over N/10 links that a Markov chain
+draws, 300 kbit/s to 6 Mbit/s, each session S seconds long. CPU time counts every thread and process; wall time
+means something on an idle machine alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from streamgauge.record import Record, finish_trial
 from streamgauge.scenario import Scenario, from_text, lower
 
 RULES = (
-    "throughput", "bola", "bola-e", "dynamic", "dashjs-dynamic", "hlsjs", "shaka", "exoplayer", "bba-2", "robust-mpc",
+    "throughput", "bola", "bola-e", "dynamic", "dashjs-dynamic", "hlsjs", "shaka", "exoplayer", "bba-2",
+    "robust-mpc",
 )  # fmt: skip
 LEVELS_MBPS = (0.3, 0.6, 1.0, 1.5, 2.5, 4.0, 6.0)
 MEAN_STAY_S = 8
@@ -124,8 +125,8 @@ def main() -> None:
         wall, cpu = time.perf_counter() - began, cpu_s() - before
         count = len(done.outcomes)
         print(
-            f"{count} sessions of {asked.seconds} s, {len(RULES)} rules over {len(links)} links: {wall:.1f} s, "
-            f"CPU {cpu:.1f} s, {1e3 * cpu / count:.1f} ms a session"
+            f"{count} sessions of {asked.seconds} s, {len(RULES)} rules over {len(links)} links: "
+            f"{wall:.1f} s, CPU {cpu:.1f} s, {1e3 * cpu / count:.1f} ms a session"
         )
 
 

@@ -1,6 +1,6 @@
 //! What holds of every manifest that is read.
 
-use streamgauge_systems::dash::manifest::{Address, MOST_SEGMENTS, Manifest, Segment, Segments};
+use streamgauge_systems::dash::manifest::{Address, MOST_SEGMENTS, Manifest, MediaSegment, Segments};
 
 pub const URL: &str = "http://origin.example/films/a/manifest?x=1";
 
@@ -8,7 +8,7 @@ fn is_absolute(address: &Address) -> bool {
     address.url.starts_with("http") && address.range.is_none_or(|(first, last)| first <= last)
 }
 
-pub fn in_order(segments: &[Segment]) {
+pub fn in_order(segments: &[MediaSegment]) {
     assert!(segments.len() as u64 <= MOST_SEGMENTS);
     assert!(segments.windows(2).all(|two| two[0].start <= two[1].start));
     assert!(segments.iter().all(|segment| is_absolute(&segment.address)));

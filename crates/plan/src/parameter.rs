@@ -58,6 +58,8 @@ pub enum Kind {
     Windows,
     /// One of these.
     Words(Vec<&'static str>),
+    /// One of these, or a function of Python as `FILE.py:NAME`.
+    WordsOrFunction(Vec<&'static str>),
     /// Some of these, each once.
     Several(Vec<&'static str>),
     /// The settings that it leads to are left out with the first word, and are there with the second.

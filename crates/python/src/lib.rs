@@ -1,5 +1,7 @@
 //! The Python face of sim and record: texts in, texts out, nothing but conversion here.
 
+mod function_rule;
+
 use std::path::PathBuf;
 
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
@@ -74,7 +76,15 @@ fn simulate(
     let contents = contents.map(|given| given.0.clone()).unwrap_or_default();
     let plan: TrialPlan = serde_json::from_str(plan_json)
         .map_err(|e| exception(py, "ScenarioError", format!("the trial's plan does not read: {e}")))?;
-    match py.detach(|| streamgauge_sim::simulate_with(&plan, &contents, &directory)) {
+    function_rule::take_raised();
+    let ran = py.detach(|| {
+        let ran = streamgauge_sim::simulate_with(&plan, &contents, &directory);
+        (ran, function_rule::take_raised())
+    });
+    if let (_, Some(what)) = &ran {
+        return Err(exception(py, "ScenarioError", format!("{what}; nothing of this trial counts")));
+    }
+    match ran.0 {
         Ok(summary) => to_json(&summary),
         Err(streamgauge_sim::SimError::Record(error)) => Err(record_error(py, error)),
         Err(error) => Err(exception(py, "ScenarioError", error.to_string())),
@@ -413,6 +423,7 @@ fn names<T>(py: Python<'_>, named: &[(&'static str, T)]) -> PyResult<Py<PyTuple>
 /// Sim and record in Rust.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    streamgauge_systems::abr::call_functions_by(function_rule::make);
     module.add("MODEL_VERSION", streamgauge_sim::MODEL_VERSION)?;
     let py = module.py();
     module.add("CONGESTION_CONTROLS", names(py, CongestionControl::NAMED)?)?;

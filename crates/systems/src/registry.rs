@@ -362,7 +362,9 @@ mod tests {
         let mut found = match &parameter.kind {
             Kind::Switch => vec![json!(true), json!(false)],
             Kind::Number | Kind::Frequency => vec![json!(0.5), json!(2.0)],
-            Kind::Words(words) => words.iter().map(|word| json!(word)).collect(),
+            Kind::Words(words) | Kind::WordsOrFunction(words) => {
+                words.iter().map(|word| json!(word)).collect()
+            }
             Kind::Several(words) => vec![json!(words), json!([])],
             Kind::Windows => vec![json!([[1, 2], [3, 4]]), json!([])],
             Kind::Presence(_) => vec![Value::Null],

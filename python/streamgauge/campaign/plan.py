@@ -16,6 +16,7 @@ from streamgauge.errors import MediaError, ScenarioError
 from streamgauge.scenario import Scenario, catalogue_ids, load
 from streamgauge.scenario.commands import Command
 from streamgauge.scenario.flow import Clip
+from streamgauge.scenario.functions import functions
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.scenario.settings import tidy
 from streamgauge.systems.adapter import SIDES
@@ -110,6 +111,7 @@ def _keys(scenario: Scenario, mode: Mode) -> Callable[[int], str]:
                 raise MediaError(f"{file}: {error.strerror}; {scenario.id} plays it.") from None
             parts.append(f"{status.st_size} {status.st_mtime_ns}")
     parts += _own_programs(scenario, mode)
+    parts += _own_functions(scenario, mode)
     if _ends_with_the_member(scenario, mode):
         parts.append("ends with the member")
     head, tail = f"{essence}\x1f".encode(), "\x1f".join(["", *parts]).encode()
@@ -134,6 +136,13 @@ def _own_programs(scenario: Scenario, mode: Mode) -> list[str]:
                         with file.open("rb") as content:
                             found[str(file)] = hashlib.file_digest(content, "blake2b").hexdigest()[:32]
     return [f"program {file} {digest}" for file, digest in sorted(found.items())]
+
+
+def _own_functions(scenario: Scenario, mode: Mode) -> list[str]:
+    """The functions that parameters name, each with a digest of its file."""
+    found = {file for flow in scenario.in_mode(mode).flows.values() for _, file, _ in functions(flow)}
+    digests = {file: hashlib.blake2b(Path(file).read_bytes(), digest_size=16).hexdigest() for file in found}
+    return [f"function {file} {digest}" for file, digest in sorted(digests.items())]
 
 
 def _words(scenario: Scenario, mode: Mode) -> str:

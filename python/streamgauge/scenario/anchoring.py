@@ -8,6 +8,7 @@ from typing import Any
 from streamgauge.scenario.document import Document
 from streamgauge.scenario.media_files import anchor_clip
 from streamgauge.systems.adapter import SIDES
+from streamgauge.systems.parameter import function_of
 
 __all__ = ["anchor"]
 
@@ -40,6 +41,11 @@ def anchor(document: Document, folder: Path) -> None:
             if not isinstance(place, dict):
                 continue
             anchor_clip(place.get("clip"), folder)
+            if isinstance(parameters := place.get("parameters"), dict):
+                for key, value in parameters.items():
+                    if (function := function_of(value)) is not None:
+                        file, name = function
+                        parameters[key] = f"{folder / Path(file).expanduser()}:{name}"
             system = place.get("system")
             if isinstance(system, dict) and isinstance(system.get("folder", ""), str):
                 # Commands run where their scenario lies, so that `./serve` is beside it.

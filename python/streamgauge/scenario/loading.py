@@ -13,6 +13,7 @@ from streamgauge.scenario.anchoring import anchor
 from streamgauge.scenario.document import Document, Key, key_text, read_text
 from streamgauge.scenario.extending import documents
 from streamgauge.scenario.flow import Command
+from streamgauge.scenario.functions import function_problems
 from streamgauge.scenario.media_files import media_problems
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import OverrideError, override, parse_assignment
@@ -87,7 +88,7 @@ def _mutants_stand(scenario: Scenario, document: Document) -> None:
 
 def _media_files_sound(scenario: Scenario, document: Document) -> None:
     found = []
-    for problem in media_problems(scenario):
+    for problem in (*media_problems(scenario), *function_problems(scenario.flows)):
         file, line = document.place(problem.path)
         key = key_text(problem.path)
         found.append(ScenarioError(problem.why, file=file, line=line, key=key, hint=problem.hint))

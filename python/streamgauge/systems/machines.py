@@ -24,6 +24,7 @@ from streamgauge.systems.parameter import (
     ParameterValue,
     Several,
     Windows,
+    WordsOrFunction,
 )
 from streamgauge.units import Frequency, Packets, Percent, Quantity, Rate, Size, Time
 
@@ -232,6 +233,8 @@ def _in_plan(value: ParameterValue, kind: Kind | Maybe) -> Any:
 def _kind(told: Any) -> Kind:
     if isinstance(told, Mapping):
         ((name, words),) = told.items()
+        if name == "words_or_function":
+            return WordsOrFunction(tuple(words))
         return Several(tuple(words)) if name == "several" else tuple(words)
     return _KINDS[told]
 

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from streamgauge.units import Packets, Quantity, Time, UnitError
 
-__all__ = ["Maybe", "Number", "Parameter", "ParameterValue", "Several", "Windows"]
+__all__ = [
+    "Maybe",
+    "Number",
+    "Parameter",
+    "ParameterValue",
+    "Several",
+    "Windows",
+    "WordsOrFunction",
+    "function_of",
+]
 
 NONE = "none"
 """How a parameter says that it has no value, where that is one."""
 
 ParameterValue = Quantity | str | int | float | tuple[str, ...] | tuple[tuple[Time, Time], ...]
+
+
+_FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)")
+
+
+def function_of(value: object) -> tuple[str, str] | None:
+    """The file and the name of a function that is a parameter's value; None of every other value."""
+    found = _FUNCTION.fullmatch(value) if isinstance(value, str) else None
+    return None if found is None else (found["file"], found["name"])
 
 
 class Windows:
@@ -39,6 +58,21 @@ class Several:
 
 
 @dataclass(frozen=True)
+class WordsOrFunction:
+    """The kind of a parameter that is one of these words, or a function of the user's as ``FILE.py:NAME``."""
+
+    words: tuple[str, ...]
+
+    @property
+    def noun(self) -> str:
+        return f"{' or '.join(self.words)} or FILE.py:NAME"
+
+    @property
+    def example(self) -> str:
+        return self.words[0]
+
+
+@dataclass(frozen=True)
 class Number:
     """The kind of a parameter that has no unit: how many of something, or a share or multiple of it."""
 
@@ -53,7 +87,7 @@ class Number:
         return "3" if self.whole else "0.75"
 
 
-Kind = type[Quantity] | type[Windows] | tuple[str, ...] | Several | Number
+Kind = type[Quantity] | type[Windows] | tuple[str, ...] | Several | WordsOrFunction | Number
 
 
 @dataclass(frozen=True)
@@ -107,7 +141,7 @@ class Parameter:
         """The words that may stand in its value; empty if it is not made of words."""
         if isinstance(self.kind, Maybe):
             return (*replace(self, kind=self.kind.kind).words, NONE)
-        if isinstance(self.kind, Several):
+        if isinstance(self.kind, Several | WordsOrFunction):
             return self.kind.words
         return self.kind if isinstance(self.kind, tuple) else ()
 
@@ -128,6 +162,10 @@ class Parameter:
             if value in self.kind:
                 return str(value)
             raise UnitError(f"{value!r} is not one of {', '.join(self.kind)}")
+        if isinstance(self.kind, WordsOrFunction):
+            if value in self.kind.words or function_of(value) is not None:
+                return str(value)
+            raise UnitError(f"{value!r} is not one of {', '.join(self.kind.words)}, nor FILE.py:NAME")
         if self.kind is Windows:
             return _windows(value)
         if isinstance(self.kind, Several):

@@ -12,6 +12,7 @@ mod ewma;
 mod exoplayer;
 mod festive;
 mod fixed;
+mod functions;
 mod gstreamer;
 mod harmonic;
 mod hlsjs;
@@ -29,7 +30,8 @@ mod utilities;
 mod vlc2;
 mod vlc3;
 
-pub use rules::{NamedRule, RULES, rule};
+pub use functions::{Maker, call_functions_by, is_function};
+pub use rules::{NamedRule, RULES, fixed, make, rule};
 
 use std::borrow::Cow;
 

@@ -4,6 +4,7 @@ use super::bba::{Bba0, Bba2};
 use super::exoplayer::ExoPlayer;
 use super::festive::Festive;
 use super::fixed::Fixed;
+use super::functions::{is_function, maker};
 use super::gstreamer::GStreamer;
 use super::harmonic::Harmonic;
 use super::hlsjs::HlsJs;
@@ -189,6 +190,27 @@ pub static RULES: &[NamedRule] = &[
 /// The rule of that name.
 pub fn rule(name: &str) -> Option<&'static NamedRule> {
     RULES.iter().find(|rule| rule.name == name)
+}
+
+/// A rule for a session, by its name: one of [`RULES`], or a function (`FILE.py:NAME`).
+///
+/// # Errors
+///
+/// There is none, and which there are; or what is wrong with the function.
+pub fn make(name: &str, tuning: &Tuning) -> Result<Box<dyn Rule>, String> {
+    match rule(name) {
+        Some(named) => Ok((named.make)(tuning)),
+        None if is_function(name) => maker(name)?(name, tuning),
+        None => {
+            let known: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
+            Err(format!("no rule is called {name:?}; there are {}", known.join(", ")))
+        }
+    }
+}
+
+/// One level throughout: where there is but one.
+pub fn fixed(tuning: &Tuning) -> Box<dyn Rule> {
+    Box::new(Fixed::new(tuning))
 }
 
 #[cfg(test)]

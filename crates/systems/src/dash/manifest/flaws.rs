@@ -4,7 +4,7 @@ use std::fmt;
 
 use streamgauge_base::Duration;
 
-use super::{Manifest, Playlist, Segment, Segments};
+use super::{Manifest, MediaSegment, Playlist, Segments};
 
 /// More than this between two segments is no rounding: half of a block of sound at 48 kHz.
 const TOLERANCE: Duration = Duration::from_millis(10);
@@ -40,7 +40,7 @@ impl fmt::Display for Flaw {
     }
 }
 
-fn flaws<'a>(id: &'a str, segments: &'a [Segment]) -> impl Iterator<Item = Flaw> + 'a {
+fn flaws<'a>(id: &'a str, segments: &'a [MediaSegment]) -> impl Iterator<Item = Flaw> + 'a {
     segments.windows(2).filter_map(move |pair| {
         let (end, next) = (pair[0].start + pair[0].duration, pair[1].start);
         let what = if next.saturating_sub(end) > TOLERANCE {

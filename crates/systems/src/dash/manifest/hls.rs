@@ -10,7 +10,9 @@ use super::fault::{ManifestError, Room, broken, check_length, unsupported};
 use super::mpd::is_sound;
 use super::place::Place;
 use super::time::of_decimal;
-use super::{AdaptationSet, Address, Live, Manifest, MediaKind, Playlist, Representation, Segment, Segments};
+use super::{
+    AdaptationSet, Address, Live, Manifest, MediaKind, MediaSegment, Playlist, Representation, Segments,
+};
 
 /// What a playlist begins with (section 4.3.1.1).
 pub const MAGIC: &str = "#EXTM3U";
@@ -326,7 +328,7 @@ impl Reading {
         if !std::mem::take(&mut self.is_gap) {
             self.room.take(1, url.len(), line, "this segment")?;
             let address = Address { url, range: told };
-            self.playlist.segments.push(Segment { number, address, start, duration });
+            self.playlist.segments.push(MediaSegment { number, address, start, duration });
         }
         Ok(())
     }

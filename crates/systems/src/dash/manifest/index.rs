@@ -3,7 +3,7 @@
 use super::fault::ManifestError;
 use super::place::Place;
 use super::time::of_ticks;
-use super::{Address, Segment};
+use super::{Address, MediaSegment};
 use crate::media::mp4;
 
 /// The segments of the file at `url`, of which `bytes` begin at byte `first_byte` and hold its `sidx`. Times count from
@@ -12,7 +12,7 @@ use crate::media::mp4;
 /// # Errors
 ///
 /// No index, half of one, one that leads to further indices, or one that leaves its file.
-pub fn read_index(bytes: &[u8], first_byte: u64, url: &str) -> Result<Vec<Segment>, ManifestError> {
+pub fn read_index(bytes: &[u8], first_byte: u64, url: &str) -> Result<Vec<MediaSegment>, ManifestError> {
     let url = Place::of(url)?.url().to_owned();
     let wrong = |what: &str| ManifestError::Index { what: what.into() };
     let found = mp4::find(bytes, b"sidx");
@@ -59,7 +59,7 @@ pub fn read_index(bytes: &[u8], first_byte: u64, url: &str) -> Result<Vec<Segmen
         ticks = ticks.checked_add(length).ok_or_else(out)?;
         let duration = of_ticks(ticks, timescale).saturating_sub(start);
         let address = Address { url: url.clone(), range: Some((at, end - 1)) };
-        segments.push(Segment { number, address, start, duration });
+        segments.push(MediaSegment { number, address, start, duration });
         at = end;
     }
     Ok(segments)

@@ -28,7 +28,7 @@ use streamgauge_base::{BitRate, Duration};
 /// A presentation as its manifest describes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
-    /// How long it plays; `None` while it is live.
+    /// How long it plays; `None` of what goes on for ever, as far as is told.
     pub duration: Option<Duration>,
     /// Of a live presentation.
     pub live: Option<Live>,
@@ -92,7 +92,7 @@ pub struct Representation {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Segments {
     /// Each by itself, in order of time.
-    Listed(Vec<Segment>),
+    Listed(Vec<MediaSegment>),
     /// By a pattern that goes on, one like the other.
     Numbered(Template),
     /// By an index of the file (`sidx`, ISO/IEC 14496-12 section 8.16.3), which is to be fetched.
@@ -118,7 +118,7 @@ pub struct Template {
 
 /// One segment.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Segment {
+pub struct MediaSegment {
     /// Its number, of a live presentation the same at each fetch.
     pub number: u64,
     /// Where it is.
@@ -148,7 +148,7 @@ pub struct Playlist {
     /// What a decoder needs before the first segment (`EXT-X-MAP`).
     pub init: Option<Address>,
     /// The segments. Their times count from the first: of a live playlist only their numbers stay the same.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<MediaSegment>,
     /// No more will come (`EXT-X-ENDLIST`).
     pub is_ended: bool,
     /// How far behind the end to play (`HOLD-BACK`).

@@ -7,7 +7,7 @@ use super::place::Place;
 use super::template::{filled, has, resolved};
 use super::time::{of_decimal, of_ticks};
 use super::xml::Element;
-use super::{Address, Segment, Segments, Template};
+use super::{Address, MediaSegment, Segments, Template};
 
 /// What a representation is.
 pub struct Of<'a> {
@@ -295,7 +295,7 @@ impl<'a> Told<'a> {
                         (of_ticks(from, scale), of_ticks(from.saturating_add(run.length), scale));
                     let duration = end.saturating_sub(start);
                     let (number, address) = address(number, time)?;
-                    segments.push(Segment { number, address, start, duration });
+                    segments.push(MediaSegment { number, address, start, duration });
                 }
                 number = number.checked_add(1).ok_or_else(|| broken(of.line, "numbers beyond all bounds"))?;
             }
@@ -357,7 +357,7 @@ impl<'a> Told<'a> {
         })?;
         room.take(1, of.place.url().len(), of.line, "this Representation")?;
         let address = Address { url: of.place.url().to_owned(), range: None };
-        let segment = Segment { number: 1, address, start: Duration::ZERO, duration };
+        let segment = MediaSegment { number: 1, address, start: Duration::ZERO, duration };
         Ok((None, Segments::Listed(vec![segment])))
     }
 }

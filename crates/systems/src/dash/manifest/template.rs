@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::fault::{ManifestError, broken, unsupported};
 use super::place::Place;
 use super::time::of_ticks;
-use super::{Address, Segment, Template};
+use super::{Address, MediaSegment, Template};
 
 /// A part of a pattern.
 enum Part<'a> {
@@ -108,7 +108,7 @@ fn shown(text: &str) -> String {
 impl Template {
     /// The segment of this number; `None` of one before the first or behind the last. The last may play less than its
     /// length: it ends with the presentation.
-    pub fn segment(&self, number: u64) -> Option<Segment> {
+    pub fn segment(&self, number: u64) -> Option<MediaSegment> {
         let place = number.checked_sub(self.first)?;
         if self.count.is_some_and(|count| place >= count) {
             return None;
@@ -116,7 +116,7 @@ impl Template {
         let (from, to) = (place.checked_mul(self.length)?, place.checked_add(1)?.checked_mul(self.length)?);
         let (start, end) = (of_ticks(from, self.timescale), of_ticks(to, self.timescale));
         let address = Address { url: filled(&self.pattern, number, from), range: None };
-        Some(Segment { number, address, start, duration: end.saturating_sub(start) })
+        Some(MediaSegment { number, address, start, duration: end.saturating_sub(start) })
     }
 
     /// The number of the segment that has this time of the presentation, whether it is told or not.
@@ -131,7 +131,7 @@ impl Template {
     }
 
     /// The segments from this number on, without end if the template has none.
-    pub fn from(&self, number: u64) -> impl Iterator<Item = Segment> + '_ {
+    pub fn from(&self, number: u64) -> impl Iterator<Item = MediaSegment> + '_ {
         (number.max(self.first)..).map_while(|number| self.segment(number))
     }
 }

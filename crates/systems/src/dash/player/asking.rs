@@ -8,7 +8,7 @@ use super::lane::Asking;
 use super::track::{Chosen, Place};
 use super::{DashPlayer, LEAST_RELOAD};
 use crate::app::Io;
-use crate::dash::manifest::{Address, Live, Segment, Segments};
+use crate::dash::manifest::{Address, Live, MediaSegment, Segments};
 
 impl DashPlayer {
     fn ask(
@@ -17,7 +17,7 @@ impl DashPlayer {
         line: usize,
         what: What,
         address: Address,
-        segment: Option<Segment>,
+        segment: Option<MediaSegment>,
         io: &mut dyn Io,
     ) {
         let target = match target_of(&address.url, &self.source.host) {
@@ -49,7 +49,7 @@ impl DashPlayer {
         &self,
         now: Instant,
         what: What,
-        segment: Option<&Segment>,
+        segment: Option<&MediaSegment>,
     ) -> Vec<(&'static str, String)> {
         let session = "CMCD-Session";
         let form = if self.settings.format.starts_with("hls") { "h" } else { "d" };
@@ -274,11 +274,11 @@ impl DashPlayer {
     }
 
     /// Whether a live segment is whole at the server.
-    fn is_available(&self, now: Instant, segment: &Segment) -> bool {
+    fn is_available(&self, now: Instant, segment: &MediaSegment) -> bool {
         self.available_at(segment).is_none_or(|at| at <= now)
     }
 
-    pub(super) fn available_at(&self, segment: &Segment) -> Option<Instant> {
+    pub(super) fn available_at(&self, segment: &MediaSegment) -> Option<Instant> {
         let Live { starts: Some(starts), early, .. } = self.live()? else { return None };
         let there = (starts + segment.start + segment.duration).saturating_sub(early);
         let now_zero = self.server_zero.unwrap_or(0.0);

@@ -7,10 +7,10 @@ use super::job::{Job, What};
 use super::lane::{Answer, Failure};
 use super::track::{Chosen, Place, Track};
 use super::{DashPlayer, LEAST_RELOAD, Line, samples};
-use crate::abr::{Fetched, Progress, Situation};
+use crate::abr::{self, Fetched, Progress, Situation};
 use crate::app::Io;
 use crate::dash::manifest::{
-    AdaptationSet, Live, Manifest, MediaKind, Playlist, Segment, check_length, read_index, read_playlist,
+    AdaptationSet, Live, Manifest, MediaKind, MediaSegment, Playlist, check_length, read_index, read_playlist,
 };
 
 /// Of a segment's head so much is kept to count its pictures.
@@ -234,7 +234,7 @@ impl DashPlayer {
         &mut self,
         now: Instant,
         (track, level, ordinal): (usize, usize, u64),
-        segment: &Segment,
+        segment: &MediaSegment,
         head: &[u8],
         fetched: &Fetched,
     ) {
@@ -278,11 +278,19 @@ impl DashPlayer {
         let live = manifest.live;
         self.manifest = Some(manifest);
         for (place, set) in sets.into_iter().enumerate() {
-            let Some(named) = self.settings.rule() else {
-                return self.end(now, "there is no such rule", io);
+            let tuning = self.settings.tuning(self.seed.wrapping_add(place as u64));
+            // Of one level there is nothing to choose.
+            let rule = match set.representations.len() {
+                1 => Ok(abr::fixed(&tuning)),
+                _ => abr::make(&self.settings.rule, &tuning),
             };
-            let rule = (named.make)(&self.settings.tuning(self.seed.wrapping_add(place as u64)));
-            self.tracks.push(Track::new(set, rule, duration, 0));
+            let rule = match rule {
+                Ok(rule) => rule,
+                Err(why) => return self.end(now, &why, io),
+            };
+            let mut track = Track::new(set, rule);
+            track.know(now, duration, live.is_some());
+            self.tracks.push(track);
             self.shelves.push(Shelf::default());
             if place > 0 && self.settings.parallel {
                 self.lines.push(Line::new(&self.source, &self.settings));
@@ -314,7 +322,7 @@ impl DashPlayer {
 
     /// A live manifest that was fetched again: its lists have grown.
     fn manifest_again_came(&mut self, now: Instant, manifest: Manifest) {
-        let duration = manifest.duration;
+        let (ends, is_live) = (manifest.duration, manifest.live.is_some());
         for track in &mut self.tracks {
             let kind = track.set.kind;
             let Some(set) = manifest.sets.iter().find(|set| set.kind == kind) else { continue };
@@ -323,7 +331,7 @@ impl DashPlayer {
                     known.segments = representation.segments.clone();
                 }
             }
-            track.know(now, duration);
+            track.know(now, ends, is_live);
         }
         self.manifest = Some(manifest);
     }

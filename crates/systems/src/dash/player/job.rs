@@ -2,7 +2,7 @@
 
 use streamgauge_base::{Duration, Instant};
 
-use crate::dash::manifest::{Address, Segment};
+use crate::dash::manifest::{Address, MediaSegment};
 
 /// What a request is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +37,7 @@ pub struct Job {
     pub what: What,
     pub address: Address,
     /// The segment, of a request for one.
-    pub segment: Option<Segment>,
+    pub segment: Option<MediaSegment>,
     /// The rule is asked no more whether to give it up.
     pub settled: bool,
     pub asked: Instant,
@@ -57,7 +57,13 @@ pub struct Job {
 }
 
 impl Job {
-    pub fn new(what: What, address: Address, segment: Option<Segment>, settled: bool, now: Instant) -> Self {
+    pub fn new(
+        what: What,
+        address: Address,
+        segment: Option<MediaSegment>,
+        settled: bool,
+        now: Instant,
+    ) -> Self {
         Job {
             what,
             address,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use streamgauge_base::{BitRate, Duration};
 use streamgauge_plan::{Kind, check_bounds, settings};
 
-use crate::abr::{NamedRule, RULES, Tuning, rule};
+use crate::abr::{self, RULES, Tuning};
 
 /// What a player may be asked to fetch first.
 pub const FORMATS: [&str; 5] = ["mpd", "mpd-timeline", "mpd-ranges", "hls", "hls-ranges"];
@@ -14,8 +14,8 @@ settings! {
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct DashPlayerSettings {
-        /// The rule that chooses levels; docs/abr.md tells what each does.
-        pub rule: String => |p| p.kind(Kind::Words(rule_names())),
+        /// The rule that chooses levels, or in sim a function of yours, FILE.py:NAME; docs/abr.md tells what each does.
+        pub rule: String => |p| p.kind(Kind::WordsOrFunction(rule_names())),
         /// The manifest that it asks for: an MPD with segments by number, by timeline, or as byte ranges of one file a level;
         /// HLS playlists of segments, or of byte ranges.
         /// Source: ISO/IEC 23009-1 section 5.3.9; RFC 8216 section 4.
@@ -77,11 +77,6 @@ impl DashPlayerSettings {
     /// Less holds no segment.
     pub const LEAST_BUFFER: Duration = Duration::from_millis(500);
 
-    /// The rule, by its name.
-    pub fn rule(&self) -> Option<&'static NamedRule> {
-        rule(&self.rule)
-    }
-
     /// What the rule is told.
     pub fn tuning(&self, seed: u64) -> Tuning {
         Tuning {
@@ -96,12 +91,7 @@ impl DashPlayerSettings {
     /// Refuses what cannot be played with: the constant, what is wrong and what would be right.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         check_bounds(&Self::fields(), self)?;
-        if self.rule().is_none() {
-            return Err((
-                "rule",
-                format!("no rule is called {:?}; there are {}", self.rule, rule_names().join(", ")),
-            ));
-        }
+        abr::make(&self.rule, &self.tuning(0)).map_err(|what| ("rule", what))?;
         if !FORMATS.contains(&self.format.as_str()) {
             return Err((
                 "format",

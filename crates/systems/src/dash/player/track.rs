@@ -5,12 +5,15 @@ use std::sync::Arc;
 use streamgauge_base::{Duration, Instant};
 
 use crate::abr::{Ladder, Rule};
-use crate::dash::manifest::{AdaptationSet, Address, MediaKind, Segment, Segments, Template};
+use crate::dash::manifest::{AdaptationSet, Address, MediaKind, MediaSegment, Segments, Template};
+
+/// Times that differ by less are the same: a manifest's are rounded.
+const ROUNDING: Duration = Duration::from_millis(20);
 
 /// What is known of where a level's segments are.
 pub enum Index {
     /// By a list, whose first segment has the track's ordinal `from`.
-    Listed { from: u64, segments: Arc<Vec<Segment>>, complete: bool, read: Instant },
+    Listed { from: u64, segments: Arc<Vec<MediaSegment>>, complete: bool, read: Instant },
     /// Each by a pattern.
     Numbered(Template),
 }
@@ -19,7 +22,7 @@ pub enum Index {
 #[derive(Debug)]
 pub enum Place {
     /// There.
-    Found(Segment),
+    Found(MediaSegment),
     /// Somebody must be asked first: a playlist or an index.
     Ask(Address),
     /// Not listed yet.
@@ -63,21 +66,23 @@ pub struct Track {
     pub is_complete: bool,
     /// The live playlist is not fetched before that.
     pub reload: Option<Instant>,
+    /// Where the presentation ends, if that is known.
+    pub ends: Option<Duration>,
 }
 
 impl Track {
-    pub fn new(set: AdaptationSet, rule: Box<dyn Rule>, duration: Option<Duration>, from: u64) -> Self {
+    pub fn new(set: AdaptationSet, rule: Box<dyn Rule>) -> Self {
         let levels = set.representations.len();
         let rates = set.representations.iter().map(|one| one.rate).collect();
         let ladder =
             Ladder { rates, segment: Duration::ZERO, segments: None, sizes: vec![Vec::new(); levels] };
-        let mut track = Track {
+        Track {
             set,
             ladder,
             rule,
             indexes: (0..levels).map(|_| None).collect(),
             inits: vec![false; levels],
-            next: from,
+            next: 0,
             level: None,
             chosen: None,
             asked_to: Duration::ZERO,
@@ -87,9 +92,8 @@ impl Track {
             skipped: 0,
             is_complete: false,
             reload: None,
-        };
-        track.know(Instant::ZERO, duration);
-        track
+            ends: None,
+        }
     }
 
     pub fn is_video(&self) -> bool {
@@ -97,7 +101,8 @@ impl Track {
     }
 
     /// What the manifest itself tells of each level.
-    pub fn know(&mut self, now: Instant, duration: Option<Duration>) {
+    pub fn know(&mut self, now: Instant, ends: Option<Duration>, is_live: bool) {
+        self.ends = ends;
         for level in 0..self.indexes.len() {
             match &self.set.representations[level].segments {
                 Segments::Numbered(template) => {
@@ -108,7 +113,10 @@ impl Track {
                 }
                 Segments::Listed(segments) => {
                     let segments = segments.clone();
-                    self.listed(now, level, segments, duration.is_some());
+                    // Of a live one the list is whole when it comes to the end.
+                    let last = segments.last().map(|last| last.start + last.duration + ROUNDING);
+                    let is_whole = !is_live || ends.zip(last).is_some_and(|(ends, last)| last >= ends);
+                    self.listed(now, level, segments, is_whole);
                 }
                 Segments::Indexed(_) | Segments::Playlist(_) => {}
             }
@@ -116,7 +124,7 @@ impl Track {
     }
 
     /// The list of a level's segments, which is `complete` or goes on.
-    pub fn listed(&mut self, now: Instant, level: usize, mut segments: Vec<Segment>, complete: bool) {
+    pub fn listed(&mut self, now: Instant, level: usize, mut segments: Vec<MediaSegment>, complete: bool) {
         let Some(first) = segments.first() else {
             self.indexes[level] =
                 Some(Index::Listed { from: 0, segments: Arc::default(), complete, read: now });
@@ -145,7 +153,7 @@ impl Track {
 
     /// Gives the segments of a list that goes on the times that the same numbers had before, in whichever list: a playlist's
     /// own times begin with its first segment, which is another one each time.
-    fn put_in_time(&self, segments: &mut [Segment]) {
+    fn put_in_time(&self, segments: &mut [MediaSegment]) {
         let known = self.indexes.iter().flatten().filter_map(|index| match index {
             Index::Listed { segments, complete: false, .. } => segments.last(),
             _ => None,
@@ -182,7 +190,15 @@ impl Track {
         match (&self.indexes[level], &representation.segments) {
             (Some(Index::Numbered(template)), _) => {
                 let found = template.first.checked_add(ordinal).and_then(|number| template.segment(number));
-                found.map_or(Place::End, Place::Found)
+                match found {
+                    Some(segment) if self.ends.is_none_or(|ends| segment.start < ends) => {
+                        // The last one ends with the presentation.
+                        let left = self.ends.map(|ends| ends.saturating_sub(segment.start));
+                        let duration = left.map_or(segment.duration, |left| segment.duration.min(left));
+                        Place::Found(MediaSegment { duration, ..segment })
+                    }
+                    _ => Place::End,
+                }
             }
             (Some(Index::Listed { from, segments, complete, .. }), told) => {
                 let found = ordinal.checked_sub(*from).and_then(|place| segments.get(place as usize));

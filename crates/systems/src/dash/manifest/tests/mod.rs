@@ -24,7 +24,7 @@ fn refused(text: &str) -> String {
     }
 }
 
-fn listed(representation: &Representation) -> &[Segment] {
+fn listed(representation: &Representation) -> &[MediaSegment] {
     match &representation.segments {
         Segments::Listed(segments) => segments,
         other => panic!("{other:?}"),
@@ -39,10 +39,10 @@ fn numbered(representation: &Representation) -> &Template {
 }
 
 /// Start and duration in ms, and what is behind the host.
-fn told(segments: &[Segment]) -> Vec<(u64, u64, &str)> {
+fn told(segments: &[MediaSegment]) -> Vec<(u64, u64, &str)> {
     let ms = |time: Duration| time.as_nanos() / 1_000_000;
     let path =
-        |segment: &'_ Segment| segment.address.url.strip_prefix("http://origin.example").unwrap().len();
+        |segment: &'_ MediaSegment| segment.address.url.strip_prefix("http://origin.example").unwrap().len();
     segments
         .iter()
         .map(|one| {

@@ -35,7 +35,7 @@ fn numbers_go_on_from_the_first_and_end_with_the_presentation() {
     assert_eq!(init, Some("http://origin.example/films/a/lo/i.mp4"));
     let template = numbered(high);
     assert_eq!((template.first, template.count), (7, Some(3)));
-    let segments: Vec<Segment> = template.from(0).collect();
+    let segments: Vec<MediaSegment> = template.from(0).collect();
     let wanted = [
         (0, 4000, "/films/a/hi/2000000-00007.m4s"),
         (4000, 4000, "/films/a/hi/2000000-00008.m4s"),

@@ -5,7 +5,7 @@ mod made;
 
 use super::*;
 use crate::dash::manifest::{
-    Address, Manifest, MediaKind, Representation, Segment, Segments, read_index, read_playlist,
+    Address, Manifest, MediaKind, MediaSegment, Representation, Segments, read_index, read_playlist,
 };
 use crate::http::Library;
 use crate::media::ClipSpec;
@@ -96,7 +96,7 @@ fn manifest(presentation: &Presentation, path: &str, now: Instant) -> Manifest {
 }
 
 /// A representation's initialization and segments, wherever they are told.
-fn told(presentation: &Presentation, one: &Representation, now: Instant) -> (Address, Vec<Segment>) {
+fn told(presentation: &Presentation, one: &Representation, now: Instant) -> (Address, Vec<MediaSegment>) {
     let init = || one.init.clone().unwrap();
     match &one.segments {
         Segments::Listed(segments) => (init(), segments.clone()),
