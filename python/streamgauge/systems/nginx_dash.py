@@ -32,7 +32,7 @@ from streamgauge.units import Rate, Time
 
 DEFAULT = "default"
 """The rule that a player has by itself."""
-FETCH = f"run `make setup-browsers`, or, without a checkout, `python -m {javascript.__name__}`"
+FETCH = f"`{sys.executable} -m {javascript.__name__}` fetches it"
 PRESENTATION = "presentation.json"
 
 CHROMIUM = Program(
@@ -95,7 +95,6 @@ PLAYERS: dict[str, Player] = {
         takes=_TUNED - {"cmcd"},
         holds=True,
         early=True,
-        http="2",
     ),
     "vlc": Player(
         title="VLC",
@@ -188,8 +187,7 @@ class NginxDash(ScriptedAdapter):
             packages="",
             purpose="the server of HTTP/3, system nginx-dash",
             id="aioquic",
-            remedy="run `make setup-browsers`, or, without a checkout, "
-            f"`{sys.executable} -m pip install aioquic`",
+            remedy=f"`{sys.executable} -m pip install aioquic` installs it",
             needed=lambda flow: _http(flow) == "3",
         ),
         CHROMIUM,
