@@ -116,6 +116,6 @@ def _someone(way: str, base: Path, cache: Path, checkout: Path) -> Iterator[Pers
     for file in cache.rglob("*"):
         if not file.is_dir():
             file.chmod(0o644)
-    for folder in (cache / "clips", cache / "sources"):
+    for folder in (cache / one for one in ("clips", "ladders", "presentations", "sources")):
         if folder.is_dir() and folder.stat().st_uid == os.geteuid():
             folder.chmod(0o777)

@@ -134,6 +134,21 @@ COMMANDS: dict[str, How] = {
     "streamgauge run examples/short-flows.yaml --mode sim": HERE,
     "streamgauge run examples/cache.yaml --mode sim": HERE,
     "streamgauge run playlist.yaml --mode sim --repeat 5": HERE,
+    # dash-players
+    "streamgauge run today/dash-gstreamer-medium --mode emu": How("long", A_MINUTE),
+    "streamgauge run today/dash-dashjs-medium --mode emu": How("long", A_MINUTE),
+    "streamgauge run today/dash-dashjs-medium --mode emu --set flows.video.parameters.rule=bola": How(
+        "long", A_MINUTE
+    ),
+    "streamgauge run today/dash-dashjs-medium --mode emu --set flows.video.parameters.http=3": How(
+        "long", A_MINUTE
+    ),
+    "make setup-browsers": How("never", "has been done where browsers' players are tested"),
+    "python -m streamgauge.systems.javascript": How("never", "fetches; test_nginx_dash has what goes wrong"),
+    "python -m pip install aioquic": How("never", "installs"),
+    "streamgauge ladder testsrc2 --rates 100k,250k --duration 6s --audio 48kbit/s --out rungs": HERE,
+    "streamgauge package rungs --out served": How(shows=(r"DASH: served/manifest\.mpd; HLS: served/master",)),
+    "streamgauge run examples/dash.yaml": How("long", A_MINUTE),
     # extending
     "cargo test -p streamgauge-systems push && make setup": How("never", "test_walks does it"),
     "streamgauge systems push": How("never", "test_walks does it"),

@@ -134,7 +134,8 @@ def test_the_page_shows_the_line_as_it_is(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_every_package_of_the_line_is_one_that_set_up_installs() -> None:
-    lines = (CHECKOUT / "scripts" / "packages-debian.txt").read_text(encoding="utf-8").splitlines()
+    lists = (CHECKOUT / "scripts" / f"packages-{name}.txt" for name in ("debian", "players"))
+    lines = [line for one in lists for line in one.read_text(encoding="utf-8").splitlines()]
     listed = {line for line in lines if line and not line.startswith("#")}
     named = {package for one in KNOWN for package in one.packages.split()}
     # Part of every Debian.

@@ -1,4 +1,4 @@
-"""``clip`` and ``ladder``: content, written to files of the user's."""
+"""``clip``, ``ladder`` and ``package``: content, written to files of the user's."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ from streamgauge.media import (
     prepare_ladder,
 )
 from streamgauge.media.ladder import DESCRIPTION, rate_named, write_folder
+from streamgauge.media.package import MANIFEST, PLAYLIST, SEGMENT_INDEXES, SegmentIndex, write_presentation
 from streamgauge.units import Quantity, Rate, Size, Time, UnitError
 
-__all__ = ["clip_command", "ladder_command"]
+__all__ = ["clip_command", "ladder_command", "package_command"]
 
 Of = TypeVar("Of", bound=Quantity)
 
@@ -137,6 +138,31 @@ def ladder_command(
                 out,
             )
     _show(content, out, as_json, asked=rates is not None)
+
+
+def package_command(ladder: Path, out: Path, index: str | None, as_json: bool) -> None:
+    """Cuts `ladder`, a folder or a file, into segments in the new folder `out`, and says what is there (in
+    JSON, `Presentation.to_json`).
+
+    Raises ScenarioError for an index that there is not, MediaError for what is no ladder and for a folder
+    that is not empty, CannotRunError if there is no ffmpeg.
+    """
+    chosen: SegmentIndex | None = next((one for one in SEGMENT_INDEXES if one == index), None)
+    if index is not None and chosen is None:
+        raise ScenarioError(
+            f"'{index}' is no way to index segments", file="--index", hint=" or ".join(SEGMENT_INDEXES)
+        )
+    told = write_presentation(ladder, out, index=chosen)
+    if as_json:
+        print(json.dumps(told.to_json() | {"folder": str(out)}))
+        return
+    say_text(f"{told.name}, {say_exactly(told.duration_s, TIME)}, segments by {told.index}")
+    rows: list[list[Text | str]] = [[*heads("id", "encoding", "asked", "in manifests", "segments")]]
+    for one in told.representations:
+        asked, declared = Rate.of(one.bit_rate_bps), say(one.bandwidth_bps, RATE)
+        rows.append([one.id, escape(f"{one.name}, {one.kind}"), str(asked), declared, str(one.segments)])
+    table(rows, "llrrr")
+    say_text(f"DASH: {out / MANIFEST}; HLS: {out / PLAYLIST}")
 
 
 def _rates(text: str) -> tuple[int, ...]:

@@ -317,7 +317,7 @@ def _program(program: Program, *, needed: bool = False) -> Finding:
             needed=needed,
             packages=program.packages,
         )
-    arguments = program.probe or program.version
+    arguments = (program.probe or program.version) if program.kind == "program" else ()
     done = _probe([found, *arguments]) if arguments else None
     if done is not None and program.probe and done.returncode != 0:
         said = done.stderr.strip().splitlines()

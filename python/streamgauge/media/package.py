@@ -153,6 +153,8 @@ def _read(ladder: Path) -> tuple[Content, dict[str, Path]]:
     if ladder.is_file():
         content = replace(of_file(ladder), segment_ns=SEGMENT_NS)
         return content, {one.name: ladder for one in content.encodings}
+    if not ladder.is_dir():
+        raise MediaError(f"{ladder}: no such folder or file; name a ladder that `streamgauge ladder` wrote.")
     if not (ladder / DESCRIPTION).is_file():
         raise MediaError(
             f"{ladder}: there is no {DESCRIPTION} in it, so it is no ladder; make one by `streamgauge ladder "

@@ -1,8 +1,7 @@
 """Players for browsers: which, in which version, where they lie, and how they come there.
 
-``python -m streamgauge.systems.javascript`` (in a checkout ``make setup-browsers``) fetches each as the
-package that its authors publish, by npm's own client, and keeps the one file that a page loads, and the
-licence. Nothing is fetched unless that command is run.
+``python -m streamgauge.systems.javascript`` fetches each as the package that its authors publish, by npm's
+own client, and keeps the one file that a page loads, and the licence. Nothing is fetched unless that is run.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from streamgauge.systems.adapter import Clock, FlowSetup, Program
+from streamgauge.systems.adapter import Clock, FlowSetup, Program, place
 
 NGINX = "/usr/sbin/nginx"
 """Where distributions have it: ordinary users' PATH lacks that folder."""
@@ -76,11 +76,18 @@ def config(server: str, *, types: str, fields: Mapping[str, str] | None = None) 
 
 
 def answers(
-    flow: FlowSetup, faults: list[str], read: Callable[[Mapping[str, Any]], list[dict[str, Any]]]
+    flow: FlowSetup,
+    faults: list[str],
+    read: Callable[[Mapping[str, Any]], list[dict[str, Any]]],
+    *,
+    name: str = "",
 ) -> list[dict[str, Any]]:
-    """The events that `read` makes of each line of the access log. The first line that cannot be read is put
-    in `faults`, and ends it; a last one without its end is passed over."""
-    file = flow.out("server") / ACCESS_LOG
+    """The events that `read` makes of each line of the access log of the server's process `name`.
+
+    The first line that cannot be read is put in `faults`, and ends it; a last one without its end is passed
+    over.
+    """
+    file = flow.out("server", name) / ACCESS_LOG
     if not file.is_file():
         return []
     with file.open("rb") as source:
@@ -90,9 +97,8 @@ def answers(
         try:
             events += read(json.loads(line))
         except (ValueError, KeyError, TypeError):
-            faults.append(
-                f"{flow.name}-server-{ACCESS_LOG}:{number}: not a line of nginx's as we have it written"
-            )
+            shown = f"{flow.name}-{place('server', name)}-{ACCESS_LOG}"
+            faults.append(f"{shown}:{number}: not a line of nginx's as we have it written")
             break
     return events
 

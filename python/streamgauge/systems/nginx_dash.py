@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,7 @@ from streamgauge.units import Rate, Time
 
 DEFAULT = "default"
 """The rule that a player has by itself."""
-FETCH = f"run `make setup-browsers`, or, without a checkout, `python -m {javascript.__name__}`"
+FETCH = f"`{sys.executable} -m {javascript.__name__}` fetches it"
 PRESENTATION = "presentation.json"
 
 CHROMIUM = Program(
@@ -94,7 +95,6 @@ PLAYERS: dict[str, Player] = {
         takes=_TUNED - {"cmcd"},
         holds=True,
         early=True,
-        http="2",
     ),
     "vlc": Player(
         title="VLC",
@@ -174,6 +174,22 @@ class NginxDash(ScriptedAdapter):
     version = 1
     programs: Sequence[Program] = (
         nginx.program("the server of system nginx-dash"),
+        Program(
+            name="openssl",
+            packages="openssl",
+            purpose="certificates for HTTP/2 and HTTP/3, system nginx-dash",
+            version=["version"],
+            needed=lambda flow: _http(flow) != HTTP[0],
+        ),
+        Program(
+            name="aioquic",
+            kind="module",
+            packages="",
+            purpose="the server of HTTP/3, system nginx-dash",
+            id="aioquic",
+            remedy=f"`{sys.executable} -m pip install aioquic` installs it",
+            needed=lambda flow: _http(flow) == "3",
+        ),
         CHROMIUM,
         *(
             Program(
@@ -208,36 +224,70 @@ class NginxDash(ScriptedAdapter):
         ),
     )
     external: External | None = External(
-        protocols={"tcp": ("http",)}, content="presentation", media_over=lambda parameters: "tcp"
+        protocols={"tcp": ("http",), "udp": ("quic",)},
+        content="presentation",
+        media_over=lambda parameters: "udp" if str(parameters.get("http")) == "3" else "tcp",
     )
 
     def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
         return ACTIONS if PLAYERS[_player(parameters)].holds else ENDS
 
     def processes(self, flow: FlowSetup) -> list[Process]:
-        server = Process(
-            side="server",
-            command=nginx.command(str(flow.out("server"))),
-            files={"nginx.conf": _config(flow)},
-            namespace=flow.sending_namespace,
-            early=True,
-            ready="port",
-            stop_signal=nginx.SIGQUIT,
-        )
-        return [server, _playing(flow)]
+        return [*_serving(flow), _playing(flow)]
 
     def read(self, flow: FlowSetup, clock: Clock, found: Collected) -> None:
         player = PLAYERS[_player(flow.parameters)]
         levels = _levels(flow) if player.levels_by == "server" else {}
         log = _Log(levels, clock)
-        found.events += nginx.answers(flow, found.faults, log.answer)
+        found.events += nginx.answers(flow, found.faults, log.answer, name=_serves(flow))
         octets = last(found.events, "total_bytes_received")
         if octets is not None:
             found.received_bytes, found.received_what = int(octets), f"bodies that {player.title} read"
 
 
+def _http(flow: FlowSetup) -> str:
+    return str(flow.parameters.get("http", HTTP[0]))
+
+
+def _serves(flow: FlowSetup) -> str:
+    """The name of the process that serves; empty where it is alone on its side."""
+    return {"1.1": "", "2": "nginx", "3": "aioquic"}[_http(flow)]
+
+
+def _serving(flow: FlowSetup) -> list[Process]:
+    """The server, and from HTTP/2 on what makes its certificate before it."""
+    name = _serves(flow)
+    shared: dict[str, Any] = {"namespace": flow.sending_namespace, "early": True, "ready": "port"}
+    if _http(flow) == "3":
+        control = str(flow.plan.get("tcp", {}).get("congestion_control", "cubic"))
+        arguments = [control]
+        server = script(
+            flow, "server", "http3_server.py", process=name, python=sys.executable, arguments=arguments,
+            early=True, ready="port",
+        )  # fmt: skip
+    else:
+        server = Process(
+            side="server",
+            name=name,
+            command=nginx.command(str(flow.out("server", name))),
+            files={"nginx.conf": _config(flow)},
+            stop_signal=nginx.SIGQUIT,
+            **shared,
+        )
+    if not name:
+        return [server]
+    certificate = script(
+        flow, "server", "certificate.py", process="certificate", early=True, ready="end", may_end=True
+    )
+    return [certificate, server]
+
+
 def _config(flow: FlowSetup) -> str:
     address = f"{flow.server_ip}:{flow.port}"
+    if _http(flow) == "2":
+        shared = flow.shared("server")
+        address += f" ssl http2;\n    ssl_certificate {shared}/certificate.pem;"
+        address += f"\n    ssl_certificate_key {shared}/key.pem"
     server = _SERVER.replace("ADDRESS", address).replace("MEDIA", str(flow.media))
     return nginx.config(
         server.replace("HEADERS", _HEADERS.replace("\n", "\n    ")), types=_TYPES, fields=_FIELDS
@@ -247,7 +297,8 @@ def _config(flow: FlowSetup) -> str:
 def _settings(flow: FlowSetup) -> dict[str, Any]:
     """What a player's script is told."""
     told, name = flow.parameters, _player(flow.parameters)
-    base = f"http://{flow.server_ip}:{flow.port}"
+    has_tls = _http(flow) != HTTP[0]
+    base = f"http{'s' if has_tls else ''}://{flow.server_ip}:{flow.port}"
     buffer, initial = _given(told, "buffer"), _given(told, "initial")
     factor = _given(told, "safety_factor")
     settings: dict[str, Any] = {
@@ -262,7 +313,11 @@ def _settings(flow: FlowSetup) -> dict[str, Any]:
         "safety_factor": None if factor is None else float(factor),
         # Of the ports that flows have some are X11's or IRC's, to which browsers do not go by themselves.
         "flags": [f"--explicitly-allowed-ports={flow.port}"],
+        # Of the server's certificate, by which the browser knows it.
+        "spki": str(flow.shared("server") / "spki") if has_tls else None,
     }
+    if _http(flow) == "3":
+        settings["flags"] += ["--enable-quic", f"--origin-to-force-quic-on={flow.server_ip}:{flow.port}"]
     if PLAYERS[name].library:
         settings["library"] = javascript.LIBRARIES[PLAYERS[name].library].path.name
     return settings

@@ -37,6 +37,8 @@ _BESIDE = {
     "mpv_dash_player.py": ("player_line.py",),
     "ffmpeg_dash_player.py": ("player_line.py",),
     "vlc_dash_player.py": ("player_line.py",),
+    "certificate.py": (),
+    "http3_server.py": (),
 }
 """What each script needs beside it."""
 
@@ -77,13 +79,16 @@ def script(
     *,
     arguments: Sequence[str] = (),
     beside: Sequence[Path] = (),
+    process: str = "",
+    python: str = SYSTEM_PYTHON,
     **more: Any,
 ) -> Process:
-    """The process of one of our scripts, with `arguments`, and `beside` it those files; `more` of
-    `Process`."""
+    """The process of one of our scripts, called `process`, with `arguments`, and `beside` it those files;
+    `more` of `Process`."""
     return Process(
         side=side,
-        command=[SYSTEM_PYTHON, str(flow.helpers(side) / name), *arguments],
+        name=process,
+        command=[python, str(flow.helpers(side, process) / name), *arguments],
         namespace=flow.namespace(side),
         helpers=[*(PROGRAMS / one for one in (name, *_BESIDE[name])), *beside],
         **more,

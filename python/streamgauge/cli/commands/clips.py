@@ -1,4 +1,4 @@
-"""``clip`` and ``ladder``: content as files."""
+"""``clip``, ``ladder`` and ``package``: content as files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def add(app: typer.Typer) -> None:
     """Adds the command to `app`."""
     register(app, "Stream", "clip", _clip, no_args_is_help=True)
     register(app, "Stream", "ladder", _ladder, no_args_is_help=True)
+    register(app, "Stream", "package", _package, no_args_is_help=True)
 
 
 def _clip(
@@ -113,3 +114,36 @@ def _ladder(
         jobs=jobs,
         as_json=as_json,
     )
+
+
+def _package(
+    ladder: Annotated[
+        Path,
+        typer.Argument(metavar="LADDER", help="A folder that `streamgauge ladder` wrote, or an MP4 file."),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A new folder to write it to.")],
+    index: Annotated[
+        str | None,
+        typer.Option(
+            "--index",
+            metavar="HOW",
+            help="How DASH tells segments: number or timeline; by number if all are of one length.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What it holds, as JSON.")] = False,
+) -> None:
+    """Cut a ladder into segments, with the manifests of DASH and of HLS that name them.
+
+    By ffmpeg's packager: fragmented MP4, pictures and sound apart, representations from the lowest rate up,
+    segments as long as the ladder's. FOLDER gets manifest.mpd, master.m3u8 and presentation.json, which says
+    what there is. A folder that any web server can serve.
+
+    [b]Examples[/b]
+
+      streamgauge package videos --out served
+
+      streamgauge package clip.mp4 --out served --index timeline --json
+    """
+    from streamgauge.cli.clips import package_command
+
+    package_command(ladder, out, index, as_json)

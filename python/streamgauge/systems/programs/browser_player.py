@@ -209,6 +209,13 @@ def listen(session: BrowserPage) -> None:
     session.stop()
 
 
+def awaited(file: Path) -> str:
+    """What a file holds, once the server's side has made it."""
+    while not file.is_file():
+        time.sleep(0.05)
+    return file.read_text(encoding="ascii")
+
+
 def main() -> int:
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
@@ -224,6 +231,8 @@ def main() -> int:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     scratch = os.environ["STREAMGAUGE_SHARED"]
     flags = [*FLAGS, *settings["flags"], f"--user-data-dir={scratch}/profile"]
+    if settings["spki"] is not None:
+        flags.append(f"--ignore-certificate-errors-spki-list={awaited(Path(settings['spki']))}")
     with Path("chromium.log").open("wb") as log:
         browser = subprocess.Popen(
             [program, *flags, f"http://127.0.0.1:{server.server_port}/"],

@@ -43,6 +43,9 @@ class Watch:
         self.shown = 0
         self.shown_at_s = 0.0
         self.is_stalled = False
+        #: When it began, and when a picture was seen again, s; None as long as none was.
+        self.stalled_at_s = 0.0
+        self.seen_at_s: float | None = None
         self.stalls = 0
         self.sampled_at_s = 0.0
 
@@ -58,15 +61,15 @@ class Watch:
         if not self.has_begun:
             return
         if shown != self.shown:
-            if self.is_stalled:
-                lasted_s = now_s - self.shown_at_s
-                self.say("resume", lasted_s, "s", "pictures are displayed again", at_s=now_s)
-            self.shown, self.shown_at_s, self.is_stalled = shown, now_s, False
+            self._goes_on(now_s)
+            self.shown, self.shown_at_s = shown, now_s
         # Between two looks that saw another picture up to a period may lie that was no stall.
-        elif not self.is_stalled and now_s - self.shown_at_s > STALL_S + 2 * PERIOD_S:
-            self.is_stalled = True
-            self.stalls += 1
-            self.say("stall", reason="no picture is displayed", at_s=self.shown_at_s)
+        elif now_s - self.shown_at_s > STALL_S + 2 * PERIOD_S:
+            self.seen_at_s = None
+            if not self.is_stalled:
+                self.is_stalled, self.stalled_at_s = True, self.shown_at_s
+                self.stalls += 1
+                self.say("stall", reason="no picture is displayed", at_s=self.stalled_at_s)
         if now_s - self.sampled_at_s >= SAMPLE_S:
             self.sampled_at_s = now_s
             for key, (name, unit, reason) in COUNTERS.items():
@@ -75,6 +78,15 @@ class Watch:
             self.say("stall_count", self.stalls, "1", at_s=now_s)
             position_s = told.get("position", 0.0) * told.get("length", 0)
             self.say("position", position_s, "s", "media time shown", at_s=now_s)
+
+    def _goes_on(self, now_s: float) -> None:
+        """A stall is over when pictures follow each other: VLC shows one now and then while it waits."""
+        if self.is_stalled and self.seen_at_s is not None:
+            lasted_s = self.seen_at_s - self.stalled_at_s
+            self.say("resume", lasted_s, "s", "pictures are displayed again", at_s=self.seen_at_s)
+            self.is_stalled, self.seen_at_s = False, None
+        elif self.is_stalled:
+            self.seen_at_s = now_s
 
 
 def free_port() -> int:

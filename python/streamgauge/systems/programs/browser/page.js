@@ -1,8 +1,8 @@
 // What every player's page has in common: what is said and when, stalls as the picture shows them, samples.
 //
 // Beside it lie `library.js`, the player as its authors publish it, and `player.js`, which sets it up: it defines
-// `makePlayer(video, settings, tell)` with `load(url)`, `estimate()` in bit/s or null, and `end()`.
-// `tell` has `say`, `level`, `givenUp` and `fail`.
+// `makePlayer(video, settings, tell)`, which gives an object with `load(url)`. `tell` has `say`, `level`, `givenUp` and
+// `fail`.
 "use strict";
 
 const LOOK_MS = 50; // how often the picture's clock is read
