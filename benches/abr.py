@@ -4,8 +4,8 @@
 
 The first part is one session of 600 s in segments of 2 s over a link of 1 to 5 Mbit/s, with packets, of which
 nothing but the metrics are kept. The second is one campaign of ten rules over N/10 links that a Markov chain
-draws, 300 kbit/s to 6 Mbit/s, each session S seconds long. CPU time counts every thread and process; wall time
-means something on an idle machine alone.
+draws, 300 kbit/s to 6 Mbit/s, each session S seconds long. CPU time counts every thread and process; wall
+time means something on an idle machine alone.
 """
 
 from __future__ import annotations

@@ -242,7 +242,7 @@ def _cut(
         # The pictures of one adaptation set are shown in one shape: that of the highest rate.
         command += ["-aspect", "{}:{}".format(*top.size)]
     sets = " ".join(f"id={number},streams={kind}" for number, kind in enumerate(kinds))
-    command += ["-f", "dash", "-seg_duration", f"{segment_ns / 1e9:.6f}", "-adaptation_sets", sets]
+    command += ["-seg_duration", f"{segment_ns / 1e9:.6f}", "-adaptation_sets", sets]
     command += ["-use_template", "1", "-use_timeline", str(int(index == "timeline"))]
     command += ["-init_seg_name", "init-$RepresentationID$.m4s"]
     command += ["-media_seg_name", "segment-$RepresentationID$-$Number$.m4s"]

@@ -3,8 +3,8 @@
 use streamgauge_base::{Duration, Instant};
 
 use super::clock::Clock;
-use super::job::{Job, What};
-use super::lane::Asking;
+use super::exchange::{Exchange, What};
+use super::requester::Asking;
 use super::track::{Chosen, Place};
 use super::{DashPlayer, LEAST_RELOAD};
 use crate::app::Io;
@@ -39,9 +39,10 @@ impl DashPlayer {
             What::Segment(track, ..) => self.tracks[track].chosen.is_some_and(|chosen| chosen.again),
             _ => true,
         };
-        let front_since = one.jobs.is_empty().then_some(now);
-        one.jobs.push_back(Job { front_since, ..Job::new(what, address, segment, settled, now) });
-        one.lane.ask(now, asking, io);
+        let front_since = one.exchanges.is_empty().then_some(now);
+        one.exchanges
+            .push_back(Exchange { front_since, ..Exchange::new(what, address, segment, settled, now) });
+        one.requester.ask(now, asking, io);
     }
 
     /// Common Media Client Data of a request (CTA-5004), by its header fields.
@@ -83,7 +84,7 @@ impl DashPlayer {
             return;
         }
         if self.manifest.is_none() {
-            let is_asked = !self.lines[0].jobs.is_empty();
+            let is_asked = !self.lines[0].exchanges.is_empty();
             if !is_asked && self.manifest_again.is_none_or(|at| at <= now) {
                 self.manifest_again = None;
                 let address = self.manifest_at.clone();
@@ -102,8 +103,8 @@ impl DashPlayer {
 
     fn reload_manifest(&mut self, now: Instant, io: &mut dyn Io) {
         let Some(at) = self.manifest_due() else { return };
-        let is_asked = self.lines[0].jobs.iter().any(|job| job.what == What::Manifest);
-        if at <= now && !is_asked && self.lines[0].jobs.is_empty() {
+        let is_asked = self.lines[0].exchanges.iter().any(|exchange| exchange.what == What::Manifest);
+        if at <= now && !is_asked && self.lines[0].exchanges.is_empty() {
             self.manifest_again = None;
             let address = self.manifest_at.clone();
             self.ask(now, 0, What::Manifest, address, None, io);
@@ -123,9 +124,9 @@ impl DashPlayer {
     pub(super) fn has_room_for_request(&self, track: usize) -> bool {
         let line = &self.lines[self.line_of(track)];
         let depth = self.settings.pipeline as usize;
-        match line.jobs.back() {
+        match line.exchanges.back() {
             None => true,
-            Some(_) if line.jobs.len() >= depth || !self.settings.persistent => false,
+            Some(_) if line.exchanges.len() >= depth || !self.settings.persistent => false,
             // Behind a segment of which enough has come.
             Some(last) => {
                 let enough = u64::from(self.settings.choose_at_percent);
@@ -246,7 +247,7 @@ impl DashPlayer {
         if !self.settings.stops_reading {
             return;
         }
-        let Some(track) = self.lines[line].jobs.front().and_then(|job| match job.what {
+        let Some(track) = self.lines[line].exchanges.front().and_then(|exchange| match exchange.what {
             What::Segment(track, ..) => Some(track),
             _ => None,
         }) else {
@@ -262,9 +263,9 @@ impl DashPlayer {
             }
             (false, Some(since)) => {
                 one.held_off = None;
-                one.lane.go_on(now);
-                if let Some(job) = one.jobs.front_mut() {
-                    job.unread += now.saturating_since(since);
+                one.requester.go_on(now);
+                if let Some(exchange) = one.exchanges.front_mut() {
+                    exchange.unread += now.saturating_since(since);
                 }
                 self.tracks[track].rule.idled(now.saturating_since(since));
                 self.events.say(now, "download_on", held.as_secs_f64(), "s", "");

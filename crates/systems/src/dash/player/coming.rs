@@ -3,8 +3,8 @@
 use streamgauge_base::{Chunk, Duration, Instant};
 
 use super::clock::{Clock, Held, Shelf};
-use super::job::{Job, What};
-use super::lane::{Answer, Failure};
+use super::exchange::{Exchange, What};
+use super::requester::{Answer, Failure};
 use super::track::{Chosen, Place, Track};
 use super::{DashPlayer, LEAST_RELOAD, Line, samples};
 use crate::abr::{self, Fetched, Progress, Situation};
@@ -29,11 +29,11 @@ impl DashPlayer {
         if one.held_off.is_some() {
             return false;
         }
-        let Some(answer) = one.lane.next(now, io) else { return false };
+        let Some(answer) = one.requester.next(now, io) else { return false };
         match answer {
             Answer::Head { length, date } => {
-                if let Some(job) = one.jobs.front_mut() {
-                    (job.first_byte, job.length) = (Some(now), length);
+                if let Some(exchange) = one.exchanges.front_mut() {
+                    (exchange.first_byte, exchange.length) = (Some(now), length);
                 }
                 // A date has whole seconds: half of one is what it is behind on average.
                 let zero = date.map(|date| date as f64 + 0.5 - now.as_secs_f64());
@@ -48,15 +48,15 @@ impl DashPlayer {
 
     fn body(&mut self, now: Instant, line: usize, chunk: &Chunk, io: &mut dyn Io) {
         self.bytes += chunk.len() as u64;
-        let Some(job) = self.lines[line].jobs.front_mut() else { return };
-        let (what, before) = (job.what, job.bytes);
-        job.bytes += chunk.len() as u64;
+        let Some(exchange) = self.lines[line].exchanges.front_mut() else { return };
+        let (what, before) = (exchange.what, exchange.bytes);
+        exchange.bytes += chunk.len() as u64;
         match what {
             What::Segment(track, ..) | What::Init(track, _) => {
-                let room = MOST_HEAD.saturating_sub(job.head.len());
+                let room = MOST_HEAD.saturating_sub(exchange.head.len());
                 // Only what stands before any filler is in place.
-                if job.head.len() as u64 == before {
-                    job.head.extend(&chunk.head()[..chunk.head().len().min(room)]);
+                if exchange.head.len() as u64 == before {
+                    exchange.head.extend(&chunk.head()[..chunk.head().len().min(room)]);
                 }
                 if track == 0
                     && let Some(kept) = &mut self.kept
@@ -66,40 +66,42 @@ impl DashPlayer {
                 self.consider_abandoning(now, line, io);
             }
             _ => {
-                if let Err(error) = check_length(job.bytes.max(job.length.unwrap_or(0))) {
-                    let why = format!("{}: {error}", job.address.url);
+                if let Err(error) = check_length(exchange.bytes.max(exchange.length.unwrap_or(0))) {
+                    let why = format!("{}: {error}", exchange.address.url);
                     return self.end(now, &why, io);
                 }
-                job.head.extend(chunk.head());
-                job.head.resize(job.bytes as usize, 0);
+                exchange.head.extend(chunk.head());
+                exchange.head.resize(exchange.bytes as usize, 0);
             }
         }
     }
 
     /// Asks the rule about the segment at a line's front, and gives it up if the rule says so.
     pub(super) fn consider_abandoning(&mut self, now: Instant, line: usize, io: &mut dyn Io) {
-        let Some(job) = self.lines[line].jobs.front() else { return };
-        let What::Segment(track, level, ordinal) = job.what else { return };
-        if job.settled || job.asked_rule.is_some_and(|asked| now.saturating_since(asked) < ABANDON_STEP) {
+        let Some(exchange) = self.lines[line].exchanges.front() else { return };
+        let What::Segment(track, level, ordinal) = exchange.what else { return };
+        if exchange.settled
+            || exchange.asked_rule.is_some_and(|asked| now.saturating_since(asked) < ABANDON_STEP)
+        {
             return;
         }
-        let Some(asked) = self.lines[line].lane.front_written() else { return };
+        let Some(asked) = self.lines[line].requester.front_written() else { return };
         let progress = Progress {
             segment: ordinal as usize,
             level,
-            bytes: job.bytes,
-            of: job.length,
+            bytes: exchange.bytes,
+            of: exchange.length,
             asked: self.since(asked),
-            first_byte: job.first_byte.map(|first| self.since(first)),
+            first_byte: exchange.first_byte.map(|first| self.since(first)),
         };
         let decision = self.with_rule(now, track, |rule, now| {
             rule.abandon(&progress, &Situation { segment: ordinal as usize, level: Some(level), ..*now })
         });
-        if let Some(job) = self.lines[line].jobs.front_mut() {
-            job.asked_rule = Some(now);
+        if let Some(exchange) = self.lines[line].exchanges.front_mut() {
+            exchange.asked_rule = Some(now);
         }
         let Some(decision) = decision.filter(|decision| decision.level != level) else { return };
-        let Some(job) = self.lines[line].jobs.front() else { return };
+        let Some(exchange) = self.lines[line].exchanges.front() else { return };
         let bps = |level: usize| self.tracks[track].ladder.bps(level) / 1000.0;
         let reason = format!(
             "segment {ordinal} at {:.0} kbit/s, for {:.0} kbit/s: {}",
@@ -107,9 +109,9 @@ impl DashPlayer {
             bps(decision.level),
             decision.why
         );
-        self.events.say(now, "segment_abandoned", job.bytes as f64, "B", reason);
+        self.events.say(now, "segment_abandoned", exchange.bytes as f64, "B", reason);
         let fetched = self.fetched_of(now, line, true);
-        self.drop_jobs(line, io);
+        self.drop_exchanges(line, io);
         if let Some(fetched) = fetched {
             self.tell(now, track, &fetched);
         }
@@ -119,17 +121,17 @@ impl DashPlayer {
 
     /// What the front's answer was like, so far.
     fn fetched_of(&self, now: Instant, line: usize, abandoned: bool) -> Option<Fetched> {
-        let job = self.lines[line].jobs.front()?;
-        let What::Segment(_, level, ordinal) = job.what else { return None };
-        let front = job.front_since.unwrap_or(now);
+        let exchange = self.lines[line].exchanges.front()?;
+        let What::Segment(_, level, ordinal) = exchange.what else { return None };
+        let front = exchange.front_since.unwrap_or(now);
         Some(Fetched {
             segment: ordinal as usize,
             level,
-            bytes: job.bytes,
-            asked: self.since(job.asked),
-            first_byte: self.since(job.first_byte.unwrap_or(now)),
+            bytes: exchange.bytes,
+            asked: self.since(exchange.asked),
+            first_byte: self.since(exchange.first_byte.unwrap_or(now)),
             done: self.since(now),
-            reading: now.saturating_since(front).saturating_sub(job.unread),
+            reading: now.saturating_since(front).saturating_sub(exchange.unread),
             abandoned,
         })
     }
@@ -139,47 +141,47 @@ impl DashPlayer {
     }
 
     /// What is asked for on a line is asked for no more; the segments among it are next again.
-    fn drop_jobs(&mut self, line: usize, io: &mut dyn Io) {
-        self.lines[line].lane.cancel(io);
-        while let Some(job) = self.lines[line].jobs.pop_back() {
-            self.next_again(&job);
+    fn drop_exchanges(&mut self, line: usize, io: &mut dyn Io) {
+        self.lines[line].requester.cancel(io);
+        while let Some(exchange) = self.lines[line].exchanges.pop_back() {
+            self.next_again(&exchange);
         }
     }
 
-    fn next_again(&mut self, job: &Job) {
-        let What::Segment(track, _, ordinal) = job.what else { return };
+    fn next_again(&mut self, exchange: &Exchange) {
+        let What::Segment(track, _, ordinal) = exchange.what else { return };
         let one = &mut self.tracks[track];
         one.next = one.next.min(ordinal);
         one.is_complete = false;
         one.chosen = None;
-        if let Some(segment) = &job.segment {
+        if let Some(segment) = &exchange.segment {
             one.asked_to = one.asked_to.min(segment.start);
         }
     }
 
     fn done(&mut self, now: Instant, line: usize, io: &mut dyn Io) {
         let fetched = self.fetched_of(now, line, false);
-        let Some(job) = self.lines[line].jobs.pop_front() else { return };
-        if let Some(next) = self.lines[line].jobs.front_mut() {
+        let Some(exchange) = self.lines[line].exchanges.pop_front() else { return };
+        if let Some(next) = self.lines[line].exchanges.front_mut() {
             next.front_since = Some(now);
         }
-        match job.what {
-            What::Manifest => self.manifest_came(now, &job, io),
-            What::Playlist(track, level) => match read_playlist(&job.head, &job.address.url) {
+        match exchange.what {
+            What::Manifest => self.manifest_came(now, &exchange, io),
+            What::Playlist(track, level) => match read_playlist(&exchange.head, &exchange.address.url) {
                 Ok(playlist) => self.playlist_came(now, track, level, playlist),
                 Err(error) => self.end(now, &error.to_string(), io),
             },
             What::Index(track, level) => {
-                let first = job.address.range.map_or(0, |(first, _)| first);
-                match read_index(&job.head, first, &job.address.url) {
+                let first = exchange.address.range.map_or(0, |(first, _)| first);
+                match read_index(&exchange.head, first, &exchange.address.url) {
                     Ok(segments) => self.tracks[track].listed(now, level, segments, true),
                     Err(error) => self.end(now, &error.to_string(), io),
                 }
             }
             What::Init(track, level) => self.tracks[track].inits[level] = true,
             What::Segment(track, level, ordinal) => {
-                let (Some(fetched), Some(segment)) = (fetched, job.segment) else { return };
-                self.segment_came(now, (track, level, ordinal), &segment, &job.head, &fetched);
+                let (Some(fetched), Some(segment)) = (fetched, exchange.segment) else { return };
+                self.segment_came(now, (track, level, ordinal), &segment, &exchange.head, &fetched);
             }
         }
     }
@@ -258,8 +260,8 @@ impl DashPlayer {
         self.tell(now, track, fetched);
     }
 
-    fn manifest_came(&mut self, now: Instant, job: &Job, io: &mut dyn Io) {
-        let manifest = match Manifest::read(&job.head, &job.address.url) {
+    fn manifest_came(&mut self, now: Instant, exchange: &Exchange, io: &mut dyn Io) {
+        let manifest = match Manifest::read(&exchange.head, &exchange.address.url) {
             Ok(manifest) => manifest,
             Err(error) => return self.end(now, &error.to_string(), io),
         };
@@ -338,31 +340,31 @@ impl DashPlayer {
 
     /// The front of a line failed.
     pub(super) fn failed(&mut self, now: Instant, line: usize, failure: Failure, io: &mut dyn Io) {
-        let Some(job) = self.lines[line].jobs.pop_front() else { return };
-        self.drop_jobs(line, io);
+        let Some(exchange) = self.lines[line].exchanges.pop_front() else { return };
+        self.drop_exchanges(line, io);
         self.last_refusal = failure.status.or(self.last_refusal);
         let Failure { why, .. } = failure;
-        let Some(track) = job.what.track() else { return self.manifest_failed(now, &why, io) };
+        let Some(track) = exchange.what.track() else { return self.manifest_failed(now, &why, io) };
         self.tracks[track].failures += 1;
         let tries = self.tracks[track].failures;
-        let came = format!("{why}; {} B of it came", job.bytes);
+        let came = format!("{why}; {} B of it came", exchange.bytes);
         self.events.say(now, "http_failure", f64::from(tries), "1", came);
         if tries < self.settings.tries {
             // The same level again, and the rule is not asked a second time.
-            if let What::Segment(_, level, ordinal) = job.what {
+            if let What::Segment(_, level, ordinal) = exchange.what {
                 let one = &mut self.tracks[track];
                 one.next = one.next.min(ordinal);
                 one.is_complete = false;
-                one.chosen = Some(Chosen { level, from: now, again: job.settled });
-                if let Some(segment) = &job.segment {
+                one.chosen = Some(Chosen { level, from: now, again: exchange.settled });
+                if let Some(segment) = &exchange.segment {
                     one.asked_to = one.asked_to.min(segment.start);
                 }
             }
             self.tracks[track].again = Some(now + self.backoff(tries));
             return;
         }
-        let What::Segment(_, level, ordinal) = job.what else {
-            let what = &job.address.url;
+        let What::Segment(_, level, ordinal) = exchange.what else {
+            let what = &exchange.address.url;
             return self.end(now, &format!("{what} did not come in {tries} attempts: {why}"), io);
         };
         let one = &mut self.tracks[track];

@@ -3,8 +3,8 @@
 mod asking;
 mod clock;
 mod coming;
-mod job;
-mod lane;
+mod exchange;
+mod requester;
 mod samples;
 pub mod settings;
 #[cfg(test)]
@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 use streamgauge_base::{Chunk, Duration, Event, Instant};
 
 use self::clock::{Clock, Shelf};
-use self::job::{Job, What};
-use self::lane::{Failure, Lane};
+use self::exchange::{Exchange, What};
+use self::requester::{Failure, Requester};
 use self::settings::DashPlayerSettings;
 use self::track::{Place, Track};
 use super::manifest::{Address, Live, Manifest};
@@ -82,8 +82,8 @@ pub struct DashPlayer {
 
 /// A connection and what is asked for on it.
 struct Line {
-    lane: Lane,
-    jobs: VecDeque<Job>,
+    requester: Requester,
+    exchanges: VecDeque<Exchange>,
     /// Reading has stopped since then, the buffer being full.
     held_off: Option<Instant>,
 }
@@ -250,8 +250,9 @@ impl DashPlayer {
     fn advance(&mut self, now: Instant) {
         let Some(clock) = &mut self.clock else { return };
         for (place, shelf) in self.shelves.iter_mut().enumerate() {
-            let on_its_way = self.lines.iter().flat_map(|line| &line.jobs);
-            let of_track = |job: &Job| matches!(job.what, What::Segment(track, ..) if track == place);
+            let on_its_way = self.lines.iter().flat_map(|line| &line.exchanges);
+            let of_track =
+                |exchange: &Exchange| matches!(exchange.what, What::Segment(track, ..) if track == place);
             shelf.complete = self.tracks[place].is_complete && !on_its_way.into_iter().any(of_track);
         }
         clock.advance(now, &mut self.shelves, &mut self.events);
@@ -298,10 +299,10 @@ impl DashPlayer {
 
     fn look(&mut self, now: Instant, line: usize, io: &mut dyn Io) -> Option<Failure> {
         let one = &mut self.lines[line];
-        if one.held_off.is_some() || self.paused || one.jobs.is_empty() {
+        if one.held_off.is_some() || self.paused || one.exchanges.is_empty() {
             return None;
         }
-        one.lane.look(now, io)
+        one.requester.look(now, io)
     }
 
     /// Ends at once.
@@ -319,11 +320,11 @@ impl DashPlayer {
 
     fn leave(&mut self, io: &mut dyn Io) {
         self.gone = true;
-        self.lines.iter_mut().for_each(|line| line.lane.cancel(io));
+        self.lines.iter_mut().for_each(|line| line.requester.cancel(io));
     }
 
     fn line_with(&mut self, channel: ChannelId) -> Option<usize> {
-        self.lines.iter().position(|line| line.lane.has(channel))
+        self.lines.iter().position(|line| line.requester.has(channel))
     }
 
     fn closed(&mut self, now: Instant, channel: ChannelId, why: CloseReason, io: &mut dyn Io) {
@@ -333,7 +334,7 @@ impl DashPlayer {
             }
             return;
         };
-        if let Some(failure) = self.lines[line].lane.closed(why) {
+        if let Some(failure) = self.lines[line].requester.closed(why) {
             self.failed(now, line, failure, io);
         }
     }
@@ -352,20 +353,20 @@ impl DashPlayer {
             return next;
         }
         at(self.manifest_again);
-        at(self.manifest_due().filter(|_| self.lines[0].jobs.is_empty()));
+        at(self.manifest_due().filter(|_| self.lines[0].exchanges.is_empty()));
         for line in &self.lines {
             match line.held_off {
                 Some(_) => {
                     if let (Some(What::Segment(track, ..)), Some(clock)) =
-                        (line.jobs.front().map(|job| job.what), &self.clock)
+                        (line.exchanges.front().map(|exchange| exchange.what), &self.clock)
                     {
                         at(clock.falls_to(now, &self.shelves[track], self.settings.buffer));
                     }
                 }
                 None => {
-                    at(line.lane.deadline().filter(|_| !line.jobs.is_empty()));
-                    let asked = line.jobs.front().filter(|job| !job.settled);
-                    at(asked.map(|job| job.asked_rule.unwrap_or(job.asked) + ABANDON_TIMER));
+                    at(line.requester.deadline().filter(|_| !line.exchanges.is_empty()));
+                    let asked = line.exchanges.front().filter(|exchange| !exchange.settled);
+                    at(asked.map(|exchange| exchange.asked_rule.unwrap_or(exchange.asked) + ABANDON_TIMER));
                 }
             }
         }
@@ -401,7 +402,7 @@ impl DashPlayer {
 
 impl Line {
     fn new(source: &Source, settings: &DashPlayerSettings) -> Self {
-        Line { lane: Lane::new(source, settings), jobs: VecDeque::new(), held_off: None }
+        Line { requester: Requester::new(source, settings), exchanges: VecDeque::new(), held_off: None }
     }
 }
 
@@ -420,12 +421,12 @@ impl App for DashPlayer {
             Input::Start => self.started = true,
             Input::Opened(channel) => {
                 if let Some(line) = self.line_with(channel) {
-                    self.lines[line].lane.opened(now, io);
+                    self.lines[line].requester.opened(now, io);
                 }
             }
             Input::Refused(channel, why) => {
                 if let Some(line) = self.line_with(channel)
-                    && let Some(failure) = self.lines[line].lane.refused(why.to_string())
+                    && let Some(failure) = self.lines[line].requester.refused(why.to_string())
                 {
                     self.failed(now, line, failure, io);
                 }
@@ -433,7 +434,7 @@ impl App for DashPlayer {
             Input::Closed(channel, why) => self.closed(now, channel, why, io),
             Input::Writable(channel) => {
                 if let Some(line) = self.line_with(channel) {
-                    self.lines[line].lane.writable(io);
+                    self.lines[line].requester.writable(io);
                 }
             }
             Input::Pause => {
@@ -444,7 +445,7 @@ impl App for DashPlayer {
             }
             Input::Resume => {
                 self.paused = false;
-                self.lines.iter_mut().for_each(|line| line.lane.go_on(now));
+                self.lines.iter_mut().for_each(|line| line.requester.go_on(now));
                 if let Some(clock) = &mut self.clock {
                     clock.resume(now);
                 }

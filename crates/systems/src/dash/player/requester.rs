@@ -52,7 +52,7 @@ pub struct Failure {
 }
 
 /// A connection, made when there is something to ask for.
-pub struct Lane {
+pub struct Requester {
     host: String,
     carrier: Carrier,
     persistent: bool,
@@ -82,10 +82,10 @@ struct Asked {
     is_last: bool,
 }
 
-impl Lane {
+impl Requester {
     /// To the server of `source`.
     pub fn new(source: &Source, settings: &DashPlayerSettings) -> Self {
-        Lane {
+        Requester {
             host: source.host.clone(),
             carrier: source.carrier.clone(),
             persistent: settings.persistent,
@@ -295,7 +295,7 @@ impl Lane {
         }
     }
 
-    /// Whether the channel is this lane's.
+    /// Whether the channel is this requester's.
     pub fn has(&self, channel: ChannelId) -> bool {
         self.connection.as_ref().is_some_and(|connection| connection.channel == channel)
     }

@@ -33,7 +33,7 @@ impl What {
 }
 
 /// A request on a line, or at its front.
-pub struct Job {
+pub struct Exchange {
     pub what: What,
     pub address: Address,
     /// The segment, of a request for one.
@@ -56,7 +56,7 @@ pub struct Job {
     pub asked_rule: Option<Instant>,
 }
 
-impl Job {
+impl Exchange {
     pub fn new(
         what: What,
         address: Address,
@@ -64,7 +64,7 @@ impl Job {
         settled: bool,
         now: Instant,
     ) -> Self {
-        Job {
+        Exchange {
             what,
             address,
             segment,
