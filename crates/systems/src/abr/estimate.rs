@@ -22,6 +22,11 @@ impl Ewma {
         self.weight += weight;
     }
 
+    /// Of all samples together.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
     /// The average; `None` before the first sample that has weight.
     pub fn mean(&self) -> Option<f64> {
         (self.weight > 0.0).then(|| self.sum / (1.0 - libm::exp2(-self.weight / self.half_life)))
@@ -45,6 +50,11 @@ impl EwmaPair {
     pub fn push(&mut self, value: f64, weight: f64) {
         self.fast.push(value, weight);
         self.slow.push(value, weight);
+    }
+
+    /// Of all samples together.
+    pub fn weight(&self) -> f64 {
+        self.fast.weight()
     }
 
     /// The lower of the two: slow to believe a rise.

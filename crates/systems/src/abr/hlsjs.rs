@@ -1,6 +1,6 @@
 //! hls.js.
 
-use super::ewma::{Ewma, EwmaPair};
+use super::estimate::{Ewma, EwmaPair};
 use super::{Decision, Fetched, Ladder, Progress, Rule, Situation, Tuning};
 
 /// Half-lives of the throughput's averages (`abrEwmaFastVoD`, `abrEwmaSlowVoD`), in seconds of fetching.

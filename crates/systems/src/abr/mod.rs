@@ -8,7 +8,6 @@
 mod bba;
 mod dashjs;
 mod estimate;
-mod ewma;
 mod exoplayer;
 mod festive;
 mod fixed;

@@ -2,7 +2,7 @@
 
 use streamgauge_base::Duration;
 
-use super::ewma::EwmaPair;
+use super::estimate::EwmaPair;
 use super::{Decision, Fetched, Progress, Rule, Situation, Tuning};
 
 /// Half-lives of the throughput's averages (`fastHalfLife`, `slowHalfLife`), in seconds of fetching.

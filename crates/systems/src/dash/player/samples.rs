@@ -1,17 +1,19 @@
 //! How many pictures a segment has, by its movie fragments (ISO/IEC 14496-12 section 8.8).
 
+use crate::media::mp4::contents;
+
 /// The samples that the `trun` boxes of all `moof` boxes in `head` count, which is a segment's first bytes; 0 if it has
 /// none, as of another format than MP4.
 pub fn in_segment(head: &[u8]) -> u32 {
-    boxes(head)
+    contents(head)
         .filter(|(kind, _)| kind == b"moof")
         .map(|(_, moof)| of_fragment(moof))
         .fold(0, u32::saturating_add)
 }
 
 fn of_fragment(moof: &[u8]) -> u32 {
-    let tracks = boxes(moof).filter(|(kind, _)| kind == b"traf");
-    let runs = tracks.flat_map(|(_, traf)| boxes(traf)).filter(|(kind, _)| kind == b"trun");
+    let tracks = contents(moof).filter(|(kind, _)| kind == b"traf");
+    let runs = tracks.flat_map(|(_, traf)| contents(traf)).filter(|(kind, _)| kind == b"trun");
     // Version and flags, then the number of samples.
     let counts = runs.filter_map(|(_, trun)| trun.get(4..8)?.try_into().ok().map(u32::from_be_bytes));
     counts.filter(|count| *count <= MOST_SAMPLES).fold(0, u32::saturating_add)
@@ -19,27 +21,6 @@ fn of_fragment(moof: &[u8]) -> u32 {
 
 /// No segment has more pictures.
 const MOST_SAMPLES: u32 = 1 << 20;
-
-/// The boxes in `bytes`, by type and content, the last one as far as it is there.
-fn boxes(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    let mut rest = bytes;
-    std::iter::from_fn(move || {
-        let (size, kind) = (rest.get(..4)?, rest.get(4..8)?);
-        let size = u32::from_be_bytes(size.try_into().ok()?) as usize;
-        let (header, size) = match size {
-            0 => (8, rest.len()),
-            1 => (16, usize::try_from(u64::from_be_bytes(rest.get(8..16)?.try_into().ok()?)).ok()?),
-            size => (8, size),
-        };
-        if size < header {
-            rest = &[];
-            return None;
-        }
-        let content = rest.get(header..size.min(rest.len())).unwrap_or_default();
-        rest = rest.get(size..).unwrap_or_default();
-        Some((kind, content))
-    })
-}
 
 #[cfg(test)]
 mod tests {

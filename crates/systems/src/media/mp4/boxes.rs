@@ -41,6 +41,11 @@ pub fn find<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<(&'a [u8], usize)> {
     (!found.cut).then_some((found.content, end))
 }
 
+/// The boxes right in `bytes` by name and content, the last one as far as it is there.
+pub fn contents(bytes: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
+    boxes(bytes).map(|found| (found.name, found.content))
+}
+
 /// What files begin with.
 const USUAL: [&[u8; 4]; 8] = [b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot", b"uuid"];
 

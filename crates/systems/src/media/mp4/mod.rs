@@ -5,7 +5,7 @@ mod boxes;
 mod samples;
 mod write;
 
-pub(crate) use boxes::find;
+pub(crate) use boxes::{contents, find};
 pub(crate) use write::{MATRIX, full, made, words};
 pub use write::{WriteError, write_head};
 
