@@ -19,7 +19,10 @@ from synthetic import EVENTS, SECOND, constant, record
 
 PAGE = Path(__file__).parents[2] / "docs" / "player-events.md"
 Event = tuple[float, str, float | None]
-COMMANDS = {"system": {"server": "a", "player": "b"}, "clip": "carphone-550k"}
+COMMANDS = {
+    "system": {"server": "a", "player": "b"},
+    "clip": {"source": "carphone", "ladder": ["300 kbit/s", "900 kbit/s"]},
+}
 
 
 def frames(begin: float, end: float, first: int = 0) -> list[Event]:
@@ -55,6 +58,30 @@ CASES: dict[str, list[Event]] = {
     "waits before it begins": [(0.5, "stall", None), (2.0, "resume", None), (1.0, "playout_start", 1.0)],
     "waits before its first frame": [(0.5, "stall", None), (2.0, "resume", None), *frames(1, 5)],
     "late alone": [(5.0, "frame_late", 0.1)],
+    "segments": [
+        (1.0, "playout_start", 0.5), (0.0, "stall_count", 0.0), (1.0, "segment_shown", 900e3),
+        (3.0, "segment_shown", 300e3), (2.0, "level_changed", 600e3), (4.0, "stall", None),
+        (5.0, "resume", 1.0), (6.0, "segment_shown", 300e3), (9.0, "media_end", None),
+    ],
+    "levels of a player that tells no stalls": [
+        (1.0, "playout_start", 0.5), (1.0, "level_changed", 900e3), (3.0, "level_changed", 300e3),
+    ],
+    "a level that is never shown": [
+        (1.0, "level_changed", 300e3), (3.0, "level_changed", 900e3), *frames(3.5, 9),
+        (0.0, "stall_count", 0.0),
+    ],
+    "a level that a stall hides": [
+        (1.0, "playout_start", 0.5), (1.0, "level_changed", 900e3), (4.0, "stall", None),
+        (4.5, "level_changed", 300e3), (5.0, "level_changed", 600e3), (5.5, "resume", 1.5),
+    ],
+    "a level after the end": [
+        (1.0, "level_changed", 900e3), (3.0, "level_changed", 300e3), (2.5, "media_end", None),
+    ],
+    "a level before play": [
+        (1.0, "level_changed", 300e3), (2.0, "level_changed", 900e3), (3.0, "playout_start", 3.0),
+    ],
+    "says how far behind live": [*frames(1, 5), (2.0, "live_latency", 9.0), (2.0, "estimate", 1e6)],
+    "a browser": [*frames(1, 5), (2.0, "dropped_frames", 3.0), (4.0, "dropped_frames", 7.0)],
     "incomplete alone": [(5.0, "frame_incomplete", None)],
     "transfers": [(3.0, "transfer_complete", 1.5), (4.0, "transfer_failed", None)],
     "transfers that do not fail": [(3.0, "transfer_complete", 1.5)],
@@ -65,9 +92,11 @@ CASES: dict[str, list[Event]] = {
 
 
 def measured(said: list[Event], app: Any = "external") -> TrialMetrics:
-    made = record(constant(0, 60, 0, 20), flows=["video"], duration_s=20.0)
+    """A flow that says these beside one that shows one level throughout."""
+    made = record(constant(0, 60, 0, 20), flows=["video", "other"], duration_s=20.0)
     units = {name: event.unit for name, event in MEASURED.items()}
-    rows = [(round(at * SECOND), "video", name, value, units[name], "") for at, name, value in said]
+    rows = [(0, "other", "level_changed", 400e3, "bit/s", "")]
+    rows += [(round(at * SECOND), "video", name, value, units[name], "") for at, name, value in said]
     made.events = pl.DataFrame(rows, schema=EVENTS, orient="row")
     made.trial["plan"]["flows"][0] |= {"start": 0, "app": app}
     made.trial["scenario"]["flows"] = {"video": COMMANDS if app == "external" else {}}
@@ -75,10 +104,11 @@ def measured(said: list[Event], app: Any = "external") -> TrialMetrics:
 
 
 def numbers(metrics: TrialMetrics) -> dict[str, Any]:
-    """All of a flow's metrics as what can be compared."""
+    """All of a flow's metrics, and of its bottleneck's, as what can be compared."""
     flow = metrics.flows["video"]
     parts = ("numerator", "denominator", "low", "high")
-    arrays = {name: [getattr(series, part) for part in parts] for name, series in flow.series.items()}
+    series = {**metrics.stages["bottleneck"].series, **flow.series}
+    arrays = {name: [getattr(one, part) for part in parts] for name, one in series.items()}
     found: dict[str, Any] = {
         name: [None if one is None else np.nan_to_num(one, nan=-1.0).round(9).tolist() for one in of]
         for name, of in arrays.items()

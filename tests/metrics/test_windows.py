@@ -55,9 +55,10 @@ def test_every_named_metric_can_be_measured() -> None:
     said = {
         "tcp_cwnd": "B", "tcp_srtt": "s", "rtt": "s", "playout_start": "s", "frame_shown": "1", "buffer": "s",
         "rudp_cwnd": "B", "rudp_rto": "s", "overbuffer": "s", "thinning": "1", "frame_late": "s",
-        "stall": "1", "transfer_complete": "s", "level_changed": "bit/s",
+        "stall": "1", "resume": "s", "transfer_complete": "s", "level_changed": "bit/s", "estimate": "bit/s",
     }  # fmt: skip
     rows = [(10**9, "a", name, 1.0, unit, "") for name, unit in said.items()]
+    rows += [(2 * 10**9, flow, "level_changed", 2.0, "bit/s", "") for flow in ("a", "b")]
     made.events = pl.DataFrame(rows, schema=EVENTS, orient="row")
     metrics = compute(made)
     for name, metric in METRICS.items():

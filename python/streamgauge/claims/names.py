@@ -38,8 +38,9 @@ class MetricName:
 
     @property
     def signed(self) -> bool:
-        """Whether it can be below zero: more can arrive in a window than is sent in it, and media be late."""
-        return self.name in ("gap", "overbuffer") or is_event(self.name)
+        """Whether it can be below zero: more can arrive in a window than is sent in it, media be late, and
+        waiting cost more than what is shown is worth."""
+        return self.name in ("gap", "overbuffer", "qoe_lin", "qoe_log") or is_event(self.name)
 
 
 def _table(
@@ -105,7 +106,16 @@ METRICS: dict[str, MetricName] = _table(
     ("startup_delay", TIME, "flow", "Startup delay", "", "less"),
     ("live_latency", TIME, "flow", "Behind live, were the clip sent live", "", "less"),
     ("level", RATE, "flow", "Bit rate of the level played", "", "more"),
+    ("shown_level", RATE, "flow", "Bit rate of the media shown", "", "more"),
+    ("lowest_level", RATE, "flow", "Lowest bit rate shown", "", "more"),
     ("level_changes", NUMBER, "flow", "Changes of level", "", "less"),
+    ("level_step", RATE, "flow", "Mean size of a change of level", "", "less"),
+    ("instability", NUMBER, "flow", "Changes of level of late", "", "less"),
+    ("qoe_lin", RATE, "flow", "QoE, linear, as a bit rate", "", "more"),
+    ("qoe_log", NUMBER, "flow", "QoE, logarithmic", "", "more"),
+    ("unfairness", NUMBER, "stage", "Unfairness among the levels of players", "", "less"),
+    ("inefficiency", NUMBER, "stage", "Capacity that the levels of players miss", "", "less"),
+    ("estimate", RATE, "flow", "Throughput as the player estimates it", ""),
     ("buffer", TIME, "flow", "Media buffered", "", "more"),
     ("completion_time", TIME, "flow", "Completion time of transfers", "", "less"),
     ("completion_time_p95", TIME, "flow", "95th percentile of completion times", "", "less"),

@@ -52,7 +52,8 @@ class ComparedMetric:
     reads: str
     """The metric of the flow under test, or of its neighbours, that it is the mean of; see `take_from`."""
     said_by: str = ""
-    """The metric that says the same and more, where it is known: a stall is a picture that stands still."""
+    """The metric that says the same and more, where it is known: a stall is a picture that stands still, and
+    what is shown and how often it changes is weighed in QoE."""
 
     @property
     def signed(self) -> bool:
@@ -80,6 +81,18 @@ COMPARED: dict[str, ComparedMetric] = _table(
     ComparedMetric(
         "rebuffer_ratio", "time stalled", "Share of the time spent stalled", "viewer", PERCENT, "less",
         Margin(absolute=0.01), "rebuffer_ratio", "frozen_share",
+    ),
+    ComparedMetric(
+        "qoe_lin", "QoE", "QoE, linear, as a bit rate", "viewer", RATE, "more",
+        Margin(absolute=50e3, relative=0.05), "qoe_lin",
+    ),
+    ComparedMetric(
+        "level", "bit rate shown", "Bit rate of the level played", "viewer", RATE, "more",
+        Margin(relative=0.05), "level", "qoe_lin",
+    ),
+    ComparedMetric(
+        "level_changes", "changes of level", "Changes of level", "viewer", NUMBER, "less",
+        Margin(absolute=1.0, relative=0.05), "level_changes", "qoe_lin",
     ),
     ComparedMetric(
         "frames_lost", "frames lost", "Frames that were due and not shown", "viewer", PERCENT, "less",

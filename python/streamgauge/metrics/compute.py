@@ -8,19 +8,22 @@ from typing import Any
 import numpy as np
 
 from streamgauge.errors import RecordError
-from streamgauge.metrics import activity, delay, impairments, queueing, rates, reliable_udp, tcp
+from streamgauge.metrics import activity, delay, impairments, players, queueing, rates, reliable_udp, tcp
 from streamgauge.metrics.fairness import jain, jain_series
 from streamgauge.metrics.frame import DOWN, DROPPED, UP, MetricLayer, RecordLike, StageInfo, Trial, prepare
 from streamgauge.metrics.grid import SECOND_NS, Floats, Ints
+from streamgauge.metrics.levels import levels
+from streamgauge.metrics.live import live_latency
 from streamgauge.metrics.own_events import own_events
 from streamgauge.metrics.passage import Samples
 from streamgauge.metrics.queueing import Crossing
 from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
 from streamgauge.metrics.runs import run_lengths
+from streamgauge.metrics.session import watched
 from streamgauge.metrics.shares import max_min_shares
 from streamgauge.metrics.smoothness import rate_variations
 from streamgauge.metrics.transfers import transferred
-from streamgauge.metrics.viewer import levels, viewed
+from streamgauge.metrics.viewer import viewed
 from streamgauge.record.schema import METRICS_FILE, PACKETS
 
 
@@ -50,7 +53,8 @@ def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | No
     bottlenecks = [stage for stage in trial.stages if stage.is_bottleneck]
     crossings = {stage.id: queueing.crossing(trial, stage) for stage in bottlenecks}
     flows = _flows(trial, crossings)
-    stages = {stage.label: _stage(trial, stage, crossings[stage.id]) for stage in bottlenecks}
+    shown = [flow.series.get("level") for flow in flows.values()]
+    stages = {stage.label: _stage(trial, stage, crossings[stage.id], shown) for stage in bottlenecks}
     sharers = _sharers(flows)
     validity = header.get("validity") or {}
     name = header.get("scenario", {})
@@ -79,7 +83,7 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
     path_delay = delays.samples()
     rtts = delay.round_trips(trial, path_delay)
     windows, smoothed = tcp.sampled(trial, "tcp_cwnd"), tcp.sampled(trial, "tcp_srtt")
-    buffered = tcp.sampled(trial, "buffer")
+    buffered, estimates = tcp.sampled(trial, "buffer"), tcp.sampled(trial, "estimate")
     scalars = _scalars(trial)
     variations, delays_p95 = rate_variations(trial, counts["received"], own), delays.percentiles(95)
     for row in range(len(trial.flows)):
@@ -105,12 +109,18 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
             series |= _crossing_series(offered, achieved, passed.delay.of(row), widths)
         if row in shares:
             series["max_min_share"] = shares[row]
-        if (viewer := viewed(trial, row)) is not None:
+        seen = watched(trial, row)
+        if (viewer := viewed(trial, row, seen)) is not None:
             series |= viewer.series
             scalars[row] |= viewer.scalars
-        if trial.said.has("buffer", row):
-            series["buffer"] = _mean(buffered.of(row))
-        series |= levels(trial, row) | reliable_udp.reported(trial, row)
+        if (latency := live_latency(trial, row, seen.pauses)) is not None:
+            series["live_latency"] = latency
+        for name, samples in (("buffer", buffered), ("estimate", estimates)):
+            if trial.said.has(name, row):
+                series[name] = _mean(samples.of(row))
+        of_levels = levels(trial, row, seen)
+        series |= of_levels.series | reliable_udp.reported(trial, row)
+        scalars[row] |= of_levels.scalars
         of_transfers, of_window = transferred(trial, row)
         series |= of_transfers | others[row].series
         scalars[row] |= of_window
@@ -195,8 +205,8 @@ def _scalars(trial: Trial) -> list[dict[str, float | None]]:
     return scalars
 
 
-def _stage(trial: Trial, stage: StageInfo, passed: Crossing) -> StageMetrics:
-    """A bottleneck's metrics, over all that crossed it."""
+def _stage(trial: Trial, stage: StageInfo, passed: Crossing, shown: Sequence[Series | None]) -> StageMetrics:
+    """A bottleneck's metrics, over all that crossed it; `shown` are the levels of each flow."""
     bits, packets = queueing.queue_depth(trial.grid, stage, passed.arrivals)
     widths = trial.grid.widths_s
     offered, achieved = passed.offered_bits.sum(axis=0), passed.achieved_bits.sum(axis=0)
@@ -206,6 +216,7 @@ def _stage(trial: Trial, stage: StageInfo, passed: Crossing) -> StageMetrics:
         "mark_rate": Series(passed.marked.sum(axis=0), passed.arrivals.total().sum(axis=0)),
         "marked_packets": Series(passed.marked.sum(axis=0)),
     }
+    series |= players.sharing(trial, stage, passed, shown)
     runs = run_lengths(passed.arrivals["fate"][passed.arrivals.window] == DROPPED)
     scalars = {
         "good_run": runs.good_packets,

@@ -70,6 +70,13 @@ def counted(grid: Grid, times_ns: Ints) -> Floats:
     return np.diff(grid.cuts(times_ns)).astype(np.float64)
 
 
+def summed(grid: Grid, times_ns: Ints, values: Floats) -> Floats:
+    """The sum in each sample of values at these ascending times."""
+    reached = np.concatenate([[0.0], np.cumsum(values)])
+    found: Floats = np.diff(reached[grid.cuts(times_ns)])
+    return found
+
+
 def observed(grid: Grid, times_ns: Ints, values: Floats) -> Series:
     """The mean of values that were observed at these ascending times, and their extremes in each sample."""
     cuts = grid.cuts(times_ns)

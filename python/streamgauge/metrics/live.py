@@ -1,4 +1,4 @@
-"""How far behind live a viewer is, if the clip were sent live from the flow's start on."""
+"""How far behind live a viewer is: as the player says, or if the clip were sent live as the flow starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,20 @@ Clock = Callable[[Floats], Floats]
 """From the numbers of frames to the media's times of them, ns."""
 
 
-def behind_live(trial: Trial, flow: int, pauses: Spans) -> Series | None:
+def live_latency(trial: Trial, flow: int, pauses: Spans) -> Series | None:
+    """How far behind live what is shown is, s; None where that is not known.
+
+    What the player itself says, who of a live stream knows when it was captured, goes before what the frames'
+    numbers tell. What it says in a pause of the viewer's does not count.
+    """
+    times, values = trial.said.of("live_latency", flow)
+    if not len(times):
+        return _by_frames(trial, flow, pauses)
+    counts = np.isfinite(values) & ~pauses.hold(times, times)
+    return observed(trial.grid, times[counts], values[counts])
+
+
+def _by_frames(trial: Trial, flow: int, pauses: Spans) -> Series | None:
     """How long after a live source had it each frame is shown, s; None where that is not known.
 
     A live source that begins with the flow has frame n at the flow's start plus the media's time of frame n
@@ -47,7 +60,10 @@ def _clock(trial: Trial, flow: int) -> Clock | None:
     app = trial.apps[flow]
     if not isinstance(app, str):
         ((_, settings),) = app.items()
-        planned = int((settings.get("clip") or {}).get("frame_interval") or 0)
+        levels = (settings.get("ladder") or {}).get("video")
+        # All levels of a ladder are the same pictures.
+        clip = levels[0]["clip"] if levels else settings.get("clip")
+        planned = int((clip or {}).get("frame_interval") or 0)
         # Where in the media the player asked to begin.
         begin = int((settings.get("player") or {}).get("begin") or 0)
         return (lambda numbers: numbers * planned - begin) if planned else None
@@ -62,7 +78,7 @@ def _clock(trial: Trial, flow: int) -> Clock | None:
             return np.asarray(passes * span + shown_at[place.astype(np.int64)])
 
         return of_file
-    if (clip := trial.asked[flow].get("clip")) is None:
+    if (named := trial.asked[flow].get("clip")) is None:
         return None
-    interval = declared_interval_ns(clip)
+    interval = declared_interval_ns(named)
     return lambda numbers: numbers * interval

@@ -15,7 +15,7 @@ from streamgauge.metrics.frame import FlowInfo, MetricLayer, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.systems.player_events import MEASURED
 
-VERSION = 2
+VERSION = 3
 """Goes up when there are other metrics, or one has another value of the same record."""
 
 NEVER_SAID = "never said"
@@ -341,7 +341,14 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "live_latency_mean_s": ("live_latency", "mean"),
     "live_latency_max_s": ("live_latency", "max"),
     "level_mean_bps": ("level", "mean"),
+    "lowest_level_bps": ("lowest_level", "mean"),
     "level_changes": ("level_changes", "mean"),
+    "level_step_bps": ("level_step", "mean"),
+    "shown_level_bps": ("shown_level", "mean"),
+    "instability": ("instability", "mean"),
+    "qoe_lin_bps": ("qoe_lin", "mean"),
+    "qoe_log": ("qoe_log", "mean"),
+    "estimate_mean_bps": ("estimate", "mean"),
     "buffer_mean_s": ("buffer", "mean"),
     "buffer_min_s": ("buffer", "min"),
     "rudp_cwnd_mean_bytes": ("rudp_cwnd", "mean"),
@@ -374,5 +381,7 @@ STAGE_KEYS: dict[str, tuple[str, str]] = {
     "marked_packets": ("marked_packets", "mean"),
     "good_run_packets": ("good_run", "mean"),
     "bad_run_packets": ("bad_run", "mean"),
+    "unfairness": ("unfairness", "mean"),
+    "inefficiency": ("inefficiency", "mean"),
 }
 """Key in JSON: (metric, what of it)."""

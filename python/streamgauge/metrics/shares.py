@@ -13,7 +13,7 @@ from streamgauge.metrics.capacity import carried_bits
 from streamgauge.metrics.course import Spans
 from streamgauge.metrics.fairness import max_min
 from streamgauge.metrics.frame import StageInfo, Trial
-from streamgauge.metrics.grid import SECOND_NS
+from streamgauge.metrics.grid import SECOND_NS, Floats
 from streamgauge.metrics.queueing import Crossing
 from streamgauge.metrics.result import Series
 from streamgauge.scenario.flow import Clip
@@ -43,15 +43,25 @@ def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int
     ]
     if capacity is None or not rows:
         return {}
-    ethernet = stage.settings.get("layer") != "ip"
+    ethernet = is_ethernet(stage)
     there_s = np.array([_there(trial, row).seconds(grid) for row in rows])
     wants = np.array([wire_rate_bps(_app(trial, row), ethernet) for row in rows])
     with np.errstate(invalid="ignore"):
         caps = np.minimum(there_s * capacity / grid.widths_s, np.nan_to_num(there_s * wants[:, None]))
     due = max_min(capacity, caps)
-    column = "wire_bytes" if ethernet else "ip_bytes"
-    got = passed.departures.total(passed.departures.bits(column))
+    got = departed_bits(stage, passed)
     return {row: Series(got[row], due[place]) for place, row in enumerate(rows)}
+
+
+def is_ethernet(stage: StageInfo) -> bool:
+    """Whether a bottleneck's rate is one of Ethernet frames, and not of IP packets."""
+    return stage.settings.get("layer") != "ip"
+
+
+def departed_bits(stage: StageInfo, passed: Crossing) -> Floats:
+    """What of each flow left a bottleneck in each sample, in bits as its rate counts them, [flow, sample]."""
+    column = "wire_bytes" if is_ethernet(stage) else "ip_bytes"
+    return passed.departures.total(passed.departures.bits(column))
 
 
 def _there(trial: Trial, flow: int) -> Spans:

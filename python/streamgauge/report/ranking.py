@@ -32,6 +32,8 @@ HEADS: dict[MetricSide, str] = {
 }
 SIGNS = {"better": "▲", "worse": "▼", "equal": "=", "undecided": "?"}
 _MOST: dict[MetricSide, int] = {"viewer": 3, "flow": 2, "neighbour": 2}
+_MOST_OF_LEVELS = 5
+"""Of what viewers of adaptive players see: standing still, QoE, level, changes, start-up."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +131,19 @@ def chosen_metrics(rows: Iterable[ComparedRow]) -> list[ComparedMetric]:
     of_all = {name for name in known if {(r.subject, r.mode) for r in rows if r.metric == name} == everybody}
     implied = {
         "rebuffer_ratio": {"frozen_share"} & of_all,
-        "frames_shown": {"frames_lost"} & of_all,
+        # Who plays levels shows every frame, and tells them apart by other things.
+        "frames_lost": {"level"} & of_all,
+        "frames_shown": {"frames_lost", "level"} & of_all,
         "loss": {"path_delay_p95"} & of_all,
         "neighbour_share": {"harm"} & of_all,
         "jain": {"neighbour_share", "harm"} & of_all,
         "rate_variation": {"goodput"} & of_all,
     }
+    most = _MOST | ({"viewer": _MOST_OF_LEVELS} if "level" in of_all else {})
     mine = [metric for metric in COMPARED.values() if metric.name in known and not implied.get(metric.name)]
     found: list[ComparedMetric] = []
     for metric in mine:
-        if sum(one.side == metric.side for one in found) < _MOST[metric.side]:
+        if sum(one.side == metric.side for one in found) < most[metric.side]:
             found.append(metric)
     return found
 

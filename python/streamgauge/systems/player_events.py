@@ -35,6 +35,11 @@ class MeasuredEvent:
 _STALLS = ("stall_count", "stall_time", "rebuffer_ratio")
 _FREEZES = ("freeze_count", "freeze_time", "frozen_share")
 _FRAMES = ("frames_shown", "frames_lost")
+_WORTH = ("qoe_lin", "qoe_log")
+_LEVELS = (
+    "level", "shown_level", "lowest_level", "level_changes", "level_step", "instability", *_WORTH,
+    "unfairness", "inefficiency",
+)  # fmt: skip
 _TRANSFERS = ("transfers", "transfers_failed", "completion_time", "completion_time_p95")
 
 _PLAYER = (
@@ -42,16 +47,17 @@ _PLAYER = (
         "playout_start",
         "s",
         "Once, when the first picture is shown. Value: the time since play was asked for.",
-        ("startup_delay", *_STALLS),
+        ("startup_delay", *_STALLS, "shown_level", "lowest_level", *_WORTH),
         "`startup_delay` is from the flow's first packet to the first `frame_shown`. Without either of the "
-        "two it is not known, nor is `rebuffer_ratio`.",
+        "two it is not known, nor is `rebuffer_ratio`, `shown_level`, `qoe_lin` or `qoe_log`.",
     ),
     MeasuredEvent(
         "frame_shown",
         "1",
         "At each picture, when it is shown. Value: the frame's number in the clip, from 0, which runs on "
         "where the clip begins again and leaves out what is not shown.",
-        (*_FRAMES, *_FREEZES, *_STALLS, "startup_delay", "live_latency"),
+        (*_FRAMES, *_FREEZES, *_STALLS, "startup_delay", "live_latency", "shown_level", "lowest_level",
+         *_WORTH),
         "Nothing of frames and freezes is known, nor `live_latency`. Without its value `live_latency` alone "
         "is not known.",
     ),
@@ -70,24 +76,32 @@ _PLAYER = (
         "`frames_lost` counts `frame_late` alone; without both it is not known.",
     ),
     MeasuredEvent(
+        "dropped_frames",
+        "1",
+        "Every second or so, by a player that counts the pictures that it did not show in time, as browsers "
+        "do, and says each `frame_shown`. Value: how many there were since play began.",
+        ("frames_lost",),
+        "`frames_lost` counts `frame_late` and `frame_incomplete` alone.",
+    ),
+    MeasuredEvent(
         "stall",
         "",
         "Whenever play stops because nothing is there to be shown, after it has begun.",
-        (*_STALLS, *_FREEZES),
+        (*_STALLS, *_FREEZES, "shown_level", "lowest_level", *_WORTH),
         "What is of stalls is not known, unless `stall_count` is said.",
     ),
     MeasuredEvent(
         "resume",
         "",
         "Whenever play goes on after a `stall`.",
-        (*_STALLS, *_FREEZES),
+        (*_STALLS, *_FREEZES, "shown_level", "lowest_level", *_WORTH),
         "A stall goes on to the media's end, and others within it are one with it.",
     ),
     MeasuredEvent(
         "stall_count",
         "",
         "Once at the start is enough, with 0: stalls will be told if there are any.",
-        _STALLS,
+        (*_STALLS, "shown_level", *_WORTH),
         "Of a trial without a `stall` it is not known that there was none.",
     ),
     MeasuredEvent(
@@ -95,9 +109,32 @@ _PLAYER = (
         "bit/s",
         "When the first level is chosen, and whenever another is. Value: the bit rate of the encoding that "
         "is played, or fetched, from then on; a level's number, in unit 1, counts changes alone.",
-        ("level", "level_changes"),
-        "`level` and `level_changes` are not known.",
+        _LEVELS,
+        "Nothing of levels is known, unless `segment_shown` is said.",
         also=("1",),
+    ),
+    MeasuredEvent(
+        "segment_shown",
+        "bit/s",
+        "When the first picture of a segment is shown. Value: the bit rate of its encoding; the reason is "
+        "`segment` and its number, from 0.",
+        _LEVELS,
+        "Levels are those of `level_changed`; for `qoe_lin` and `qoe_log` what is played counts as segments "
+        "as long as the clip's. `streamgauge quality` judges no segments.",
+    ),
+    MeasuredEvent(
+        "estimate",
+        "bit/s",
+        "Whenever the player reckons it anew. Value: the throughput that it expects.",
+        ("estimate",),
+        "`estimate` is not known.",
+    ),
+    MeasuredEvent(
+        "live_latency",
+        "s",
+        "Every half a second or so, of a live stream. Value: how long ago what is shown was captured.",
+        ("live_latency",),
+        "`live_latency` is reckoned by the numbers of `frame_shown`.",
     ),
     MeasuredEvent(
         "buffer",
@@ -110,8 +147,9 @@ _PLAYER = (
         "media_end",
         "",
         "When nothing more will be shown: the media has ended, or the player gives up.",
-        (*_FREEZES, "stall_time", "rebuffer_ratio", "level", "max_min_share", "rudp_cwnd", "rudp_rto",
-         "overbuffer", "thinning"),
+        (*_FREEZES, "stall_time", "rebuffer_ratio", "level", "shown_level", "lowest_level", "instability",
+         *_WORTH, "unfairness", "inefficiency", "max_min_share", "rudp_cwnd", "rudp_rto", "overbuffer",
+         "thinning"),
         "The session lasts to the flow's `stop`, or to the trial's end.",
     ),
     MeasuredEvent(

@@ -1,0 +1,180 @@
+"""What an adaptive player shows: its levels, how steady they are, and what that is worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from streamgauge.metrics.course import Spans, counted, stepped, summed
+from streamgauge.metrics.frame import Trial
+from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints
+from streamgauge.metrics.ladder import ladder_rates
+from streamgauge.metrics.result import Series
+from streamgauge.metrics.session import Watched
+from streamgauge.systems.machines import MACHINES
+
+CHANGE_WEIGHT = 1.0
+"""Lambda of both QoE."""
+WAIT_BPS = 3e6
+"""mu and mu_s of `qoe_lin`, in bit/s for each second: 3000 where rates are in kbit/s."""
+WAIT_LOG = 2.66
+"""mu of `qoe_log`, for each second."""
+INSTABILITY_S = 20
+
+Worth = Callable[[Floats], Floats]
+"""What levels of these rates are worth."""
+
+
+@dataclass
+class Levels:
+    """Of one flow; both empty if its player never says which level it shows."""
+
+    series: dict[str, Series] = field(default_factory=dict)
+    scalars: dict[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Course:
+    """Which level is shown from each time on. What was said again is in it too."""
+
+    times: Ints
+    rates: Floats
+    is_by_segment: bool
+    """Each is a segment that begins to be shown."""
+
+    @property
+    def changes(self) -> Ints:
+        """Which of them are another level than the one before."""
+        found: Ints = np.flatnonzero(self.rates[1:] != self.rates[:-1]) + 1
+        return found
+
+    def between(self, begin: int, end: int) -> _Course:
+        """Its part of a stretch of time; the level that holds at its begin comes first."""
+        first = max(0, int(np.searchsorted(self.times, begin, side="right")) - 1)
+        part = slice(first, max(first + 1, int(np.searchsorted(self.times, end))))
+        return _Course(np.maximum(self.times[part], begin), self.rates[part], self.is_by_segment)
+
+
+def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
+    """The levels that a flow's player shows.
+
+    By its `segment_shown`; of one that does not tell segments by its `level_changed`. A level holds from each
+    to the next, pauses left out, until the session's end: `level` is the mean of that by the clock,
+    `shown_level` that of the media, which stalls leave out as well. What follows the first and is of another
+    rate is a change. Where levels are numbers, and not rates, there are changes alone.
+    """
+    course, are_rates = _course(trial, flow)
+    if course is None:
+        return Levels()
+    grid, changes = trial.grid, course.changes
+    found = Levels({"level_changes": Series(counted(grid, course.times[changes]))})
+    known = np.isfinite(course.rates)
+    if not are_rates or not known.any():
+        return found
+    course = _Course(course.times[known], course.rates[known], course.is_by_segment)
+    changes = course.changes
+    steps = np.abs(course.rates[changes] - course.rates[changes - 1])
+    told, over = (course.times, course.rates), watched.over
+    level = stepped(grid, told, over, without=watched.pauses)
+    found.series |= {
+        "level": level,
+        "level_step": Series(
+            summed(grid, course.times[changes], steps), counted(grid, course.times[changes])
+        ),
+        "instability": _instability(grid, course, level),
+    }
+    # Where nobody says when play began, it is from the first level on.
+    played = watched.played if len(watched.began) else _without(course.times[0], over, watched.pauses)
+    found.scalars["lowest_level"] = _lowest(grid, course, played, over)
+    if len(watched.began) and watched.tells_stalls:
+        end = int(grid.edges_ns[-1])
+        found.series["shown_level"] = stepped(grid, told, over, without=_without(0, end, played))
+        found.series |= _qoe(trial, flow, watched, course.between(int(watched.began[0]), over))
+    return found
+
+
+def _course(trial: Trial, flow: int) -> tuple[_Course | None, bool]:
+    """The course of a flow's levels, and whether they are rates."""
+    said = trial.said
+    for name in ("segment_shown", "level_changed"):
+        if said.has(name, flow):
+            times, rates = said.of(name, flow)
+            machine = MACHINES.get(trial.machine(flow))
+            units = said.units(name, flow) if machine is None else (machine.events.get(name),)
+            return _Course(times, rates, name == "segment_shown"), units == ("bit/s",)
+    return None, False
+
+
+def _without(begin: int, end: int, others: Spans) -> Spans:
+    return Spans(np.array([begin]), np.array([max(begin, end)])).without(others)
+
+
+def _lowest(grid: Grid, course: _Course, played: Spans, over: int) -> float | None:
+    """The lowest rate of which something was played in the window."""
+    played = played.clipped(int(grid.edges_ns[grid.first]), int(grid.edges_ns[grid.last]))
+    reached = played.within(np.append(course.times, max(over, int(course.times[-1]))))
+    shown = course.rates[np.diff(reached) > 0]
+    return float(shown.min()) if len(shown) else None
+
+
+def _instability(grid: Grid, course: _Course, level: Series) -> Series:
+    """How much a player changed of late, at the end of each sample: with b(t) its level at t, and d whole
+    seconds before, the sum of |b(t - d) - b(t - d - 1)| (20 - d) for d from 0 to 19 over that of
+    b(t - d) (20 - d) for d from 1 to 20 (Jiang, Sekar and Zhang, FESTIVE, CoNEXT 2012, "instability").
+
+    Before its first level there is nothing to add up. The mean over samples is weighted by how long a level
+    was known in each.
+    """
+    back = np.arange(INSTABILITY_S + 1)
+    at = grid.edges_ns[1:, None] - np.int64(SECOND_NS) * back
+    place = np.searchsorted(course.times, at, side="left") - 1
+    rates = np.where(place >= 0, course.rates[np.maximum(place, 0)], np.nan)
+    weights = INSTABILITY_S - back
+    changed = np.nansum(np.abs(np.diff(rates, axis=1)) * weights[:-1], axis=1)
+    whole = np.nansum(rates[:, 1:] * weights[1:], axis=1)
+    assert level.denominator is not None
+    held_s = np.where(whole > 0, level.denominator, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Series(np.where(whole > 0, changed / whole, 0.0) * held_s, held_s)
+
+
+def _qoe(trial: Trial, flow: int, watched: Watched, course: _Course) -> dict[str, Series]:
+    """What the session was worth, for each segment shown.
+
+    `qoe_lin` is that of Yin, Jindal, Sekar and Sinopoli (SIGCOMM 2015): levels count as their rates, changes
+    as what they change, and each second of waiting, before play as in it, as 3 Mbit/s. `qoe_log` has BOLA's
+    utility ln(R / R_min) (Spiteri, Urgaonkar and Sitaraman, INFOCOM 2016) with the weights of Pensieve's
+    QoE_log (Mao, Netravali and Alizadeh, SIGCOMM 2017): 2.66 for each second of a stall, and none for
+    start-up. Both are sums over segments; divided by their number, sessions of any length compare. Without
+    start-up's delay neither is known, without the ladder's lowest rate `qoe_log` is not.
+    """
+    if watched.startup_s is None:
+        return {}
+    grid, ladder = trial.grid, ladder_rates(trial, flow)
+    began = watched.began
+    stalled_s = watched.stalls.without(watched.pauses).clipped(int(began[0]), watched.over).seconds(grid)
+    startup_s = summed(grid, began, np.array([watched.startup_s]))
+    played = watched.played
+
+    def of(worth: Worth, stall: float, startup: float) -> Series:
+        of_level = worth(course.rates)
+        changes = course.changes
+        steps = np.abs(of_level[changes] - of_level[changes - 1])
+        if course.is_by_segment:
+            total, segments = summed(grid, course.times, of_level), counted(grid, course.times)
+        else:
+            whole = _without(0, int(grid.edges_ns[-1]), played)
+            shown = stepped(grid, (course.times, of_level), watched.over, without=whole)
+            assert shown.denominator is not None
+            total, segments = shown.numerator / ladder.segment_s, shown.denominator / ladder.segment_s
+        lost = CHANGE_WEIGHT * summed(grid, course.times[changes], steps)
+        return Series(total - lost - stall * stalled_s - startup * startup_s, segments)
+
+    found = {"qoe_lin": of(lambda rates: rates, WAIT_BPS, WAIT_BPS)}
+    if ladder.rates_bps and (course.rates > 0).all():
+        lowest = math.log(ladder.rates_bps[0])
+        found["qoe_log"] = of(lambda rates: np.log(rates) - lowest, WAIT_LOG, 0.0)
+    return found
