@@ -47,6 +47,7 @@ from streamgauge.documents import check_place
 from streamgauge.errors import ScenarioError
 from streamgauge.report import gather
 from streamgauge.report.build import write_page
+from streamgauge.report.ranking import chosen_metrics
 from streamgauge.scenario.over import parse_overs
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.registry import Mode
@@ -58,6 +59,8 @@ _MARK = {
     "fail": "[red]fail[/red]",
     "inconclusive": "[yellow]inconclusive[/yellow]",
 }
+_RANKED_BY = "qoe_lin"
+"""Where it is known, as it weighs what viewers see of adaptive players."""
 _SIDES = {"viewer": "viewer", "flow": "flow", "neighbour": "neighbours"}
 
 
@@ -301,7 +304,7 @@ def _print(found: Comparison, ran: CollectedTrials, asked: Sequence[str]) -> Non
 
 
 def _print_ranking(found: Comparison, scenario: str, mode: str, asked: Sequence[str]) -> None:
-    """A line a subject, the best first: by the ranks of the first column, then of the next."""
+    """A line a subject, by the values of the first column; ranks say who of them is better beyond doubt."""
     rows = {
         (row.metric, row.subject): row for row in found.rows if (row.scenario, row.mode) == (scenario, mode)
     }
@@ -310,8 +313,9 @@ def _print_ranking(found: Comparison, scenario: str, mode: str, asked: Sequence[
         columns = [metric for metric in metrics if metric.name in asked]
     else:
         ranks = {one.name: {_rank(rows, one.name, subject) for subject in found.subjects} for one in metrics}
-        columns = [one for one in metrics if one.side == metrics[0].side and len(ranks[one.name]) > 1]
-    columns = columns or metrics[:1]
+        chosen = [one for one in chosen_metrics(rows.values()) if one.side == metrics[0].side]
+        columns = [one for one in chosen if len(ranks[one.name]) > 1] or chosen[:1]
+        columns.sort(key=lambda one: one.name != _RANKED_BY)
     subjects = [one for one in found.subjects if any(subject == one for _, subject in rows)]
     subjects.sort(key=lambda one: [_place(rows, metric, one) for metric in columns])
     n = max(row.n for row in rows.values())
@@ -335,14 +339,12 @@ def _rank(rows: Mapping[tuple[str, str], ComparedRow], metric: str, subject: str
     return None if row is None else row.rank
 
 
-def _place(
-    rows: Mapping[tuple[str, str], ComparedRow], metric: ComparedMetric, subject: str
-) -> tuple[float, float]:
-    """By rank, and among those that no interval tells apart by value; whoever is not known comes last."""
+def _place(rows: Mapping[tuple[str, str], ComparedRow], metric: ComparedMetric, subject: str) -> float:
+    """The better the less; of whom it is not known comes last."""
     row = rows.get((metric.name, subject))
-    if row is None or row.rank is None or row.value is None:
-        return math.inf, 0.0
-    return row.rank, -row.value if metric.better == "more" else row.value
+    if row is None or row.value is None:
+        return math.inf
+    return -row.value if metric.better == "more" else row.value
 
 
 def _print_rows(found: Comparison, scenario: str, mode: str) -> None:

@@ -67,14 +67,6 @@ def _table(*rows: ComparedMetric) -> dict[str, ComparedMetric]:
 
 COMPARED: dict[str, ComparedMetric] = _table(
     ComparedMetric(
-        "qoe_lin", "QoE", "Linear QoE of an adaptive player", "viewer", RATE, "more",
-        Margin(relative=0.05), "qoe_lin",
-    ),
-    ComparedMetric(
-        "level", "level", "Bit rate of the level played", "viewer", RATE, "more",
-        Margin(relative=0.05), "level",
-    ),
-    ComparedMetric(
         "frozen_share", "time frozen", "Share of the time that the picture stands still", "viewer",
         PERCENT, "less", Margin(absolute=0.01), "frozen_share",
     ),
@@ -101,10 +93,6 @@ COMPARED: dict[str, ComparedMetric] = _table(
     ComparedMetric(
         "frames_shown", "frames shown", "Frames shown", "viewer", NUMBER, "more",
         Margin(relative=0.01), "frames_shown", "frames_lost",
-    ),
-    ComparedMetric(
-        "level_changes", "changes of level", "Changes of level", "viewer", NUMBER, "less",
-        Margin(absolute=1.0, relative=0.1), "level_changes",
     ),
     ComparedMetric(
         "startup_delay", "start-up delay", "Start-up delay", "viewer", TIME, "less",
