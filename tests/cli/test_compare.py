@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from streamgauge.compare import COMPARED
 
 if TYPE_CHECKING:
     from conftest import Cli
@@ -49,6 +50,18 @@ def test_two_queues_are_told_apart_and_the_same_command_resumes(cli: Cli, file: 
     )  # fmt: skip
     assert ran.status == 0 and "better" in ran.out
     assert stamps == {path: path.stat().st_mtime_ns for path in Path("runs").rglob("trial.json")}
+
+
+def test_many_subjects_are_ranked_a_line_each(cli: Cli, file: str) -> None:
+    windows = [f"{count} KiB" for count in (4, 6, 8, 10, 12, 14, 16, 64)]
+    axis = f"flows.ftp.parameters.receive_window={','.join(windows)}"
+    ran = cli("compare", file, "--mode", "sim", "--over", axis, "--repeat", "6", "--metric", "goodput")
+    rows = [line.split() for line in ran.out.splitlines() if line.lstrip()[:1].isdigit() and "KiB" in line]
+    ranks = [int(row[0]) for row in rows]
+    assert len(rows) == len(windows) and ranks[0] == 1 < ranks[-1]
+    assert [row[1] for row in rows[-3:]] == ["8", "6", "4"], "the widest window first"
+    assert f"n = 6, ranked by {COMPARED['goodput'].short}" in ran.out
+    assert "against" not in ran.out, "no sentence a subject"
 
 
 def test_folders_are_compared_as_they_lie(cli: Cli, file: str) -> None:

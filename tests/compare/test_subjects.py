@@ -21,6 +21,18 @@ def test_scenarios_are_called_by_what_tells_them_apart() -> None:
     assert [len(one.asked) for one in found] == [5, 5]
 
 
+def test_a_lone_family_is_a_subject_a_scenario_where_nothing_else_differs() -> None:
+    for operand in ("dash/lte-*", "dash/lte"):
+        found = subjects_of([operand], apart=True)
+        labels = [one.label for one in found]
+        assert {"bola", "bola-e", "dynamic", "dynamic-dash", "vlc-3", "vlc-3-rate"} <= set(labels)
+        assert all([asked.scenario.id for asked in one.asked] == [f"dash/lte-{one.label}"] for one in found)
+    assert len(subjects_of(["dash/lte-*"])) == 1
+    # One scenario, and globs side by side, whose scenarios are paired.
+    assert len(subjects_of(["hessler/ftp-medium"], apart=True)) == 1
+    assert [len(one.asked) for one in subjects_of(["today/rtsp-udp", "today/rtsp-tcp"], apart=True)] == [5, 5]
+
+
 def test_an_axis_is_a_subject_a_value_and_its_scenario_s_conditions_stay() -> None:
     axes = parse_overs(
         ["path.down.queue=droptail 20 kB,codel 20 kB", "flows.ftp.congestion_control=reno,cubic"]

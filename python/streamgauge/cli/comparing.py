@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,18 @@ from streamgauge.cli.output import DIM, heads, remark, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.running import modes_in_words
 from streamgauge.cli.status import INTERRUPTED, STATUS
-from streamgauge.compare import COMPARED, Comparison, Margin, answered, compare, say_value, verdict_words
+from streamgauge.compare import (
+    COMPARED,
+    ComparedMetric,
+    ComparedRow,
+    Comparison,
+    Margin,
+    answered,
+    compare,
+    say_value,
+    verdict_words,
+)
+from streamgauge.compare.answer import MANY
 from streamgauge.compare.baseline import load_baseline, save_baseline
 from streamgauge.compare.commits import build_commits, subjects_of_builds
 from streamgauge.compare.junit import write_junit
@@ -35,6 +47,7 @@ from streamgauge.documents import check_place
 from streamgauge.errors import ScenarioError
 from streamgauge.report import gather
 from streamgauge.report.build import write_page
+from streamgauge.report.ranking import chosen_metrics
 from streamgauge.scenario.over import parse_overs
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.registry import Mode
@@ -46,6 +59,8 @@ _MARK = {
     "fail": "[red]fail[/red]",
     "inconclusive": "[yellow]inconclusive[/yellow]",
 }
+_RANKED_BY = "qoe_lin"
+"""Where it is known, as it weighs what viewers see of adaptive players."""
 _SIDES = {"viewer": "viewer", "flow": "flow", "neighbour": "neighbours"}
 
 
@@ -144,7 +159,7 @@ def compare_command(request: CompareRequest) -> int:
         json.dump(found.to_json(), sys.stdout, indent=2, allow_nan=False)
         print()
     else:
-        _print(found, ran)
+        _print(found, ran, metrics)
     return int(STATUS[verdict.verdict])
 
 
@@ -167,8 +182,15 @@ def _folders(subjects: Sequence[ComparedSubject], ran: CollectedTrials) -> list[
 
 def _subjects(request: CompareRequest) -> list[ComparedSubject]:
     axes = parse_overs(request.over, request.settings)
+    # What differs is said otherwise, or is one subject's numbers that are to be kept or held against others.
+    apart = not (axes or request.inside or request.commits or request.against or request.save_baseline)
     return subjects_of(
-        request.operands, axes=axes, settings=request.settings, inside=request.inside, flow=request.flow
+        request.operands,
+        axes=axes,
+        settings=request.settings,
+        inside=request.inside,
+        flow=request.flow,
+        apart=apart,
     )
 
 
@@ -260,21 +282,69 @@ def _margins(given: Sequence[str]) -> dict[str, Margin]:
     return found
 
 
-def _print(found: Comparison, ran: CollectedTrials) -> None:
-    for sentence in found.answer:
+def _print(found: Comparison, ran: CollectedTrials, asked: Sequence[str]) -> None:
+    many = len(found.subjects) > MANY
+    for sentence in [*found.answer[:1], *found.not_comparable] if many else found.answer:
         say(escape(sentence))
     for note in found.notes:
         say(f"[yellow]{escape(note)}[/yellow]")
     for scenario in found.scenarios:
         for mode in found.modes:
             if any((row.scenario, row.mode) == (scenario, mode) for row in found.rows):
-                _print_rows(found, scenario, mode)
+                if many:
+                    _print_ranking(found, scenario, mode, asked)
+                else:
+                    _print_rows(found, scenario, mode)
     for one in ran.set_aside:
         say(escape(one.words()))
     verdict = verdict_of(found)
     if len(found.subjects) > 1 or verdict.verdict != "pass":
         say()
         say(f"{_MARK[verdict.verdict]}: {escape(verdict.why)}")
+
+
+def _print_ranking(found: Comparison, scenario: str, mode: str, asked: Sequence[str]) -> None:
+    """A line a subject, by the values of the first column; ranks say who of them is better beyond doubt."""
+    rows = {
+        (row.metric, row.subject): row for row in found.rows if (row.scenario, row.mode) == (scenario, mode)
+    }
+    metrics = found.metrics(scenario, mode)
+    if asked:
+        columns = [metric for metric in metrics if metric.name in asked]
+    else:
+        ranks = {one.name: {_rank(rows, one.name, subject) for subject in found.subjects} for one in metrics}
+        chosen = [one for one in chosen_metrics(rows.values()) if one.side == metrics[0].side]
+        columns = [one for one in chosen if len(ranks[one.name]) > 1] or chosen[:1]
+        columns.sort(key=lambda one: one.name != _RANKED_BY)
+    subjects = [one for one in found.subjects if any(subject == one for _, subject in rows)]
+    subjects.sort(key=lambda one: [_place(rows, metric, one) for metric in columns])
+    n = max(row.n for row in rows.values())
+    say()
+    say(f"[b]{escape(scenario)}[/b] {escape(mode)}, n = {n}, ranked by {columns[0].short}")
+    lines: list[Sequence[str | Text]] = [
+        heads("rank", "subject", *(metric.short for metric in columns), style=DIM)
+    ]
+    for one in subjects:
+        values = []
+        for metric in columns:
+            row = rows.get((metric.name, one))
+            said = "" if row is None else escape(say_value(row))
+            values.append(f"[green]{said}[/green]" if row is not None and row.rank == 1 else said)
+        lines.append([f"{_rank(rows, columns[0].name, one) or ''}", escape(one), *values])
+    table(lines, f"rl{'l' * len(columns)}", keys=2)
+
+
+def _rank(rows: Mapping[tuple[str, str], ComparedRow], metric: str, subject: str) -> int | None:
+    row = rows.get((metric, subject))
+    return None if row is None else row.rank
+
+
+def _place(rows: Mapping[tuple[str, str], ComparedRow], metric: ComparedMetric, subject: str) -> float:
+    """The better the less; of whom it is not known comes last."""
+    row = rows.get((metric.name, subject))
+    if row is None or row.value is None:
+        return math.inf
+    return -row.value if metric.better == "more" else row.value
 
 
 def _print_rows(found: Comparison, scenario: str, mode: str) -> None:

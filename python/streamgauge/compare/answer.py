@@ -10,8 +10,10 @@ from streamgauge.compare.comparison import ComparedRow, Comparison
 from streamgauge.compare.metrics import COMPARED, SIDES
 from streamgauge.compare.words import say_difference, say_value
 
-__all__ = ["answered", "best_for_viewer", "has_viewer", "listed", "sentences"]
+__all__ = ["MANY", "answered", "best_for_viewer", "has_viewer", "listed", "sentences"]
 
+MANY = 6
+"""Of more subjects a sentence names the best alone, and a table has a line for each."""
 _MODE = {"sim": "simulated", "emu": "emulated"}
 
 
@@ -105,7 +107,7 @@ def _everywhere(found: Comparison) -> str:
         for metric, first in _firsts(found, scenario, found.best_mode(scenario)).items():
             firsts.setdefault(metric, {}).setdefault(first, []).append(scenario)
     parts = [
-        f"{_is_best(first)} by {COMPARED[metric].short} in {listed(scenarios)}"
+        f"{_is_best(first, found)} by {COMPARED[metric].short} in {listed(scenarios)}"
         for metric, by_first in firsts.items()
         for first, scenarios in by_first.items()
     ]
@@ -117,7 +119,9 @@ def _everywhere(found: Comparison) -> str:
     return f"It is not decided who {_does(found)} best in any scenario"
 
 
-def _is_best(first: Sequence[str]) -> str:
+def _is_best(first: Sequence[str], found: Comparison) -> str:
+    if len(first) > MANY:
+        return f"{len(first)} of {len(found.subjects)} are best"
     return f"{listed(first)} {'is' if len(first) == 1 else 'are'} best"
 
 
@@ -137,8 +141,10 @@ def _no_best(found: Comparison, scenario: str, mode: str) -> str:
             f"{row.subject} {say_value(row)}"
             for row in found.rows
             if (row.scenario, row.mode, row.metric) == (scenario, mode, metric)
+            and (len(found.subjects) <= MANY or row.subject in first)
         ]
-        parts.append(f"{_is_best(first)} by {COMPARED[metric].short} ({', '.join(told)})")
+        values = f" ({', '.join(told)})" if len(told) <= MANY else ""
+        parts.append(f"{_is_best(first, found)} by {COMPARED[metric].short}{values}")
     if parts:
         return f"Nobody {_does(found)} best in everything: {'; '.join(parts)}"
     ranked = {row.metric for row in _ranked(found, scenario, mode)}
@@ -162,7 +168,11 @@ def _telling(found: Comparison, scenario: str, mode: str, best: str) -> str:
         ours = mine.get(best)
         if ours is None or not any(row.rank and ours.rank and row.rank > ours.rank for row in mine.values()):
             continue
-        others = [f"{subject} {say_value(row)}" for subject, row in mine.items() if subject != best]
+        rest = [row for subject, row in mine.items() if subject != best and row.value is not None]
+        if len(mine) > MANY:
+            sign = -1 if ours.about.better == "more" else 1
+            rest = sorted(rest, key=lambda row: sign * (row.value or 0.0))[:1]
+        others = [f"{row.subject} {say_value(row)}" for row in rest]
         parts.append(f"{COMPARED[metric].short} {say_value(ours)}, {listed(others)}")
     return "; ".join(parts[:3])
 

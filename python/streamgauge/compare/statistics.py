@@ -6,6 +6,10 @@ those of the studentised bootstrap, *bootstrap-t* (Efron and Tibshirani, "An Int
 every call, so that equal data give equal answers. Fewer cannot be resampled with sense, and Student's t
 takes its place (Welch's for unpaired samples), which holds for values near the normal distribution.
 
+Where no resample is as far from zero as the sample, the probability is below what so many resamples can tell,
+1 in 10,000 on a side, and Student's t says how far below: of 27 subjects there are 351 pairs, and Holm's
+correction leaves none of them under 5 % that is not below 1 in 14,000.
+
 A difference that is the same in every pair has an interval without width, which is no confidence: there is no
 probability to it, and `Estimate.no_variation` says so.
 """
@@ -67,18 +71,18 @@ class Estimate:
         return max(above, below)
 
     def _share_above(self, at: float) -> float:
-        if self._scaled is None:
-            from scipy.special import stdtr
-
-            return float(stdtr(self._freedom, -at))
-        return (1 + int(np.count_nonzero(self._scaled >= at))) / (1 + len(self._scaled))
+        return self._share(at, 1)
 
     def _share_below(self, at: float) -> float:
-        if self._scaled is None:
-            from scipy.special import stdtr
+        return self._share(at, -1)
 
-            return float(stdtr(self._freedom, at))
-        return (1 + int(np.count_nonzero(self._scaled <= at))) / (1 + len(self._scaled))
+    def _share(self, at: float, side: Literal[1, -1]) -> float:
+        """The share of studentised means that are at least as high as `at`, or for `side` -1 as low."""
+        from scipy.special import stdtr
+
+        reached = 0 if self._scaled is None else int(np.count_nonzero(side * self._scaled >= side * at))
+        resolved = 1.0 if self._scaled is None else (1 + reached) / (1 + len(self._scaled))
+        return resolved if reached else min(resolved, float(stdtr(self._freedom, -side * at)))
 
 
 def single(values: Sequence[float]) -> Estimate:
@@ -177,7 +181,7 @@ def _bootstrapped(mean: float, error: float, means: Floats, errors: Floats, n: i
     places = [math.ceil((0.5 + side * CONFIDENCE / 2) * (len(scaled) + 1)) - 1 for side in (1, -1)]
     low, high = np.partition(scaled, places)[places].tolist()
     found = Estimate(
-        mean, (mean - low * error, mean - high * error), 1.0, n, "bootstrap-t", False, scaled, error
+        mean, (mean - low * error, mean - high * error), 1.0, n, "bootstrap-t", False, scaled, error, n - 1
     )
     tail = found._share_above(mean / error) if mean > 0 else found._share_below(mean / error)
     return replace(found, probability=min(1.0, 2 * tail))

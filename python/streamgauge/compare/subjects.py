@@ -56,6 +56,7 @@ def subjects_of(
     settings: Iterable[str] = (),
     inside: str | None = None,
     flow: str | None = None,
+    apart: bool = False,
 ) -> list[ComparedSubject]:
     """The subjects that operands and axes stand for, in their order.
 
@@ -66,6 +67,7 @@ def subjects_of(
         settings: set in every scenario alike.
         inside: the scenario in which operands take the place of the system under test.
         flow: the flow under test, if its role does not say so.
+        apart: a lone operand that stands for several scenarios, a glob or a family, is a subject a scenario.
 
     Raises:
         ScenarioError: naming the operand or option, for what is not there, leads nowhere or is there twice.
@@ -76,6 +78,8 @@ def subjects_of(
         for operand in operands
         for subject in _of_operand(operand, axes=axes, common=common, inside=inside, flow=flow)
     ]
+    if apart and len(found) == 1 and len(found[0].asked) > 1:
+        return _one_a_scenario(found[0])
     named = _labelled(found, several=len(operands) > 1, varied=bool(axes))
     twice = [
         one.label for place, one in enumerate(named) if one.label in {two.label for two in named[:place]}
@@ -83,6 +87,18 @@ def subjects_of(
     if twice:
         raise ScenarioError(f"'{twice[0]}' is asked for twice", hint="each subject is given once")
     return named
+
+
+def _one_a_scenario(subject: ComparedSubject) -> list[ComparedSubject]:
+    """A subject for each of its scenarios, called by what of its id not all have."""
+    parts = [re.split(r"(?<=[/-])", one.scenario.id) for one in subject.asked]
+    shared = 0
+    while all(len(mine) > shared + 1 and mine[shared] == parts[0][shared] for mine in parts):
+        shared += 1
+    return [
+        replace(subject, label="".join(mine[shared:]), operand=one.scenario.id, asked=(one,))
+        for mine, one in zip(parts, subject.asked, strict=True)
+    ]
 
 
 def _of_operand(
