@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,43 +19,70 @@ from streamgauge.cli.folders import WHERE, check_folder
 from streamgauge.cli.output import heads, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.errors import MediaError, ScenarioError
+from streamgauge.media import prepare_ladder, prepare_own_ladder
 from streamgauge.media.pictures import PSNR_CAP_DB
-from streamgauge.media.quality import Quality, flows_with_pictures, of_trial
+from streamgauge.media.quality import (
+    Quality,
+    SegmentsQuality,
+    flows_with_pictures,
+    flows_with_segments,
+    of_segments,
+    of_trial,
+)
+from streamgauge.media.segment_quality import SegmentTable, of_clip, of_ladder
+from streamgauge.metrics import p1203
 from streamgauge.metrics.interval import interval
 from streamgauge.record import Record
 from streamgauge.report.model import trial_folders
-from streamgauge.scenario.recorded import recorded_clip
+from streamgauge.scenario.flow import Clip
+from streamgauge.scenario.ladders import SEGMENT_NS
+from streamgauge.scenario.media_files import segment_s
+from streamgauge.scenario.recorded import recorded_clip, recorded_ladder
 from streamgauge.scenario.settings import named, tidy
 
 __all__ = ["quality_command"]
 
 _COLUMNS = ("ssim", "psnr_db", "worst_second_ssim", "clip_ssim", "clip_psnr_db")
-_DECIMALS = {"psnr_db": 1, "clip_psnr_db": 1}
+_OF_SEGMENTS = ("ssim", "psnr_db", "vmaf", "worst_segment_ssim", "highest_ssim", "highest_psnr_db")
+_DECIMALS = {"psnr_db": 1, "clip_psnr_db": 1, "highest_psnr_db": 1, "vmaf": 1, "mos": 2}
 
 
-def quality_command(directory: Path, flow: str | None, as_json: bool) -> int:
-    """A row for each scenario, mode and flow; with --json each trial's, frame by frame.
+@dataclass(frozen=True)
+class _Judged:
+    """A flow of a trial."""
+
+    record: Record
+    flow: str
+    quality: Quality | SegmentsQuality
+    mos: float | None = None
+    """By P.1203, if it was asked for."""
+
+
+def quality_command(directory: Path, flow: str | None, as_json: bool, with_mos: bool = False) -> int:
+    """A row for each scenario, mode and flow; with --json each trial's, frame by frame or segment by segment.
 
     What --set changed stands by itself; what --mutants and --robust did is left out, as in reports. Raises
-    MediaError at the first flow whose pictures cannot be judged, RecordError at the first damaged record.
+    MediaError at the first flow whose pictures cannot be judged, RecordError at the first damaged record, and
+    CannotRunError if P.1203 is asked for and not there.
     """
     check_folder(directory)
+    if with_mos:
+        p1203.require()
     jobs = _jobs(directory, flow)
-    found: list[tuple[Record, str, Quality]] = []
+    found: list[_Judged] = []
     began = time.monotonic()
     with Bar() as bar:
-        for done, (record, name) in enumerate(jobs):
+        for done, (record, name, by_segment) in enumerate(jobs):
             spent = time.monotonic() - began
             left = spent / done * (len(jobs) - done) if done else None
             words = f"{_name(record)} {record.trial['mode']} seed {record.trial['seed']}"
             bar.update(Progress(done, len(jobs), left, words))
             try:
-                clip = recorded_clip(record.trial, name)
-                found.append((record, name, of_trial(record, name, clip)))
+                found.append(_judged(record, name, by_segment, with_mos))
             except MediaError as error:
                 raise MediaError(f"{record.directory}: {error}") from error
     if as_json:
-        rows = [_row(record, name, quality) for record, name, quality in found]
+        rows = [_row(one) for one in found]
         data = {"schema": "streamgauge.quality/1", "psnr_cap_db": PSNR_CAP_DB, "trials": rows}
         json.dump(data, sys.stdout)
         print()
@@ -63,8 +91,29 @@ def quality_command(directory: Path, flow: str | None, as_json: bool) -> int:
     return 0
 
 
-def _jobs(directory: Path, flow: str | None) -> list[tuple[Record, str]]:
-    """Each record with each flow to judge. ScenarioError if there is none."""
+def _judged(record: Record, flow: str, by_segment: bool, with_mos: bool) -> _Judged:
+    if not by_segment:
+        return _Judged(record, flow, of_trial(record, flow, recorded_clip(record.trial, flow)))
+    found = _Judged(record, flow, of_segments(record, flow, _table(record, flow)))
+    return replace(found, mos=p1203.mean_opinion(p1203.session_of(record, flow))) if with_mos else found
+
+
+def _table(record: Record, flow: str) -> SegmentTable:
+    """Of the ladder that a flow played; of a clip of one rate, of that."""
+    ladder = recorded_ladder(record.trial, flow)
+    if isinstance(ladder, Clip):
+        files = [Path(file) for file in ladder.files or ()]
+        return of_ladder(prepare_own_ladder(files, segment_s=segment_s(ladder)))
+    if ladder is not None:
+        return of_ladder(prepare_ladder(ladder), ladder)
+    clip = recorded_clip(record.trial, flow)
+    if clip is None:
+        raise MediaError(f"flow {flow}: it plays no clip; name a flow that does.")
+    return of_clip(replace(clip, bit_rate_bps=clip.video_bps, audio_bps=0), SEGMENT_NS)
+
+
+def _jobs(directory: Path, flow: str | None) -> list[tuple[Record, str, bool]]:
+    """Each record with each flow to judge, and whether by its segments. ScenarioError if there is none."""
     records = [Record.open(folder) for folder in trial_folders(directory)]
     if not records:
         raise ScenarioError("no record is here", file=directory, hint=WHERE)
@@ -72,15 +121,23 @@ def _jobs(directory: Path, flow: str | None) -> list[tuple[Record, str]]:
         having = [
             record for record in records if any(one["name"] == flow for one in record.trial["plan"]["flows"])
         ]
-        return [(record, flow) for record in having or records[:1]]
-    jobs = [(record, name) for record in records for name in flows_with_pictures(record.trial)]
+        return [(record, flow, flow in flows_with_segments(record)) for record in having or records[:1]]
+    jobs = [(record, name, by_segment) for record in records for name, by_segment in _flows(record)]
     if not jobs:
         raise ScenarioError(
-            "no flow here plays a clip by a player of ours",
+            "no flow here plays a clip by a player that says what it showed",
             file=directory,
-            hint="pictures are judged of systems rtp and darwin; name a folder with records of them",
+            hint="pictures are judged of systems rtp and darwin, and of players that say `segment_shown`; "
+            "name a folder with records of them",
         )
     return jobs
+
+
+def _flows(record: Record) -> Iterator[tuple[str, bool]]:
+    for flow in flows_with_pictures(record.trial):
+        yield flow, False
+    for flow in flows_with_segments(record):
+        yield flow, True
 
 
 def _name(record: Record) -> str:
@@ -91,51 +148,126 @@ def _valid(record: Record) -> bool:
     return bool((record.trial.get("validity") or {}).get("valid", True))
 
 
-def _row(record: Record, flow: str, quality: Quality) -> dict[str, Any]:
-    return {
+def _row(one: _Judged) -> dict[str, Any]:
+    record, quality = one.record, one.quality
+    row = {
         "directory": str(record.directory),
         "scenario": record.trial["plan"]["scenario"],
         "set": list(record.trial.get("set") or ()),
         "mode": record.trial["mode"],
         "seed": record.trial["seed"],
         "valid": _valid(record),
-        "flow": flow,
-        "clip": quality.clip,
-        "frames_due": quality.frames_due,
-        "frames_shown": quality.frames_shown,
-        "worst_second_at_s": quality.worst_second_at_s,
-        **{column: getattr(quality, column) for column in _COLUMNS},
-        "series": {"ssim": quality.pictures.ssim, "psnr_db": quality.pictures.psnr_db},
+        "flow": one.flow,
+    }
+    if isinstance(quality, Quality):
+        return row | {
+            "clip": quality.clip,
+            "frames_due": quality.frames_due,
+            "frames_shown": quality.frames_shown,
+            "worst_second_at_s": quality.worst_second_at_s,
+            **{column: getattr(quality, column) for column in _COLUMNS},
+            "series": {"ssim": quality.pictures.ssim, "psnr_db": quality.pictures.psnr_db},
+        }
+    series = {
+        name: [getattr(each, name) for each in quality.pictures] for name in ("ssim", "psnr_db", "vmaf")
+    }
+    return row | {
+        "ladder": quality.ladder,
+        "reference": quality.reference,
+        "segments_shown": quality.segments_shown,
+        "worst_segment": quality.worst_segment,
+        **{column: getattr(quality, column) for column in _OF_SEGMENTS},
+        "mos": one.mos,
+        "series": {
+            "segment": [each.number for each in quality.shown],
+            "rate_bps": [each.rate_bps for each in quality.shown],
+            **series,
+        },
     }
 
 
-def _print(found: Sequence[tuple[Record, str, Quality]]) -> None:
-    groups: dict[tuple[str, str], dict[str, list[Quality]]] = {}
-    invalid = 0
-    for record, flow, quality in found:
-        if not _valid(record):
-            invalid += 1
-            continue
-        group = groups.setdefault((_name(record), record.trial["mode"]), {})
-        group.setdefault(flow, []).append(quality)
-    for (scenario, mode), flows in groups.items():
-        n = max(len(trials) for trials in flows.values())
-        clip = next(iter(flows.values()))[0].clip
-        say(f"[bold]{escape(scenario)}[/bold] {mode}, n = {n}, {escape(clip)}")
-        rows: list[list[Text | str]] = [
-            [*heads("flow", "frames shown", "SSIM", "PSNR", "worst second", "clip's own")]
-        ]
-        for flow, trials in flows.items():
-            shown = interval([trial.frames_shown / trial.frames_due for trial in trials])
-            share = str(show(shown.mean, shown.half_width, PERCENT, signed=False))
-            ssim, psnr, worst, own_ssim, own_psnr = (_mean(trials, column) for column in _COLUMNS)
-            rows.append([escape(flow), share, ssim, f"{psnr} dB", worst, f"{own_ssim}, {own_psnr} dB"])
-        table(rows, "lrrrrr", indent=2)
-    say("Luma, means over the frames that were due, ± half the 95 % interval; worst second by SSIM.")
-    if invalid:
+def _print(found: Sequence[_Judged]) -> None:
+    valid = [one for one in found if _valid(one.record)]
+    groups: dict[tuple[str, str], list[_Judged]] = {}
+    for one in valid:
+        groups.setdefault((_name(one.record), one.record.trial["mode"]), []).append(one)
+    for (scenario, mode), trials in groups.items():
+        by_frame = _by_flow(trials, Quality)
+        by_segment = _by_flow(trials, SegmentsQuality)
+        if by_frame:
+            _print_frames(scenario, mode, by_frame)
+        if by_segment:
+            _print_segments(scenario, mode, by_segment)
+    kinds = {type(one.quality) for one in valid}
+    if Quality in kinds:
+        say("Luma, means over the frames that were due, ± half the 95 % interval; worst second by SSIM.")
+    if SegmentsQuality in kinds:
+        say("Luma, means over the segments shown, ± half the 95 % interval; stalls are in none of them.")
+    if invalid := len(found) - len(valid):
         say(f"[yellow]{invalid} of {len(found)} are of invalid trials[/yellow] and left out.")
 
 
-def _mean(trials: Sequence[Quality], column: str) -> str:
+def _by_flow(trials: Sequence[_Judged], kind: type[Quality | SegmentsQuality]) -> dict[str, list[_Judged]]:
+    flows: dict[str, list[_Judged]] = {}
+    for one in trials:
+        if isinstance(one.quality, kind):
+            flows.setdefault(one.flow, []).append(one)
+    return flows
+
+
+def _head(scenario: str, mode: str, flows: dict[str, list[_Judged]], what: str) -> None:
+    n = max(len(trials) for trials in flows.values())
+    say(f"[bold]{escape(scenario)}[/bold] {mode}, n = {n}, {escape(what)}")
+
+
+def _print_frames(scenario: str, mode: str, flows: dict[str, list[_Judged]]) -> None:
+    qualities = {
+        flow: [one.quality for one in trials if isinstance(one.quality, Quality)]
+        for flow, trials in flows.items()
+    }
+    _head(scenario, mode, flows, next(iter(qualities.values()))[0].clip)
+    rows: list[list[Text | str]] = [
+        [*heads("flow", "frames shown", "SSIM", "PSNR", "worst second", "clip's own")]
+    ]
+    for flow, trials in qualities.items():
+        shown = interval([trial.frames_shown / trial.frames_due for trial in trials])
+        share = str(show(shown.mean, shown.half_width, PERCENT, signed=False))
+        ssim, psnr, worst, own_ssim, own_psnr = (_mean(trials, column) for column in _COLUMNS)
+        rows.append([escape(flow), share, ssim, f"{psnr} dB", worst, f"{own_ssim}, {own_psnr} dB"])
+    table(rows, "lrrrrr", indent=2)
+
+
+def _print_segments(scenario: str, mode: str, flows: dict[str, list[_Judged]]) -> None:
+    qualities = {
+        flow: [one.quality for one in trials if isinstance(one.quality, SegmentsQuality)]
+        for flow, trials in flows.items()
+    }
+    first = next(iter(qualities.values()))[0]
+    against = "" if first.reference == "source" else f" against {first.reference}"
+    _head(scenario, mode, flows, first.ladder + against)
+    everything = [one for trials in flows.values() for one in trials]
+    has_vmaf = all(one.vmaf is not None for trials in qualities.values() for one in trials)
+    has_mos = all(one.mos is not None for one in everything)
+    columns = ["flow", "segments shown", "SSIM", "PSNR", *(["VMAF"] if has_vmaf else [])]
+    columns += ["worst segment", "at the highest", *(["P.1203"] if has_mos else [])]
+    rows: list[list[Text | str]] = [[*heads(*columns)]]
+    for flow, trials in qualities.items():
+        shown = interval([trial.segments_shown for trial in trials])
+        ssim, psnr, worst, top_ssim, top_psnr = (
+            _mean(trials, column) for column in _OF_SEGMENTS if column != "vmaf"
+        )
+        row: list[Text | str] = [
+            escape(flow),
+            str(show_in(shown.mean, shown.half_width, 1)),
+            ssim,
+            f"{psnr} dB",
+        ]
+        row += [_mean(trials, "vmaf")] if has_vmaf else []
+        row += [worst, f"{top_ssim}, {top_psnr} dB"]
+        rows.append(row + ([_mean(flows[flow], "mos")] if has_mos else []))
+    table(rows, "l" + "r" * (len(columns) - 1), indent=2)
+
+
+def _mean(trials: Sequence[Any], column: str) -> str:
     found = interval([getattr(trial, column) for trial in trials])
     return str(show_in(found.mean, found.half_width, _DECIMALS.get(column, 3)))

@@ -26,7 +26,7 @@ from streamgauge.media.encode import (
 )
 from streamgauge.media.sources import cache_folder
 
-__all__ = ["PSNR_CAP_DB", "Pictures", "compare"]
+__all__ = ["PSNR_CAP_DB", "Pictures", "compare", "run_ffmpeg", "stats_rows"]
 
 SCHEMA = "streamgauge.pictures/1"
 
@@ -130,7 +130,7 @@ def _without(file: Path, lost: Sequence[int], frames: int, out: Path) -> None:
             gone += sum(last + 1 - first for first, last in some)
         copied = out.with_name(f"{out.stem}-{at}{out.suffix}")
         command = ["-copyts", "-i", str(file), "-map", "0:v:0", "-c", "copy"]
-        _run([*command, "-bsf:v", ",".join(filters), "-f", "nut", str(copied)], file)
+        run_ffmpeg([*command, "-bsf:v", ",".join(filters), "-f", "nut", str(copied)], file)
         file = copied
     file.replace(out)
 
@@ -150,25 +150,30 @@ def _measured(
         f"[source][one]ssim=stats_file={ssim}[still];[still][two]psnr=stats_file={psnr}"
     )
     command = ["-copyts", *source_arguments(clip, source_of(clip)), *seen]
-    _run(
+    run_ffmpeg(
         [*command, "-filter_complex", graph, "-frames:v", str(frames), "-f", "null", os.devnull], clip.source
     )
     if not ssim.is_file():
         return []
-    structure = [float(row["Y"]) for row in _rows(ssim)]
-    noise = [min(float(row["psnr_y"]), PSNR_CAP_DB) for row in _rows(psnr)]
+    structure = [float(row["Y"]) for row in stats_rows(ssim)]
+    noise = [min(float(row["psnr_y"]), PSNR_CAP_DB) for row in stats_rows(psnr)]
     return list(zip(structure, noise, strict=True))
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
+def stats_rows(file: Path) -> list[dict[str, str]]:
+    """A `stats_file` of ffmpeg's filters `ssim` and `psnr`: of each frame what it has by name."""
     lines = file.read_text(encoding="utf-8").splitlines()
     return [dict(part.split(":", 1) for part in line.split() if ":" in part) for line in lines]
 
 
-def _run(arguments: list[str], what: Path | str) -> None:
+def run_ffmpeg(arguments: list[str], what: Path | str, *, folder: Path | None = None) -> None:
+    """Runs ffmpeg to its end, in `folder` if given. Raises MediaError, of `what`, if it fails or does not end
+    in ten minutes."""
     command = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LONGEST_S)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_LONGEST_S, cwd=folder
+        )
     except subprocess.TimeoutExpired as error:
         raise MediaError(f"{what}: ffmpeg did not end within {_LONGEST_S} s; try a shorter trial.") from error
     if done.returncode != 0:

@@ -1,13 +1,15 @@
 """Picture quality of a trial: what its player showed in time, against the source.
 
-A frame of the record's clip counts as arrived if its player said `frame_shown` of it; all others are left out
-of the bitstream. See `pictures.compare` for what is shown in their stead, and docs/quality.md for what this
-does and does not tell.
+Of a ladder each segment that was shown counts as it is in the encoding that it was shown in (see
+`segment_quality`). Of a clip a frame counts as arrived if its player said `frame_shown` of it; all others are
+left out of the bitstream (see `pictures.compare` for what is shown in their stead). docs/quality.md says what
+this does and does not tell.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +22,20 @@ from streamgauge import _native
 from streamgauge.errors import MediaError
 from streamgauge.media.clip import ClipEncoding
 from streamgauge.media.pictures import Pictures, compare
+from streamgauge.media.segment_quality import SegmentPictures, SegmentTable
 from streamgauge.media.store import with_frames
 
-__all__ = ["PlayedRecord", "Quality", "flows_with_pictures", "of_frames", "of_trial"]
+__all__ = [
+    "PlayedRecord",
+    "Quality",
+    "SegmentsQuality",
+    "ShownSegment",
+    "flows_with_pictures",
+    "flows_with_segments",
+    "of_frames",
+    "of_segments",
+    "of_trial",
+]
 
 _MACHINES = [
     told["name"]
@@ -91,9 +104,103 @@ def of_frames(clip: ClipEncoding, shown: Sequence[int], due: int) -> Quality:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShownSegment:
+    """A segment that a player showed, from 0, and the bit rate of what it was shown in."""
+
+    number: int
+    rate_bps: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentsQuality:
+    """One flow's segments in one trial. Luma; means over the segments shown, those that were skipped and time
+    stalled left out."""
+
+    ladder: str
+    reference: str
+    """What was compared with: ``source``, or the highest encoding's name."""
+    segments_shown: int
+    ssim: float
+    psnr_db: float
+    vmaf: float | None
+    worst_segment_ssim: float
+    worst_segment: int
+    highest_ssim: float
+    """Of the same segments in the highest encoding: the most that a trial can reach."""
+    highest_psnr_db: float
+    shown: tuple[ShownSegment, ...] = field(repr=False)
+    pictures: tuple[SegmentPictures, ...] = field(repr=False)
+    """Of each of them."""
+
+
 def flows_with_pictures(trial: Mapping[str, Any]) -> list[str]:
-    """The flows of a trial (`trial.json`) whose pictures can be judged: clips played by our machines."""
-    return [flow["name"] for flow in trial["plan"]["flows"] if _machine(flow) in _MACHINES]
+    """The flows of a trial (`trial.json`) whose pictures can be judged frame by frame: clips played by our
+    machines."""
+    return [
+        flow["name"]
+        for flow in trial["plan"]["flows"]
+        if _machine(flow) in _MACHINES and not _plays_ladder(flow)
+    ]
+
+
+def flows_with_segments(record: PlayedRecord) -> list[str]:
+    """The flows of a trial whose player, whoever's it is, says which segments it showed."""
+    if not any(_plays_ladder(flow) or flow["app"] == "external" for flow in record.trial["plan"]["flows"]):
+        return []
+    told = record.events.filter(pl.col("name") == "segment_shown")["flow"].cast(pl.String).unique().to_list()
+    return [
+        flow["name"]
+        for index, flow in enumerate(record.trial["plan"]["flows"])
+        if flow["name"] in told or str(index) in told
+    ]
+
+
+def of_segments(record: PlayedRecord, flow: str, table: SegmentTable) -> SegmentsQuality:
+    """The quality of the segments that `flow` showed of the ladder of which `table` is.
+
+    Raises MediaError if it said of none, or of one without a number or beyond the ladder's.
+    """
+    index = next(
+        (place for place, one in enumerate(record.trial["plan"]["flows"]) if one["name"] == flow), None
+    )
+    if index is None:
+        raise _no_such_flow(record.trial, flow)
+    rows = _said(record.events, index, flow).filter(pl.col("name") == "segment_shown")
+    if rows.is_empty():
+        raise MediaError(
+            f"flow {flow}: its player said of no segment that it was shown, so there is no picture to judge."
+        )
+    shown = []
+    for rate, reason in rows.select("value", "reason").iter_rows():
+        numbered = _SEGMENT.search(reason or "")
+        if numbered is None or rate is None:
+            raise MediaError(
+                f"flow {flow}: its player said `segment_shown` without the segment's rate or number; see "
+                "docs/player-events.md."
+            )
+        shown.append(ShownSegment(number=int(numbered[1]), rate_bps=float(rate)))
+    pictures = [table.at(one.rate_bps, one.number) for one in shown]
+    best = [table.at(max(table.encodings), one.number) for one in shown]
+    ssim, vmaf = [one.ssim for one in pictures], [one.vmaf for one in pictures if one.vmaf is not None]
+    worst = int(np.argmin(ssim))
+    return SegmentsQuality(
+        ladder=table.name,
+        reference=table.reference,
+        segments_shown=len(shown),
+        ssim=float(np.mean(ssim)),
+        psnr_db=float(np.mean([one.psnr_db for one in pictures])),
+        vmaf=float(np.mean(vmaf)) if len(vmaf) == len(shown) else None,
+        worst_segment_ssim=ssim[worst],
+        worst_segment=shown[worst].number,
+        highest_ssim=float(np.mean([one.ssim for one in best])),
+        highest_psnr_db=float(np.mean([one.psnr_db for one in best])),
+        shown=tuple(shown),
+        pictures=tuple(pictures),
+    )
+
+
+_SEGMENT = re.compile(r"\bsegment (\d+)\b")
 
 
 def of_trial(record: PlayedRecord, flow: str, clip: ClipEncoding | None) -> Quality:
@@ -144,6 +251,11 @@ def _said(events: pl.DataFrame, index: int, flow: str) -> pl.DataFrame:
     return events.filter(mine).sort("time", maintain_order=True)
 
 
+def _plays_ladder(planned: Mapping[str, Any]) -> bool:
+    app = planned["app"]
+    return not isinstance(app, str) and "ladder" in next(iter(app.values()))
+
+
 def _machine(planned: Mapping[str, Any]) -> str:
     app = planned["app"]
     return app if isinstance(app, str) else str(next(iter(app)))
@@ -161,5 +273,9 @@ def _planned(trial: Mapping[str, Any], flow: str) -> tuple[int, Mapping[str, Any
             if machine not in _MACHINES:
                 raise MediaError(f"flow {flow}: {machine} plays no clip; name a flow that does.")
             return index, planned
+    raise _no_such_flow(trial, flow)
+
+
+def _no_such_flow(trial: Mapping[str, Any], flow: str) -> MediaError:
     names = ", ".join(planned["name"] for planned in trial["plan"]["flows"])
-    raise MediaError(f"flow {flow}: there is none of that name in the trial; it has {names}.")
+    return MediaError(f"flow {flow}: there is none of that name in the trial; it has {names}.")

@@ -2,53 +2,95 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamgauge.media import ClipEncoding, content_given
+from streamgauge.media import Content, content_given
 from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.grid import SECOND_NS
 from streamgauge.scenario.flow import Clip
+from streamgauge.scenario.semantics import media_clip, media_ladder
+from streamgauge.units import Time
 
 SEGMENT_S = 2.0
 """How long segments are taken to be where nobody says it."""
 
 
 @dataclass(frozen=True)
-class LadderRates:
-    """What is known of a ladder without its frames."""
+class PlayedLevel:
+    """One encoding of its pictures."""
 
-    rates_bps: tuple[int, ...]
-    """Of its pictures, the lowest first; empty if nobody says."""
+    rate_bps: int
+    size: tuple[int, int] | None
+    frame_rate: float | None
+    codec: str = "h264"
+
+
+@dataclass(frozen=True)
+class PlayedLadder:
+    """What is known of the ladder that a flow plays."""
+
+    levels: tuple[PlayedLevel, ...]
+    """The lowest rate first; none if nobody says."""
     segment_s: float
+    audio_bps: int
+
+    def nearest(self, rate_bps: float) -> PlayedLevel:
+        """The level whose rate is nearest by ratio to one that a player tells."""
+        return min(self.levels, key=lambda level: abs(math.log(level.rate_bps / max(rate_bps, 1.0))))
 
 
-def ladder_rates(trial: Trial, flow: int) -> LadderRates:
+def ladder_of(trial: Trial, flow: int) -> PlayedLadder:
     """Of our machines by the plan, of programs of others by what they were given, else by the scenario."""
-    app = trial.plans[flow].get("app", "external")
+    app = trial.apps[flow]
     if isinstance(app, Mapping):
-        ladder = next(iter(app.values())).get("ladder") or {}
-        rates = tuple(int(level["bit_rate_bps"]) for level in ladder.get("video", ()))
-        return LadderRates(rates, ladder.get("segment", 0) / SECOND_NS or SEGMENT_S)
+        return _planned(next(iter(app.values())).get("ladder") or {})
     if (given := content_given(trial.plans[flow], trial.folder)) is not None:
-        rates = tuple(sorted(encoding.bit_rate_bps for encoding in given.video.encodings))
-        return LadderRates(rates, _mean_segment_s(given.boundaries_ns().tolist(), given.duration_ns))
-    return _asked(trial.asked[flow].get("clip"))
+        return _given(given)
+    return _asked(trial.asked[flow].get("clip"), trial.duration_s)
 
 
-def _mean_segment_s(begins_ns: list[int], duration_ns: int) -> float:
-    return duration_ns / len(begins_ns) / SECOND_NS
+def _planned(ladder: Mapping[str, Any]) -> PlayedLadder:
+    levels = []
+    for level in ladder.get("video", ()):
+        width, height = level.get("size") or (0, 0)
+        interval = (level.get("clip") or {}).get("frame_interval")
+        levels.append(
+            PlayedLevel(
+                int(level["bit_rate_bps"]),
+                (width, height) if width and height else None,
+                SECOND_NS / interval if interval else None,
+            )
+        )
+    audio_bps = (ladder.get("audio") or {}).get("bit_rate_bps", 0)
+    return PlayedLadder(tuple(levels), ladder.get("segment", 0) / SECOND_NS or SEGMENT_S, audio_bps)
 
 
-def _asked(named: Any) -> LadderRates:
+def _given(content: Content) -> PlayedLadder:
+    levels = [
+        PlayedLevel(one.bit_rate_bps, one.size, len(one.frames) * SECOND_NS / one.frames.span_ns, one.codec)
+        for one in content.video.encodings
+    ]
+    sound = [track.encodings[0].bit_rate_bps for track in content.tracks if track.kind == "audio"]
+    segment_s = content.duration_ns / len(content.boundaries_ns()) / SECOND_NS
+    levels.sort(key=lambda level: level.rate_bps)
+    return PlayedLadder(tuple(levels), segment_s, sound[0] if sound else 0)
+
+
+def _asked(named: Any, duration_s: float) -> PlayedLadder:
     """Of a clip as a scenario (normalised) has it."""
-    if named is None:
-        return LadderRates((), SEGMENT_S)
-    if isinstance(named, str):
-        return LadderRates((ClipEncoding.named(named, duration_s=1).bit_rate_bps,), SEGMENT_S)
-    clip = Clip.model_validate(named)
-    rates = clip.ladder or (() if clip.rate is None else (clip.rate,))
-    return LadderRates(
-        tuple(rate.bps for rate in rates), SEGMENT_S if clip.segment is None else clip.segment.s
-    )
+    clip = Clip.model_validate(named) if isinstance(named, Mapping) else named
+    if clip is None or (isinstance(clip, Clip) and clip.files is not None):
+        return PlayedLadder((), SEGMENT_S, 0)
+    duration = Time.of(round(duration_s * SECOND_NS))
+    if isinstance(clip, Clip) and clip.ladder is not None:
+        ladder = media_ladder(clip, duration)
+        clips, segment_s = [ladder.clip(rate) for rate in ladder.rates_bps], ladder.segment_s
+        audio_bps = ladder.audio_bps
+    else:
+        one = media_clip(clip, duration)
+        clips, segment_s, audio_bps = [one], SEGMENT_S, one.audio_bps
+    levels = tuple(PlayedLevel(one.video_bps, one.picture, one.frame_rate, one.codec) for one in clips)
+    return PlayedLadder(levels, segment_s, audio_bps)

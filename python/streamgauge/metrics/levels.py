@@ -11,7 +11,7 @@ import numpy as np
 from streamgauge.metrics.course import Spans, counted, stepped, summed
 from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints
-from streamgauge.metrics.ladder import ladder_rates
+from streamgauge.metrics.ladder import ladder_of
 from streamgauge.metrics.result import Series
 from streamgauge.metrics.session import Watched
 from streamgauge.systems.machines import MACHINES
@@ -37,7 +37,7 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class _Course:
+class LevelCourse:
     """Which level is shown from each time on. What was said again is in it too."""
 
     times: Ints
@@ -51,11 +51,17 @@ class _Course:
         found: Ints = np.flatnonzero(self.rates[1:] != self.rates[:-1]) + 1
         return found
 
-    def between(self, begin: int, end: int) -> _Course:
+    def lasts_s(self, played: Spans, over: int) -> Floats:
+        """How long each of them is played."""
+        reached = played.within(np.append(self.times, max(over, int(self.times[-1]))))
+        found: Floats = np.diff(reached) / SECOND_NS
+        return found
+
+    def between(self, begin: int, end: int) -> LevelCourse:
         """Its part of a stretch of time; the level that holds at its begin comes first."""
         first = max(0, int(np.searchsorted(self.times, begin, side="right")) - 1)
         part = slice(first, max(first + 1, int(np.searchsorted(self.times, end))))
-        return _Course(np.maximum(self.times[part], begin), self.rates[part], self.is_by_segment)
+        return LevelCourse(np.maximum(self.times[part], begin), self.rates[part], self.is_by_segment)
 
 
 def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
@@ -66,7 +72,7 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
     `shown_level` that of the media, which stalls leave out as well. What follows the first and is of another
     rate is a change. Where levels are numbers, and not rates, there are changes alone.
     """
-    course, are_rates = _course(trial, flow)
+    course, are_rates = course_of(trial, flow)
     if course is None:
         return Levels()
     grid, changes = trial.grid, course.changes
@@ -74,7 +80,7 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
     known = np.isfinite(course.rates)
     if not are_rates or not known.any():
         return found
-    course = _Course(course.times[known], course.rates[known], course.is_by_segment)
+    course = LevelCourse(course.times[known], course.rates[known], course.is_by_segment)
     changes = course.changes
     steps = np.abs(course.rates[changes] - course.rates[changes - 1])
     told, over = (course.times, course.rates), watched.over
@@ -96,7 +102,7 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
     return found
 
 
-def _course(trial: Trial, flow: int) -> tuple[_Course | None, bool]:
+def course_of(trial: Trial, flow: int) -> tuple[LevelCourse | None, bool]:
     """The course of a flow's levels, and whether they are rates."""
     said = trial.said
     for name in ("segment_shown", "level_changed"):
@@ -104,7 +110,7 @@ def _course(trial: Trial, flow: int) -> tuple[_Course | None, bool]:
             times, rates = said.of(name, flow)
             machine = MACHINES.get(trial.machine(flow))
             units = said.units(name, flow) if machine is None else (machine.events.get(name),)
-            return _Course(times, rates, name == "segment_shown"), units == ("bit/s",)
+            return LevelCourse(times, rates, name == "segment_shown"), units == ("bit/s",)
     return None, False
 
 
@@ -112,15 +118,14 @@ def _without(begin: int, end: int, others: Spans) -> Spans:
     return Spans(np.array([begin]), np.array([max(begin, end)])).without(others)
 
 
-def _lowest(grid: Grid, course: _Course, played: Spans, over: int) -> float | None:
+def _lowest(grid: Grid, course: LevelCourse, played: Spans, over: int) -> float | None:
     """The lowest rate of which something was played in the window."""
     played = played.clipped(int(grid.edges_ns[grid.first]), int(grid.edges_ns[grid.last]))
-    reached = played.within(np.append(course.times, max(over, int(course.times[-1]))))
-    shown = course.rates[np.diff(reached) > 0]
+    shown = course.rates[course.lasts_s(played, over) > 0]
     return float(shown.min()) if len(shown) else None
 
 
-def _instability(grid: Grid, course: _Course, level: Series) -> Series:
+def _instability(grid: Grid, course: LevelCourse, level: Series) -> Series:
     """How much a player changed of late, at the end of each sample: with b(t) its level at t, and d whole
     seconds before, the sum of |b(t - d) - b(t - d - 1)| (20 - d) for d from 0 to 19 over that of
     b(t - d) (20 - d) for d from 1 to 20 (Jiang, Sekar and Zhang, FESTIVE, CoNEXT 2012, "instability").
@@ -141,7 +146,7 @@ def _instability(grid: Grid, course: _Course, level: Series) -> Series:
         return Series(np.where(whole > 0, changed / whole, 0.0) * held_s, held_s)
 
 
-def _qoe(trial: Trial, flow: int, watched: Watched, course: _Course) -> dict[str, Series]:
+def _qoe(trial: Trial, flow: int, watched: Watched, course: LevelCourse) -> dict[str, Series]:
     """What the session was worth, for each segment shown.
 
     `qoe_lin` is that of Yin, Jindal, Sekar and Sinopoli (SIGCOMM 2015): levels count as their rates, changes
@@ -153,7 +158,7 @@ def _qoe(trial: Trial, flow: int, watched: Watched, course: _Course) -> dict[str
     """
     if watched.startup_s is None:
         return {}
-    grid, ladder = trial.grid, ladder_rates(trial, flow)
+    grid, ladder = trial.grid, ladder_of(trial, flow)
     began = watched.began
     stalled_s = watched.stalls.without(watched.pauses).clipped(int(began[0]), watched.over).seconds(grid)
     startup_s = summed(grid, began, np.array([watched.startup_s]))
@@ -174,7 +179,7 @@ def _qoe(trial: Trial, flow: int, watched: Watched, course: _Course) -> dict[str
         return Series(total - lost - stall * stalled_s - startup * startup_s, segments)
 
     found = {"qoe_lin": of(lambda rates: rates, WAIT_BPS, WAIT_BPS)}
-    if ladder.rates_bps and (course.rates > 0).all():
-        lowest = math.log(ladder.rates_bps[0])
+    if ladder.levels and (course.rates > 0).all():
+        lowest = math.log(ladder.levels[0].rate_bps)
         found["qoe_log"] = of(lambda rates: np.log(rates) - lowest, WAIT_LOG, 0.0)
     return found

@@ -37,8 +37,8 @@ _MOST_READ: Final = 200
 """Of so many trials at most the metrics are read only to show them."""
 _MOST_ROWS: Final = 40
 _SHOWN_METRICS: Final = (
-    "goodput", "loss", "queue_delay", "startup_delay", "frozen_share", "rebuffer_ratio", "frames_lost",
-    "completion_time",
+    "goodput", "loss", "queue_delay", "startup_delay", "frozen_share", "rebuffer_ratio", "qoe_lin", "level",
+    "frames_lost", "completion_time",
 )  # fmt: skip
 """In tables, those that any flow has."""
 

@@ -24,6 +24,7 @@ SHOWN = {
     "startup_delay": "start-up delay", "freeze_time": "time frozen", "freeze_count": "freezes",
     "frozen_share": "share of time frozen", "stall_time": "time stalled", "stall_count": "stalls",
     "rebuffer_ratio": "share of time stalled", "frames_shown": "frames shown", "frames_lost": "frames lost",
+    "qoe_lin": "QoE", "level": "bit rate shown", "level_changes": "changes of level",
     "live_latency": "latency to live", "completion_time": "completion time", "throughput": "sent rate",
     "receiver_rate": "received rate", "goodput": "goodput", "loss": "loss", "retransmitted": "retransmitted",
     "packet_size": "mean packet", "queue_delay": "time in bottleneck", "rtt": "round-trip time",

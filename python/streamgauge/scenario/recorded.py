@@ -13,13 +13,13 @@ from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.population import drawn
 from streamgauge.scenario.problems import problems_of
-from streamgauge.scenario.semantics import media_clip
+from streamgauge.scenario.semantics import media_clip, media_ladder
 from streamgauge.units import Time
 
 if TYPE_CHECKING:
-    from streamgauge.media import ClipEncoding
+    from streamgauge.media import ClipEncoding, Ladder
 
-__all__ = ["in_todays_words", "recorded_clip", "recorded_flows"]
+__all__ = ["in_todays_words", "recorded_clip", "recorded_flows", "recorded_ladder"]
 
 
 def recorded_clip(trial: Mapping[str, Any], flow: str) -> ClipEncoding | None:
@@ -29,6 +29,16 @@ def recorded_clip(trial: Mapping[str, Any], flow: str) -> ClipEncoding | None:
     clip = scenario.flows[flow].clip if flow in scenario.flows else None
     as_it_is = isinstance(clip, Clip) and clip.files is not None
     return None if clip is None or as_it_is else media_clip(clip, Time.of(trial["plan"]["duration"]))
+
+
+def recorded_ladder(trial: Mapping[str, Any], flow: str) -> Ladder | Clip | None:
+    """The ladder that `flow` played in a trial, as `streamgauge.media` knows it, or its clip if that is of
+    files as they are; None if it played no ladder."""
+    scenario = _as_played(trial)
+    clip = scenario.flows[flow].clip if flow in scenario.flows else None
+    if not isinstance(clip, Clip) or not clip.is_ladder:
+        return None
+    return clip if clip.files is not None else media_ladder(clip, Time.of(trial["plan"]["duration"]))
 
 
 def recorded_flows(trial: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -75,12 +75,21 @@ def _quality(
     flow: Annotated[
         str | None, typer.Option("--flow", metavar="NAME", help="This flow alone. Default: all that play.")
     ] = None,
+    with_mos: Annotated[
+        bool,
+        typer.Option(
+            "--p1203",
+            help="Also the mean opinion score of ITU-T P.1203 of players that say which segments they show, "
+            "by itu-p1203, which you install yourself: it is for non-commercial research only.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Judge the pictures that players showed against the source: SSIM and PSNR, from what arrived in time.
 
-    For systems rtp and darwin, of records from either mode whose events were kept. Needs ffmpeg. With --json
-    also frame by frame. What is compared with what: docs/quality.md.
+    For systems rtp and darwin, and for players of a ladder that say which segments they show, of records from
+    either mode whose events were kept. Needs ffmpeg. With --json also frame by frame or segment by segment.
+    What is compared with what: docs/quality.md.
 
     [b]Examples[/b]
 
@@ -90,4 +99,4 @@ def _quality(
     """
     from streamgauge.cli.judging import quality_command
 
-    return quality_command(directory, flow, as_json)
+    return quality_command(directory, flow, as_json, with_mos)
