@@ -172,14 +172,17 @@ impl DashPlayerSettings {
         };
         match kind {
             PlayerKind::Usual => usual,
-            // bufferTimeDefault 18 s, retryAttempts 3 of 1 s, fragmentRequestTimeout 20 s; resumes with a frame.
-            PlayerKind::DashJs => DashPlayerSettings { buffer: s(18), longest_request: s(20), ..usual },
+            // bufferTimeDefault 18 s, retryAttempts 3 of 1 s, fragmentRequestTimeout 20 s, then it ends.
+            PlayerKind::DashJs => {
+                DashPlayerSettings { buffer: s(18), longest_request: s(20), skips: 0, ..usual }
+            }
             // maxBufferLength 30 s; fragLoadPolicy: 10 s to the first byte, 120 s in all, 6 retries from 1 to 8 s.
             PlayerKind::HlsJs => DashPlayerSettings {
                 rule: "hlsjs".into(),
                 format: "hls".into(),
                 tries: 7,
                 give_up_after: s(10),
+                skips: 0,
                 ..usual
             },
             // bufferingGoal 10 s; streaming.retryParameters: 2 attempts, 1 s, stall 5 s, timeout 30 s.
@@ -189,6 +192,7 @@ impl DashPlayerSettings {
                 tries: 2,
                 give_up_after: s(5),
                 longest_request: s(30),
+                skips: 0,
                 ..usual
             },
             // DefaultLoadControl: 50 s, start 2.5 s, after a stall 5 s; 3 retries.
@@ -200,9 +204,13 @@ impl DashPlayerSettings {
                 ..usual
             },
             // max-buffering-time 30 s; 3 errors.
-            PlayerKind::GStreamer => {
-                DashPlayerSettings { rule: "gstreamer".into(), tries: 3, abandonment: false, ..usual }
-            }
+            PlayerKind::GStreamer => DashPlayerSettings {
+                rule: "gstreamer".into(),
+                tries: 3,
+                skips: 0,
+                abandonment: false,
+                ..usual
+            },
             // stream_filter/dash: 30 s, a connection for each segment; 5 attempts, then the segment is skipped.
             PlayerKind::Vlc2011 => DashPlayerSettings {
                 rule: "vlc-2011".into(),
