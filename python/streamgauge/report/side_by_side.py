@@ -195,12 +195,11 @@ def _differences(
             values, times = found
             pairs.add(len(values))
             known = np.isfinite(values).sum(axis=0) >= len(values) / 2
-            with np.errstate(all="ignore"):
-                low, middle, high = np.nanquantile(
-                    np.where(known, values, np.nan), [0.025, 0.5, 0.975], axis=0
-                )
-            for at in np.flatnonzero(known):
-                numbers = (rounded(float(part[at]) / scale) for part in (middle, low, high))
+            # Of a time at which nobody knows anything there is no quantile.
+            there = np.flatnonzero(known)
+            low, middle, high = np.nanquantile(values[:, there], [0.025, 0.5, 0.975], axis=0)
+            for place, at in enumerate(there):
+                numbers = (rounded(float(part[place]) / scale) for part in (middle, low, high))
                 rows.append((f"{title}, {unit}", one.name, rounded(float(times[at]), 6), *numbers))
     if not rows:
         return None
