@@ -235,6 +235,14 @@ COMMANDS: dict[str, How] = {
     "mpv --rtsp-transport=udp rtsp://127.0.0.1:8554/clip.mp4": How("never", PUBLIC),
     "gst-launch-1.0 playbin uri=rtsp://127.0.0.1:8554/clip.mp4": How("never", PUBLIC),
     "streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --player quicktime": How(shows=("played to the end",)),
+    "streamgauge ladder carphone --rates 235k,560k,1050k,1750k --duration 6s --audio 64kbit/s "
+    "--out videos/ladder": HERE,
+    "streamgauge serve --system dash --listen 127.0.0.1:8090 videos": How("serving"),
+    "mpv http://127.0.0.1:8090/ladder/manifest.mpd": How("never", PUBLIC),
+    "ffplay http://127.0.0.1:8090/ladder/master.m3u8": How("never", PUBLIC),
+    "streamgauge play http://127.0.0.1:8090/ladder/manifest.mpd": How(
+        shows=("played to the end", "adaptive: ")
+    ),
 }
 
 READ = [Page.read(file) for file in PAGES]

@@ -74,10 +74,11 @@ def test_a_flow_that_says_nothing_has_the_machines_usual_settings(name: str) -> 
     required = {key for key, one in machine.parameters.items() if one.required}
     chosen = {place[0]: settings[place[0]] for key in required for place in machine.places[key]}
     assert system == name
-    assert settings == machine.usual | chosen | ({"clip": settings["clip"]} if "clip" in settings else {})
+    played = {key: settings[key] for key in ("clip", "ladder") if key in settings}
+    assert settings == machine.usual | chosen | played
     entry = {**SYSTEMS, **TRAFFIC}[name]
     assert entry.parameters == machine.parameters and entry.title == machine.title
-    assert entry.plays == (machine.content == "clip")
+    assert entry.plays == (machine.content != "none") and entry.ladders == (machine.content == "ladder")
 
 
 def test_defaults_are_written_as_people_write_them() -> None:

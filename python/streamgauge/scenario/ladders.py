@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from streamgauge.claims.dimension import plain
 from streamgauge.errors import MediaError
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.media_files import own_ladder_of
@@ -70,7 +71,7 @@ def _of_files(clip: Clip) -> Content:
     apart = {round((later - sooner) / 1e6) for sooner, later in pairwise(keys)}
     if len(apart) > 1:
         raise MediaError(
-            f"{content.name}: its key frames are {min(apart) / 1e3:g} to {max(apart) / 1e3:g} s apart; say "
-            "how long segments are, such as 'segment: 4 s'."
+            f"{content.name}: its key frames are {plain(min(apart) / 1000)} to {plain(max(apart) / 1000)} s "
+            "apart; say how long segments are, such as 'segment: 4 s'."
         )
     return replace(content, segment_ns=apart.pop() * 1_000_000 if apart else content.duration_ns)
