@@ -113,6 +113,30 @@ fn client_data_tells_what_is_held() {
     shows_all(&events, 250);
 }
 
+#[test]
+fn a_segment_that_is_given_up_comes_at_the_level_that_the_rule_named() {
+    let ladder = ladder(&[100_000, 500_000, 2_000_000], 60);
+    let outage = (ms(6_000), ms(12_000));
+    let abandoning = |abandonment| {
+        let settings =
+            DashPlayerSettings { rule: "throughput".into(), abandonment, ..DashPlayerSettings::default() };
+        play(presented(&ladder), settings, MPD, Pipe { outage, ..pipe(4_000_000) }, 100)
+    };
+    let events = abandoning(true);
+    shows_all(&events, 1_500);
+    let given_up = named(&events, "segment_abandoned");
+    assert_eq!(given_up.len(), 1, "{given_up:?}");
+    // "segment 7 at 2000 kbit/s, for 100 kbit/s: ..."
+    let words: Vec<&str> = given_up[0].reason.split(' ').collect();
+    let (number, to) = (words[1], words[6]);
+    let fetched = named(&events, "segment_fetched");
+    let again =
+        fetched.iter().find(|event| event.reason.starts_with(&format!("segment {number} at "))).unwrap();
+    assert!(again.reason.starts_with(&format!("segment {number} at {to} kbit/s")), "{}", again.reason);
+    assert!(fetched.len() == 30 && again.at > given_up[0].at);
+    assert!(named(&abandoning(false), "segment_abandoned").is_empty());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
