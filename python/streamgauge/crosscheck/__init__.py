@@ -2,5 +2,6 @@
 controls apart is held against the spread between real runs (docs/fidelity.md)."""
 
 from streamgauge.crosscheck.run import CrosscheckRequest, crosscheck
+from streamgauge.crosscheck.tcp import TCP
 
-__all__ = ["CrosscheckRequest", "crosscheck"]
+__all__ = ["TCP", "CrosscheckRequest", "crosscheck"]
