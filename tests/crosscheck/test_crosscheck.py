@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from streamgauge.campaign.stored import SCHEMA
-from streamgauge.crosscheck import CrosscheckRequest, crosscheck
-from streamgauge.crosscheck.cases import cases, select
-from streamgauge.crosscheck.run import overall
+from streamgauge.crosscheck import TCP, CrosscheckRequest, crosscheck
+from streamgauge.crosscheck.cases import cases
+from streamgauge.crosscheck.run import overall, select
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import lower
 
@@ -136,7 +136,7 @@ def test_every_case_can_be_planned_and_has_its_own_id() -> None:
             plan = None if case.scenario.unsupported("sim") else lower(case.scenario, "sim", 1)
             assert plan is None or plan["duration"] >= case.window_ns[1]
     with pytest.raises(ScenarioError, match="no case"):
-        select(["nothing*"])
+        select(TCP, ["nothing*"])
 
 
 def test_short_trials_never_pass_for_long_ones() -> None:

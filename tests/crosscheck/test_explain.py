@@ -6,25 +6,27 @@ from pathlib import Path
 
 import pytest
 from streamgauge.campaign import EmuSettings
-from streamgauge.crosscheck.cases import Case, select
-from streamgauge.crosscheck.explain import SWITCHES, explain
+from streamgauge.crosscheck.cases import Case
+from streamgauge.crosscheck.explain import explain
 from streamgauge.crosscheck.rows import ComparisonRow, rows_of
-from streamgauge.crosscheck.trials import Bench, varied
+from streamgauge.crosscheck.run import select
+from streamgauge.crosscheck.tcp import SWITCHES, TCP, varied
+from streamgauge.crosscheck.trials import Bench
 from streamgauge.errors import ScenarioError
 
 
 @pytest.fixture
 def case() -> Case:
-    (found,) = select(["reno/10m-25kb"], quick=True)
+    (found,) = select(TCP, ["reno/10m-25kb"], quick=True)
     return found
 
 
 def against(case: Case, reference: Case, out: Path) -> list[ComparisonRow]:
     """Rows of `case` in sim against `reference` in sim, judged further."""
-    bench = Bench(out, EmuSettings(), reference="sim")
+    bench = Bench(TCP, out, EmuSettings(), reference="sim")
     (sim,) = bench.simulate("sim", [case]).values()
     (real,) = bench.simulate("reference", [reference]).values()
-    rows = rows_of(case, sim, real)
+    rows = rows_of(TCP, case, sim, real)
     assert [row for row in rows if row.verdict == "different"], "a reference that differs"
     return explain(bench, [case], {case.id: (sim, real)}, rows)
 
@@ -53,18 +55,18 @@ def test_what_no_switch_takes_away_is_unexplained(case: Case, tmp_path: Path) ->
 
 
 def test_what_describes_losses_has_a_row_where_there_are_any(case: Case, tmp_path: Path) -> None:
-    bench = Bench(tmp_path, EmuSettings(), reference="sim")
+    bench = Bench(TCP, tmp_path, EmuSettings(), reference="sim")
     limited = varied(case, {"parameters.receive_window": "16 KiB"})
     (sim,) = bench.simulate("sim", [case]).values()
     (lossless,) = bench.simulate("lossless", [limited]).values()
-    rows = {row.metric: row for row in rows_of(case, sim, lossless)}
+    rows = {row.metric: row for row in rows_of(TCP, case, sim, lossless)}
     assert rows["loss_percent"].verdict == "different"
     assert not {"losses_per_event", "loss_interval_mean_s", "repeats_per_loss"} & set(rows)
-    assert "losses_per_event" in {row.metric for row in rows_of(case, sim, sim)}
+    assert "losses_per_event" in {row.metric for row in rows_of(TCP, case, sim, sim)}
 
 
 def test_every_switch_is_known_to_the_simulator(case: Case) -> None:
-    (cubic,) = select(["cubic/10m-25kb"], quick=True)
+    (cubic,) = select(TCP, ["cubic/10m-25kb"], quick=True)
     for switch, variant in SWITCHES.items():
         changed = varied(cubic, variant)
         assert changed.scenario != cubic.scenario, switch

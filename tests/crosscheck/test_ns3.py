@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from streamgauge.crosscheck import CrosscheckRequest, crosscheck, ns3
-from streamgauge.crosscheck.cases import cases, select
+from streamgauge.crosscheck import TCP, CrosscheckRequest, crosscheck, ns3
+from streamgauge.crosscheck.cases import cases
+from streamgauge.crosscheck.run import select
 from streamgauge.crosscheck.trace import NEVER
 from streamgauge.errors import CannotRunError
 from streamgauge.scenario import lower
@@ -22,7 +23,7 @@ needs_ns3 = pytest.mark.skipif(
 
 def plan(case: str = "reno/10m-25kb", seconds: float = 3.0, seed: int = 1) -> dict[str, Any]:
     """A case's plan, cut short."""
-    (found,) = select([case])
+    (found,) = select(TCP, [case])
     return {**lower(found.scenario, "sim", seed), "duration": round(seconds * 1e9)}
 
 

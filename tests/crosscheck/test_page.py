@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from streamgauge.crosscheck.draw import figures
-from streamgauge.crosscheck.page import BLOCKS, check, write
+from streamgauge.crosscheck.page import PAGE
 from streamgauge.errors import ScenarioError
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "fidelity.md"
@@ -87,12 +87,14 @@ def document() -> dict[str, Any]:
 
 def test_blocks_are_filled_and_the_prose_is_left_alone(document: dict[str, Any], tmp_path: Path) -> None:
     page = tmp_path / "fidelity.md"
-    blocks = "".join(f"\nprose {name}\n<!-- measured: {name} -->\nold\n<!-- end -->\n" for name in BLOCKS)
+    blocks = "".join(
+        f"\nprose {name}\n<!-- measured: {name} -->\nold\n<!-- end -->\n" for name in PAGE.blocks
+    )
     page.write_text(blocks)
-    written = write(document, page)
+    written = PAGE.write(document, page)
     text = page.read_text()
     assert "old" not in text
-    assert all(f"prose {name}\n" in text for name in BLOCKS)
+    assert all(f"prose {name}\n" in text for name in PAGE.blocks)
     assert "5 rows: 2 equivalent, 1 explained, 1 inconclusive, 1 unexplained." in text
     assert "Not run: `vegas/10m-25kb`, `vegas/1m-75kb`: this kernel has no vegas." in text
     assert "in this run, 3 cases: `100m-1pct`: reno, cubic; `1m-75kb`: reno-cubic." in text
@@ -109,7 +111,7 @@ def test_blocks_are_filled_and_the_prose_is_left_alone(document: dict[str, Any],
         "fidelity-shares.png",
     }
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in written[1:])
-    write(document, page)
+    PAGE.write(document, page)
     assert page.read_text() == text
 
 
@@ -122,18 +124,18 @@ def test_figures_draw_what_the_document_has(document: dict[str, Any]) -> None:
 
 
 def test_the_page_that_ships_has_every_block() -> None:
-    check(DOCS)
+    PAGE.check(DOCS)
     text = DOCS.read_text(encoding="utf-8")
-    assert all(f"<!-- measured: {name} -->" in text for name in BLOCKS)
+    assert all(f"<!-- measured: {name} -->" in text for name in PAGE.blocks)
 
 
 def test_a_page_that_cannot_be_filled(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="fills a page that is there"):
-        check(tmp_path / "none.md")
+        PAGE.check(tmp_path / "none.md")
     page = tmp_path / "page.md"
     page.write_text("nothing")
     with pytest.raises(ScenarioError, match="finds no"):
-        check(page)
+        PAGE.check(page)
     page.write_text("<!-- measured: dreams -->\n<!-- end -->")
     with pytest.raises(ScenarioError, match="knows no block 'dreams'"):
-        check(page)
+        PAGE.check(page)

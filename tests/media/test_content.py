@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,15 @@ def test_segments_tile_each_encoding_and_begin_with_key_frames(content: Content)
                 one.end_ns - one.start_ns >= min(content.segment_ns, encoding.frames.span_ns) - 25_000_000
                 for one in segments[:-1]
             )
+
+
+@pytest.mark.parametrize("segment_s", [1.0, 2.0, 3.0, 4.0, 6.0, 7.0])
+def test_what_ships_has_segments_of_one_length(segment_s: float) -> None:
+    """Its frames repeat after 10 s, which is no whole number of most segments."""
+    clip = ClipEncoding(source="carphone", bit_rate_bps=500_000, duration_s=84, gop_s=segment_s)
+    content = replace(content_of_clip(clip), segment_ns=round(segment_s * S))
+    starts = [one.start_ns for one in content.segments(content.video.encodings[0])]
+    assert starts == [round(number * segment_s * S) for number in range(round(84 / segment_s))]
 
 
 @given(contents())

@@ -17,7 +17,8 @@ from streamgauge.cli.output import heads, remark, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.crosscheck import CrosscheckRequest, crosscheck
-from streamgauge.crosscheck.page import check, write
+from streamgauge.crosscheck.abr.page import PAGE as ABR_PAGE
+from streamgauge.crosscheck.page import PAGE as TCP_PAGE
 from streamgauge.errors import ScenarioError
 
 __all__ = ["crosscheck_command"]
@@ -29,17 +30,20 @@ _STYLE = {
     "unexplained": "red",
     "different": "red",
 }
+_PAGES = {"tcp": TCP_PAGE, "abr": ABR_PAGE}
+_FILES = {"tcp": "crosscheck.json", "abr": "crosscheck-abr.json"}
 _DIGITS = 3
 
 
 def crosscheck_command(request: CrosscheckRequest, docs: Path | None, as_json: bool) -> int:
     """Runs, shows, writes. The exit status is the verdict's; 130 if Ctrl-C cut it short."""
+    page = _PAGES[request.matter.name]
     if docs is not None:
         if request.quick or request.reference != "emu":
             raise ScenarioError(
                 "--docs: only trials of full length against emu fill it; leave --quick, --against out"
             )
-        check(docs)
+        page.check(docs)
     with Bar() as bar:
         found = crosscheck(CrosscheckRequest(**{**vars(request), "progress": bar.update}))
     if as_json:
@@ -48,12 +52,14 @@ def crosscheck_command(request: CrosscheckRequest, docs: Path | None, as_json: b
     else:
         _show(found)
     request.out.mkdir(parents=True, exist_ok=True)
-    (request.out / "crosscheck.json").write_text(json.dumps(found, allow_nan=False), encoding="utf-8")
+    (request.out / _FILES[request.matter.name]).write_text(
+        json.dumps(found, allow_nan=False), encoding="utf-8"
+    )
     if found["interrupted"]:
         remark(f"interrupted; what finished is kept in {request.out}; the same command goes on from there")
         return INTERRUPTED
     if docs is not None:
-        for file in write(found, docs):
+        for file in page.write(found, docs):
             remark(f"written: {file}")
     return STATUS[found["verdict"]]
 
@@ -98,7 +104,7 @@ def _show(found: Mapping[str, Any]) -> None:
 
 
 def _mutant(mutant: Mapping[str, Any]) -> str:
-    """How a simulated TCP fared that is wrong on purpose, and so must be rejected."""
+    """How something fared that is wrong on purpose, and so must be rejected."""
     name = escape(f"{mutant['name']} ({mutant['words']})")
     if mutant["rejected"] is None:
         return f"[yellow]wrong on purpose, {name}: not run[/]: {escape(mutant['why'])}"

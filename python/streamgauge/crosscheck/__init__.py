@@ -1,6 +1,9 @@
-"""Crosscheck: is the simulated TCP the kernel's? Both run the same scenarios, and what tells congestion
-controls apart is held against the spread between real runs (docs/fidelity.md)."""
+"""Crosscheck: is what is simulated the real thing? Sim's TCP against the kernel's, sim's players against
+dash.js, hls.js and Shaka: both run the same scenarios, and what tells them apart is held against the spread
+between real runs (docs/fidelity.md, docs/fidelity-abr.md)."""
 
+from streamgauge.crosscheck.abr import ABR
 from streamgauge.crosscheck.run import CrosscheckRequest, crosscheck
+from streamgauge.crosscheck.tcp import TCP
 
-__all__ = ["CrosscheckRequest", "crosscheck"]
+__all__ = ["ABR", "TCP", "CrosscheckRequest", "crosscheck"]

@@ -15,19 +15,16 @@ RTT 20 ms and 60 s, of which the first 10 s are left out, on the first three; on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Final, Literal
 
-from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario
 from streamgauge.scenario.semantics import end_ns
-from streamgauge.scenario.values import nearest
 from streamgauge.systems.registry import CONSTANT_RATE, GREEDY_TCP
 
-__all__ = ["MARK", "Case", "cases", "select"]
+__all__ = ["MARK", "Case", "cases"]
 
 CaseKind = Literal["single", "pair", "paced", "short"]
 Json = dict[str, Any]
@@ -136,24 +133,6 @@ def cases(*, quick: bool = False) -> list[Case]:
             }
             found.append(_case(f"{control}-short", "short", path, flows, quick))
     return found
-
-
-def select(patterns: Sequence[str], *, quick: bool = False) -> list[Case]:
-    """The cases whose ids match one of the globs; all without any.
-
-    Raises:
-        ScenarioError: if a glob matches none.
-    """
-    everything = cases(quick=quick)
-    chosen: set[str] = set()
-    for pattern in patterns:
-        matching = {case.id for case in everything if fnmatchcase(case.id, pattern)}
-        if not matching:
-            close = nearest(pattern, [case.id for case in everything])
-            hint = f"did you mean '{close}'?" if close else "such as 'reno/*' or '*/10m-25kb'"
-            raise ScenarioError(f"--case {pattern}: no case has such an id", hint=hint)
-        chosen |= matching
-    return [case for case in everything if not patterns or case.id in chosen]
 
 
 def _bulk(control: str, size: int | None = None) -> Json:

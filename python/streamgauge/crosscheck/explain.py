@@ -1,4 +1,4 @@
-"""Why a row differs: which mechanism of the simulated TCP, turned off, moves it inside the margin.
+"""Why a row differs: which mechanism of what is simulated, turned off, moves it inside the margin.
 
 A difference counts as explained only by a switch that does so; an argument alone explains nothing.
 """
@@ -6,32 +6,19 @@ A difference counts as explained only by a switch that does so; an argument alon
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from streamgauge.crosscheck.cases import Case
+from streamgauge.crosscheck.compared import ComparedCase
 from streamgauge.crosscheck.rows import ComparisonRow, compare_as
-from streamgauge.crosscheck.trials import Bench, CaseRuns, Variant, varied
+from streamgauge.crosscheck.trials import Bench, CaseRuns
 from streamgauge.errors import ScenarioError
-from streamgauge.systems.tcp import MECHANISMS
 
-__all__ = ["SWITCHES", "explain"]
-
-SWITCHES: Final[Mapping[str, Variant]] = {
-    **{f"without {name}": {"parameters.without": [name]} for name in MECHANISMS},
-    "hystart off": {"parameters.hystart": "off"},
-    "hystart plus_plus": {"parameters.hystart": "plus_plus"},
-    "delayed_ack 0 ms": {"parameters.delayed_ack": "0 ms"},
-    "delayed_ack 200 ms": {"parameters.delayed_ack": "200 ms"},
-    "initial_window 4": {"parameters.initial_window": "4 packets"},
-    "receive_window 64 KiB": {"parameters.receive_window": "64 KiB"},
-    "host_jitter 600 us": {"host_jitter": "600 us"},
-}
-"""One mechanism each. Hosts that jitter by half a packet's time at 10 Mbit/s keep flows out of step."""
+__all__ = ["explain"]
 
 
 def explain(
     bench: Bench,
-    wanted: Sequence[Case],
+    wanted: Sequence[ComparedCase],
     found: Mapping[str, tuple[CaseRuns, CaseRuns]],
     rows: Sequence[ComparisonRow],
 ) -> list[ComparisonRow]:
@@ -44,15 +31,15 @@ def explain(
     cases = {case.id: case for case in wanted}
     open_ = [row for row in rows if row.verdict == "different"]
     moved: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
-    for switch, variant in SWITCHES.items():
+    for switch, variant in bench.matter.switches.items():
         if bench.interrupted:
             break
         changed = []
         for name in dict.fromkeys(row.case for row in open_):
             try:
-                changed.append(varied(cases[name], variant))
+                changed.append(bench.matter.vary(cases[name], variant))
             except ScenarioError:
-                continue  # a switch that this TCP has not
+                continue  # a switch that this case has not
         runs = bench.simulate(switch.replace(" ", "-"), changed)
         for row in open_:
             after = _after(cases[row.case], row, runs, found)
@@ -62,7 +49,7 @@ def explain(
 
 
 def _after(
-    case: Case,
+    case: ComparedCase,
     row: ComparisonRow,
     runs: Mapping[str, CaseRuns],
     found: Mapping[str, tuple[CaseRuns, CaseRuns]],
@@ -70,7 +57,7 @@ def _after(
     if case.id not in runs:
         return None
     again = compare_as(
-        case, row.metric, runs[case.id].values(row.metric), found[case.id][1].values(row.metric)
+        case, row.asked, runs[case.id].values(row.metric), found[case.id][1].values(row.metric)
     )
     if again.finding != "equivalent":
         return None

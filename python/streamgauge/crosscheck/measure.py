@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from streamgauge.crosscheck.cases import Case, CaseKind
-from streamgauge.crosscheck.quantities import Found, completion_s, of_flow, of_pair, of_start, window
+from streamgauge.crosscheck.compared import Found
+from streamgauge.crosscheck.quantities import completion_s, of_flow, of_pair, of_start, window
+from streamgauge.crosscheck.taken import Taken, is_taken, keep
 from streamgauge.crosscheck.trace import FlowTrace, traces
 from streamgauge.record import Record
 from streamgauge.systems.registry import GREEDY_TCP
 
-__all__ = ["FILE", "SCHEMA", "Taken", "keep_quantities", "of_traces", "read"]
+__all__ = ["SCHEMA", "keep_quantities", "of_traces"]
 
-FILE: Final = "crosscheck.json"
 SCHEMA: Final = "streamgauge.crosscheck-trial/1"
 """Goes up when a quantity is computed otherwise: older files are then made again."""
 _POINTS: Final = 600
@@ -31,10 +31,6 @@ _BESIDE = (
     "retransmitted_percent",
     "goodput_bps",
 )
-
-Taken = dict[str, Any]
-"""``{"schema", "key", "quantities": {metric: value or None}, "windows": {flow: {"t_s": [...], "packets":
-[...]}}}``, a window being the most packets in flight in each of some hundred steps of the trial."""
 
 
 def of_traces(case: Case, flows: Mapping[str, FlowTrace]) -> Found:
@@ -91,7 +87,8 @@ class Keeper:
         return f"{SCHEMA} {self.case.kind} {self.case.has_start} {begin} {end}"
 
     def take(self, directory: Path) -> None:
-        """Computes and writes `FILE`."""
+        """Computes and keeps them, and ``"windows": {flow: {"t_s": [...], "packets": [...]}}``, the most
+        packets in flight in each of some hundred steps of the trial."""
         record = Record.open(directory)
         tcp = [name for name, flow in self.case.scenario.flows.items() if flow.traffic == GREEDY_TCP]
         found = {name: trace for name, trace in traces(record).items() if name in tcp}
@@ -100,25 +97,16 @@ class Keeper:
         if len(found) == len(tcp):
             data["quantities"] = of_traces(self.case, {name: found[name] for name in tcp})
             data["windows"] = {name: _drawn(trace, self.case.window_ns[1]) for name, trace in found.items()}
-        (directory / FILE).write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
+        keep(directory, data)
 
     def has(self, directory: Path) -> bool:
         """Whether it was taken, and by the same rule."""
-        try:
-            return bool(read(directory)["key"] == self.key)
-        except (OSError, ValueError, KeyError):
-            return False
+        return is_taken(directory, self.key)
 
 
 def keep_quantities(case: Case) -> Keeper:
     """What a trial of the case leaves besides its metrics."""
     return Keeper(case)
-
-
-def read(directory: Path) -> Taken:
-    """What `Keeper.take` wrote. Raises OSError or ValueError."""
-    data: Taken = json.loads((directory / FILE).read_text(encoding="utf-8"))
-    return data
 
 
 def _drawn(trace: FlowTrace, end_ns: int) -> dict[str, list[float]]:

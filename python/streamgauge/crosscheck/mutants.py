@@ -1,48 +1,22 @@
-"""Simulated TCPs that are wrong on purpose. A comparison that calls one of them equivalent proves nothing."""
+"""What is wrong on purpose. A comparison that calls it equivalent proves nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any
 
-from streamgauge.crosscheck.cases import Case
+from streamgauge.crosscheck.compared import ComparedCase
 from streamgauge.crosscheck.rows import ComparisonRow, rows_of
-from streamgauge.crosscheck.trials import Bench, CaseRuns, Variant, varied
+from streamgauge.crosscheck.trials import Bench, CaseRuns
 from streamgauge.errors import ScenarioError
 
-__all__ = ["MUTANTS", "Mutant", "try_mutants"]
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """What is wrong, and in which cases it is tried."""
-
-    name: str
-    words: str
-    cases: str
-    """A glob of ids."""
-    variant: Variant
-
-
-MUTANTS: Final = (
-    Mutant(
-        "reno-is-cubic", "CUBIC runs where Reno is asked for", "reno/*kb", {"congestion_control": "cubic"}
-    ),
-    Mutant(
-        "no-delayed-ack",
-        "every segment is acknowledged at once",
-        "reno/*kb",
-        {"parameters.delayed_ack": "0 ms"},
-    ),
-    Mutant("no-hystart", "CUBIC's slow start ends by loss alone", "cubic/*kb", {"parameters.hystart": "off"}),
-)
+__all__ = ["try_mutants"]
 
 
 def try_mutants(
     bench: Bench,
-    wanted: Sequence[Case],
+    wanted: Sequence[ComparedCase],
     found: Mapping[str, tuple[CaseRuns, CaseRuns]],
     rows: Sequence[ComparisonRow],
 ) -> list[dict[str, Any]]:
@@ -56,13 +30,13 @@ def try_mutants(
     """
     results: list[dict[str, Any]] = []
     before = {(row.case, row.metric): row for row in rows}
-    for mutant in MUTANTS:
+    for mutant in bench.matter.mutants:
         mine = [case for case in wanted if fnmatchcase(case.id, mutant.cases) and found[case.id][1].taken]
         if not mine:
             continue
         result: dict[str, Any] = {"name": mutant.name, "words": mutant.words}
         try:
-            wrong = [varied(case, mutant.variant) for case in mine]
+            wrong = [bench.matter.vary(case, mutant.variant) for case in mine]
         except ScenarioError as error:
             results.append(result | {"rejected": None, "why": str(error), "cases": {}})
             continue
@@ -71,7 +45,7 @@ def try_mutants(
             break
         by_case: dict[str, list[dict[str, Any]]] = {}
         for case in mine:
-            judged = rows_of(case, runs[case.id], found[case.id][1])
+            judged = rows_of(bench.matter, case, runs[case.id], found[case.id][1])
             by_case[case.id] = [
                 row.to_json()
                 for row in judged

@@ -30,8 +30,8 @@ from typing import Any, Final
 import numpy as np
 
 from streamgauge.crosscheck.cases import Case
+from streamgauge.crosscheck.compared import Found
 from streamgauge.crosscheck.measure import keep_quantities, of_traces
-from streamgauge.crosscheck.quantities import Found
 from streamgauge.crosscheck.trace import FlowTrace
 from streamgauge.errors import CannotRunError
 from streamgauge.scenario import lower

@@ -8,18 +8,16 @@ nothing to measure. A name says its unit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from streamgauge.crosscheck.compared import ComparedQuantity, Found
 from streamgauge.crosscheck.trace import NEVER, FlowTrace, Ints
 
 __all__ = [
     "QUANTITIES",
-    "ComparedQuantity",
-    "Found",
     "completion_s",
     "loss_events",
     "of_flow",
@@ -31,7 +29,6 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
-Found = dict[str, float | None]
 
 SECOND: Final = 1e9
 TURN = 0.15
@@ -39,26 +36,6 @@ TURN = 0.15
 50 %, and a packet more or less is 10 % of the smallest windows here."""
 SHARE_OVER_S = 1.0
 """Length of a sample of a flow's share."""
-
-
-@dataclass(frozen=True)
-class ComparedQuantity:
-    """A row of the comparison, and how near is near enough: the floor of its margin."""
-
-    name: str
-    unit: str
-    words: str
-    relative: float
-    """Of emu's mean."""
-    absolute: float = 0.0
-    """In the quantity's unit; the larger of the two holds."""
-    factor: float = 1.0
-    """Shown in `unit` after multiplying by it."""
-    fixed: bool = False
-    """The floor is the margin, whatever emu's spread."""
-    if_any: bool = False
-    """It describes losses, whose number is another row, or samples: where most runs of sim or
-    of emu have none, there is no row."""
 
 
 _ALL = (

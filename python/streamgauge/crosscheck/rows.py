@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from streamgauge.crosscheck.cases import Case
+from streamgauge.crosscheck.compared import ComparedCase, ComparedQuantity, CrosscheckMatter, Found
 from streamgauge.crosscheck.equivalence import QuantityComparison, compare
-from streamgauge.crosscheck.quantities import quantity
 from streamgauge.crosscheck.trials import CaseRuns
 
 __all__ = ["ComparisonRow", "ComparisonVerdict", "rows_of"]
@@ -22,6 +21,7 @@ class ComparisonRow:
 
     case: str
     metric: str
+    asked: ComparedQuantity
     comparison: QuantityComparison
     verdict: ComparisonVerdict
     explained: dict[str, Any] | None = None
@@ -42,7 +42,7 @@ class ComparisonRow:
 
     def to_json(self) -> dict[str, Any]:
         """Its place in the document."""
-        asked = quantity(self.metric)
+        asked = self.asked
         found = {
             "case": self.case,
             "metric": self.metric,
@@ -61,19 +61,24 @@ class ComparisonRow:
 
 
 def rows_of(
-    case: Case, sim: CaseRuns, emu: CaseRuns, ns3: Sequence[dict[str, float | None]] | None = None
+    matter: CrosscheckMatter,
+    case: ComparedCase,
+    sim: CaseRuns,
+    emu: CaseRuns,
+    ns3: Sequence[Found] | None = None,
 ) -> list[ComparisonRow]:
     """A row for each quantity that a case leaves in either."""
     rows = []
     for metric in dict.fromkeys([*emu.metrics, *sim.metrics]):
         simulated, real = sim.values(metric), emu.values(metric)
-        if quantity(metric).if_any and (_is_rare(simulated) or _is_rare(real)):
+        asked = matter.quantity(metric)
+        if asked.if_any and (_is_rare(simulated) or _is_rare(real)):
             continue
-        compared = compare_as(case, metric, simulated, real)
+        compared = compare_as(case, asked, simulated, real)
         judged: ComparisonVerdict = compared.finding
-        row = ComparisonRow(case.id, metric, compared, judged)
+        row = ComparisonRow(case.id, metric, asked, compared, judged)
         if ns3 is not None:
-            row = replace(row, ns3=compare_as(case, metric, [run.get(metric) for run in ns3], real))
+            row = replace(row, ns3=compare_as(case, asked, [run.get(metric) for run in ns3], real))
         rows.append(row)
     return rows
 
@@ -83,10 +88,12 @@ def _is_rare(values: Sequence[float | None]) -> bool:
 
 
 def compare_as(
-    case: Case, metric: str, simulated: Sequence[float | None], real: Sequence[float | None]
+    case: ComparedCase,
+    asked: ComparedQuantity,
+    simulated: Sequence[float | None],
+    real: Sequence[float | None],
 ) -> QuantityComparison:
     """Compares by the quantity's floors, and as means or distributions as the case asks."""
-    asked = quantity(metric)
     return compare(
         simulated,
         real,

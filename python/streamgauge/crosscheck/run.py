@@ -5,28 +5,29 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
 import streamgauge
 from streamgauge.campaign import EmuSettings, Progress
 from streamgauge.campaign.machine import why_not
-from streamgauge.crosscheck import ns3
-from streamgauge.crosscheck.cases import Case, cases, select
+from streamgauge.crosscheck.compared import ComparedCase, CrosscheckMatter, Found
 from streamgauge.crosscheck.explain import explain
 from streamgauge.crosscheck.mutants import try_mutants
 from streamgauge.crosscheck.rows import rows_of
+from streamgauge.crosscheck.tcp import TCP
 from streamgauge.crosscheck.trials import Bench, CaseRuns
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.record.provenance import collect
 from streamgauge.scenario import lower
-from streamgauge.systems.registry import GREEDY_TCP, Mode
+from streamgauge.scenario.values import nearest
+from streamgauge.systems.registry import Mode
 
-__all__ = ["MAY_BE_UNEXPLAINED", "SCHEMA", "CrosscheckRequest", "crosscheck", "overall"]
+__all__ = ["MAY_BE_UNEXPLAINED", "CrosscheckRequest", "crosscheck", "overall", "select"]
 
-SCHEMA: Final = "streamgauge.crosscheck/1"
 MAY_BE_UNEXPLAINED: Final = 2
 """Rows that may be unexplained before the whole fails."""
 
@@ -37,6 +38,8 @@ class CrosscheckRequest:
 
     out: Path
     """Where records go; a rerun resumes there."""
+    matter: CrosscheckMatter = TCP
+    """What is compared."""
     patterns: Sequence[str] = ()
     """Globs of cases' ids; all without any."""
     quick: bool = False
@@ -49,29 +52,36 @@ class CrosscheckRequest:
 
 
 def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
-    """Runs everything and returns the document, schema `streamgauge.crosscheck/1` (docs/fidelity.md).
+    """Runs everything and returns the document, of the schema that its matter says (docs/fidelity.md).
 
     Raises:
         ScenarioError: for a glob that matches no case.
         CannotRunError: if this machine cannot run a mode that is needed, or has not the ns-3 asked for.
     """
-    wanted = select(request.patterns, quick=request.quick)
+    matter = request.matter
+    wanted = select(matter, request.patterns, quick=request.quick)
     if request.ns3:
-        ns3.require()
+        if matter.third is None or matter.require_third is None:
+            raise ScenarioError(
+                f"--with ns3: it has nothing to compare in crosscheck {matter.name}; leave it out"
+            )
+        matter.require_third()
     for mode in dict.fromkeys(("sim", request.reference)):
         lacking = why_not(mode, way=request.emu.way)
         if lacking is not None:
             raise CannotRunError(f"this machine cannot run {mode}: {lacking}")
     began, load = time.monotonic(), os.getloadavg()[0]
     able, skipped = _able(wanted, request)
-    bench = Bench(request.out, request.emu, request.progress, request.reference)
+    bench = Bench(matter, request.out, request.emu, request.progress, request.reference)
     found = bench.run(able)
-    third = ns3.column(able, request.out / "ns3") if request.ns3 and not bench.interrupted else {}
+    third: Mapping[str, Sequence[Found]] = {}
+    if request.ns3 and matter.third is not None and not bench.interrupted:
+        third = matter.third(able, request.out / "ns3")
     rows = [
         row
         for case in able
         if found[case.id][0].taken and found[case.id][1].taken
-        for row in rows_of(case, *found[case.id], third.get(case.id))
+        for row in rows_of(matter, case, *found[case.id], third.get(case.id))
     ]
     mutants: list[dict[str, Any]] = []
     if not bench.interrupted:
@@ -79,13 +89,13 @@ def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
     if not bench.interrupted:
         rows = explain(bench, able, found, rows)
     document: dict[str, Any] = {
-        "schema": SCHEMA,
+        "schema": matter.schema,
         "verdict": "",
         "rows": [row.to_json() for row in rows],
         "mutants": mutants,
-        "cases": [_about(case, found[case.id]) for case in able],
+        "cases": [_about(matter, case, found[case.id]) for case in able],
         "skipped": skipped,
-        "not_asked": _not_asked(wanted, quick=request.quick),
+        "not_asked": _not_asked(matter, wanted, quick=request.quick),
         "quick": request.quick,
         "reference": request.reference,
         "interrupted": bench.interrupted,
@@ -101,6 +111,24 @@ def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
     return document
 
 
+def select(matter: CrosscheckMatter, patterns: Sequence[str], *, quick: bool = False) -> list[Any]:
+    """The cases whose ids match one of the globs; all without any.
+
+    Raises:
+        ScenarioError: if a glob matches none.
+    """
+    everything = matter.cases(quick)
+    chosen: set[str] = set()
+    for pattern in patterns:
+        matching = {case.id for case in everything if fnmatchcase(case.id, pattern)}
+        if not matching:
+            close = nearest(pattern, [case.id for case in everything])
+            hint = f"did you mean '{close}'?" if close else f"such as {matter.such_as}"
+            raise ScenarioError(f"--case {pattern}: no case has such an id", hint=hint)
+        chosen |= matching
+    return [case for case in everything if not patterns or case.id in chosen]
+
+
 def overall(document: dict[str, Any]) -> str:
     """``fail`` if a mutant survives or more rows than may be are unexplained; ``inconclusive`` if a row is,
     or a case or mutant could not be run, or it was cut short; else ``pass``."""
@@ -112,15 +140,17 @@ def overall(document: dict[str, Any]) -> str:
     return "inconclusive" if unsure or document["interrupted"] else "pass"
 
 
-def _not_asked(wanted: Sequence[Case], *, quick: bool) -> list[str]:
+def _not_asked(matter: CrosscheckMatter, wanted: Sequence[ComparedCase], *, quick: bool) -> list[str]:
     """The ids of the cases that there are besides."""
     asked = {case.id for case in wanted}
-    return [case.id for case in cases(quick=quick) if case.id not in asked]
+    return [case.id for case in matter.cases(quick) if case.id not in asked]
 
 
-def _able(wanted: Sequence[Case], request: CrosscheckRequest) -> tuple[list[Case], list[dict[str, str]]]:
+def _able(
+    wanted: Sequence[ComparedCase], request: CrosscheckRequest
+) -> tuple[list[ComparedCase], list[dict[str, str]]]:
     """The cases that both modes can run here, and the others with the reason."""
-    able: list[Case] = []
+    able: list[ComparedCase] = []
     skipped: list[dict[str, str]] = []
     for case in wanted:
         why: str | None = None
@@ -130,7 +160,7 @@ def _able(wanted: Sequence[Case], request: CrosscheckRequest) -> tuple[list[Case
             except ScenarioError as error:
                 why = str(error).removeprefix(f"{case.scenario.id} ")
         if why is None and request.reference == "emu":
-            why = _kernel_lacks(case, request.emu.way)
+            why = request.matter.lacking(case, request.emu.way)
         if why is None:
             able.append(case)
         else:
@@ -138,19 +168,8 @@ def _able(wanted: Sequence[Case], request: CrosscheckRequest) -> tuple[list[Case
     return able, skipped
 
 
-def _kernel_lacks(case: Case, way: str | None) -> str | None:
-    """Why this machine's kernel cannot run the case's congestion controls; None if it can."""
-    from streamgauge.emu import controls
-    from streamgauge.emu.options import EmuOptions
-
-    flows = case.scenario.flows.values()
-    asked = {flow.congestion_control or "cubic" for flow in flows if flow.traffic == GREEDY_TCP}
-    chosen = EmuOptions(way=way).chosen_way
-    return next((why for name in sorted(asked) if (why := controls.lacking(name, chosen)) is not None), None)
-
-
-def _about(case: Case, runs: tuple[CaseRuns, CaseRuns]) -> dict[str, Any]:
-    """A case in the document: how many runs, which were invalid, and one run's windows in each mode."""
+def _about(matter: CrosscheckMatter, case: ComparedCase, runs: tuple[CaseRuns, CaseRuns]) -> dict[str, Any]:
+    """A case in the document: how many runs, which were invalid, and what its matter tells of it."""
     sim, emu = runs
     return {
         "id": case.id,
@@ -160,10 +179,5 @@ def _about(case: Case, runs: tuple[CaseRuns, CaseRuns]) -> dict[str, Any]:
         "valid": {"sim": len(sim.taken), "emu": len(emu.taken)},
         "invalid": [{"seed": seed, "why": why} for seed, why in emu.invalid],
         "quantities": {"sim": sim.quantities, "emu": emu.quantities},
-        "window_s": [time / 1e9 for time in case.window_ns],
-        "windows": {
-            mode: some.taken[0]["windows"]
-            for mode, some in (("sim", sim), ("emu", emu))
-            if some.taken and case.kind == "single"
-        },
+        **matter.about(case, sim.taken, emu.taken),
     }

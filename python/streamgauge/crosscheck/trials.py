@@ -7,19 +7,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
-
-from pydantic import ValidationError
+from typing import Final
 
 from streamgauge.campaign import EmuSettings, Job, Outcome, Progress, jobs_for, run_jobs
-from streamgauge.crosscheck.cases import Case
-from streamgauge.crosscheck.measure import Taken, keep_quantities, read
-from streamgauge.crosscheck.quantities import Found
-from streamgauge.errors import ScenarioError
-from streamgauge.scenario import lower, override
-from streamgauge.systems.registry import GREEDY_TCP, Mode
+from streamgauge.crosscheck.compared import ComparedCase, CrosscheckMatter, Found
+from streamgauge.crosscheck.taken import Taken, read
+from streamgauge.systems.registry import Mode
 
-__all__ = ["REFERENCE_SEED", "Bench", "CaseRuns", "Variant", "varied"]
+__all__ = ["REFERENCE_SEED", "Bench", "CaseRuns"]
 
 REFERENCE_SEED: Final = 1001
 """First seed where sim stands in for emu: another seed is another run."""
@@ -27,12 +22,6 @@ FAST: Final = "/100m-"
 """In the ids of scenarios whose real trials need the machine for themselves."""
 REPLACE: Final = 1
 """How many further seeds may stand for an invalid real trial, before a case has to do with fewer."""
-
-OF_HOSTS: Final = ("host_jitter",)
-"""What of a variant is the scenario's own and no flow's."""
-
-Variant = Mapping[str, Any]
-"""Changes of every TCP flow of a case, ``congestion_control`` or ``parameters.NAME``, or of `OF_HOSTS`."""
 
 
 @dataclass(frozen=True)
@@ -59,42 +48,18 @@ class CaseRuns:
         return [taken["quantities"] for taken in self.taken]
 
 
-def varied(case: Case, variant: Variant) -> Case:
-    """The case with something about its TCP, or about sim's hosts, changed.
-
-    Raises:
-        ScenarioError: if sim's TCP does not know what is to be changed.
-    """
-    hosts = {key: value for key, value in variant.items() if key in OF_HOSTS}
-    changes: dict[str, Any] = dict(hosts)
-    for name, flow in case.scenario.flows.items():
-        if flow.traffic != GREEDY_TCP:
-            continue
-        for key, value in variant.items():
-            if key not in hosts:
-                changes[f"flows.{name}.{key}"] = value
-    try:
-        scenario = override(case.scenario, changes, drop_checks=True)
-        lower(scenario, "sim", 1)
-    except (ValidationError, ValueError) as error:
-        said = " ".join(str(error).split())
-        if isinstance(error, ValidationError):
-            said = "; ".join(str(detail["msg"]) for detail in error.errors(include_url=False))
-        raise ScenarioError(f"{case.id}: {said}") from None
-    return replace(case, scenario=scenario)
-
-
 @dataclass
 class Bench:
     """Runs trials for a crosscheck, and remembers whether Ctrl-C cut them short."""
 
+    matter: CrosscheckMatter
     out: Path
     emu: EmuSettings
     progress: Callable[[Progress], None] | None = None
     reference: Mode = "emu"
     interrupted: bool = False
 
-    def run(self, wanted: Sequence[Case]) -> dict[str, tuple[CaseRuns, CaseRuns]]:
+    def run(self, wanted: Sequence[ComparedCase]) -> dict[str, tuple[CaseRuns, CaseRuns]]:
         """Every case in sim and in the reference; of that, invalid trials are replaced by further seeds.
 
         Returns:
@@ -106,19 +71,21 @@ class Bench:
         left = self._go(job for pair in jobs.values() for some in pair for job in some)
         return {name: (_runs(sim, left), _runs(emu, left)) for name, (sim, emu) in jobs.items()}
 
-    def simulate(self, label: str, wanted: Iterable[Case]) -> dict[str, CaseRuns]:
+    def simulate(self, label: str, wanted: Iterable[ComparedCase]) -> dict[str, CaseRuns]:
         """Cases in sim alone, in a folder of their own: variants keep their scenario's id."""
         jobs = {case.id: self._jobs(case, "sim", case.sim, folder=f"variants/{label}") for case in wanted}
         left = self._go(job for some in jobs.values() for job in some)
         return {name: _runs(some, left) for name, some in jobs.items()}
 
-    def _reference(self, case: Case, count: int) -> list[Job]:
+    def _reference(self, case: ComparedCase, count: int) -> list[Job]:
         first = 1 if self.reference == "emu" else REFERENCE_SEED
         return self._jobs(case, self.reference, count, first=first)
 
-    def _jobs(self, case: Case, mode: Mode, count: int, *, first: int = 1, folder: str = "") -> list[Job]:
+    def _jobs(
+        self, case: ComparedCase, mode: Mode, count: int, *, first: int = 1, folder: str = ""
+    ) -> list[Job]:
         jobs = jobs_for(case.scenario, mode, self.out / folder, first_seed=first, repeat=count)
-        build, extra = _build() if mode == "sim" else "", keep_quantities(case)
+        build, extra = _build() if mode == "sim" else "", self.matter.keeper(case)
         return [replace(job, key=_key(job.key, build), extra=extra) for job in jobs]
 
     def _go(self, jobs: Iterable[Job]) -> dict[Path, list[Outcome]]:

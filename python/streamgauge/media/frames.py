@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from functools import cache, lru_cache
 from importlib import resources
+from math import ceil, gcd
 from typing import Any
 
 from streamgauge.errors import MediaError
@@ -17,7 +18,8 @@ SCHEMA = "streamgauge.clip/1"
 
 def frame_sizes(clip: ClipEncoding) -> list[int]:
     """Bytes of each coded frame over one pass of the shipped sequence, in order, every one at least 1: 10 s
-    at a constant rate, 20 s at a variable one.
+    at a constant rate, 20 s at a variable one; as many passes as end together with a group of pictures, or
+    as the clip lasts.
 
     Scaled so that a pass has `clip.bit_rate_bps` on average, sound counted in; at a variable rate that is
     shipped they are those of the file that `prepare` makes. The same on every machine.
@@ -82,8 +84,11 @@ def _shipped(clip: ClipEncoding) -> dict[str, Any]:
     rate = min(passes, key=lambda rate: max(int(rate), clip.bit_rate_bps) / min(int(rate), clip.bit_rate_bps))
     if clip.rate_control == "variable":
         return {**passes[rate], "exact": int(rate) == clip.bit_rate_bps}
-    # Encoded with a key frame at the start of each group and nowhere else.
+    # Encoded with a key frame at the start of each group and nowhere else. What is here is repeated, and so
+    # has to end with a whole group.
     sizes, group = passes[rate], max(1, round(clip.gop_s * 1e9 / data["frame_interval_ns"]))
+    lasting = ceil(clip.duration_s * 1e9 / data["frame_interval_ns"] / len(sizes))
+    sizes = sizes * min(group // gcd(len(sizes), group), max(1, lasting))
     return {"frame_bytes": sizes, "key_frames": list(range(0, len(sizes), group)), "exact": False}
 
 

@@ -15,6 +15,8 @@ from streamgauge.systems.system import Mode, System, of_machine
 
 __all__ = [
     "ACTIONS",
+    "ADAPTIVE",
+    "ADAPTIVE_ELSEWHERE",
     "CONSTANT_RATE",
     "GREEDY_TCP",
     "SYSTEMS",
@@ -48,6 +50,12 @@ _OVER_TCP = [
 
 #: Streaming systems by name.
 SYSTEMS: dict[str, System] = {name: system for name, system in _ALL.items() if system.plays}
+
+#: The system of ours whose player chooses among the levels of a ladder, and that of other people's players.
+ADAPTIVE, ADAPTIVE_ELSEWHERE = (
+    next(name for name, system in SYSTEMS.items() if system.ladders and (name in MACHINES) == is_ours)
+    for is_ours in (True, False)
+)
 
 #: Kinds of traffic by name.
 TRAFFIC: dict[str, System] = {name: system for name, system in _ALL.items() if not system.plays}

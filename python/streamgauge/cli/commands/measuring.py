@@ -64,16 +64,24 @@ def _calibrate(
 
 
 def _crosscheck(
-    what: Annotated[Literal["tcp"], typer.Argument(metavar="tcp", help="What is compared.")],
+    what: Annotated[
+        Literal["tcp", "abr"],
+        typer.Argument(
+            metavar="tcp|abr", help="tcp: congestion controls; abr: players of adaptive bit rate."
+        ),
+    ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="15 s a trial and fewer of them: for looking, never for docs.")
+        bool,
+        typer.Option("--quick", help="15 or 20 s a trial and fewer of them: for looking, never for docs."),
     ] = False,
     case: Annotated[
         list[str] | None,
-        typer.Option("--case", metavar="GLOB", help="Only cases whose ids match, 'reno/*'; repeatable."),
+        typer.Option(
+            "--case", metavar="GLOB", help="Only cases whose ids match, 'reno/*', 'hlsjs/*'; repeatable."
+        ),
     ] = None,
     with_: Annotated[
-        Literal["ns3"] | None, typer.Option("--with", help="ns3: ns-3 as a third column.")
+        Literal["ns3"] | None, typer.Option("--with", help="tcp: ns3, ns-3 as a third column.")
     ] = None,
     against: Annotated[
         Literal["emu", "sim"],
@@ -97,12 +105,13 @@ def _crosscheck(
     way: WayOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Hold the simulated TCP against the kernel's, on what tells congestion controls apart.
+    """Hold what is simulated against the real thing: TCP against the kernel's, players against themselves.
 
-    The same scenarios run in both modes. Loss, intervals between losses, RTT, the window's sawtooth, shares
-    and completion times are compared by an equivalence test against emu's own run-to-run spread; simulated
-    TCPs that are wrong on purpose must be rejected (docs/fidelity.md). Exit status 1 if one is not, or if
-    more than two rows differ unexplained; 2 if something cannot be told.
+    The same scenarios run in both modes. Of tcp, loss, intervals between losses, RTT, the window's sawtooth,
+    shares and completion times (docs/fidelity.md), of abr, chosen bit rate, changes of level, stalls and
+    start-up of dash.js, hls.js and Shaka on drawn links (docs/fidelity-abr.md) are compared by an equivalence
+    test against emu's own run-to-run spread; what is wrong on purpose must be rejected. Exit status 1 if
+    something of that is not, or if more than two rows differ unexplained; 2 if something cannot be told.
 
     [b]Examples[/b]
 
@@ -111,14 +120,16 @@ def _crosscheck(
       streamgauge crosscheck tcp --against sim --case 'cubic/*'
 
       streamgauge crosscheck tcp --jobs 4 --docs docs/fidelity.md
+
+      streamgauge crosscheck abr --quick --case 'dashjs/*'
     """
-    del what
     from streamgauge.campaign import EmuSettings
     from streamgauge.cli.crosschecking import crosscheck_command
-    from streamgauge.crosscheck import CrosscheckRequest
+    from streamgauge.crosscheck import ABR, TCP, CrosscheckRequest
 
     request = CrosscheckRequest(
         out=out,
+        matter={"tcp": TCP, "abr": ABR}[what],
         patterns=case or [],
         quick=quick,
         ns3=with_ == "ns3",

@@ -1,0 +1,265 @@
+"""What is run: a session of one player on a link, drawn by a seed, as ordinary scenarios.
+
+A subject is a player that ships with one of its rules; `SUBJECTS` times `KINDS` are the cases. A case's
+conditions depend on `DRAW`, its id and the name of what is drawn alone: another case, or one more thing that
+is drawn, changes no other condition.
+
+============  ============================================================================================
+kind          the bottleneck's rate
+============  ============================================================================================
+``constant``  1.03 to 1.25 times a level's rate, so that shares of it that a rule may have tell
+``steps``     four rates, 8 to 14 s apart
+``square``    1 to 1.6 times the highest level, then 1.3 to 2.5 times the lowest; 20 to 30 s a period
+``trace``     a shipped trace from a second that is drawn, scaled to a mean that is drawn
+============  ============================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, Literal, TypeVar
+
+from streamgauge.crosscheck.cases import MARK
+from streamgauge.scenario import Scenario
+from streamgauge.scenario.draws import draw
+from streamgauge.scenario.path import TraceFile, shipped_traces
+from streamgauge.systems.registry import ADAPTIVE, ADAPTIVE_ELSEWHERE
+
+__all__ = ["KINDS", "SUBJECTS", "AbrCase", "AbrKind", "ComparedPlayer", "cases"]
+
+AbrKind = Literal["constant", "steps", "square", "trace"]
+Json = dict[str, Any]
+_Value = TypeVar("_Value")
+
+KINDS: Final[tuple[AbrKind, ...]] = ("constant", "steps", "square", "trace")
+DRAW: Final = 20261124
+"""The seed of the conditions."""
+FLOW: Final = "video"
+LENGTH_S: Final = 45.0
+QUICK_S: Final = 20.0
+MEDIA_S: Final = 60
+"""Longer than a session and what a player may hold."""
+PHASE: Final = "100 ms"
+"""Sessions begin within so much of each other: no threshold of a rule is met in every trial alike."""
+LADDERS: Final[tuple[tuple[str, tuple[int, ...]], ...]] = (
+    ("bigbuckbunny", (235, 560, 1050, 1750, 3000)),
+    ("carphone", (100, 250, 500, 800, 1500)),
+)
+"""What is played: a source, and its levels in kbit/s."""
+SEGMENTS_S: Final = (2, 4)
+BUFFERS_S: Final = (10, 12)
+"""Small, so that a buffer is full, and requests pause, within a session."""
+
+
+@dataclass(frozen=True)
+class ComparedPlayer:
+    """A player that ships, and what stands for it in sim."""
+
+    name: str
+    rule: str
+    """Its rule as the program is told, ``default`` for its own."""
+    simulated: str
+    """The rule of system `dash`."""
+    told: Mapping[str, str] = field(default_factory=dict)
+    """What else the program is told."""
+
+
+QUIET: Final = {"cmcd": "off"}
+"""dash.js as its authors set it. With CMCD on, 5.2.1 goes on fetching the segments that it gives up."""
+SUBJECTS: Final[Mapping[str, ComparedPlayer]] = {
+    "dashjs": ComparedPlayer("dashjs", "default", "dashjs-dynamic", QUIET),
+    "dashjs-throughput": ComparedPlayer("dashjs", "throughput", "dashjs-throughput", QUIET),
+    "dashjs-bola": ComparedPlayer("dashjs", "bola", "dashjs-bola", QUIET),
+    "hlsjs": ComparedPlayer("hlsjs", "default", "hlsjs"),
+    "shaka": ComparedPlayer("shaka", "default", "shaka"),
+}
+
+
+@dataclass(frozen=True)
+class AbrCase:
+    """One comparison: a session that runs in both modes, and how often."""
+
+    id: str
+    """``dashjs-bola/square``: who, and how the link's rate changes."""
+    kind: AbrKind
+    scenario: Scenario
+    emu: int
+    """Valid real trials asked for."""
+    sim: int
+    """Simulated trials."""
+    levels_bps: tuple[int, ...]
+    """The ladder, ascending."""
+    segment_s: int
+    buffer_s: int
+    conditions: Mapping[str, str]
+    """What was drawn, in words: ``rate``, ``rtt``, ``queue``, ``ladder``, ``segment``, ``buffer``."""
+    quick: bool
+    is_mix: bool = False
+
+    @property
+    def subject(self) -> str:
+        """Who plays, by which rule."""
+        return self.id.partition("/")[0]
+
+
+def cases(*, quick: bool = False) -> list[AbrCase]:
+    """Every case. `quick`: 20 s and fewer runs; for looking, never for docs."""
+    return [_case(subject, kind, quick) for subject in SUBJECTS for kind in KINDS]
+
+
+def _case(subject: str, kind: AbrKind, quick: bool) -> AbrCase:
+    name = f"{subject}/{kind}"
+    drawn = _Draws(name)
+    source, levels = drawn.one_of("ladder", LADDERS)
+    segment, buffer = drawn.one_of("segment", SEGMENTS_S), drawn.one_of("buffer", BUFFERS_S)
+    rate, words, mean_kbps = _RATES[kind](drawn, levels)
+    one_way_ms = round(drawn.between("rtt", 20, 200) / 2)
+    queue = max(20_000, round(mean_kbps * 125 * drawn.between("queue", 0.1, 0.6), -3))
+    player = SUBJECTS[subject]
+    length = QUICK_S if quick else LENGTH_S
+    if isinstance(rate, dict) and "steps" in rate:
+        rate = {"steps": [step for step in rate["steps"] if float(step["at"].split()[0]) < length]}
+    delay = f"{one_way_ms:g} ms"
+    held = {"buffer": f"{buffer} s"}
+    scenario = Scenario.model_validate(
+        {
+            "id": f"{MARK}abr/{'quick/' if quick else ''}{name}",
+            "title": f"{subject}, rate {kind}, {2 * one_way_ms} ms",
+            "path": {
+                "down": {"rate": rate, "queue": f"droptail {queue:.0f} B", "delay": delay},
+                "up": {"delay": delay},
+            },
+            "flows": {
+                FLOW: {
+                    "role": "subject",
+                    "system": ADAPTIVE_ELSEWHERE,
+                    "parameters": {"player": player.name, "rule": player.rule, **player.told, **held},
+                    "clip": {
+                        "source": source,
+                        "ladder": [f"{level}k" for level in levels],
+                        "segment": f"{segment} s",
+                        "duration": f"{MEDIA_S} s",
+                    },
+                    "sim": {
+                        "system": ADAPTIVE,
+                        "parameters": {"player": player.name, "rule": player.simulated, **held},
+                    },
+                }
+            },
+            "until": {"time": f"{length:g} s"},
+            "measure": {"window": ["0 s", f"{length:g} s"]},
+            "start_phase": PHASE,
+        }
+    )
+    emu, sim = (2, 6) if quick else (3, 12)
+    return AbrCase(
+        id=name,
+        kind=kind,
+        scenario=scenario,
+        emu=emu,
+        sim=sim,
+        levels_bps=tuple(1000 * level for level in levels),
+        segment_s=segment,
+        buffer_s=buffer,
+        conditions={
+            "rate": words,
+            "rtt": f"{2 * one_way_ms} ms",
+            "queue": f"{queue / 1000:.0f} kB",
+            "ladder": f"{source} {'/'.join(map(str, levels))} kbit/s",
+            "segment": f"{segment} s",
+            "buffer": f"{buffer} s",
+        },
+        quick=quick,
+    )
+
+
+_Drawn = tuple[Any, str, float]
+"""A rate as a scenario has it, in words, and its mean in kbit/s."""
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """What is drawn for one case."""
+
+    case: str
+
+    def between(self, name: str, low: float, high: float) -> float:
+        """Evenly distributed between the logarithms: half of all is below the geometric mean."""
+        steps = 1_000_000
+        share = draw(DRAW, self.case, name, 0, steps) / steps
+        return float(low * (high / low) ** share)
+
+    def one_of(self, name: str, values: Sequence[_Value]) -> _Value:
+        return values[draw(DRAW, self.case, name, 0, len(values) - 1)]
+
+
+def _constant(drawn: _Draws, levels: Sequence[int]) -> _Drawn:
+    rate = drawn.one_of("level", levels[1:]) * drawn.between("rate", 1.03, 1.25)
+    return f"{rate:.0f} kbit/s", f"{rate:.0f} kbit/s", rate
+
+
+def _steps(drawn: _Draws, levels: Sequence[int]) -> _Drawn:
+    at, rates, steps = 0.0, [], []
+    for number in range(4):
+        rate = drawn.between(f"rate {number}", 1.2 * levels[0], 1.3 * levels[-1])
+        rates.append(rate)
+        steps.append({"at": f"{at:.0f} s", "rate": f"{rate:.0f} kbit/s"})
+        at += drawn.between(f"length {number}", 8, 14)
+    words = ", ".join(f"{one['rate'].split()[0]} from {one['at']}" for one in steps) + " (kbit/s)"
+    return {"steps": steps}, words, sum(rates) / len(rates)
+
+
+def _square(drawn: _Draws, levels: Sequence[int]) -> _Drawn:
+    first = levels[-1] * drawn.between("first", 1, 1.6)
+    second = levels[0] * drawn.between("second", 1.3, 2.5)
+    period = drawn.between("period", 20, 30)
+    square = {"first": f"{first:.0f} kbit/s", "second": f"{second:.0f} kbit/s", "period": f"{period:.0f} s"}
+    words = f"{first:.0f} and {second:.0f} kbit/s, {period:.0f} s a period"
+    return {"square": square}, words, (first + second) / 2
+
+
+def _trace(drawn: _Draws, levels: Sequence[int]) -> _Drawn:
+    name = drawn.one_of("trace", sorted(shipped_traces()))
+    seconds = _by_second(name)
+    begin = draw(DRAW, drawn.case, "begin", 0, len(seconds) - 1)
+    some = [seconds[(begin + second) % len(seconds)] for second in range(round(LENGTH_S))]
+    mean = drawn.between("mean", levels[1], levels[-1])
+    scale = mean / (sum(some) / len(some))
+    steps = [
+        {"at": f"{second} s", "rate": f"{rate * scale:.0f} kbit/s"}
+        for second, rate in enumerate(some)
+        if second == 0 or rate != some[second - 1]
+    ]
+    words = f"`{name}` from {begin} s, mean {mean:.0f} kbit/s"
+    return {"steps": steps}, words, mean
+
+
+_RATES: Final[Mapping[AbrKind, Callable[[_Draws, Sequence[int]], _Drawn]]] = {
+    "constant": _constant,
+    "steps": _steps,
+    "square": _square,
+    "trace": _trace,
+}
+
+
+@cache
+def _by_second(name: str) -> tuple[float, ...]:
+    """A shipped trace as its mean rate in each second, kbit/s."""
+    trace = TraceFile.model_validate(name)
+    length = trace.duration_ns() // 1_000_000_000
+    plan = trace.rate_plan()
+    bits = [0.0] * length
+    if "opportunities" in plan:
+        told = plan["opportunities"]
+        for at_ns in told["times"]:
+            bits[min(at_ns // 1_000_000_000, length - 1)] += 8 * told["bytes"]
+    else:
+        ends = [at for at, _ in plan["steps"][1:]] + [length * 1_000_000_000]
+        for (begin, bps), end in zip(plan["steps"], ends, strict=True):
+            for second in range(begin // 1_000_000_000, -(-end // 1_000_000_000)):
+                inside = min(end, (second + 1) * 1_000_000_000) - max(begin, second * 1_000_000_000)
+                if second < length and inside > 0:
+                    bits[second] += bps * inside / 1e9
+    return tuple(each / 1000 for each in bits)

@@ -1,0 +1,69 @@
+"""The quantities of one session, taken from what crossed the path and what its player said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from streamgauge.campaign.stored import load_metrics
+from streamgauge.crosscheck.abr.cases import FLOW, AbrCase
+from streamgauge.crosscheck.abr.quantities import of_requests, requests
+from streamgauge.crosscheck.compared import Found
+from streamgauge.crosscheck.taken import Taken, is_taken, keep
+from streamgauge.errors import RecordError
+from streamgauge.record import Record
+
+__all__ = ["SCHEMA", "keep_session"]
+
+SCHEMA: Final = "streamgauge.crosscheck-session/1"
+"""Goes up when a quantity is computed otherwise: older files are then made again."""
+_SAID: Final = {
+    "stall_time_s": "stall_time_s",
+    "startup_s": "startup_delay_s",
+    "buffer_s": "buffer_mean_s",
+}
+"""Quantities that are metrics of every trial (docs/metrics.md)."""
+
+
+class SessionKeeper:
+    """Takes a session's quantities; see `campaign.plan.Extra`."""
+
+    def __init__(self, case: AbrCase) -> None:
+        self.case = case
+
+    @property
+    def key(self) -> str:
+        """What the result depends on besides the record."""
+        return f"{SCHEMA} {' '.join(map(str, self.case.levels_bps))}"
+
+    def take(self, directory: Path) -> None:
+        """Computes and keeps them, and ``"asked": [[time in s, level, segment], ...]``."""
+        record = Record.open(directory)
+        events = record.events
+        messages = events.filter((events["flow"] == FLOW) & (events["name"] == "message")).sort("time")
+        asked = requests(zip(messages["time"].to_list(), messages["reason"].to_list(), strict=True))
+        data: Taken = {
+            "schema": SCHEMA,
+            "key": self.key,
+            "quantities": of_requests(asked, self.case.levels_bps) | _said(directory, record),
+            "asked": [[round(one.time_ns / 1e9, 3), one.level, one.segment] for one in asked],
+        }
+        keep(directory, data)
+
+    def has(self, directory: Path) -> bool:
+        """Whether it was taken, and by the same rule."""
+        return is_taken(directory, self.key)
+
+
+def keep_session(case: AbrCase) -> SessionKeeper:
+    """What a trial of the case leaves besides its metrics."""
+    return SessionKeeper(case)
+
+
+def _said(directory: Path, record: Record) -> Found:
+    measure: dict[str, Any] = record.trial["scenario"].get("measure", {})
+    metrics = load_metrics(directory, measure)
+    if metrics is None:
+        raise RecordError(f"{directory}: its metrics are not those of its measure.")
+    told = metrics.flow_json(FLOW)
+    return {name: told.get(metric) for name, metric in _SAID.items()}

@@ -1,0 +1,112 @@
+"""What a crosscheck is about: cases, quantities and their margins, what is wrong on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from streamgauge.campaign.plan import Extra
+from streamgauge.scenario import Scenario
+
+__all__ = ["ComparedCase", "ComparedQuantity", "CrosscheckMatter", "Found", "Mutant", "Variant"]
+
+Found = dict[str, float | None]
+"""A trial's quantities by name; None where there was nothing to measure."""
+
+Variant = Mapping[str, Any]
+"""What of a case is changed in sim; `CrosscheckMatter.vary` says what it may name."""
+
+
+@dataclass(frozen=True)
+class ComparedQuantity:
+    """A row of the comparison, and how near is near enough: the floor of its margin."""
+
+    name: str
+    unit: str
+    words: str
+    relative: float
+    """Of emu's mean."""
+    absolute: float = 0.0
+    """In the quantity's unit; the larger of the two holds."""
+    factor: float = 1.0
+    """Shown in `unit` after multiplying by it."""
+    fixed: bool = False
+    """The floor is the margin, whatever emu's spread."""
+    if_any: bool = False
+    """It describes losses, whose number is another row, or samples: where most runs of sim or
+    of emu have none, there is no row."""
+
+
+class ComparedCase(Protocol):
+    """One comparison: a scenario that runs in both modes, and how often."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def scenario(self) -> Scenario: ...
+
+    @property
+    def emu(self) -> int:
+        """Valid real trials asked for."""
+        ...
+
+    @property
+    def sim(self) -> int:
+        """Simulated trials."""
+        ...
+
+    @property
+    def is_mix(self) -> bool:
+        """Its outcome varies from run to run: distributions are compared."""
+        ...
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """What is wrong, and in which cases it is tried."""
+
+    name: str
+    words: str
+    cases: str
+    """A glob of ids."""
+    variant: Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrosscheckMatter:
+    """Everything that one crosscheck has of its own; what is done with it is the same for all. Of the
+    callables, those that take a case take one of `cases`."""
+
+    name: str
+    """As the command has it."""
+    schema: str
+    """Of the document."""
+    cases: Callable[[bool], Sequence[Any]]
+    """Every case; quick ones if True."""
+    such_as: str
+    """Globs of cases, as a hint."""
+    quantity: Callable[[str], ComparedQuantity]
+    """What the metric of a row is."""
+    keeper: Callable[[Any], Extra]
+    """What takes a case's quantities from a record."""
+    vary: Callable[[Any, Variant], Any]
+    """The case with something changed in sim. Raises ScenarioError if sim knows no such thing."""
+    mutants: Sequence[Mutant]
+    switches: Mapping[str, Variant]
+    """One mechanism each, that may explain a difference."""
+    lacking: Callable[[Any, str | None], str | None] = field(default=lambda case, way: None)
+    """Why this machine cannot run a case's real trials in that way; None if it can."""
+    about: Callable[[Any, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]], dict[str, Any]] = field(
+        default=lambda case, sim, emu: {}
+    )
+    """What else the document has of a case, by what its trials in sim and in emu left."""
+    third: Callable[[Sequence[Any], Path], Mapping[str, Sequence[Found]]] | None = None
+    """Runs of somebody else's simulator, by the case's id."""
+    require_third: Callable[[], object] | None = None
+    """Raises CannotRunError where that cannot run."""

@@ -1,0 +1,117 @@
+"""The crosscheck of TCP: what tells congestion controls apart, sim's held against the kernel's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from streamgauge.crosscheck import ns3
+from streamgauge.crosscheck.cases import Case, cases
+from streamgauge.crosscheck.compared import CrosscheckMatter, Mutant, Variant
+from streamgauge.crosscheck.measure import keep_quantities
+from streamgauge.crosscheck.quantities import quantity
+from streamgauge.errors import ScenarioError
+from streamgauge.scenario import lower, override
+from streamgauge.systems.registry import GREEDY_TCP
+from streamgauge.systems.tcp import MECHANISMS
+
+__all__ = ["MUTANTS", "SWITCHES", "TCP", "varied"]
+
+OF_HOSTS: Final = ("host_jitter",)
+"""What of a variant is the scenario's own and no flow's."""
+
+MUTANTS: Final = (
+    Mutant(
+        "reno-is-cubic", "CUBIC runs where Reno is asked for", "reno/*kb", {"congestion_control": "cubic"}
+    ),
+    Mutant(
+        "no-delayed-ack",
+        "every segment is acknowledged at once",
+        "reno/*kb",
+        {"parameters.delayed_ack": "0 ms"},
+    ),
+    Mutant("no-hystart", "CUBIC's slow start ends by loss alone", "cubic/*kb", {"parameters.hystart": "off"}),
+)
+
+SWITCHES: Final[Mapping[str, Variant]] = {
+    **{f"without {name}": {"parameters.without": [name]} for name in MECHANISMS},
+    "hystart off": {"parameters.hystart": "off"},
+    "hystart plus_plus": {"parameters.hystart": "plus_plus"},
+    "delayed_ack 0 ms": {"parameters.delayed_ack": "0 ms"},
+    "delayed_ack 200 ms": {"parameters.delayed_ack": "200 ms"},
+    "initial_window 4": {"parameters.initial_window": "4 packets"},
+    "receive_window 64 KiB": {"parameters.receive_window": "64 KiB"},
+    "host_jitter 600 us": {"host_jitter": "600 us"},
+}
+"""One mechanism each. Hosts that jitter by half a packet's time at 10 Mbit/s keep flows out of step."""
+
+
+def varied(case: Case, variant: Variant) -> Case:
+    """The case with something about its TCP, or about sim's hosts, changed.
+
+    Raises:
+        ScenarioError: if sim's TCP does not know what is to be changed.
+    """
+    hosts = {key: value for key, value in variant.items() if key in OF_HOSTS}
+    changes: dict[str, Any] = dict(hosts)
+    for name, flow in case.scenario.flows.items():
+        if flow.traffic != GREEDY_TCP:
+            continue
+        for key, value in variant.items():
+            if key not in hosts:
+                changes[f"flows.{name}.{key}"] = value
+    try:
+        scenario = override(case.scenario, changes, drop_checks=True)
+        lower(scenario, "sim", 1)
+    except (ValidationError, ValueError) as error:
+        said = " ".join(str(error).split())
+        if isinstance(error, ValidationError):
+            said = "; ".join(str(detail["msg"]) for detail in error.errors(include_url=False))
+        raise ScenarioError(f"{case.id}: {said}") from None
+    return replace(case, scenario=scenario)
+
+
+def _kernel_lacks(case: Case, way: str | None) -> str | None:
+    """Why this machine's kernel cannot run the case's congestion controls; None if it can."""
+    from streamgauge.emu import controls
+    from streamgauge.emu.options import EmuOptions
+
+    flows = case.scenario.flows.values()
+    asked = {flow.congestion_control or "cubic" for flow in flows if flow.traffic == GREEDY_TCP}
+    chosen = EmuOptions(way=way).chosen_way
+    return next((why for name in sorted(asked) if (why := controls.lacking(name, chosen)) is not None), None)
+
+
+def _windows(
+    case: Case, sim: Sequence[Mapping[str, Any]], emu: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What was measured of it, and one run's windows in each mode."""
+    return {
+        "window_s": [time / 1e9 for time in case.window_ns],
+        "windows": {
+            mode: some[0]["windows"]
+            for mode, some in (("sim", sim), ("emu", emu))
+            if some and case.kind == "single"
+        },
+    }
+
+
+TCP: Final = CrosscheckMatter(
+    name="tcp",
+    schema="streamgauge.crosscheck/1",
+    cases=lambda quick: cases(quick=quick),
+    such_as="'reno/*' or '*/10m-25kb'",
+    quantity=quantity,
+    keeper=keep_quantities,
+    vary=varied,
+    mutants=MUTANTS,
+    switches=SWITCHES,
+    lacking=_kernel_lacks,
+    about=_windows,
+    third=ns3.column,
+    require_third=ns3.require,
+)
+"""Everything that it has of its own."""
