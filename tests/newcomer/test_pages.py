@@ -157,6 +157,8 @@ COMMANDS: dict[str, How] = {
     "streamgauge crosscheck tcp --jobs 4 --with ns3 --docs docs/fidelity.md": How(
         "never", "takes an hour and needs ns-3"
     ),
+    "streamgauge crosscheck abr --quick --case 'hlsjs/*'": How("never", "real browsers for some minutes"),
+    "streamgauge crosscheck abr --jobs 2 --docs docs/fidelity-abr.md": How("never", "takes an hour"),
     "python benches/simulators.py": How("never", "a benchmark"),
     "cargo bench -p streamgauge-sim --bench sim": How("never", "a benchmark"),
     "cargo bench -p streamgauge-sim --bench floor": How("never", "a benchmark"),

@@ -84,7 +84,7 @@ PLAYERS: dict[str, Player] = {
         title="dash.js in Chromium",
         library="dashjs",
         rules=(DEFAULT, "dynamic", "throughput", "bola", "l2a", "lolp"),
-        **_BROWSER,
+        **{**_BROWSER, "takes": _TUNED | {"fast_switch"}},
     ),
     "hlsjs": Player(title="hls.js in Chromium", library="hlsjs", rules=(DEFAULT,), **_BROWSER),
     "shaka": Player(title="Shaka Player in Chromium", library="shaka", rules=(DEFAULT,), **_BROWSER),
@@ -311,6 +311,7 @@ def _settings(flow: FlowSetup) -> dict[str, Any]:
         "buffer_s": None if buffer is None else Time(buffer).s,
         "initial_bps": None if initial is None else Rate(initial).bps,
         "safety_factor": None if factor is None else float(factor),
+        "fast_switch": told.get("fast_switch", DEFAULT),
         # Of the ports that flows have some are X11's or IRC's, to which browsers do not go by themselves.
         "flags": [f"--explicitly-allowed-ports={flow.port}"],
         # Of the server's certificate, by which the browser knows it.
@@ -431,8 +432,8 @@ def _unfit(values: Mapping[str, ParameterValue | None]) -> Excess | None:
             why=f"player {name} does not speak HTTP/{values['http']}; expected {player.http} at most",
             hint=f"{', '.join(able)} do",
         )
-    for parameter in ("buffer", "initial", "safety_factor"):
-        if parameter not in player.takes and values[parameter] not in (None, "none"):
+    for parameter in ("buffer", "initial", "safety_factor", "fast_switch"):
+        if parameter not in player.takes and values[parameter] not in (None, "none", DEFAULT):
             able = [one for one, its in PLAYERS.items() if parameter in its.takes]
             return Excess(
                 name=parameter,
@@ -483,6 +484,12 @@ SYSTEM = System(
             above="0",
             most="2",
             help="share of the throughput that a level may have; none: its own",
+        ),
+        "fast_switch": Parameter(
+            name="fast_switch",
+            kind=(DEFAULT, "on", "off"),
+            default=DEFAULT,
+            help="whether it fetches again at a higher level what it holds; default: its own way",
         ),
     },
     unfit=_unfit,

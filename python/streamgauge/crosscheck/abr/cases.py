@@ -39,8 +39,8 @@ DRAW: Final = 20261124
 FLOW: Final = "video"
 LENGTH_S: Final = 45.0
 QUICK_S: Final = 20.0
-MEDIA_S: Final = 60
-"""Longer than a session and what a player may hold."""
+MEDIA_S: Final = (60, 75)
+"""Longer than a session and what a player may hold: the first that is."""
 PHASE: Final = "100 ms"
 """Sessions begin within so much of each other: no threshold of a rule is met in every trial alike."""
 LADDERS: Final[tuple[tuple[str, tuple[int, ...]], ...]] = (
@@ -49,8 +49,6 @@ LADDERS: Final[tuple[tuple[str, tuple[int, ...]], ...]] = (
 )
 """What is played: a source, and its levels in kbit/s."""
 SEGMENTS_S: Final = (2, 4)
-BUFFERS_S: Final = (10, 12)
-"""Small, so that a buffer is full, and requests pause, within a session."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +62,19 @@ class ComparedPlayer:
     """The rule of system `dash`."""
     told: Mapping[str, str] = field(default_factory=dict)
     """What else the program is told."""
+    buffers_s: tuple[int, ...] = (10, 12)
+    """How much it may hold, one of them: small, so that a buffer is full, and requests pause."""
 
 
-QUIET: Final = {"cmcd": "off"}
+SHIPPED: Final = {"cmcd": "off"}
 """dash.js as its authors set it. With CMCD on, 5.2.1 goes on fetching the segments that it gives up."""
+ALONE: Final = {**SHIPPED, "fast_switch": "off"}
+"""So that the rule alone is compared: sim's player never fetches again what it holds."""
 SUBJECTS: Final[Mapping[str, ComparedPlayer]] = {
-    "dashjs": ComparedPlayer("dashjs", "default", "dashjs-dynamic", QUIET),
-    "dashjs-throughput": ComparedPlayer("dashjs", "throughput", "dashjs-throughput", QUIET),
-    "dashjs-bola": ComparedPlayer("dashjs", "bola", "dashjs-bola", QUIET),
+    "dashjs": ComparedPlayer("dashjs", "default", "dashjs-dynamic", SHIPPED),
+    "dashjs-throughput": ComparedPlayer("dashjs", "throughput", "dashjs-throughput", ALONE),
+    # It reckons with 18 s at least: with less it decides as the throughput rule does.
+    "dashjs-bola": ComparedPlayer("dashjs", "bola", "dashjs-bola", ALONE, (18, 24)),
     "hlsjs": ComparedPlayer("hlsjs", "default", "hlsjs"),
     "shaka": ComparedPlayer("shaka", "default", "shaka"),
 }
@@ -111,13 +114,13 @@ def cases(*, quick: bool = False) -> list[AbrCase]:
 
 def _case(subject: str, kind: AbrKind, quick: bool) -> AbrCase:
     name = f"{subject}/{kind}"
-    drawn = _Draws(name)
+    drawn, player = _Draws(name), SUBJECTS[subject]
     source, levels = drawn.one_of("ladder", LADDERS)
-    segment, buffer = drawn.one_of("segment", SEGMENTS_S), drawn.one_of("buffer", BUFFERS_S)
+    segment, buffer = drawn.one_of("segment", SEGMENTS_S), drawn.one_of("buffer", player.buffers_s)
     rate, words, mean_kbps = _RATES[kind](drawn, levels)
     one_way_ms = round(drawn.between("rtt", 20, 200) / 2)
     queue = max(20_000, round(mean_kbps * 125 * drawn.between("queue", 0.1, 0.6), -3))
-    player = SUBJECTS[subject]
+    media = next(media for media in MEDIA_S if media > LENGTH_S + buffer)
     length = QUICK_S if quick else LENGTH_S
     if isinstance(rate, dict) and "steps" in rate:
         rate = {"steps": [step for step in rate["steps"] if float(step["at"].split()[0]) < length]}
@@ -140,7 +143,7 @@ def _case(subject: str, kind: AbrKind, quick: bool) -> AbrCase:
                         "source": source,
                         "ladder": [f"{level}k" for level in levels],
                         "segment": f"{segment} s",
-                        "duration": f"{MEDIA_S} s",
+                        "duration": f"{media} s",
                     },
                     "sim": {
                         "system": ADAPTIVE,

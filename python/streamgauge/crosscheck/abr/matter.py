@@ -16,6 +16,7 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario import lower, override
 from streamgauge.systems.adapter import FlowSetup
 from streamgauge.systems.adapters import adapter_for
+from streamgauge.systems.registry import Mode
 
 __all__ = ["ABR", "MUTANTS", "SWITCHES", "varied"]
 
@@ -57,6 +58,10 @@ as one whose buffer is less by that. What is packaged declares the level of 500 
 502: a player that takes 500 kbit/s for the throughput at first begins one level lower than in sim."""
 
 
+REAL_SWITCHES: Final[Mapping[str, Variant]] = {"fast_switch off": {"fast_switch": "off"}}
+"""What sim's player has not: dash.js fetches again at a higher level what it holds."""
+
+
 def varied(case: AbrCase, variant: Variant) -> AbrCase:
     """The case with something about its simulated player changed: parameters of system `dash`, besides
     `LESS_A_SEGMENT` and the scenario's own ``host_jitter``.
@@ -72,9 +77,20 @@ def varied(case: AbrCase, variant: Variant) -> AbrCase:
             changes[key] = value
         else:
             changes[f"{_STAND_IN}.{key}"] = value
+    return _overridden(case, changes, "sim")
+
+
+def _really_varied(case: AbrCase, variant: Variant) -> AbrCase:
+    """The same of the real player, by the parameters of its system."""
+    return _overridden(
+        case, {f"flows.{FLOW}.parameters.{key}": value for key, value in variant.items()}, "emu"
+    )
+
+
+def _overridden(case: AbrCase, changes: Mapping[str, Any], mode: Mode) -> AbrCase:
     try:
-        scenario = override(case.scenario, changes, drop_checks=True)
-        lower(scenario, "sim", 1)
+        scenario = override(case.scenario, dict(changes), drop_checks=True)
+        lower(scenario, mode, 1)
     except (ValidationError, ValueError) as error:
         said = " ".join(str(error).split())
         if isinstance(error, ValidationError):
@@ -118,6 +134,8 @@ ABR: Final = CrosscheckMatter(
     vary=varied,
     mutants=MUTANTS,
     switches=SWITCHES,
+    real_switches=REAL_SWITCHES,
+    vary_real=_really_varied,
     lacking=_program_lacks,
     about=_about,
 )

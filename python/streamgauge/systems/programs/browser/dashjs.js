@@ -33,6 +33,7 @@ function makePlayer(video, settings, tell) {
     lastMediaSettingsCachingInfo: { enabled: false },
     cmcd: { enabled: settings.cmcd !== "off", mode: settings.cmcd === "header" ? "header" : "query", sid: settings.session },
   };
+  streaming.buffer = {};
   if (settings.buffer_s !== null) {
     const buffer = settings.buffer_s;
     streaming.buffer = {
@@ -41,6 +42,7 @@ function makePlayer(video, settings, tell) {
       bufferTimeAtTopQualityLongForm: buffer,
     };
   }
+  if (["on", "off"].includes(settings.fast_switch)) streaming.buffer.fastSwitchEnabled = settings.fast_switch === "on";
   player.initialize(video, null, true);
   player.updateSettings({ debug: { logLevel: 0 }, streaming });
 
