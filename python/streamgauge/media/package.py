@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -121,18 +120,15 @@ def prepare_presentation(ladder: Path, *, index: SegmentIndex | None = None) -> 
 
 
 def write_presentation(ladder: Path, out: Path, *, index: SegmentIndex | None = None) -> Presentation:
-    """`prepare_presentation`, copied to a new folder `out`, which is there whole or not at all.
+    """The same in the new folder `out`, which is there whole or not at all, and nowhere else; what it holds.
 
-    What it holds; fails as that, and for a folder that is not empty or cannot be written.
+    Fails as `prepare_presentation`, and for a folder that is not empty or cannot be written.
     """
-    kept = prepare_presentation(ladder, index=index)
     _refuse_full(out)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".streamgauge-") as scratch:
-            shutil.copytree(kept, Path(scratch) / "presentation").rename(out)
-    except OSError as error:
-        raise _unwritable(out, error) from error
+    content, files = _read(ladder)
+    chosen, segment_ns = _indexed(content, ladder, index)
+    ffmpeg_version()  # tells what is missing
+    _make(content, files, chosen, segment_ns, out)
     return Presentation.load(out)
 
 
