@@ -108,6 +108,14 @@ COMMANDS: dict[str, How] = {
     "make lint": How("never", "CI runs it"),
     "make fuzz": How("never", "CI runs a part of it"),
     "make bench": How("never", "a benchmark"),
+    # abr
+    "streamgauge compare 'dash/lte-*' --mode sim": How(
+        "long", A_MINUTE, status=1, shows=("rank  subject", r"bba-2 +[\d.]+ ± [\d.]+ Mbit/s")
+    ),
+    "streamgauge compare dash/square-bola --over 'flows.video.parameters.rule=bola,bola-e,dynamic' "
+    "--mode sim --metric qoe_lin --metric level": How(status=1),
+    "cargo test -p streamgauge-systems last && make setup": How("never", "test_walks does it"),
+    "streamgauge run last.yaml --mode sim": How("never", READERS),
     # adapters, adding-a-queue, calibrate, emu
     "streamgauge systems curl": How("never", "test_walks does it"),
     "streamgauge run pages.yaml": How("never", READERS),

@@ -19,6 +19,7 @@ from walks import Walk, changed
 
 SYSTEM = Walk.of("extending.md", "## A system", "### What machines have at hand")
 QUEUE = Walk.of("adding-a-queue.md", "# Adding a queue discipline")
+RULE = Walk.of("abr.md", "## A rule of your own")
 ADAPTER = Walk.of("adapters.md", "## An adapter in code")
 CRATES = ("base", "path", "plan", "python", "record", "sim", "systems", "transport", "wire")
 """What the simulator and its Python face are built from."""
@@ -105,7 +106,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "tests" / "scenario", made / "tests" / "scenario")
     for name in ("Cargo.toml", "Cargo.lock"):
         shutil.copy2(ROOT / name, made)
-    for walk in (SYSTEM, QUEUE):
+    for walk in (SYSTEM, QUEUE, RULE):
         walk.take(made)
     for old in [file for file in folder.rglob("*") if file.is_file()]:
         if not (made / old.relative_to(folder)).is_file():
@@ -189,6 +190,10 @@ def test_the_pages_name_every_file_and_nothing_but_what_they_need() -> None:
         "headdrop.yaml",
     ]
     assert QUEUE.commands[-1].endswith("streamgauge run headdrop.yaml --mode sim")
+    # A rule of adaptive bit rate is a file and its line; the crate's `mod` is Rust's.
+    assert RULE.files(new=True) == ["crates/systems/src/abr/last.rs", "last.yaml"]
+    assert RULE.files(new=False) == ["crates/systems/src/abr/mod.rs", "crates/systems/src/abr/rules.rs"]
+    assert RULE.commands[-1].endswith("streamgauge run last.yaml --mode sim")
     # Of somebody else's programs, a file and a line.
     assert ADAPTER.files(new=True) == ["pages.yaml", "python/streamgauge/systems/curl.py"]
     assert ADAPTER.files(new=False) == ["python/streamgauge/systems/registry.py"]
@@ -198,6 +203,12 @@ def test_the_system_s_machine_does_what_the_page_says(workspace: Path) -> None:
     ran = cargo(workspace, "test", "-p", "streamgauge-systems", "--lib", "--", "push", "registry")
     assert "every_frame_is_shown_and_late_where_the_stream_is_too_slow ... ok" in ran
     assert "every_parameter_of_every_system_takes_what_it_says ... ok" in ran
+
+
+def test_the_rule_does_what_the_page_says(workspace: Path) -> None:
+    ran = cargo(workspace, "test", "-p", "streamgauge-systems", "--lib", "--", "abr::last", "abr::rules")
+    assert "it_climbs_a_level_at_a_time_and_falls_at_once ... ok" in ran
+    assert "every_rule_decides_the_same_of_the_same_and_plays_any_ladder ... ok" in ran
 
 
 def test_the_queue_does_what_the_page_says(workspace: Path) -> None:
@@ -212,6 +223,16 @@ def test_a_trial_with_the_system_is_one_of_any_system(built: Path, tmp_path: Pat
     ran = trials(built, "push.yaml", tmp_path)
     told = [json.loads((one / "trial.json").read_text(encoding="utf-8")) for one in ran]
     assert len(told) == 2 and all(one["systems"]["push"] == {"machine": 1} for one in told)
+
+
+def test_a_trial_with_the_rule_decides_by_it(built: Path, tmp_path: Path) -> None:
+    assert " last " in python(built, "-m", "streamgauge", "systems", "dash")
+    ran = trials(built, "last.yaml", tmp_path)
+    assert len(ran) == 2
+    for one in ran:
+        events = pl.read_parquet(one / "events.parquet")
+        why = events.filter(pl.col("name") == "decision")["reason"].to_list()
+        assert len(why) > 100 and any("of the last segment's" in one for one in why)
 
 
 def test_a_trial_with_the_queue_drops_what_has_waited(built: Path, tmp_path: Path) -> None:
