@@ -15,8 +15,9 @@ help: ## say what there is
 setup: ## install what is missing, build what has changed
 	@scripts/setup.sh
 
-setup-tests: ## the same, and what tests alone need: a browser
+setup-tests: ## the same, and what tests alone need: a browser, and what plays in it
 	@scripts/setup.sh --tests
+	@scripts/players.sh || echo "setup-tests: tests of players in a browser are left out, and say so"
 
 setup-browsers: setup ## the same, and players in a browser, VLC, HTTP/3 (docs/dash-players.md)
 	@scripts/players.sh
