@@ -16,7 +16,7 @@ from streamgauge.scenario.flow import Flow
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 # They are of what the page's walk adds, and load when it has been walked: tests/newcomer/test_walks.py.
-OF_WALKS = ("id: my/push\n", "id: my/headdrop\n", "id: my/pages\n")
+OF_WALKS = ("id: my/push\n", "id: my/headdrop\n", "id: my/pages\n", "id: my/last\n")
 
 BASE: dict[str, Any] = {
     "id": "docs/example",
