@@ -43,7 +43,7 @@ settings! {
         pub parallel: bool,
         /// Segments that are asked for at once on a connection, one behind the other.
         /// Source: RFC 9112 section 9.3.2.
-        pub pipeline: u32 => |p| p.least(1).most(8),
+        pub pipeline: u32 => |p| p.least(1).most(2),
         /// With a pipeline: the next segment is chosen when so much of the one before has come.
         pub choose_at_percent: u32 => |p| p.least(1).most(100),
         /// While the buffer is full nothing is read, though it was asked for: the connection's window closes.
