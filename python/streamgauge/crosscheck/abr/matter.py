@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -22,6 +23,8 @@ __all__ = ["ABR", "MUTANTS", "SWITCHES", "varied"]
 
 LESS_A_SEGMENT: Final = "buffer less a segment"
 """A key of a variant: the player holds so much less."""
+ONLY: Final = "only"
+"""Another: it is of the cases alone whose ids this glob matches."""
 _STAND_IN: Final = f"flows.{FLOW}.sim.parameters"
 
 MUTANTS: Final = (
@@ -50,12 +53,12 @@ MUTANTS: Final = (
 SWITCHES: Final[Mapping[str, Variant]] = {
     LESS_A_SEGMENT: {LESS_A_SEGMENT: True},
     "abandonment off": {"abandonment": "off"},
-    "start at 499 kbit/s": {"initial_rate": "499 kbit/s"},
+    "start at 499 kbit/s": {ONLY: "hlsjs/*", "initial_rate": "499 kbit/s"},
     "host_jitter 5 ms": {"host_jitter": "5 ms"},
 }
 """One mechanism each. A player that asks only while a whole segment more fits into its buffer holds as much
 as one whose buffer is less by that. What is packaged declares the level of 500 kbit/s as what it came to,
-502: a player that takes 500 kbit/s for the throughput at first begins one level lower than in sim."""
+502: hls.js, which takes 500 kbit/s for the throughput at first, begins one level lower than in sim."""
 
 
 REAL_SWITCHES: Final[Mapping[str, Variant]] = {"fast_switch off": {"fast_switch": "off"}}
@@ -67,12 +70,15 @@ def varied(case: AbrCase, variant: Variant) -> AbrCase:
     `LESS_A_SEGMENT` and the scenario's own ``host_jitter``.
 
     Raises:
-        ScenarioError: if the simulated player does not know what is to be changed.
+        ScenarioError: if the simulated player does not know what is to be changed, or it is of others `ONLY`.
     """
     changes: dict[str, Any] = {}
     for key, value in variant.items():
         if key == LESS_A_SEGMENT:
             changes[f"{_STAND_IN}.buffer"] = f"{case.buffer_s - case.segment_s} s"
+        elif key == ONLY:
+            if not fnmatchcase(case.id, value):
+                raise ScenarioError(f"{case.id}: its player has no such thing")
         elif key == "host_jitter":
             changes[key] = value
         else:
@@ -81,7 +87,9 @@ def varied(case: AbrCase, variant: Variant) -> AbrCase:
 
 
 def _really_varied(case: AbrCase, variant: Variant) -> AbrCase:
-    """The same of the real player, by the parameters of its system."""
+    """The same of the real player, by the parameters of its system. Also raises if it is so already."""
+    if variant.items() <= case.scenario.flows[FLOW].parameters.items():
+        raise ScenarioError(f"{case.id}: its player is told so already")
     return _overridden(
         case, {f"flows.{FLOW}.parameters.{key}": value for key, value in variant.items()}, "emu"
     )
