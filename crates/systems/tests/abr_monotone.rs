@@ -1,9 +1,8 @@
-//! What holds of a rule whatever happened before: its levels are of the ladder, and more of what it goes by never makes it
-//! ask for less.
+//! More of what a rule goes by never makes it ask for less, whatever happened before.
 
 use proptest::prelude::*;
 use streamgauge_base::{BitRate, Duration};
-use streamgauge_systems::abr::{Fetched, Ladder, Live, Progress, RULES, Rule, Situation, Tuning, rule};
+use streamgauge_systems::abr::{Fetched, Ladder, Live, Rule, Situation, Tuning, rule};
 
 /// A segment of the past: the throughput, the time to the first byte, the buffer when it was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +41,6 @@ struct Told<'a> {
     now_ms: u64,
     segment: usize,
     live: Option<Live>,
-    /// Shaka chooses while a segment comes, and may give it up for a higher level too (`simple_abr_manager.js`).
-    gives_up_for_more: bool,
 }
 
 impl<'a> Told<'a> {
@@ -54,7 +51,7 @@ impl<'a> Told<'a> {
             speed: 1.02,
         });
         let rule = (rule(name).unwrap().make)(&Tuning::default());
-        Told { rule, ladder, now_ms: 0, segment: 0, live, gives_up_for_more: name == "shaka" }
+        Told { rule, ladder, now_ms: 0, segment: 0, live }
     }
 
     fn at(&self, buffer_ms: u64) -> Situation<'a> {
@@ -75,33 +72,6 @@ impl<'a> Told<'a> {
         assert!(decision.level <= self.ladder.top(), "{decision:?}");
         assert!(decision.wait <= Duration::from_secs(3600) && !decision.why.is_empty(), "{decision:?}");
         decision.level
-    }
-
-    /// A segment, looked at each 200 ms, in which it comes at a tenth of the past's throughput.
-    fn look(&mut self, past: Past, level: usize) {
-        let (asked, of) = (Duration::from_millis(self.now_ms), self.ladder.bytes(level, self.segment) as u64);
-        for look in 0..20 {
-            let progress = Progress {
-                segment: self.segment,
-                level,
-                bytes: (u64::from(past.kbps) * 25 * look / 10).min(of),
-                of: Some(of),
-                asked,
-                first_byte: Some(asked + Duration::from_millis(10)),
-            };
-            let now = Situation {
-                now: asked + Duration::from_millis(200 * look),
-                ..self.at(past.buffer_ms.into())
-            };
-            if let Some(to) = self.rule.abandon(&progress, &now) {
-                let is_lower = to.level < level || self.gives_up_for_more && to.level != level;
-                assert!(is_lower, "{to:?} in place of {level}");
-                let done = now.now;
-                let fetched = Fetched { done, abandoned: true, ..self.fetched(past, level, progress.bytes) };
-                self.rule.fetched(&fetched, &now);
-                return;
-            }
-        }
     }
 
     fn fetched(&self, past: Past, level: usize, bytes: u64) -> Fetched {
@@ -141,19 +111,6 @@ impl<'a> Told<'a> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn levels_are_of_the_ladder_and_what_is_given_up_is_for_a_lower_one(
-        ladder in ladders(), pasts in prop::collection::vec(past(), 1..40),
-    ) {
-        for one in RULES {
-            let mut told = Told::new(one.name, &ladder);
-            for &past in &pasts {
-                let level = told.pass(past, 1.0);
-                told.look(past, level);
-            }
-        }
-    }
 
     #[test]
     fn more_throughput_never_lowers_what_goes_by_throughput(

@@ -70,6 +70,9 @@ fn session(name: &str, tuning: Tuning, ladder: &Ladder, steps: &[Step]) -> Vec<D
             step.wait_s,
         );
         if let Some(other) = rule.abandon(&progress, &at(now_s, level)) {
+            // Shaka chooses while a segment comes, and may give it up for a higher level too (`simple_abr_manager.js`).
+            let is_lower = other.level < decision.level || name == "shaka" && other.level != decision.level;
+            assert!(is_lower, "{name}: {other:?} in place of {}", decision.level);
             let given_up =
                 came(decision.level, kbit(decision.level) * step.came, asked_s, step.wait_s, now_s - asked_s);
             rule.fetched(&super::Fetched { abandoned: true, ..given_up }, &at(now_s, level));

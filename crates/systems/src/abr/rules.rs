@@ -215,9 +215,6 @@ pub fn fixed(tuning: &Tuning) -> Box<dyn Rule> {
 
 #[cfg(test)]
 mod tests {
-    use streamgauge_base::{BitRate, Duration};
-
-    use super::super::{Fetched, Ladder, Situation};
     use super::*;
 
     #[test]
@@ -225,76 +222,6 @@ mod tests {
         for (place, one) in RULES.iter().enumerate() {
             assert!(RULES[..place].iter().all(|other| other.name != one.name), "{}", one.name);
             assert!(!one.title.is_empty() && !one.title.ends_with('.'), "{}", one.name);
-        }
-    }
-
-    /// A session over a link of constant rate with 100 ms to the first byte: levels chosen.
-    fn session(rule: &mut dyn Rule, ladder: &Ladder, link_bps: f64, segments: usize) -> Vec<usize> {
-        let (mut now, mut buffer, mut levels) = (0.0, 0.0f64, Vec::new());
-        let (segment_s, target) = (ladder.segment.as_secs_f64(), 30.0);
-        let time = |s: f64| Duration::from_nanos((s * 1e9) as u64);
-        for segment in 0..segments {
-            let at = |now: f64, buffer: f64, level: Option<usize>, playing| Situation {
-                now: time(now),
-                ladder,
-                segment,
-                level,
-                buffer: time(buffer),
-                target: time(target),
-                playing,
-                live: None,
-            };
-            let full = (buffer + segment_s - target).max(0.0);
-            if full > 0.0 {
-                (now, buffer) = (now + full, buffer - full);
-                rule.idled(time(full));
-            }
-            let last = levels.last().copied();
-            let decision = rule.decide(&at(now, buffer, last, segment > 0));
-            let wait = decision.wait.as_secs_f64().min(buffer);
-            (now, buffer) = (now + wait, buffer - wait);
-            assert!(decision.level < ladder.rates.len());
-            let bytes = ladder.bytes(decision.level, segment);
-            let took = 0.1 + bytes * 8.0 / link_bps;
-            let fetched = Fetched {
-                segment,
-                level: decision.level,
-                bytes: bytes as u64,
-                asked: time(now),
-                first_byte: time(now + 0.1),
-                done: time(now + took),
-                reading: time(took),
-                abandoned: false,
-            };
-            if segment > 0 && took > buffer {
-                rule.ran_dry();
-            }
-            (now, buffer) = (now + took, (buffer - took).max(0.0) + segment_s);
-            levels.push(decision.level);
-            rule.fetched(&fetched, &at(now, buffer, Some(decision.level), true));
-        }
-        levels
-    }
-
-    fn ladder(kbps: &[u64], segment: Duration) -> Ladder {
-        Ladder {
-            rates: kbps.iter().map(|kbps| BitRate::from_bps(kbps * 1000)).collect(),
-            segment,
-            segments: Some(100),
-            sizes: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn every_rule_decides_the_same_of_the_same_and_plays_any_ladder() {
-        for one in RULES {
-            for kbps in [&[500u64][..], &[235, 560, 1050, 1750], &[100, 6000]] {
-                for link_bps in [50e3, 400e3, 2e6, 40e6] {
-                    let ladder = ladder(kbps, Duration::from_secs(2));
-                    let run = || session(&mut *(one.make)(&Tuning::default()), &ladder, link_bps, 60);
-                    assert_eq!(run(), run(), "{}", one.name);
-                }
-            }
         }
     }
 }

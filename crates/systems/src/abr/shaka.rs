@@ -34,6 +34,8 @@ pub struct Shaka {
     is_started: bool,
     /// Of the segment that comes: when it was asked for, and up to when and which byte samples were taken.
     sampled: Option<(Duration, Duration, u64)>,
+    /// A segment came whole.
+    has_media: bool,
     default_bps: f64,
     share: f64,
     abandons: bool,
@@ -49,6 +51,7 @@ impl Shaka {
             chosen: None,
             is_started: false,
             sampled: None,
+            has_media: false,
             default_bps: tuning.initial.map_or(DEFAULT_BPS, |rate| rate.as_bps() as f64),
             share: tuning.safety_factor.unwrap_or(SHARE),
             abandons: tuning.abandons,
@@ -108,6 +111,7 @@ impl Rule for Shaka {
             let (until, bytes) = self.sampled(fetched.asked);
             self.sample(fetched.bytes.saturating_sub(bytes), fetched.done.saturating_sub(until));
             self.suggest(now);
+            self.has_media = true;
         }
         self.sampled = None;
     }
@@ -124,6 +128,12 @@ impl Rule for Shaka {
         self.suggest(now);
         if self.level == before || self.level == progress.level || !self.abandons {
             return None;
+        }
+        if !self.has_media {
+            // Of the other stream no segment is known yet, and then nothing is weighed (5.2.12, `StreamingEngine`'s decision
+            // whether to abort; seen so in the player itself).
+            let why = format!("throughput {:.0} kbit/s, by the first that came", self.bps() / 1e3);
+            return Some(Decision::at_once(self.level, self.bps(), why));
         }
         let new_bytes = now.ladder.bytes(self.level, progress.segment);
         let missing = progress.of.map_or(0, |of| of.saturating_sub(progress.bytes)) as f64;
@@ -198,7 +208,7 @@ mod tests {
     }
 
     /// 128 kB come in 4 s: 256 kbit/s, level 0. Of 3200 kbit 2176 are missing, and the lower has 800; with 4 s of buffer
-    /// it would also come in time (3.1 s).
+    /// it would also come in time (3.1 s). The first segment is given up whatever is missing.
     #[test]
     fn a_choice_while_a_segment_comes_may_give_it_up() {
         let ladder = ladder(&[200, 800], 4);
@@ -206,11 +216,18 @@ mod tests {
         let given_up = |buffer_s, slow: &Progress, tuning| {
             let mut rule = made("shaka", tuning);
             assert_eq!(rule.decide(&start(&ladder)).level, 1);
+            if buffer_s > 0.0 {
+                // Too small for a sample.
+                rule.fetched(&came(1, 100.0, 0.0, 0.0, 0.1), &at(playing(&ladder, 1, 2.0), 0.1));
+            }
             rule.abandon(slow, &at(playing(&ladder, 1, buffer_s), 4.0)).map(|decision| decision.level)
         };
-        assert_eq!(given_up(0.0, &slow, Tuning::default()), Some(0));
-        // 700 kbit are missing, fewer than the lower level has.
         let almost = coming(1, 1024.0, 1724.0, 0.0, 0.1);
+        for first in [&slow, &almost] {
+            assert_eq!(given_up(0.0, first, Tuning::default()), Some(0));
+        }
+        assert_eq!(given_up(0.1, &slow, Tuning::default()), Some(0));
+        // 700 kbit are missing, fewer than the lower level has.
         assert_eq!(given_up(3.0, &almost, Tuning::default()), None);
         assert_eq!(given_up(3.2, &almost, Tuning::default()), Some(0));
         assert_eq!(given_up(3.2, &almost, Tuning { abandons: false, ..Tuning::default() }), None);

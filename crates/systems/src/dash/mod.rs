@@ -55,6 +55,7 @@ impl System for DashSpec {
         ("segment_fetched", "bit/s"),
         ("segment_abandoned", "B"),
         ("segment_skipped", "1"),
+        ("manifest_flaw", "s"),
         ("download_off", "s"),
         ("download_on", "s"),
         ("http_request", "B"),

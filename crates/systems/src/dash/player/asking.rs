@@ -42,7 +42,9 @@ impl DashPlayer {
         let front_since = one.exchanges.is_empty().then_some(now);
         one.exchanges
             .push_back(Exchange { front_since, ..Exchange::new(what, address, segment, settled, now) });
-        one.requester.ask(now, asking, io);
+        if let Err(wrong) = one.requester.ask(now, asking, io) {
+            self.end(now, &wrong.to_string(), io);
+        }
     }
 
     /// Common Media Client Data of a request (CTA-5004), by its header fields.
@@ -153,7 +155,7 @@ impl DashPlayer {
             let known = self.tracks[track].indexes.iter().position(Option::is_some).unwrap_or(0);
             match self.tracks[track].place(known, ordinal) {
                 Place::End => {
-                    self.complete(track);
+                    self.tracks[track].is_complete = true;
                     return false;
                 }
                 Place::Found(segment) if !self.is_available(now, &segment) => return false,
@@ -166,14 +168,12 @@ impl DashPlayer {
         let segment = match self.tracks[track].place(level, ordinal) {
             Place::Found(segment) => segment,
             Place::End => {
-                self.complete(track);
+                self.tracks[track].is_complete = true;
                 return false;
             }
             Place::NotYet => return false,
             Place::Ask(address) => {
-                if self.tracks[track].read_at(level).is_some()
-                    && self.tracks[track].reload.is_some_and(|at| at > now)
-                {
+                if self.tracks[track].goes_on(level) && self.tracks[track].reload.is_some_and(|at| at > now) {
                     return false;
                 }
                 let what = match self.tracks[track].set.representations[level].segments {
@@ -213,16 +213,21 @@ impl DashPlayer {
         true
     }
 
-    fn complete(&mut self, track: usize) {
-        self.tracks[track].is_complete = true;
+    /// With so much media held, or on its way, no segment of the track is asked for.
+    pub(super) fn full(&self, track: usize) -> Duration {
+        let (most, one) = (self.settings.buffer, &self.tracks[track]);
+        let segment = one.ladder.segment;
+        // A buffer that no segment fits takes one all the same.
+        let fits = self.settings.fits_whole && one.is_video() && segment < most;
+        if fits { most.saturating_sub(segment) } else { most }
     }
 
     /// Whether less is held, and on its way, than the buffer takes; says when that changes.
     fn has_room(&mut self, now: Instant, track: usize) -> bool {
-        let position = self.position(now);
+        let (position, full) = (self.position(now), self.full(track));
         let one = &mut self.tracks[track];
         let held = one.asked_to.saturating_sub(position);
-        let is_full = held >= self.settings.buffer && self.clock.as_ref().is_some_and(Clock::is_playing);
+        let is_full = held >= full && self.clock.as_ref().is_some_and(Clock::is_playing);
         match (is_full, one.off) {
             (true, None) => {
                 one.off = Some(now);

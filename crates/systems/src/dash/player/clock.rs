@@ -8,7 +8,7 @@ use crate::outbox::{MEDIA_END, Outbox};
 use crate::playout::PlayoutStats;
 
 /// Times that differ by less are the same: a manifest's are rounded.
-const ROUNDING: Duration = Duration::from_millis(20);
+pub(super) const ROUNDING: Duration = Duration::from_millis(20);
 
 /// Least time between two events `buffer`.
 const BUFFER_EVENTS: Duration = Duration::from_millis(500);

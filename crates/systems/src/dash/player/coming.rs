@@ -10,7 +10,8 @@ use super::{DashPlayer, LEAST_RELOAD, Line, samples};
 use crate::abr::{self, Fetched, Progress, Situation};
 use crate::app::Io;
 use crate::dash::manifest::{
-    AdaptationSet, Live, Manifest, MediaKind, MediaSegment, Playlist, check_length, read_index, read_playlist,
+    AdaptationSet, Flaw, Live, Manifest, MediaKind, MediaSegment, Oddity, Playlist, check_length, read_index,
+    read_playlist,
 };
 
 /// Of a segment's head so much is kept to count its pictures.
@@ -58,10 +59,8 @@ impl DashPlayer {
                 if exchange.head.len() as u64 == before {
                     exchange.head.extend(&chunk.head()[..chunk.head().len().min(room)]);
                 }
-                if track == 0
-                    && let Some(kept) = &mut self.kept
-                {
-                    kept.push_back(chunk.clone());
+                if track == 0 && self.kept.is_some() {
+                    exchange.body.push(chunk.clone());
                 }
                 self.consider_abandoning(now, line, io);
             }
@@ -143,6 +142,7 @@ impl DashPlayer {
     /// What is asked for on a line is asked for no more; the segments among it are next again.
     fn drop_exchanges(&mut self, line: usize, io: &mut dyn Io) {
         self.lines[line].requester.cancel(io);
+        self.lines[line].held_off = None;
         while let Some(exchange) = self.lines[line].exchanges.pop_back() {
             self.next_again(&exchange);
         }
@@ -161,9 +161,12 @@ impl DashPlayer {
 
     fn done(&mut self, now: Instant, line: usize, io: &mut dyn Io) {
         let fetched = self.fetched_of(now, line, false);
-        let Some(exchange) = self.lines[line].exchanges.pop_front() else { return };
+        let Some(mut exchange) = self.lines[line].exchanges.pop_front() else { return };
         if let Some(next) = self.lines[line].exchanges.front_mut() {
             next.front_since = Some(now);
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.extend(exchange.body.drain(..));
         }
         match exchange.what {
             What::Manifest => self.manifest_came(now, &exchange, io),
@@ -174,7 +177,7 @@ impl DashPlayer {
             What::Index(track, level) => {
                 let first = exchange.address.range.map_or(0, |(first, _)| first);
                 match read_index(&exchange.head, first, &exchange.address.url) {
-                    Ok(segments) => self.tracks[track].listed(now, level, segments, true),
+                    Ok(segments) => self.tracks[track].listed(level, segments, true),
                     Err(error) => self.end(now, &error.to_string(), io),
                 }
             }
@@ -188,12 +191,16 @@ impl DashPlayer {
 
     fn playlist_came(&mut self, now: Instant, track: usize, level: usize, playlist: Playlist) {
         let (live, target, is_ended) = (playlist.live(), playlist.target, playlist.is_ended);
+        if is_ended {
+            let flaws = playlist.flaws(&self.tracks[track].set.representations[level].id);
+            self.say_flaws(now, flaws);
+        }
         let one = &mut self.tracks[track];
         if playlist.init.is_some() {
             one.set.representations[level].init = playlist.init;
         }
         let before = one.listed_now(level);
-        one.listed(now, level, playlist.segments, is_ended);
+        one.listed(level, playlist.segments, is_ended);
         // Asked for again after a segment's time, or half of it where nothing had come (RFC 8216 section 6.3.4).
         let wait = if one.listed_now(level) == before { target.div(2) } else { target };
         one.reload = (!is_ended).then(|| now + wait.max(LEAST_RELOAD));
@@ -201,6 +208,14 @@ impl DashPlayer {
             Some(live) if self.live().is_none() => self.go_live(track, level, live),
             None if self.duration().is_none() => self.ends_with(track, level),
             _ => {}
+        }
+    }
+
+    /// What is missing or there twice is said, and played around.
+    fn say_flaws(&mut self, now: Instant, flaws: Vec<Flaw>) {
+        for flaw in flaws {
+            let (Oddity::Gap(from, _) | Oddity::Overlap(from, _)) = flaw.what;
+            self.events.say(now, "manifest_flaw", from.as_secs_f64(), "s", flaw.to_string());
         }
     }
 
@@ -268,8 +283,9 @@ impl DashPlayer {
         self.manifest_read = now;
         self.manifest_failures = 0;
         if !self.tracks.is_empty() {
-            return self.manifest_again_came(now, manifest);
+            return self.manifest_again_came(manifest);
         }
+        self.say_flaws(now, manifest.flaws());
         let find = |kind| manifest.sets.iter().find(|set: &&AdaptationSet| set.kind == kind).cloned();
         let (video, audio) = (find(MediaKind::Video), find(MediaKind::Audio));
         let sets: Vec<AdaptationSet> = video.into_iter().chain(audio).collect();
@@ -291,7 +307,7 @@ impl DashPlayer {
                 Err(why) => return self.end(now, &why, io),
             };
             let mut track = Track::new(set, rule);
-            track.know(now, duration, live.is_some());
+            track.know(duration, live.is_some());
             self.tracks.push(track);
             self.shelves.push(Shelf::default());
             if place > 0 && self.settings.parallel {
@@ -323,7 +339,7 @@ impl DashPlayer {
     }
 
     /// A live manifest that was fetched again: its lists have grown.
-    fn manifest_again_came(&mut self, now: Instant, manifest: Manifest) {
+    fn manifest_again_came(&mut self, manifest: Manifest) {
         let (ends, is_live) = (manifest.duration, manifest.live.is_some());
         for track in &mut self.tracks {
             let kind = track.set.kind;
@@ -333,7 +349,7 @@ impl DashPlayer {
                     known.segments = representation.segments.clone();
                 }
             }
-            track.know(now, ends, is_live);
+            track.know(ends, is_live);
         }
         self.manifest = Some(manifest);
     }

@@ -1,6 +1,6 @@
 //! What is asked for, and what has come of it.
 
-use streamgauge_base::{Duration, Instant};
+use streamgauge_base::{Chunk, Duration, Instant};
 
 use crate::dash::manifest::{Address, MediaSegment};
 
@@ -48,6 +48,8 @@ pub struct Exchange {
     pub bytes: u64,
     /// The first of them, or all of a manifest.
     pub head: Vec<u8>,
+    /// Its bytes, of what is kept once it has come whole.
+    pub body: Vec<Chunk>,
     /// When it came to the front, so that it could be read.
     pub front_since: Option<Instant>,
     /// Time in which it was at the front and not read.
@@ -74,6 +76,7 @@ impl Exchange {
             length: None,
             bytes: 0,
             head: Vec::new(),
+            body: Vec::new(),
             front_since: None,
             unread: Duration::ZERO,
             asked_rule: None,

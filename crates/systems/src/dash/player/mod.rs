@@ -46,7 +46,7 @@ const LIVE_SEGMENTS: u64 = 3;
 ///
 /// Events: `http_request` (value: the first byte asked for; the reason is the target), `decision` (bit/s of the level that
 /// the rule chose; why, with estimate and buffer), `estimate` (bit/s), `segment_fetched` (bit/s at which it came; which, how
-/// large, how long), `segment_abandoned` (B of it that came; why), `segment_skipped` (its number; why), `http_failure`
+/// large, how long), `manifest_flaw` (s at which segments are missing or there twice; where), `segment_abandoned` (B of it that came; why), `segment_skipped` (its number; why), `http_failure`
 /// (attempts that failed; why), `download_off` and `download_on` (s held when the buffer is full and when there is room),
 /// `segment_shown` and `level_changed` (bit/s, when it is shown), `frame_shown` (its number), `playout_start` (s since the
 /// first request), `stall` (how many), `resume` (s stalled), `gap_jumped` (s), `buffer` (s held, each 0.5 s), `live_latency`
@@ -385,7 +385,7 @@ impl DashPlayer {
             {
                 // When what is held falls to what the buffer takes.
                 let over =
-                    track.asked_to.saturating_sub(clock.position(now)).saturating_sub(self.settings.buffer);
+                    track.asked_to.saturating_sub(clock.position(now)).saturating_sub(self.full(place));
                 at(Some(now + over.max(Duration::from_nanos(1))));
             }
             let known = track.indexes.iter().position(Option::is_some);

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use streamgauge_base::{Chunk, Duration, Instant};
-use streamgauge_wire::http::{ByteRange, ContentRange, HttpItem, Ranges, Reader, Request, Response};
+use streamgauge_wire::http::{
+    ByteRange, ContentRange, HttpItem, Ranges, Reader, Request, Response, Unwritable,
+};
 
 use super::settings::DashPlayerSettings;
 use crate::app::{ChannelId, CloseReason, Io};
@@ -74,7 +76,8 @@ struct Connection {
 }
 
 struct Asked {
-    asking: Asking,
+    request: Request,
+    range: Option<(u64, u64)>,
     /// When it was written on a connection.
     written: Option<Instant>,
     /// The head of its answer has come.
@@ -97,9 +100,25 @@ impl Requester {
     }
 
     /// Asks for it, behind what is asked for already.
-    pub fn ask(&mut self, now: Instant, asking: Asking, io: &mut dyn Io) {
-        self.asked.push_back(Asked { asking, written: None, begun: false, is_last: false });
+    ///
+    /// # Errors
+    ///
+    /// What of it no request can have.
+    pub fn ask(&mut self, now: Instant, asking: Asking, io: &mut dyn Io) -> Result<(), Unwritable> {
+        let mut request = Request::new("GET", &asking.target, &self.host)?;
+        if let Some((first, last)) = asking.range {
+            request.headers.add("Range", Ranges(vec![ByteRange::From(first, Some(last))]));
+        }
+        for (name, value) in &asking.headers {
+            request.headers.add(name, value);
+        }
+        if !self.persistent {
+            request.headers.add("Connection", "close");
+        }
+        let range = asking.range;
+        self.asked.push_back(Asked { request, range, written: None, begun: false, is_last: false });
         self.write(now, io);
+        Ok(())
     }
 
     /// When the request at the front was written.
@@ -178,26 +197,9 @@ impl Requester {
             if place > 0 && !self.persistent {
                 break;
             }
-            let mut request = match Request::new("GET", &asked.asking.target, &self.host) {
-                Ok(request) => request,
-                Err(wrong) => {
-                    // Said when it is at the front.
-                    debug_assert!(false, "a manifest's addresses are checked as they are read: {wrong}");
-                    break;
-                }
-            };
-            if let Some((first, last)) = asked.asking.range {
-                request.headers.add("Range", Ranges(vec![ByteRange::From(first, Some(last))]));
-            }
-            for (name, value) in &asked.asking.headers {
-                request.headers.add(name, value);
-            }
-            if !self.persistent {
-                request.headers.add("Connection", "close");
-            }
-            connection.reader.expect(&request);
+            connection.reader.expect(&asked.request);
             let mut bytes = connection.outgoing.head().to_vec();
-            bytes.extend(request.write());
+            bytes.extend(asked.request.write());
             connection.outgoing = Chunk::bytes(bytes);
             connection.heard = now;
             asked.written = Some(now);
@@ -220,7 +222,7 @@ impl Requester {
         };
         front.is_last = !self.persistent || !response.keeps_alive();
         let left = connection.reader.body_left();
-        let wrong = match (response.status, front.asking.range) {
+        let wrong = match (response.status, front.range) {
             (200, None) => None,
             (206, Some((first, last))) => {
                 match response.headers.get("Content-Range").map(str::parse::<ContentRange>) {
@@ -241,7 +243,7 @@ impl Requester {
             let date = date.and_then(|date| Some(date.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs()));
             return Answer::Head { length: left, date };
         };
-        let said = format!("{} {} to GET {}", response.status, response.reason, front.asking.target);
+        let said = format!("{} {} to GET {}", response.status, response.reason, front.request.target);
         let why = format!("the server answered {} {wrong}", said.trim()).trim_end().to_owned();
         let status = response.status;
         self.fail(why, Some(status), io)

@@ -32,6 +32,9 @@ settings! {
         pub level: u32 => |p| p.most(1_000),
         /// No segment is asked for while so much media is held.
         pub buffer: Duration => |p| p.kind(Kind::Time).least(DashPlayerSettings::LEAST_BUFFER.as_nanos() as f64),
+        /// A segment of pictures is asked for where all of it fits in the buffer, not wherever any of it does.
+        /// Source: dash.js 5.2.1, streaming/controllers/ScheduleController.js.
+        pub fits_whole: bool,
         /// How much media is gathered before any is shown; with 0 s a segment is enough.
         pub prebuffer: Duration => |p| p.not_above(&["buffer"]),
         /// How much media is gathered after a stall before play goes on.
@@ -155,6 +158,7 @@ impl DashPlayerSettings {
             initial_bps: None,
             level: 0,
             buffer: s(30),
+            fits_whole: false,
             prebuffer: Duration::ZERO,
             rebuffer: Duration::ZERO,
             persistent: true,
@@ -173,9 +177,13 @@ impl DashPlayerSettings {
         match kind {
             PlayerKind::Usual => usual,
             // bufferTimeDefault 18 s, retryAttempts 3 of 1 s, fragmentRequestTimeout 20 s, then it ends.
-            PlayerKind::DashJs => {
-                DashPlayerSettings { buffer: s(18), longest_request: s(20), skips: 0, ..usual }
-            }
+            PlayerKind::DashJs => DashPlayerSettings {
+                buffer: s(18),
+                fits_whole: true,
+                longest_request: s(20),
+                skips: 0,
+                ..usual
+            },
             // maxBufferLength 30 s; fragLoadPolicy: 10 s to the first byte, 120 s in all, 6 retries from 1 to 8 s.
             PlayerKind::HlsJs => DashPlayerSettings {
                 rule: "hlsjs".into(),

@@ -4,16 +4,14 @@ use std::sync::Arc;
 
 use streamgauge_base::{Duration, Instant};
 
+use super::clock::ROUNDING;
 use crate::abr::{Ladder, Rule};
 use crate::dash::manifest::{AdaptationSet, Address, MediaKind, MediaSegment, Segments, Template};
-
-/// Times that differ by less are the same: a manifest's are rounded.
-const ROUNDING: Duration = Duration::from_millis(20);
 
 /// What is known of where a level's segments are.
 pub enum Index {
     /// By a list, whose first segment has the track's ordinal `from`.
-    Listed { from: u64, segments: Arc<Vec<MediaSegment>>, complete: bool, read: Instant },
+    Listed { from: u64, segments: Arc<Vec<MediaSegment>>, complete: bool },
     /// Each by a pattern.
     Numbered(Template),
 }
@@ -101,7 +99,7 @@ impl Track {
     }
 
     /// What the manifest itself tells of each level.
-    pub fn know(&mut self, now: Instant, ends: Option<Duration>, is_live: bool) {
+    pub fn know(&mut self, ends: Option<Duration>, is_live: bool) {
         self.ends = ends;
         for level in 0..self.indexes.len() {
             match &self.set.representations[level].segments {
@@ -116,7 +114,7 @@ impl Track {
                     // Of a live one the list is whole when it comes to the end.
                     let last = segments.last().map(|last| last.start + last.duration + ROUNDING);
                     let is_whole = !is_live || ends.zip(last).is_some_and(|(ends, last)| last >= ends);
-                    self.listed(now, level, segments, is_whole);
+                    self.listed(level, segments, is_whole);
                 }
                 Segments::Indexed(_) | Segments::Playlist(_) => {}
             }
@@ -124,10 +122,9 @@ impl Track {
     }
 
     /// The list of a level's segments, which is `complete` or goes on.
-    pub fn listed(&mut self, now: Instant, level: usize, mut segments: Vec<MediaSegment>, complete: bool) {
+    pub fn listed(&mut self, level: usize, mut segments: Vec<MediaSegment>, complete: bool) {
         let Some(first) = segments.first() else {
-            self.indexes[level] =
-                Some(Index::Listed { from: 0, segments: Arc::default(), complete, read: now });
+            self.indexes[level] = Some(Index::Listed { from: 0, segments: Arc::default(), complete });
             return;
         };
         // Of a stream that goes on, the lists of all levels and of each time are told apart by the numbers.
@@ -148,7 +145,7 @@ impl Track {
         {
             self.ladder.sizes[level] = sizes;
         }
-        self.indexes[level] = Some(Index::Listed { from, segments: Arc::new(segments), complete, read: now });
+        self.indexes[level] = Some(Index::Listed { from, segments: Arc::new(segments), complete });
     }
 
     /// Gives the segments of a list that goes on the times that the same numbers had before, in whichever list: a playlist's
@@ -224,12 +221,9 @@ impl Track {
         }
     }
 
-    /// When the list of a level was read.
-    pub fn read_at(&self, level: usize) -> Option<Instant> {
-        match self.indexes[level].as_ref()? {
-            Index::Listed { read, complete: false, .. } => Some(*read),
-            _ => None,
-        }
+    /// A level's list is known, and there will be more of it.
+    pub fn goes_on(&self, level: usize) -> bool {
+        matches!(self.indexes[level], Some(Index::Listed { complete: false, .. }))
     }
 }
 

@@ -220,6 +220,71 @@ fn a_manifest_without_end_is_given_up_before_it_has_come() {
 }
 
 #[test]
+fn what_a_manifest_lacks_is_said() {
+    let mpd = "<MPD type=\"static\" mediaPresentationDuration=\"PT8S\"><Period><AdaptationSet contentType=\"video\">\
+        <SegmentTemplate media=\"$Time$.m4s\" timescale=\"1\"><SegmentTimeline><S t=\"0\" d=\"2\"/><S t=\"4\" d=\"2\" r=\"1\"/>\
+        </SegmentTimeline></SegmentTemplate><Representation id=\"a\" bandwidth=\"1000\"/></AdaptationSet></Period></MPD>";
+    let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{mpd}", mpd.len());
+    let player = DashPlayer::new(fixed(0), source(MPD), 1);
+    let mut pair = Pair::new(Box::new(Says { text, closes: false }), Box::new(player), pipe(2_000_000));
+    pair.run(at(10));
+    let flaws = named(&pair.events, "manifest_flaw");
+    assert_eq!((flaws.len(), flaws[0].value), (1, Some(2.0)));
+    assert_eq!(flaws[0].reason, "a: segments missing between 2.000 s and 4.000 s");
+}
+
+#[test]
+fn a_line_that_is_not_read_is_read_again_when_its_connection_is_gone() {
+    // Full after 6 s, held off, and all connections are reset then.
+    let settings =
+        DashPlayerSettings { buffer: ms(6_000), stops_reading: true, persistent: false, ..fixed(0) };
+    let server =
+        Resetting { inner: serving(presented(&ladder(&[400_000], 40))), at: at(5), channels: Vec::new() };
+    let player = DashPlayer::new(settings, source(MPD), 1);
+    let mut pair = Pair::new(Box::new(server), Box::new(player), pipe(2_000_000));
+    pair.run(at(100));
+    assert!(
+        !named(&pair.events, "http_failure").is_empty() && !named(&pair.events, "download_off").is_empty()
+    );
+    assert_eq!(
+        (ended(&pair.events), values(&pair.events, "frame_shown").len()),
+        ("played to the end", 1_000)
+    );
+}
+
+/// Resets all connections at a time.
+struct Resetting {
+    inner: Box<Listening>,
+    at: Instant,
+    channels: Vec<ChannelId>,
+}
+
+impl App for Resetting {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        if let Input::Accepted { channel, .. } = input {
+            self.channels.push(channel);
+        }
+        self.inner.handle(now, input, io);
+        if now >= self.at {
+            self.at = Instant::FAR_FUTURE;
+            for channel in self.channels.drain(..) {
+                io.abort(channel);
+                self.inner.handle(now, Input::Closed(channel, CloseReason::Reset), io);
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let at = Some(self.at).filter(|at| *at != Instant::FAR_FUTURE);
+        at.into_iter().chain(self.inner.poll_timeout()).min()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.inner.poll_event()
+    }
+}
+
+#[test]
 fn another_server_is_not_asked() {
     let mpd = "<MPD type=\"static\" mediaPresentationDuration=\"PT4S\"><BaseURL>http://elsewhere/</BaseURL><Period>\
         <AdaptationSet contentType=\"video\"><SegmentTemplate media=\"$Number$.m4s\" duration=\"2\"/>\

@@ -65,6 +65,19 @@ fn a_full_buffer_stops_requests_until_there_is_room() {
 }
 
 #[test]
+fn where_a_segment_must_fit_whole_less_is_held() {
+    let settings = DashPlayerSettings { buffer: ms(6_000), fits_whole: true, ..fixed(0) };
+    let events = play(presented(&ladder(&[400_000], 40)), settings, MPD, pipe(8_000_000), 60);
+    shows_all(&events, 1_000);
+    let most = values(&events, "buffer").into_iter().fold(0.0, f64::max);
+    assert!((4.0..=6.0).contains(&most), "{most}");
+    assert!(values(&events, "download_on").iter().all(|held| (3.99..=4.0).contains(held)));
+    // None fits a buffer that is shorter than one.
+    let settings = DashPlayerSettings { buffer: ms(1_500), fits_whole: true, ..fixed(0) };
+    shows_all(&play(presented(&ladder(&[400_000], 10)), settings, MPD, pipe(8_000_000), 60), 250);
+}
+
+#[test]
 fn a_player_that_stops_reading_leaves_what_it_asked_for_in_the_connection() {
     let settings = DashPlayerSettings {
         buffer: ms(6_000),
@@ -135,6 +148,43 @@ fn a_segment_that_is_given_up_comes_at_the_level_that_the_rule_named() {
     assert!(again.reason.starts_with(&format!("segment {number} at {to} kbit/s")), "{}", again.reason);
     assert!(fetched.len() == 30 && again.at > given_up[0].at);
     assert!(named(&abandoning(false), "segment_abandoned").is_empty());
+}
+
+/// A player whose bytes are kept, shared with who looks at them afterwards.
+struct Keeping(Arc<std::sync::Mutex<DashPlayer>>);
+
+impl App for Keeping {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        self.0.lock().unwrap().handle(now, input, io);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.lock().unwrap().poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.0.lock().unwrap().poll_event()
+    }
+}
+
+#[test]
+fn what_is_kept_is_what_came_whole() {
+    let ladder = ladder(&[100_000, 500_000, 2_000_000], 60);
+    let outage = (ms(6_000), ms(12_000));
+    let settings = DashPlayerSettings { rule: "throughput".into(), ..DashPlayerSettings::default() };
+    let mut player = DashPlayer::new(settings, source(MPD), 1);
+    player.keep_bytes();
+    let player = Arc::new(std::sync::Mutex::new(player));
+    let pipe = Pipe { outage, ..pipe(4_000_000) };
+    let mut pair = Pair::new(serving(presented(&ladder)), Box::new(Keeping(player.clone())), pipe);
+    pair.run(at(100));
+    let mut player = player.lock().unwrap();
+    let kept: usize = std::iter::from_fn(|| player.take_bytes()).map(|chunk| chunk.len()).sum();
+    let given_up: f64 = values(&pair.events, "segment_abandoned").iter().sum();
+    assert!(given_up > 0.0);
+    // All bodies but the manifest's and what was given up.
+    let manifest = presented(&ladder).find(MPD, Instant::ZERO).unwrap().unwrap().length();
+    assert_eq!(kept as u64 + given_up as u64 + manifest, player.bytes());
 }
 
 proptest! {
