@@ -70,7 +70,8 @@ def lacking(player: str, http: str) -> str | None:
 def trial_of(person: Person, player: str, http: str = "1.1", more: str = "") -> dict[str, Any]:
     if why := lacking(player, http):
         pytest.skip(why)
-    said = f", http: '{http}'{more}"
+    cmcd = ", cmcd: query" if PLAYERS[player].library and "cmcd" not in more else ""
+    said = f", http: '{http}'{cmcd}{more}"
     return the_valid_one(person.trials(TEXT.format(player=player, more=said, seconds=SECONDS)))
 
 

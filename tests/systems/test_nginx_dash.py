@@ -135,7 +135,7 @@ LADDER = "{source: testsrc2, ladder: [100k, 200k]}"
         ("http: 1", "'1' is not one of 1.1, 2, 3"),
         ("player: ffmpeg, buffer: 10 s", "player ffmpeg cannot be told 'buffer'"),
         ("safety_factor: 3", "3.0 is more than 2"),
-        ("cmcd: yes", "is not one of query, header, off"),
+        ("cmcd: yes", "is not one of off, query, header"),
         ("bufer: 10 s", "bufer"),
     ],
 )
@@ -145,7 +145,7 @@ def test_what_a_player_cannot_do_is_refused_when_the_scenario_is_read(parameters
     assert "parameters" in str(caught.value)
 
 
-@pytest.mark.parametrize("parameters", ["http: 1.1", "http: 2", "http: '3'", "cmcd: off", "rule: l2a"])
+@pytest.mark.parametrize("parameters", ["http: 1.1", "http: 2", "http: '3'", "cmcd: query", "rule: l2a"])
 @pytest.mark.parametrize("clip", [LADDER, "testsrc2-200k"])
 def test_what_it_can_do_is_taken(parameters: str, clip: str) -> None:
     (scenario,) = from_text(TEXT.format(clip=clip, parameters=parameters))

@@ -214,7 +214,7 @@ def start(flow: FlowSetup, spec: Process, *, is_main: bool, way: str, uid: int) 
         "HOME": str(out),
         "TMPDIR": str(out),
         "XDG_RUNTIME_DIR": str(out),
-        "XDG_CACHE_HOME": str(flow.folder.parent / "cache"),
+        "XDG_CACHE_HOME": str(flow.folder.parent.parent / "cache"),
         **flow.variables(spec.side, spec.name),
         **spec.environment,
     }

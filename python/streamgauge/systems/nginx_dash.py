@@ -117,7 +117,8 @@ PLAYERS: dict[str, Player] = {
     ),
 }
 
-CMCD = ("query", "header", "off")
+CMCD = ("off", "query", "header")
+"""The first is every player's own. With it on dash.js 5.2.1 goes on fetching segments that it gave up."""
 HTTP = ("1.1", "2", "3")
 
 
