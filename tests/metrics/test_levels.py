@@ -148,6 +148,14 @@ def session(of: Rates, stalls_ms: list[int], by_segment: bool) -> list[Said]:
     return [*said, (at, "media_end", None, "")]
 
 
+def test_what_is_shown_counts_and_not_what_is_chosen() -> None:
+    shown: list[Said] = [(1.0, "level_shown", 300e3, "bit/s"), (5.0, "level_shown", 900e3, "bit/s")]
+    chosen: list[Said] = [(0.5, "level_changed", 300e3, "bit/s"), (2.0, "level_changed", 900e3, "bit/s")]
+    found = measured([*STARTUP, *chosen, *shown, (9.0, "media_end", None, "")], duration=10.0)
+    assert found.value("level", "p0") == pytest.approx(600e3)
+    assert found.value("level_changes", "p0") == 1
+
+
 @given(rates, waits, st.booleans())
 @settings(deadline=None, max_examples=60)
 def test_qoe_by_walking(of: Rates, stalls_ms: list[int], by_segment: bool) -> None:

@@ -63,6 +63,11 @@ CASES: dict[str, list[Event]] = {
         (3.0, "segment_shown", 300e3), (2.0, "level_changed", 600e3), (4.0, "stall", None),
         (5.0, "resume", 1.0), (6.0, "segment_shown", 300e3), (9.0, "media_end", None),
     ],
+    "levels as they are chosen and shown": [
+        (1.0, "playout_start", 0.5), (0.0, "stall_count", 0.0), (0.5, "level_changed", 900e3),
+        (1.0, "level_shown", 900e3), (2.0, "level_changed", 300e3), (2.5, "level_changed", 600e3),
+        (4.0, "level_shown", 600e3), (9.0, "media_end", None),
+    ],
     "levels of a player that tells no stalls": [
         (1.0, "playout_start", 0.5), (1.0, "level_changed", 900e3), (3.0, "level_changed", 300e3),
     ],

@@ -67,7 +67,8 @@ class LevelCourse:
 def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
     """The levels that a flow's player shows.
 
-    By its `segment_shown`; of one that does not tell segments by its `level_changed`. A level holds from each
+    By its `segment_shown`; of one that does not tell segments by its `level_shown`, and of one that tells
+    none of what it shows by its `level_changed`, which it says when it chooses. A level holds from each
     to the next, pauses left out, until the session's end: `level` is the mean of that by the clock,
     `shown_level` that of the media, which stalls leave out as well. What follows the first and is of another
     rate is a change. Where levels are numbers, and not rates, there are changes alone.
@@ -105,7 +106,7 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
 def course_of(trial: Trial, flow: int) -> tuple[LevelCourse | None, bool]:
     """The course of a flow's levels, and whether they are rates."""
     said = trial.said
-    for name in ("segment_shown", "level_changed"):
+    for name in ("segment_shown", "level_shown", "level_changed"):
         if said.has(name, flow):
             times, rates = said.of(name, flow)
             machine = MACHINES.get(trial.machine(flow))

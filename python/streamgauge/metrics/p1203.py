@@ -47,7 +47,8 @@ def session_of(record: RecordLike, flow: str) -> dict[str, Any]:
         raise MediaError(f"flow {flow}: there is none of that name in the trial.")
     seen, (course, are_rates) = watched(trial, row), course_of(trial, row)
     lacks = {
-        "the rate of what it shows (`segment_shown` or `level_changed`)": course is not None and are_rates,
+        "the rate of what it shows (`segment_shown`, `level_shown` or `level_changed`)": course is not None
+        and are_rates,
         "when play began (`playout_start`)": bool(len(seen.began)) and seen.startup_s is not None,
         "its stalls (`stall`, or `stall_count` with 0)": seen.tells_stalls,
     }

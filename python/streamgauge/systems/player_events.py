@@ -110,8 +110,16 @@ _PLAYER = (
         "When the first level is chosen, and whenever another is. Value: the bit rate of the encoding that "
         "is played, or fetched, from then on; a level's number, in unit 1, counts changes alone.",
         _LEVELS,
-        "Nothing of levels is known, unless `segment_shown` is said.",
+        "Nothing of levels is known, unless `segment_shown` or `level_shown` is said.",
         also=("1",),
+    ),
+    MeasuredEvent(
+        "level_shown",
+        "bit/s",
+        "When the first level is shown, and whenever another is, by a player that says `level_changed` when "
+        "it chooses one. Value: the bit rate of the encoding.",
+        _LEVELS,
+        "Levels are those of `level_changed`.",
     ),
     MeasuredEvent(
         "segment_shown",

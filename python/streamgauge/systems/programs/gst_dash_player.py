@@ -129,7 +129,7 @@ class DashPlayer(GstPlayer):
         estimate = self.demuxer.get_property("current-bandwidth")
         if estimate and estimate != self.estimate:
             self.estimate = estimate
-            self.say("throughput_estimate", estimate, "bit/s", "dashdemux2: current-bandwidth")
+            self.say("estimate", estimate, "bit/s", "dashdemux2: current-bandwidth")
 
     def message(self, message: Any) -> None:
         if message.type == Gst.MessageType.EOS:

@@ -76,7 +76,7 @@ function makePlayer(video, settings, tell) {
   });
   player.on(events.THROUGHPUT_MEASUREMENT_STORED, () => {
     const estimate = player.getAverageThroughput("video");
-    tell.say("throughput_estimate", estimate * 1000, "bit/s", "dash.js: average throughput of video");
+    tell.say("estimate", estimate * 1000, "bit/s", "dash.js: average throughput of video");
   });
   player.on(events.ERROR, (event) => {
     const error = event.error || {};

@@ -32,7 +32,7 @@ function makePlayer(video, settings, tell) {
     const first = (stats.loading.first - stats.loading.start) / 1000;
     tell.say("segment_fetched", stats.loaded, "B", `${named(data.frag)}: ${took.toFixed(3)} s, first byte ${first.toFixed(3)} s`);
     tell.say("segment_fetch_time", took, "s", named(data.frag));
-    if (data.frag.type === "main") tell.say("throughput_estimate", hls.bandwidthEstimate, "bit/s", "hls.js: bandwidthEstimate");
+    if (data.frag.type === "main") tell.say("estimate", hls.bandwidthEstimate, "bit/s", "hls.js: bandwidthEstimate");
   });
   hls.on(Hls.Events.FRAG_LOAD_EMERGENCY_ABORTED, (_, data) => {
     tell.say("segment_abandoned", data.stats.loaded, "B", named(data.frag));

@@ -36,7 +36,7 @@ function makePlayer(video, settings, tell) {
     const what = response.uri.split("/").pop().split("?")[0];
     tell.say("segment_fetched", response.data.byteLength, "B", `${what}: ${(response.timeMs / 1000).toFixed(3)} s`);
     if (response.timeMs !== undefined) tell.say("segment_fetch_time", response.timeMs / 1000, "s", what);
-    tell.say("throughput_estimate", estimate(), "bit/s", "Shaka: estimatedBandwidth");
+    tell.say("estimate", estimate(), "bit/s", "Shaka: estimatedBandwidth");
   });
   const failed = (error) => {
     const why = `Shaka: error ${error.code} of category ${error.category}`;
