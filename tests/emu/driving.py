@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from streamgauge.calibrate.run import stolen_s
+from streamgauge.record import Record
 
 CHECKOUT = Path(__file__).parent.parent.parent
 
@@ -141,6 +142,16 @@ class Person:
             tell_starved(trial, self.way)
         return found
 
+    def simulated(self, text: str, repeat: int = 1) -> list[dict[str, Any]]:
+        """The same scenario's trials in virtual time, all of them valid."""
+        out = self.out.parent / "simulated"
+        words = ["run", self.scenario(text), "--mode", "sim", "--repeat", str(repeat), "--out", str(out)]
+        done = self.run(*words, "--json")
+        assert done.stdout, f"status {done.returncode}: {done.stderr}"
+        trials = json.loads(done.stdout)["trials"]
+        assert len(trials) == repeat and all(trial["valid"] for trial in trials)
+        return list(trials)
+
     def trials_together(self, texts: Mapping[str, str], *arguments: str) -> dict[str, list[dict[str, Any]]]:
         """Runs scenarios side by side, by name, and those again that were starved, fewer at once each time.
 
@@ -194,6 +205,17 @@ _WORDS_OF_WANT = (
     "pre-flight",
     "off its time",
 )
+
+
+def events(trial: dict[str, Any], *names: str) -> list[dict[str, Any]]:
+    """The rows of those events in a trial's record, in order; of all, where no name is given."""
+    rows = Record.open(Path(trial["directory"])).events.iter_rows(named=True)
+    return [row for row in rows if not names or row["name"] in names]
+
+
+def said(trial: dict[str, Any], name: str) -> list[float]:
+    """The values of that event, in order."""
+    return [row["value"] for row in events(trial, name)]
 
 
 def starved(trial: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Person, the_valid_one
+from driving import Person, said, the_valid_one
 from scenarios import FTP, PING, nginx_http, rtsp, scenario
 from streamgauge.record import Record
 
@@ -89,13 +89,6 @@ def _provenance(trial: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _events(trial: dict[str, Any], name: str) -> list[float]:
-    events = Record.open(Path(trial["directory"])).events
-    if hasattr(events, "collect"):
-        events = events.collect()
-    return [row["value"] for row in events.iter_rows(named=True) if row["name"] == name]
-
-
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_rtsp_to_gstreamer(valid: Get, transport: str) -> None:
     trial = valid(f"gstreamer-{transport}")
@@ -107,16 +100,16 @@ def test_rtsp_to_gstreamer(valid: Get, transport: str) -> None:
     assert verdict["measured"]["cbr_packets.cross"] == pytest.approx(40, abs=2)
     if transport == "udp":
         # What the player's RTP session calls received is what the path delivered, less what it started with.
-        assert _events(trial, "total_packets_received")[-1] <= video["received_packets"]
-    assert _events(trial, "frames_rendered")[-1] > 25
-    assert _events(trial, "packets_sent")[-1] > 60
+        assert said(trial, "total_packets_received")[-1] <= video["received_packets"]
+    assert said(trial, "frames_rendered")[-1] > 25
+    assert said(trial, "packets_sent")[-1] > 60
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_rtsp_to_ffmpeg(valid: Get, transport: str) -> None:
     trial = valid(f"ffmpeg-{transport}")
     assert trial["flows"]["video"]["received_packets"] > 50
-    assert _events(trial, "frames_decoded")[-1] > 10
+    assert said(trial, "frames_decoded")[-1] > 10
 
 
 @pytest.mark.parametrize("player", HTTP_PLAYERS)
@@ -124,16 +117,16 @@ def test_nginx_to_a_player(valid: Get, player: str) -> None:
     trial = valid(f"http-{player}")
     video, verdict = trial["flows"]["video"], _verdict(trial)
     assert video["received_bytes"] > 60_000
-    assert _events(trial, "position")[-1] > 1 and 0 < _events(trial, "playout_start")[0] < 8
+    assert said(trial, "position")[-1] > 1 and 0 < said(trial, "playout_start")[0] < 8
     # One answer, cut off at the trial's end or whole; what nginx wrote the path did not yet carry whole.
-    (sent,) = _events(trial, "response_sent")
+    (sent,) = said(trial, "response_sent")
     assert sent > 60_000
     assert (Path(trial["directory"]) / "logs" / "video-server-access.log").stat().st_size
-    assert video["startup_delay_s"] == pytest.approx(_events(trial, "playout_start")[0])
-    assert video["stall_count"] == len(_events(trial, "stall"))
+    assert video["startup_delay_s"] == pytest.approx(said(trial, "playout_start")[0])
+    assert video["stall_count"] == len(said(trial, "stall"))
     if player == "gstreamer":
         assert verdict["measured"]["player_bytes_off.video"] <= verdict["bounds"]["player_bytes_off.video"]
-        assert _events(trial, "frames_rendered")[-1] > 25 and video["frames_shown"] > 25
+        assert said(trial, "frames_rendered")[-1] > 25 and video["frames_shown"] > 25
     else:
         assert video["frames_shown"] is None  # it does not say
 
@@ -160,7 +153,7 @@ def test_our_own_rtp(valid: Get, transport: str) -> None:
 def test_any_command(valid: Get) -> None:
     trial = valid("commands")
     assert trial["flows"]["http"]["received_bytes"] > 35_000
-    assert _events(trial, "fetched")
+    assert said(trial, "fetched")
     assert (Path(trial["directory"]) / "logs" / "http-player-page").is_file()
     packets = Record.open(Path(trial["directory"])).packets
     # The server's own, which was refused before the trial, is none of its connections.

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import json
 import statistics
-from pathlib import Path
-from typing import Any
 
 import pytest
-from driving import Person, the_valid_one
-from streamgauge.record import Record
+from driving import Person, events, the_valid_one
 
 TEXT = """
 id: test/darwin
@@ -32,23 +28,8 @@ SIMULATED = 10
 ALLOWED = {"throughput_bps": (0.05, 0.0), "loss_percent": (0.0, 2.0), "startup_delay_s": (0.2, 0.2)}
 
 
-def simulated(person: Person) -> list[dict[str, Any]]:
-    out = person.out.parent / "simulated"
-    words = ["run", person.scenario(TEXT), "--mode", "sim", "--repeat", str(SIMULATED), "--out", str(out)]
-    done = person.run(*words, "--json")
-    assert done.stdout, f"status {done.returncode}: {done.stderr}"
-    trials = json.loads(done.stdout)["trials"]
-    assert len(trials) == SIMULATED and all(trial["valid"] for trial in trials)
-    return list(trials)
-
-
-def said(trial: dict[str, Any], flow: str) -> set[str]:
-    events = Record.open(Path(trial["directory"])).events
-    return {row["name"] for row in events.iter_rows(named=True) if row["flow"] == flow}
-
-
 def test_sockets_give_what_sim_gives(anyone: Person) -> None:
-    emulated, sim = the_valid_one(anyone.trials(TEXT)), simulated(anyone)
+    emulated, sim = the_valid_one(anyone.trials(TEXT)), anyone.simulated(TEXT, SIMULATED)
     for name, metric in itertools.product(("qt", "vlc"), ALLOWED):
         spread = [trial["flows"][name][metric] for trial in sim]
         share, least = ALLOWED[metric]
@@ -64,4 +45,5 @@ def test_sockets_give_what_sim_gives(anyone: Person) -> None:
         assert trial["flows"]["qt"]["rudp_cwnd_mean_bytes"] > 0
         assert trial["flows"]["vlc"]["rudp_cwnd_mean_bytes"] is None
         assert trial["flows"]["qt"]["frames_shown"] > 0
-    assert said(emulated, "qt") >= {"rudp_cwnd", "rudp_cut", "frame_shown", "playout_start", "buffer"}
+    told = {row["name"] for row in events(emulated) if row["flow"] == "qt"}
+    assert told >= {"rudp_cwnd", "rudp_cut", "frame_shown", "playout_start", "buffer"}

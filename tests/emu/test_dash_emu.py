@@ -7,12 +7,10 @@ import importlib.util
 import itertools
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Person, the_valid_one
-from streamgauge.record import Record
+from driving import Person, events, the_valid_one
 from streamgauge.systems.javascript import LIBRARIES
 from streamgauge.systems.nginx_dash import PLAYERS
 
@@ -73,10 +71,6 @@ def trial_of(person: Person, player: str, http: str = "1.1", more: str = "") -> 
     cmcd = ", cmcd: query" if PLAYERS[player].library and "cmcd" not in more else ""
     said = f", http: '{http}'{cmcd}{more}"
     return the_valid_one(person.trials(TEXT.format(player=player, more=said, seconds=SECONDS)))
-
-
-def events(trial: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(Record.open(Path(trial["directory"])).events.iter_rows(named=True))
 
 
 def plays(trial: dict[str, Any], player: str, http: str) -> None:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
-from driving import Person, the_valid_one
-from streamgauge.record import Record
+from driving import Person, said, the_valid_one
 
 TEXT = """
 id: test/dash
@@ -27,22 +22,8 @@ measure: {window: [0 s, 18 s]}
 """
 
 
-def simulated(person: Person) -> dict[str, Any]:
-    out = person.out.parent / "simulated"
-    words = ["run", person.scenario(TEXT), "--mode", "sim", "--repeat", "1", "--out", str(out)]
-    done = person.run(*words, "--json")
-    assert done.stdout, f"status {done.returncode}: {done.stderr}"
-    (trial,) = json.loads(done.stdout)["trials"]
-    return dict(trial)
-
-
-def said(trial: dict[str, Any], name: str) -> list[float]:
-    events = Record.open(Path(trial["directory"])).events
-    return [row["value"] for row in events.iter_rows(named=True) if row["name"] == name]
-
-
 def test_sockets_give_what_sim_gives(anyone: Person) -> None:
-    emulated, sim = the_valid_one(anyone.trials(TEXT)), simulated(anyone)
+    emulated, sim = the_valid_one(anyone.trials(TEXT)), anyone.simulated(TEXT)[0]
     one, other = emulated["flows"]["video"], sim["flows"]["video"]
     assert one["startup_delay_s"] == pytest.approx(other["startup_delay_s"], abs=0.3)
     assert one["stall_time_s"] == other["stall_time_s"] == 0

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Person, Watched, end, the_valid_one
-from streamgauge.record import Record
+from driving import Person, Watched, end, events, the_valid_one
 
 CLIP = "{source: carphone, rate: 200 kbit/s, duration: 2 s}"
 TEXT = f"""
@@ -31,33 +30,22 @@ BESIDE = TEXT.replace("relays:\n", "  beside: {role: rival, traffic: bulk, start
 AT_SERVER = TEXT.replace("at: client, ecn: on", "at: server").replace("test/cache", "test/far")
 
 
-def simulated(person: Person, text: str) -> dict[str, Any]:
-    out = person.out.parent / "simulated"
-    words = ["run", person.scenario(text), "--mode", "sim", "--repeat", "1", "--out", str(out), "--json"]
-    done = person.run(*words)
-    assert done.stdout, f"status {done.returncode}: {done.stderr}"
-    (trial,) = json.loads(done.stdout)["trials"]
-    assert trial["valid"]
-    return dict(trial)
-
-
-def events(trial: dict[str, Any], *names: str) -> list[tuple[str, str, float]]:
+def happened(trial: dict[str, Any], *names: str) -> list[tuple[str, str, float]]:
     """Flow, name and value of those events, in order."""
-    rows = Record.open(Path(trial["directory"])).events.iter_rows(named=True)
-    return [(row["flow"], row["name"], row["value"]) for row in rows if row["name"] in names]
+    return [(row["flow"], row["name"], row["value"]) for row in events(trial, *names)]
 
 
 def shown(trial: dict[str, Any], flow: str) -> list[float]:
-    return [value for whose, _, value in events(trial, "frame_shown") if whose == flow]
+    return [value for whose, _, value in happened(trial, "frame_shown") if whose == flow]
 
 
 CACHE = ("cache_hit", "cache_miss", "cache_joined", "cache_validated", "cache_error")
 
 
 def test_the_second_viewing_comes_from_the_cache_as_in_sim(anyone: Person) -> None:
-    emulated, sim = the_valid_one(anyone.trials(TEXT)), simulated(anyone, TEXT)
+    emulated, sim = the_valid_one(anyone.trials(TEXT)), anyone.simulated(TEXT)[0]
     for trial in (emulated, sim):
-        (whose, what, missed), (whose_too, what_too, hit) = events(trial, *CACHE)
+        (whose, what, missed), (whose_too, what_too, hit) = happened(trial, *CACHE)
         assert (whose, what, whose_too, what_too) == ("home", "cache_miss", "home", "cache_hit")
         assert missed == hit > 40_000
         assert [len(shown(trial, flow)) for flow in ("first", "second")] == [50, 50], "both saw all of it"
@@ -119,7 +107,7 @@ def test_ctrl_c_leaves_no_relay(anyone: Person) -> None:
 
 def test_at_the_server_every_viewing_crosses_under_its_own_name(anyone: Person) -> None:
     trial = the_valid_one(anyone.trials(AT_SERVER))
-    assert [what for _, what, _ in events(trial, *CACHE)] == ["cache_miss", "cache_hit"]
+    assert [what for _, what, _ in happened(trial, *CACHE)] == ["cache_miss", "cache_hit"]
     assert trial["flows"]["home"]["received_bytes"] == 0
     both = [trial["flows"][flow]["received_bytes"] for flow in ("first", "second")]
     assert both[0] == pytest.approx(both[1], rel=0.02) and both[0] > 40_000

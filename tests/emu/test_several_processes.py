@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Person, Watched, end, the_valid_one
+from driving import Person, Watched, end, events, the_valid_one
 from scenarios import scenario
-from streamgauge.record import Record
 
 ORIGIN = (
     "exec python3 -u -m http.server --bind $STREAMGAUGE_SERVER --directory $STREAMGAUGE_SHARED "
@@ -85,7 +84,7 @@ def test_each_starts_when_those_before_it_are_ready(person: Person) -> None:
     assert logs["video-player-browser-script"].read_text() == "play();\n"
     assert not [name for name in logs if "shared" in name or "helpers" in name], "what they share is not kept"
     assert trial["flows"]["video"]["received_bytes"] > 40_000
-    assert "loaded" in Record.open(Path(trial["directory"])).events["name"].to_list()
+    assert events(trial, "loaded")
     provenance = json.loads((Path(trial["directory"]) / "provenance.json").read_text())
     started = {one["name"]: one["started_s"] for one in provenance["processes"]}
     assert list(started) == ["prepare", "page", "packager", "logger", "origin", "browser"]

@@ -19,11 +19,10 @@ import gi
 
 gi.require_version("Gst", "1.0")
 from gi.repository import GLib, Gst  # noqa: E402
-from gst_player import GstPlayer, run  # noqa: E402
+from gst_player import CANNOT, GstPlayer, ready, run  # noqa: E402
 from player_line import STALL_S  # noqa: E402
 
 ELEMENTS = ["playbin3", "dashdemux2", "qtdemux", "h264parse", "aacparse", "avdec_h264", "avdec_aac"]
-CANNOT = 127
 GATHERED_S = 2.0
 """What it holds when it begins to play, and goes on after a stall; as playbin of a file over HTTP."""
 LOOK_MS = 50
@@ -148,15 +147,8 @@ class DashPlayer(GstPlayer):
 
 
 def main() -> int:
-    Gst.init(None)
-    lacking = [name for name in ELEMENTS if Gst.ElementFactory.find(name) is None]
-    if lacking:
-        said = f"GStreamer has no element {', '.join(lacking)}; `streamgauge doctor` says where it is from"
-        print(said, file=sys.stderr)
-        return CANNOT
-    # Loads the plugins that playing will need, which takes hundreds of milliseconds the first time.
-    for name in ELEMENTS:
-        Gst.ElementFactory.make(name)
+    if not ready(ELEMENTS):
+        return int(CANNOT)
     status: int = run(DashPlayer(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
     return status
 

@@ -17,11 +17,10 @@ import gi
 
 gi.require_version("Gst", "1.0")
 from gi.repository import Gst  # noqa: E402
-from gst_player import GstPlayer, run  # noqa: E402
+from gst_player import CANNOT, GstPlayer, ready, run  # noqa: E402
 from player_line import STALL_S, url  # noqa: E402
 
 ELEMENTS = ["playbin", "souphttpsrc", "queue2", "qtdemux", "h264parse", "aacparse", "avdec_h264", "avdec_aac"]
-CANNOT = 127
 
 
 class Player(GstPlayer):
@@ -145,16 +144,7 @@ class Player(GstPlayer):
 
 
 def main() -> int:
-    Gst.init(None)
-    lacking = [name for name in ELEMENTS if Gst.ElementFactory.find(name) is None]
-    if lacking:
-        said = f"GStreamer has no element {', '.join(lacking)}; `streamgauge doctor` says where it is from"
-        print(said, file=sys.stderr)
-        return CANNOT
-    # Loads the plugins that playing will need, which takes hundreds of milliseconds the first time.
-    for name in ELEMENTS:
-        Gst.ElementFactory.make(name)
-    status: int = run(Player())
+    status: int = run(Player()) if ready(ELEMENTS) else CANNOT
     return status
 
 

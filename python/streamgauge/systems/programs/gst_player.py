@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ gi.require_version("Gst", "1.0")
 from gi.repository import GLib, Gst  # noqa: E402
 from player_line import Events, commands  # noqa: E402
 
+#: Exit status where GStreamer lacks an element: a shell's for a program that is not there.
+CANNOT = 127
 # GstVideoSink's own default; GstBaseSink would never drop.
 MAX_LATENESS_NS = 5_000_000
 
@@ -122,6 +124,17 @@ class GstPlayer:
             self.erred(f"{error.message} ({lines[-1]})" if lines else error.message)
         else:
             self.message(message)
+
+
+def ready(elements: Iterable[str]) -> bool:
+    """Initialises GStreamer and loads those elements' plugins, which takes hundreds of milliseconds the first
+    time; False, and a word on stderr, if it lacks some."""
+    Gst.init(None)
+    lacking = [name for name in elements if Gst.ElementFactory.make(name) is None]
+    if lacking:
+        said = f"GStreamer has no element {', '.join(lacking)}; `streamgauge doctor` says where it is from"
+        print(said, file=sys.stderr)
+    return not lacking
 
 
 def drop_late(sink: Any) -> None:
