@@ -10,6 +10,10 @@ use super::{DashPlayer, LEAST_RELOAD};
 use crate::app::Io;
 use crate::dash::manifest::{Address, Live, MediaSegment, Segments};
 
+/// What is shown within that time is not fetched again, and with less held nothing is. dash.js 5.2.1 multiplies 1.5 by a
+/// duration that it does not know of the level it goes to, and takes for 1 s.
+const KEPT: Duration = Duration::from_millis(1_500);
+
 impl DashPlayer {
     fn ask(
         &mut self,
@@ -150,10 +154,9 @@ impl DashPlayer {
         let line = self.line_of(track);
         // Without any list nobody knows what there is to choose from.
         let unlisted = self.tracks[track].indexes.iter().all(Option::is_none);
-        let ordinal = self.tracks[track].next;
         if !unlisted && self.tracks[track].chosen.is_none() {
             let known = self.tracks[track].indexes.iter().position(Option::is_some).unwrap_or(0);
-            match self.tracks[track].place(known, ordinal) {
+            match self.tracks[track].place(known, self.tracks[track].next) {
                 Place::End => {
                     self.tracks[track].is_complete = true;
                     return false;
@@ -164,7 +167,7 @@ impl DashPlayer {
             }
         }
         let Some(chosen) = self.choose(now, track) else { return false };
-        let level = chosen.level;
+        let (level, ordinal) = (chosen.level, self.tracks[track].next);
         let segment = match self.tracks[track].place(level, ordinal) {
             Place::Found(segment) => segment,
             Place::End => {
@@ -222,11 +225,18 @@ impl DashPlayer {
         if fits { most.saturating_sub(segment) } else { most }
     }
 
+    /// Media held, and on its way.
+    pub(super) fn held_or_asked(&self, now: Instant, track: usize) -> Duration {
+        let position = self.position(now);
+        // What takes a held segment's place is asked for before the end of what is held.
+        let held = self.shelves.get(track).map_or(position, |shelf| shelf.end(position));
+        held.max(self.tracks[track].asked_to).saturating_sub(position)
+    }
+
     /// Whether less is held, and on its way, than the buffer takes; says when that changes.
     fn has_room(&mut self, now: Instant, track: usize) -> bool {
-        let (position, full) = (self.position(now), self.full(track));
+        let (held, full) = (self.held_or_asked(now, track), self.full(track));
         let one = &mut self.tracks[track];
-        let held = one.asked_to.saturating_sub(position);
         let is_full = held >= full && self.clock.as_ref().is_some_and(Clock::is_playing);
         match (is_full, one.off) {
             (true, None) => {
@@ -296,8 +306,9 @@ impl DashPlayer {
     fn choose(&mut self, now: Instant, track: usize) -> Option<Chosen> {
         if self.tracks[track].chosen.is_none() {
             let (decision, held) = self.with_rule(now, track, |rule, now| (rule.decide(now), now.buffer));
+            let level = decision.level.min(self.tracks[track].ladder.top());
+            let goes_back = self.go_back(now, track, level, held);
             let one = &mut self.tracks[track];
-            let level = decision.level.min(one.ladder.top());
             if one.is_video() {
                 let bps = one.ladder.bps(level);
                 let before = one
@@ -307,8 +318,9 @@ impl DashPlayer {
                     .estimate
                     .map_or(String::new(), |rate| format!("; estimate {} kbit/s", rate.as_bps() / 1000));
                 let reason = format!(
-                    "segment {}: {:.0} kbit/s{before}: {}{estimate}; {:.3} s held",
+                    "segment {}{}: {:.0} kbit/s{before}: {}{estimate}; {:.3} s held",
                     one.next,
+                    if goes_back { " again" } else { "" },
                     bps / 1000.0,
                     decision.why,
                     held.as_secs_f64()
@@ -326,6 +338,23 @@ impl DashPlayer {
             }
         }
         self.tracks[track].chosen.filter(|chosen| chosen.from <= now)
+    }
+
+    /// Where a rise to `level` takes the place of what is held, the track goes on from there.
+    fn go_back(&mut self, now: Instant, track: usize, level: usize, held: Duration) -> bool {
+        let one = &self.tracks[track];
+        let rises = one.level.is_some_and(|before| before < level);
+        if !self.settings.fast_switch || !rises || held < KEPT {
+            return false;
+        }
+        let target = self.position(now) + KEPT;
+        let bps = one.ladder.rates[level].as_bps();
+        let Some(replaced) = self.shelves[track].at(target).filter(|held| held.bps < bps) else {
+            return false;
+        };
+        let (next, start) = (replaced.ordinal, replaced.start);
+        (self.tracks[track].next, self.tracks[track].asked_to) = (next, start);
+        true
     }
 }
 

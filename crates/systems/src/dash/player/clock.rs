@@ -44,9 +44,19 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Takes the next segment.
-    pub fn push(&mut self, segment: Held) {
-        self.held.push_back(segment);
+    /// Takes the next segment, or another in a held one's place; play is at `position`. What has begun stays.
+    pub fn push(&mut self, segment: Held, position: Duration) {
+        match self.held.iter().position(|held| held.ordinal == segment.ordinal) {
+            Some(0) if self.begun => {}
+            Some(place) => self.held[place] = segment,
+            None if segment.end <= position => {}
+            None => self.held.push_back(segment),
+        }
+    }
+
+    /// What is to be shown at that time.
+    pub fn at(&self, time: Duration) -> Option<&Held> {
+        self.held.iter().find(|held| held.start <= time && time < held.end)
     }
 
     /// Where the media ends that can be shown from `at` on without a gap.

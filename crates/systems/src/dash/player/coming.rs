@@ -258,7 +258,8 @@ impl DashPlayer {
         let frames = if self.tracks[track].is_video() { samples::in_segment(head) } else { 0 };
         let bps = self.tracks[track].ladder.rates[level].as_bps();
         let end = segment.start + segment.duration;
-        self.shelves[track].push(Held { ordinal, start: segment.start, end, bps, frames });
+        let position = self.position(now);
+        self.shelves[track].push(Held { ordinal, start: segment.start, end, bps, frames }, position);
         (self.tracks[track].failures, self.tracks[track].skipped) = (0, 0);
         if self.tracks[track].is_video() {
             let reason = format!(

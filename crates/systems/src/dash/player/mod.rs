@@ -125,8 +125,9 @@ impl DashPlayer {
         DashPlayer { server_zero: Some(zero.as_secs_f64()), ..self }
     }
 
-    /// Keeps the pictures' bytes for `take_bytes`. Call it before the start.
+    /// Keeps the pictures' bytes for `take_bytes`, each segment's once: none is replaced. Call it before the start.
     pub fn keep_bytes(&mut self) {
+        self.settings.fast_switch = false;
         self.kept = Some(VecDeque::new());
     }
 
@@ -384,8 +385,7 @@ impl DashPlayer {
                 && clock.is_playing()
             {
                 // When what is held falls to what the buffer takes.
-                let over =
-                    track.asked_to.saturating_sub(clock.position(now)).saturating_sub(self.full(place));
+                let over = self.held_or_asked(now, place).saturating_sub(self.full(place));
                 at(Some(now + over.max(Duration::from_nanos(1))));
             }
             let known = track.indexes.iter().position(Option::is_some);

@@ -35,6 +35,9 @@ settings! {
         /// A segment of pictures is asked for where all of it fits in the buffer, not wherever any of it does.
         /// Source: dash.js 5.2.1, streaming/controllers/ScheduleController.js.
         pub fits_whole: bool,
+        /// A level above those held takes their place, from 1.5 s after the picture that is shown on.
+        /// Source: dash.js 5.2.1, streaming/StreamProcessor.js, fast switching; 1.5 s is what it was seen to do.
+        pub fast_switch: bool,
         /// How much media is gathered before any is shown; with 0 s a segment is enough.
         pub prebuffer: Duration => |p| p.not_above(&["buffer"]),
         /// How much media is gathered after a stall before play goes on.
@@ -159,6 +162,7 @@ impl DashPlayerSettings {
             level: 0,
             buffer: s(30),
             fits_whole: false,
+            fast_switch: false,
             prebuffer: Duration::ZERO,
             rebuffer: Duration::ZERO,
             persistent: true,
@@ -180,6 +184,7 @@ impl DashPlayerSettings {
             PlayerKind::DashJs => DashPlayerSettings {
                 buffer: s(18),
                 fits_whole: true,
+                fast_switch: true,
                 longest_request: s(20),
                 skips: 0,
                 ..usual

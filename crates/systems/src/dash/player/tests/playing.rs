@@ -150,6 +150,54 @@ fn a_segment_that_is_given_up_comes_at_the_level_that_the_rule_named() {
     assert!(named(&abandoning(false), "segment_abandoned").is_empty());
 }
 
+/// Of each segment that was asked for again: its number and the rates at which it was fetched, kbit/s.
+fn fetched_again(events: &[Event]) -> Vec<(u64, Vec<u64>)> {
+    let mut of: std::collections::BTreeMap<u64, Vec<u64>> = std::collections::BTreeMap::new();
+    for event in named(events, "segment_fetched") {
+        // "segment 7 at 2000 kbit/s: ..."
+        let words: Vec<&str> = event.reason.split(' ').collect();
+        of.entry(words[1].parse().unwrap()).or_default().push(words[3].parse().unwrap());
+    }
+    of.into_iter().filter(|(_, rates)| rates.len() > 1).collect()
+}
+
+#[test]
+fn what_is_held_at_less_is_fetched_again_where_fast_switching_is_on() {
+    let ladder = ladder(&[100_000, 500_000, 2_000_000], 60);
+    let playing = |fast_switch| {
+        // It rises as the buffer fills.
+        let settings =
+            DashPlayerSettings { rule: "bba-0".into(), fast_switch, ..DashPlayerSettings::default() };
+        play(presented(&ladder), settings, MPD, pipe(6_000_000), 100)
+    };
+    let (fast, plain) = (playing(true), playing(false));
+    for events in [&fast, &plain] {
+        shows_all(events, 1_500);
+        adds_up(events, 60.0);
+        assert!(named(events, "stall").is_empty());
+    }
+    assert!(fetched_again(&plain).is_empty());
+    let again = fetched_again(&fast);
+    assert!(!again.is_empty() && again.iter().all(|(_, rates)| rates.is_sorted()), "{again:?}");
+    // Shown is what came last, so the viewer sees more of the top level.
+    let top = |events: &[Event]| values(events, "segment_shown").iter().filter(|bps| **bps == 2e6).count();
+    assert!(top(&fast) > top(&plain), "{} {}", top(&fast), top(&plain));
+    for (number, rates) in &again {
+        let back_to = format!("segment {number} again");
+        let back = named(&fast, "decision").into_iter().find(|event| event.reason.starts_with(&back_to));
+        let told = named(&fast, "segment_shown");
+        let shown = told.iter().find(|event| event.reason == format!("segment {number}")).unwrap();
+        let (first, last) = (rates[0] as f64 * 1e3, rates[rates.len() - 1] as f64 * 1e3);
+        // What has begun when its better comes is shown to its end.
+        assert!([first, last].contains(&shown.value.unwrap()), "{number} {rates:?} {shown:?}");
+        // It goes back to the segment that is shown 1.5 s later, which is 2 s long.
+        if let Some(back) = back {
+            let wait = shown.at.as_secs_f64() - back.at.as_secs_f64();
+            assert!((-0.5..=1.5).contains(&wait), "{wait}");
+        }
+    }
+}
+
 /// A player whose bytes are kept, shared with who looks at them afterwards.
 struct Keeping(Arc<std::sync::Mutex<DashPlayer>>);
 
@@ -193,11 +241,13 @@ proptest! {
     fn whatever_the_link_everything_is_shown_and_time_adds_up(
         kbps in 300u64..4_000, level in 0u32..3, buffer_s in 2u64..20, pipeline in 1u32..3,
         persistent: bool, parallel: bool, stops_reading: bool, form in 0usize..5, sound: bool,
+        rule in prop::sample::select(vec!["fixed", "bba-0", "dashjs-dynamic"]), fast_switch: bool,
     ) {
         let plain = ladder(&[100_000, 250_000, 500_000], 12);
         let ladder = if sound { with_sound(plain, 12) } else { plain };
         let settings = DashPlayerSettings {
-            buffer: Duration::from_secs(buffer_s), pipeline, persistent, parallel, stops_reading, ..fixed(level)
+            buffer: Duration::from_secs(buffer_s), pipeline, persistent, parallel, stops_reading, fast_switch,
+            rule: rule.into(), ..fixed(level)
         };
         let events = play(presented(&ladder), settings, FORMS[form], pipe(kbps * 1000), 200);
         shows_all(&events, 300);
