@@ -1,7 +1,7 @@
 //! AbandonRequestsRule: a segment that comes too slowly is given up.
 
 use super::super::{Decision, Progress, Situation};
-use super::BUFFER_S;
+use super::buffer_time_s;
 use streamgauge_base::Duration;
 
 /// `abandonRequestsRule.parameters`.
@@ -39,7 +39,7 @@ impl Abandonment {
         }
         let (first_byte, of) = (progress.first_byte?, progress.of?);
         let ready = self.samples >= SAMPLES && now.now > first_byte + AFTER && progress.bytes < of;
-        if !ready || now.buffer.as_secs_f64() > BUFFER_S || progress.level == 0 {
+        if !ready || now.buffer.as_secs_f64() > buffer_time_s(now) || progress.level == 0 {
             return None;
         }
         let time_ms = (self.last.0.saturating_sub(self.first.0).as_secs_f64() * 1e3).max(1.0);

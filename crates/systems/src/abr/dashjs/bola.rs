@@ -2,7 +2,7 @@
 
 use super::super::utilities::{LOW_S, Ties, Utilities};
 use super::super::{Fetched, Situation};
-use super::{BUFFER_S, Measured};
+use super::{Measured, buffer_time_s};
 use streamgauge_base::Duration;
 
 /// What is left of the placeholder after each segment.
@@ -27,8 +27,7 @@ impl Bola {
     }
 
     fn utilities(now: &Situation<'_>) -> Option<Utilities> {
-        let delay_s = now.live.map_or(BUFFER_S, |live| live.target.as_secs_f64());
-        Utilities::of_reach(now.ladder, BUFFER_S.min(delay_s))
+        Utilities::of_reach(now.ladder, buffer_time_s(now))
     }
 
     /// Its level, how long to wait, and why; nothing of a single level, and nothing before there is an estimate.

@@ -1,10 +1,9 @@
 //! dash.js 5.2.1 with its defaults: what of its rules are in force, the lowest proposal of which wins
 //! (`streaming/controllers/AbrController.js`, `streaming/rules/abr/ABRRulesCollection.js`); read in the package's sources.
 //!
-//! Left out is what a rule here cannot see or ask for: the rule of dropped frames (off by default), the replacement of what
-//! is already buffered (fast switching), the bitrate that the browser remembers of an earlier session, and of the
-//! throughput the header bytes that the Resource Timing API counts in. The buffer that dash.js aims at is 18 s here,
-//! whatever the player's.
+//! Left out is what a rule here cannot see: the rule of dropped frames (off by default), the bitrate that the browser
+//! remembers of an earlier session, and of the throughput the header bytes that the Resource Timing API counts in.
+//! `buffer.bufferTimeDefault` is what the player holds, whoever's player it is.
 
 mod abandonment;
 mod bola;
@@ -23,8 +22,6 @@ use bounds::SwitchHistory;
 use measured::Measured;
 use streamgauge_base::Duration;
 
-/// `buffer.bufferTimeDefault`, in s.
-const BUFFER_S: f64 = 18.0;
 /// From so much, in s, BOLA is in force (`abr.hybridSwitchBufferTime`), until half of it.
 const HYBRID_S: f64 = 12.0;
 /// A buffer of no more than this, in s, counts as empty (`buffer.stallThreshold`).
@@ -37,6 +34,11 @@ const START_BPS: f64 = 1e6;
 /// The level before anything was measured.
 fn start_level(now: &Situation<'_>, tuning: &Tuning) -> usize {
     now.ladder.at_most(tuning.initial.map_or(START_BPS, |rate| rate.as_bps() as f64))
+}
+
+/// How much the player holds, in s, or its delay behind a live stream if that is less (`getBufferTimeDefault`).
+fn buffer_time_s(now: &Situation<'_>) -> f64 {
+    now.live.map_or(now.target, |live| now.target.min(live.target)).as_secs_f64()
 }
 
 /// Which of the two main rules are active.
