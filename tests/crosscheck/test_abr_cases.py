@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+
 import pytest
 from streamgauge.crosscheck.abr import ABR
 from streamgauge.crosscheck.abr.cases import KINDS, SUBJECTS, _by_second, cases
@@ -26,7 +28,9 @@ def test_each_player_has_each_kind_of_link() -> None:
         assert flow.clip == stand_in.clip
         plan = lower(case.scenario, "sim", 1)
         assert plan["duration"] / 1e9 + case.buffer_s < flow.clip.duration.s
-        assert plan["flows"][0]["app"]["dash"]["ladder"]["segment"] == case.segment_s * 10**9
+        app = plan["flows"][0]["app"]["dash"]
+        assert app["ladder"]["segment"] == case.segment_s * 10**9
+        assert app["player"]["fast_switch"] == (case.subject == "dashjs")
 
 
 def test_conditions_are_drawn_alike_every_time_and_lie_where_they_should() -> None:
@@ -62,13 +66,18 @@ def test_every_mutant_and_switch_is_known_to_the_simulated_player() -> None:
         "bola-is-throughput",
         "no-safety-factor",
         "no-abandonment",
+        "no-fast-switch",
     }
     for mutant in MUTANTS:
         mine = select(ABR, [mutant.cases])
         assert mine and all(varied(case, mutant.variant).scenario != case.scenario for case in mine)
-    (case,) = select(ABR, ["hlsjs/square"])
+    theirs = {case.id: case for case in cases()}
     for switch, variant in SWITCHES.items():
-        assert varied(case, variant).scenario != case.scenario, switch
+        mine = fnmatch.filter(theirs, str(variant.get("only", "*")))
+        assert mine and all(varied(theirs[name], variant).scenario != theirs[name].scenario for name in mine), (
+            switch
+        )
+    (case,) = select(ABR, ["hlsjs/square"])
     with pytest.raises(ScenarioError, match="no_such"):
         varied(case, {"no_such": "1 s"})
     with pytest.raises(ScenarioError, match=r"such as 'dashjs/\*' or|did you mean"):
@@ -77,7 +86,9 @@ def test_every_mutant_and_switch_is_known_to_the_simulated_player() -> None:
 
 def test_only_the_simulated_side_is_changed() -> None:
     (case,) = select(ABR, ["dashjs/steps"])
-    changed = varied(case, {"buffer less a segment": True})
+    changed = varied(case, {"fits_whole": "off", "abandonment": "off"})
     assert lower(changed.scenario, "emu", 1) == lower(case.scenario, "emu", 1)
     player = lower(changed.scenario, "sim", 1)["flows"][0]["app"]["dash"]["player"]
-    assert player["buffer"] == (case.buffer_s - case.segment_s) * 10**9
+    assert not player["fits_whole"] and not player["abandonment"]
+    before = lower(case.scenario, "sim", 1)["flows"][0]["app"]["dash"]["player"]
+    assert before["fits_whole"] and before["abandonment"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,30 +86,14 @@ def test_made_up_differences_are_rejected(
     assert set(verdicts.values()) == {"equivalent"}
 
 
-def test_a_player_that_holds_a_segment_less_is_explained_by_that(case: AbrCase, tmp_path: Path) -> None:
+def test_a_player_that_asks_while_any_room_is_left_is_explained_by_that(case: AbrCase, tmp_path: Path) -> None:
     bench = Bench(ABR, tmp_path, EmuSettings(), reference="sim")
-    real = runs(bench, "real", varied(case, {"buffer less a segment": True}))
+    real = runs(bench, "real", varied(case, {"fits_whole": "off"}))
     found = {case.id: (runs(bench, "sim", case), real)}
     rows = explain(bench, [case], found, rows_of(ABR, case, *found[case.id]))
     (row,) = [row for row in rows if row.metric == "buffer_s"]
     assert row.verdict == "explained" and row.explained is not None
-    assert row.explained["switch"] == "buffer less a segment"
-
-
-def test_what_sim_has_not_is_explained_by_a_switch_of_what_is_real(case: AbrCase, tmp_path: Path) -> None:
-    """Another player stands for the real one, and "off" is the one that sim has."""
-    matter = replace(ABR, switches={}, real_switches={"other off": {}}, vary_real=lambda case, variant: case)
-    bench = Bench(matter, tmp_path, EmuSettings(), reference="sim")
-    real = runs(bench, "real", varied(case, {"buffer less a segment": True}))
-    found = {case.id: (runs(bench, "sim", case), real)}
-    rows = rows_of(matter, case, *found[case.id])
-    assert "unexplained" in {row.verdict for row in explain(bench, [case], found, rows)}
-    bench.reference = "emu"
-    bench.refer = lambda label, wanted, most: {case.id: found[case.id][0]}  # type: ignore[method-assign]
-    (row,) = [row for row in explain(bench, [case], found, rows) if row.metric == "buffer_s"]
-    assert row.verdict == "explained" and row.explained is not None
-    assert row.explained["switch"] == "other off"
-    assert row.explained["emu"] == row.explained["after"] == row.comparison.sim
+    assert row.explained["switch"] == "fits_whole off"
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

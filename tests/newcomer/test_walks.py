@@ -206,9 +206,9 @@ def test_the_system_s_machine_does_what_the_page_says(workspace: Path) -> None:
 
 
 def test_the_rule_does_what_the_page_says(workspace: Path) -> None:
-    ran = cargo(workspace, "test", "-p", "streamgauge-systems", "--lib", "--", "abr::last", "abr::rules")
+    ran = cargo(workspace, "test", "-p", "streamgauge-systems", "--lib", "--", "abr::last", "abr::properties")
     assert "it_climbs_a_level_at_a_time_and_falls_at_once ... ok" in ran
-    assert "every_rule_decides_the_same_of_the_same_and_plays_any_ladder ... ok" in ran
+    assert "a_level_of_the_ladder_is_decided_whatever_happens_and_again ... ok" in ran
 
 
 def test_the_queue_does_what_the_page_says(workspace: Path) -> None:

@@ -97,13 +97,9 @@ class CrosscheckMatter:
     """What takes a case's quantities from a record."""
     vary: Callable[[Any, Variant], Any]
     """The case with something changed in sim. Raises ScenarioError if sim knows no such thing."""
-    vary_real: Callable[[Any, Variant], Any] | None = None
-    """The same of what is real."""
     mutants: Sequence[Mutant]
     switches: Mapping[str, Variant]
     """One mechanism each, that may explain a difference."""
-    real_switches: Mapping[str, Variant] = field(default_factory=dict)
-    """The same of the real programs, for what sim cannot be given."""
     lacking: Callable[[Any, str | None], str | None] = field(default=lambda case, way: None)
     """Why this machine cannot run a case's real trials in that way; None if it can."""
     about: Callable[[Any, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]], dict[str, Any]] = field(

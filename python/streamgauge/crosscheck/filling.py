@@ -156,7 +156,7 @@ def differences(document: Document) -> str:
             told = row["explained"]
             lines.append(
                 f"- {where}{margin}: *explained* by `{told['switch']}`, with which sim has "
-                f"{number(told['after'], row)}{_real(told, row)}."
+                f"{number(told['after'], row)}."
             )
         elif row["verdict"] == "unexplained":
             lines.append(f"- {where}{margin}: **unexplained**: no switch moves it inside the margin.")
@@ -167,10 +167,6 @@ def differences(document: Document) -> str:
             )
             lines.append(f"- {where}{margin}: *inconclusive*: {why}.")
     return "\n".join(lines) or "None."
-
-
-def _real(told: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    return f" and emu {with_unit(told['emu'], row)}" if "emu" in told else ""
 
 
 def coarse(document: Document) -> str:

@@ -25,8 +25,7 @@ class ComparisonRow:
     comparison: QuantityComparison
     verdict: ComparisonVerdict
     explained: dict[str, Any] | None = None
-    """``{"switch": what was changed, "before": sim's mean, "after": with it}``; if the switch is one of what
-    is real, also ``"emu"``, the real mean with it."""
+    """``{"switch": what was changed in sim, "before": sim's mean, "after": with it}``."""
     ns3: QuantityComparison | None = None
 
     @property

@@ -77,17 +77,9 @@ class Bench:
         left = self._go(job for some in jobs.values() for job in some)
         return {name: _runs(some, left) for name, some in jobs.items()}
 
-    def refer(self, label: str, wanted: Iterable[ComparedCase], most: int) -> dict[str, CaseRuns]:
-        """The same of the reference, with at most so many trials of each."""
-        jobs = {
-            case.id: self._reference(case, min(most, case.emu), folder=f"variants/{label}") for case in wanted
-        }
-        left = self._go(job for some in jobs.values() for job in some)
-        return {name: _runs(some, left) for name, some in jobs.items()}
-
-    def _reference(self, case: ComparedCase, count: int, *, folder: str = "") -> list[Job]:
+    def _reference(self, case: ComparedCase, count: int) -> list[Job]:
         first = 1 if self.reference == "emu" else REFERENCE_SEED
-        return self._jobs(case, self.reference, count, first=first, folder=folder)
+        return self._jobs(case, self.reference, count, first=first)
 
     def _jobs(
         self, case: ComparedCase, mode: Mode, count: int, *, first: int = 1, folder: str = ""

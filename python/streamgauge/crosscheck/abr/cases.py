@@ -9,7 +9,8 @@ kind          the bottleneck's rate
 ============  ============================================================================================
 ``constant``  1.03 to 1.25 times a level's rate, so that shares of it that a rule may have tell
 ``steps``     four rates, 8 to 14 s apart
-``square``    1 to 1.6 times the highest level, then 1.3 to 2.5 times the lowest; 20 to 30 s a period
+``square``    1 to 1.6 times the highest level, then 1.3 to 2.5 times the lowest; 20 to 30 s a period; BOLA's
+              as `FALL` says
 ``trace``     a shipped trace from a second that is drawn, scaled to a mean that is drawn
 ============  ============================================================================================
 """
@@ -37,9 +38,8 @@ KINDS: Final[tuple[AbrKind, ...]] = ("constant", "steps", "square", "trace")
 DRAW: Final = 20261124
 """The seed of the conditions."""
 FLOW: Final = "video"
-LENGTH_S: Final = 45.0
 QUICK_S: Final = 20.0
-MEDIA_S: Final = (60, 75)
+MEDIA_S: Final = (60, 75, 95)
 """Longer than a session and what a player may hold: the first that is."""
 PHASE: Final = "100 ms"
 """Sessions begin within so much of each other: no threshold of a rule is met in every trial alike."""
@@ -52,6 +52,21 @@ SEGMENTS_S: Final = (2, 4)
 
 
 @dataclass(frozen=True)
+class Square:
+    """From what a square wave is drawn: shares of the ladder's level of that index, and seconds."""
+
+    first: tuple[float, float, int] = (1, 1.6, -1)
+    second: tuple[float, float, int] = (1.3, 2.5, 0)
+    period_s: tuple[float, float] = (20, 30)
+
+
+FALL: Final = Square((2.3, 2.8, -1), (0.8, 0.92, -1), (40, 50))
+"""It fills the buffer at the highest level, then bears less than that. Here alone BOLA, which stays while the
+buffer is full, and the throughput rule, which falls at once, surely differ: BOLA begins as the throughput rule
+and may rise no higher than that, and what a rate near the lowest level does is decided by abandonment."""
+
+
+@dataclass(frozen=True)
 class ComparedPlayer:
     """A player that ships, and what stands for it in sim."""
 
@@ -61,22 +76,25 @@ class ComparedPlayer:
     simulated: str
     """The rule of system `dash`."""
     told: Mapping[str, str] = field(default_factory=dict)
-    """What else the program is told."""
+    """What else both are told: nothing, as its authors set it."""
     buffers_s: tuple[int, ...] = (10, 12)
     """How much it may hold, one of them: small, so that a buffer is full, and requests pause."""
     trials: int = 3
     """Real ones of each case."""
+    square: Square = Square()
+    length_s: float = 45
+    """Of a session."""
 
 
-SHIPPED: Final = {"cmcd": "off"}
-"""dash.js as its authors set it. With CMCD on, 5.2.1 goes on fetching the segments that it gives up."""
-ALONE: Final = {**SHIPPED, "fast_switch": "off"}
-"""So that the rule alone is compared: sim's player never fetches again what it holds."""
+ALONE: Final = {"fast_switch": "off"}
+"""So that the rule alone is compared, in both modes: nothing that is held is fetched again."""
 SUBJECTS: Final[Mapping[str, ComparedPlayer]] = {
-    "dashjs": ComparedPlayer("dashjs", "default", "dashjs-dynamic", SHIPPED),
+    "dashjs": ComparedPlayer("dashjs", "default", "dashjs-dynamic"),
     "dashjs-throughput": ComparedPlayer("dashjs", "throughput", "dashjs-throughput", ALONE),
     # It reckons with 18 s at least: with less it decides as the throughput rule does. It varies most.
-    "dashjs-bola": ComparedPlayer("dashjs", "bola", "dashjs-bola", ALONE, (18, 24), trials=5),
+    "dashjs-bola": ComparedPlayer(
+        "dashjs", "bola", "dashjs-bola", ALONE, (24, 30), trials=5, square=FALL, length_s=60
+    ),
     "hlsjs": ComparedPlayer("hlsjs", "default", "hlsjs"),
     "shaka": ComparedPlayer("shaka", "default", "shaka"),
 }
@@ -116,14 +134,15 @@ def cases(*, quick: bool = False) -> list[AbrCase]:
 
 def _case(subject: str, kind: AbrKind, quick: bool) -> AbrCase:
     name = f"{subject}/{kind}"
-    drawn, player = _Draws(name), SUBJECTS[subject]
+    player = SUBJECTS[subject]
+    length = QUICK_S if quick else player.length_s
+    drawn = _Draws(name, player.square, length)
     source, levels = drawn.one_of("ladder", LADDERS)
     segment, buffer = drawn.one_of("segment", SEGMENTS_S), drawn.one_of("buffer", player.buffers_s)
     rate, words, mean_kbps = _RATES[kind](drawn, levels)
     one_way_ms = round(drawn.between("rtt", 20, 200) / 2)
     queue = max(20_000, round(mean_kbps * 125 * drawn.between("queue", 0.1, 0.6), -3))
-    media = next(media for media in MEDIA_S if media > LENGTH_S + buffer)
-    length = QUICK_S if quick else LENGTH_S
+    media = next(media for media in MEDIA_S if media > player.length_s + buffer)
     if isinstance(rate, dict) and "steps" in rate:
         rate = {"steps": [step for step in rate["steps"] if float(step["at"].split()[0]) < length]}
     delay = f"{one_way_ms:g} ms"
@@ -149,7 +168,12 @@ def _case(subject: str, kind: AbrKind, quick: bool) -> AbrCase:
                     },
                     "sim": {
                         "system": ADAPTIVE,
-                        "parameters": {"player": player.name, "rule": player.simulated, **held},
+                        "parameters": {
+                            "player": player.name,
+                            "rule": player.simulated,
+                            **player.told,
+                            **held,
+                        },
                     },
                 }
             },
@@ -189,6 +213,8 @@ class _Draws:
     """What is drawn for one case."""
 
     case: str
+    square: Square
+    length_s: float
 
     def between(self, name: str, low: float, high: float) -> float:
         """Evenly distributed between the logarithms: half of all is below the geometric mean."""
@@ -217,19 +243,23 @@ def _steps(drawn: _Draws, levels: Sequence[int]) -> _Drawn:
 
 
 def _square(drawn: _Draws, levels: Sequence[int]) -> _Drawn:
-    first = levels[-1] * drawn.between("first", 1, 1.6)
-    second = levels[0] * drawn.between("second", 1.3, 2.5)
-    period = drawn.between("period", 20, 30)
-    square = {"first": f"{first:.0f} kbit/s", "second": f"{second:.0f} kbit/s", "period": f"{period:.0f} s"}
+    square = drawn.square
+    first, second = (
+        levels[level] * drawn.between(name, low, high)
+        for name, (low, high, level) in (("first", square.first), ("second", square.second))
+    )
+    # A short session sees it fall too.
+    period = min(drawn.between("period", *square.period_s), drawn.length_s)
+    rate = {"first": f"{first:.0f} kbit/s", "second": f"{second:.0f} kbit/s", "period": f"{period:.0f} s"}
     words = f"{first:.0f} and {second:.0f} kbit/s, {period:.0f} s a period"
-    return {"square": square}, words, (first + second) / 2
+    return {"square": rate}, words, (first + second) / 2
 
 
 def _trace(drawn: _Draws, levels: Sequence[int]) -> _Drawn:
     name = drawn.one_of("trace", sorted(shipped_traces()))
     seconds = _by_second(name)
     begin = draw(DRAW, drawn.case, "begin", 0, len(seconds) - 1)
-    some = [seconds[(begin + second) % len(seconds)] for second in range(round(LENGTH_S))]
+    some = [seconds[(begin + second) % len(seconds)] for second in range(round(drawn.length_s))]
     mean = drawn.between("mean", levels[1], levels[-1])
     scale = mean / (sum(some) / len(some))
     steps = [

@@ -17,14 +17,11 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario import lower, override
 from streamgauge.systems.adapter import FlowSetup
 from streamgauge.systems.adapters import adapter_for
-from streamgauge.systems.registry import Mode
 
 __all__ = ["ABR", "MUTANTS", "SWITCHES", "varied"]
 
-LESS_A_SEGMENT: Final = "buffer less a segment"
-"""A key of a variant: the player holds so much less."""
 ONLY: Final = "only"
-"""Another: it is of the cases alone whose ids this glob matches."""
+"""A key of a variant: it is of the cases alone whose ids this glob matches."""
 _STAND_IN: Final = f"flows.{FLOW}.sim.parameters"
 
 MUTANTS: Final = (
@@ -36,6 +33,7 @@ MUTANTS: Final = (
     ),
     Mutant("no-safety-factor", "levels may need all of the throughput", "*", {"safety_factor": 1.0}),
     Mutant("no-abandonment", "no segment is given up", "*", {"abandonment": "off"}),
+    Mutant("no-fast-switch", "what is held stays, whatever is chosen", "dashjs/*", {"fast_switch": "off"}),
     Mutant(
         "hlsjs-is-vlc",
         "VLC's rule, which looks at the buffer, runs where hls.js's is asked for",
@@ -51,54 +49,34 @@ MUTANTS: Final = (
 )
 
 SWITCHES: Final[Mapping[str, Variant]] = {
-    LESS_A_SEGMENT: {LESS_A_SEGMENT: True},
     "abandonment off": {"abandonment": "off"},
+    "fits_whole off": {ONLY: "dashjs*", "fits_whole": "off"},
     "start at 499 kbit/s": {ONLY: "hlsjs/*", "initial_rate": "499 kbit/s"},
     "host_jitter 5 ms": {"host_jitter": "5 ms"},
 }
-"""One mechanism each. A player that asks only while a whole segment more fits into its buffer holds as much
-as one whose buffer is less by that. What is packaged declares the level of 500 kbit/s as what it came to,
-502: hls.js, which takes 500 kbit/s for the throughput at first, begins one level lower than in sim."""
-
-
-REAL_SWITCHES: Final[Mapping[str, Variant]] = {"fast_switch off": {"fast_switch": "off"}}
-"""What sim's player has not: dash.js fetches again at a higher level what it holds."""
+"""One mechanism each. What is packaged declares the level of 500 kbit/s as what it came to, 502: hls.js, which
+takes 500 kbit/s for the throughput at first, begins one level lower than in sim."""
 
 
 def varied(case: AbrCase, variant: Variant) -> AbrCase:
     """The case with something about its simulated player changed: parameters of system `dash`, besides
-    `LESS_A_SEGMENT` and the scenario's own ``host_jitter``.
+    the scenario's own ``host_jitter``.
 
     Raises:
         ScenarioError: if the simulated player does not know what is to be changed, or it is of others `ONLY`.
     """
     changes: dict[str, Any] = {}
     for key, value in variant.items():
-        if key == LESS_A_SEGMENT:
-            changes[f"{_STAND_IN}.buffer"] = f"{case.buffer_s - case.segment_s} s"
-        elif key == ONLY:
+        if key == ONLY:
             if not fnmatchcase(case.id, value):
                 raise ScenarioError(f"{case.id}: its player has no such thing")
         elif key == "host_jitter":
             changes[key] = value
         else:
             changes[f"{_STAND_IN}.{key}"] = value
-    return _overridden(case, changes, "sim")
-
-
-def _really_varied(case: AbrCase, variant: Variant) -> AbrCase:
-    """The same of the real player, by the parameters of its system. Also raises if it is so already."""
-    if variant.items() <= case.scenario.flows[FLOW].parameters.items():
-        raise ScenarioError(f"{case.id}: its player is told so already")
-    return _overridden(
-        case, {f"flows.{FLOW}.parameters.{key}": value for key, value in variant.items()}, "emu"
-    )
-
-
-def _overridden(case: AbrCase, changes: Mapping[str, Any], mode: Mode) -> AbrCase:
     try:
-        scenario = override(case.scenario, dict(changes), drop_checks=True)
-        lower(scenario, mode, 1)
+        scenario = override(case.scenario, changes, drop_checks=True)
+        lower(scenario, "sim", 1)
     except (ValidationError, ValueError) as error:
         said = " ".join(str(error).split())
         if isinstance(error, ValidationError):
@@ -142,8 +120,6 @@ ABR: Final = CrosscheckMatter(
     vary=varied,
     mutants=MUTANTS,
     switches=SWITCHES,
-    real_switches=REAL_SWITCHES,
-    vary_real=_really_varied,
     lacking=_program_lacks,
     about=_about,
 )

@@ -3,7 +3,7 @@
 //!
 //! Left out is what a rule here cannot see: the rule of dropped frames (off by default), the bitrate that the browser
 //! remembers of an earlier session, and of the throughput the header bytes that the Resource Timing API counts in.
-//! `buffer.bufferTimeDefault` is what the player holds, whoever's player it is.
+//! `buffer.bufferTimeDefault` is what the player may hold.
 
 mod abandonment;
 mod bola;
