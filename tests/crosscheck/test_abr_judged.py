@@ -86,7 +86,7 @@ def test_made_up_differences_are_rejected(
     assert set(verdicts.values()) == {"equivalent"}
 
 
-def test_a_player_that_asks_while_any_room_is_left_is_explained_by_that(case: AbrCase, tmp_path: Path) -> None:
+def test_asking_while_there_is_any_room_is_explained_by_that(case: AbrCase, tmp_path: Path) -> None:
     bench = Bench(ABR, tmp_path, EmuSettings(), reference="sim")
     real = runs(bench, "real", varied(case, {"fits_whole": "off"}))
     found = {case.id: (runs(bench, "sim", case), real)}

@@ -62,8 +62,8 @@ class Square:
 
 FALL: Final = Square((2.3, 2.8, -1), (0.8, 0.92, -1), (40, 50))
 """It fills the buffer at the highest level, then bears less than that. Here alone BOLA, which stays while the
-buffer is full, and the throughput rule, which falls at once, surely differ: BOLA begins as the throughput rule
-and may rise no higher than that, and what a rate near the lowest level does is decided by abandonment."""
+buffer is full, and the throughput rule, which falls at once, surely differ: BOLA begins as that rule and may
+rise no higher, and what a rate near the lowest level does is decided by abandonment."""
 
 
 @dataclass(frozen=True)

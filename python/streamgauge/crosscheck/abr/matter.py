@@ -54,8 +54,8 @@ SWITCHES: Final[Mapping[str, Variant]] = {
     "start at 499 kbit/s": {ONLY: "hlsjs/*", "initial_rate": "499 kbit/s"},
     "host_jitter 5 ms": {"host_jitter": "5 ms"},
 }
-"""One mechanism each. What is packaged declares the level of 500 kbit/s as what it came to, 502: hls.js, which
-takes 500 kbit/s for the throughput at first, begins one level lower than in sim."""
+"""One mechanism each. What is packaged declares the level of 500 kbit/s as what it came to, 502: hls.js,
+which takes 500 kbit/s for the throughput at first, begins one level lower than in sim."""
 
 
 def varied(case: AbrCase, variant: Variant) -> AbrCase:
