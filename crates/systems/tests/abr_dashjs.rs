@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use abr_session::{levels, same};
 use streamgauge_systems::abr::Tuning;
 
+/// dash.js's `buffer.bufferTimeDefault`, as it was whatever the session's buffer.
+const BUFFER_S: u64 = 18;
+
 const DECISIONS: &str = include_str!("data/abr/dashjs.txt");
 
 /// For each rule how many levels are dash.js's, of how many, if `by` decides in place of it.
@@ -22,7 +25,8 @@ fn agreement(by: impl Fn(&str) -> (String, Tuning)) -> BTreeMap<String, (usize, 
         };
         let rule = if matches!(rule, "l2a" | "lolp") { rule.into() } else { format!("dashjs-{rule}") };
         let (by, tuning) = by(&rule);
-        let ours = levels(&by, &tuning, (trace, movie, buffer_s.parse().unwrap(), live == "live"));
+        let case = (trace, movie, buffer_s.parse().unwrap(), live == "live");
+        let ours = levels(&by, &tuning, case, BUFFER_S);
         let (equal, all) = same(&ours, theirs);
         if by == rule && tuning == Tuning::default() && ours != theirs {
             println!("{name}: {ours}\nwhere dash.js has {theirs}");

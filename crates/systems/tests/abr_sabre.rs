@@ -56,7 +56,7 @@ impl Case {
     /// What `name` decides on the same, up to the first that it gives up, and for which.
     fn decide(&self, name: &str, tuning: Tuning) -> String {
         let tuning = Tuning { abandons: self.abandons, ..tuning };
-        let mut levels = levels(name, &tuning, self.session());
+        let mut levels = levels(name, &tuning, self.session(), self.session().2);
         levels.truncate(levels.find('>').map_or(levels.len(), |at| at + 2));
         levels
     }
@@ -131,7 +131,7 @@ fn another_rule_or_share_does_not_pass_for_it() {
 fn with_abandonment_off_nothing_is_given_up() {
     let off = Tuning { abandons: false, ..Tuning::default() };
     for case in cases().iter().filter(|case| case.gives_up()) {
-        let levels = levels(case.rule, &off, case.session());
+        let levels = levels(case.rule, &off, case.session(), case.session().2);
         assert!(!levels.contains('>'), "{}", case.name);
     }
 }

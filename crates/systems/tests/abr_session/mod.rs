@@ -67,6 +67,8 @@ pub struct Session<'a> {
     trace: &'a Trace,
     ladder: &'a Ladder,
     target_ms: f64,
+    /// What the rule is told of it.
+    told_ms: f64,
     now_ms: f64,
     buffer_ms: f64,
     last: Option<usize>,
@@ -81,7 +83,8 @@ impl<'a> Session<'a> {
     /// Before the first request, over a buffer of `buffer_s`.
     pub fn new(trace: &'a Trace, ladder: &'a Ladder, buffer_s: u64) -> Self {
         let target_ms = buffer_s as f64 * 1e3;
-        Session { trace, ladder, target_ms, now_ms: 0.0, buffer_ms: 0.0, last: None, live: false }
+        let told_ms = target_ms;
+        Session { trace, ladder, target_ms, told_ms, now_ms: 0.0, buffer_ms: 0.0, last: None, live: false }
     }
 
     fn at(&self, segment: usize, after_ms: f64) -> Situation<'_> {
@@ -91,7 +94,7 @@ impl<'a> Session<'a> {
             segment,
             level: self.last,
             buffer: time((self.buffer_ms - after_ms).max(0.0)),
-            target: time(self.target_ms),
+            target: time(self.told_ms),
             playing: segment > 0,
             live: self.live.then(|| Live {
                 latency: Duration::from_millis(1000 + 500 * (segment as u64 % 5)),
@@ -179,14 +182,17 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What the rule `name` decides in a session over trace `number`, content `content`, a buffer of so many seconds.
+/// What the rule `name` decides in a session over trace `number`, content `content`, a buffer of so many seconds, of which
+/// it is told `told_s`.
 pub fn levels(
     name: &str,
     tuning: &Tuning,
     (number, content, buffer_s, live): (&str, &str, u64, bool),
+    told_s: u64,
 ) -> String {
     let (trace, ladder) = (trace(number), movie(content));
-    let mut session = Session { live, ..Session::new(&trace, &ladder, buffer_s) };
+    let told_ms = told_s as f64 * 1e3;
+    let mut session = Session { live, told_ms, ..Session::new(&trace, &ladder, buffer_s) };
     session.run(&mut *(rule(name).unwrap().make)(tuning))
 }
 
