@@ -52,7 +52,7 @@ SEGMENTS_S: Final = (2, 4)
 
 
 @dataclass(frozen=True)
-class Square:
+class SquareRange:
     """From what a square wave is drawn: shares of the ladder's level of that index, and seconds."""
 
     first: tuple[float, float, int] = (1, 1.6, -1)
@@ -60,7 +60,7 @@ class Square:
     period_s: tuple[float, float] = (20, 30)
 
 
-FALL: Final = Square((2.3, 2.8, -1), (0.8, 0.92, -1), (40, 50))
+FALL: Final = SquareRange((2.3, 2.8, -1), (0.8, 0.92, -1), (40, 50))
 """It fills the buffer at the highest level, then bears less than that. Here alone BOLA, which stays while the
 buffer is full, and the throughput rule, which falls at once, surely differ: BOLA begins as that rule and may
 rise no higher, and what a rate near the lowest level does is decided by abandonment."""
@@ -81,7 +81,7 @@ class ComparedPlayer:
     """How much it may hold, one of them: small, so that a buffer is full, and requests pause."""
     trials: int = 3
     """Real ones of each case."""
-    square: Square = Square()
+    square: SquareRange = SquareRange()
     length_s: float = 45
     """Of a session."""
 
@@ -213,7 +213,7 @@ class _Draws:
     """What is drawn for one case."""
 
     case: str
-    square: Square
+    square: SquareRange
     length_s: float
 
     def between(self, name: str, low: float, high: float) -> float:
