@@ -1,0 +1,94 @@
+//! TLV-TYPE numbers (NDN Packet Format Specification version 0.3, "TLV-TYPE Number Assignments"; NDNLPv2, "TLV-TYPE
+//! Number Assignments"; NDN Technical Report NDN-0022, "NDN Naming Conventions", revision 3) and the bounds that hold for
+//! every packet.
+
+/// A packet: Interest.
+pub const INTEREST: u32 = 5;
+/// A packet: Data.
+pub const DATA: u32 = 6;
+
+/// Name.
+pub const NAME: u32 = 7;
+/// A component: GenericNameComponent.
+pub const GENERIC: u16 = 8;
+/// A component: ImplicitSha256DigestComponent.
+pub const IMPLICIT_SHA256_DIGEST: u16 = 1;
+/// A component: ParametersSha256DigestComponent.
+pub const PARAMETERS_SHA256_DIGEST: u16 = 2;
+/// A component: KeywordNameComponent.
+pub const KEYWORD: u16 = 32;
+/// A component: SegmentNameComponent, the number of a segment.
+pub const SEGMENT: u16 = 50;
+/// A component: ByteOffsetNameComponent.
+pub const BYTE_OFFSET: u16 = 52;
+/// A component: VersionNameComponent.
+pub const VERSION: u16 = 54;
+/// A component: TimestampNameComponent, in microseconds since 1970.
+pub const TIMESTAMP: u16 = 56;
+/// A component: SequenceNumNameComponent.
+pub const SEQUENCE_NUM: u16 = 58;
+
+/// Of an Interest: CanBePrefix.
+pub const CAN_BE_PREFIX: u32 = 33;
+/// Of an Interest: MustBeFresh.
+pub const MUST_BE_FRESH: u32 = 18;
+/// Of an Interest: ForwardingHint.
+pub const FORWARDING_HINT: u32 = 30;
+/// Of an Interest: Nonce.
+pub const NONCE: u32 = 10;
+/// Of an Interest: InterestLifetime.
+pub const INTEREST_LIFETIME: u32 = 12;
+/// Of an Interest: HopLimit.
+pub const HOP_LIMIT: u32 = 34;
+/// Of an Interest: ApplicationParameters.
+pub const APPLICATION_PARAMETERS: u32 = 36;
+/// Of a signed Interest: InterestSignatureInfo.
+pub const INTEREST_SIGNATURE_INFO: u32 = 44;
+/// Of a signed Interest: InterestSignatureValue.
+pub const INTEREST_SIGNATURE_VALUE: u32 = 46;
+
+/// Of a Data: MetaInfo.
+pub const META_INFO: u32 = 20;
+/// Of a Data: Content.
+pub const CONTENT: u32 = 21;
+/// Of a Data: SignatureInfo.
+pub const SIGNATURE_INFO: u32 = 22;
+/// Of a Data: SignatureValue.
+pub const SIGNATURE_VALUE: u32 = 23;
+/// Of MetaInfo: ContentType.
+pub const CONTENT_TYPE: u32 = 24;
+/// Of MetaInfo: FreshnessPeriod.
+pub const FRESHNESS_PERIOD: u32 = 25;
+/// Of MetaInfo: FinalBlockId.
+pub const FINAL_BLOCK_ID: u32 = 26;
+/// Of SignatureInfo: SignatureType.
+pub const SIGNATURE_TYPE: u32 = 27;
+
+/// A packet of the link: LpPacket.
+pub const LP_PACKET: u32 = 100;
+/// Of an LpPacket: Fragment.
+pub const FRAGMENT: u32 = 80;
+/// Of an LpPacket: Sequence.
+pub const SEQUENCE: u32 = 81;
+/// Of an LpPacket: FragIndex.
+pub const FRAG_INDEX: u32 = 82;
+/// Of an LpPacket: FragCount.
+pub const FRAG_COUNT: u32 = 83;
+/// Of an LpPacket: PitToken.
+pub const PIT_TOKEN: u32 = 98;
+/// Of an LpPacket: Nack.
+pub const NACK: u32 = 800;
+/// Of a Nack: NackReason.
+pub const NACK_REASON: u32 = 801;
+/// Of an LpPacket: CongestionMark.
+pub const CONGESTION_MARK: u32 = 832;
+
+/// Bytes of a packet, its own type and length included. The specification leaves it to the link; 8800 B is what the
+/// forwarders and libraries of the NDN project take (`MAX_NDN_PACKET_SIZE`), for an LpPacket with what is in it too.
+pub const MOST_PACKET_BYTES: usize = 8800;
+/// Components of a name. Ours: the specification has no limit but the packet's.
+pub const MOST_COMPONENTS: usize = 256;
+/// Bytes of a name's components: what leaves a packet some room.
+pub const MOST_NAME_BYTES: usize = 8192;
+/// Fragments of a packet.
+pub const MOST_FRAGMENTS: u64 = 256;
