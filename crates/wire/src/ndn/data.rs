@@ -28,8 +28,8 @@ const META_ORDER: [u32; 3] = [CONTENT_TYPE, FRESHNESS_PERIOD, FINAL_BLOCK_ID];
 pub struct Data {
     /// What it is.
     pub name: Name,
-    /// ContentType: 0 for plain bytes (BLOB), 1 LINK, 2 KEY, 3 NACK.
-    pub content_type: u64,
+    /// ContentType: 0 for plain bytes (BLOB), as also if it says none, 1 LINK, 2 KEY, 3 NACK.
+    pub content_type: Option<u64>,
     /// FreshnessPeriod in ms: as long it answers an Interest with MustBeFresh out of a cache.
     pub freshness_ms: Option<u64>,
     /// FinalBlockId: the last component of the name of the last segment.
@@ -146,7 +146,7 @@ impl Data {
         while let Some((place, element)) = within.next_of(&META_ORDER, first)? {
             first = place + 1;
             match element.kind {
-                CONTENT_TYPE => self.content_type = within.integer(&element)?,
+                CONTENT_TYPE => self.content_type = Some(within.integer(&element)?),
                 FRESHNESS_PERIOD => self.freshness_ms = Some(within.integer(&element)?),
                 _ => {
                     let id = Name::read(&within, &element)?;
@@ -161,8 +161,8 @@ impl Data {
     /// MetaInfo's value.
     fn meta(&self) -> Vec<u8> {
         let mut meta = Vec::new();
-        if self.content_type != 0 {
-            tlv::put_integer(&mut meta, CONTENT_TYPE, self.content_type);
+        if let Some(content_type) = self.content_type {
+            tlv::put_integer(&mut meta, CONTENT_TYPE, content_type);
         }
         if let Some(freshness_ms) = self.freshness_ms {
             tlv::put_integer(&mut meta, FRESHNESS_PERIOD, freshness_ms);

@@ -46,7 +46,9 @@ pub struct Interest {
     pub lifetime_ms: Option<u64>,
     /// How often it may be forwarded.
     pub hop_limit: Option<u8>,
-    parameters: Option<Parameters>,
+    /// ApplicationParameters; [`Interest::with_parameters`] puts their digest into the name too, without which nobody takes
+    /// the Interest.
+    pub parameters: Option<Parameters>,
 }
 
 /// ApplicationParameters and what may come behind them.
@@ -76,11 +78,6 @@ impl Interest {
     /// Asks for `name`, without anything else.
     pub fn of(name: Name) -> Self {
         Interest { name, ..Interest::default() }
-    }
-
-    /// ApplicationParameters and what came behind them.
-    pub fn parameters(&self) -> Option<&Parameters> {
-        self.parameters.as_ref()
     }
 
     /// With these parameters, and their digest as the name's last component. One that was there goes.
