@@ -177,8 +177,7 @@ impl LpPacket {
             tlv::put_element(&mut packet, LP_PACKET, &fields);
             return Chunk::bytes(packet);
         };
-        let is_bare = |first: &u8| [INTEREST, DATA].contains(&u32::from(*first));
-        if fields.is_empty() && fragment.head().first().is_some_and(is_bare) {
+        if fields.is_empty() && [INTEREST, DATA].iter().any(|&kind| tlv::packet(fragment, kind).is_ok()) {
             return fragment.clone();
         }
         let value = fields.len() + tlv::element_bytes(FRAGMENT, fragment.len());

@@ -94,8 +94,11 @@ fn a_bare_packet_is_one_without_fields() {
     let wrapped = [&[100, 2 + interest.len() as u8, 80, interest.len() as u8][..], interest.head()].concat();
     assert_eq!(LpPacket::read(Chunk::bytes(wrapped)), Ok(bare));
     assert_eq!(LpPacket::read(LpPacket::default().write()), Ok(LpPacket::default()));
-    let empty = LpPacket::of(Chunk::default());
-    assert_eq!(LpPacket::read(empty.write()), Ok(empty));
+    // What is no packet stays wrapped, also where it begins like one.
+    for fragment in [&b""[..], b"\x05", b"\x05\x65eeeee"] {
+        let odd = LpPacket::of(Chunk::bytes(fragment));
+        assert_eq!(LpPacket::read(odd.write()), Ok(odd));
+    }
 }
 
 #[test]
