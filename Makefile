@@ -32,7 +32,7 @@ test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
 	# Beside what set-up builds, so that nothing of it is built again with other features.
 	$(CARGO) test --quiet --release -p streamgauge-sim -p streamgauge-python -p streamgauge-engine $(FEATURES) --test digests
-	@scripts/fuzz.sh 5 trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd
+	@scripts/fuzz.sh 5 trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd ndn
 	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long'
 	# Players in real time, which keep no processor busy; trials of emu take turns.
 	$(PY) -m pytest -n 3 tests/serving
@@ -50,7 +50,7 @@ fuzz: setup ## fuzz the parsers, each for SECONDS=60, or TARGET=name alone
 	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGET)
 
 bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-dev is installed
-	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-systems -p streamgauge-record
+	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-wire -p streamgauge-systems -p streamgauge-record
 	$(CARGO) bench --quiet -p streamgauge-sim --bench sim -- 2
 	$(CARGO) bench --quiet -p streamgauge-sim --bench floor -- --rounds=3
 	$(PY) benches/simulators.py

@@ -19,8 +19,8 @@ pub struct Fragmenter {
 }
 
 impl Fragmenter {
-    /// Makes packets of at most `most_bytes`, and of at most [`MOST_PACKET_BYTES`]. The first fragment has number `sequence`; whoever starts a link again takes
-    /// another than before, so that old fragments and new ones are told apart.
+    /// Makes packets of at most `most_bytes`, and of at most [`MOST_PACKET_BYTES`]. The first fragment has number
+    /// `sequence`; whoever starts a link again takes another than before, so that old fragments and new ones are told apart.
     pub fn of(most_bytes: usize, sequence: u64) -> Self {
         Fragmenter { most_bytes: most_bytes.min(MOST_PACKET_BYTES), sequence }
     }
