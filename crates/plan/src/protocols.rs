@@ -10,6 +10,8 @@ pub enum StreamProtocol {
     Opaque,
     /// HTTP/1.0 and 1.1 (RFC 9112).
     Http,
+    /// Named Data Networking, packets one behind the other (NDN Packet Format Specification 0.3).
+    Ndn,
     /// RTSP, and RTP interleaved with it (RFC 2326 section 10.12).
     Rtsp,
 }
@@ -20,6 +22,8 @@ pub enum StreamProtocol {
 pub enum DatagramProtocol {
     /// Bytes that nobody is to read anything into: a constant bit rate.
     Opaque,
+    /// Named Data Networking, bare or by NDNLPv2 (NDN Packet Format Specification 0.3).
+    Ndn,
     /// QUIC (RFC 9000).
     Quic,
     /// Apple's Reliable UDP: RTP that RTCP acknowledges.

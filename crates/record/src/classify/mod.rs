@@ -11,6 +11,7 @@
 
 mod http;
 mod messages;
+mod ndn;
 mod quic;
 mod reader;
 mod reliable_udp;
@@ -30,6 +31,7 @@ fn stream_reader(protocol: StreamProtocol) -> Option<Box<dyn StreamReader>> {
     match protocol {
         StreamProtocol::Opaque => None,
         StreamProtocol::Http => Some(Box::new(http::Http::default())),
+        StreamProtocol::Ndn => Some(Box::new(ndn::Streams)),
         StreamProtocol::Rtsp => Some(Box::new(rtsp::Rtsp::default())),
     }
 }
@@ -38,6 +40,7 @@ fn stream_reader(protocol: StreamProtocol) -> Option<Box<dyn StreamReader>> {
 fn datagram_reader(protocol: DatagramProtocol) -> Option<Box<dyn DatagramReader>> {
     match protocol {
         DatagramProtocol::Opaque => None,
+        DatagramProtocol::Ndn => Some(Box::new(ndn::Datagrams::default())),
         DatagramProtocol::Quic => Some(Box::new(quic::Quic { told: true })),
         DatagramProtocol::ReliableUdp => Some(Box::new(reliable_udp::ReliableUdp::told())),
         DatagramProtocol::Rtp => Some(Box::new(rtp::Rtp::told())),

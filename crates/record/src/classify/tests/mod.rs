@@ -1,5 +1,6 @@
 mod guesses;
 mod messages;
+mod ndn;
 mod quic;
 
 use proptest::prelude::*;
