@@ -15,6 +15,7 @@ mod app;
 pub mod bulk;
 mod carrier;
 pub mod cbr;
+pub mod ccn;
 pub mod darwin;
 pub mod dash;
 mod describe;

@@ -8,6 +8,7 @@ use streamgauge_plan::{
 
 use crate::bulk::BulkSpec;
 use crate::cbr::CbrSpec;
+use crate::ccn::CcnSpec;
 use crate::darwin::DarwinSpec;
 use crate::dash::DashSpec;
 use crate::describe::{Description, EventKind, Facts, Refusal, Relay, System, value};
@@ -27,6 +28,7 @@ static SYSTEMS: &[Registered] = &[
     Registered::of::<DarwinSpec>(),
     Registered::of::<HttpSpec>(),
     Registered::of::<DashSpec>(),
+    Registered::of::<CcnSpec>(),
 ];
 
 static RELAYS: &[RegisteredRelay] = &[RegisteredRelay::of::<HttpCacheSpec>()];

@@ -14,6 +14,7 @@ pub use player::DashPlayer;
 pub use player::settings::{DashPlayerSettings, FORMATS, PlayerKind};
 pub use spec::DashSpec;
 pub use standalone::DashServerSettings;
+pub(crate) use standalone::{LadderShelf, PLAYERS, Tally, player_of, seen};
 
 use std::sync::Arc;
 
@@ -33,6 +34,23 @@ const HOST: &str = "server";
 
 /// A trial's flow of at most so many levels: more is no ladder.
 const MOST_LEVELS: usize = 64;
+
+/// What the origin has a manifest of that format as.
+pub fn target_of(format: &str) -> &'static str {
+    match format {
+        "mpd-timeline" => TIMELINE_MPD,
+        "mpd-ranges" => RANGES_MPD,
+        "hls" => MASTER,
+        "hls-ranges" => RANGES_MASTER,
+        _ => MPD,
+    }
+}
+
+/// What a flow's player draws from: flows of one scenario draw apart.
+pub fn seed_of(seed: u64, flow: &str) -> u64 {
+    let seed = blake3::hash(format!("{seed} {flow} abr").as_bytes());
+    u64::from_le_bytes(seed.as_bytes()[..8].try_into().expect("a hash has 32 bytes"))
+}
 
 impl System for DashSpec {
     const NAME: &'static str = "dash";
@@ -110,26 +128,17 @@ impl System for DashSpec {
         let settings = self.tcp.clone();
         let listener =
             Carrier::Listener { port: PORT, settings: settings.clone(), backlog: self.server.backlog };
-        let target = match self.player.format.as_str() {
-            "mpd-timeline" => TIMELINE_MPD,
-            "mpd-ranges" => RANGES_MPD,
-            "hls" => MASTER,
-            "hls-ranges" => RANGES_MASTER,
-            _ => MPD,
-        };
         let source = Source {
             host: HOST.into(),
-            target: target.into(),
+            target: target_of(&self.player.format).into(),
             carrier: Carrier::Tcp { port: PORT, settings },
         };
-        // Flows of one scenario draw apart.
-        let seed = blake3::hash(format!("{seed} {flow} abr").as_bytes());
-        let seed = u64::from_le_bytes(seed.as_bytes()[..8].try_into().expect("a hash has 32 bytes"));
         Ok(Machines {
             channels: vec![Channel { id: LISTENER, carrier: listener }],
             server: Box::new(HttpServer::new(Arc::new(presentation), self.server.clone())),
             player: Box::new(
-                DashPlayer::new(self.player.clone(), source, seed).with_server_clock(origin.epoch),
+                DashPlayer::new(self.player.clone(), source, seed_of(seed, flow))
+                    .with_server_clock(origin.epoch),
             ),
         })
     }

@@ -61,4 +61,5 @@ pub use config::{Config, CongestionControl, Hystart};
 pub use connection::{CloseReason, Connection, ConnectionEvent, Stats, answer_from_nobody};
 pub use mechanisms::Mechanisms;
 pub use rate_sample::RateSample;
+pub use rto::Rto;
 pub use segment::{SackBlocks, Segment, Timestamps, flags};

@@ -3,4 +3,6 @@
 mod player;
 mod server;
 
+pub(crate) use player::{PLAYERS, Tally, player_of, seen};
 pub use server::DashServerSettings;
+pub(crate) use server::LadderShelf;

@@ -9,9 +9,9 @@ use crate::dash::player::settings::{DashPlayerSettings, PlayerKind};
 use crate::http::{PORT, source_of};
 use crate::standalone::{ContentFault, Playable, Playing, Seen, by_name};
 
-/// The player, with what it did.
-struct Viewed {
-    player: DashPlayer,
+/// What a player did, by what it said.
+#[derive(Default)]
+pub(crate) struct Tally {
     segments: u64,
     abandoned: u64,
     skipped: u64,
@@ -21,11 +21,84 @@ struct Viewed {
     shown_bps: Vec<f64>,
 }
 
-impl Viewed {
+impl Tally {
+    /// Takes what the player says.
+    pub(crate) fn note(&mut self, event: &Event) {
+        match event.name.as_ref() {
+            "segment_fetched" => self.segments += 1,
+            "segment_abandoned" => self.abandoned += 1,
+            "segment_skipped" => self.skipped += 1,
+            "http_failure" => self.failures += 1,
+            // The first, of the first segment, is a choice and no change.
+            "level_changed" => self.changes += u64::from(self.shown_bps.len() > 1),
+            _ => {}
+        }
+        if event.name == "segment_shown" {
+            self.shown_bps.extend(event.value);
+        }
+    }
+
     fn mean_bps(&self) -> Option<f64> {
         let count = self.shown_bps.len();
         (count > 0).then(|| self.shown_bps.iter().sum::<f64>() / count as f64)
     }
+
+    /// Each by its name.
+    pub(crate) fn figures(&self) -> Map<String, Value> {
+        let lowest = self.shown_bps.iter().copied().reduce(f64::min);
+        by_name(json!({
+            "segments": self.segments,
+            "segments_abandoned": self.abandoned,
+            "segments_skipped": self.skipped,
+            "requests_failed": self.failures,
+            "level_changes": self.changes,
+            "shown_mean_bps": self.mean_bps(),
+            "shown_least_bps": lowest,
+        }))
+    }
+
+    /// In a line; `rate` is that of the media, in words.
+    pub(crate) fn in_words(&self, rate: &str) -> String {
+        let mean = self
+            .mean_bps()
+            .map_or(String::new(), |bps| format!(", shown at {:.0} kbit/s on average", bps / 1e3));
+        format!(
+            "adaptive: {} segments came ({rate}){mean}; {} changes of level, {} given up, {} skipped, {} requests failed",
+            self.segments, self.changes, self.abandoned, self.skipped, self.failures
+        )
+    }
+}
+
+/// What `player` has seen by `now`.
+pub(crate) fn seen(player: &DashPlayer, now: Instant) -> Seen {
+    Seen {
+        bytes: player.bytes(),
+        lost: None,
+        frames: player.fates(),
+        startup: player.startup(),
+        buffer: player.buffer(now),
+        position: player.position(now),
+        duration: player.duration(),
+    }
+}
+
+/// The player of the manifest at `url`. With `keep` it keeps what it shows.
+pub(crate) fn player_of(mut settings: DashPlayerSettings, url: &str, keep: bool, seed: u64) -> DashPlayer {
+    // The URL names the manifest: its form is not chosen.
+    if url.split(['?', '#']).next().unwrap_or_default().ends_with(".m3u8") {
+        settings.format = "hls".into();
+    }
+    let mut player = DashPlayer::new(settings, source_of(url), seed);
+    if keep {
+        player.keep_bytes();
+    }
+    player
+}
+
+/// The player, with what it did.
+struct Viewed {
+    player: DashPlayer,
+    tally: Tally,
 }
 
 impl App for Viewed {
@@ -39,46 +112,18 @@ impl App for Viewed {
 
     fn poll_event(&mut self) -> Option<Event> {
         let event = self.player.poll_event()?;
-        match event.name.as_ref() {
-            "segment_fetched" => self.segments += 1,
-            "segment_abandoned" => self.abandoned += 1,
-            "segment_skipped" => self.skipped += 1,
-            "http_failure" => self.failures += 1,
-            // The first, of the first segment, is a choice and no change.
-            "level_changed" => self.changes += u64::from(self.shown_bps.len() > 1),
-            _ => {}
-        }
-        if event.name == "segment_shown" {
-            self.shown_bps.extend(event.value);
-        }
+        self.tally.note(&event);
         Some(event)
     }
 }
 
 impl Playing for Viewed {
     fn seen(&mut self, now: Instant) -> Seen {
-        Seen {
-            bytes: self.player.bytes(),
-            lost: None,
-            frames: self.player.fates(),
-            startup: self.player.startup(),
-            buffer: self.player.buffer(now),
-            position: self.player.position(now),
-            duration: self.player.duration(),
-        }
+        seen(&self.player, now)
     }
 
     fn figures(&mut self, _: Instant) -> Map<String, Value> {
-        let lowest = self.shown_bps.iter().copied().reduce(f64::min);
-        by_name(json!({
-            "segments": self.segments,
-            "segments_abandoned": self.abandoned,
-            "segments_skipped": self.skipped,
-            "requests_failed": self.failures,
-            "level_changes": self.changes,
-            "shown_mean_bps": self.mean_bps(),
-            "shown_least_bps": lowest,
-        }))
+        self.tally.figures()
     }
 
     fn carried_by(&self) -> &'static str {
@@ -86,13 +131,7 @@ impl Playing for Viewed {
     }
 
     fn in_words(&mut self, _: Instant, rate: &str) -> String {
-        let mean = self
-            .mean_bps()
-            .map_or(String::new(), |bps| format!(", shown at {:.0} kbit/s on average", bps / 1e3));
-        format!(
-            "adaptive: {} segments came ({rate}){mean}; {} changes of level, {} given up, {} skipped, {} requests failed",
-            self.segments, self.changes, self.abandoned, self.skipped, self.failures
-        )
+        self.tally.in_words(rate)
     }
 
     fn is_gone(&self) -> bool {
@@ -114,7 +153,7 @@ impl Playing for Viewed {
 }
 
 /// The names of all players, the usual first.
-const PLAYERS: [&str; PlayerKind::NAMED.len()] = {
+pub(crate) const PLAYERS: [&str; PlayerKind::NAMED.len()] = {
     let mut names = [""; PlayerKind::NAMED.len()];
     let mut place = 0;
     while place < names.len() {
@@ -144,16 +183,7 @@ impl Playable for DashPlayerSettings {
         DashPlayerSettings::check(self)
     }
 
-    fn machine(mut self, url: &str, keep: bool, seed: u64) -> Box<dyn Playing> {
-        // The URL names the manifest: its form is not chosen.
-        if url.split(['?', '#']).next().unwrap_or_default().ends_with(".m3u8") {
-            self.format = "hls".into();
-        }
-        let mut player = DashPlayer::new(self, source_of(url), seed);
-        if keep {
-            player.keep_bytes();
-        }
-        let shown_bps = Vec::new();
-        Box::new(Viewed { player, segments: 0, abandoned: 0, skipped: 0, failures: 0, changes: 0, shown_bps })
+    fn machine(self, url: &str, keep: bool, seed: u64) -> Box<dyn Playing> {
+        Box::new(Viewed { player: player_of(self, url, keep, seed), tally: Tally::default() })
     }
 }

@@ -41,7 +41,7 @@ pub struct DashServerSettings {
     pub http: HttpServerSettings,
     /// Shared by all clients of a server.
     #[serde(skip)]
-    kept: Arc<Mutex<Kept>>,
+    shelf: LadderShelf,
 }
 
 impl PartialEq for DashServerSettings {
@@ -53,6 +53,17 @@ impl PartialEq for DashServerSettings {
 impl Setting for DashServerSettings {
     fn tell(field: &'static str, lines: &[&str]) -> Vec<Parameter> {
         HttpServerSettings::tell(field, lines)
+    }
+}
+
+/// Ladders of a folder that are kept open, for all clients of a server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LadderShelf(Arc<Mutex<Kept>>);
+
+impl LadderShelf {
+    /// What a client is shown of `library`: its ladders, and what somebody packaged there.
+    pub(crate) fn shown(&self, library: Arc<dyn media::Library>) -> Arc<dyn Library> {
+        Arc::new(Shown { library, kept: self.0.clone() })
     }
 }
 
@@ -210,7 +221,7 @@ impl Library for Shown {
 
 impl Clients for DashServerSettings {
     fn machine(&self, library: Arc<dyn media::Library>, _: &str, _: u64) -> Box<dyn Served> {
-        host(Arc::new(Shown { library, kept: self.kept.clone() }), &self.http)
+        host(self.shelf.shown(library), &self.http)
     }
 
     fn turn_away(&self) -> Box<dyn App> {

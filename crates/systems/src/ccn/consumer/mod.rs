@@ -1,0 +1,189 @@
+//! The end that asks: one object after another, segment by segment, and each again that did not come in time.
+
+pub mod window;
+
+use std::collections::BTreeMap;
+
+use streamgauge_base::{Chunk, Instant};
+
+use window::{Stamp, Window};
+
+/// A segment that is asked for.
+struct Asked {
+    stamp: Stamp,
+    expires: Instant,
+    tries: u32,
+}
+
+/// A segment was asked for as often as is allowed, and did not come.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("segment {segment} did not come, asked for {tries} times")]
+pub struct GivenUp {
+    /// Which.
+    pub segment: u64,
+    /// How often.
+    pub tries: u32,
+}
+
+/// What became of an object, in the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FetchReport {
+    /// Interests that were expressed.
+    pub interests: u64,
+    /// Of them, those that expired.
+    pub expired: u64,
+    /// Bytes of content that were read.
+    pub bytes: u64,
+}
+
+/// One object, from a segment on.
+pub struct Fetch {
+    /// The first segment that was never asked for, and the one that is read next.
+    next: u64,
+    read: u64,
+    /// The last one, once that is known.
+    last: Option<u64>,
+    /// Nothing behind it is wanted.
+    until: Option<u64>,
+    asked: BTreeMap<u64, Asked>,
+    /// What expired and is to be asked for again; how often it was.
+    again: BTreeMap<u64, u32>,
+    /// What has come and waits to be read.
+    held: BTreeMap<u64, Chunk>,
+    most_tries: u32,
+    report: FetchReport,
+}
+
+impl Fetch {
+    /// Of the segments from `first` to `until`, of each `most_tries` times at most.
+    pub fn new(first: u64, until: Option<u64>, most_tries: u32) -> Self {
+        Fetch {
+            next: first,
+            read: first,
+            last: None,
+            until,
+            asked: BTreeMap::new(),
+            again: BTreeMap::new(),
+            held: BTreeMap::new(),
+            most_tries,
+            report: FetchReport::default(),
+        }
+    }
+
+    /// What it took so far.
+    pub fn report(&self) -> FetchReport {
+        self.report
+    }
+
+    /// The last segment of the object, once that is known.
+    pub fn last(&self) -> Option<u64> {
+        self.last
+    }
+
+    /// Everything that was wanted has been read.
+    pub fn is_done(&self) -> bool {
+        let end = match (self.last, self.until) {
+            (Some(last), Some(until)) => last.min(until),
+            (Some(last), None) => last,
+            (None, Some(until)) => until,
+            (None, None) => return false,
+        };
+        self.read > end
+    }
+
+    /// The next segment to ask for, if the window has room for it.
+    pub fn ask(&mut self, now: Instant, window: &mut Window) -> Option<u64> {
+        let in_flight = self.asked.len() as u64;
+        let (segment, tries) = match self.again.first_key_value() {
+            // It has been let go already; it is on its way no more.
+            Some((&segment, &tries)) => (segment, tries),
+            None => {
+                let end = self.last.unwrap_or(u64::MAX).min(self.until.unwrap_or(u64::MAX));
+                // Nobody knows whether there is more than the first, but who asks for it learns that.
+                if self.next > end {
+                    return None;
+                }
+                (self.next, 0)
+            }
+        };
+        if !window.has_room(segment - self.read, in_flight) || window.departs() > now {
+            return None;
+        }
+        if tries > 0 {
+            self.again.remove(&segment);
+        } else {
+            self.next += 1;
+        }
+        let stamp = window.expressed(now, tries == 0, in_flight);
+        self.asked.insert(segment, Asked { stamp, expires: now + window.timeout(), tries: tries + 1 });
+        self.report.interests += 1;
+        Some(segment)
+    }
+
+    /// A segment came. `last` is the object's last, if its Data says so. What was not asked for, or came before, is nothing.
+    pub fn came(
+        &mut self,
+        now: Instant,
+        window: &mut Window,
+        segment: u64,
+        content: Chunk,
+        last: Option<u64>,
+    ) {
+        if let Some(last) = last {
+            self.last = Some(last);
+            self.asked.retain(|asked, _| *asked <= last);
+            self.again.retain(|again, _| *again <= last);
+        }
+        match self.asked.remove(&segment) {
+            Some(asked) => window.answered(now, &asked.stamp, self.asked.len() as u64),
+            // It was late, and is not asked for again.
+            None if self.again.remove(&segment).is_some() => {}
+            None => return,
+        }
+        self.held.insert(segment, content);
+    }
+
+    /// The next bytes in order; the window moves on with what is read.
+    pub fn take(&mut self) -> Option<Chunk> {
+        let content = self.held.remove(&self.read)?;
+        self.read += 1;
+        self.report.bytes += content.len() as u64;
+        Some(content)
+    }
+
+    /// Lets go what expired by `now`: those segments, in order.
+    ///
+    /// # Errors
+    ///
+    /// One of them was asked for as often as is allowed.
+    pub fn expire(&mut self, now: Instant, window: &mut Window) -> Result<Vec<u64>, GivenUp> {
+        let due: Vec<u64> = self
+            .asked
+            .iter()
+            .filter(|(_, asked)| asked.expires <= now)
+            .map(|(segment, _)| *segment)
+            .collect();
+        for &segment in &due {
+            let Some(asked) = self.asked.remove(&segment) else { continue };
+            self.report.expired += 1;
+            window.expired(now, &asked.stamp);
+            if asked.tries >= self.most_tries {
+                return Err(GivenUp { segment, tries: asked.tries });
+            }
+            self.again.insert(segment, asked.tries);
+        }
+        Ok(due)
+    }
+
+    /// It is on its way.
+    pub fn is_asked(&self, segment: u64) -> bool {
+        self.asked.contains_key(&segment)
+    }
+
+    /// When something expires, or may be asked for.
+    pub fn deadline(&self, now: Instant, window: &Window) -> Option<Instant> {
+        let expires = self.asked.values().map(|asked| asked.expires).min();
+        let departs = Some(window.departs()).filter(|departs| *departs > now);
+        expires.into_iter().chain(departs).min()
+    }
+}

@@ -1,0 +1,237 @@
+//! A forwarder's way to another one: packets as datagrams, or one behind the other on a stream.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::{Chunk, Instant};
+use streamgauge_wire::ndn::{self, Data, Fragmenter, Interest, LpPacket, Reader, Reassembler};
+
+use super::forwarder::FacePacket;
+use super::spec::Fragmentation;
+use crate::app::{ChannelId, CloseReason, Input, Io};
+use crate::carrier::Carrier;
+use crate::outbox::Outbox;
+
+/// Bytes read from a stream at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Packets that wait for a stream; what comes behind them is dropped, as a forwarder's queue has an end.
+const MOST_WAITING: usize = 1024;
+
+/// Of a face that has not opened its channel.
+const NO_CHANNEL: ChannelId = ChannelId(u32::MAX);
+
+/// A datagram that an Ethernet frame carries whole.
+const MOST_DATAGRAM: usize = 1472;
+
+/// What an Interest brought that its answer returns (NDNLPv2, PitToken).
+pub type PitToken = Box<[u8]>;
+
+/// The face on one of a host's channels.
+pub struct Face {
+    channel: ChannelId,
+    /// What it opens at the start; else its channel is there from the beginning.
+    opens: Option<Carrier>,
+    over: Over,
+    /// Packets that were read and are wrong, or had no room.
+    dropped: u64,
+}
+
+enum Over {
+    Datagrams {
+        /// `None` where the host cuts them.
+        fragmenter: Option<Fragmenter>,
+        reassembler: Reassembler,
+    },
+    Stream {
+        reader: Reader,
+        outgoing: VecDeque<Chunk>,
+        is_open: bool,
+        is_gone: bool,
+    },
+}
+
+impl Face {
+    /// Over UDP.
+    pub fn udp(channel: ChannelId, fragmentation: Fragmentation) -> Self {
+        let fragmenter = (fragmentation == Fragmentation::Ndnlp).then(|| Fragmenter::of(MOST_DATAGRAM, 0));
+        let over = Over::Datagrams { fragmenter, reassembler: Reassembler::default() };
+        Face { channel, opens: None, over, dropped: 0 }
+    }
+
+    /// Over TCP.
+    pub fn tcp(channel: ChannelId) -> Self {
+        let (reader, outgoing) = (Reader::default(), VecDeque::new());
+        let over = Over::Stream { reader, outgoing, is_open: false, is_gone: false };
+        Face { channel, opens: None, over, dropped: 0 }
+    }
+
+    /// Over TCP, by a connection that it opens itself at the start.
+    pub fn opening(carrier: Carrier) -> Self {
+        Face { opens: Some(carrier), ..Face::tcp(NO_CHANNEL) }
+    }
+
+    /// Packets that wait for a stream.
+    pub fn waiting(&self) -> usize {
+        if let Over::Stream { outgoing, .. } = &self.over { outgoing.len() } else { 0 }
+    }
+
+    /// Nothing goes by it any more.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.over, Over::Stream { is_gone: true, .. })
+    }
+
+    /// Packets that were wrong, or had no room.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// What an input of the driver brings.
+    pub(super) fn input(
+        &mut self,
+        now: Instant,
+        input: &Input<'_>,
+        io: &mut dyn Io,
+        events: &mut Outbox,
+    ) -> Vec<FacePacket> {
+        let mut came = Vec::new();
+        match (*input, &mut self.over) {
+            (Input::Datagram(channel, datagram), Over::Datagrams { reassembler, .. })
+                if channel == self.channel =>
+            {
+                match LpPacket::read(datagram.clone()) {
+                    Ok(packet) => came.extend(reassembler.push(now, packet)),
+                    Err(_) => self.dropped += 1,
+                }
+            }
+            (Input::Start, Over::Stream { .. }) => {
+                if let Some(carrier) = self.opens.take() {
+                    self.channel = io.open(&carrier);
+                }
+            }
+            (Input::Opened(channel), Over::Stream { is_open, .. }) if channel == self.channel => {
+                *is_open = true;
+                self.flush(io);
+            }
+            (Input::Writable(channel), Over::Stream { .. }) if channel == self.channel => self.flush(io),
+            (Input::Readable(channel), Over::Stream { .. }) if channel == self.channel => {
+                return std::iter::from_fn(|| self.next(now, io, events)).map(|(packet, _)| packet).collect();
+            }
+            (Input::Closed(channel, why), Over::Stream { is_gone, .. }) if channel == self.channel => {
+                let why = match why {
+                    CloseReason::Finished => "the other end finished",
+                    CloseReason::Reset => "the connection was reset",
+                    CloseReason::TimedOut => "the other end answers no more",
+                };
+                if !std::mem::replace(is_gone, true) {
+                    io.close(channel);
+                    events.say(now, "face_down", None, "", why);
+                }
+            }
+            (Input::Refused(channel, why), Over::Stream { is_gone, .. }) if channel == self.channel => {
+                *is_gone = true;
+                events.say(now, "face_down", None, "", why.to_string());
+            }
+            _ => {}
+        }
+        came.into_iter().filter_map(|packet| self.opened(packet)).collect()
+    }
+
+    /// The next packet of a stream, with what is to be returned with its answer. It reads no further than for that packet.
+    /// Bytes that are none of NDN's end the face.
+    pub(super) fn next(
+        &mut self,
+        now: Instant,
+        io: &mut dyn Io,
+        events: &mut Outbox,
+    ) -> Option<(FacePacket, Option<PitToken>)> {
+        loop {
+            let Over::Stream { reader, is_gone: false, .. } = &mut self.over else { return None };
+            match reader.next().map(|packet| packet.and_then(LpPacket::read)) {
+                Some(Ok(mut packet)) => {
+                    let token = packet.pit_token.take();
+                    if let Some(packet) = self.opened(packet) {
+                        return Some((packet, token));
+                    }
+                }
+                Some(Err(problem)) => {
+                    self.fail(io);
+                    events.say(now, "face_down", None, "", problem.to_string());
+                }
+                None => reader.push(io.read(self.channel, READ_BYTES)?),
+            }
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn fail(&mut self, io: &mut dyn Io) {
+        if let Over::Stream { is_gone, outgoing, .. } = &mut self.over
+            && !std::mem::replace(is_gone, true)
+        {
+            outgoing.clear();
+            io.abort(self.channel);
+        }
+    }
+
+    /// What a link's packet carries. An Interest without a nonce is none on a link.
+    fn opened(&mut self, packet: LpPacket) -> Option<FacePacket> {
+        // An idle packet has its header fields alone.
+        let fragment = packet.fragment?;
+        let read = match packet.nack {
+            Some(reason) => Interest::read(&fragment).map(|interest| FacePacket::Nack(reason, interest)),
+            None => ndn::Packet::read(&fragment).map(|packet| match packet {
+                ndn::Packet::Interest(interest) => FacePacket::Interest(interest),
+                ndn::Packet::Data(data) => FacePacket::Data(data),
+            }),
+        };
+        let is_sound =
+            |packet: &FacePacket| !matches!(packet, FacePacket::Interest(Interest { nonce: None, .. }));
+        let found = read.ok().filter(is_sound);
+        self.dropped += u64::from(found.is_none());
+        found
+    }
+
+    /// Sends a packet, if the face takes it.
+    pub fn send(&mut self, packet: &FacePacket, io: &mut dyn Io) {
+        self.answer(packet, None, io);
+    }
+
+    /// Sends the answer to an Interest that brought `token`.
+    pub fn answer(&mut self, packet: &FacePacket, token: Option<PitToken>, io: &mut dyn Io) {
+        let mut bare = match packet {
+            FacePacket::Interest(interest) => LpPacket::of(interest.write()),
+            FacePacket::Data(data) => LpPacket::of(Data::write(data)),
+            FacePacket::Nack(reason, interest) => LpPacket::nack(*reason, interest.write()),
+        };
+        bare.pit_token = token;
+        match &mut self.over {
+            Over::Datagrams { fragmenter: None, .. } => io.send(self.channel, bare.write()),
+            Over::Datagrams { fragmenter: Some(fragmenter), .. } => match fragmenter.cut(&bare) {
+                Ok(datagrams) => datagrams.into_iter().for_each(|datagram| io.send(self.channel, datagram)),
+                Err(_) => self.dropped += 1,
+            },
+            Over::Stream { outgoing, is_gone, .. } => {
+                if *is_gone || outgoing.len() >= MOST_WAITING {
+                    self.dropped += 1;
+                    return;
+                }
+                outgoing.push_back(bare.write());
+                self.flush(io);
+            }
+        }
+    }
+
+    fn flush(&mut self, io: &mut dyn Io) {
+        let Over::Stream { outgoing, is_open, is_gone, .. } = &mut self.over else { return };
+        if !*is_open || *is_gone {
+            return;
+        }
+        while let Some(mut chunk) = outgoing.pop_front() {
+            let taken = io.write(self.channel, chunk.clone());
+            let rest = chunk.split_off(taken);
+            if !rest.is_empty() {
+                outgoing.push_front(rest);
+                break;
+            }
+        }
+    }
+}

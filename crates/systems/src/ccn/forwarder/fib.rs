@@ -1,0 +1,32 @@
+//! Where Interests go: by the longest prefix of their names.
+
+use std::collections::BTreeMap;
+
+use streamgauge_wire::ndn::Name;
+
+use super::FaceId;
+
+/// Prefixes and the faces that lead to them.
+#[derive(Default)]
+pub struct Fib(BTreeMap<Name, Vec<FaceId>>);
+
+impl Fib {
+    /// A route; of several to one prefix those before come first.
+    pub fn add(&mut self, prefix: Name, face: FaceId) {
+        let faces = self.0.entry(prefix).or_default();
+        if !faces.contains(&face) {
+            faces.push(face);
+        }
+    }
+
+    /// Forgets a face.
+    pub fn remove_face(&mut self, face: FaceId) {
+        self.0.values_mut().for_each(|faces| faces.retain(|one| *one != face));
+        self.0.retain(|_, faces| !faces.is_empty());
+    }
+
+    /// The faces of the longest prefix of `name` that has any.
+    pub fn lookup(&self, name: &Name) -> &[FaceId] {
+        (0..=name.len()).rev().find_map(|length| self.0.get(&name.prefix(length))).map_or(&[], Vec::as_slice)
+    }
+}

@@ -1,0 +1,187 @@
+//! Who waits for what: Interests that are not answered yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use streamgauge_base::{Duration, Instant};
+use streamgauge_wire::ndn::{Data, Interest, Name};
+
+use super::FaceId;
+
+/// What makes Interests the same: their names, and what Data they take.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Key {
+    name: Name,
+    can_be_prefix: bool,
+    must_be_fresh: bool,
+}
+
+/// Somebody who waits.
+struct Downstream {
+    nonce: Option<u32>,
+    expires: Instant,
+}
+
+/// An Interest that went out.
+struct Upstream {
+    nonce: Option<u32>,
+    at: Instant,
+}
+
+struct Entry {
+    waiting: BTreeMap<FaceId, Downstream>,
+    sent: BTreeMap<FaceId, Upstream>,
+    expires: Instant,
+}
+
+/// What is to be done with an Interest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pending {
+    /// It is new, or to be expressed again.
+    Forward,
+    /// Others wait for the same, or it comes again too soon.
+    Aggregated,
+    /// Its nonce has been here: it goes in a circle, or is a copy.
+    Duplicate,
+    /// There is no room for it.
+    Full,
+}
+
+/// The pending Interest table.
+pub struct Pit {
+    entries: BTreeMap<Key, Entry>,
+    /// When each entry expires.
+    due: BTreeSet<(Instant, Key)>,
+    most: usize,
+    suppression: Duration,
+}
+
+impl Pit {
+    /// Of `most` entries. An Interest that comes again within `suppression` of having been forwarded is not forwarded.
+    pub fn new(most: usize, suppression: Duration) -> Self {
+        Pit { entries: BTreeMap::new(), due: BTreeSet::new(), most, suppression }
+    }
+
+    /// Entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// An Interest came by `face`, to be waited for during `lifetime`.
+    pub fn insert(&mut self, now: Instant, face: FaceId, interest: &Interest, lifetime: Duration) -> Pending {
+        let key = Key {
+            name: interest.name.clone(),
+            can_be_prefix: interest.can_be_prefix,
+            must_be_fresh: interest.must_be_fresh,
+        };
+        let expires = now + lifetime;
+        let waits = Downstream { nonce: interest.nonce, expires };
+        if !self.entries.contains_key(&key) {
+            if self.entries.len() >= self.most {
+                return Pending::Full;
+            }
+            self.due.insert((expires, key.clone()));
+            let entry = Entry { waiting: BTreeMap::from([(face, waits)]), sent: BTreeMap::new(), expires };
+            self.entries.insert(key, entry);
+            return Pending::Forward;
+        }
+        let Some(entry) = self.entries.get_mut(&key) else { return Pending::Full };
+        let is_copy = entry.waiting.values().any(|one| one.nonce == interest.nonce)
+            || entry.sent.values().any(|one| one.nonce == interest.nonce);
+        if is_copy {
+            return Pending::Duplicate;
+        }
+        entry.waiting.insert(face, waits);
+        if expires > entry.expires {
+            self.due.remove(&(entry.expires, key.clone()));
+            entry.expires = expires;
+            self.due.insert((expires, key));
+        }
+        let last = entry.sent.values().map(|one| one.at).max();
+        let is_again = entry.waiting.len() == 1;
+        let too_soon = last.is_some_and(|at| now < at + self.suppression);
+        if last.is_none() || is_again && !too_soon { Pending::Forward } else { Pending::Aggregated }
+    }
+
+    /// The Interest goes out by that face.
+    pub fn forwarded(&mut self, now: Instant, face: FaceId, interest: &Interest) {
+        let key = Key {
+            name: interest.name.clone(),
+            can_be_prefix: interest.can_be_prefix,
+            must_be_fresh: interest.must_be_fresh,
+        };
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.sent.insert(face, Upstream { nonce: interest.nonce, at: now });
+        }
+    }
+
+    /// Data came by `from`: the faces of all who wait for it, who wait no more. `None` if nobody had asked for it.
+    pub fn satisfy(&mut self, now: Instant, from: FaceId, data: &Data) -> Option<Vec<FaceId>> {
+        let mut faces = BTreeSet::new();
+        let mut found = false;
+        for length in 0..=data.name.len() {
+            for can_be_prefix in [false, true] {
+                if !can_be_prefix && length < data.name.len() {
+                    continue;
+                }
+                for must_be_fresh in [false, true] {
+                    let key = Key { name: data.name.prefix(length), can_be_prefix, must_be_fresh };
+                    if let Some(entry) = self.entries.remove(&key) {
+                        self.due.remove(&(entry.expires, key));
+                        found = true;
+                        let waits = entry.waiting.into_iter().filter(|(_, one)| one.expires > now);
+                        faces.extend(waits.map(|(face, _)| face).filter(|face| *face != from));
+                    }
+                }
+            }
+        }
+        found.then(|| faces.into_iter().collect())
+    }
+
+    /// An Interest that went out was refused: who waits for it, who wait no more.
+    pub fn refuse(&mut self, interest: &Interest) -> Vec<(FaceId, Option<u32>)> {
+        let key = Key {
+            name: interest.name.clone(),
+            can_be_prefix: interest.can_be_prefix,
+            must_be_fresh: interest.must_be_fresh,
+        };
+        let is_ours = self
+            .entries
+            .get(&key)
+            .is_some_and(|entry| entry.sent.values().any(|sent| sent.nonce == interest.nonce));
+        if !is_ours {
+            return Vec::new();
+        }
+        let Some(entry) = self.entries.remove(&key) else { return Vec::new() };
+        self.due.remove(&(entry.expires, key));
+        entry.waiting.into_iter().map(|(face, waits)| (face, waits.nonce)).collect()
+    }
+
+    /// Forgets a face.
+    pub fn remove_face(&mut self, face: FaceId) {
+        let due = &mut self.due;
+        self.entries.retain(|key, entry| {
+            entry.waiting.remove(&face);
+            entry.sent.remove(&face);
+            let stays = !entry.waiting.is_empty();
+            if !stays {
+                due.remove(&(entry.expires, key.clone()));
+            }
+            stays
+        });
+    }
+
+    /// Forgets who has waited long enough by `now`: how many entries expired.
+    pub fn expire(&mut self, now: Instant) -> usize {
+        let before = self.entries.len();
+        while self.due.first().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, key)) = self.due.pop_first() else { break };
+            self.entries.remove(&key);
+        }
+        before - self.entries.len()
+    }
+
+    /// When the next entry expires.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.due.first().map(|(at, _)| *at)
+    }
+}

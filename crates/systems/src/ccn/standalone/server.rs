@@ -1,0 +1,237 @@
+//! The producer among forwarders and consumers of a real network: who connects is a face.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use streamgauge_base::{Chunk, Duration, Event, Instant};
+use streamgauge_wire::ndn::{self, Interest, LpPacket, NackReason, Name, Reader};
+
+use crate::app::{App, ChannelId, CloseReason, Input, Io};
+use crate::ccn::face::Face;
+use crate::ccn::forwarder::FacePacket;
+use crate::ccn::producer::Producer;
+use crate::ccn::spec::{CcnPreset, CcnSettings};
+use crate::dash::LadderShelf;
+use crate::media;
+use crate::outbox::Outbox;
+use crate::standalone::{Clients, ContentFault, Served, Service, TurnAway};
+
+/// The client's connection.
+const FIRST: ChannelId = ChannelId(0);
+
+/// The port of NDN over TCP (named-data.net), which needs no privilege.
+pub const PORT: u16 = 6363;
+
+/// Answers that wait for a connection; until they have gone no further Interest is read of it.
+const MOST_ANSWERS: usize = 16;
+
+/// ContentType of an application's no.
+const NACK: u64 = 3;
+
+/// The names of all presets, the usual first.
+const PRESETS: [&str; CcnPreset::NAMED.len()] = {
+    let mut names = [""; CcnPreset::NAMED.len()];
+    let mut place = 0;
+    while place < names.len() {
+        names[place] = CcnPreset::NAMED[place].0;
+        place += 1;
+    }
+    names
+};
+
+/// The producer's constants. Times in nanoseconds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CcnServerSettings {
+    /// What all names begin with, as an NDN URI.
+    pub prefix: String,
+    /// Content of a Data packet, in bytes.
+    pub chunk_bytes: u32,
+    /// How long stored Data counts as fresh (NDN Packet Format Specification 0.3, FreshnessPeriod).
+    pub freshness: Duration,
+    /// It refuses what it cannot answer; else it is silent.
+    pub nacks: bool,
+    /// A face by which nothing came for so long is closed; 600 s is usual of faces over TCP that others open (ndnd 1.5).
+    pub idle: Duration,
+    /// Shared by all clients of a server.
+    #[serde(skip)]
+    shelf: LadderShelf,
+}
+
+impl CcnServerSettings {
+    fn constants(&self) -> CcnSettings {
+        CcnSettings {
+            chunk_bytes: self.chunk_bytes,
+            freshness: self.freshness,
+            nacks: self.nacks,
+            ..CcnSettings::of(CcnPreset::NdnToday)
+        }
+    }
+}
+
+/// The producer of one client.
+struct ProducerFace {
+    prefix: Name,
+    producer: Producer,
+    face: Face,
+    nacks: bool,
+    idle: Duration,
+    heard: Instant,
+    is_lost: bool,
+    interests: u64,
+    data: u64,
+    refused: u64,
+    events: Outbox,
+}
+
+impl ProducerFace {
+    /// Answers Interests as long as the connection takes the answers.
+    fn work(&mut self, now: Instant, io: &mut dyn Io) {
+        while self.face.waiting() < MOST_ANSWERS {
+            let Some((packet, token)) = self.face.next(now, io, &mut self.events) else { break };
+            self.heard = now;
+            let FacePacket::Interest(interest) = packet else { continue };
+            self.interests += 1;
+            if let Some(answer) = self.answer(now, interest) {
+                match &answer {
+                    FacePacket::Data(data) if data.content_type != Some(NACK) => self.data += 1,
+                    _ => self.refused += 1,
+                }
+                self.face.answer(&answer, token, io);
+            }
+        }
+    }
+
+    fn answer(&self, now: Instant, interest: Interest) -> Option<FacePacket> {
+        if interest.hop_limit == Some(0) {
+            return None;
+        }
+        if !interest.name.starts_with(&self.prefix) {
+            return self.nacks.then_some(FacePacket::Nack(NackReason::NoRoute, interest));
+        }
+        self.producer.answer(now, &interest)
+    }
+}
+
+impl App for ProducerFace {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        match input {
+            Input::Start => self.heard = now,
+            Input::Timeout if now >= self.heard + self.idle && !self.face.is_gone() => {
+                self.is_lost = true;
+                self.face.fail(io);
+            }
+            // What it reads of a stream is read where there is room for the answers.
+            Input::Readable(_) => {}
+            // Who has asked and finished gets his answers first.
+            Input::Closed(FIRST, CloseReason::Finished) => {
+                self.work(now, io);
+                self.face.input(now, &input, io, &mut self.events);
+            }
+            _ => {
+                self.face.input(now, &input, io, &mut self.events);
+            }
+        }
+        self.work(now, io);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        (!self.face.is_gone()).then(|| self.heard + self.idle)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.next()
+    }
+}
+
+impl Served for ProducerFace {
+    fn plays_over(&self) -> Option<&'static str> {
+        (self.data > 0).then_some("tcp")
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("interests_received", self.interests),
+            ("data_sent", self.data),
+            ("interests_refused", self.refused),
+            ("packets_dropped", self.face.dropped()),
+        ]
+    }
+
+    fn in_words(&self) -> String {
+        format!("{} Interests, {} Data, {} refused", self.interests, self.data, self.refused)
+    }
+
+    fn has_lost_its_client(&self) -> bool {
+        self.is_lost
+    }
+}
+
+/// Returns the first Interest with a Nack (Congestion).
+fn no_room() -> impl FnMut(Chunk) -> Option<Vec<u8>> {
+    let mut reader = Reader::default();
+    move |came| {
+        reader.push(came);
+        let Ok(packet) = reader.next()? else { return Some(Vec::new()) };
+        let fragment =
+            LpPacket::read(packet).ok().and_then(|packet| Some((packet.fragment?, packet.pit_token)));
+        let Some((fragment, pit_token)) = fragment else { return Some(Vec::new()) };
+        let Ok(ndn::Packet::Interest(interest)) = ndn::Packet::read(&fragment) else {
+            return Some(Vec::new());
+        };
+        let nack = LpPacket { pit_token, ..LpPacket::nack(NackReason::Congestion, interest.write()) };
+        Some(nack.write().head().to_vec())
+    }
+}
+
+impl Clients for CcnServerSettings {
+    fn machine(&self, library: Arc<dyn media::Library>, _: &str, _: u64) -> Box<dyn Served> {
+        // `check` has read it.
+        let prefix: Name = self.prefix.parse().unwrap_or_default();
+        let producer = Producer::new(prefix.clone(), self.shelf.shown(library), &self.constants());
+        Box::new(ProducerFace {
+            prefix,
+            producer: producer.with_versions(),
+            face: Face::tcp(FIRST),
+            nacks: self.nacks,
+            idle: self.idle,
+            heard: Instant::ZERO,
+            is_lost: false,
+            interests: 0,
+            data: 0,
+            refused: 0,
+            events: Outbox::default(),
+        })
+    }
+
+    fn turn_away(&self) -> Box<dyn App> {
+        Box::new(TurnAway::on(FIRST, no_room()))
+    }
+}
+
+impl Service for CcnServerSettings {
+    const SCHEME: &'static str = "ndn";
+    const PORTS: [u16; 2] = [PORT, PORT];
+    const PRESETS: &'static [&'static str] = &PRESETS;
+
+    fn preset(name: &str) -> Option<Self> {
+        let (_, preset) = CcnPreset::NAMED.iter().find(|(known, _)| *known == name)?;
+        let CcnSettings { chunk_bytes, freshness, nacks, .. } = CcnSettings::of(*preset);
+        let (prefix, idle) = ("/clip".into(), Duration::from_secs(600));
+        Some(CcnServerSettings { prefix, chunk_bytes, freshness, nacks, idle, shelf: LadderShelf::default() })
+    }
+
+    fn check(&self) -> Result<(), ContentFault> {
+        let wrong =
+            |why: String| ("prefix", format!("{:?} is no name: {why}; write it as /clip", self.prefix));
+        self.prefix.parse::<Name>().map_err(|problem| wrong(problem.to_string()))?;
+        if self.idle < Duration::from_secs(1) {
+            return Err(("idle", "a face is idle after 1 s at the earliest".into()));
+        }
+        self.constants().check()
+    }
+
+    fn give_up_after(&mut self, silence: Duration) {
+        self.idle = silence;
+    }
+}

@@ -1,0 +1,148 @@
+//! A whole flow over a simple pipe.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use streamgauge_base::{Duration, Event, Instant};
+
+use super::consumer::window::{Retransmission, WindowControl};
+use super::spec::Fragmentation;
+use super::*;
+use crate::media::{ClipSpec, LevelSpec};
+use crate::outbox::MEDIA_END;
+use crate::testing::{Pair, Pipe};
+
+/// 25 frames a second of equal size, a key frame each 2 s.
+fn level(bit_rate_bps: u64, seconds: u64) -> LevelSpec {
+    let clip = ClipSpec {
+        name: format!("{bit_rate_bps}"),
+        duration: Duration::from_secs(seconds),
+        frame_interval: Duration::from_millis(40),
+        frame_bytes: vec![(bit_rate_bps / 200) as u32; 50].into(),
+        key_frames: vec![0].into(),
+        content: None,
+    };
+    LevelSpec { bit_rate_bps, size: (320, 180), clip }
+}
+
+fn spec(preset: CcnPreset, rates: &[u64], seconds: u64) -> CcnSpec {
+    let video = rates.iter().map(|rate| level(*rate, seconds)).collect();
+    let ladder =
+        LadderSpec { name: "ladder".into(), segment: Duration::from_millis(2_000), video, audio: None };
+    CcnSpec { ladder, ccn: CcnSettings::of(preset), ..CcnSpec::usual() }
+}
+
+fn play(spec: &CcnSpec, pipe: Pipe, until: u64) -> Vec<Event> {
+    let machines = spec.machines("video", 1).unwrap();
+    let begins_with_stream = spec.tcp.is_some();
+    let stream_bytes_per_s = spec.tcp.is_some().then_some(500_000);
+    let pipe = Pipe { begins_with_stream, stream_bytes_per_s, ..pipe };
+    let mut pair = Pair::new(machines.server, machines.player, pipe);
+    pair.run(Instant::ZERO + Duration::from_secs(until));
+    pair.events
+}
+
+fn values(events: &[Event], name: &str) -> Vec<f64> {
+    events.iter().filter(|event| event.name == name).filter_map(|event| event.value).collect()
+}
+
+fn shows_all(events: &[Event], frames: usize) {
+    let shown = values(events, "frame_shown");
+    let ends: Vec<&Event> = events.iter().filter(|event| event.name == MEDIA_END).collect();
+    assert_eq!(ends.len(), 1, "{ends:?}");
+    assert_eq!((shown.len(), &*ends[0].reason), (frames, "played to the end"));
+    assert!(shown.iter().zip(0..).all(|(shown, number)| *shown == f64::from(number)));
+}
+
+#[test]
+fn every_preset_plays_to_the_end_over_udp_and_tcp() {
+    for (_, preset) in CcnPreset::NAMED {
+        for tcp in [None, Some(TcpSpec::default())] {
+            let spec = CcnSpec { tcp, ..spec(preset, &[200_000, 800_000], 20) };
+            let events = play(&spec, Pipe::default(), 60);
+            shows_all(&events, 500);
+            assert!(values(&events, "interest_timeout").is_empty() && values(&events, "stall").is_empty());
+            assert!(values(&events, "object_failed").is_empty() && values(&events, "face_down").is_empty());
+        }
+    }
+}
+
+#[test]
+fn byte_ranges_and_playlists_are_played_where_metadata_tells_sizes() {
+    for format in crate::dash::FORMATS {
+        let mut spec = spec(CcnPreset::NdnToday, &[200_000, 800_000], 20);
+        spec.player.format = format.into();
+        shows_all(&play(&spec, Pipe::default(), 60), 500);
+    }
+    let mut spec = spec(CcnPreset::CcnxPaper, &[200_000], 20);
+    spec.player.format = "hls-ranges".into();
+    let (key, what) = spec.machines("video", 1).err().unwrap();
+    assert!(key == "app.ccn.player.format" && what.contains("metadata: on"), "{key} {what}");
+}
+
+#[test]
+fn a_loss_costs_the_paper_s_player_a_lifetime_and_others_less() {
+    let one_in_fifty: fn(u64) -> bool = |datagram| datagram % 50 == 49;
+    let took = |preset| {
+        let spec = spec(preset, &[400_000], 20);
+        let events = play(&spec, Pipe { drop: one_in_fifty, ..Pipe::default() }, 400);
+        shows_all(&events, 500);
+        assert!(!values(&events, "interest_timeout").is_empty());
+        values(&events, "resume").iter().sum::<f64>()
+    };
+    let (paper, later) = (took(CcnPreset::CcnxPaper), took(CcnPreset::Ccnx08));
+    // 250 Data, of which five are lost: each holds up all behind it.
+    assert!(paper > 5.0, "{paper} {later}");
+    assert!(later < 0.5, "{paper} {later}");
+}
+
+#[test]
+fn an_object_that_never_comes_whole_is_given_up() {
+    let mut spec = spec(CcnPreset::NdnToday, &[400_000], 20);
+    spec.player.tries = 2;
+    let events = play(&spec, Pipe { drop: |datagram| datagram > 100, ..Pipe::default() }, 200);
+    assert!(!values(&events, "object_failed").is_empty());
+    let end = events.iter().find(|event| event.name == MEDIA_END).unwrap();
+    assert!(end.reason.contains("did not come") && end.reason.contains("504"), "{}", end.reason);
+}
+
+#[test]
+fn the_same_is_the_same_again_and_controllers_find_a_window() {
+    for (_, window_control) in WindowControl::NAMED {
+        let mut spec = spec(CcnPreset::CcnxPaper, &[400_000, 1_500_000], 20);
+        spec.ccn.window_control = window_control;
+        spec.ccn.interest_window = 64;
+        spec.ccn.retransmission = Retransmission::Rto;
+        let pipe = || Pipe { drop: |datagram| datagram % 97 == 96, ..Pipe::default() };
+        let events = play(&spec, pipe(), 200);
+        shows_all(&events, 500);
+        assert_eq!(events, play(&spec, pipe(), 200), "{window_control:?}");
+        let windows = values(&events, "interest_window");
+        assert!(windows.iter().all(|window| (1.0..=64.0).contains(window)), "{window_control:?} {windows:?}");
+        let is_given = matches!(window_control, WindowControl::InOrder | WindowControl::Fixed);
+        let widths: BTreeMap<u64, ()> = windows.iter().map(|window| (*window as u64, ())).collect();
+        assert_eq!(widths.len() == 1, is_given, "{window_control:?} {windows:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn whatever_is_lost_everything_is_shown_in_the_end(
+        every in 5u64..200, control in 0usize..6, window in 1u32..40, chunk in 500u32..8000, rto: bool, cut: bool,
+        metadata: bool, store in prop_oneof![Just(0u64), Just(1 << 20)],
+    ) {
+        let mut spec = spec(CcnPreset::CcnxPaper, &[150_000, 300_000], 8);
+        spec.ccn.window_control = WindowControl::NAMED[control].1;
+        (spec.ccn.interest_window, spec.ccn.chunk_bytes, spec.ccn.metadata) = (window, chunk, metadata);
+        spec.ccn.interest_lifetime = Duration::from_millis(300);
+        spec.ccn.store_bytes = store;
+        if rto { spec.ccn.retransmission = Retransmission::Rto }
+        if cut { spec.ccn.fragmentation = Fragmentation::Ndnlp }
+        let machines = spec.machines("video", every).unwrap();
+        let pipe = Pipe { drop: |datagram| datagram % 11 == 7, begins_with_stream: false, ..Pipe::default() };
+        let mut pair = Pair::new(machines.server, machines.player, pipe);
+        pair.run(Instant::ZERO + Duration::from_secs(300));
+        shows_all(&pair.events, 200);
+    }
+}
