@@ -248,6 +248,10 @@ COMMANDS: dict[str, How] = {
     "streamgauge ladder carphone --rates 235k,560k,1050k,1750k --duration 6s --audio 64kbit/s "
     "--out videos/ladder": HERE,
     "streamgauge serve --system dash --listen 127.0.0.1:8090 videos": How("serving"),
+    "streamgauge serve --system ccn --listen 127.0.0.1:6363 videos": How("serving"),
+    "streamgauge play ndn://127.0.0.1:6363/clip/ladder/manifest.mpd": How(
+        shows=("played to the end", r"over NDN \(TCP face\)", "0 expired")
+    ),
     "mpv http://127.0.0.1:8090/ladder/manifest.mpd": How("never", PUBLIC),
     "ffplay http://127.0.0.1:8090/ladder/master.m3u8": How("never", PUBLIC),
     "streamgauge play http://127.0.0.1:8090/ladder/manifest.mpd": How(

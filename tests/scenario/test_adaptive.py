@@ -39,6 +39,9 @@ def test_every_rule_is_there_on_each_trace(scenarios: list[Scenario]) -> None:
     for family in ("steps", "square", "late"):
         assert {f"dash/{family}-{rule}" for rule in RULES} <= ids
     assert {f"ccn/tcp-loss-{n}-{cc}" for n in range(1, 6) for cc in ("reno", "vegas", "cubic")} <= ids
+    transports = ("reno", "vegas", "cubic", "udp")
+    assert {f"ccn/loss-{n}-{transport}" for n in range(1, 6) for transport in transports} <= ids
+    assert {f"ccn/narrow-{transport}" for transport in transports} <= ids
 
 
 def test_every_scenario_plays(scenarios: list[Scenario], tmp_path: Path) -> None:

@@ -81,8 +81,8 @@ def _serve(
         typer.Option(
             "--listen",
             metavar="ADDR:PORT",
-            help="Default: 0.0.0.0 and as root port 554 (RTSP) or 80 (HTTP), else 8554 or 8080. Port 0: one "
-            "that is free.",
+            help="Default: 0.0.0.0 and as root port 554 (RTSP) or 80 (HTTP), else 8554 or 8080; of NDN 6363. "
+            "Port 0: one that is free.",
         ),
     ] = None,
     preset: Annotated[
@@ -132,8 +132,10 @@ def _serve(
 
     With [b]--system darwin[/b] by RTSP, as Apple's Darwin Streaming Server: any RTSP player can play them,
     and one that asks for Apple's Reliable UDP gets it; with [b]--system http[/b] by HTTP/1.1, whole and by
-    ranges. The server is the machine that sim runs, on real sockets. URLs are paths beneath DIR:
-    rtsp://HOST:PORT/clip.mp4, http://HOST:PORT/clip.mp4. Ctrl-C ends it (docs/serve.md).
+    ranges; with [b]--system dash[/b] ladders as DASH and HLS; with [b]--system ccn[/b] the same by names, to
+    NDN programs. The server is the machine that sim runs, on real sockets. URLs are paths beneath DIR:
+    rtsp://HOST:PORT/clip.mp4, http://HOST:PORT/clip.mp4, and beneath the prefix of all names
+    ndn://HOST:PORT/clip/ladder/manifest.mpd. Ctrl-C ends it (docs/serve.md).
 
     [b]Examples[/b]
 
@@ -232,6 +234,8 @@ def _play(
         --save clip.h264
 
       streamgauge play http://127.0.0.1:8080/clip.mp4 --set read_ahead=10s
+
+      streamgauge play ndn://127.0.0.1:6363/clip/ladder/manifest.mpd
 
     Exit status: 0 played, 1 it ended early, 3 bad input or no such file there, 4 cannot connect.
     """

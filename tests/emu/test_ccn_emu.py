@@ -1,0 +1,47 @@
+"""Content-centric networking on real sockets: the same packets as in virtual time."""
+
+from __future__ import annotations
+
+import pytest
+from driving import Person, events, said, the_valid_one
+
+TEXT = """
+id: test/ccn
+title: A ladder by names
+path:
+  down: {{rate: 2 Mbit/s, delay: 10 ms, queue: droptail 60 kB{loss}}}
+  up: {{delay: 10 ms}}
+flows:
+  video:
+    role: subject
+    system: ccn
+    parameters: {{preset: {preset}, transport: {transport}, rule: bola, buffer: 8 s}}
+    clip: {{source: carphone, ladder: [200k, 400k, 800k], segment: 2 s, duration: 12 s}}
+until: {{media_end: video, time: 18 s}}
+measure: {{window: [0 s, 18 s]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("preset", "transport"), [("ccnx-paper", "udp"), ("ndn-today", "udp"), ("ccnx-paper", "tcp")]
+)
+def test_sockets_give_what_sim_gives(anyone: Person, preset: str, transport: str) -> None:
+    text = TEXT.format(preset=preset, transport=transport, loss="")
+    emulated, sim = the_valid_one(anyone.trials(text)), anyone.simulated(text)[0]
+    one, other = emulated["flows"]["video"], sim["flows"]["video"]
+    assert one["startup_delay_s"] == pytest.approx(other["startup_delay_s"], abs=0.3)
+    assert one["stall_time_s"] == other["stall_time_s"] == 0
+    # Every picture but what the last segment leaves unshown at the trial's end.
+    assert one["frames_shown"] == pytest.approx(other["frames_shown"], abs=5)
+    assert said(emulated, "segment_shown") == said(sim, "segment_shown")
+    # As many bytes of each object.
+    assert said(emulated, "object_fetched") == said(sim, "object_fetched")
+    assert not events(emulated, "interest_timeout", "object_failed", "face_down")
+
+
+def test_what_is_lost_is_asked_for_again(anyone: Person) -> None:
+    text = TEXT.format(preset="ccnx-0.8", transport="udp", loss=", loss: 2 %")
+    trial = the_valid_one(anyone.trials(text))
+    assert len(said(trial, "interest_timeout")) > 3
+    assert trial["flows"]["video"]["frames_shown"] > 250
+    assert not events(trial, "object_failed")

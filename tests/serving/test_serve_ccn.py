@@ -1,0 +1,284 @@
+"""Our producer and our player on real sockets, with each other and with other people's NDN programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import time
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Server
+from starved import again_if_starved
+from streamgauge.emu.engine import engine
+from streamgauge.media import Ladder, prepare_ladder, prepare_presentation
+
+pytestmark = pytest.mark.emu
+
+SECONDS = 6
+FRAMES = 25 * SECONDS
+
+SEGMENT_BYTES = 8000
+"""Content of a Data packet of the usual preset."""
+
+NACK = 3
+"""ContentType of an application's no."""
+
+
+@pytest.fixture(scope="module")
+def ladders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a ladder, and the same as ffmpeg packaged it."""
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg encodes the ladder, and it is not here")
+    made = Ladder(
+        source="testsrc2", rates_bps=(235_000, 560_000), duration_s=float(SECONDS), audio_bps=64_000
+    )
+    folder = tmp_path_factory.mktemp("ladders")
+    ladder = prepare_ladder(made)
+    shutil.copytree(ladder, folder / "test card")
+    shutil.copytree(prepare_presentation(ladder), folder / "packaged")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(ladders: Path) -> Iterator[Server]:
+    with Server(ladders, system="ccn") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def by_http(ladders: Path) -> Iterator[Server]:
+    with Server(ladders, system="dash") as server:
+        yield server
+
+
+def url(server: Server, path: str) -> str:
+    return f"ndn://127.0.0.1:{server.port}/clip/{path}"
+
+
+def play(url: str, *options: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [str(engine()), "play", "--json", *options, url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def report(url: str, *options: str) -> dict[str, Any]:
+    """What our player says of a URL."""
+    found: dict[str, Any] = json.loads(play(url, *options).stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("form", ["manifest.mpd", "ranges.mpd", "master.m3u8"])
+@again_if_starved
+def test_our_player_plays_a_ladder_to_its_end(server: Server, form: str) -> None:
+    said = report(url(server, f"test%20card/{form}"))
+    assert said["frames_shown"] == FRAMES, said
+    assert said["interests"] > 10 and said["interests_expired"] == 0, said
+
+
+@again_if_starved
+def test_our_player_plays_what_ffmpeg_packaged_and_names_of_the_paper(ladders: Path) -> None:
+    (mpd,) = (ladders / "packaged").glob("*.mpd")
+    with Server(ladders, "--preset=ccnx-paper", "--set=prefix=/a/b", system="ccn") as server:
+        address = f"ndn://127.0.0.1:{server.port}/a/b/packaged/{mpd.name}"
+        options = ("metadata=false", "window_control=in-order", "interest_window=5")
+        said = report(address, *(f"--set={option}" for option in options))
+        assert said["frames_shown"] == FRAMES, said
+        playing = server.wait_for("playing")
+        assert (playing["transport"], playing["path"]) == ("tcp", f"/packaged/{mpd.name}")
+        closed = server.wait_for("closed")
+        assert closed["interests_received"] >= closed["data_sent"] > 10
+        assert server.stop() == 0
+
+
+@again_if_starved
+def test_a_name_that_is_nobodys_is_told_at_once(server: Server) -> None:
+    for path, why, status in (("test%20card/none.mpd", "404", 3), ("../x.mpd", "502", 4)):
+        began = time.monotonic()
+        done = play(url(server, path), "--set=tries=1", status=status)
+        # An Interest's lifetime is 4 s: nobody waited for that.
+        assert time.monotonic() - began < 4 and why in done.stderr, done.stderr
+
+
+def test_nobody_there_is_one_clear_error() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        refused = play(f"ndn://127.0.0.1:{unused.getsockname()[1]}/clip/a.mpd", status=4).stderr
+    assert "refused or out of reach" in refused and "streamgauge serve" in refused
+    assert "find host nobody.invalid" in play("ndn://nobody.invalid/clip/a.mpd", status=4).stderr
+    assert "has no host" in play("ndn:///clip/a.mpd", status=2).stderr
+
+
+@again_if_starved
+def test_a_server_that_goes_ends_the_play(ladders: Path) -> None:
+    with Server(ladders, system="ccn") as server:
+        command = [str(engine()), "play", "--set=buffer=2s", "--set=tries=1", "--set=skips=0"]
+        address = url(server, "test%20card/manifest.mpd")
+        with subprocess.Popen([*command, address], stdout=subprocess.PIPE, text=True) as playing:
+            server.wait_for("playing")
+            time.sleep(1)
+            assert server.stop() == 0
+            said, _ = playing.communicate(timeout=60)
+        assert playing.returncode == 1 and "ended early" in said, said
+
+
+def interest(name: bytes) -> bytes:
+    """An Interest for a name of one component."""
+    body = bytes([7, len(name) + 2, 8, len(name)]) + name + bytes([10, 4, 1, 2, 3, 4])
+    return bytes([5, len(body)]) + body
+
+
+def answer(connection: socket.socket, wanted: int) -> bytes:
+    """What comes until there are so many bytes, or the other end closes."""
+    got = b""
+    while len(got) < wanted and (more := connection.recv(65536)):
+        got += more
+    return got
+
+
+def test_bytes_that_are_no_packets_end_their_face_alone(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as good:
+        for wrong in (b"GET / HTTP/1.1\r\n\r\n", b"\x05\xfe\x7f\xff\xff\xff", b"\x06\xfd\x00\x01", b"\x00"):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as bad:
+                bad.sendall(wrong)
+                assert answer(bad, 1) == b"", wrong
+            good.sendall(interest(b"x"))
+            # A Nack (NDNLPv2): NoRoute, and the Interest.
+            nack = answer(good, 1)
+            assert nack[0] == 0x64 and struct.pack(">I", 0x01020304) in nack
+
+
+def test_a_full_server_returns_the_interest(ladders: Path) -> None:
+    with Server(ladders, "--max-sessions=1", system="ccn") as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as first:
+            first.sendall(interest(b"x"))
+            assert answer(first, 1)
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as second:
+                second.sendall(interest(b"y"))
+                # NackReason (0x0321): Congestion (50).
+                assert b"\xfd\x03\x21\x01\x32" in answer(second, 1000)
+        server.wait_for("closed")
+        assert server.stop() == 0
+
+
+def elements(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Types and values of TLV elements of up to 252 bytes each."""
+    while content:
+        wide = content[0] == 0xFD
+        kind = int.from_bytes(content[1:3], "big") if wide else content[0]
+        at = 3 if wide else 1
+        end = at + 1 + content[at]
+        yield kind, content[at + 1 : end]
+        content = content[end:]
+
+
+def with_ndn(port: int, consume: Callable[[Any], Awaitable[None]]) -> None:
+    """Runs `consume` with python-ndn's application on a TCP face."""
+    pytest.importorskip("ndn", reason="python-ndn is not here")
+    from ndn.appv2 import NDNApp
+    from ndn.transport.stream_face import TcpFace
+
+    async def main() -> None:
+        app = NDNApp(face=TcpFace("127.0.0.1", port))
+
+        async def after_start() -> None:
+            try:
+                await consume(app)
+            finally:
+                app.shutdown()
+
+        await app.main_loop(after_start())
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def test_python_ndn_gets_the_bytes_that_http_gives(server: Server, by_http: Server) -> None:
+    pytest.importorskip("ndn", reason="python-ndn is not here")
+    from ndn import encoding as enc
+    from ndn.appv2 import pass_all
+
+    path = "test card/v1/2.m4s"
+    address = f"http://127.0.0.1:{by_http.port}/{path.replace(' ', '%20')}"
+    with urllib.request.urlopen(address, timeout=20) as response:
+        wanted = response.read()
+    last = (len(wanted) - 1) // SEGMENT_BYTES
+    assert last > 2
+
+    async def consume(app: Any) -> None:
+        name = enc.Name.from_str(f"/clip/{path.replace(' ', '%20')}")
+        discovery = [*name, enc.Component.from_str("32=metadata")]
+        found, content, _ = await app.express(discovery, pass_all, can_be_prefix=True, must_be_fresh=True)
+        assert enc.Name.is_prefix(discovery, found)
+        told = dict(elements(bytes(content)))
+        versioned = enc.Name.decode(bytes([7, len(told[7])]) + told[7])[0]
+        assert enc.Name.is_prefix(name, versioned) and len(versioned) == len(name) + 1
+        assert told[0x1A] == enc.Component.from_segment(last)
+        sizes = [int.from_bytes(told[kind], "big") for kind in (0xF500, 0xF502)]
+        assert sizes == [SEGMENT_BYTES, len(wanted)]
+        got = b""
+        for number in range(last + 1):
+            segment = [*versioned, enc.Component.from_segment(number)]
+            found, content, context = await app.express(segment, pass_all)
+            assert enc.Name.to_str(found) == enc.Name.to_str(segment)
+            assert context["meta_info"].final_block_id == enc.Component.from_segment(last)
+            got += bytes(content)
+        assert got == wanted
+        nothing = enc.Name.from_str("/clip/test%20card/none.mpd/seg=0")
+        _, _, context = await app.express(nothing, pass_all)
+        assert context["meta_info"].content_type == NACK
+
+    with_ndn(server.port, consume)
+
+
+NDND = """core:
+  log_level: ERROR
+  log_file: LOG
+faces:
+  udp: {enabled_unicast: false, enabled_multicast: false}
+  tcp: {enabled: true, port_unicast: PORT}
+  unix: {enabled: true, socket_path: SOCKET}
+  websocket: {enabled: false}
+  http3: {enabled: false}
+"""
+
+
+@pytest.fixture
+def forwarder(tmp_path: Path, server: Server) -> Iterator[int]:
+    """The port of ndnd's forwarder, which has a route to our server over TCP."""
+    program = shutil.which("ndnd")
+    if program is None:
+        pytest.skip("ndnd is not here")
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    path, settings, log = tmp_path / "nfd.sock", tmp_path / "ndnd.yml", tmp_path / "ndnd.log"
+    text = NDND.replace("PORT", str(port)).replace("SOCKET", str(path)).replace("LOG", str(log))
+    settings.write_text(text)
+    with subprocess.Popen([program, "fw", "run", str(settings)]) as running:
+        try:
+            until = time.monotonic() + 20
+            while not path.exists() and time.monotonic() < until:
+                time.sleep(0.1)
+            face = f"face=tcp4://127.0.0.1:{server.port}"
+            command = [program, "fw", "route-add", "prefix=/clip", face, "persistency=permanent"]
+            environment = {**os.environ, "NDN_CLIENT_TRANSPORT": f"unix://{path}"}
+            subprocess.run(command, env=environment, check=True, timeout=20, stdout=subprocess.DEVNULL)
+            yield port
+        finally:
+            running.terminate()
+            running.wait(20)
+
+
+@again_if_starved
+def test_our_player_plays_through_another_forwarder(forwarder: int) -> None:
+    said = report(f"ndn://127.0.0.1:{forwarder}/clip/test%20card/manifest.mpd")
+    assert said["frames_shown"] == FRAMES and said["interests_expired"] == 0, said
