@@ -19,7 +19,6 @@ __all__ = ["systems_command"]
 
 _TCP = "tcp"
 """Names what the parameters of TCP are shown by: no system, but what several run over."""
-_GROUPS = ("", "server", "player")
 _LONGEST_DEFAULT = 14
 """A default of more characters stands after the words; it is a list of what depends on preset or player."""
 
@@ -79,7 +78,8 @@ def _show(entry: System) -> None:
     for mode, what in entry.modes.items():
         say(f"  {mode}: {escape(what)} ({_whose(entry, mode)}; {_versions(entry, mode)})")
     own = [one for one in entry.parameters.values() if not _is_tcps(one)]
-    for group in _GROUPS:
+    # What belongs to no part of it stands first.
+    for group in dict.fromkeys(["", *(parameter.group for parameter in own)]):
         mine = [parameter for parameter in own if parameter.group == group]
         if mine:
             say(f"  [b]the {group}'s constants[/b]" if group else "  [b]parameters[/b]")

@@ -88,7 +88,7 @@ impl System for CcnSpec {
         CcnSpec {
             ladder: LadderSpec::default(),
             player: DashPlayerSettings::default(),
-            ccn: CcnSettings::of(CcnPreset::NdnToday),
+            network: CcnSettings::of(CcnPreset::NdnToday),
             tcp: None,
         }
     }
@@ -110,7 +110,7 @@ impl System for CcnSpec {
             "Whose constants consumer, forwarders and producer have: today's NDN, or CCNx of the paper.";
         vec![
             Presets::new(("player", "player", player), &PlayerKind::NAMED, DashPlayerSettings::of),
-            Presets::new(("preset", "ccn", ccn), &CcnPreset::NAMED, CcnSettings::of),
+            Presets::new(("preset", "network", ccn), &CcnPreset::NAMED, CcnSettings::of),
         ]
     }
 
@@ -128,9 +128,9 @@ impl System for CcnSpec {
 
     fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal> {
         self.player.check().map_err(within("app.ccn.player"))?;
-        self.ccn.check().map_err(within("app.ccn.ccn"))?;
+        self.network.check().map_err(within("app.ccn.network"))?;
         self.ladder.check().map_err(within("app.ccn.ladder"))?;
-        if self.player.format.ends_with("ranges") && !self.ccn.metadata {
+        if self.player.format.ends_with("ranges") && !self.network.metadata {
             let what = "byte ranges need the size of what they are of: give metadata: on, or another format";
             return Err(("app.ccn.player.format".into(), what.into()));
         }
@@ -138,9 +138,9 @@ impl System for CcnSpec {
         let presentation = Presentation::of_ladder(&self.ladder, &origin)
             .map_err(|what| ("app.ccn.ladder".into(), format!("{what}; give another clip")))?;
         let prefix = Name::of([Component::generic(PREFIX.as_bytes())]).unwrap_or_default();
-        let port = self.ccn.face_port as u16;
+        let port = self.network.face_port as u16;
         let face = || match &self.tcp {
-            None => Face::udp(FACE, self.ccn.fragmentation),
+            None => Face::udp(FACE, self.network.fragmentation),
             Some(_) => Face::tcp(FACE),
         };
         let carrier = match &self.tcp {
@@ -153,10 +153,10 @@ impl System for CcnSpec {
             carrier: Carrier::Tcp { port: crate::http::PORT, settings: TcpSpec::default() },
         };
         let player = DashPlayer::new(self.player.clone(), source, crate::dash::seed_of(seed, flow));
-        let consumer = ConsumerHost::new(prefix.clone(), &self.ccn, face(), flow, seed);
+        let consumer = ConsumerHost::new(prefix.clone(), &self.network, face(), flow, seed);
         Ok(Machines {
             channels: vec![Channel { id: FACE, carrier }],
-            server: Box::new(ProducerHost::new(prefix, Arc::new(presentation), &self.ccn, face())),
+            server: Box::new(ProducerHost::new(prefix, Arc::new(presentation), &self.network, face())),
             player: Box::new(Host::new(player.with_server_clock(origin.epoch), consumer)),
         })
     }
@@ -176,7 +176,7 @@ impl System for CcnSpec {
     fn wanted_bps(&self, link_bytes: u32) -> Option<f64> {
         let top = self.ladder.video.last()?;
         let media = top.bit_rate_bps + self.ladder.audio.as_ref().map_or(0, |audio| audio.bit_rate_bps);
-        let chunk = self.ccn.chunk_bytes.max(1);
+        let chunk = self.network.chunk_bytes.max(1);
         let packet = chunk + DATA_BYTES;
         let named = media as f64 * f64::from(packet) / f64::from(chunk);
         Some(match &self.tcp {

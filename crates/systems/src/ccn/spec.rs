@@ -188,7 +188,7 @@ settings! {
         /// The player.
         pub player: DashPlayerSettings,
         /// Consumer, forwarders and producer.
-        pub ccn: CcnSettings,
+        pub network: CcnSettings,
         /// The forwarders' faces to each other are over UDP, or over TCP with these settings.
         #[serde(default)]
         pub tcp: Option<TcpSpec>,

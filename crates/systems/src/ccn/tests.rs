@@ -29,7 +29,7 @@ fn spec(preset: CcnPreset, rates: &[u64], seconds: u64) -> CcnSpec {
     let video = rates.iter().map(|rate| level(*rate, seconds)).collect();
     let ladder =
         LadderSpec { name: "ladder".into(), segment: Duration::from_millis(2_000), video, audio: None };
-    CcnSpec { ladder, ccn: CcnSettings::of(preset), ..CcnSpec::usual() }
+    CcnSpec { ladder, network: CcnSettings::of(preset), ..CcnSpec::usual() }
 }
 
 fn play(spec: &CcnSpec, pipe: Pipe, until: u64) -> Vec<Event> {
@@ -110,9 +110,9 @@ fn an_object_that_never_comes_whole_is_given_up() {
 fn the_same_is_the_same_again_and_controllers_find_a_window() {
     for (_, window_control) in WindowControl::NAMED {
         let mut spec = spec(CcnPreset::CcnxPaper, &[400_000, 1_500_000], 20);
-        spec.ccn.window_control = window_control;
-        spec.ccn.interest_window = 64;
-        spec.ccn.retransmission = Retransmission::Rto;
+        spec.network.window_control = window_control;
+        spec.network.interest_window = 64;
+        spec.network.retransmission = Retransmission::Rto;
         let pipe = || Pipe { drop: |datagram| datagram % 97 == 96, ..Pipe::default() };
         let events = play(&spec, pipe(), 200);
         shows_all(&events, 500);
@@ -133,12 +133,12 @@ proptest! {
         metadata: bool, store in prop_oneof![Just(0u64), Just(1 << 20)],
     ) {
         let mut spec = spec(CcnPreset::CcnxPaper, &[150_000, 300_000], 8);
-        spec.ccn.window_control = WindowControl::NAMED[control].1;
-        (spec.ccn.interest_window, spec.ccn.chunk_bytes, spec.ccn.metadata) = (window, chunk, metadata);
-        spec.ccn.interest_lifetime = Duration::from_millis(300);
-        spec.ccn.store_bytes = store;
-        if rto { spec.ccn.retransmission = Retransmission::Rto }
-        if cut { spec.ccn.fragmentation = Fragmentation::Ndnlp }
+        spec.network.window_control = WindowControl::NAMED[control].1;
+        (spec.network.interest_window, spec.network.chunk_bytes, spec.network.metadata) = (window, chunk, metadata);
+        spec.network.interest_lifetime = Duration::from_millis(300);
+        spec.network.store_bytes = store;
+        if rto { spec.network.retransmission = Retransmission::Rto }
+        if cut { spec.network.fragmentation = Fragmentation::Ndnlp }
         let machines = spec.machines("video", every).unwrap();
         let pipe = Pipe { drop: |datagram| datagram % 11 == 7, begins_with_stream: false, ..Pipe::default() };
         let mut pair = Pair::new(machines.server, machines.player, pipe);
