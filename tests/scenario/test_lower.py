@@ -210,7 +210,7 @@ def test_a_plan_says_what_third_party_programs_speak(base: str, tmp_path: Path) 
         with pytest.raises(ScenarioError, match="third-party system"):
             _native.simulate(json.dumps(made), tmp_path)
     made["flows"][0]["protocols"] = {"udp": ["rtsp"]}
-    with pytest.raises(ScenarioError, match="unknown variant `rtsp`, expected one of `opaque`, `ndn`, `quic`"):
+    with pytest.raises(ScenarioError, match="unknown variant `rtsp`, expected one of `opaque`, `ndn`"):
         _native.simulate(json.dumps(made), tmp_path)
 
 
