@@ -250,7 +250,8 @@ WORDS = {
     ),
     "play https://127.0.0.1/clip.mp4": (
         "invalid value 'https://127.0.0.1/clip.mp4' for '<URL>': \"https://127.0.0.1/clip.mp4\" is of scheme "
-        "https, which nobody here plays; write rtsp://HOST[:PORT]/PATH or http://HOST[:PORT]/PATH"
+        "https, which nobody here plays; write rtsp://HOST[:PORT]/PATH or http://HOST[:PORT]/PATH or "
+        "ndn://HOST[:PORT]/PATH"
     ),
     "clip carphone videos/clip.mp4": (
         "clip carphone: no such content; write SOURCE-RATE such as carphone-550k, where SOURCE is one of "
