@@ -18,6 +18,7 @@ import pytest
 from starved import GAVE_UP, STARVED, TOO_BUSY
 from streamgauge.emu.engine import engine
 from streamgauge.errors import CannotRunError
+from streamgauge.media import Ladder, prepare_ladder, prepare_presentation
 
 SECONDS = 4
 RATE = 25
@@ -33,6 +34,18 @@ CLIPS = {
     "long.mp4": [*LONG, *H264],
     "mjpeg.mov": [*VIDEO, "-frames:v", "2", "-c:v", "mjpeg", "-pix_fmt", "yuvj420p"],
 }
+
+
+def put_ladder(folder: Path, name: str, seconds: int) -> None:
+    """Puts a ladder there by that name, and beside it, in `packaged`, the same as ffmpeg packaged it."""
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg encodes the ladder, and it is not here")
+    rates = (235_000, 560_000)
+    ladder = prepare_ladder(
+        Ladder(source="testsrc2", rates_bps=rates, duration_s=float(seconds), audio_bps=64_000)
+    )
+    shutil.copytree(ladder, folder / name)
+    shutil.copytree(prepare_presentation(ladder), folder / "packaged")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

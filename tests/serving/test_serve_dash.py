@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Server
+from conftest import Server, put_ladder
 from starved import again_if_starved
 from streamgauge.emu.engine import engine
-from streamgauge.media import Ladder, prepare_ladder, prepare_presentation
 from streamgauge.systems import javascript
 
 pytestmark = pytest.mark.emu
@@ -30,15 +29,8 @@ SECONDS = 8
 @pytest.fixture(scope="module")
 def ladders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a ladder, and the same as ffmpeg packaged it."""
-    if shutil.which("ffmpeg") is None:
-        pytest.skip("ffmpeg encodes the ladder, and it is not here")
-    made = Ladder(
-        source="testsrc2", rates_bps=(235_000, 560_000), duration_s=float(SECONDS), audio_bps=64_000
-    )
     folder = tmp_path_factory.mktemp("ladders")
-    ladder = prepare_ladder(made)
-    shutil.copytree(ladder, folder / "card")
-    shutil.copytree(prepare_presentation(ladder), folder / "packaged")
+    put_ladder(folder, "card", SECONDS)
     (folder / "secret").mkdir()
     return folder
 

@@ -29,16 +29,14 @@ struct Node {
 }
 
 impl Node {
-    /// Gives the forwarder what came by the network; false once the face is gone.
-    fn input(&mut self, now: Instant, input: &Input<'_>, io: &mut dyn Io, events: &mut Outbox) -> bool {
+    /// Gives the forwarder what came by the network.
+    fn input(&mut self, now: Instant, input: &Input<'_>, io: &mut dyn Io, events: &mut Outbox) {
         for packet in self.face.input(now, input, io, events) {
             self.forwarder.receive(now, NETWORK, packet);
         }
         if self.face.is_gone() {
             self.forwarder.remove_face(NETWORK);
-            return false;
         }
-        true
     }
 
     /// Sends what the forwarder has for the network; what it has for the application comes back.
@@ -197,9 +195,7 @@ impl App for ConsumerHost {
                 self.stopped = true;
                 return self.proxy.stop(io);
             }
-            _ => {
-                self.node.input(now, &input, io, &mut self.events);
-            }
+            _ => self.node.input(now, &input, io, &mut self.events),
         }
         self.work(now, io);
         self.say_counts(now);

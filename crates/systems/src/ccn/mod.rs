@@ -31,8 +31,8 @@ pub use self::spec::{CcnPreset, CcnSettings, CcnSpec};
 pub use self::standalone::{CcnPlayerSettings, CcnServerSettings};
 use crate::app::ChannelId;
 use crate::carrier::Carrier;
-use crate::dash::origin::{OriginSettings, Presentation};
-use crate::dash::{DashPlayer, DashPlayerSettings, PlayerKind, target_of};
+use crate::dash::origin::OriginSettings;
+use crate::dash::{DashPlayer, DashPlayerSettings, PlayerKind, presented, seed_of, target_of};
 use crate::describe::{Content, EventKind, Presets, Refusal, System, events, tcp_last, value, within};
 use crate::http::Source;
 use crate::machines::{Channel, Machines};
@@ -129,14 +129,16 @@ impl System for CcnSpec {
     fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal> {
         self.player.check().map_err(within("app.ccn.player"))?;
         self.network.check().map_err(within("app.ccn.network"))?;
-        self.ladder.check().map_err(within("app.ccn.ladder"))?;
         if self.player.format.ends_with("ranges") && !self.network.metadata {
             let what = "byte ranges need the size of what they are of: give metadata: on, or another format";
             return Err(("app.ccn.player.format".into(), what.into()));
         }
+        if self.player.cmcd {
+            let what = "nobody reads it where names are asked for; leave it out";
+            return Err(("app.ccn.player.cmcd".into(), what.into()));
+        }
         let origin = OriginSettings::default();
-        let presentation = Presentation::of_ladder(&self.ladder, &origin)
-            .map_err(|what| ("app.ccn.ladder".into(), format!("{what}; give another clip")))?;
+        let presentation = presented("app.ccn.ladder", &self.ladder, &origin)?;
         let prefix = Name::of([Component::generic(PREFIX.as_bytes())]).unwrap_or_default();
         let port = self.network.face_port as u16;
         let face = || match &self.tcp {
@@ -152,7 +154,7 @@ impl System for CcnSpec {
             target: target_of(&self.player.format).into(),
             carrier: Carrier::Tcp { port: crate::http::PORT, settings: TcpSpec::default() },
         };
-        let player = DashPlayer::new(self.player.clone(), source, crate::dash::seed_of(seed, flow));
+        let player = DashPlayer::new(self.player.clone(), source, seed_of(seed, flow));
         let consumer = ConsumerHost::new(prefix.clone(), &self.network, face(), flow, seed);
         Ok(Machines {
             channels: vec![Channel { id: FACE, carrier }],

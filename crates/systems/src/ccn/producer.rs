@@ -13,9 +13,6 @@ use crate::http::{Library, Resource};
 /// What is told of an object, and that there is none, is fresh for so long.
 const TOLD_FRESH_MS: u64 = 10;
 
-/// ContentType of an application's no.
-const NACK: u64 = 3;
-
 /// Of what does not change there is one version.
 const VERSION: u64 = 1;
 
@@ -64,11 +61,8 @@ impl Producer {
                 self.answers_unknown.then(|| FacePacket::Nack(NackReason::Congestion, interest.clone()))
             }
             Err(Missing::Unknown) => self.answers_unknown.then(|| {
-                FacePacket::Data(Data {
-                    content_type: Some(NACK),
-                    freshness_ms: Some(TOLD_FRESH_MS),
-                    ..Data::of(interest.name.clone(), Chunk::default())
-                })
+                let no = Data::no(interest.name.clone());
+                FacePacket::Data(Data { freshness_ms: Some(TOLD_FRESH_MS), ..no })
             }),
         }
     }

@@ -16,9 +16,6 @@ use super::spec::CcnSettings;
 use crate::app::{ChannelId, CloseReason, Io};
 use crate::outbox::Outbox;
 
-/// ContentType of an application's no.
-const NACK: u64 = 3;
-
 /// Bytes read from a connection at once.
 const READ_BYTES: usize = 16 << 10;
 
@@ -56,6 +53,8 @@ struct Connection {
     /// The connection ends with the answer that is being written, or has no more requests to read.
     is_last: bool,
     no_more: bool,
+    /// What has begun cannot be ended as its head promised.
+    is_broken: bool,
 }
 
 /// A request that is being answered.
@@ -136,6 +135,7 @@ impl Proxy {
             window,
             is_last: false,
             no_more: false,
+            is_broken: false,
         };
         self.connections.insert(channel, connection);
     }
@@ -171,17 +171,15 @@ impl Proxy {
     pub fn data(&mut self, now: Instant, data: &Data) {
         for connection in self.connections.values_mut() {
             let Some(transfer) = &mut connection.transfer else { continue };
-            if !data.name.starts_with(&transfer.name) {
+            if !data.name.starts_with(&transfer.name) || transfer.step == Step::Answered {
                 continue;
             }
-            if data.content_type == Some(NACK) {
+            if data.is_no() {
                 // Of an object whose length nobody told more is asked for than there is.
                 let asked = segment_of(&transfer.name, &data.name).zip(transfer.fetch.last());
-                if asked.is_some_and(|(segment, last)| segment > last) {
-                    continue;
+                if asked.is_none_or(|(segment, last)| segment <= last) {
+                    connection.refuse(404, "nothing has this name");
                 }
-                transfer.step = Step::Answered;
-                connection.refuse(404, "nothing has this name");
                 continue;
             }
             match transfer.step {
@@ -206,7 +204,6 @@ impl Proxy {
         for connection in self.connections.values_mut() {
             let Some(transfer) = &mut connection.transfer else { continue };
             if name.starts_with(&transfer.name) && transfer.step != Step::Answered {
-                transfer.step = Step::Answered;
                 connection.refuse(502, "no route leads to this name");
             }
         }
@@ -239,12 +236,13 @@ impl Proxy {
             {
                 self.begin(now, connection, request);
             }
-            if !self.expire(now, connection, events) {
+            self.expire(now, connection, events);
+            self.ask(now, connection, events);
+            let moved = connection.forward(&self.settings);
+            if connection.is_broken {
                 io.abort(channel);
                 return false;
             }
-            self.ask(now, connection, events);
-            let moved = connection.forward(&self.prefix, &self.settings);
             let written = connection.write(channel, io);
             let ended = self.end(now, connection, events);
             if !moved && !written && !ended {
@@ -275,7 +273,7 @@ impl Proxy {
             fetch: Fetch::new(0, until, self.settings.interest_tries),
             request,
             since: now,
-            step: if is_known { step } else { Step::Answered },
+            step,
             name,
             size: None,
             head_written: false,
@@ -291,10 +289,9 @@ impl Proxy {
         }
     }
 
-    /// False where what has begun cannot be ended.
-    fn expire(&mut self, now: Instant, connection: &mut Connection, events: &mut Outbox) -> bool {
+    fn expire(&mut self, now: Instant, connection: &mut Connection, events: &mut Outbox) {
         let Some(transfer) = connection.transfer.as_mut().filter(|one| one.step != Step::Answered) else {
-            return true;
+            return;
         };
         let waited = connection.window.timeout();
         match transfer.fetch.expire(now, &mut connection.window) {
@@ -304,18 +301,12 @@ impl Proxy {
                     let reason = format!("{} after {:.3} s", transfer.name, waited.as_secs_f64());
                     events.say(now, "interest_timeout", segment as f64, "1", reason);
                 }
-                true
             }
             Err(given_up) => {
                 self.asked.expired += 1;
                 let reason = format!("{}: {given_up}", transfer.name);
                 events.say(now, "object_failed", f64::from(given_up.tries), "1", reason);
-                let has_begun = transfer.head_written;
-                transfer.step = Step::Answered;
-                if !has_begun {
-                    connection.refuse(504, &given_up.to_string());
-                }
-                !has_begun
+                connection.refuse(504, &given_up.to_string());
             }
         }
     }
@@ -402,17 +393,19 @@ impl Connection {
         }
     }
 
-    /// The request is answered so, unless its answer has begun.
+    /// The request is answered so; where its answer has begun, nothing is left but to break it off.
     fn refuse(&mut self, status: u16, why: &str) {
         let Some(transfer) = &mut self.transfer else { return };
         transfer.step = Step::Answered;
-        if !std::mem::replace(&mut transfer.head_written, true) {
+        if std::mem::replace(&mut transfer.head_written, true) {
+            self.is_broken = true;
+        } else {
             self.plain(status, why);
         }
     }
 
     /// Passes on what came in order; true if anything moved.
-    fn forward(&mut self, prefix: &Name, settings: &CcnSettings) -> bool {
+    fn forward(&mut self, settings: &CcnSettings) -> bool {
         let mut moved = false;
         while self.outgoing_bytes < MOST_OUTGOING {
             let Some(transfer) = self.transfer.as_mut().filter(|one| one.step != Step::Answered) else {
@@ -429,7 +422,7 @@ impl Connection {
             if transfer.step == Step::Metadata {
                 match Metadata::read(&content) {
                     Some(told) => self.begin_object(&told, settings),
-                    None => self.refuse(502, &format!("the metadata under {prefix} cannot be read")),
+                    None => self.refuse(502, "the metadata of this name cannot be read"),
                 }
                 continue;
             }
@@ -523,6 +516,8 @@ impl Connection {
         let Some(transfer) = &mut self.transfer else { return };
         transfer.step = Step::Answered;
         let (head_written, is_head) = (transfer.head_written, transfer.request.method == "HEAD");
+        // Less came than its metadata said.
+        self.is_broken |= transfer.size.is_some() && !is_head && transfer.left > 0;
         if !head_written {
             self.begin_body(None);
         }

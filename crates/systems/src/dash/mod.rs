@@ -46,6 +46,24 @@ pub fn target_of(format: &str) -> &'static str {
     }
 }
 
+/// What the origin has of a ladder, which stands at `key` in the flow's plan.
+///
+/// # Errors
+///
+/// What of it cannot be presented, and what would be right.
+pub(crate) fn presented(
+    key: &'static str,
+    ladder: &LadderSpec,
+    origin: &OriginSettings,
+) -> Result<Presentation, Refusal> {
+    ladder.check().map_err(within(key))?;
+    if ladder.video.len() > MOST_LEVELS {
+        let what = format!("{} rates; give at most {MOST_LEVELS}", ladder.video.len());
+        return Err((format!("{key}.video").into(), what));
+    }
+    Presentation::of_ladder(ladder, origin).map_err(|what| (key.into(), format!("{what}; give another clip")))
+}
+
 /// What a flow's player draws from: flows of one scenario draw apart.
 pub fn seed_of(seed: u64, flow: &str) -> u64 {
     let seed = blake3::hash(format!("{seed} {flow} abr").as_bytes());
@@ -117,14 +135,8 @@ impl System for DashSpec {
     fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal> {
         self.player.check().map_err(within("app.dash.player"))?;
         self.server.check().map_err(within("app.dash.server"))?;
-        self.ladder.check().map_err(within("app.dash.ladder"))?;
-        if self.ladder.video.len() > MOST_LEVELS {
-            let what = format!("{} rates; give at most {MOST_LEVELS}", self.ladder.video.len());
-            return Err(("app.dash.ladder.video".into(), what));
-        }
         let origin = OriginSettings { live: self.live, ..OriginSettings::default() };
-        let presentation = Presentation::of_ladder(&self.ladder, &origin)
-            .map_err(|what| ("app.dash.ladder".into(), format!("{what}; give another clip")))?;
+        let presentation = presented("app.dash.ladder", &self.ladder, &origin)?;
         let settings = self.tcp.clone();
         let listener =
             Carrier::Listener { port: PORT, settings: settings.clone(), backlog: self.server.backlog };

@@ -23,3 +23,14 @@ fn as_json<S: serde::Serialize>(settings: &S) -> Value {
 pub(crate) fn by_name(figures: Value) -> Map<String, Value> {
     if let Value::Object(figures) = figures { figures } else { Map::new() }
 }
+
+/// The names of what is told by name, in order.
+pub(crate) const fn names<T, const N: usize>(named: &[(&'static str, T); N]) -> [&'static str; N] {
+    let mut found = [""; N];
+    let mut place = 0;
+    while place < N {
+        found[place] = named[place].0;
+        place += 1;
+    }
+    found
+}

@@ -8,8 +8,8 @@ use super::fault::{Fault, Problem};
 use super::name::Name;
 use super::tlv::{self, Element, Elements};
 use super::types::{
-    CONTENT, CONTENT_TYPE, DATA, FINAL_BLOCK_ID, FRESHNESS_PERIOD, META_INFO, NAME, SIGNATURE_INFO,
-    SIGNATURE_TYPE, SIGNATURE_VALUE,
+    CONTENT, CONTENT_NACK, CONTENT_TYPE, DATA, FINAL_BLOCK_ID, FRESHNESS_PERIOD, META_INFO, NAME,
+    SIGNATURE_INFO, SIGNATURE_TYPE, SIGNATURE_VALUE,
 };
 
 /// SignatureType of DigestSha256.
@@ -84,12 +84,14 @@ impl Data {
         Data { name, content, ..Data::default() }
     }
 
-    /// With zeros in place of the content's filler, as real sockets need it: their bytes reach programs that read them.
-    pub fn made_real(mut self) -> Self {
-        let mut content = self.content.head().to_vec();
-        content.resize(self.content.len(), 0);
-        self.content = Chunk::bytes(content);
-        self
+    /// An application's no: there is nothing of that name (ContentType NACK).
+    pub fn no(name: Name) -> Self {
+        Data { content_type: Some(CONTENT_NACK), ..Data::of(name, Chunk::default()) }
+    }
+
+    /// It is an application's no.
+    pub fn is_no(&self) -> bool {
+        self.content_type == Some(CONTENT_NACK)
     }
 
     /// Reads one, and nothing behind it.

@@ -57,6 +57,8 @@ pub const SIGNATURE_INFO: u32 = 22;
 pub const SIGNATURE_VALUE: u32 = 23;
 /// Of MetaInfo: ContentType.
 pub const CONTENT_TYPE: u32 = 24;
+/// A ContentType: NACK, with which an application says that there is nothing.
+pub const CONTENT_NACK: u64 = 3;
 /// Of MetaInfo: FreshnessPeriod.
 pub const FRESHNESS_PERIOD: u32 = 25;
 /// Of MetaInfo: FinalBlockId.

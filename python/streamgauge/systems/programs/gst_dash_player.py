@@ -147,9 +147,8 @@ class DashPlayer(GstPlayer):
 
 
 def main() -> int:
-    if not ready(ELEMENTS):
-        return int(CANNOT)
-    status: int = run(DashPlayer(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
+    settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    status: int = run(DashPlayer(settings)) if ready(ELEMENTS) else CANNOT
     return status
 
 

@@ -175,11 +175,6 @@ impl Fetch {
         Ok(due)
     }
 
-    /// It is on its way.
-    pub fn is_asked(&self, segment: u64) -> bool {
-        self.asked.contains_key(&segment)
-    }
-
     /// When something expires, or may be asked for.
     pub fn deadline(&self, now: Instant, window: &Window) -> Option<Instant> {
         let expires = self.asked.values().map(|asked| asked.expires).min();

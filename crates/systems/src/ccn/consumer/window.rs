@@ -95,13 +95,6 @@ pub struct Stamp {
     is_held: bool,
 }
 
-impl Stamp {
-    /// When it went out.
-    pub fn at(&self) -> Instant {
-        self.at
-    }
-}
-
 /// The window of one consumer, over all that it fetches.
 pub struct Window {
     control: WindowControl,

@@ -189,14 +189,17 @@ impl Forwarder {
     }
 
     fn data(&mut self, now: Instant, face: FaceId, data: Data) {
-        let Some(faces) = self.pit.satisfy(now, face, &data) else {
+        let Some(mut faces) = self.pit.satisfy(now, face, &data) else {
             self.counts.unsolicited += 1;
             return;
         };
         self.store.insert(now, &data);
+        let last = faces.pop();
         for face in faces {
             self.out.push_back((face, FacePacket::Data(data.clone())));
         }
+        // Most Data are for one face, and need no copy.
+        self.out.extend(last.map(|face| (face, FacePacket::Data(data))));
     }
 
     fn nack(&mut self, reason: NackReason, interest: &Interest) {

@@ -15,6 +15,25 @@ struct Key {
     must_be_fresh: bool,
 }
 
+impl Key {
+    fn of(interest: &Interest) -> Self {
+        Key {
+            name: interest.name.clone(),
+            can_be_prefix: interest.can_be_prefix,
+            must_be_fresh: interest.must_be_fresh,
+        }
+    }
+
+    /// Those of all Interests that a Data of that name answers.
+    fn answered_by(name: &Name) -> impl Iterator<Item = Key> {
+        let prefixes = (0..=name.len()).map(|length| (name.prefix(length), true));
+        let names = std::iter::once((name.clone(), false)).chain(prefixes);
+        names.flat_map(|(name, can_be_prefix)| {
+            [false, true].map(|must_be_fresh| Key { name: name.clone(), can_be_prefix, must_be_fresh })
+        })
+    }
+}
+
 /// Somebody who waits.
 struct Downstream {
     nonce: Option<u32>,
@@ -68,11 +87,7 @@ impl Pit {
 
     /// An Interest came by `face`, to be waited for during `lifetime`.
     pub fn insert(&mut self, now: Instant, face: FaceId, interest: &Interest, lifetime: Duration) -> Pending {
-        let key = Key {
-            name: interest.name.clone(),
-            can_be_prefix: interest.can_be_prefix,
-            must_be_fresh: interest.must_be_fresh,
-        };
+        let key = Key::of(interest);
         let expires = now + lifetime;
         let waits = Downstream { nonce: interest.nonce, expires };
         if !self.entries.contains_key(&key) {
@@ -104,11 +119,7 @@ impl Pit {
 
     /// The Interest goes out by that face.
     pub fn forwarded(&mut self, now: Instant, face: FaceId, interest: &Interest) {
-        let key = Key {
-            name: interest.name.clone(),
-            can_be_prefix: interest.can_be_prefix,
-            must_be_fresh: interest.must_be_fresh,
-        };
+        let key = Key::of(interest);
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.sent.insert(face, Upstream { nonce: interest.nonce, at: now });
         }
@@ -118,32 +129,19 @@ impl Pit {
     pub fn satisfy(&mut self, now: Instant, from: FaceId, data: &Data) -> Option<Vec<FaceId>> {
         let mut faces = BTreeSet::new();
         let mut found = false;
-        for length in 0..=data.name.len() {
-            for can_be_prefix in [false, true] {
-                if !can_be_prefix && length < data.name.len() {
-                    continue;
-                }
-                for must_be_fresh in [false, true] {
-                    let key = Key { name: data.name.prefix(length), can_be_prefix, must_be_fresh };
-                    if let Some(entry) = self.entries.remove(&key) {
-                        self.due.remove(&(entry.expires, key));
-                        found = true;
-                        let waits = entry.waiting.into_iter().filter(|(_, one)| one.expires > now);
-                        faces.extend(waits.map(|(face, _)| face).filter(|face| *face != from));
-                    }
-                }
-            }
+        for key in Key::answered_by(&data.name) {
+            let Some(entry) = self.entries.remove(&key) else { continue };
+            self.due.remove(&(entry.expires, key));
+            found = true;
+            let waits = entry.waiting.into_iter().filter(|(_, one)| one.expires > now);
+            faces.extend(waits.map(|(face, _)| face).filter(|face| *face != from));
         }
         found.then(|| faces.into_iter().collect())
     }
 
     /// An Interest that went out was refused: who waits for it, who wait no more.
     pub fn refuse(&mut self, interest: &Interest) -> Vec<(FaceId, Option<u32>)> {
-        let key = Key {
-            name: interest.name.clone(),
-            can_be_prefix: interest.can_be_prefix,
-            must_be_fresh: interest.must_be_fresh,
-        };
+        let key = Key::of(interest);
         let is_ours = self
             .entries
             .get(&key)

@@ -102,12 +102,11 @@ impl ContentStore {
         let name = match interest.can_be_prefix {
             false => self.stored.get(&interest.name).filter(|one| is_fresh(one))?.data.name.clone(),
             true => {
-                let mut behind = self.stored.range(interest.name.clone()..);
-                let found = behind
-                    .by_ref()
+                let behind = self.stored.range(interest.name.clone()..);
+                let mut found = behind
                     .take_while(|(name, _)| name.starts_with(&interest.name))
-                    .find(|(_, stored)| is_fresh(stored))?;
-                found.0.clone()
+                    .filter(|(_, stored)| is_fresh(stored));
+                found.next()?.0.clone()
             }
         };
         self.uses += 1;

@@ -14,7 +14,7 @@ use crate::ccn::spec::{CcnPreset, CcnSettings};
 use crate::dash::LadderShelf;
 use crate::media;
 use crate::outbox::Outbox;
-use crate::standalone::{Clients, ContentFault, Served, Service, TurnAway};
+use crate::standalone::{Clients, ContentFault, Served, Service, TurnAway, names};
 
 /// The client's connection.
 const FIRST: ChannelId = ChannelId(0);
@@ -24,20 +24,6 @@ pub const PORT: u16 = 6363;
 
 /// Answers that wait for a connection; until they have gone no further Interest is read of it.
 const MOST_ANSWERS: usize = 16;
-
-/// ContentType of an application's no.
-const NACK: u64 = 3;
-
-/// The names of all presets, the usual first.
-const PRESETS: [&str; CcnPreset::NAMED.len()] = {
-    let mut names = [""; CcnPreset::NAMED.len()];
-    let mut place = 0;
-    while place < names.len() {
-        names[place] = CcnPreset::NAMED[place].0;
-        place += 1;
-    }
-    names
-};
 
 /// The producer's constants. Times in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -94,7 +80,7 @@ impl ProducerFace {
             self.interests += 1;
             if let Some(answer) = self.answer(now, interest) {
                 match &answer {
-                    FacePacket::Data(data) if data.content_type != Some(NACK) => self.data += 1,
+                    FacePacket::Data(data) if !data.is_no() => self.data += 1,
                     _ => self.refused += 1,
                 }
                 self.face.answer(&answer, token, io);
@@ -212,7 +198,7 @@ impl Clients for CcnServerSettings {
 impl Service for CcnServerSettings {
     const SCHEME: &'static str = "ndn";
     const PORTS: [u16; 2] = [PORT, PORT];
-    const PRESETS: &'static [&'static str] = &PRESETS;
+    const PRESETS: &'static [&'static str] = &names(&CcnPreset::NAMED);
 
     fn preset(name: &str) -> Option<Self> {
         let (_, preset) = CcnPreset::NAMED.iter().find(|(known, _)| *known == name)?;

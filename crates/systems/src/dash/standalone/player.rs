@@ -7,7 +7,7 @@ use crate::app::{App, Input, Io};
 use crate::dash::player::DashPlayer;
 use crate::dash::player::settings::{DashPlayerSettings, PlayerKind};
 use crate::http::{PORT, source_of};
-use crate::standalone::{ContentFault, Playable, Playing, Seen, by_name};
+use crate::standalone::{ContentFault, Playable, Playing, Seen, by_name, names};
 
 /// What a player did, by what it said.
 #[derive(Default)]
@@ -153,15 +153,7 @@ impl Playing for Viewed {
 }
 
 /// The names of all players, the usual first.
-pub(crate) const PLAYERS: [&str; PlayerKind::NAMED.len()] = {
-    let mut names = [""; PlayerKind::NAMED.len()];
-    let mut place = 0;
-    while place < names.len() {
-        names[place] = PlayerKind::NAMED[place].0;
-        place += 1;
-    }
-    names
-};
+pub(crate) const PLAYERS: [&str; PlayerKind::NAMED.len()] = names(&PlayerKind::NAMED);
 
 impl Playable for DashPlayerSettings {
     const SCHEME: &'static str = "http";

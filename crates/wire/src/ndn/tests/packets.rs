@@ -15,10 +15,17 @@ fn as_read(data: &Data) -> Data {
     read
 }
 
+/// With zeros in place of the content's filler.
+fn real_of(data: &Data) -> Data {
+    let mut content = data.content.head().to_vec();
+    content.resize(data.content.len(), 0);
+    Data { content: Chunk::bytes(content), ..data.clone() }
+}
+
 #[test]
 fn a_payload_without_bytes_has_its_length() {
     let data = Data::of(name("/clip/seg=1"), Chunk::filler(4096));
-    let (real, filler) = (data.clone().made_real().write(), data.write());
+    let (real, filler) = (real_of(&data).write(), data.write());
     assert_eq!(real.len(), filler.len());
     assert_eq!((real.filler_bytes(), filler.filler_bytes()), (0, 4096 + 39));
     // It costs no more memory than what stands before the payload.
@@ -123,7 +130,7 @@ proptest! {
     #[test]
     fn data_is_read_as_written(data in any_data()) {
         let written = data.write();
-        let real = data.clone().made_real();
+        let real = real_of(&data);
         if data.signature != Signature::ZEROS {
             let whole = real.write();
             prop_assert_eq!((whole.len(), whole.filler_bytes()), (written.len(), 0));
