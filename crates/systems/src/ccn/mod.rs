@@ -101,7 +101,9 @@ impl System for CcnSpec {
         let lines = ["What the forwarders' faces to each other are over.", "Source: NDNLPv2."];
         let kind = Kind::Presence(["udp", "tcp"]);
         let chosen = Parameter { at: vec!["tcp"], ..Parameter::of("transport", &lines, kind) };
-        std::iter::once(chosen).chain(tcp_last(Self::fields())).collect()
+        // CMCD is for a server of HTTP.
+        let read = tcp_last(Self::fields()).into_iter().filter(|one| one.name != "cmcd");
+        std::iter::once(chosen).chain(read).collect()
     }
 
     fn presets() -> Vec<Presets> {
