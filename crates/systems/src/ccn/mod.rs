@@ -76,6 +76,7 @@ impl System for CcnSpec {
         ("download_on", "s"),
         ("http_request", "B"),
         ("http_failure", "1"),
+        ("cmcd", "s"),
         ("interest_window", "1"),
         ("interest_timeout", "1"),
         ("object_fetched", "B"),
@@ -101,9 +102,7 @@ impl System for CcnSpec {
         let lines = ["What the forwarders' faces to each other are over.", "Source: NDNLPv2."];
         let kind = Kind::Presence(["udp", "tcp"]);
         let chosen = Parameter { at: vec!["tcp"], ..Parameter::of("transport", &lines, kind) };
-        // CMCD is for a server of HTTP.
-        let read = tcp_last(Self::fields()).into_iter().filter(|one| one.name != "cmcd");
-        std::iter::once(chosen).chain(read).collect()
+        std::iter::once(chosen).chain(tcp_last(Self::fields())).collect()
     }
 
     fn presets() -> Vec<Presets> {
@@ -134,10 +133,6 @@ impl System for CcnSpec {
         if self.player.format.ends_with("ranges") && !self.network.metadata {
             let what = "byte ranges need the size of what they are of: give metadata: on, or another format";
             return Err(("app.ccn.player.format".into(), what.into()));
-        }
-        if self.player.cmcd {
-            let what = "nobody reads it where names are asked for; leave it out";
-            return Err(("app.ccn.player.cmcd".into(), what.into()));
         }
         let origin = OriginSettings::default();
         let presentation = presented("app.ccn.ladder", &self.ladder, &origin)?;

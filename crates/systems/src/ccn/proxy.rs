@@ -14,6 +14,7 @@ use super::consumer::{Fetch, FetchReport};
 use super::names::{metadata_of, object_of, segment_of};
 use super::spec::CcnSettings;
 use crate::app::{ChannelId, CloseReason, Io};
+use crate::http::say_client_data;
 use crate::outbox::Outbox;
 
 /// Bytes read from a connection at once.
@@ -234,6 +235,7 @@ impl Proxy {
                 && !connection.is_last
                 && let Some(request) = connection.waiting.pop_front()
             {
+                say_client_data(events, now, &request);
                 self.begin(now, connection, request);
             }
             self.expire(now, connection, events);

@@ -85,6 +85,20 @@ fn byte_ranges_and_playlists_are_played_where_metadata_tells_sizes() {
 }
 
 #[test]
+fn a_player_that_tells_of_itself_is_heard_by_the_proxy() {
+    let mut spec = spec(CcnPreset::NdnToday, &[400_000], 20);
+    spec.player.cmcd = true;
+    let events = play(&spec, Pipe::default(), 60);
+    shows_all(&events, 500);
+    let told: Vec<&Event> = events.iter().filter(|event| event.name == "cmcd").collect();
+    let asked = values(&events, "http_request").len();
+    assert!(
+        told.len() == asked && told.iter().any(|event| event.reason.contains("br=400")),
+        "{asked} {told:?}"
+    );
+}
+
+#[test]
 fn a_loss_costs_the_paper_s_player_a_lifetime_and_others_less() {
     let one_in_fifty: fn(u64) -> bool = |datagram| datagram % 50 == 49;
     let took = |preset| {
@@ -167,10 +181,7 @@ fn an_answer_that_cannot_be_ended_is_broken_off_and_the_segment_asked_for_again(
 }
 
 #[test]
-fn what_nobody_would_read_or_present_is_refused() {
-    let mut told = spec(CcnPreset::NdnToday, &[400_000], 20);
-    told.player.cmcd = true;
-    assert_eq!(told.machines("video", 1).err().unwrap().0, "app.ccn.player.cmcd");
+fn more_levels_than_a_ladder_may_have_are_refused() {
     let many: Vec<u64> = (1..=65).map(|level| level * 100_000).collect();
     let many = spec(CcnPreset::NdnToday, &many, 4);
     assert_eq!(many.machines("video", 1).err().unwrap().0, "app.ccn.ladder.video");

@@ -19,6 +19,7 @@ pub use fetch::Source;
 pub use player::HttpPlayer;
 pub use resource::{Busy, Library, MadeFile, OneFile, Resource};
 pub use server::HttpServer;
+pub(crate) use server::say_client_data;
 pub use spec::{HttpPlayerSettings, HttpServerSettings, HttpSpec};
 pub(crate) use standalone::{full, host, source_of};
 

@@ -22,13 +22,24 @@ const MOST_WAITING: usize = 16;
 /// Bytes of a resource that are taken at once.
 const PIECE_BYTES: u64 = 256 << 10;
 
+/// Event `cmcd` of a request in which a player tells of itself (CTA-5004). Its value is the media that it holds; the reason
+/// has every key, in the alphabet's order.
+pub(crate) fn say_client_data(events: &mut Outbox, now: Instant, request: &Request) {
+    let (buffer_s, told) = match Cmcd::of_request(request) {
+        None => return,
+        Some(Ok(told)) => (told.buffer_s(), told.to_string()),
+        Some(Err(wrong)) => (None, format!("it cannot be read: {wrong}")),
+    };
+    events.say(now, "cmcd", buffer_s, "s", told);
+}
+
 /// Answers GET and HEAD with resources of a [`Library`], on any number of connections, each of which may carry many
 /// requests (RFC 9112 section 9.3). It listens on the flow's first channel, or on whatever listener its driver accepts
 /// from.
 ///
 /// Events: `http_response` (value: its status; the reason names the request and the bytes that are sent), and
-/// `http_broken` where a request cannot be read or a resource cannot be sent to its end; `cmcd` of a request in which a
-/// player tells of itself (CTA-5004; value: the media that it holds; the reason has every key, in the alphabet's order).
+/// `http_broken` where a request cannot be read or a resource cannot be sent to its end; `cmcd` as [`say_client_data`]
+/// says.
 pub struct HttpServer {
     library: Arc<dyn Library>,
     settings: HttpServerSettings,
@@ -202,12 +213,7 @@ impl HttpServer {
         let range = head.headers.get("Content-Range").unwrap_or_default();
         let reason = format!("{} {} {range}", request.method, request.target);
         self.events.say(now, "http_response", f64::from(head.status), "1", reason.trim_end().to_owned());
-        let (buffer_s, told) = match Cmcd::of_request(request) {
-            None => return,
-            Some(Ok(told)) => (told.buffer_s(), told.to_string()),
-            Some(Err(wrong)) => (None, format!("it cannot be read: {wrong}")),
-        };
-        self.events.say(now, "cmcd", buffer_s, "s", told);
+        say_client_data(&mut self.events, now, request);
     }
 
     fn write(
