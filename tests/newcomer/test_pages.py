@@ -248,7 +248,8 @@ COMMANDS: dict[str, How] = {
     "streamgauge ladder carphone --rates 235k,560k,1050k,1750k --duration 6s --audio 64kbit/s "
     "--out videos/ladder": HERE,
     "streamgauge serve --system dash --listen 127.0.0.1:8090 videos": How("serving"),
-    "streamgauge reproduce 'ccn/loss-*' --mode sim": How("long", A_MINUTE, status=1),
+    "streamgauge reproduce ccn --mode sim": How("long", A_MINUTE, status=1),
+    "streamgauge reproduce ccn --mode sim --mutants": How("long", A_MINUTE, status=1),
     "streamgauge reproduce 'ccn/narrow-*' --mode sim --robust": How("long", A_MINUTE, status=1),
     "streamgauge compare ccn/loss-3-udp --over 'flows.video.parameters.retransmission=lifetime,rto' "
     "--mode sim --metric frozen_share --metric level": HERE,

@@ -103,6 +103,31 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
     return found
 
 
+def time_at(shown: Series) -> dict[float, float]:
+    """How long each level was shown, s by bit/s, from its mean over each sample.
+
+    A sample in which one level ends and another begins has the mean of both, which says how much of it was
+    whose. Levels that last for less than a whole sample are not told apart from such.
+    """
+    assert shown.denominator is not None
+    there = shown.denominator > 0
+    held_s = shown.denominator[there]
+    rates = np.round(shown.numerator[there] / held_s)
+    alike = rates[1:] == rates[:-1]
+    whole = np.concatenate([alike, [False]]) | np.concatenate([[False], alike])
+    found: dict[float, float] = {}
+    for at, (rate, length_s) in enumerate(zip(rates.tolist(), held_s.tolist(), strict=True)):
+        before = rates[:at][whole[:at]][-1:].tolist()
+        after = rates[at + 1 :][whole[at + 1 :]][:1].tolist()
+        parts = [(rate, 1.0)]
+        if not whole[at] and before and after and min(before[0], after[0]) < rate < max(before[0], after[0]):
+            share = (rate - after[0]) / (before[0] - after[0])
+            parts = [(before[0], share), (after[0], 1.0 - share)]
+        for level, share in parts:
+            found[level] = found.get(level, 0.0) + share * length_s
+    return dict(sorted(found.items()))
+
+
 def course_of(trial: Trial, flow: int) -> tuple[LevelCourse | None, bool]:
     """The course of a flow's levels, and whether they are rates."""
     said = trial.said

@@ -10,6 +10,7 @@ from typing import Any
 from streamgauge.checks.evaluate import published_value
 from streamgauge.claims.dimension import PERCENT, RATE, pick_unit, say_exactly
 from streamgauge.metrics import METRICS, Interval, TrialMetrics
+from streamgauge.paper.means import COLUMNS, draw_means
 from streamgauge.paper.published import Panel, Paper, PaperFigure
 from streamgauge.paper.reading import Reading
 from streamgauge.report.chart import (
@@ -54,6 +55,8 @@ def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | N
     """A figure; None if an experiment of it has no valid trial."""
     if figure.draw == "bars":
         return _bars(paper, figure, reading)
+    if figure.draw == "means":
+        return _means_of_cases(paper, figure, reading)
     shown: Shown = {}
     for panel in figure.panels:
         entry = reading.by_id.get(panel.scenario)
@@ -381,6 +384,18 @@ def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | 
         )
     columns = ("panel", "experiment", "series", "value", "low", "high")
     return DrawnFigure(id_, heading, _noted(f"{text}.", figure), chart, columns, tuple(rows))
+
+
+def _means_of_cases(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | None:
+    found = draw_means(figure, reading)
+    if found is None:
+        return None
+    id_, heading, said = _named(paper, figure, reading)
+    told = ["● sim"] * ("sim" in reading.modes) + ["▲ emu"] * ("emu" in reading.modes)
+    text = f"{said} {', '.join(told)}: means over the trials with 95 % intervals ({_counted(found.trials)})"
+    if any(row[3] == "paper" for row in found.rows):
+        text += "; ◇ what the paper's text says"
+    return DrawnFigure(id_, heading, _noted(f"{text}.", figure), found.spec, COLUMNS, found.rows)
 
 
 def _bar_colours(figure: PaperFigure, modes: Sequence[str], there: set[str]) -> tuple[list[str], list[str]]:

@@ -12,9 +12,9 @@ from streamgauge.claims.names import METRICS
 from streamgauge.documents import write_whole
 from streamgauge.metrics import Interval
 from streamgauge.paper.comparison import ComparedCheck, counted, published_words, short, verdict
-from streamgauge.paper.published import Paper
+from streamgauge.paper.published import Paper, PaperTable
 from streamgauge.paper.reading import Reading
-from streamgauge.paper.tables import COLUMNS, lines_of, ours, theirs
+from streamgauge.paper.tables import Line, lines_of, ours, theirs
 from streamgauge.report.agreement import Agreement, agreement, pair
 from streamgauge.report.certificate import MARKS
 from streamgauge.report.chart import DrawnFigure
@@ -49,7 +49,6 @@ def write_page(
         checks=_compared(compared, presets) if several else _alone(readings[0]),
         counted=counted(compared, presets) if several else "",
         agreements=[found for reading in readings if (found := _agreement(paper, reading)) is not None],
-        columns=list(COLUMNS.values()),
         assumed=_assumed(readings[0]),
     )
     return write_whole(out, page)
@@ -77,7 +76,8 @@ def _reading(paper: Paper, reading: Reading, drawn: Sequence[DrawnFigure]) -> di
                 "title": table.title,
                 "caption": table.caption,
                 "mode": mode,
-                "lines": [_line(line) for line in lines_of(table, reading, mode)],
+                "columns": [column.title for column in table.columns],
+                "lines": [_line(table, line) for line in lines_of(table, reading, mode)],
             }
             for table in paper.tables
             for mode in reading.modes
@@ -100,29 +100,29 @@ def _agreement(paper: Paper, reading: Reading) -> Agreement | None:
         pair(
             line.scenario.rpartition("/")[2],
             "",
-            f"{title.partition(',')[0]} of {line.label}" if metric != "jain" else title,
-            line.ours[metric],
-            Interval(line.published[metric], None, 1, False),
-            METRICS[metric].dimension,
-            METRICS[metric].signed,
-            metric,
+            column.title.partition(",")[0] + (f" of {line.label}" if column.metric != "jain" else ""),
+            line.ours[column.metric],
+            Interval(line.published[column.metric], None, 1, False),
+            METRICS[column.metric].dimension,
+            METRICS[column.metric].signed,
+            column.metric,
         )
         for table in paper.tables
         for mode in reading.modes
         for line in lines_of(table, reading, mode)
-        for metric, title in COLUMNS.items()
-        if metric in line.published and line.ours.get(metric) is not None
+        for column in table.columns
+        if column.metric in line.published and line.ours.get(column.metric) is not None
     ]
     title = "Ours and the paper’s" + (f", preset {reading.preset}" if reading.preset else "")
     return agreement(title, "ours", "published", pairs)
 
 
-def _line(line: Any) -> dict[str, Any]:
+def _line(table: PaperTable, line: Line) -> dict[str, Any]:
     return {
         "experiment": line.experiment,
         "label": line.label,
         "n": line.n,
-        "cells": [(theirs(line, metric), *ours(line, metric)) for metric in COLUMNS],
+        "cells": [(theirs(line, column), *ours(line, column)) for column in table.columns],
     }
 
 

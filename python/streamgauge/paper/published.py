@@ -20,6 +20,7 @@ __all__ = [
     "PublishedFlow",
     "PublishedPresets",
     "PublishedRow",
+    "TableColumn",
     "papers",
 ]
 
@@ -34,6 +35,8 @@ class PublishedFlow:
     """As the scenario calls it."""
     values: Mapping[str, float]
     """By metric; bit/s for rates."""
+    printed: Mapping[str, str]
+    """Its digits as the paper prints them, by metric."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +50,25 @@ class PublishedRow:
 
 
 @dataclass(frozen=True)
+class TableColumn:
+    """A metric of a table's lines, in the unit in which the table has it."""
+
+    metric: str
+    title: str
+    scale: float
+    """Canonical units in one of the table's."""
+    digits: int
+    """Those of our own numbers."""
+
+
+@dataclass(frozen=True)
 class PaperTable:
     """A table as printed."""
 
     id: str
     title: str
     caption: str
+    columns: tuple[TableColumn, ...]
     rows: tuple[PublishedRow, ...]
 
 
@@ -67,7 +83,7 @@ class Panel:
 @dataclass(frozen=True)
 class PaperFigure:
     """A figure's form. `draw` is ``rates`` (throughput and loss rate over time), ``jain`` (the index over
-    time) or ``bars``."""
+    time), ``bars``, or ``means`` (of each case, and how long it showed each level)."""
 
     id: str
     title: str
@@ -137,7 +153,13 @@ def _paper(data: Mapping[str, Any]) -> Paper:
         citation=data["paper"],
         presets=_presets(data["presets"]) if data.get("presets") else None,
         tables=tuple(
-            PaperTable(one["id"], one["title"], one["caption"], tuple(map(_row, one["rows"])))
+            PaperTable(
+                one["id"],
+                one["title"],
+                one["caption"],
+                _columns(one["columns"]),
+                tuple(map(_row, one["rows"])),
+            )
             for one in data["tables"]
         ),
         figures=tuple(map(_figure, data["figures"])),
@@ -154,17 +176,35 @@ def _presets(data: Mapping[str, Any]) -> PublishedPresets:
     )
 
 
-def _row(data: Mapping[str, Any]) -> PublishedRow:
-    flows = [
-        PublishedFlow(
-            label=one["label"],
-            flow=one["flow"],
-            values={
-                key: published_value(text)[0] for key, text in one.items() if key not in ("label", "flow")
-            },
+def _paper_table(data: Mapping[str, Any]) -> PaperTable:
+    rows = tuple(map(_row, data["rows"]))
+    return PaperTable(data["id"], data["title"], data["caption"], _columns(data["columns"]), rows)
+
+
+def _columns(data: Mapping[str, Any]) -> tuple[TableColumn, ...]:
+    return tuple(
+        TableColumn(
+            metric=metric,
+            title=one["title"],
+            scale=published_value(f"1 {one['unit']}")[0] if "unit" in one else 1.0,
+            digits=one["digits"],
         )
-        for one in data["flows"]
-    ]
+        for metric, one in data.items()
+    )
+
+
+def _row(data: Mapping[str, Any]) -> PublishedRow:
+    flows = []
+    for one in data["flows"]:
+        told = {key: text for key, text in one.items() if key not in ("label", "flow")}
+        flows.append(
+            PublishedFlow(
+                label=one["label"],
+                flow=one["flow"],
+                values={key: published_value(text)[0] for key, text in told.items()},
+                printed={key: text.partition(" ")[0] for key, text in told.items()},
+            )
+        )
     return PublishedRow(data["experiment"], data["scenario"], tuple(flows), data.get("jain"))
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.claims.dimension import json_value, show_in
 from streamgauge.claims.names import METRICS
 from streamgauge.metrics import Interval
-from streamgauge.paper.published import Paper, PaperTable
+from streamgauge.metrics.result import FLOW_KEYS
+from streamgauge.paper.published import Paper, PaperTable, TableColumn
 from streamgauge.paper.reading import Reading
 from streamgauge.terminal import lay_out
 
-__all__ = ["COLUMNS", "Line", "lines_of", "table_json", "tables_text"]
+__all__ = ["Line", "lines_of", "ours", "table_json", "tables_text", "theirs"]
 
-COLUMNS = {"throughput": "TP, kb/s", "loss_rate": "LR, kb/s", "loss": "loss, %", "jain": "JFI"}
-"""Metrics of a table by our names; loss is what the paper's rates make, LR / TP."""
-_SCALE = {"throughput": 1e3, "loss_rate": 1e3, "loss": 0.01, "jain": 1.0}
-_DIGITS = {"throughput": 1, "loss_rate": 1, "loss": 1, "jain": 2}
+_KEYS = {"jain": "jain"} | {metric: key for key, (metric, what) in FLOW_KEYS.items() if what == "mean"}
+"""Keys in JSON by metric."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,7 @@ class Line:
     flow: str
     scenario: str
     published: dict[str, float]
+    printed: Mapping[str, str]
     ours: dict[str, Interval | None]
     n: int
 
@@ -43,8 +43,9 @@ def lines_of(table: PaperTable, reading: Reading, mode: str) -> list[Line]:
         for index, flow in enumerate(row.flows):
             published = dict(flow.values)
             if {"throughput", "loss_rate"} <= set(published):
+                # What a paper's rates make.
                 published["loss"] = published["loss_rate"] / published["throughput"]
-            metrics = [name for name in COLUMNS if name != "jain"]
+            metrics = [column.metric for column in table.columns if column.metric != "jain"]
             ours = {name: group.over(name, flow.flow) if group else None for name in metrics}
             if index == 0 and row.jain is not None:
                 published["jain"] = row.jain
@@ -56,6 +57,7 @@ def lines_of(table: PaperTable, reading: Reading, mode: str) -> list[Line]:
                     flow=flow.flow,
                     scenario=row.scenario,
                     published=published,
+                    printed=flow.printed,
                     ours=ours,
                     n=len(group.valid) if group else 0,
                 )
@@ -63,22 +65,21 @@ def lines_of(table: PaperTable, reading: Reading, mode: str) -> list[Line]:
     return made
 
 
-def theirs(line: Line, metric: str) -> str:
+def theirs(line: Line, column: TableColumn) -> str:
     """A published number as the tables print it; empty where there is none."""
-    value = line.published.get(metric)
+    value = line.published.get(column.metric)
     if value is None:
         return ""
-    return f"{value / _SCALE[metric]:.{2 if metric in ('throughput', 'loss_rate') else _DIGITS[metric]}f}"
+    return line.printed.get(column.metric) or f"{value / column.scale:.{column.digits}f}"
 
 
-def ours(line: Line, metric: str) -> tuple[str, str]:
+def ours(line: Line, column: TableColumn) -> tuple[str, str]:
     """Our mean, and half its interval; both empty where there is nothing to compare."""
-    found = line.ours.get(metric)
+    found = line.ours.get(column.metric)
     if found is None:
-        return ("–" if metric in line.published else "", "")
-    scale, digits = _SCALE[metric], _DIGITS[metric]
-    half = None if found.half_width is None else found.half_width / scale
-    shown = show_in(found.mean / scale, half, digits, signed=False)
+        return ("–" if column.metric in line.published else "", "")
+    half = None if found.half_width is None else found.half_width / column.scale
+    shown = show_in(found.mean / column.scale, half, column.digits, signed=False)
     return shown.mean, shown.interval
 
 
@@ -93,15 +94,15 @@ def tables_text(paper: Paper, reading: Reading, columns: int | None = None) -> s
             n = f"n = {min(counts)}" if len(counts) == 1 else f"n = {min(counts)} to {max(counts)}"
             head = f"{table.title} beside ours ({mode}{preset}; {n}, ± half the 95 % interval)"
             rows: list[list[str]] = [
-                ["", "", *(part for title in COLUMNS.values() for part in (title, ""))],
-                ["", "", *(["paper", "ours"] * len(COLUMNS))],
+                ["", "", *(part for column in table.columns for part in (column.title, ""))],
+                ["", "", *(["paper", "ours"] * len(table.columns))],
             ]
             for line in lines:
                 cells = [line.experiment, line.label]
-                for metric in COLUMNS:
-                    cells += [theirs(line, metric), " ".join(ours(line, metric)).rstrip()]
+                for column in table.columns:
+                    cells += [theirs(line, column), " ".join(ours(line, column)).rstrip()]
                 rows.append(cells)
-            kinds = f"ll{'r' * 2 * len(COLUMNS)}"
+            kinds = f"ll{'r' * 2 * len(table.columns)}"
             laid = lay_out(rows, kinds, columns=columns, keys=2, together=2, indent=2)
             said.append("\n".join([head, *(text.plain for text in laid)]))
     return "\n\n".join(said)
@@ -109,7 +110,6 @@ def tables_text(paper: Paper, reading: Reading, columns: int | None = None) -> s
 
 def table_json(table: PaperTable, readings: Sequence[Reading]) -> dict[str, Any]:
     """A table with every preset's and mode's numbers; keys end in their unit."""
-    names = {"throughput": "throughput_bps", "loss_rate": "loss_bps", "loss": "loss_percent", "jain": "jain"}
 
     def plain(metric: str, value: float) -> float:
         return json_value(value, METRICS[metric].dimension)[0]
@@ -121,7 +121,7 @@ def table_json(table: PaperTable, readings: Sequence[Reading]) -> dict[str, Any]
             for mode in reading.modes:
                 found = lines_of(table, reading, mode)[index]
                 numbers = {
-                    names[metric]: {
+                    _KEYS[metric]: {
                         "mean": plain(metric, value.mean),
                         "interval": None
                         if value.low is None or value.high is None
@@ -132,7 +132,7 @@ def table_json(table: PaperTable, readings: Sequence[Reading]) -> dict[str, Any]
                     if value is not None
                 }
                 measured.append({"preset": reading.preset or None, "mode": mode, **numbers})
-        published = {names[metric]: plain(metric, value) for metric, value in line.published.items()}
+        published = {_KEYS[metric]: plain(metric, value) for metric, value in line.published.items()}
         lines.append(
             {
                 "scenario": line.scenario,

@@ -135,9 +135,9 @@ def _reproduce(
 ) -> int:
     """Run catalogue scenarios in full and compare with what was published.
 
-    The name of a paper alone ([b]darwin[/b]) is all of it: its tables beside ours, its figures in its own
-    form, and which reading of it explains it, also as a page (docs/papers.md). Trials of the other mode in
-    DIR stand beside.
+    The name of a paper alone ([b]darwin[/b], [b]ccn[/b]) is all of it: its tables beside ours, its figures
+    in its own form, and which reading of it explains it, also as a page (docs/papers.md). Trials of the other
+    mode in DIR stand beside.
 
     [b]Examples[/b]
 
