@@ -137,6 +137,55 @@ def test_emu_refuses_a_stand_in_that_cannot_go_through_the_relay(tmp_path: Path,
     assert scenario.unsupported("emu") == why
 
 
+LADDERS = """\
+id: test/relay
+title: two viewings behind one {relay}
+path: {{down: {{rate: 1 Mbit/s, queue: droptail 50 packets}}}}
+flows:
+  first: {{role: subject, {system}, via: home, clip: {{source: carphone, ladder: [90k, 300k]}}}}
+  second: {{role: subject, {system}, via: home, clip: {{source: carphone, ladder: [90k, {top}]}}}}
+relays:
+  home: {{system: {relay}, at: client}}
+until: {{time: 60 s}}
+"""
+NAMED = {
+    "http-cache": "system: dash",
+    "ccn-forwarder": "system: ccn, parameters: {transport: tcp}",
+}
+
+
+@pytest.mark.parametrize("relay", NAMED)
+def test_ladders_that_share_a_relay_are_one(tmp_path: Path, relay: str) -> None:
+    file = tmp_path / "relay.yaml"
+    file.write_text(LADDERS.format(relay=relay, system=NAMED[relay], top="300k"))
+    (scenario,) = load(file)
+    assert scenario.supported_modes() == ["sim", "emu"]
+    file.write_text(LADDERS.format(relay=relay, system=NAMED[relay], top="600k"))
+    with pytest.raises(
+        ScenarioError, match=r"flows\.second\.clip.*'second' and 'first' have different ladders"
+    ):
+        load(file)
+
+
+def test_a_face_over_udp_goes_through_no_relay(tmp_path: Path) -> None:
+    file = tmp_path / "relay.yaml"
+    file.write_text(LADDERS.format(relay="ccn-forwarder", system="system: ccn", top="300k"))
+    with pytest.raises(ScenarioError, match=r"flows\.first\.via.*a relay of ndn, which 'ccn' does not speak"):
+        load(file)
+
+
+def test_a_forwarder_is_where_its_flows_look_for_it(tmp_path: Path) -> None:
+    file = tmp_path / "relay.yaml"
+    system = "system: ccn, parameters: {transport: tcp, preset: ccnx-paper}"
+    file.write_text(LADDERS.format(relay="ccn-forwarder", system=system, top="300k"))
+    with pytest.raises(ScenarioError) as caught:
+        load(file)
+    assert "has its faces at port 6363, and 'first' looks for them at 9695" in str(caught.value)
+    text = file.read_text().replace("at: client", "at: client, parameters: {face_port: 9695}")
+    file.write_text(text)
+    assert load(file)
+
+
 BAD = {
     "unused": ((", via: home", ""), r"relays\.home.*no flow goes through 'home'.*via: home"),
     "unknown relay": (("via: home, start", "via: hom, start"), r"flows\.second\.via.*no relay 'hom'.*'home'"),

@@ -243,6 +243,8 @@ impl Presets {
 pub struct Facts {
     /// What its media rides on.
     pub media_over: MediaOver,
+    /// [`System::protocols`].
+    pub protocols: Protocols,
     /// [`System::wanted_bps`] of IP packets.
     pub wanted_ip_bps: Option<f64>,
     /// Of Ethernet frames without their check sequence.
@@ -262,6 +264,7 @@ impl Facts {
     pub fn of(settings: &impl System) -> Self {
         Facts {
             media_over: settings.media_over(),
+            protocols: settings.protocols(),
             wanted_ip_bps: settings.wanted_bps(0),
             wanted_ethernet_bps: settings.wanted_bps(ETHERNET_BYTES),
             windows: settings.windows().to_vec(),

@@ -8,6 +8,7 @@ use streamgauge_plan::{
 
 use crate::bulk::BulkSpec;
 use crate::cbr::CbrSpec;
+use crate::ccn::CcnForwarderSpec;
 use crate::ccn::CcnSpec;
 use crate::darwin::DarwinSpec;
 use crate::dash::DashSpec;
@@ -31,7 +32,8 @@ static SYSTEMS: &[Registered] = &[
     Registered::of::<CcnSpec>(),
 ];
 
-static RELAYS: &[RegisteredRelay] = &[RegisteredRelay::of::<HttpCacheSpec>()];
+static RELAYS: &[RegisteredRelay] =
+    &[RegisteredRelay::of::<HttpCacheSpec>(), RegisteredRelay::of::<CcnForwarderSpec>()];
 
 /// A system without its type.
 struct Registered {

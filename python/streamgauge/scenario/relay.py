@@ -11,7 +11,7 @@ from streamgauge.scenario.flow import Congestion, Flow, plain, typed_parameters
 from streamgauge.scenario.tcp import tcp_problem
 from streamgauge.scenario.values import FLOW_NAME, Flag, Model, Problem, issue, nearest
 from streamgauge.systems.adapters import ADAPTERS
-from streamgauge.systems.machines import MACHINES, RELAYS, Machine
+from streamgauge.systems.machines import MACHINES, RELAYS, Machine, facts
 from streamgauge.systems.registry import Mode, ParameterValue
 
 __all__ = ["Relay", "relay_problems", "via_unsupported"]
@@ -105,9 +105,21 @@ def relay_problems(flows: Mapping[str, Flow], relays: Mapping[str, Relay]) -> It
                 f"no flow goes through '{name}'",
                 f"add 'via: {name}' to one, or leave the relay out",
             )
+    first: dict[str, str] = {}
     for name, flow in flows.items():
-        if flow.via is not None:
-            yield from _via_problems(name, flow, relays)
+        if flow.via is None:
+            continue
+        yield from _via_problems(name, flow, relays)
+        # What is stored of one ladder would be another's: all have the same names.
+        if (machine := MACHINES.get(str(flow.system))) is not None and machine.content == "ladder":
+            other = first.setdefault(flow.via, name)
+            if flow.clip != flows[other].clip:
+                yield Problem(
+                    ("flows", name, "clip"),
+                    f"'{name}' and '{other}' have different ladders and share the relay '{flow.via}', which "
+                    "knows them by the same names",
+                    "give both the same clip, or each a relay",
+                )
 
 
 def _via_problems(name: str, flow: Flow, relays: Mapping[str, Relay]) -> Iterator[Problem]:
@@ -138,6 +150,20 @@ def _via_problems(name: str, flow: Flow, relays: Mapping[str, Relay]) -> Iterato
             f"'{flow.via}' is a relay of {relay.speaks}, which '{_played(played)}' does not speak",
             "leave 'via' out, or choose a system that does",
         )
+    elif relay.system == "ccn-forwarder" and played.system == "ccn":
+        port, its = (settings["face_port"] for settings in (_network(played), relay.settings()))
+        if port != its:
+            yield Problem(
+                where,
+                f"'{flow.via}' has its faces at port {its}, and '{name}' looks for them at {port}",
+                f"give the relay 'parameters: {{face_port: {port}}}'",
+            )
+
+
+def _network(flow: Flow) -> dict[str, Any]:
+    """The settings of a flow's faces, its presets among them."""
+    found: dict[str, Any] = MACHINES["ccn"].settings(flow.parameters)["network"]
+    return found
 
 
 def via_unsupported(flow: Flow, relays: Mapping[str, Relay], mode: Mode) -> str | None:
@@ -168,6 +194,8 @@ def _spoken(flow: Flow) -> tuple[str, ...]:
     """What a flow's TCP speaks."""
     entry = flow.registered
     if entry is not None and entry.name in MACHINES:
-        return MACHINES[entry.name].protocols.get("tcp", ())
+        told = facts({entry.name: MACHINES[entry.name].settings(flow.parameters)})
+        assert told is not None
+        return told.protocols.get("tcp", ())
     external = ADAPTERS[entry.name if entry is not None else "command"].external
     return () if external is None else external.protocols.get("tcp", ())

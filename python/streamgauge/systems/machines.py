@@ -408,6 +408,8 @@ class Facts:
 
     #: What its media rides on.
     media_over: MediaOver
+    #: What it speaks, by ``tcp`` and ``udp``.
+    protocols: Mapping[str, tuple[str, ...]]
     #: The rate at which it wants to send, of IP packets and of Ethernet frames without their check sequence;
     #: None if it takes any.
     wanted_ip_bps: float | None
@@ -441,7 +443,9 @@ def _facts(app: str) -> Facts | None:
     if told is None:
         return None
     pace = None if told["pace"] is None else Pace(**told["pace"])
-    return Facts(**{**told, "windows": tuple((on, off) for on, off in told["windows"]), "pace": pace})
+    protocols = {over: tuple(spoken) for over, spoken in told["protocols"].items()}
+    windows = tuple((on, off) for on, off in told["windows"])
+    return Facts(**{**told, "protocols": protocols, "windows": windows, "pace": pace})
 
 
 def begins_ns(flow: Json) -> int:

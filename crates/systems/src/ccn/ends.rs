@@ -20,7 +20,7 @@ const APPLICATION: FaceId = FaceId(0);
 const NETWORK: FaceId = FaceId(1);
 
 /// Least time between two events `forwarder`.
-const COUNTS_EACH: Duration = Duration::from_secs(1);
+pub(super) const COUNTS_EACH: Duration = Duration::from_secs(1);
 
 /// A forwarder with its face to the other host.
 struct Node {
@@ -143,20 +143,8 @@ impl ConsumerHost {
             return;
         }
         self.told = Some(now);
-        let counts = self.node.forwarder.counts();
-        let (bytes, evicted) = self.node.forwarder.stored();
-        let reason = format!(
-            "{} out of the store ({bytes} B, {evicted} had to make room), {} asked for already, {} copies, {} without a \
-             route, {} without room; {} expired, {} Data for nobody",
-            counts.store_hits,
-            counts.aggregated,
-            counts.duplicates,
-            counts.no_route,
-            counts.full,
-            counts.expired,
-            counts.unsolicited
-        );
-        self.events.say(now, "forwarder", counts.forwarded as f64, "1", reason);
+        let forwarder = &self.node.forwarder;
+        self.events.say(now, "forwarder", forwarder.counts().forwarded as f64, "1", forwarder.in_words());
     }
 
     fn work(&mut self, now: Instant, io: &mut dyn Io) {

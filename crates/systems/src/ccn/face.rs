@@ -29,11 +29,20 @@ pub type PitToken = Box<[u8]>;
 /// The face on one of a host's channels.
 pub struct Face {
     channel: ChannelId,
-    /// What it opens at the start; else its channel is there from the beginning.
-    opens: Option<Carrier>,
+    way: Way,
     over: Over,
     /// Packets that were read and are wrong, or had no room.
     dropped: u64,
+}
+
+/// How it comes to its channel.
+enum Way {
+    /// It has it.
+    There,
+    /// It opens it at the start.
+    Opens(Carrier),
+    /// Whoever connects brings it; who connects later takes the place of who did before.
+    Listens,
 }
 
 enum Over {
@@ -55,19 +64,24 @@ impl Face {
     pub fn udp(channel: ChannelId, fragmentation: Fragmentation) -> Self {
         let fragmenter = (fragmentation == Fragmentation::Ndnlp).then(|| Fragmenter::of(MOST_DATAGRAM, 0));
         let over = Over::Datagrams { fragmenter, reassembler: Reassembler::default() };
-        Face { channel, opens: None, over, dropped: 0 }
+        Face { channel, way: Way::There, over, dropped: 0 }
     }
 
-    /// Over TCP.
-    pub fn tcp(channel: ChannelId) -> Self {
+    /// Over TCP, by a connection that is there or is being opened.
+    pub fn tcp(channel: ChannelId, is_open: bool) -> Self {
         let (reader, outgoing) = (Reader::default(), VecDeque::new());
-        let over = Over::Stream { reader, outgoing, is_open: false, is_gone: false };
-        Face { channel, opens: None, over, dropped: 0 }
+        let over = Over::Stream { reader, outgoing, is_open, is_gone: false };
+        Face { channel, way: Way::There, over, dropped: 0 }
     }
 
     /// Over TCP, by a connection that it opens itself at the start.
     pub fn opening(carrier: Carrier) -> Self {
-        Face { opens: Some(carrier), ..Face::tcp(NO_CHANNEL) }
+        Face { way: Way::Opens(carrier), ..Face::tcp(NO_CHANNEL, false) }
+    }
+
+    /// Over TCP, by the connection that another opens to a listener of its host.
+    pub fn listening() -> Self {
+        Face { way: Way::Listens, ..Face::tcp(NO_CHANNEL, false) }
     }
 
     /// Packets that wait for a stream.
@@ -104,9 +118,14 @@ impl Face {
                 }
             }
             (Input::Start, Over::Stream { .. }) => {
-                if let Some(carrier) = self.opens.take() {
-                    self.channel = io.open(&carrier);
+                if let Way::Opens(carrier) = &self.way {
+                    self.channel = io.open(carrier);
+                    self.way = Way::There;
                 }
+            }
+            (Input::Accepted { channel, .. }, Over::Stream { .. }) if matches!(self.way, Way::Listens) => {
+                self.fail(io);
+                *self = Face { way: Way::Listens, dropped: self.dropped, ..Face::tcp(channel, true) };
             }
             (Input::Opened(channel), Over::Stream { is_open, .. }) if channel == self.channel => {
                 *is_open = true;
@@ -168,7 +187,9 @@ impl Face {
             && !std::mem::replace(is_gone, true)
         {
             outgoing.clear();
-            io.abort(self.channel);
+            if self.channel != NO_CHANNEL {
+                io.abort(self.channel);
+            }
         }
     }
 

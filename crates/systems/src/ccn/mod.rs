@@ -12,6 +12,7 @@ mod host;
 mod names;
 mod producer;
 mod proxy;
+mod relay;
 pub mod spec;
 mod standalone;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use streamgauge_wire::ndn::{Component, Name};
 pub use self::ends::{ConsumerHost, ProducerHost};
 use self::face::Face;
 use self::host::Host;
+pub use self::relay::CcnForwarderSpec;
 pub use self::spec::{CcnPreset, CcnSettings, CcnSpec};
 pub use self::standalone::{CcnPlayerSettings, CcnServerSettings};
 use crate::app::ChannelId;
@@ -42,6 +44,9 @@ use crate::standalone::{Player, Server};
 
 /// The one channel: the forwarders' faces to each other.
 pub const FACE: ChannelId = ChannelId(0);
+
+/// Connections that may wait to be accepted: one neighbour has one.
+const BACKLOG: u32 = 16;
 
 /// What the player of a trial calls its proxy.
 const HOST: &str = "proxy";
@@ -138,13 +143,16 @@ impl System for CcnSpec {
         let presentation = presented("app.ccn.ladder", &self.ladder, &origin)?;
         let prefix = Name::of([Component::generic(PREFIX.as_bytes())]).unwrap_or_default();
         let port = self.network.face_port as u16;
-        let face = || match &self.tcp {
-            None => Face::udp(FACE, self.network.fragmentation),
-            Some(_) => Face::tcp(FACE),
-        };
-        let carrier = match &self.tcp {
-            None => Carrier::Udp { port, ecn: Ecn::NotEct },
-            Some(settings) => Carrier::Tcp { port, settings: settings.clone() },
+        let (carrier, upstream, downstream) = match &self.tcp {
+            None => {
+                let face = || Face::udp(FACE, self.network.fragmentation);
+                (Carrier::Udp { port, ecn: Ecn::NotEct }, face(), face())
+            }
+            Some(settings) => {
+                let opened = Carrier::Tcp { port, settings: settings.clone() };
+                let listener = Carrier::Listener { port, settings: settings.clone(), backlog: BACKLOG };
+                (listener, Face::opening(opened), Face::listening())
+            }
         };
         let source = Source {
             host: HOST.into(),
@@ -152,10 +160,10 @@ impl System for CcnSpec {
             carrier: Carrier::Tcp { port: crate::http::PORT, settings: TcpSpec::default() },
         };
         let player = DashPlayer::new(self.player.clone(), source, seed_of(seed, flow));
-        let consumer = ConsumerHost::new(prefix.clone(), &self.network, face(), flow, seed);
+        let consumer = ConsumerHost::new(prefix.clone(), &self.network, upstream, flow, seed);
         Ok(Machines {
             channels: vec![Channel { id: FACE, carrier }],
-            server: Box::new(ProducerHost::new(prefix, Arc::new(presentation), &self.network, face())),
+            server: Box::new(ProducerHost::new(prefix, Arc::new(presentation), &self.network, downstream)),
             player: Box::new(Host::new(player.with_server_clock(origin.epoch), consumer)),
         })
     }

@@ -38,10 +38,14 @@ fn spec(preset: CcnPreset, rates: &[u64], seconds: u64) -> CcnSpec {
 
 fn play(spec: &CcnSpec, pipe: Pipe, until: u64) -> Vec<Event> {
     let machines = spec.machines("video", 1).unwrap();
-    let begins_with_stream = spec.tcp.is_some();
     let stream_bytes_per_s = spec.tcp.is_some().then_some(500_000);
-    let pipe = Pipe { begins_with_stream, stream_bytes_per_s, ..pipe };
+    let pipe = Pipe { stream_bytes_per_s, begins_with_stream: false, ..pipe };
     let mut pair = Pair::new(machines.server, machines.player, pipe);
+    for channel in &machines.channels {
+        if let Carrier::Listener { port, .. } = channel.carrier {
+            pair.listens(channel.id, port);
+        }
+    }
     pair.run(Instant::ZERO + Duration::from_secs(until));
     pair.events
 }

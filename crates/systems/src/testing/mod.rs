@@ -254,6 +254,11 @@ impl Pair {
         }
     }
 
+    /// The server begins with a listener.
+    pub fn listens(&mut self, channel: ChannelId, port: u16) {
+        self.world.ends[0].listeners.insert(channel, port);
+    }
+
     /// Does `input` to both machines at a time; call in order of time.
     pub fn at(&mut self, time: Duration, input: Input<'static>) {
         self.actions.push_back((Instant::ZERO + time, input));

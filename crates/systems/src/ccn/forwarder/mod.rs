@@ -112,6 +112,24 @@ impl Forwarder {
         self.counts
     }
 
+    /// What it did besides passing Interests on.
+    pub fn in_words(&self) -> String {
+        let counts = &self.counts;
+        format!(
+            "{} out of the store ({} B, {} had to make room), {} asked for already, {} copies, {} without a route, {} \
+             without room; {} expired, {} Data for nobody",
+            counts.store_hits,
+            self.store.bytes(),
+            self.store.evicted(),
+            counts.aggregated,
+            counts.duplicates,
+            counts.no_route,
+            counts.full,
+            counts.expired,
+            counts.unsolicited
+        )
+    }
+
     /// Interests that are pending.
     pub fn pending(&self) -> usize {
         self.pit.len()

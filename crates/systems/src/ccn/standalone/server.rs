@@ -178,7 +178,7 @@ impl Clients for CcnServerSettings {
         Box::new(ProducerFace {
             prefix,
             producer: producer.with_versions(),
-            face: Face::tcp(FIRST),
+            face: Face::tcp(FIRST, false),
             nacks: self.nacks,
             idle: self.idle,
             heard: Instant::ZERO,

@@ -1,0 +1,233 @@
+//! A forwarder that flows share: what several players ask for crosses the path once.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use streamgauge_base::{Duration, Event, Instant};
+use streamgauge_plan::{Parameter, RelaySpec, StreamProtocol, TcpSpec, settings};
+use streamgauge_wire::ndn::Name;
+
+use super::ends::COUNTS_EACH;
+use super::face::Face;
+use super::forwarder::{FaceId, Forwarder, ForwarderSettings, StorePolicy};
+use super::spec::{CcnPreset, CcnSettings};
+use crate::app::{App, ChannelId, Input, Io, Peer};
+use crate::carrier::Carrier;
+use crate::describe::{EventKind, Refusal, Relay, events, tcp_last};
+use crate::machines::{Channel, RelayMachine};
+use crate::outbox::Outbox;
+
+/// Where players' forwarders come.
+const LISTENER: ChannelId = ChannelId(0);
+
+/// Connections that may wait to be accepted: Linux's somaxconn.
+const BACKLOG: u32 = 4_096;
+
+settings! {
+    /// A forwarder with a content store.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct CcnForwarderSpec {
+        /// Data that it keeps for whoever asks again; 0 B turns storing off.
+        pub store_bytes: u64 => |p| p.called("content_store"),
+        /// What goes first where there is no room in it.
+        pub store_policy: StorePolicy,
+        /// An Interest that comes again within that time of having been passed on is held for a copy.
+        /// Source: NFD Developer's Guide, retransmission suppression.
+        pub suppression: Duration => |p| p.most(60e9),
+        /// It refuses what it cannot do; else it is silent.
+        pub nacks: bool,
+        /// Interests that it keeps at most.
+        pub pit: u32 => |p| p.called("pending_interests").least(1).most(500_000),
+        /// It listens on this port, and reaches producers at the same.
+        pub face_port: u32 => |p| p.least(1).most(65_535),
+        /// Its faces, both sides.
+        pub tcp: TcpSpec,
+    }
+}
+
+impl CcnForwarderSpec {
+    fn forwarder(&self) -> ForwarderSettings {
+        ForwarderSettings {
+            most_pending: self.pit as usize,
+            suppression: self.suppression,
+            nacks: self.nacks,
+            store_bytes: self.store_bytes,
+            store_policy: self.store_policy,
+        }
+    }
+}
+
+impl Relay for CcnForwarderSpec {
+    const NAME: &'static str = "ccn-forwarder";
+    const TITLE: &'static str = "Shared forwarder of content-centric networking, with a content store";
+    const VERSION: u32 = 1;
+    const SPEAKS: StreamProtocol = StreamProtocol::Ndn;
+    const EVENTS: &'static [EventKind] = &events([("forwarder", "1"), ("face_down", "")]);
+
+    fn usual() -> Self {
+        let today = CcnSettings::of(CcnPreset::NdnToday);
+        CcnForwarderSpec {
+            store_bytes: 1_000_000_000,
+            store_policy: today.store_policy,
+            suppression: today.suppression,
+            nacks: today.nacks,
+            pit: today.pit,
+            face_port: today.face_port,
+            tcp: TcpSpec::default(),
+        }
+    }
+
+    fn parameters() -> Vec<Parameter> {
+        tcp_last(Self::fields())
+    }
+
+    fn machine(&self, _: &RelaySpec, _: u64) -> Result<RelayMachine, Refusal> {
+        let Some(port) = u16::try_from(self.face_port).ok().filter(|port| *port > 0) else {
+            return Err((
+                "app.ccn-forwarder.face_port".into(),
+                format!("{}; give 1 to 65535", self.face_port),
+            ));
+        };
+        if !(1..=500_000).contains(&self.pit) {
+            return Err(("app.ccn-forwarder.pit".into(), format!("{}; give 1 to 500000", self.pit)));
+        }
+        let carrier = Carrier::Listener { port, settings: self.tcp.clone(), backlog: BACKLOG };
+        Ok(RelayMachine {
+            channels: vec![Channel { id: LISTENER, carrier }],
+            app: Box::new(CcnForwarder::new(self, port)),
+        })
+    }
+}
+
+/// The machine. It has a face to each player's forwarder that connects, and one to a producer, by which all names lead: to that
+/// of the flow whose player came first, and if that is gone, of the next that asks.
+pub struct CcnForwarder {
+    forwarder: Forwarder,
+    /// How producers are reached.
+    upstream: Carrier,
+    faces: BTreeMap<FaceId, Face>,
+    by_channel: BTreeMap<ChannelId, FaceId>,
+    /// The face that all names lead to.
+    way: Option<FaceId>,
+    next_face: u32,
+    /// When it last told its counts, and that they have changed since.
+    told: Option<Instant>,
+    is_untold: bool,
+    events: Outbox,
+}
+
+impl CcnForwarder {
+    fn new(spec: &CcnForwarderSpec, port: u16) -> Self {
+        CcnForwarder {
+            forwarder: Forwarder::new(&spec.forwarder()),
+            upstream: Carrier::Tcp { port, settings: spec.tcp.clone() },
+            faces: BTreeMap::new(),
+            by_channel: BTreeMap::new(),
+            way: None,
+            next_face: 0,
+            told: None,
+            is_untold: false,
+            events: Outbox::default(),
+        }
+    }
+
+    fn add(&mut self, channel: ChannelId, is_open: bool) -> FaceId {
+        let id = FaceId(self.next_face);
+        self.next_face += 1;
+        self.faces.insert(id, Face::tcp(channel, is_open));
+        self.by_channel.insert(channel, id);
+        id
+    }
+
+    /// Opens the face to a flow's producer, if none is there.
+    fn lead_to(&mut self, peer: Peer, io: &mut dyn Io) {
+        if self.way.is_none() {
+            let channel = io.open_to(peer, &self.upstream);
+            let face = self.add(channel, false);
+            self.forwarder.route(Name::root(), face);
+            self.way = Some(face);
+        }
+    }
+
+    fn remove(&mut self, face: FaceId) {
+        self.faces.remove(&face);
+        self.by_channel.retain(|_, one| *one != face);
+        self.forwarder.remove_face(face);
+        if self.way == Some(face) {
+            self.way = None;
+        }
+    }
+
+    /// What came by one of its faces.
+    fn input(&mut self, now: Instant, channel: ChannelId, input: &Input<'_>, io: &mut dyn Io) {
+        let Some(&id) = self.by_channel.get(&channel) else { return };
+        if self.way.is_none()
+            && matches!(input, Input::Readable(_))
+            && let Some(peer) = io.peer(channel)
+        {
+            self.lead_to(peer, io);
+        }
+        let Some(face) = self.faces.get_mut(&id) else { return };
+        for packet in face.input(now, input, io, &mut self.events) {
+            self.forwarder.receive(now, id, packet);
+            self.is_untold = true;
+        }
+        if self.faces.get(&id).is_some_and(Face::is_gone) {
+            self.remove(id);
+        }
+    }
+
+    /// When its counts are to be told.
+    fn tells_at(&self) -> Option<Instant> {
+        self.is_untold.then(|| self.told.map_or(Instant::ZERO, |told| told + COUNTS_EACH))
+    }
+
+    fn say_counts(&mut self, now: Instant) {
+        if self.tells_at().is_some_and(|at| at <= now) {
+            (self.told, self.is_untold) = (Some(now), false);
+            let (forwarded, words) = (self.forwarder.counts().forwarded, self.forwarder.in_words());
+            self.events.say(now, "forwarder", forwarded as f64, "1", words);
+        }
+    }
+}
+
+impl App for CcnForwarder {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        self.forwarder.expire(now);
+        match input {
+            Input::Accepted { channel, .. } => {
+                self.add(channel, true);
+                if let Some(peer) = io.peer(channel) {
+                    self.lead_to(peer, io);
+                }
+            }
+            Input::Opened(channel)
+            | Input::Refused(channel, _)
+            | Input::Readable(channel)
+            | Input::Writable(channel)
+            | Input::Closed(channel, _) => self.input(now, channel, &input, io),
+            Input::Stop => {
+                for face in std::mem::take(&mut self.faces).values_mut() {
+                    face.fail(io);
+                }
+                self.by_channel.clear();
+            }
+            _ => {}
+        }
+        while let Some((id, packet)) = self.forwarder.next_packet() {
+            if let Some(face) = self.faces.get_mut(&id) {
+                face.send(&packet, io);
+            }
+        }
+        self.say_counts(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.forwarder.deadline().into_iter().chain(self.tells_at()).min()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.next()
+    }
+}
