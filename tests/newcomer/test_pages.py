@@ -251,6 +251,11 @@ COMMANDS: dict[str, How] = {
     "streamgauge reproduce ccn --mode sim": How("long", A_MINUTE, status=1),
     "streamgauge reproduce ccn --mode sim --mutants": How("long", A_MINUTE, status=1),
     "streamgauge reproduce 'ccn/narrow-*' --mode sim --robust": How("long", A_MINUTE, status=1),
+    "streamgauge reproduce 'ccn/viewers-*' --mode sim": How("long", A_MINUTE),
+    "streamgauge compare ccn/narrow-udp --over "
+    "'flows.video.parameters.window_control=in-order,aimd,cubic,vegas,bbr' "
+    "--set flows.video.parameters.retransmission=rto --set flows.video.parameters.interest_window=64 "
+    "--mode sim": How("long", A_MINUTE),
     "streamgauge compare ccn/loss-3-udp --over 'flows.video.parameters.retransmission=lifetime,rto' "
     "--mode sim --metric frozen_share --metric level": HERE,
     "streamgauge serve --system ccn --listen 127.0.0.1:6363 videos": How("serving"),

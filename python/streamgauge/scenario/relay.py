@@ -150,9 +150,9 @@ def _via_problems(name: str, flow: Flow, relays: Mapping[str, Relay]) -> Iterato
             f"'{flow.via}' is a relay of {relay.speaks}, which '{_played(played)}' does not speak",
             "leave 'via' out, or choose a system that does",
         )
-    elif relay.system == "ccn-forwarder" and played.system == "ccn":
-        port, its = (settings["face_port"] for settings in (_network(played), relay.settings()))
-        if port != its:
+    else:
+        port, its = _face_port(played), relay.settings().get("face_port")
+        if None not in (port, its) and port != its:
             yield Problem(
                 where,
                 f"'{flow.via}' has its faces at port {its}, and '{name}' looks for them at {port}",
@@ -160,10 +160,13 @@ def _via_problems(name: str, flow: Flow, relays: Mapping[str, Relay]) -> Iterato
             )
 
 
-def _network(flow: Flow) -> dict[str, Any]:
-    """The settings of a flow's faces, its presets among them."""
-    found: dict[str, Any] = MACHINES["ccn"].settings(flow.parameters)["network"]
-    return found
+def _face_port(flow: Flow) -> int | None:
+    """Where a flow looks for its neighbour; None of one that has no faces."""
+    entry = flow.registered
+    if entry is None or entry.name not in MACHINES:
+        return None
+    port: int | None = MACHINES[entry.name].settings(flow.parameters).get("network", {}).get("face_port")
+    return port
 
 
 def via_unsupported(flow: Flow, relays: Mapping[str, Relay], mode: Mode) -> str | None:
