@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -17,6 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import Server, put_ladder
+from play_ndn import Ndnd, play, report
 from starved import again_if_starved
 from streamgauge.emu.engine import engine
 
@@ -54,19 +52,6 @@ def by_http(ladders: Path) -> Iterator[Server]:
 
 def url(server: Server, path: str) -> str:
     return f"ndn://127.0.0.1:{server.port}/clip/{path}"
-
-
-def play(url: str, *options: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [str(engine()), "play", "--json", *options, url]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done
-
-
-def report(url: str, *options: str) -> dict[str, Any]:
-    """What our player says of a URL."""
-    found: dict[str, Any] = json.loads(play(url, *options).stdout.splitlines()[-1])
-    return found
 
 
 @pytest.mark.parametrize("form", ["manifest.mpd", "ranges.mpd", "master.m3u8"])
@@ -231,43 +216,14 @@ def test_python_ndn_gets_the_bytes_that_http_gives(server: Server, by_http: Serv
     with_ndn(server.port, consume)
 
 
-NDND = """core:
-  log_level: ERROR
-  log_file: LOG
-faces:
-  udp: {enabled_unicast: false, enabled_multicast: false}
-  tcp: {enabled: true, port_unicast: PORT}
-  unix: {enabled: true, socket_path: SOCKET}
-  websocket: {enabled: false}
-  http3: {enabled: false}
-"""
-
-
 @pytest.fixture
 def forwarder(tmp_path: Path, server: Server) -> Iterator[int]:
     """The port of ndnd's forwarder, which has a route to our server over TCP."""
-    program = shutil.which("ndnd")
-    if program is None:
-        pytest.skip("ndnd is not here")
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    path, settings, log = tmp_path / "nfd.sock", tmp_path / "ndnd.yml", tmp_path / "ndnd.log"
-    text = NDND.replace("PORT", str(port)).replace("SOCKET", str(path)).replace("LOG", str(log))
-    settings.write_text(text)
-    with subprocess.Popen([program, "fw", "run", str(settings)]) as running:
-        try:
-            until = time.monotonic() + 20
-            while not path.exists() and time.monotonic() < until:
-                time.sleep(0.1)
-            face = f"face=tcp4://127.0.0.1:{server.port}"
-            command = [program, "fw", "route-add", "prefix=/clip", face, "persistency=permanent"]
-            environment = {**os.environ, "NDN_CLIENT_TRANSPORT": f"unix://{path}"}
-            subprocess.run(command, env=environment, check=True, timeout=20, stdout=subprocess.DEVNULL)
-            yield port
-        finally:
-            running.terminate()
-            running.wait(20)
+    with Ndnd(tmp_path) as ndnd:
+        ndnd.run(
+            "fw", "route-add", "prefix=/clip", f"face=tcp4://127.0.0.1:{server.port}", "persistency=permanent"
+        )
+        yield ndnd.port
 
 
 @again_if_starved

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Instant};
-use streamgauge_wire::ndn::{Component, Data, Interest, Metadata, NackReason, Name};
+use streamgauge_wire::ndn::{Component, Data, Interest, Metadata, NackReason, Name, ObjectSize};
 
 use super::forwarder::FacePacket;
 use super::names::{metadata_of, object_of_metadata, path_of};
@@ -124,7 +124,8 @@ impl Producer {
         let resource = self.resource(now, object)?;
         let version = Component::version(self.version_of(resource.as_ref()));
         let versioned = object.child(version).map_err(|_| Missing::Unknown)?;
-        let told = Metadata { name: versioned, segment_bytes: self.chunk_bytes, size: resource.length() };
+        let size = ObjectSize { segment_bytes: self.chunk_bytes, bytes: resource.length() };
+        let told = Metadata { name: versioned, size: Some(size) };
         let version = Component::version(now.as_nanos() / 1_000);
         let name = metadata_of(object).and_then(|name| name.with([version, Component::segment(0)]).ok());
         let name = name.ok_or(Missing::Unknown)?;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use streamgauge_base::{Chunk, Duration, Instant, RandomStream};
 use streamgauge_wire::http::{ByteRange, ContentRange, HttpItem, Ranges, Reader, Request, Response, Version};
-use streamgauge_wire::ndn::{Component, Data, Interest, Metadata, NackReason, Name};
+use streamgauge_wire::ndn::{Component, Data, Interest, Metadata, NackReason, Name, ObjectSize};
 
 use super::consumer::window::Window;
 use super::consumer::{Fetch, FetchReport};
@@ -436,24 +436,31 @@ impl Connection {
         moved
     }
 
-    /// Metadata told where the object is and how large.
+    /// Metadata told where the object is, and perhaps how large: else all of it is answered, whatever range was asked for
+    /// (RFC 9110 section 14.2).
     fn begin_object(&mut self, told: &Metadata, settings: &CcnSettings) {
         let Some(transfer) = &mut self.transfer else { return };
         transfer.total = transfer.fetch.report();
-        (transfer.name, transfer.size) = (told.name.clone(), Some(told.size));
+        transfer.name = told.name.clone();
+        let Some(ObjectSize { segment_bytes, bytes }) = told.size else {
+            let until = (transfer.request.method == "HEAD").then_some(0);
+            transfer.fetch = Fetch::new(0, until, settings.interest_tries);
+            transfer.step = Step::Segments;
+            return;
+        };
+        transfer.size = Some(bytes);
         let asked = transfer.request.headers.list("Range").and_then(|value| value.parse::<Ranges>().ok());
         let range = asked.and_then(|Ranges(ranges)| <[ByteRange; 1]>::try_from(ranges).ok()).map(|[one]| one);
-        let (first, end) = match range.map(|range| range.within(told.size)) {
-            None => (0, told.size),
+        let (first, end) = match range.map(|range| range.within(bytes)) {
+            None => (0, bytes),
             Some(Some((first, last))) => (first, last + 1),
             Some(None) => {
                 self.refuse(416, "none of the bytes asked for are in the object");
                 return;
             }
         };
-        let part =
-            range.map(|_| ContentRange::Part { first, last: end.saturating_sub(1), of: Some(told.size) });
-        let unit = told.segment_bytes.max(1);
+        let part = range.map(|_| ContentRange::Part { first, last: end.saturating_sub(1), of: Some(bytes) });
+        let unit = segment_bytes.max(1);
         let (from, until) = (first / unit, (end.max(1) - 1) / unit);
         transfer.fetch = Fetch::new(from, Some(until), settings.interest_tries);
         (transfer.skip, transfer.left) = (first - from * unit, end - first);

@@ -18,22 +18,36 @@ const SIZE: u32 = 0xF502;
 pub struct Metadata {
     /// The name of its version, whose segments are fetched.
     pub name: Name,
-    /// Bytes of a segment, but for the last.
+    /// How large it is. Not every producer tells it: ndnd's does not.
+    pub size: Option<ObjectSize>,
+}
+
+/// The size of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ObjectSize {
+    /// Bytes of a segment, but for the last; more than 0.
     pub segment_bytes: u64,
     /// Bytes in all.
-    pub size: u64,
+    pub bytes: u64,
+}
+
+impl ObjectSize {
+    fn last_segment(&self) -> u64 {
+        self.bytes.max(1).div_ceil(self.segment_bytes.max(1)) - 1
+    }
 }
 
 impl Metadata {
     /// As the content of its Data.
     pub fn write(&self) -> Chunk {
-        let last = self.size.max(1).div_ceil(self.segment_bytes.max(1)) - 1;
         let mut bytes = Vec::new();
         put_element(&mut bytes, NAME, self.name.as_bytes());
-        let last = Name::of([Component::segment(last)]).unwrap_or_default();
-        put_element(&mut bytes, FINAL_BLOCK_ID, last.as_bytes());
-        put_integer(&mut bytes, SEGMENT_BYTES, self.segment_bytes);
-        put_integer(&mut bytes, SIZE, self.size);
+        if let Some(size) = &self.size {
+            let last = Name::of([Component::segment(size.last_segment())]).unwrap_or_default();
+            put_element(&mut bytes, FINAL_BLOCK_ID, last.as_bytes());
+            put_integer(&mut bytes, SEGMENT_BYTES, size.segment_bytes);
+            put_integer(&mut bytes, SIZE, size.bytes);
+        }
         Chunk::bytes(bytes)
     }
 
@@ -49,7 +63,12 @@ impl Metadata {
                 _ => {}
             }
         }
-        Some(Metadata { name: name?, segment_bytes: segment_bytes.filter(|bytes| *bytes > 0)?, size: size? })
+        let size = match (segment_bytes, size) {
+            (Some(0), _) => return None,
+            (Some(segment_bytes), Some(bytes)) => Some(ObjectSize { segment_bytes, bytes }),
+            _ => None,
+        };
+        Some(Metadata { name: name?, size })
     }
 }
 
@@ -61,9 +80,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(segment_bytes in 1u64.., size: u64, part in "[a-z]{1,9}") {
+        fn what_is_written_is_read(segment_bytes in 1u64.., bytes: u64, is_told: bool, part in "[a-z]{1,9}") {
             let name = Name::of([Component::generic(part.as_bytes()), Component::version(7)]).unwrap();
-            let told = Metadata { name, segment_bytes, size };
+            let told = Metadata { name, size: is_told.then_some(ObjectSize { segment_bytes, bytes }) };
             prop_assert_eq!(Metadata::read(&told.write()), Some(told));
         }
 
@@ -75,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_segment_of_no_bytes_is_none() {
-        let told = Metadata { name: Name::root(), segment_bytes: 0, size: 9 };
+        let told = Metadata { name: Name::root(), size: Some(ObjectSize { segment_bytes: 0, bytes: 9 }) };
         assert_eq!(Metadata::read(&told.write()), None);
     }
 }

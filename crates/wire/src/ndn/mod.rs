@@ -29,7 +29,7 @@ pub use fault::{Fault, Problem};
 pub use fragments::{Fragmenter, Reassembler, ReassemblyLimits};
 pub use interest::{DEFAULT_LIFETIME_MS, Interest, Parameters};
 pub use lp::{LpPacket, NackReason};
-pub use metadata::Metadata;
+pub use metadata::{Metadata, ObjectSize};
 pub use name::{Components, Name};
 pub use packet::Packet;
 pub use stream::Reader;

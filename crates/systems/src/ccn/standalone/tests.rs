@@ -138,7 +138,8 @@ fn a_consumer_learns_of_an_object_and_gets_its_bytes() {
         Interest { can_be_prefix: true, must_be_fresh: true, ..interest("/clip/b/x%201.ts/32=metadata") };
     let told = asked(server.as_mut(), &mut client, &[discovery]);
     let told = Metadata::read(&data(&told[0]).content).unwrap();
-    assert_eq!((told.size, told.segment_bytes), (FILE_BYTES as u64, 8000));
+    let size = ObjectSize { segment_bytes: 8000, bytes: FILE_BYTES as u64 };
+    assert_eq!(told.size, Some(size));
     assert!(told.name.starts_with(&"/clip/b/x%201.ts".parse().unwrap()));
     let names = (0..3).map(|number| told.name.child(Component::segment(number)).unwrap());
     let interests: Vec<Interest> =
