@@ -4,7 +4,7 @@ use std::sync::Arc;
 use serde_json::json;
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::ndn::{
-    Component, Data, Interest, LpPacket, Metadata, NackReason, Name, Packet, Reader,
+    Component, Data, Interest, LpPacket, Metadata, NackReason, Name, ObjectSize, Packet, Reader,
 };
 
 use super::*;
