@@ -231,3 +231,102 @@ impl App for CcnForwarder {
         self.events.next()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use streamgauge_base::Chunk;
+
+    use super::*;
+    use crate::app::CloseReason;
+
+    /// Streams that take everything and bring nothing: whose each is, and to whom were opened.
+    #[derive(Default)]
+    struct Wires {
+        peers: BTreeMap<ChannelId, Peer>,
+        opened_to: Vec<Peer>,
+        aborted: Vec<ChannelId>,
+    }
+
+    impl Wires {
+        fn number(&mut self, peer: Peer) -> ChannelId {
+            let channel = ChannelId(1 + self.peers.len() as u32);
+            self.peers.insert(channel, peer);
+            channel
+        }
+    }
+
+    impl Io for Wires {
+        fn open(&mut self, _: &Carrier) -> ChannelId {
+            unreachable!("a relay opens to a peer")
+        }
+        fn open_to(&mut self, peer: Peer, _: &Carrier) -> ChannelId {
+            self.opened_to.push(peer);
+            self.number(peer)
+        }
+        fn peer(&self, channel: ChannelId) -> Option<Peer> {
+            self.peers.get(&channel).copied()
+        }
+        fn send(&mut self, _: ChannelId, _: Chunk) {}
+        fn write(&mut self, _: ChannelId, chunk: Chunk) -> usize {
+            chunk.len()
+        }
+        fn read(&mut self, _: ChannelId, _: usize) -> Option<Chunk> {
+            None
+        }
+        fn close(&mut self, _: ChannelId) {}
+        fn abort(&mut self, channel: ChannelId) {
+            self.aborted.push(channel);
+        }
+        fn port(&self, _: ChannelId) -> Option<u16> {
+            None
+        }
+        fn direct(&mut self, _: ChannelId, _: u16) {}
+    }
+
+    fn accept(relay: &mut CcnForwarder, io: &mut Wires, peer: u16) -> ChannelId {
+        let channel = io.number(Peer(peer));
+        relay.handle(Instant::ZERO, Input::Accepted { channel, on: LISTENER }, io);
+        channel
+    }
+
+    #[test]
+    fn one_producer_serves_all_and_another_is_asked_when_it_is_gone() {
+        let (mut relay, mut io) = (CcnForwarder::new(&CcnForwarderSpec::usual(), 6363), Wires::default());
+        let first = accept(&mut relay, &mut io, 0);
+        let upstream = ChannelId(first.0 + 1);
+        let second = accept(&mut relay, &mut io, 1);
+        assert_eq!(io.opened_to, [Peer(0)]);
+        relay.handle(Instant::ZERO, Input::Opened(upstream), &mut io);
+        relay.handle(Instant::ZERO, Input::Closed(upstream, CloseReason::Reset), &mut io);
+        assert_eq!(io.opened_to, [Peer(0)], "nobody has asked since");
+        relay.handle(Instant::ZERO, Input::Readable(second), &mut io);
+        assert_eq!(io.opened_to, [Peer(0), Peer(1)]);
+        let told: Vec<Event> = std::iter::from_fn(|| relay.poll_event()).collect();
+        assert!(told.iter().any(|event| event.name == "face_down" && event.reason.contains("reset")));
+    }
+
+    #[test]
+    fn a_stop_ends_every_face() {
+        let (mut relay, mut io) = (CcnForwarder::new(&CcnForwarderSpec::usual(), 6363), Wires::default());
+        accept(&mut relay, &mut io, 0);
+        accept(&mut relay, &mut io, 1);
+        relay.handle(Instant::ZERO, Input::Stop, &mut io);
+        assert_eq!(io.aborted.len(), 3, "two players' and the producer's");
+        relay.handle(Instant::ZERO, Input::Timeout, &mut io);
+        assert!(relay.poll_timeout().is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_key() {
+        let relay: RelaySpec = serde_json::from_value(serde_json::json!({
+            "name": "home", "at": "client", "app": CcnForwarderSpec::usual().app(),
+        }))
+        .unwrap();
+        for (spec, key) in [
+            (CcnForwarderSpec { face_port: 0, ..CcnForwarderSpec::usual() }, "app.ccn-forwarder.face_port"),
+            (CcnForwarderSpec { pit: 0, ..CcnForwarderSpec::usual() }, "app.ccn-forwarder.pit"),
+        ] {
+            assert_eq!(spec.machine(&relay, 1).err().unwrap().0, key);
+        }
+    }
+}
