@@ -67,7 +67,7 @@ def test_means_stand_beside_the_papers_text_and_levels_add_up() -> None:
     figure = draw(CCN, EACH, reading(*map(entry, NARROW)))
     assert figure is not None and figure.columns == COLUMNS
     assert alt.Chart.from_dict(figure.vega_lite(), validate=True) is not None
-    level = [row for row in figure.rows if row[0] == "mean level shown, kbit/s"]
+    level = [row for row in figure.rows if row[0] == "mean level shown, kb/s"]
     assert [row[4] for row in level if row[3] == "sim"] == [475.0] * 4
     assert [row[2:5] for row in level if row[3] == "paper"] == [("UDP", "paper", 600.0)]
     shares = [row for row in figure.rows if row[0] == "time shown, %"]
@@ -91,6 +91,6 @@ def test_lines_over_what_was_varied_have_one_legend() -> None:
     assert json.dumps(figure.spec).count('"orient": "top"') == 3, "one legend, in each layer of one panel"
     estimates = [row for row in figure.rows if row[0].startswith("mean estimate")]
     assert len(estimates) == 20 and all(row[5] < row[4] < row[6] for row in estimates)
-    assert {row[0] for row in figure.rows if row[3] == "paper"} == {"mean level shown, kbit/s"}
+    assert {row[0] for row in figure.rows if row[3] == "paper"} == {"mean level shown, kb/s"}
     at_five = [row for row in figure.rows if row[0] == "time shown, %, at 5 %"]
     assert {row[2] for row in at_five} == set(OVER.more["series"])

@@ -115,16 +115,17 @@ def time_at(shown: Series) -> dict[float, float]:
     rates = np.round(shown.numerator[there] / held_s)
     alike = rates[1:] == rates[:-1]
     whole = np.concatenate([alike, [False]]) | np.concatenate([[False], alike])
+    place = np.arange(len(rates))
+    before = np.maximum.accumulate(np.where(whole, place, -1))
+    after = np.minimum.accumulate(np.where(whole, place, len(rates))[::-1])[::-1]
     found: dict[float, float] = {}
-    for at, (rate, length_s) in enumerate(zip(rates.tolist(), held_s.tolist(), strict=True)):
-        before = rates[:at][whole[:at]][-1:].tolist()
-        after = rates[at + 1 :][whole[at + 1 :]][:1].tolist()
+    for rate, length_s, i, j in zip(rates, held_s, before, after, strict=True):
         parts = [(rate, 1.0)]
-        if not whole[at] and before and after and min(before[0], after[0]) < rate < max(before[0], after[0]):
-            share = (rate - after[0]) / (before[0] - after[0])
-            parts = [(before[0], share), (after[0], 1.0 - share)]
+        if 0 <= i < j < len(rates) and min(rates[i], rates[j]) < rate < max(rates[i], rates[j]):
+            share = (rate - rates[j]) / (rates[i] - rates[j])
+            parts = [(rates[i], share), (rates[j], 1.0 - share)]
         for level, share in parts:
-            found[level] = found.get(level, 0.0) + share * length_s
+            found[float(level)] = found.get(float(level), 0.0) + float(share * length_s)
     return dict(sorted(found.items()))
 
 

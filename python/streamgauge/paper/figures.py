@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from streamgauge.checks.evaluate import published_value
-from streamgauge.claims.dimension import PERCENT, RATE, pick_unit, say_exactly
+from streamgauge.claims.dimension import RATE, say_exactly
 from streamgauge.metrics import METRICS, Interval, TrialMetrics
-from streamgauge.paper.means import COLUMNS, draw_means
+from streamgauge.paper.means import COLUMNS, axis, draw_means
 from streamgauge.paper.published import Panel, Paper, PaperFigure
 from streamgauge.paper.reading import Reading
 from streamgauge.report.chart import (
@@ -106,13 +106,6 @@ def _colours(shown: Shown) -> dict[str, str]:
     return found | {label: _RIVALS[i % len(_RIVALS)] for i, label in enumerate(rivals)}
 
 
-def _axis(metric: str) -> tuple[str, float]:
-    """A metric's unit as papers on bit rates have it, and canonical units in one."""
-    dimension = METRICS[metric].dimension
-    scale, unit = {RATE: (1e3, "kb/s"), PERCENT: (0.01, "%")}.get(dimension) or pick_unit(1.0, dimension)
-    return unit, scale
-
-
 def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> DrawnFigure:
     """Throughput and loss rate of each flow over time, the capacity in grey; on the right the run's means."""
     colours = _colours(shown) | {"capacity": _GREY}
@@ -153,7 +146,7 @@ def _rate_plots(panel: Panel, shown: Shown) -> list[Plot]:
     of = f"{panel.label}: " if panel.label else ""
     plots = []
     for metric, name, height in (("throughput", "throughput", 130), ("loss_rate", "loss rate", 60)):
-        unit, scale = _axis(metric)
+        unit, scale = axis(metric)
         lines = [
             PlotLine(label, courses)
             for flow, label in flows.items()
@@ -323,7 +316,7 @@ def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | 
         if entry is None or not any(group.valid for group in entry.groups):
             return None
         for metric in figure.more["metrics"]:
-            unit, scale = _axis(metric)
+            unit, scale = axis(metric)
             panel = f"{METRICS[metric].title.lower()}, {unit}"
             for group in entry.groups:
                 found = group.over(metric, one["flow"])

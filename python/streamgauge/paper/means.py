@@ -17,10 +17,10 @@ from streamgauge.report.chart import BLUE, GREEN, INK, PURPLE, VERMILION, WIDTH,
 from streamgauge.report.model import Group
 from streamgauge.report.vega import Spec, channel, filtered, layer, whole
 
-__all__ = ["COLUMNS", "Drawn", "draw_means"]
+__all__ = ["COLUMNS", "Drawn", "axis", "draw_means"]
 
 COLUMNS = ("panel", "x", "series", "whose", "value", "low", "high")
-"""Of a figure's rows. In a panel of levels `series` is the case and `x` the level, kbit/s."""
+"""Of a figure's rows. In a panel of levels `series` is the case and `x` the level, kb/s."""
 _COLOURS = (BLUE, GREEN, VERMILION, PURPLE)
 _SHAPES = {"sim": "circle", "emu": "triangle-up", "paper": "diamond"}
 _WIDTH, _HEIGHT = (WIDTH - 150) / 2, 210
@@ -69,7 +69,7 @@ def draw_means(figure: PaperFigure, reading: Reading) -> Drawn | None:
             rows += _level_rows(title, chosen, groups, more["flow"], len(reading.modes) > 1)
             panels.append(_levels(title, rows))
         else:
-            unit, scale = _axis(one["metric"])
+            unit, scale = axis(one["metric"])
             title = f"{one['title']}, {unit}"
             rows += _mean_rows(title, one, cases, groups, more["flow"], scale)
             names = list(more["series"])
@@ -86,10 +86,10 @@ def draw_means(figure: PaperFigure, reading: Reading) -> Drawn | None:
     return Drawn(spec, tuple(rows), counts)
 
 
-def _axis(metric: str) -> tuple[str, float]:
-    """The unit of an axis, and canonical units in one."""
+def axis(metric: str) -> tuple[str, float]:
+    """A metric's unit as papers on bit rates have it, and canonical units in one."""
     dimension = METRICS[metric].dimension
-    usual = {RATE: (1e3, "kbit/s"), PERCENT: (0.01, "%"), DATA: (8e3, "kB")}
+    usual = {RATE: (1e3, "kb/s"), PERCENT: (0.01, "%"), DATA: (8e3, "kB")}
     scale, unit = usual.get(dimension) or pick_unit(1.0, dimension)
     return unit, scale
 
@@ -137,8 +137,8 @@ def _level_rows(
     return rows
 
 
-def _of(title: str, *more: str) -> list[Spec]:
-    return filtered(f"datum.panel == {json.dumps(title, ensure_ascii=False)}", *more)
+def _of(title: str) -> list[Spec]:
+    return filtered(f"datum.panel == {json.dumps(title, ensure_ascii=False)}")
 
 
 def _tooltip(x: str, value: str) -> list[Spec]:
@@ -218,7 +218,7 @@ def _levels(title: str, rows: Sequence[tuple[Any, ...]]) -> Spec:
     levels = sorted({row[1] for row in rows if row[0] == title})
     colour = channel(
         "x:N", type="ordinal", sort=levels, scale={"domain": levels, "scheme": "viridis"},
-        legend={"orient": "right", "title": "kbit/s"},
+        legend={"orient": "right", "title": "kb/s"},
     )  # fmt: skip
     return {
         "mark": {"type": "bar", "stroke": "white", "strokeWidth": 0.5},
@@ -231,7 +231,7 @@ def _levels(title: str, rows: Sequence[tuple[Any, ...]]) -> Spec:
             "color": colour,
             "order": channel("x:Q"),
             "tooltip": [
-                channel("series:N", title="over"), channel("x:N", title="level, kbit/s"),
+                channel("series:N", title="over"), channel("x:N", title="level, kb/s"),
                 channel("value:Q", title=_LEVELS),
             ],
         },

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{Duration, Event, Instant};
-use streamgauge_plan::{Parameter, RelaySpec, StreamProtocol, TcpSpec, settings};
+use streamgauge_plan::{Parameter, RelaySpec, StreamProtocol, TcpSpec, check_bounds, settings};
 use streamgauge_wire::ndn::Name;
 
 use super::ends::COUNTS_EACH;
@@ -13,7 +13,7 @@ use super::forwarder::{FaceId, Forwarder, ForwarderSettings, StorePolicy};
 use super::spec::{CcnPreset, CcnSettings};
 use crate::app::{App, ChannelId, Input, Io, Peer};
 use crate::carrier::Carrier;
-use crate::describe::{EventKind, Refusal, Relay, events, tcp_last};
+use crate::describe::{EventKind, Refusal, Relay, events, tcp_last, within};
 use crate::machines::{Channel, RelayMachine};
 use crate::outbox::Outbox;
 
@@ -83,15 +83,9 @@ impl Relay for CcnForwarderSpec {
     }
 
     fn machine(&self, _: &RelaySpec, _: u64) -> Result<RelayMachine, Refusal> {
-        let Some(port) = u16::try_from(self.face_port).ok().filter(|port| *port > 0) else {
-            return Err((
-                "app.ccn-forwarder.face_port".into(),
-                format!("{}; give 1 to 65535", self.face_port),
-            ));
-        };
-        if !(1..=500_000).contains(&self.pit) {
-            return Err(("app.ccn-forwarder.pit".into(), format!("{}; give 1 to 500000", self.pit)));
-        }
+        let own: Vec<Parameter> = Self::fields().into_iter().filter(|field| field.at.len() == 1).collect();
+        check_bounds(&own, self).map_err(within("app.ccn-forwarder"))?;
+        let port = self.face_port as u16;
         let carrier = Carrier::Listener { port, settings: self.tcp.clone(), backlog: BACKLOG };
         Ok(RelayMachine {
             channels: vec![Channel { id: LISTENER, carrier }],
