@@ -83,38 +83,36 @@ def hundred(runs: Path) -> Path:
     return build([one for one in load(runs) if one.scenario.startswith("today/")], runs / "hundred.html")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def opened(browser: Any) -> Iterator[Open]:
-    """Opens a page at a width, once for each way of looking at it; its console's complaints are in
-    ``page.complaints``."""
-    kept: dict[tuple[Any, ...], Any] = {}
+    """Opens a page at a width; it must not complain in its console, nor ask the network. A test's pages are
+    shut when it ends: a browser may stop drawing a page that others have long lain in front of, and a click,
+    which waits for two frames, then waits for ever."""
+    contexts: list[Any] = []
+    complaints: list[str] = []
 
     def look(
         file: Path, width: int = 1440, height: int = 900, *, dark: bool = False, script: bool = True
     ) -> Any:
-        key = (file, width, height, dark, script)
-        if key not in kept:
-            context = browser.new_context(
-                viewport={"width": width, "height": height},
-                color_scheme="dark" if dark else "light",
-                java_script_enabled=script,
-            )
-            page = context.new_page()
-            page.complaints = []
-            page.on("console", lambda said: page.complaints.append(said.text) if said.type != "log" else None)
-            page.on("pageerror", lambda error: page.complaints.append(str(error)))
-            page.on(
-                "request",
-                lambda asked: (
-                    None
-                    if asked.url.startswith(("file:", "data:", "blob:"))
-                    else page.complaints.append(asked.url)
-                ),
-            )
-            page.goto(file.as_uri())
-            kept[key] = page
-        return kept[key]
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=script,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda said: complaints.append(said.text) if said.type != "log" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "request",
+            lambda asked: (
+                None if asked.url.startswith(("file:", "data:", "blob:")) else complaints.append(asked.url)
+            ),
+        )
+        page.goto(file.as_uri())
+        return page
 
     yield look
-    for page in kept.values():
-        page.context.close()
+    for context in contexts:
+        context.close()
+    assert complaints == []
