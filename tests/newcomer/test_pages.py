@@ -262,6 +262,9 @@ COMMANDS: dict[str, How] = {
     "streamgauge play ndn://127.0.0.1:6363/clip/ladder/manifest.mpd": How(
         shows=("played to the end", r"over NDN \(TCP face\)", "0 expired")
     ),
+    "streamgauge proxy ndn://127.0.0.1:6363/clip --listen 127.0.0.1:8070": How("serving"),
+    "mpv http://127.0.0.1:8070/ladder/manifest.mpd": How("never", PUBLIC),
+    "cvlc http://127.0.0.1:8070/ladder/manifest.mpd": How("never", PUBLIC),
     "mpv http://127.0.0.1:8090/ladder/manifest.mpd": How("never", PUBLIC),
     "ffplay http://127.0.0.1:8090/ladder/master.m3u8": How("never", PUBLIC),
     "streamgauge play http://127.0.0.1:8090/ladder/manifest.mpd": How(
@@ -360,7 +363,7 @@ def serve(stranger: Stranger, line: str) -> subprocess.Popen[str]:
     server = stranger.popen(f"exec {line.removesuffix('&')}")
     assert server.stdout is not None
     said = server.stdout.readline()
-    assert said.startswith("serving "), f"{line}\n{said}{server.communicate()}"
+    assert said.startswith(("serving ", "answering ")), f"{line}\n{said}{server.communicate()}"
     return server
 
 

@@ -76,19 +76,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(f"NOT JUDGED, {TOO_BUSY}: {report.nodeid}", red=True)
 
 
-class Server:
-    """`streamgauge-engine serve --json`."""
+class Process:
+    """A program that says JSON lines."""
 
-    def __init__(
-        self, folder: Path, *options: str, prefix: tuple[str, ...] = (), system: str = "darwin"
-    ) -> None:
-        command = [*prefix, str(engine()), "serve", "--system", system, "--json"]
-        self.process = subprocess.Popen(
-            [*command, "--listen", "127.0.0.1:0", *options, str(folder)], stdout=subprocess.PIPE
-        )
+    def __init__(self, command: list[str]) -> None:
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
         self.said: list[dict[str, Any]] = []
         self._text = b""
-        self.port = int(self.wait_for("ready")["port"])
 
     def __enter__(self) -> Self:
         return self
@@ -107,9 +101,10 @@ class Server:
             found = [line for line in self.said if line["event"] == event]
             if len(found) >= count:
                 return found[count - 1]
-            assert self._listen(until - time.monotonic()), f"no {event}: {self.said[-3:]}"
+            assert self.listen(until - time.monotonic()), f"no {event}: {self.said[-3:]}"
 
-    def _listen(self, within_s: float) -> bool:
+    def listen(self, within_s: float) -> bool:
+        """Reads what it says by then; false if there is nothing."""
         assert self.process.stdout is not None
         file = self.process.stdout.fileno()
         if not select.select([file], [], [], max(0.0, within_s))[0]:
@@ -138,6 +133,19 @@ class Server:
         """Ends it and says its status."""
         self.process.send_signal(with_)
         return self.process.wait(10)
+
+
+class Server(Process):
+    """`streamgauge-engine serve --json`."""
+
+    def __init__(
+        self, folder: Path, *options: str, prefix: tuple[str, ...] = (), system: str = "darwin"
+    ) -> None:
+        command = [*prefix, str(engine()), "serve", "--system", system, "--json", "--listen", "127.0.0.1:0"]
+        if "--listen" in options:
+            command = command[:-2]
+        super().__init__([*command, *options, str(folder)])
+        self.port = int(self.wait_for("ready")["port"])
 
 
 @pytest.fixture(scope="session", autouse=True)

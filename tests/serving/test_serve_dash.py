@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import shutil
 import subprocess
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Server, put_ladder
+from programs import mpv, pictures
 from starved import again_if_starved
 from streamgauge.emu.engine import engine
-from streamgauge.systems import javascript
 
 pytestmark = pytest.mark.emu
 
@@ -76,51 +72,12 @@ def test_ffmpeg_decodes_every_picture(server: Server, form: str) -> None:
 
 
 def test_mpv_plays_it(server: Server) -> None:
-    if shutil.which("mpv") is None:
-        pytest.skip("mpv is not here")
-    command = [
-        "mpv",
-        "--no-config",
-        "--vo=null",
-        "--ao=null",
-        "--speed=4",
-        "--term-status-msg=at ${time-pos}",
-    ]
-    done = subprocess.run(
-        [*command, url(server, "card/manifest.mpd")], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0 and "End of file" in done.stdout, done.stdout[-400:] + done.stderr[-400:]
-
-
-PAGE = """<!doctype html><video id=v muted autoplay></video><script src="SCRIPT"></script><script>
-const video = document.getElementById("v");
-if ("PLAYER" === "dashjs") dashjs.MediaPlayer().create().initialize(video, "URL", true);
-else { const hls = new Hls(); hls.loadSource("URL"); hls.attachMedia(video); }
-</script>"""
+    mpv(url(server, "card/manifest.mpd"))
 
 
 @pytest.mark.parametrize(("player", "form"), [("dashjs", "manifest.mpd"), ("hlsjs", "master.m3u8")])
 def test_a_browser_plays_it(server: Server, tmp_path: Path, player: str, form: str) -> None:
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not here")
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    script = javascript.LIBRARIES[player].path
-    if program is None or not script.is_file():
-        pytest.skip("no Chromium, or no JavaScript of the player; make setup-browsers installs them")
-    shutil.copy(script, tmp_path / "player.js")
-    page = PAGE.replace("SCRIPT", "player.js").replace("PLAYER", player)
-    (tmp_path / "index.html").write_text(page.replace("URL", url(server, f"card/{form}")))
-    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as pages, sync.sync_playwright() as run:
-        threading.Thread(target=pages.serve_forever, daemon=True).start()
-        flags = ["--no-sandbox", "--autoplay-policy=no-user-gesture-required"]
-        browser = run.chromium.launch(executable_path=program, args=flags)
-        opened = browser.new_page()
-        opened.goto(f"http://127.0.0.1:{pages.server_port}/")
-        opened.wait_for_function("document.getElementById('v').currentTime > 2", timeout=30_000)
-        pictures = opened.evaluate("document.getElementById('v').getVideoPlaybackQuality().totalVideoFrames")
-        browser.close()
-        pages.shutdown()
-    assert pictures > 20
+    assert pictures(player, url(server, f"card/{form}"), tmp_path) > 20
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use serde::de::DeserializeOwned;
 
 use crate::error::{EngineError, Result};
-use crate::{bpf_cc, gauge, link, node, play, preflight, sandbox, serve, witness};
+use crate::{bpf_cc, gauge, link, node, play, preflight, proxy, sandbox, serve, witness};
 
 /// StreamGauge's helper on Linux: link emulator, real-socket machines, sandbox. See PROTOCOL.md.
 #[derive(Parser)]
@@ -43,6 +43,8 @@ enum Command {
     Play(play::PlayArgs),
     /// Serves the files of a folder by RTSP until it is told to stop.
     Serve(serve::ServeArgs),
+    /// Answers players of HTTP out of what it asks elsewhere, until it is told to stop.
+    Proxy(proxy::ProxyArgs),
     /// Gives the kernel a congestion control that it lacks, until stdin closes or this process dies.
     BpfCc(bpf_cc::BpfCcArgs),
 }
@@ -86,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Witness(args) => ("witness", done(args.read().and_then(witness::run))),
         Command::Play(args) => ("play", play::run(&args)),
         Command::Serve(args) => ("serve", done(serve::run(&args))),
+        Command::Proxy(args) => ("proxy", done(proxy::run(&args))),
         Command::BpfCc(args) => ("bpf-cc", done(bpf_cc::run(&args))),
     };
     match outcome {
@@ -104,7 +107,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// `streamgauge serve` and `streamgauge play` are this program under another name, with the exit codes of theirs.
+/// `streamgauge serve`, `play` and `proxy` are this program under another name, with the exit codes of theirs.
 fn called_by_the_public_name() -> bool {
     std::env::args().next().is_some_and(|name| name.starts_with("streamgauge ") || name == "streamgauge")
 }

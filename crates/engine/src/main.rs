@@ -25,6 +25,8 @@ mod play;
 #[cfg(target_os = "linux")]
 mod preflight;
 #[cfg(target_os = "linux")]
+mod proxy;
+#[cfg(target_os = "linux")]
 mod reactor;
 #[cfg(target_os = "linux")]
 mod sandbox;

@@ -12,7 +12,7 @@ use streamgauge_transport::tcp::{Hystart, Mechanisms};
 use crate::machines::{Machines, RelayMachine};
 use crate::media::mp4::MOST_UNITS;
 use crate::media::{ClipSpec, LadderSpec};
-use crate::standalone::{Playable, Player, PlayerFacts, Server, ServerFacts, Service};
+use crate::standalone::{Playable, Player, PlayerFacts, Proxy, Server, ServerFacts, Service};
 
 /// A streaming system or traffic source of ours, told by what a plan says of it.
 pub trait System: Serialize + DeserializeOwned {
@@ -64,6 +64,11 @@ pub trait System: Serialize + DeserializeOwned {
 
     /// Its player outside trials, if it has one: what `streamgauge play` runs.
     fn player() -> Option<Player> {
+        None
+    }
+
+    /// Its proxy for players of HTTP outside trials, if it has one: what `streamgauge proxy` runs.
+    fn proxy() -> Option<Proxy> {
         None
     }
 

@@ -19,7 +19,7 @@ use crate::machines::{Machines, RelayMachine};
 use crate::media::Contents;
 use crate::ping::PingSpec;
 use crate::rtp::RtpSpec;
-use crate::standalone::{Player, Server};
+use crate::standalone::{Player, Proxy, Server};
 
 static SYSTEMS: &[Registered] = &[
     Registered::of::<BulkSpec>(),
@@ -44,6 +44,7 @@ struct Registered {
     description: fn() -> Description,
     server: fn() -> Option<Server>,
     player: fn() -> Option<Player>,
+    proxy: fn() -> Option<Proxy>,
     facts: fn(&AppSpec) -> Option<Facts>,
     #[cfg(test)]
     every_parameter_takes_what_it_says: fn(),
@@ -67,6 +68,7 @@ impl Registered {
             description: Description::of::<S>,
             server: S::server,
             player: S::player,
+            proxy: S::proxy,
             facts: |app| Some(Facts::of(&app.settings::<S>().ok().or_else(|| of_any_version(app))?)),
             #[cfg(test)]
             every_parameter_takes_what_it_says: tests::every_parameter_takes_what_it_says::<S>,
@@ -212,6 +214,11 @@ pub fn standalone_servers() -> impl Iterator<Item = (&'static str, Server)> {
 /// The systems that have a player outside trials.
 pub fn standalone_players() -> impl Iterator<Item = (&'static str, Player)> {
     SYSTEMS.iter().filter_map(|system| Some((system.name, (system.player)()?)))
+}
+
+/// The proxies that players of HTTP may ask.
+pub fn standalone_proxies() -> impl Iterator<Item = Proxy> {
+    SYSTEMS.iter().filter_map(|system| (system.proxy)())
 }
 
 /// The server of a system outside trials.

@@ -2,6 +2,7 @@
 
 pub mod datagram;
 pub mod echo;
+pub mod host;
 pub mod ports;
 pub mod stream;
 pub mod wake;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::io::{self, IoSlice};
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::{SocketAddr, SocketAddrV4, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::libc;
@@ -142,9 +142,7 @@ impl TcpSocket {
     /// Our address on this connection.
     pub fn own_address(&self) -> io::Result<SocketAddr> {
         let name: SockaddrStorage = getsockname(self.socket.as_raw_fd())?;
-        let v4 = name.as_sockaddr_in().map(|&a| SocketAddr::V4(a.into()));
-        v4.or_else(|| name.as_sockaddr_in6().map(|&a| SocketAddr::V6(a.into())))
-            .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
+        address(&name).ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
     }
 
     fn read_back(&mut self) {
@@ -421,6 +419,12 @@ impl Listener {
         Ok(Listener { socket, port })
     }
 
+    /// One that listens already, and never blocks. Connections have the kernel's settings.
+    pub fn of(listener: TcpListener) -> io::Result<Listener> {
+        let port = listener.local_addr()?.port();
+        Ok(Listener { socket: listener.into(), port })
+    }
+
     /// For polling.
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
@@ -439,11 +443,29 @@ impl Listener {
     pub fn accept(&self) -> nix::Result<TcpSocket> {
         let socket = accept_from(&self.socket)?;
         let peer: Option<SockaddrStorage> = getpeername(socket.as_raw_fd()).ok();
-        let peer = peer.and_then(|peer| peer.as_sockaddr_in().map(|&peer| SocketAddr::V4(peer.into())));
-        let mut stream = TcpSocket::accepted(socket, peer.ok_or(nix::Error::ECONNABORTED)?);
+        let peer = peer.and_then(|peer| address(&peer)).ok_or(nix::Error::ECONNABORTED)?;
+        let mut stream = TcpSocket::accepted(socket, peer);
         stream.pending.clear();
         Ok(stream)
     }
+}
+
+/// Listens there for strangers; port 0 lets the kernel choose. `unprivileged` is a port that its remedy names.
+pub fn listen_for_strangers(address: SocketAddr, unprivileged: u16) -> Result<TcpListener> {
+    let listener = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    listener.map_err(|e| {
+        let remedy = match e.kind() {
+            io::ErrorKind::PermissionDenied => {
+                format!("ports below 1024 are root's; choose --listen 0.0.0.0:{unprivileged}")
+            }
+            io::ErrorKind::AddrInUse => "another program has this port; choose another with --listen".into(),
+            _ => "choose an address of this machine with --listen".into(),
+        };
+        EngineError::io(format!("listen on {address}"), &e).remedy(remedy).code(4)
+    })
 }
 
 /// A socket with these settings.
@@ -482,6 +504,12 @@ fn listen_at(socket: &OwnedFd, addresses: AddressPair, port: u16, backlog: u32) 
 }
 
 /// The next connection of a listening socket, which does not block.
+/// The address of IPv4 or IPv6 that this is.
+fn address(stored: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = stored.as_sockaddr_in().map(|&a| SocketAddr::V4(a.into()));
+    v4.or_else(|| stored.as_sockaddr_in6().map(|&a| SocketAddr::V6(a.into())))
+}
+
 fn accept_from(listener: &OwnedFd) -> nix::Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = accept4(listener.as_raw_fd(), flags)?;

@@ -6,12 +6,9 @@ mod viewer;
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use nix::libc;
-use nix::sys::signalfd::SignalFd;
 use streamgauge_base::{Duration, Instant};
 use streamgauge_systems::standalone::{PlayerFacts, Playing, Seen};
 use streamgauge_systems::{ChannelId, Input};
@@ -19,7 +16,6 @@ use streamgauge_systems::{ChannelId, Input};
 use crate::error::{EngineError, Result};
 use crate::lines::{say, say_text, told};
 use crate::net::ports::PortRange;
-use crate::net::stream::{News, TcpSocket};
 use crate::reactor::{Arrival, Channels, Reactor, Ready, Room, SharedPorts};
 use crate::settings::{seconds, with_overrides};
 use crate::sys::{columns, monotonic_ns};
@@ -29,9 +25,6 @@ use viewer::Viewer;
 
 /// Below the ports that Linux gives out by itself (32768 and up).
 const UDP_PORTS: PortRange = PortRange::new(16_384, 32_767);
-
-/// How long a server may take to accept, ns.
-const CONNECT_WITHIN_NS: i64 = 10_000_000_000;
 
 /// How long the server may take to answer TEARDOWN and close.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -165,7 +158,7 @@ impl Play {
         let ports = SharedPorts::new(args.udp_ports, std::process::id());
         let mut reactor = Reactor::new()?;
         let zero_ns = monotonic_ns();
-        let stream = reach(&args.url, reactor.heed_signals()?)?;
+        let stream = args.url.host.reach(reactor.heed_signals()?)?;
         let own = stream.own_address().map_err(|e| EngineError::io("learn the own address", &e))?;
         let channels = Channels::with_stranger(stream, own, &ports, args.url.player.facts.is_connected);
         let connect_s = (monotonic_ns() - zero_ns) as f64 / 1e9;
@@ -375,45 +368,4 @@ const CLEAR: &str = "\r\x1b[K";
 /// Writes to stderr. A reader who has gone does not stop the play.
 fn show(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
-}
-
-/// A connection to the first of the target's addresses that takes one.
-fn reach(target: &Target, signals: &SignalFd) -> Result<TcpSocket> {
-    let mut why = EngineError::new("connect", "no address");
-    for address in target.resolve()? {
-        match connect(address, signals) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => why = error,
-        }
-    }
-    Err(why.remedy("is a server there? streamgauge serve starts one").code(4))
-}
-
-fn connect(address: SocketAddr, signals: &SignalFd) -> Result<TcpSocket> {
-    let mut stream = TcpSocket::connecting(address)?;
-    let until = monotonic_ns() + CONNECT_WITHIN_NS;
-    let failed = |why: &str| EngineError::new(format!("connect to {address}"), why);
-    loop {
-        match stream.news() {
-            Some(News::Opened) => {
-                stream.tell_again();
-                return Ok(stream);
-            }
-            Some(_) => return Err(failed("refused or out of reach")),
-            None => {}
-        }
-        let left_ms = (until - monotonic_ns()) / 1_000_000;
-        let Some((fd, events)) = stream.interest().filter(|_| left_ms > 0) else {
-            return Err(failed("no answer"));
-        };
-        let mut fds = [
-            libc::pollfd { fd, events, revents: 0 },
-            libc::pollfd { fd: signals.as_raw_fd(), events: libc::POLLIN, revents: 0 },
-        ];
-        // SAFETY: two valid entries. A failed call only makes the loop look again.
-        unsafe { libc::poll(fds.as_mut_ptr(), 2, left_ms as i32) };
-        if fds[1].revents != 0 {
-            return Err(failed("interrupted"));
-        }
-    }
 }

@@ -120,7 +120,9 @@ pub struct Channels {
     touched: Vec<ChannelId>,
     /// Those that may have something which no socket will tell.
     ready: Vec<ChannelId>,
-    /// The kernel has no room for another connection: they wait until one of ours goes, or until CLOCK_MONOTONIC reads
+    /// Streams at once at most: who comes then waits.
+    most_streams: usize,
+    /// There is no room for another connection: they wait until one of ours goes, or until CLOCK_MONOTONIC reads
     /// this, ns.
     full_until: Option<i64>,
     /// What the machine may still read at this turn.
@@ -194,6 +196,17 @@ impl Channels {
         channels
     }
 
+    /// Those of a proxy: whoever comes to `listener`, its channel 0, up to so many streams at once, and `made`, a connection
+    /// from our address `own` to the only one whom it asks. That one is what the machine gets which opens a connection.
+    pub fn of_proxy(made: TcpSocket, own: SocketAddr, listener: Listener, most_streams: usize) -> Channels {
+        let none = SharedPorts::new(PortRange::new(RTP_PORTS.0, RTP_PORTS.1), 0);
+        let mut channels = Channels::with_stranger(made, own, &none, false);
+        channels.most_streams = most_streams;
+        let id = channels.number();
+        channels.insert(id, Socket::Listener(listener));
+        channels
+    }
+
     fn of(place: Place, ports: SharedPorts) -> Channels {
         Channels {
             place,
@@ -206,6 +219,7 @@ impl Channels {
             touched: Vec::new(),
             ready: Vec::new(),
             full_until: None,
+            most_streams: usize::MAX,
             allowance: usize::MAX,
             counts: Counts::default(),
             settings: None,
@@ -395,6 +409,7 @@ impl Channels {
 
     /// The next thing that the channel has. `room` is where datagrams are read.
     pub fn arrival(&mut self, id: ChannelId, room: &mut Room) -> Option<Arrival> {
+        let is_full = self.most_streams < usize::MAX && self.open_streams() >= self.most_streams;
         let entry = self.list.get_mut(&id)?;
         let stream = match &mut entry.socket {
             Socket::Udp(udp, _) => {
@@ -406,6 +421,9 @@ impl Channels {
                 return Some(self.datagram(datagram));
             }
             Socket::Silent => return None,
+            Socket::Listener(_) if is_full => {
+                return self.accept(id, Err(nix::Error::EMFILE));
+            }
             Socket::Listener(listener) => {
                 let accepted = listener.accept();
                 return self.accept(id, accepted);

@@ -266,7 +266,7 @@ impl ServedClient {
         let app = self.host.app();
         app.handle(now, input, &mut self.channels);
         while let Some(event) = app.poll_event() {
-            teller.event(self.number, &event);
+            teller.event(Some(self.number), &event);
         }
         if let Some(why) = self.ends_as
             && !self.still_answers()

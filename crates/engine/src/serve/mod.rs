@@ -3,7 +3,7 @@
 mod client;
 mod library;
 mod server;
-mod tell;
+pub mod tell;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -17,7 +17,7 @@ use super::library::Folder;
 use super::tell::{Teller, closed};
 use super::{ServeArgs, listen_address};
 use crate::error::{EngineError, Result};
-use crate::net::stream::TcpSocket;
+use crate::net::stream::{TcpSocket, listen_for_strangers};
 use crate::reactor::{Channels, Reactor, Ready, Room, SharedPorts};
 use crate::sys::{self, monotonic_ns};
 
@@ -74,20 +74,8 @@ impl Server {
     ) -> Result<Server> {
         let folder = Arc::new(Folder::open(&args.folder, args.cache << 20)?);
         let address = listen_address(args, facts.ports);
-        let listener = TcpListener::bind(address).map_err(|e| {
-            let remedy = match e.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    format!("ports below 1024 are root's; choose --listen 0.0.0.0:{}", facts.ports[1])
-                }
-                io::ErrorKind::AddrInUse => {
-                    "another program has this port; choose another with --listen".into()
-                }
-                _ => "choose an address of this machine with --listen".into(),
-            };
-            EngineError::io(format!("listen on {address}"), &e).remedy(remedy).code(4)
-        })?;
+        let listener = listen_for_strangers(address, facts.ports[1])?;
         let failed = |what: &'static str| move |e: io::Error| EngineError::io(what, &e);
-        listener.set_nonblocking(true).map_err(failed("listen"))?;
         let address = listener.local_addr().map_err(failed("listen"))?;
         let start = std::process::id();
         let ports = SharedPorts::new(args.udp_ports, start);

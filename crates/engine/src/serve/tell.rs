@@ -1,4 +1,4 @@
-//! What the server says: lines for people or JSON on stdout, machines' events to a file.
+//! What a server or a proxy says: lines for people or JSON on stdout, machines' events to a file.
 
 use std::fs::File;
 use std::io::Write;
@@ -42,11 +42,13 @@ impl Teller {
         }
     }
 
-    /// What the machine of a session has said.
-    pub fn event(&mut self, session: u64, event: &Event) {
+    /// What a machine has said, and of which session where it has one.
+    pub fn event(&mut self, session: Option<u64>, event: &Event) {
         let Some(log) = &mut self.log else { return };
         let mut line = told(event, self.zero_ns);
-        line["session"] = json!(session);
+        if let Some(session) = session {
+            line["session"] = json!(session);
+        }
         // A full disk must not end the sessions.
         let _ = log.write_all(format!("{line}\n").as_bytes());
     }

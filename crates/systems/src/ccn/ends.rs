@@ -14,10 +14,14 @@ use super::spec::CcnSettings;
 use crate::app::{App, Input, Io};
 use crate::http::Library;
 use crate::outbox::Outbox;
+use crate::standalone::Answered;
 
 /// The forwarder's face to the host's own application, and to the other host.
 const APPLICATION: FaceId = FaceId(0);
 const NETWORK: FaceId = FaceId(1);
+
+/// A face that is gone is opened again for what is asked next, but only so long after it was opened before.
+const REOPENS_AFTER: Duration = Duration::from_secs(1);
 
 /// Least time between two events `forwarder`.
 pub(super) const COUNTS_EACH: Duration = Duration::from_secs(1);
@@ -111,6 +115,9 @@ impl App for ProducerHost {
 pub struct ConsumerHost {
     node: Node,
     proxy: Proxy,
+    prefix: Name,
+    /// When its face to the network was opened.
+    opened: Instant,
     stopped: bool,
     /// When it was last given something to do, and when it last told its counts.
     now: Instant,
@@ -125,12 +132,24 @@ impl ConsumerHost {
         forwarder.route(prefix.clone(), NETWORK);
         ConsumerHost {
             node: Node { forwarder, face },
-            proxy: Proxy::new(prefix, settings.clone(), owner, seed),
+            proxy: Proxy::new(prefix.clone(), settings.clone(), owner, seed),
+            prefix,
+            opened: Instant::ZERO,
             stopped: false,
             now: Instant::ZERO,
             told: None,
             events: Outbox::default(),
         }
+    }
+
+    /// Keeps what became of each request until it is taken.
+    pub fn keep_answered(&mut self) {
+        self.proxy.keep_answered();
+    }
+
+    /// What became of the next request.
+    pub fn next_answered(&mut self) -> Option<Answered> {
+        self.proxy.next_answered()
     }
 
     /// Interests for segments and metadata so far.
@@ -147,10 +166,19 @@ impl ConsumerHost {
         self.events.say(now, "forwarder", forwarder.counts().forwarded as f64, "1", forwarder.in_words());
     }
 
+    /// Somebody asks: where the face is gone, another connection is tried.
+    fn reopen(&mut self, now: Instant, io: &mut dyn Io) {
+        if now.saturating_since(self.opened) >= REOPENS_AFTER && self.node.face.reopen(io) {
+            self.opened = now;
+            self.node.forwarder.route(self.prefix.clone(), NETWORK);
+        }
+    }
+
     fn work(&mut self, now: Instant, io: &mut dyn Io) {
         loop {
             self.proxy.work(now, io, &mut self.events);
             while let Some(interest) = self.proxy.next_interest() {
+                self.reopen(now, io);
                 self.node.forwarder.receive(now, APPLICATION, FacePacket::Interest(interest));
             }
             let came = self.node.output(io);
@@ -177,13 +205,19 @@ impl App for ConsumerHost {
         self.node.forwarder.expire(now);
         match input {
             Input::Accepted { channel, .. } => self.proxy.accepted(channel),
-            Input::Closed(channel, why) if self.proxy.has(channel) => self.proxy.closed(channel, why),
+            Input::Closed(channel, why) if self.proxy.has(channel) => self.proxy.closed(now, channel, why),
             Input::Readable(channel) | Input::Writable(channel) if self.proxy.has(channel) => {}
             Input::Stop => {
                 self.stopped = true;
                 return self.proxy.stop(io);
             }
             _ => self.node.input(now, &input, io, &mut self.events),
+        }
+        if let Input::Refused(_, why) = input
+            && self.node.face.is_gone()
+        {
+            // Else who asks would wait until each Interest has expired as often as it may.
+            self.proxy.nobody_there(&why.to_string());
         }
         self.work(now, io);
         self.say_counts(now);

@@ -39,7 +39,7 @@ pub struct Face {
 enum Way {
     /// It has it.
     There,
-    /// It opens it at the start.
+    /// It opens it at the start, and may do so again.
     Opens(Carrier),
     /// Whoever connects brings it; who connects later takes the place of who did before.
     Listens,
@@ -120,7 +120,6 @@ impl Face {
             (Input::Start, Over::Stream { .. }) => {
                 if let Way::Opens(carrier) = &self.way {
                     self.channel = io.open(carrier);
-                    self.way = Way::There;
                 }
             }
             (Input::Accepted { channel, .. }, Over::Stream { .. }) if matches!(self.way, Way::Listens) => {
@@ -153,6 +152,17 @@ impl Face {
             _ => {}
         }
         came.into_iter().filter_map(|packet| self.opened(packet)).collect()
+    }
+
+    /// Opens a new connection in place of one that is gone, if this face opens its connections itself.
+    pub(super) fn reopen(&mut self, io: &mut dyn Io) -> bool {
+        let Way::Opens(carrier) = &self.way else { return false };
+        if !self.is_gone() {
+            return false;
+        }
+        let channel = io.open(carrier);
+        *self = Face { dropped: self.dropped, ..Face { channel, ..Face::opening(carrier.clone()) } };
+        true
     }
 
     /// The next packet of a stream, with what is to be returned with its answer. It reads no further than for that packet.

@@ -30,7 +30,7 @@ use self::face::Face;
 use self::host::Host;
 pub use self::relay::CcnForwarderSpec;
 pub use self::spec::{CcnPreset, CcnSettings, CcnSpec};
-pub use self::standalone::{CcnPlayerSettings, CcnServerSettings};
+pub use self::standalone::{CcnPlayerSettings, CcnProxySettings, CcnServerSettings};
 use crate::app::ChannelId;
 use crate::carrier::Carrier;
 use crate::dash::origin::OriginSettings;
@@ -40,7 +40,7 @@ use crate::http::Source;
 use crate::machines::{Channel, Machines};
 use crate::media::LadderSpec;
 use crate::rates::{datagram_bytes, stream_bps};
-use crate::standalone::{Player, Server};
+use crate::standalone::{Player, Proxy, Server};
 
 /// The one channel: the forwarders' faces to each other.
 pub const FACE: ChannelId = ChannelId(0);
@@ -130,6 +130,10 @@ impl System for CcnSpec {
 
     fn player() -> Option<Player> {
         Some(Player::of::<CcnPlayerSettings>())
+    }
+
+    fn proxy() -> Option<Proxy> {
+        Some(Proxy::of::<CcnProxySettings>())
     }
 
     fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal> {

@@ -14,7 +14,7 @@ pub use player::DashPlayer;
 pub use player::settings::{DashPlayerSettings, FORMATS, PlayerKind};
 pub use spec::DashSpec;
 pub use standalone::DashServerSettings;
-pub(crate) use standalone::{LadderShelf, PLAYERS, Tally, player_of, seen};
+pub(crate) use standalone::{LadderShelf, PLAYERS, Tally, content_type_of, player_of, seen};
 
 use std::sync::Arc;
 

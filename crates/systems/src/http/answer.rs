@@ -46,17 +46,21 @@ pub fn answer(request: &Request, library: &dyn Library, max_age_s: u64, now: Ins
         answer.body = Body::None;
     }
     if library.is_for_pages() {
-        let headers = &mut answer.head.headers;
-        headers.add("Access-Control-Allow-Origin", "*");
-        headers.add("Access-Control-Expose-Headers", "Content-Length, Content-Range, ETag");
-        // When each part of the answer came is told too (Resource Timing section 4.5).
-        headers.add("Timing-Allow-Origin", "*");
+        for_pages(&mut answer.head);
     }
     answer
 }
 
+/// Pages of any origin may read what follows this head (Fetch section 3.2).
+pub(crate) fn for_pages(head: &mut Response) {
+    head.headers.add("Access-Control-Allow-Origin", "*");
+    head.headers.add("Access-Control-Expose-Headers", "Content-Length, Content-Range, ETag");
+    // When each part of the answer came is told too (Resource Timing section 4.5).
+    head.headers.add("Timing-Allow-Origin", "*");
+}
+
 /// What a browser wants to know before it sends what a page may not send to everybody (Fetch section 3.2.2).
-fn preflight() -> Answer {
+pub(crate) fn preflight() -> Answer {
     let head = Response::new(204)
         .with("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
         .with("Access-Control-Allow-Headers", ALLOWED)

@@ -15,6 +15,7 @@ mod standalone;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use answer::{for_pages, preflight};
 pub use fetch::Source;
 pub use player::HttpPlayer;
 pub use resource::{Busy, Library, MadeFile, OneFile, Resource};

@@ -1,11 +1,13 @@
-//! A system's server and player outside trials, among strangers of a real network: what `streamgauge serve` and
-//! `streamgauge play` are told of a system, and the machines that they run.
+//! A system's server, player and proxy outside trials, among strangers of a real network: what `streamgauge serve`,
+//! `streamgauge play` and `streamgauge proxy` are told of a system, and the machines that they run.
 
 mod player;
+mod proxy;
 mod server;
 mod turn_away;
 
 pub use player::{Playable, Player, PlayerFacts, Playing, Seen};
+pub use proxy::{Answered, Proxied, Proxy, ProxyFacts, ProxyFault, Proxying};
 pub use server::{Clients, Served, Server, ServerFacts, ServerFault, Service};
 pub(crate) use turn_away::TurnAway;
 

@@ -1,4 +1,4 @@
-"""``serve`` and ``play``: the engine's own programs, under our name."""
+"""``serve``, ``play`` and ``proxy``: the engine's own programs, under our name."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def add(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
     register(app, "Stream", "serve", _serve, no_args_is_help=True)
     register(app, "Stream", "play", _play, no_args_is_help=True)
+    register(app, "Stream", "proxy", _proxy, no_args_is_help=True)
 
 
 def _become(command: str, arguments: Iterable[str], options: Mapping[str, object]) -> NoReturn:
@@ -251,6 +252,64 @@ def _play(
             "--events": events,
             "--udp-ports": udp_ports,
             "--progress": progress,
+            "--json": as_json,
+        },
+    )
+
+
+def _proxy(
+    url: Annotated[
+        str,
+        typer.Argument(metavar="URL", help="SCHEME://HOST[:PORT]/PATH: whom it asks, and beneath what."),
+    ],
+    listen: Annotated[
+        str,
+        typer.Option("--listen", metavar="ADDR:PORT", help="Where players come; port 0: one that is free."),
+    ] = "127.0.0.1:8080",
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME", help="Constants; another name lists the sets.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="One constant; times with unit, 250ms. Repeatable."),
+    ] = None,
+    max_connections: Annotated[
+        int,
+        typer.Option("--max-connections", metavar="N", min=1, help="Connections at once; others wait."),
+    ] = 200,
+    log: Annotated[
+        str | None,
+        typer.Option("--log", metavar="FILE|-", help="Windows, timeouts as JSON lines; - is stdout."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Requests as JSON lines on stdout.")] = False,
+) -> None:
+    r"""Let any player of HTTP play what a network of named content has.
+
+    Each request becomes Interests for the segments of what it names, beneath PATH, and what they bring its
+    answer; each is told in a line. HEAD and byte ranges work, pages of any origin may read the answers, a
+    name that nobody has is 404, no route 502, what does not come in time 504. Players of one proxy share its
+    content store. Ctrl-C ends it (docs/ccn.md).
+
+    [b]Examples[/b]
+
+      streamgauge proxy ndn://127.0.0.1:6363/clip
+
+      mpv http://127.0.0.1:8080/ladder/manifest.mpd
+
+      streamgauge proxy ndn://127.0.0.1:6363/clip --listen 127.0.0.1:8081 \
+        --set window_control=cubic --set retransmission=rto
+
+    Exit status: 0 ended by a signal, 3 bad input, 4 this machine cannot (nobody is there, the port is taken).
+    """
+    _become(
+        "proxy",
+        [url],
+        {
+            "--listen": listen,
+            "--preset": preset,
+            "--set": settings,
+            "--max-connections": max_connections,
+            "--log": log,
             "--json": as_json,
         },
     )

@@ -1,9 +1,12 @@
-//! Producer and player among NDN programs of a real network.
+//! Producer, player and proxy among NDN programs of a real network.
 
+mod consumer;
 mod player;
+mod proxy;
 mod server;
 #[cfg(test)]
 mod tests;
 
 pub use player::CcnPlayerSettings;
+pub use proxy::CcnProxySettings;
 pub use server::CcnServerSettings;

@@ -2,20 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use streamgauge_base::{Duration, Event, Instant};
+use streamgauge_base::{Event, Instant};
 use streamgauge_plan::TcpSpec;
 use streamgauge_wire::ndn::Name;
 use streamgauge_wire::rtsp::Url;
 
+use super::consumer::ConsumerSettings;
 use super::server::PORT;
 use crate::app::{App, Input, Io};
 use crate::carrier::Carrier;
-use crate::ccn::consumer::window::{Retransmission, WindowControl};
 use crate::ccn::ends::ConsumerHost;
 use crate::ccn::face::Face;
-use crate::ccn::forwarder::StorePolicy;
 use crate::ccn::host::Host;
-use crate::ccn::spec::{CcnPreset, CcnSettings};
+use crate::ccn::spec::CcnPreset;
 use crate::dash::{DashPlayer, DashPlayerSettings, PLAYERS, PlayerKind, Tally, player_of, seen};
 use crate::standalone::{ContentFault, Playable, Playing, Seen};
 
@@ -28,42 +27,9 @@ pub struct CcnPlayerSettings {
     /// The player.
     #[serde(flatten)]
     pub player: DashPlayerSettings,
-    /// What chooses how many Interests are on their way.
-    pub window_control: WindowControl,
-    /// That number, or the most that a controller may choose.
-    pub interest_window: u32,
-    /// When an Interest that brings nothing is expressed again.
-    pub retransmission: Retransmission,
-    /// How long forwarders keep an Interest (NDN Packet Format Specification 0.3, InterestLifetime).
-    pub interest_lifetime: Duration,
-    /// Times that a segment is asked for before its object is given up.
-    pub interest_tries: u32,
-    /// An object's size and version are asked for before its segments (NDN Technical Report 0019); without it they are asked
-    /// for right away, which a producer must answer that is asked for no version.
-    pub metadata: bool,
-    /// An Interest that comes again within that time of having been passed on is held for a copy.
-    pub suppression: Duration,
-    /// Data in bytes that the forwarder keeps for whoever asks again; 0 turns storing off.
-    pub store_bytes: u64,
-    /// What goes first where there is no room in it.
-    pub store_policy: StorePolicy,
-}
-
-impl CcnPlayerSettings {
-    fn constants(&self) -> CcnSettings {
-        CcnSettings {
-            window_control: self.window_control,
-            interest_window: self.interest_window,
-            retransmission: self.retransmission,
-            interest_lifetime: self.interest_lifetime,
-            interest_tries: self.interest_tries,
-            metadata: self.metadata,
-            suppression: self.suppression,
-            store_bytes: self.store_bytes,
-            store_policy: self.store_policy,
-            ..CcnSettings::of(CcnPreset::NdnToday)
-        }
-    }
+    /// Its consumer.
+    #[serde(flatten)]
+    pub consumer: ConsumerSettings,
 }
 
 /// The player's host, with what it did.
@@ -140,24 +106,15 @@ impl Playable for CcnPlayerSettings {
 
     fn preset(player: &str, _: &str) -> Option<Self> {
         let (_, kind) = PlayerKind::NAMED.iter().find(|(name, _)| *name == player)?;
-        let ccn = CcnSettings::of(CcnPreset::NdnToday);
         Some(CcnPlayerSettings {
             player: DashPlayerSettings::of(*kind),
-            window_control: ccn.window_control,
-            interest_window: ccn.interest_window,
-            retransmission: ccn.retransmission,
-            interest_lifetime: ccn.interest_lifetime,
-            interest_tries: ccn.interest_tries,
-            metadata: ccn.metadata,
-            suppression: ccn.suppression,
-            store_bytes: ccn.store_bytes,
-            store_policy: ccn.store_policy,
+            consumer: ConsumerSettings::of(CcnPreset::NdnToday),
         })
     }
 
     fn check(&self) -> Result<(), ContentFault> {
         self.player.check()?;
-        self.constants().check()
+        self.consumer.check()
     }
 
     fn machine(self, url: &str, keep: bool, seed: u64) -> Box<dyn Playing> {
@@ -165,7 +122,7 @@ impl Playable for CcnPlayerSettings {
         let carrier = Carrier::Tcp { port, settings: TcpSpec::default() };
         // The URL's path is the whole name.
         let consumer =
-            ConsumerHost::new(Name::root(), &self.constants(), Face::opening(carrier), OWNER, seed);
+            ConsumerHost::new(Name::root(), &self.consumer.constants(), Face::opening(carrier), OWNER, seed);
         let host = Host::new(player_of(self.player, url, keep, seed), consumer);
         Box::new(Viewed { host, tally: Tally::default() })
     }

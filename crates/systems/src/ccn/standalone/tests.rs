@@ -8,10 +8,10 @@ use streamgauge_wire::ndn::{
 };
 
 use super::*;
-use crate::app::{ChannelId, CloseReason, Input, Io};
+use crate::app::{App, ChannelId, CloseReason, Input, Io};
 use crate::carrier::Carrier;
 use crate::media::{self, OpenError, StoredFile};
-use crate::standalone::{Player, Served, Server};
+use crate::standalone::{Player, Proxy, Served, Server};
 
 const FIRST: ChannelId = ChannelId(0);
 
@@ -311,4 +311,100 @@ fn the_player_opens_its_face_and_asks_by_the_url_s_path() {
     assert_eq!(playing.refused(), Some(404));
     let counted: BTreeMap<String, serde_json::Value> = playing.figures(Instant::ZERO).into_iter().collect();
     assert_eq!((&counted["interests"], &counted["interests_expired"]), (&json!(1), &json!(0)));
+}
+
+#[test]
+fn the_proxy_asks_beneath_its_url_and_again_when_its_face_is_gone() {
+    let proxy = Proxy::of::<CcnProxySettings>();
+    for preset in proxy.facts.presets {
+        assert!(proxy.open(proxy.preset(preset).unwrap(), "ndn://h/clip", 1).is_ok(), "{preset}");
+    }
+    let settings = proxy.preset("ndn-today").unwrap();
+    let mut wrong = settings.clone();
+    wrong["interest_tries"] = json!(0);
+    assert_eq!(proxy.open(wrong, "ndn://h/clip", 1).err().unwrap().0, Some("interest_tries"));
+
+    let mut running = proxy.open(settings, "ndn://h:7000/clip/a", 1).map_err(|(_, why)| why).unwrap();
+    let (second, mut player) = (Duration::from_secs(1), Two::default());
+    running.handle(Instant::ZERO, Input::Start, &mut player);
+    assert!(matches!(player.opened[..], [Carrier::Tcp { port: 7000, .. }]));
+    running.handle(Instant::ZERO, Input::Opened(FIRST), &mut player);
+    let accepted = Input::Accepted { channel: PLAYER, on: ChannelId(98) };
+    running.handle(Instant::ZERO, accepted, &mut player);
+    player.ask(running.as_mut(), Instant::ZERO, "GET /b.mpd HTTP/1.1\r\nHost: h\r\n\r\n");
+    let asked = player.packets();
+    assert!(asked.iter().any(|name| name.starts_with(&"/clip/a/b.mpd".parse().unwrap())), "{asked:?}");
+
+    // Whoever asks while nobody can be asked is refused at once, and who asks later has another connection tried.
+    running.handle(Instant::ZERO, Input::Closed(FIRST, CloseReason::Reset), &mut player);
+    let nobody = crate::app::ChannelError::Host("nobody".into());
+    let later = Instant::ZERO + second * 5;
+    running.handle(later, Input::Timeout, &mut player);
+    assert_eq!(player.opened.len(), 2);
+    running.handle(later, Input::Refused(ChannelId(1), &nobody), &mut player);
+    assert!(player.answer().starts_with("HTTP/1.1 502"));
+    player.ask(running.as_mut(), later, "GET /c.mpd HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(player.answer().starts_with("HTTP/1.1 502") && player.opened.len() == 2);
+    player.ask(running.as_mut(), later + second, "GET /c.mpd HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!((player.opened.len(), player.answer().as_str()), (3, ""));
+    let told = std::iter::from_fn(|| running.next_answered()).map(|one| (one.path, one.status, one.bytes));
+    let told: Vec<_> = told.collect();
+    assert_eq!(told, [("/b.mpd".into(), Some(502), 0), ("/c.mpd".into(), Some(502), 0)]);
+}
+
+const PLAYER: ChannelId = ChannelId(99);
+
+/// A player's connection, and those to others.
+#[derive(Default)]
+struct Two {
+    asks: VecDeque<Chunk>,
+    answered: Vec<u8>,
+    sent: Vec<u8>,
+    opened: Vec<Carrier>,
+}
+
+impl Io for Two {
+    fn open(&mut self, carrier: &Carrier) -> ChannelId {
+        self.opened.push(carrier.clone());
+        ChannelId(self.opened.len() as u32 - 1)
+    }
+    fn send(&mut self, _: ChannelId, _: Chunk) {}
+    fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
+        let to = if channel == PLAYER { &mut self.answered } else { &mut self.sent };
+        to.extend(chunk.head());
+        chunk.len()
+    }
+    fn read(&mut self, channel: ChannelId, _: usize) -> Option<Chunk> {
+        self.asks.pop_front().filter(|_| channel == PLAYER)
+    }
+    fn close(&mut self, _: ChannelId) {}
+    fn port(&self, _: ChannelId) -> Option<u16> {
+        None
+    }
+    fn direct(&mut self, _: ChannelId, _: u16) {}
+}
+
+impl Two {
+    fn ask(&mut self, proxy: &mut dyn App, now: Instant, request: &str) {
+        self.asks.push_back(Chunk::bytes(request.as_bytes().to_vec()));
+        proxy.handle(now, Input::Readable(PLAYER), self);
+    }
+
+    fn answer(&mut self) -> String {
+        String::from_utf8(std::mem::take(&mut self.answered)).unwrap()
+    }
+
+    /// The names of the Interests that went out.
+    fn packets(&mut self) -> Vec<Name> {
+        let mut reader = Reader::default();
+        reader.push(Chunk::bytes(std::mem::take(&mut self.sent)));
+        reader
+            .map(|packet| {
+                match Packet::read(LpPacket::read(packet.unwrap()).unwrap().fragment.as_ref().unwrap()) {
+                    Ok(Packet::Interest(interest)) => interest.name,
+                    other => panic!("{other:?}"),
+                }
+            })
+            .collect()
+    }
 }

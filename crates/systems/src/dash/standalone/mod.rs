@@ -5,4 +5,4 @@ mod server;
 
 pub(crate) use player::{PLAYERS, Tally, player_of, seen};
 pub use server::DashServerSettings;
-pub(crate) use server::LadderShelf;
+pub(crate) use server::{LadderShelf, content_type_of};

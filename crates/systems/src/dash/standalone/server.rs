@@ -33,6 +33,16 @@ const TYPES: [(&str, &str); 11] = [
     ("webm", "video/webm"),
 ];
 
+/// The type of what a path names, as far as its ending tells it.
+pub(crate) fn content_type_of(path: &str) -> Option<&'static str> {
+    known(path.split('?').next()?).map(|(_, content_type)| content_type)
+}
+
+fn known(path: &str) -> Option<(&'static str, &'static str)> {
+    let suffix = path.rsplit_once('.')?.1.to_ascii_lowercase();
+    TYPES.into_iter().find(|(name, _)| *name == suffix)
+}
+
 /// The server's constants: those of a server of HTTP.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -162,10 +172,7 @@ struct Shown {
 
 impl Shown {
     fn file(&self, path: &str) -> Result<Option<Arc<dyn Resource>>, Busy> {
-        let suffix = path.rsplit_once('.').map(|(_, suffix)| suffix.to_ascii_lowercase()).unwrap_or_default();
-        let Some((suffix, content_type)) = TYPES.into_iter().find(|(name, _)| *name == suffix) else {
-            return Ok(None);
-        };
+        let Some((suffix, content_type)) = known(path) else { return Ok(None) };
         match self.library.plain(path) {
             Ok(file) => {
                 let is_manifest = matches!(suffix, "mpd" | "m3u8");

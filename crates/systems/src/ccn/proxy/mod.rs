@@ -3,19 +3,23 @@
 //! `GET /path` becomes Interests for the segments of `/prefix/path`, and what they bring in order becomes the answer's body.
 //! Requests of one connection are answered one after another, those of several at once.
 
+mod connection;
+
 use std::collections::{BTreeMap, VecDeque};
 
-use streamgauge_base::{Chunk, Duration, Instant, RandomStream};
-use streamgauge_wire::http::{ByteRange, ContentRange, HttpItem, Ranges, Reader, Request, Response, Version};
-use streamgauge_wire::ndn::{Component, Data, Interest, Metadata, NackReason, Name, ObjectSize};
+use streamgauge_base::{Duration, Instant, RandomStream};
+use streamgauge_wire::http::Request;
+use streamgauge_wire::ndn::{Component, Data, Interest, NackReason, Name};
 
+use self::connection::{Connection, Step, Transfer};
 use super::consumer::window::Window;
 use super::consumer::{Fetch, FetchReport};
 use super::names::{metadata_of, object_of, segment_of};
 use super::spec::CcnSettings;
 use crate::app::{ChannelId, CloseReason, Io};
-use crate::http::say_client_data;
+use crate::http::{preflight, say_client_data};
 use crate::outbox::Outbox;
+use crate::standalone::Answered;
 
 /// Bytes read from a connection at once.
 const READ_BYTES: usize = 16 << 10;
@@ -25,6 +29,9 @@ const MOST_WAITING: usize = 16;
 
 /// Bytes of a body that wait to be written; with more no further segment is taken, so that the window stands still.
 const MOST_OUTGOING: usize = 64 << 10;
+
+/// How long a player may take to close a connection that has been answered to its end.
+const LINGERS: Duration = Duration::from_secs(2);
 
 /// What the proxy tells of a window at most so often.
 const WINDOW_EVENTS: Duration = Duration::from_millis(100);
@@ -41,56 +48,8 @@ pub struct Proxy {
     last_window: Option<Instant>,
     /// Of all that was answered.
     asked: FetchReport,
-}
-
-struct Connection {
-    reader: Reader,
-    asked: Option<Request>,
-    waiting: VecDeque<Request>,
-    transfer: Option<Transfer>,
-    outgoing: VecDeque<Chunk>,
-    outgoing_bytes: usize,
-    window: Window,
-    /// The connection ends with the answer that is being written, or has no more requests to read.
-    is_last: bool,
-    no_more: bool,
-    /// What has begun cannot be ended as its head promised.
-    is_broken: bool,
-}
-
-/// A request that is being answered.
-struct Transfer {
-    request: Request,
-    since: Instant,
-    step: Step,
-    fetch: Fetch,
-    /// What its Interests name: its metadata, or the object.
-    name: Name,
-    /// Its size, and that of a segment, where metadata told them.
-    size: Option<u64>,
-    head_written: bool,
-    is_chunked: bool,
-    /// Bytes to pass over of what comes, and bytes that the answer still has.
-    skip: u64,
-    left: u64,
-    total: FetchReport,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Metadata,
-    Segments,
-    /// The answer is complete, as far as it goes.
-    Answered,
-}
-
-impl Connection {
-    fn push(&mut self, chunk: Chunk) {
-        if !chunk.is_empty() {
-            self.outgoing_bytes += chunk.len();
-            self.outgoing.push_back(chunk);
-        }
-    }
+    /// What became of each request, for who wants to know.
+    answered: Option<VecDeque<Answered>>,
 }
 
 impl Proxy {
@@ -105,6 +64,23 @@ impl Proxy {
             nonces: RandomStream::named(seed, owner, "nonces"),
             last_window: None,
             asked: FetchReport::default(),
+            answered: None,
+        }
+    }
+
+    /// Keeps what became of each request until it is taken.
+    pub fn keep_answered(&mut self) {
+        self.answered = Some(VecDeque::new());
+    }
+
+    /// What became of the next request.
+    pub fn next_answered(&mut self) -> Option<Answered> {
+        self.answered.as_mut()?.pop_front()
+    }
+
+    fn note(&mut self, now: Instant, transfer: &Transfer, whole: bool) {
+        if let Some(answered) = &mut self.answered {
+            answered.push_back(transfer.answered(now, whole));
         }
     }
 
@@ -126,31 +102,34 @@ impl Proxy {
     /// A player has connected.
     pub fn accepted(&mut self, channel: ChannelId) {
         let window = Window::new(&self.settings.window(), self.seed);
-        let connection = Connection {
-            reader: Reader::of_requests(),
-            asked: None,
-            waiting: VecDeque::new(),
-            transfer: None,
-            outgoing: VecDeque::new(),
-            outgoing_bytes: 0,
-            window,
-            is_last: false,
-            no_more: false,
-            is_broken: false,
-        };
-        self.connections.insert(channel, connection);
+        self.connections.insert(channel, Connection::new(window));
     }
 
     /// A player's stream has closed.
-    pub fn closed(&mut self, channel: ChannelId, why: CloseReason) {
+    pub fn closed(&mut self, now: Instant, channel: ChannelId, why: CloseReason) {
         match why {
             CloseReason::Finished => {
                 if let Some(connection) = self.connections.get_mut(&channel) {
                     connection.no_more = true;
+                    if connection.lingers_until.is_some() {
+                        self.connections.remove(&channel);
+                    }
                 }
             }
             CloseReason::Reset | CloseReason::TimedOut => {
-                self.connections.remove(&channel);
+                let gone = self.connections.remove(&channel);
+                if let Some(transfer) = gone.and_then(|connection| connection.transfer) {
+                    self.note(now, &transfer, false);
+                }
+            }
+        }
+    }
+
+    /// Nobody can be asked: what is being answered is refused.
+    pub fn nobody_there(&mut self, why: &str) {
+        for connection in self.connections.values_mut() {
+            if connection.transfer.as_ref().is_some_and(|transfer| transfer.step != Step::Answered) {
+                connection.refuse(502, why);
             }
         }
     }
@@ -164,8 +143,8 @@ impl Proxy {
 
     /// When something expires, or an Interest may go.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
-        let of = |one: &Connection| one.transfer.as_ref()?.fetch.deadline(now, &one.window);
-        self.connections.values().filter_map(of).min()
+        let asks = |one: &Connection| one.transfer.as_ref()?.fetch.deadline(now, &one.window);
+        self.connections.values().filter_map(|one| one.lingers_until.or_else(|| asks(one))).min()
     }
 
     /// Data came from the forwarder: what its content tells, to everybody who asked for it.
@@ -229,6 +208,13 @@ impl Proxy {
         io: &mut dyn Io,
         events: &mut Outbox,
     ) -> bool {
+        if let Some(until) = connection.lingers_until {
+            connection.drain(channel, io);
+            if until <= now {
+                io.abort(channel);
+            }
+            return until > now;
+        }
         loop {
             connection.read(channel, io);
             if connection.transfer.is_none()
@@ -243,6 +229,9 @@ impl Proxy {
             let moved = connection.forward(&self.settings);
             if connection.is_broken {
                 io.abort(channel);
+                if let Some(transfer) = connection.transfer.take() {
+                    self.note(now, &transfer, false);
+                }
                 return false;
             }
             let written = connection.write(channel, io);
@@ -255,7 +244,11 @@ impl Proxy {
             connection.transfer.is_none() && connection.waiting.is_empty() && connection.outgoing.is_empty();
         if is_over && (connection.is_last || connection.no_more) {
             io.close(channel);
-            return false;
+            if connection.no_more {
+                return false;
+            }
+            connection.drain(channel, io);
+            connection.lingers_until = Some(now + LINGERS);
         }
         true
     }
@@ -271,19 +264,12 @@ impl Proxy {
         };
         let until = (step == Step::Metadata || request.method == "HEAD").then_some(0);
         let is_known = matches!(request.method.as_str(), "GET" | "HEAD");
-        connection.transfer = Some(Transfer {
-            fetch: Fetch::new(0, until, self.settings.interest_tries),
-            request,
-            since: now,
-            step,
-            name,
-            size: None,
-            head_written: false,
-            is_chunked: false,
-            skip: 0,
-            left: u64::MAX,
-            total: FetchReport::default(),
-        });
+        let is_preflight = request.method == "OPTIONS";
+        let fetch = Fetch::new(0, until, self.settings.interest_tries);
+        connection.transfer = Some(Transfer::new(now, request, step, name, fetch));
+        if is_preflight {
+            return connection.only(preflight().head);
+        }
         if !is_known {
             connection.refuse(405, "only GET and HEAD are understood here");
         } else if object.is_none() {
@@ -344,210 +330,16 @@ impl Proxy {
             return false;
         }
         let Some(transfer) = connection.transfer.take() else { return false };
-        let (total, last) = (transfer.total, transfer.fetch.report());
-        let (interests, expired) = (total.interests + last.interests, total.expired + last.expired);
+        let FetchReport { interests, expired, bytes } = transfer.asked();
         let reason = format!(
             "{} {}: {interests} Interests, {expired} expired, {:.3} s",
             transfer.request.method,
             transfer.name,
-            now.saturating_since(transfer.since).as_secs_f64()
+            transfer.took(now).as_secs_f64()
         );
-        self.asked.bytes += last.bytes;
-        events.say(now, "object_fetched", last.bytes as f64, "B", reason);
+        self.asked.bytes += bytes;
+        events.say(now, "object_fetched", bytes as f64, "B", reason);
+        self.note(now, &transfer, true);
         true
-    }
-}
-
-impl Connection {
-    fn read(&mut self, channel: ChannelId, io: &mut dyn Io) {
-        while self.waiting.len() < MOST_WAITING && !self.no_more {
-            match self.reader.next() {
-                Some(Ok(HttpItem::Request(request))) => self.asked = Some(request),
-                Some(Ok(HttpItem::End)) => self.waiting.extend(self.asked.take()),
-                Some(Ok(HttpItem::Body(_) | HttpItem::Response(_))) => {}
-                Some(Err(fault)) => {
-                    self.no_more = true;
-                    if self.transfer.is_none() {
-                        self.is_last = true;
-                        self.plain(fault.status(), &fault.to_string());
-                    }
-                }
-                None => match io.read(channel, READ_BYTES) {
-                    Some(chunk) => self.reader.push(chunk),
-                    None => return,
-                },
-            }
-        }
-    }
-
-    /// A short answer that says what is wrong.
-    fn plain(&mut self, status: u16, why: &str) {
-        let text = format!("{why}\n");
-        let mut head =
-            Response::new(status).with("Content-Type", "text/plain").with("Content-Length", text.len());
-        if self.is_last {
-            head.headers.add("Connection", "close");
-        }
-        self.push(Chunk::bytes(head.write()));
-        let is_head = self.transfer.as_ref().is_some_and(|one| one.request.method == "HEAD");
-        if !is_head {
-            self.push(Chunk::bytes(text.into_bytes()));
-        }
-    }
-
-    /// The request is answered so; where its answer has begun, nothing is left but to break it off.
-    fn refuse(&mut self, status: u16, why: &str) {
-        let Some(transfer) = &mut self.transfer else { return };
-        transfer.step = Step::Answered;
-        if std::mem::replace(&mut transfer.head_written, true) {
-            self.is_broken = true;
-        } else {
-            self.plain(status, why);
-        }
-    }
-
-    /// Passes on what came in order; true if anything moved.
-    fn forward(&mut self, settings: &CcnSettings) -> bool {
-        let mut moved = false;
-        while self.outgoing_bytes < MOST_OUTGOING {
-            let Some(transfer) = self.transfer.as_mut().filter(|one| one.step != Step::Answered) else {
-                break;
-            };
-            let Some(content) = transfer.fetch.take() else {
-                if transfer.fetch.is_done() {
-                    moved = true;
-                    self.complete();
-                }
-                break;
-            };
-            moved = true;
-            if transfer.step == Step::Metadata {
-                match Metadata::read(&content) {
-                    Some(told) => self.begin_object(&told, settings),
-                    None => self.refuse(502, "the metadata of this name cannot be read"),
-                }
-                continue;
-            }
-            if !transfer.head_written {
-                self.begin_body(None);
-            }
-            self.body(content);
-        }
-        moved
-    }
-
-    /// Metadata told where the object is, and perhaps how large: else all of it is answered, whatever range was asked for
-    /// (RFC 9110 section 14.2).
-    fn begin_object(&mut self, told: &Metadata, settings: &CcnSettings) {
-        let Some(transfer) = &mut self.transfer else { return };
-        transfer.total = transfer.fetch.report();
-        transfer.name = told.name.clone();
-        let Some(ObjectSize { segment_bytes, bytes }) = told.size else {
-            let until = (transfer.request.method == "HEAD").then_some(0);
-            transfer.fetch = Fetch::new(0, until, settings.interest_tries);
-            transfer.step = Step::Segments;
-            return;
-        };
-        transfer.size = Some(bytes);
-        let asked = transfer.request.headers.list("Range").and_then(|value| value.parse::<Ranges>().ok());
-        let range = asked.and_then(|Ranges(ranges)| <[ByteRange; 1]>::try_from(ranges).ok()).map(|[one]| one);
-        let (first, end) = match range.map(|range| range.within(bytes)) {
-            None => (0, bytes),
-            Some(Some((first, last))) => (first, last + 1),
-            Some(None) => {
-                self.refuse(416, "none of the bytes asked for are in the object");
-                return;
-            }
-        };
-        let part = range.map(|_| ContentRange::Part { first, last: end.saturating_sub(1), of: Some(bytes) });
-        let unit = segment_bytes.max(1);
-        let (from, until) = (first / unit, (end.max(1) - 1) / unit);
-        transfer.fetch = Fetch::new(from, Some(until), settings.interest_tries);
-        (transfer.skip, transfer.left) = (first - from * unit, end - first);
-        transfer.step = Step::Segments;
-        self.begin_body(part);
-        if self.transfer.as_ref().is_some_and(|one| one.request.method == "HEAD" || one.left == 0) {
-            self.complete();
-        }
-    }
-
-    /// Writes the answer's head.
-    fn begin_body(&mut self, part: Option<ContentRange>) {
-        let Some(transfer) = &mut self.transfer else { return };
-        transfer.head_written = true;
-        let mut head = Response::new(if part.is_some() { 206 } else { 200 });
-        match transfer.size {
-            Some(_) => {
-                head.headers.add("Content-Length", transfer.left);
-                head.headers.add("Accept-Ranges", "bytes");
-            }
-            None if transfer.request.version == Version::V1_1 => {
-                transfer.is_chunked = true;
-                head.headers.add("Transfer-Encoding", "chunked");
-            }
-            // Its end is the connection's (RFC 9112 section 6.3).
-            None => self.is_last = true,
-        }
-        if let Some(part) = part {
-            head.headers.add("Content-Range", part);
-        }
-        if self.is_last {
-            head.headers.add("Connection", "close");
-        }
-        self.push(Chunk::bytes(head.write()));
-    }
-
-    fn body(&mut self, mut content: Chunk) {
-        let Some(transfer) = &mut self.transfer else { return };
-        if transfer.skip > 0 {
-            let skip = transfer.skip.min(content.len() as u64);
-            transfer.skip -= skip;
-            content = content.split_off(skip as usize);
-        }
-        let wanted = (content.len() as u64).min(transfer.left);
-        content.split_off(wanted as usize);
-        transfer.left -= wanted;
-        let (is_head, is_chunked) = (transfer.request.method == "HEAD", transfer.is_chunked);
-        if is_head || content.is_empty() {
-            return;
-        }
-        if is_chunked {
-            self.push(Chunk::bytes(format!("{:x}\r\n", content.len()).into_bytes()));
-        }
-        self.push(content);
-        if is_chunked {
-            self.push(Chunk::bytes(*b"\r\n"));
-        }
-    }
-
-    /// The last segment has been passed on.
-    fn complete(&mut self) {
-        let Some(transfer) = &mut self.transfer else { return };
-        transfer.step = Step::Answered;
-        let (head_written, is_head) = (transfer.head_written, transfer.request.method == "HEAD");
-        // Less came than its metadata said.
-        self.is_broken |= transfer.size.is_some() && !is_head && transfer.left > 0;
-        if !head_written {
-            self.begin_body(None);
-        }
-        if !is_head && self.transfer.as_ref().is_some_and(|one| one.is_chunked) {
-            self.push(Chunk::bytes(*b"0\r\n\r\n"));
-        }
-    }
-
-    /// Writes what waits; true if anything went.
-    fn write(&mut self, channel: ChannelId, io: &mut dyn Io) -> bool {
-        let mut wrote = false;
-        while let Some(mut chunk) = self.outgoing.pop_front() {
-            let taken = io.write(channel, chunk.clone());
-            self.outgoing_bytes -= taken;
-            wrote |= taken > 0;
-            let rest = chunk.split_off(taken);
-            if !rest.is_empty() {
-                self.outgoing.push_front(rest);
-                break;
-            }
-        }
-        wrote
     }
 }

@@ -1,0 +1,87 @@
+//! A host of a URL, and a connection to it.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+
+use nix::libc;
+use nix::sys::signalfd::SignalFd;
+use streamgauge_wire::rtsp::Url;
+
+use super::stream::{News, TcpSocket};
+use crate::error::{EngineError, Result};
+use crate::sys::monotonic_ns;
+
+/// How long a server may take to accept, ns.
+const CONNECT_WITHIN_NS: i64 = 10_000_000_000;
+
+/// A host by its name or address, and a port of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Host {
+    name: String,
+    port: u16,
+}
+
+impl Host {
+    /// That of a URL, with the port that one has which names none.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the URL, to be said behind it.
+    pub fn of(url: &Url, port: u16) -> std::result::Result<Host, &'static str> {
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("has a user name, and nobody here can log in");
+        }
+        let name = url.host_str().filter(|name| !name.is_empty()).ok_or("has no host")?;
+        let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Ok(Host { name, port: url.port().unwrap_or(port) })
+    }
+
+    /// Where that is; several addresses if the name has several.
+    pub fn resolve(&self) -> Result<Vec<SocketAddr>> {
+        let what = format!("find host {}", self.name);
+        let found = (self.name.as_str(), self.port).to_socket_addrs();
+        let found: Vec<_> = found.map_err(|e| EngineError::io(what.as_str(), &e).code(4))?.collect();
+        if found.is_empty() { Err(EngineError::new(what, "it has no address").code(4)) } else { Ok(found) }
+    }
+
+    /// A connection to the first of its addresses that takes one. A signal ends the attempt.
+    pub fn reach(&self, signals: &SignalFd) -> Result<TcpSocket> {
+        let mut why = EngineError::new("connect", "no address");
+        for address in self.resolve()? {
+            match connect(address, signals) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => why = error,
+            }
+        }
+        Err(why.remedy("is a server there? streamgauge serve starts one").code(4))
+    }
+}
+
+fn connect(address: SocketAddr, signals: &SignalFd) -> Result<TcpSocket> {
+    let mut stream = TcpSocket::connecting(address)?;
+    let until = monotonic_ns() + CONNECT_WITHIN_NS;
+    let failed = |why: &str| EngineError::new(format!("connect to {address}"), why);
+    loop {
+        match stream.news() {
+            Some(News::Opened) => {
+                stream.tell_again();
+                return Ok(stream);
+            }
+            Some(_) => return Err(failed("refused or out of reach")),
+            None => {}
+        }
+        let left_ms = (until - monotonic_ns()) / 1_000_000;
+        let Some((fd, events)) = stream.interest().filter(|_| left_ms > 0) else {
+            return Err(failed("no answer"));
+        };
+        let mut fds = [
+            libc::pollfd { fd, events, revents: 0 },
+            libc::pollfd { fd: signals.as_raw_fd(), events: libc::POLLIN, revents: 0 },
+        ];
+        // SAFETY: two valid entries. A failed call only makes the loop look again.
+        unsafe { libc::poll(fds.as_mut_ptr(), 2, left_ms as i32) };
+        if fds[1].revents != 0 {
+            return Err(failed("interrupted"));
+        }
+    }
+}

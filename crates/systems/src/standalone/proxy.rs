@@ -1,0 +1,128 @@
+//! A proxy of HTTP on a real network, for players that do not speak what their media is to be asked by.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use streamgauge_base::Duration;
+
+use super::{ContentFault, as_json};
+use crate::app::App;
+
+/// What became of a request of HTTP.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answered {
+    /// GET, mostly.
+    pub method: String,
+    /// Of what.
+    pub path: String,
+    /// `None` where its connection went before it was answered.
+    pub status: Option<u16>,
+    /// The answer is as long as its head promised.
+    pub whole: bool,
+    /// Bytes of content in it.
+    pub bytes: u64,
+    /// Since it was read.
+    pub took: Duration,
+    /// What it took besides, each count by its name.
+    pub counts: Vec<(&'static str, u64)>,
+}
+
+/// A proxy's machine. Players come by `Accepted`; it opens its connection to others itself, at the start.
+pub trait Proxying: App {
+    /// What became of the next request.
+    fn next_answered(&mut self) -> Option<Answered>;
+}
+
+/// Settings of a proxy that stands alone.
+pub trait Proxied: Serialize + DeserializeOwned + 'static {
+    /// That of the URLs that it asks behind.
+    const SCHEME: &'static str;
+    /// The port of a URL that names none.
+    const PORT: u16;
+    /// Names of sets of settings; the first is the usual one.
+    const PRESETS: &'static [&'static str];
+
+    /// A set of settings by its name, one of `PRESETS`.
+    fn preset(name: &str) -> Option<Self>;
+
+    /// Whether a proxy can be made from them.
+    ///
+    /// # Errors
+    ///
+    /// The field that is wrong, and what would be right.
+    fn check(&self) -> Result<(), ContentFault>;
+
+    /// Answers what is beneath the path of `url`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the URL.
+    fn machine(self, url: &str, seed: u64) -> Result<Box<dyn Proxying>, String>;
+}
+
+/// What is told of a proxy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct ProxyFacts {
+    /// [`Proxied::SCHEME`].
+    pub scheme: &'static str,
+    /// [`Proxied::PORT`].
+    pub port: u16,
+    /// [`Proxied::PRESETS`].
+    pub presets: &'static [&'static str],
+}
+
+/// What no proxy can be made from: the field, or none where it is the URL, and what would be right.
+pub type ProxyFault = (Option<&'static str>, String);
+
+/// What makes the machine from settings, a URL and a seed.
+type Open = fn(Value, &str, u64) -> Result<Box<dyn Proxying>, ProxyFault>;
+
+/// A [`Proxied`] without its type.
+#[derive(Clone, Copy)]
+pub struct Proxy {
+    /// What is told of it.
+    pub facts: ProxyFacts,
+    preset: fn(&str) -> Option<Value>,
+    read: fn(Value) -> Result<(), String>,
+    open: Open,
+}
+
+impl Proxy {
+    /// Of settings.
+    pub fn of<S: Proxied>() -> Self {
+        Proxy {
+            facts: ProxyFacts { scheme: S::SCHEME, port: S::PORT, presets: S::PRESETS },
+            preset: |name| S::preset(name).as_ref().map(as_json),
+            read: |settings| serde_json::from_value::<S>(settings).map(drop).map_err(|e| e.to_string()),
+            open: |settings, url, seed| {
+                let settings: S =
+                    serde_json::from_value(settings).map_err(|e| (Some("settings"), e.to_string()))?;
+                settings.check().map_err(|(field, why)| (Some(field), why))?;
+                settings.machine(url, seed).map_err(|why| (None, why))
+            },
+        }
+    }
+
+    /// The settings of a preset, by their fields' names.
+    pub fn preset(&self, name: &str) -> Option<Value> {
+        (self.preset)(name)
+    }
+
+    /// Whether these are settings at all.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read.
+    pub fn read(&self, settings: &Value) -> Result<(), String> {
+        (self.read)(settings.clone())
+    }
+
+    /// The proxy by these settings to what is beneath `url`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, and what would be right.
+    pub fn open(&self, settings: Value, url: &str, seed: u64) -> Result<Box<dyn Proxying>, ProxyFault> {
+        (self.open)(settings, url, seed)
+    }
+}
