@@ -58,6 +58,7 @@ bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-d
 	$(PY) benches/compare.py
 	$(PY) benches/sweep.py
 	$(PY) benches/abr.py
+	$(PY) benches/names.py
 	$(PY) benches/report_memory.py --trials 100,1000
 	$(PY) benches/cluster.py
 	$(PY) benches/emulator.py --quick
