@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, Self
@@ -39,13 +40,18 @@ def report(url: str, *options: str) -> dict[str, Any]:
     return found
 
 
+def ndnd() -> str | None:
+    """Where it is: beside this Python, where `make setup-ndnd` puts it, or on the PATH."""
+    return shutil.which("ndnd", path=Path(sys.executable).parent) or shutil.which("ndnd")
+
+
 class Ndnd:
     """`ndnd fw run`, with a face over TCP; the test is left out where there is no ndnd."""
 
     def __init__(self, folder: Path) -> None:
-        program = shutil.which("ndnd")
+        program = ndnd()
         if program is None:
-            pytest.skip("ndnd is not here")
+            pytest.skip("ndnd is not here (make setup-ndnd)")
         self.program = program
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
