@@ -262,7 +262,9 @@ COMMANDS: dict[str, How] = {
     "streamgauge play ndn://127.0.0.1:6363/clip/ladder/manifest.mpd": How(
         shows=("played to the end", r"over NDN \(TCP face\)", "0 expired")
     ),
-    "make setup-ndnd": How("never", "builds for two minutes; test_serve_ccn plays through it where that was done"),
+    "make setup-ndnd": How(
+        "never", "builds for two minutes; test_serve_ccn plays through it where that was done"
+    ),
     "mpv http://127.0.0.1:8090/ladder/manifest.mpd": How("never", PUBLIC),
     "ffplay http://127.0.0.1:8090/ladder/master.m3u8": How("never", PUBLIC),
     "streamgauge play http://127.0.0.1:8090/ladder/manifest.mpd": How(
