@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup setup-tests setup-browsers wheel demo test test-sim test-long fuzz bench lint format reproduce-emu clean
+.PHONY: help setup setup-tests setup-browsers setup-ndnd wheel demo test test-sim test-long fuzz bench lint format reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -21,6 +21,9 @@ setup-tests: ## the same, and what tests alone need: a browser, and what plays i
 
 setup-browsers: setup ## the same, and players in a browser, VLC, HTTP/3 (docs/dash-players.md)
 	@scripts/players.sh
+
+setup-ndnd: setup ## the same, and ndnd, a forwarder of Named Data Networking, built from source (docs/ccn.md)
+	@scripts/ndnd.sh
 
 wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on (docs/install.md)
 	@scripts/wheel.sh

@@ -86,7 +86,7 @@ chmod 755 "$package/_bin/streamgauge-engine"
 git describe --always --abbrev=40 '--exclude=*' --dirty=+ >"$package/_bin/commit" 2>/dev/null || rm "$package/_bin/commit"
 
 notice=$work/NOTICE-third-party.txt
-made_of=$(cksum Cargo.lock crates/*/Cargo.toml scripts/third-party/*)
+made_of=$(cksum Cargo.lock crates/*/Cargo.toml scripts/third-party/{about.toml,notice.hbs})
 if [ "$(cat "$notice.of" 2>/dev/null)" != "$made_of" ]; then
     about=$work/tools/bin/cargo-about
     if [ ! -x "$about" ]; then

@@ -265,6 +265,9 @@ COMMANDS: dict[str, How] = {
     "streamgauge proxy ndn://127.0.0.1:6363/clip --listen 127.0.0.1:8070": How("serving"),
     "mpv http://127.0.0.1:8070/ladder/manifest.mpd": How("never", PUBLIC),
     "cvlc http://127.0.0.1:8070/ladder/manifest.mpd": How("never", PUBLIC),
+    "make setup-ndnd": How(
+        "never", "builds for two minutes; test_serve_ccn plays through it where that was done"
+    ),
     "mpv http://127.0.0.1:8090/ladder/manifest.mpd": How("never", PUBLIC),
     "ffplay http://127.0.0.1:8090/ladder/master.m3u8": How("never", PUBLIC),
     "streamgauge play http://127.0.0.1:8090/ladder/manifest.mpd": How(

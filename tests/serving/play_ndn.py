@@ -1,4 +1,4 @@
-"""Our player by names, and ndnd's forwarder."""
+"""Our player by names, ndnd's forwarder, and a producer of python-ndn's packets."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import json
 import os
 import shutil
 import socket
+import socketserver
 import subprocess
+import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
 from streamgauge.emu.engine import engine
+
+SEGMENT_BYTES = 4096
+"""Content of a Data packet of `PythonProducer`."""
 
 NDND = """core:
   log_level: ERROR
@@ -39,13 +47,18 @@ def report(url: str, *options: str) -> dict[str, Any]:
     return found
 
 
+def ndnd() -> str | None:
+    """Where it is: beside this Python, where `make setup-ndnd` puts it, or on the PATH."""
+    return shutil.which("ndnd", path=Path(sys.executable).parent) or shutil.which("ndnd")
+
+
 class Ndnd:
     """`ndnd fw run`, with a face over TCP; the test is left out where there is no ndnd."""
 
     def __init__(self, folder: Path) -> None:
-        program = shutil.which("ndnd")
+        program = ndnd()
         if program is None:
-            pytest.skip("ndnd is not here")
+            pytest.skip("ndnd is not here (make setup-ndnd)")
         self.program = program
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
@@ -87,3 +100,72 @@ class Ndnd:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
+
+
+def files(folder: Path) -> dict[str, Path]:
+    """By name below the folder."""
+    return {str(one.relative_to(folder)): one for one in sorted(folder.rglob("*")) if one.is_file()}
+
+
+def manifest(folder: Path) -> str:
+    (found,) = (name for name in files(folder) if name.endswith(".mpd"))
+    return found
+
+
+class PythonProducer(socketserver.BaseRequestHandler):
+    """Answers Interests for segments of files; packets are read and written by python-ndn."""
+
+    folder: Path
+
+    def handle(self) -> None:
+        from ndn import encoding as enc
+
+        content = {name: path.read_bytes() for name, path in files(self.folder).items()}
+        waiting = b""
+        while more := self.request.recv(65536):
+            waiting += more
+            while len(waiting) > 4:
+                kind, begin = enc.parse_tl_num(waiting)
+                length, width = enc.parse_tl_num(waiting, begin)
+                end = begin + width + length
+                if len(waiting) < end:
+                    break
+                packet, waiting = waiting[:end], waiting[end:]
+                # An NDNLPv2 packet has the Interest for its fragment.
+                bare = packet if kind == enc.TypeNumber.INTEREST else bytes(enc.parse_lp_packet(packet)[1])
+                self.answer(enc, content, bare)
+
+    def answer(self, enc: Any, content: dict[str, bytes], interest: bytes) -> None:
+        from ndn.security import DigestSha256Signer
+
+        name, *_ = enc.parse_interest(interest)
+        *path, last = name
+        version = enc.Component.from_version(1)
+        if enc.Component.to_str(last) == "32=metadata":
+            # Its version, and nothing of its size: as ndnd's producer tells it.
+            told = enc.MetaInfo(freshness_period=10)
+            found = [*name, version, enc.Component.from_segment(0)]
+            versioned = enc.Name.encode([*path, version])
+            self.request.sendall(bytes(enc.make_data(found, told, versioned, DigestSha256Signer())))
+            return
+        parts = [bytes(enc.Component.get_value(one)).decode() for one in path[1:] if one != version]
+        known = content.get("/".join(parts))
+        if known is None or enc.Component.get_type(last) != enc.Component.TYPE_SEGMENT:
+            return
+        number = enc.Component.to_number(last)
+        final = enc.Component.from_segment((len(known) - 1) // SEGMENT_BYTES)
+        part = known[number * SEGMENT_BYTES : (number + 1) * SEGMENT_BYTES]
+        told = enc.MetaInfo(freshness_period=1000, final_block_id=final)
+        self.request.sendall(bytes(enc.make_data(name, told, part, DigestSha256Signer())))
+
+
+@contextmanager
+def producing(handler: type[PythonProducer], files_of: Path) -> Iterator[int]:
+    """Such a producer of a folder's files, at a port."""
+    with_files = type(handler.__name__, (handler,), {"folder": files_of})
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), with_files) as server:
+        server.daemon_threads = True
+        # It looks so often whether it is to end.
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()

@@ -133,6 +133,8 @@ impl Fetch {
             self.last = Some(last);
             self.asked.retain(|asked, _| *asked <= last);
             self.again.retain(|again, _| *again <= last);
+            // Where it turns out to be longer after all, what was let go is asked for again.
+            self.next = self.next.min(last.saturating_add(1)).max(self.read);
         }
         match self.asked.remove(&segment) {
             Some(asked) => window.answered(now, &asked.stamp, self.asked.len() as u64),
