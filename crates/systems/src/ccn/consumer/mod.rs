@@ -184,3 +184,25 @@ impl Fetch {
         expires.into_iter().chain(departs).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ccn::spec::{CcnPreset, CcnSettings};
+
+    #[test]
+    fn what_was_let_go_behind_an_end_that_moves_on_is_asked_for_again() {
+        let mut window = Window::new(&CcnSettings::of(CcnPreset::NdnToday).window(), 1);
+        let (mut fetch, now) = (Fetch::new(0, None, 3), Instant::ZERO);
+        let mut asked = Vec::new();
+        while fetch.read < 10 {
+            asked.extend(std::iter::from_fn(|| fetch.ask(now, &mut window)));
+            let segment = fetch.read;
+            assert!(asked.contains(&segment), "{segment}");
+            // Each says that it is the last but one, up to the ninth, which is the last.
+            fetch.came(now, &mut window, segment, Chunk::filler(1), Some((segment + 1).min(9)));
+            assert!(fetch.take().is_some());
+        }
+        assert!(fetch.is_done() && fetch.report().bytes == 10);
+    }
+}
