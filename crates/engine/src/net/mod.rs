@@ -1,6 +1,7 @@
 //! What a machine's channels ride on: sockets that never block.
 
 pub mod datagram;
+pub mod door;
 pub mod echo;
 pub mod ports;
 pub mod stream;

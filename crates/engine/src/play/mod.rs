@@ -6,7 +6,7 @@ mod viewer;
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ pub struct PlayArgs {
     /// Which player, where there are several: of RTSP, quicktime asks for Reliable UDP, vlc for plain RTP.
     #[arg(long, value_name = "NAME")]
     player: Option<String>,
-    /// What carries the media, where that can be chosen: of RTSP, udp or tcp.
+    /// What carries the media, where that can be chosen: udp or tcp.
     #[arg(long, value_name = "NAME")]
     transport: Option<String>,
     /// Stop after so many seconds. Default: at the media's end.
@@ -101,7 +101,7 @@ pub fn run(args: &PlayArgs) -> Result<u8> {
     let seed = monotonic_ns().cast_unsigned();
     let app = args.url.player.open(settings, url, args.save.is_some(), seed);
     let app = app.map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
-    let mut play = Play::connect(args, app)?;
+    let mut play = Play::connect(args, transport, app)?;
     let end = play.run(args)?;
     let now = play.now();
     let seen = play.app.seen(now);
@@ -155,7 +155,7 @@ struct Play {
 }
 
 impl Play {
-    fn connect(args: &PlayArgs, app: Box<dyn Playing>) -> Result<Play> {
+    fn connect(args: &PlayArgs, transport: &str, app: Box<dyn Playing>) -> Result<Play> {
         let events = args.events.as_ref().map(|path| {
             let file = File::options().append(true).create(true).open(path);
             file.map_err(|e| EngineError::io("write the events", &e).at(path).code(3))
@@ -165,9 +165,16 @@ impl Play {
         let ports = SharedPorts::new(args.udp_ports, std::process::id());
         let mut reactor = Reactor::new()?;
         let zero_ns = monotonic_ns();
-        let stream = reach(&args.url, reactor.heed_signals()?)?;
-        let own = stream.own_address().map_err(|e| EngineError::io("learn the own address", &e))?;
-        let channels = Channels::with_stranger(stream, own, &ports, args.url.player.facts.is_connected);
+        let facts = args.url.player.facts;
+        let signals = reactor.heed_signals()?;
+        let channels = if facts.without_connection.contains(&transport) {
+            let (own, peer) = look(&args.url)?;
+            Channels::to_stranger(own, peer, &ports)
+        } else {
+            let stream = reach(&args.url, signals)?;
+            let own = stream.own_address().map_err(|e| EngineError::io("learn the own address", &e))?;
+            Channels::with_stranger(stream, own, &ports, facts.is_connected)
+        };
         let connect_s = (monotonic_ns() - zero_ns) as f64 / 1e9;
         Ok(Play {
             app,
@@ -387,6 +394,31 @@ fn reach(target: &Target, signals: &SignalFd) -> Result<TcpSocket> {
         }
     }
     Err(why.remedy("is a server there? streamgauge serve starts one").code(4))
+}
+
+/// Our address and the target's, where there is nothing to connect. Of several, nothing tells which one answers: IPv4 goes
+/// first, where `serve` listens unless told otherwise.
+fn look(target: &Target) -> Result<(IpAddr, IpAddr)> {
+    let mut found = target.resolve()?;
+    found.sort_by_key(SocketAddr::is_ipv6);
+    let mut why = EngineError::new("look for a way", "no address");
+    for peer in found {
+        // A connected socket knows where its datagrams would go from; none has gone yet.
+        let any = SocketAddr::new(unspecified(peer), 0);
+        let own = UdpSocket::bind(any).and_then(|socket| {
+            socket.connect(peer)?;
+            socket.local_addr()
+        });
+        match own {
+            Ok(own) => return Ok((own.ip(), peer.ip())),
+            Err(e) => why = EngineError::io(format!("look for a way to {peer}"), &e),
+        }
+    }
+    Err(why.code(4))
+}
+
+fn unspecified(peer: SocketAddr) -> IpAddr {
+    if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
 fn connect(address: SocketAddr, signals: &SignalFd) -> Result<TcpSocket> {

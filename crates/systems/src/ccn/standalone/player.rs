@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use streamgauge_base::{Duration, Event, Instant};
+use streamgauge_base::{Duration, Ecn, Event, Instant};
 use streamgauge_plan::TcpSpec;
 use streamgauge_wire::ndn::Name;
 use streamgauge_wire::rtsp::Url;
@@ -17,10 +17,32 @@ use crate::ccn::forwarder::StorePolicy;
 use crate::ccn::host::Host;
 use crate::ccn::spec::{CcnPreset, CcnSettings};
 use crate::dash::{DashPlayer, DashPlayerSettings, PLAYERS, PlayerKind, Tally, player_of, seen};
-use crate::standalone::{ContentFault, Playable, Playing, Seen};
+use crate::standalone::{ContentFault, Playable, Playing, Seen, names};
 
 /// Whose Interests they are: nonces are drawn by that name.
 const OWNER: &str = "play";
+
+/// What the player's face is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaceOver {
+    /// A TCP connection.
+    Tcp,
+    /// UDP; packets are cut into datagrams that fit (NDNLPv2).
+    Udp,
+}
+
+impl FaceOver {
+    /// Each by its name.
+    const NAMED: [(&'static str, FaceOver); 2] = [("tcp", FaceOver::Tcp), ("udp", FaceOver::Udp)];
+
+    fn carrier(self, port: u16) -> Carrier {
+        match self {
+            FaceOver::Tcp => Carrier::Tcp { port, settings: TcpSpec::default() },
+            FaceOver::Udp => Carrier::Udp { port, ecn: Ecn::NotEct },
+        }
+    }
+}
 
 /// The player's constants, and its consumer's and forwarder's. Times in nanoseconds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -28,6 +50,8 @@ pub struct CcnPlayerSettings {
     /// The player.
     #[serde(flatten)]
     pub player: DashPlayerSettings,
+    /// What its face is over.
+    pub face: FaceOver,
     /// What chooses how many Interests are on their way.
     pub window_control: WindowControl,
     /// That number, or the most that a controller may choose.
@@ -70,6 +94,7 @@ impl CcnPlayerSettings {
 struct Viewed {
     host: Host<DashPlayer, ConsumerHost>,
     tally: Tally,
+    over: FaceOver,
 }
 
 impl App for Viewed {
@@ -102,7 +127,10 @@ impl Playing for Viewed {
     }
 
     fn carried_by(&self) -> &'static str {
-        "NDN (TCP face)"
+        match self.over {
+            FaceOver::Tcp => "NDN (TCP face)",
+            FaceOver::Udp => "NDN (UDP face)",
+        }
     }
 
     fn in_words(&mut self, _: Instant, rate: &str) -> String {
@@ -134,15 +162,18 @@ impl Playable for CcnPlayerSettings {
     const SCHEME: &'static str = "ndn";
     const PORT: u16 = PORT;
     const PLAYERS: &'static [&'static str] = &PLAYERS;
-    const TRANSPORTS: &'static [&'static str] = &["tcp"];
+    const TRANSPORTS: &'static [&'static str] = &names(&FaceOver::NAMED);
+    const WITHOUT_CONNECTION: &'static [&'static str] = &["udp"];
     const ASKS: &'static str = "the first Interest";
     const IS_CONNECTED: bool = false;
 
-    fn preset(player: &str, _: &str) -> Option<Self> {
+    fn preset(player: &str, transport: &str) -> Option<Self> {
+        let (_, face) = FaceOver::NAMED.iter().find(|(name, _)| *name == transport)?;
         let (_, kind) = PlayerKind::NAMED.iter().find(|(name, _)| *name == player)?;
         let ccn = CcnSettings::of(CcnPreset::NdnToday);
         Some(CcnPlayerSettings {
             player: DashPlayerSettings::of(*kind),
+            face: *face,
             window_control: ccn.window_control,
             interest_window: ccn.interest_window,
             retransmission: ccn.retransmission,
@@ -162,11 +193,11 @@ impl Playable for CcnPlayerSettings {
 
     fn machine(self, url: &str, keep: bool, seed: u64) -> Box<dyn Playing> {
         let port = Url::parse(url).ok().and_then(|url| url.port()).unwrap_or(PORT);
-        let carrier = Carrier::Tcp { port, settings: TcpSpec::default() };
+        let (over, carrier) = (self.face, self.face.carrier(port));
         // The URL's path is the whole name.
         let consumer =
             ConsumerHost::new(Name::root(), &self.constants(), Face::opening(carrier), OWNER, seed);
         let host = Host::new(player_of(self.player, url, keep, seed), consumer);
-        Box::new(Viewed { host, tally: Tally::default() })
+        Box::new(Viewed { host, tally: Tally::default(), over })
     }
 }
