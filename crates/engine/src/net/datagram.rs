@@ -44,6 +44,9 @@ pub struct Udp {
     /// To a stranger, so that the kernel keeps others from it. Such a socket answers a send with the error of an earlier
     /// one; in trials none is connected.
     is_connected: bool,
+    /// We have written first, and nothing came back yet: the other end's host may say that nobody is there.
+    is_unheard: bool,
+    is_refused: bool,
     peer: IpAddr,
     port: u16,
     /// The other end's port; 0 while it is not known.
@@ -66,7 +69,8 @@ impl Udp {
     pub fn to_stranger(own: IpAddr, peer: SocketAddr, ecn: Ecn) -> io::Result<Udp> {
         let socket = UdpSocket::bind((own, 0))?;
         socket.connect(peer)?;
-        let udp = Udp::connected(socket, peer)?;
+        let mut udp = Udp::connected(socket, peer)?;
+        udp.is_unheard = true;
         udp.hold_bursts()?;
         udp.mark(ecn)?;
         Ok(udp)
@@ -105,7 +109,20 @@ impl Udp {
             SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
         };
         sys::set_option(socket.as_fd(), level, option, &dont)?;
-        Ok(Udp { socket, is_connected: false, peer, port: own.port(), to: 0 })
+        Ok(Udp {
+            socket,
+            is_connected: false,
+            is_unheard: false,
+            is_refused: false,
+            peer,
+            port: own.port(),
+            to: 0,
+        })
+    }
+
+    /// The port of the other end that its host says nobody has, if nothing ever came from there.
+    pub fn refused(&self) -> Option<u16> {
+        self.is_refused.then_some(self.to)
     }
 
     /// Room for arrivals while the machine is busy.
@@ -145,12 +162,13 @@ impl Udp {
                 Ok((length, from))
                     if from.ip() == self.peer && (!self.is_connected || from.port() == self.to) =>
                 {
+                    self.is_unheard = false;
                     return Some(Chunk::bytes(&room[..length]));
                 }
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
                 // An ICMP error of an earlier send: the datagram behind it still waits.
-                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => self.is_refused = self.is_unheard,
                 Err(_) => return None,
             }
         }
@@ -173,9 +191,11 @@ mod tests {
         drop(gone);
         // The kernel answers with ICMP, and would tell of it at the next send.
         assert!(udp.send(&Chunk::filler(10)));
+        let mut room = [0; 100];
+        assert!(udp.receive(&mut room).is_none() && udp.refused() == Some(there.port()));
+        assert!(udp.send(&Chunk::filler(10)));
         let back = UdpSocket::bind(there).unwrap();
         assert!(udp.send(&Chunk::bytes(*b"there?")));
-        let mut room = [0; 100];
         assert_eq!(back.recv_from(&mut room).unwrap(), (6, SocketAddr::new(here, udp.port())));
         other.send_to(b"stranger", (here, udp.port())).unwrap();
         back.send_to(b"yes", (here, udp.port())).unwrap();

@@ -14,7 +14,7 @@ use nix::libc;
 use nix::sys::signalfd::SignalFd;
 use streamgauge_base::{Duration, Instant};
 use streamgauge_systems::standalone::{PlayerFacts, Playing, Seen};
-use streamgauge_systems::{ChannelId, Input};
+use streamgauge_systems::{ChannelError, ChannelId, Input};
 
 use crate::error::{EngineError, Result};
 use crate::lines::{say, say_text, told};
@@ -47,6 +47,9 @@ const TURN: usize = 256;
 
 /// Where the one machine is.
 const PLACE: u32 = 0;
+
+/// What to look at where nobody answers.
+const NOBODY: &str = "is a server there? streamgauge serve starts one";
 
 /// What is played and how.
 #[derive(clap::Args)]
@@ -140,6 +143,10 @@ fn choice<'a>(
 struct Play {
     app: Box<dyn Playing>,
     channels: Channels,
+    /// It speaks by datagrams alone.
+    is_unconnected: bool,
+    /// Why none of them can arrive.
+    unreachable: Option<String>,
     reactor: Reactor,
     room: Room,
     ready: Vec<Ready>,
@@ -167,7 +174,8 @@ impl Play {
         let zero_ns = monotonic_ns();
         let facts = args.url.player.facts;
         let signals = reactor.heed_signals()?;
-        let channels = if facts.without_connection.contains(&transport) {
+        let is_unconnected = facts.without_connection.contains(&transport);
+        let channels = if is_unconnected {
             let (own, peer) = look(&args.url)?;
             Channels::to_stranger(own, peer, &ports)
         } else {
@@ -179,6 +187,8 @@ impl Play {
         Ok(Play {
             app,
             channels,
+            is_unconnected,
+            unreachable: None,
             reactor,
             room: Room::new(),
             ready: Vec::new(),
@@ -245,7 +255,7 @@ impl Play {
         self.reactor.wait(Some(until), &mut self.ready)?;
         self.channels.renew();
         for (channel, error) in self.channels.take_refused() {
-            self.give(Input::Refused(channel, &error))?;
+            self.refused(channel, &error)?;
         }
         for channel in self.channels.take_ready() {
             self.arrivals(channel)?;
@@ -265,7 +275,7 @@ impl Play {
 
     /// How it has ended, if the player is done with it.
     fn ended(&mut self) -> Option<End> {
-        let why = match &self.viewer.ended {
+        let why = match self.viewer.ended.as_ref().or(self.unreachable.as_ref()) {
             Some(why) => why.clone(),
             None if self.app.is_gone() => "the player gave up".into(),
             None => return None,
@@ -285,10 +295,20 @@ impl Play {
                 None => break,
                 Some(Arrival::Input(input)) => self.give(input)?,
                 Some(Arrival::Datagram(datagram)) => self.give(Input::Datagram(channel, &datagram))?,
-                Some(Arrival::Refused(error)) => self.give(Input::Refused(channel, &error))?,
+                Some(Arrival::Refused(error)) => self.refused(channel, &error)?,
             }
         }
         Ok(())
+    }
+
+    fn refused(&mut self, channel: ChannelId, error: &ChannelError) -> Result<()> {
+        if self.is_unconnected {
+            self.unreachable = Some(match error {
+                ChannelError::NoListener { port } => format!("nobody has UDP port {port} there"),
+                error => error.to_string(),
+            });
+        }
+        self.give(Input::Refused(channel, error))
     }
 
     fn give(&mut self, input: Input<'_>) -> Result<()> {
@@ -316,6 +336,11 @@ impl Play {
     /// 0 played, 1 ended early; an error where nothing could be played at all.
     fn status(&self, args: &PlayArgs, end: &End, seen: &Seen) -> Result<u8> {
         match (end, self.app.refused()) {
+            (End::Early(_), _) if self.is_unconnected && self.channels.counts().datagrams_received == 0 => {
+                let why = self.unreachable.as_deref().unwrap_or("nobody answered over UDP");
+                let error = EngineError::new(format!("play {}", args.url.url), why);
+                Err(error.remedy(NOBODY).code(4))
+            }
             (End::Early(why), Some(status)) if seen.bytes == 0 => {
                 let error = EngineError::new(format!("play {}", args.url.url), why);
                 Err(if status < 500 {
@@ -393,7 +418,7 @@ fn reach(target: &Target, signals: &SignalFd) -> Result<TcpSocket> {
             Err(error) => why = error,
         }
     }
-    Err(why.remedy("is a server there? streamgauge serve starts one").code(4))
+    Err(why.remedy(NOBODY).code(4))
 }
 
 /// Our address and the target's, where there is nothing to connect. Of several, nothing tells which one answers: IPv4 goes

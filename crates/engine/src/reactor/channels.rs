@@ -422,8 +422,15 @@ impl Channels {
         let entry = self.list.get_mut(&id)?;
         let stream = match &mut entry.socket {
             Socket::Udp(udp, _) => {
-                let datagram = udp.receive(&mut room.0)?;
-                return Some(self.datagram(datagram));
+                let datagram = udp.receive(&mut room.0);
+                return match (datagram, udp.refused()) {
+                    (Some(datagram), _) => Some(self.datagram(datagram)),
+                    (None, Some(port)) => {
+                        self.remove(id);
+                        Some(Arrival::Refused(ChannelError::NoListener { port }))
+                    }
+                    (None, None) => None,
+                };
             }
             Socket::Echo(echo) => {
                 let datagram = echo.receive()?;
