@@ -80,11 +80,16 @@ class Server:
     """`streamgauge-engine serve --json`."""
 
     def __init__(
-        self, folder: Path, *options: str, prefix: tuple[str, ...] = (), system: str = "darwin"
+        self,
+        folder: Path,
+        *options: str,
+        prefix: tuple[str, ...] = (),
+        system: str = "darwin",
+        listen: str = "127.0.0.1:0",
     ) -> None:
         command = [*prefix, str(engine()), "serve", "--system", system, "--json"]
         self.process = subprocess.Popen(
-            [*command, "--listen", "127.0.0.1:0", *options, str(folder)], stdout=subprocess.PIPE
+            [*command, "--listen", listen, *options, str(folder)], stdout=subprocess.PIPE
         )
         self.said: list[dict[str, Any]] = []
         self._text = b""

@@ -71,9 +71,11 @@ impl Face {
         Face::over(channel, Over::Datagrams { fragmenter, reassembler: Reassembler::default() })
     }
 
-    /// Over UDP to a stranger, in datagrams that fit, by IPv4 or IPv6. Of what he cuts no more than `limits` is kept.
-    pub fn datagrams(channel: ChannelId, limits: ReassemblyLimits) -> Self {
-        let fragmenter = Some(Fragmenter::of(MOST_ANY_DATAGRAM, 0));
+    /// Over UDP to a stranger, in datagrams that fit, by IPv4 or IPv6. The first that is a part has the number `sequence`,
+    /// which should be drawn: he may have parts of an earlier face, and ndnd 1.5 puts none together that begin with 0. Of
+    /// what he cuts no more than `limits` is kept.
+    pub fn datagrams(channel: ChannelId, sequence: u64, limits: ReassemblyLimits) -> Self {
+        let fragmenter = Some(Fragmenter::of(MOST_ANY_DATAGRAM, sequence));
         Face::over(channel, Over::Datagrams { fragmenter, reassembler: Reassembler::of(limits) })
     }
 
@@ -87,12 +89,14 @@ impl Face {
         Face { channel, way: Way::There, over, is_gone: false, dropped: 0 }
     }
 
-    /// By a channel that it opens itself at the start: a connection, or UDP to a stranger.
+    /// Over TCP, by a connection that it opens itself at the start.
     pub fn opening(carrier: Carrier) -> Self {
-        let face = match carrier {
-            Carrier::Udp { .. } => Face::datagrams(NO_CHANNEL, ReassemblyLimits::default()),
-            _ => Face::tcp(NO_CHANNEL, false),
-        };
+        Face { way: Way::Opens(carrier), ..Face::tcp(NO_CHANNEL, false) }
+    }
+
+    /// Over UDP to a stranger, by a channel that it opens itself at the start; `sequence` as of [`Face::datagrams`].
+    pub fn opening_datagrams(carrier: Carrier, sequence: u64) -> Self {
+        let face = Face::datagrams(NO_CHANNEL, sequence, ReassemblyLimits::default());
         Face { way: Way::Opens(carrier), ..face }
     }
 

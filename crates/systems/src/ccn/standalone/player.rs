@@ -36,10 +36,10 @@ impl FaceOver {
     /// Each by its name.
     const NAMED: [(&'static str, FaceOver); 2] = [("tcp", FaceOver::Tcp), ("udp", FaceOver::Udp)];
 
-    fn carrier(self, port: u16) -> Carrier {
+    fn face(self, port: u16, seed: u64) -> Face {
         match self {
-            FaceOver::Tcp => Carrier::Tcp { port, settings: TcpSpec::default() },
-            FaceOver::Udp => Carrier::Udp { port, ecn: Ecn::NotEct },
+            FaceOver::Tcp => Face::opening(Carrier::Tcp { port, settings: TcpSpec::default() }),
+            FaceOver::Udp => Face::opening_datagrams(Carrier::Udp { port, ecn: Ecn::NotEct }, seed),
         }
     }
 }
@@ -193,10 +193,9 @@ impl Playable for CcnPlayerSettings {
 
     fn machine(self, url: &str, keep: bool, seed: u64) -> Box<dyn Playing> {
         let port = Url::parse(url).ok().and_then(|url| url.port()).unwrap_or(PORT);
-        let (over, carrier) = (self.face, self.face.carrier(port));
+        let (over, face) = (self.face, self.face.face(port, seed));
         // The URL's path is the whole name.
-        let consumer =
-            ConsumerHost::new(Name::root(), &self.constants(), Face::opening(carrier), OWNER, seed);
+        let consumer = ConsumerHost::new(Name::root(), &self.constants(), face, OWNER, seed);
         let host = Host::new(player_of(self.player, url, keep, seed), consumer);
         Box::new(Viewed { host, tally: Tally::default(), over })
     }

@@ -238,9 +238,9 @@ impl Clients for CcnServerSettings {
         })
     }
 
-    fn datagram_machine(&self, library: Arc<dyn media::Library>, _: &str, _: u64) -> Box<dyn Served> {
+    fn datagram_machine(&self, library: Arc<dyn media::Library>, _: &str, seed: u64) -> Box<dyn Served> {
         let idle = self.idle.min(LONGEST_SILENCE);
-        self.producer(library, Face::datagrams(FIRST, PARTS), "udp", idle)
+        self.producer(library, Face::datagrams(FIRST, seed, PARTS), "udp", idle)
     }
 
     fn turn_away_datagram(&self, datagram: &Chunk) -> Option<Chunk> {

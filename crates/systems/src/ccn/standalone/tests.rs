@@ -362,6 +362,17 @@ fn over_udp_data_comes_in_parts_and_tokens_come_back() {
 }
 
 #[test]
+fn parts_are_counted_from_a_number_that_was_drawn() {
+    let (mut server, mut client) =
+        (clients().datagram_machine(Arc::new(Folder(0)), "session 1", 77), Client::default());
+    server.handle(Instant::ZERO, Input::Start, &mut client);
+    let asked = interest("/clip/b/x%201.ts/seg=0").write();
+    server.handle(Instant::ZERO, Input::Datagram(FIRST, &asked), &mut client);
+    let first = LpPacket::read(client.datagrams.swap_remove(0)).unwrap();
+    assert_eq!((first.sequence, first.frag_index), (Some(77), Some(0)));
+}
+
+#[test]
 fn who_is_silent_over_udp_has_gone_after_a_minute() {
     let mut server = clients().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
     let mut client = Client::default();
@@ -398,7 +409,7 @@ fn a_datagram_begins_a_face_if_it_is_an_interest_or_a_part() {
         pit_token: Some(token.clone()),
         ..LpPacket::of(interest("/clip/b/x%201.ts/seg=2").write())
     };
-    for begins in [asked.write(), Fragmenter::of(40, 0).cut(&asked).unwrap().swap_remove(1)] {
+    for begins in [asked.write(), Fragmenter::of(36, 0).cut(&asked).unwrap().swap_remove(1)] {
         assert!(clients.begins(&begins));
     }
     let answer = Data::of("/clip/x".parse().unwrap(), Chunk::bytes(*b"x")).write();
