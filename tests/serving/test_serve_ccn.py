@@ -94,7 +94,7 @@ def test_the_same_bytes_come_over_udp(tmp_path: Path, ladders: Path) -> None:
         assert saved[0] == saved[1] != b""
         playing = [server.wait_for("playing", count=count)["transport"] for count in (1, 2)]
         assert playing == ["tcp", "udp"]
-        # Over UDP nobody says goodbye: the face is there until the server stops, or he is silent for a minute.
+        # Over UDP nobody says goodbye: the face is there until the server stops, or for a silent minute.
         assert server.stop() == 0
         closed = server.wait_for("closed", count=2)
         assert closed["why"] == "server stopped" and closed["client"].startswith("127.0.0.1:")
