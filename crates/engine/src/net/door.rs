@@ -12,6 +12,7 @@ use nix::sys::socket::{
 };
 use streamgauge_base::Chunk;
 
+use super::datagram::RECEIVE_BUFFER;
 use crate::sys;
 
 /// A datagram that came, and between whom it went.
@@ -40,6 +41,8 @@ impl Door {
             SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
         };
         sys::set_option(socket.as_fd(), level, option, &1i32)?;
+        // Many may come at once.
+        sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)?;
         Ok(Door { socket, address })
     }
 
