@@ -8,7 +8,6 @@ use nix::libc;
 use nix::sys::socket::{MsgFlags, SockaddrStorage, sendmsg};
 use streamgauge_base::{Chunk, Ecn};
 
-use super::door;
 use crate::error::{EngineError, Result};
 use crate::sys;
 
@@ -76,9 +75,9 @@ impl Udp {
         Ok(udp)
     }
 
-    /// To a stranger who has written to `own`, of which others have sockets too.
-    pub fn of_visitor(own: SocketAddr, peer: SocketAddr) -> io::Result<Udp> {
-        Udp::connected(door::connected(own, peer)?, door::canonical(peer))
+    /// To a stranger, by a socket that is connected to him.
+    pub fn of_visitor(socket: UdpSocket, peer: SocketAddr) -> io::Result<Udp> {
+        Udp::connected(socket, peer)
     }
 
     fn connected(socket: UdpSocket, peer: SocketAddr) -> io::Result<Udp> {

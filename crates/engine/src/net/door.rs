@@ -12,8 +12,13 @@ use nix::sys::socket::{
 };
 use streamgauge_base::Chunk;
 
-use super::datagram::RECEIVE_BUFFER;
 use crate::sys;
+
+/// Room for those who come at once, bytes.
+const RECEIVE_BUFFER: libc::c_int = 4 << 20;
+
+/// What is read at most of what came before a socket was connected, datagrams.
+const MOST_MEANWHILE: usize = 64;
 
 /// A datagram that came, and between whom it went.
 pub struct Came {
@@ -41,7 +46,6 @@ impl Door {
             SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
         };
         sys::set_option(socket.as_fd(), level, option, &1i32)?;
-        // Many may come at once.
         sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)?;
         Ok(Door { socket, address })
     }
@@ -67,22 +71,33 @@ impl Door {
             let (bytes, from) = (came.bytes, came.address.as_ref().and_then(address_of));
             // Port 0 is nobody's: there is no answer to it.
             if let Some(from) = from.filter(|from| from.port() != 0) {
-                let to = to.unwrap_or_else(|| self.address.ip());
-                let to = SocketAddr::new(to, self.address.port());
+                let to = SocketAddr::new(to.unwrap_or(self.address.ip()), self.address.port());
+                let (from, to) = (canonical(from), canonical(to));
                 return Some(Came { datagram: Chunk::bytes(&room[..bytes]), from, to });
             }
         }
     }
 
+    /// As the socket knows it.
+    fn as_ours(&self, address: SocketAddr) -> SocketAddr {
+        match (self.address, address.ip()) {
+            (SocketAddr::V6(_), IpAddr::V4(ip)) => {
+                SocketAddr::new(ip.to_ipv6_mapped().into(), address.port())
+            }
+            _ => address,
+        }
+    }
+
     /// Sends a datagram to who has sent that one, from the address that he wrote to.
     pub fn answer(&self, came: &Came, datagram: &Chunk) {
-        let (parts, to) = ([IoSlice::new(datagram.head())], SockaddrStorage::from(came.from));
+        let (own, to) = (self.as_ours(came.to), self.as_ours(came.from));
+        let (parts, to) = ([IoSlice::new(datagram.head())], SockaddrStorage::from(to));
         let send = |control: &[ControlMessage<'_>]| {
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
             // What the network cannot take it drops.
             let _ = sendmsg(self.socket.as_raw_fd(), &parts, control, flags, Some(&to));
         };
-        match came.to.ip() {
+        match own.ip() {
             IpAddr::V4(own) => send(&[ControlMessage::Ipv4PacketInfo(&libc::in_pktinfo {
                 ipi_ifindex: 0,
                 ipi_spec_dst: libc::in_addr { s_addr: u32::from_ne_bytes(own.octets()) },
@@ -96,15 +111,22 @@ impl Door {
     }
 }
 
-/// A socket for the datagrams of `peer` to `own` alone, from now on. What comes until it is connected may be anybody's.
-pub fn connected(own: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = shared(of_link(canonical(own), peer))?;
-    socket.connect(canonical(peer))?;
-    Ok(socket)
+/// A socket for the datagrams of `peer` to `own` alone. Until it was connected it heard everybody, in the door's place:
+/// what came meanwhile comes with it, read through `room`.
+pub fn connected(own: SocketAddr, peer: SocketAddr, room: &mut [u8]) -> io::Result<(UdpSocket, Vec<Came>)> {
+    let socket = shared(of_link(own, peer))?;
+    socket.connect(peer)?;
+    let mut meanwhile = Vec::new();
+    while meanwhile.len() < MOST_MEANWHILE
+        && let Ok((length, from)) = socket.recv_from(room)
+    {
+        meanwhile.push(Came { datagram: Chunk::bytes(&room[..length]), from, to: own });
+    }
+    Ok((socket, meanwhile))
 }
 
 /// As IPv4 where it is that.
-pub fn canonical(address: SocketAddr) -> SocketAddr {
+fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         ip @ IpAddr::V4(_) => SocketAddr::new(ip, address.port()),
         IpAddr::V6(_) => address,
@@ -179,15 +201,13 @@ mod tests {
             let mut room = vec![0; 2000];
             one.send_to(b"hello", (there, port)).unwrap();
             let came = next(&door, &mut room);
-            assert_eq!(
-                (came.datagram.head(), canonical(came.from)),
-                (&b"hello"[..], one.local_addr().unwrap())
-            );
-            assert_eq!(canonical(came.to), SocketAddr::new(there, port));
+            assert_eq!((came.datagram.head(), came.from), (&b"hello"[..], one.local_addr().unwrap()));
+            assert_eq!(came.to, SocketAddr::new(there, port));
             door.answer(&came, &Chunk::bytes(*b"no room"));
             assert_eq!(heard(&one), (b"no room".to_vec(), SocketAddr::new(there, port)));
 
-            let own = connected(came.to, came.from).unwrap();
+            let (own, meanwhile) = connected(came.to, came.from, &mut room).unwrap();
+            assert!(meanwhile.is_empty());
             own.set_nonblocking(false).unwrap();
             one.send_to(b"again", (there, port)).unwrap();
             other.send_to(b"me too", (there, port)).unwrap();

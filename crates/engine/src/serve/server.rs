@@ -1,6 +1,6 @@
 //! The loop: one thread, one epoll, a machine for each connection.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,7 +19,7 @@ use super::tell::{Teller, closed};
 use super::{ServeArgs, listen_address};
 use crate::error::{EngineError, Result};
 use crate::net::datagram::Udp;
-use crate::net::door::{Came, Door};
+use crate::net::door::{self, Came, Door};
 use crate::net::stream::TcpSocket;
 use crate::reactor::{Channels, Reactor, Ready, Room, SharedPorts};
 use crate::sys::{self, monotonic_ns};
@@ -62,6 +62,8 @@ pub struct Server {
     door: Option<Door>,
     /// Those who have come so, and their places.
     visitors: BTreeMap<SocketAddr, usize>,
+    /// Datagrams that came for the door, and elsewhere.
+    astray: VecDeque<Came>,
     /// When one who came so and found no room was last told of.
     told: Option<Instant>,
     reactor: Reactor,
@@ -133,6 +135,7 @@ impl Server {
             listener,
             door,
             visitors: BTreeMap::new(),
+            astray: VecDeque::new(),
             told: None,
             reactor,
             ports,
@@ -316,8 +319,13 @@ impl Server {
 
     /// Takes datagrams of who has no socket of his own yet, up to a turn's share; the kernel reports the rest again.
     fn visits(&mut self) {
-        for _ in 0..COMERS {
-            let Some(came) = self.door.as_ref().and_then(|door| door.next(&mut self.room.0)) else { return };
+        for turn in 0.. {
+            let came = match self.astray.pop_front() {
+                None if turn >= COMERS => return,
+                None => self.door.as_ref().and_then(|door| door.next(&mut self.room.0)),
+                came => came,
+            };
+            let Some(came) = came else { return };
             // It was on its way when his socket was made.
             let place = self.visitors.get(&came.from).copied();
             let Some(place) = place.or_else(|| self.visit(&came)) else { continue };
@@ -337,7 +345,7 @@ impl Server {
         let (own, peer) = (came.to.ip(), came.from.ip());
         let obstacle = self.obstacle(peer.to_canonical());
         let udp = match obstacle {
-            None => Udp::of_visitor(came.to, came.from).map_err(|e| e.to_string()),
+            None => self.socket_for(came).map_err(|e| e.to_string()),
             Some(why) => Err(why),
         };
         match udp {
@@ -362,6 +370,12 @@ impl Server {
                 None
             }
         }
+    }
+
+    fn socket_for(&mut self, came: &Came) -> io::Result<Udp> {
+        let (socket, meanwhile) = door::connected(came.to, came.from, &mut self.room.0)?;
+        self.astray.extend(meanwhile);
+        Udp::of_visitor(socket, came.from)
     }
 
     /// Begins a session with the server's machine, and says where it is.

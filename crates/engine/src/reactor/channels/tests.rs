@@ -7,6 +7,7 @@ use streamgauge_base::Ecn;
 use streamgauge_systems::Io;
 
 use super::*;
+use crate::net::door;
 use crate::reactor::Ready;
 use crate::sys;
 
@@ -197,7 +198,7 @@ fn a_visitor_s_datagrams_are_channel_0() {
     let visitor = UdpSocket::bind((here, 0)).unwrap();
     let (own, peer) = (SocketAddr::new(here, 28_961), visitor.local_addr().unwrap());
     let ports = SharedPorts::new("28980-28981".parse().unwrap(), 0);
-    let udp = Udp::of_visitor(own, peer).unwrap();
+    let udp = Udp::of_visitor(door::connected(own, peer, &mut [0; 9]).unwrap().0, peer).unwrap();
     let mut channels = Channels::of_visitor(udp, here, here, &ports);
     let mut room = Room::new();
     visitor.send_to(b"hello", own).unwrap();
