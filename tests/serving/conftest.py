@@ -139,11 +139,14 @@ class Server(Process):
     """`streamgauge-engine serve --json`."""
 
     def __init__(
-        self, folder: Path, *options: str, prefix: tuple[str, ...] = (), system: str = "darwin"
+        self,
+        folder: Path,
+        *options: str,
+        prefix: tuple[str, ...] = (),
+        system: str = "darwin",
+        listen: str = "127.0.0.1:0",
     ) -> None:
-        command = [*prefix, str(engine()), "serve", "--system", system, "--json", "--listen", "127.0.0.1:0"]
-        if "--listen" in options:
-            command = command[:-2]
+        command = [*prefix, str(engine()), "serve", "--system", system, "--json", "--listen", listen]
         super().__init__([*command, *options, str(folder)])
         self.port = int(self.wait_for("ready")["port"])
 

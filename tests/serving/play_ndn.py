@@ -26,7 +26,7 @@ NDND = """core:
   log_level: ERROR
   log_file: LOG
 faces:
-  udp: {enabled_unicast: false, enabled_multicast: false}
+  udp: {enabled_unicast: true, port_unicast: PORT, enabled_multicast: false}
   tcp: {enabled: true, port_unicast: PORT}
   unix: {enabled: true, socket_path: SOCKET}
   websocket: {enabled: false}
@@ -53,16 +53,17 @@ def ndnd() -> str | None:
 
 
 class Ndnd:
-    """`ndnd fw run`, with a face over TCP; the test is left out where there is no ndnd."""
+    """`ndnd fw run`, with faces over TCP and UDP; the test is left out where there is no ndnd."""
 
     def __init__(self, folder: Path) -> None:
         program = ndnd()
         if program is None:
             pytest.skip("ndnd is not here (make setup-ndnd)")
         self.program = program
-        with socket.socket() as unused:
+        with socket.socket() as unused, socket.socket(type=socket.SOCK_DGRAM) as same:
             unused.bind(("127.0.0.1", 0))
             self.port = unused.getsockname()[1]
+            same.bind(("127.0.0.1", self.port))
         path, self.settings, log = folder / "nfd.sock", folder / "ndnd.yml", folder / "ndnd.log"
         text = NDND.replace("PORT", str(self.port)).replace("SOCKET", str(path)).replace("LOG", str(log))
         self.settings.write_text(text)

@@ -172,7 +172,7 @@ def test_a_forwarder_that_goes_and_comes_back_is_asked_again(ladders: Path) -> N
         begun = time.monotonic()
         status, _, why = get(proxy.url(SEGMENT))
         assert status == 502 and why and time.monotonic() - begun < 3
-        with Server(ladders, "--listen", f"127.0.0.1:{first.port}", system="ccn"):
+        with Server(ladders, system="ccn", listen=f"127.0.0.1:{first.port}"):
             until = time.monotonic() + 10
             while (status := get(proxy.url(SEGMENT))[0]) != 200 and time.monotonic() < until:
                 assert status == 502

@@ -54,10 +54,12 @@ def url(server: Server, path: str) -> str:
     return f"ndn://127.0.0.1:{server.port}/clip/{path}"
 
 
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
 @pytest.mark.parametrize("form", ["manifest.mpd", "ranges.mpd", "master.m3u8"])
 @again_if_starved
-def test_our_player_plays_a_ladder_to_its_end(server: Server, form: str) -> None:
-    said = report(url(server, f"test%20card/{form}"))
+def test_our_player_plays_a_ladder_to_its_end(server: Server, form: str, transport: str) -> None:
+    said = report(url(server, f"test%20card/{form}"), "--transport", transport)
+    assert said["transport"] == transport
     assert said["frames_shown"] == FRAMES, said
     assert said["interests"] > 10 and said["interests_expired"] == 0, said
 
@@ -78,10 +80,34 @@ def test_our_player_plays_what_ffmpeg_packaged_and_names_of_the_paper(ladders: P
 
 
 @again_if_starved
-def test_a_name_that_is_nobodys_is_told_at_once(server: Server) -> None:
+def test_the_same_bytes_come_over_udp(tmp_path: Path, ladders: Path) -> None:
+    with Server(ladders, system="ccn") as server:
+        saved = []
+        for transport in ("tcp", "udp"):
+            kept = tmp_path / transport
+            options = (f"--transport={transport}", f"--save={kept}", "--set=rule=fixed")
+            address = url(server, "test%20card/manifest.mpd")
+            command = [str(engine()), "play", *options, address]
+            said = subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
+            assert f"over NDN ({transport.upper()} face)" in said
+            saved.append(kept.read_bytes())
+        assert saved[0] == saved[1] != b""
+        playing = [server.wait_for("playing", count=count)["transport"] for count in (1, 2)]
+        assert playing == ["tcp", "udp"]
+        # Over UDP nobody says goodbye: the face is there until the server stops, or for a silent minute.
+        assert server.stop() == 0
+        closed = server.wait_for("closed", count=2)
+        assert closed["why"] == "server stopped" and closed["client"].startswith("127.0.0.1:")
+        assert closed["data_sent"] > 10 and closed["datagrams_sent"] > 4 * closed["data_sent"]
+        assert closed["datagrams_received"] == closed["interests_received"]
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+@again_if_starved
+def test_a_name_that_is_nobodys_is_told_at_once(server: Server, transport: str) -> None:
     for path, why, status in (("test%20card/none.mpd", "404", 3), ("../x.mpd", "502", 4)):
         began = time.monotonic()
-        done = play(url(server, path), "--set=tries=1", status=status)
+        done = play(url(server, path), "--set=tries=1", f"--transport={transport}", status=status)
         # An Interest's lifetime is 4 s: nobody waited for that.
         assert time.monotonic() - began < 4 and why in done.stderr, done.stderr
 
@@ -91,14 +117,27 @@ def test_nobody_there_is_one_clear_error() -> None:
         unused.bind(("127.0.0.1", 0))
         refused = play(f"ndn://127.0.0.1:{unused.getsockname()[1]}/clip/a.mpd", status=4).stderr
     assert "refused or out of reach" in refused and "streamgauge serve" in refused
+    with socket.socket(type=socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = f"ndn://127.0.0.1:{silent.getsockname()[1]}/clip/a.mpd"
+        options = ("--set=tries=1", "--set=interest_lifetime=200ms")
+        unanswered = play(address, "--transport=udp", *options, status=4).stderr
+    # Its host says now that nobody is there.
+    began = time.monotonic()
+    refused = play(address, "--transport=udp", status=4).stderr
+    assert time.monotonic() - began < 3
+    assert "nobody answered over UDP" in unanswered and "streamgauge serve" in unanswered
+    assert f"nobody has UDP port {address.split(':')[2].split('/')[0]}" in refused
     assert "find host nobody.invalid" in play("ndn://nobody.invalid/clip/a.mpd", status=4).stderr
     assert "has no host" in play("ndn:///clip/a.mpd", status=2).stderr
 
 
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
 @again_if_starved
-def test_a_server_that_goes_ends_the_play(ladders: Path) -> None:
+def test_a_server_that_goes_ends_the_play(ladders: Path, transport: str) -> None:
     with Server(ladders, system="ccn") as server:
         command = [str(engine()), "play", "--set=buffer=2s", "--set=tries=1", "--set=skips=0"]
+        command += [f"--transport={transport}", "--set=interest_lifetime=1s"]
         address = url(server, "test%20card/manifest.mpd")
         with subprocess.Popen([*command, address], stdout=subprocess.PIPE, text=True) as playing:
             server.wait_for("playing")
@@ -145,6 +184,91 @@ def test_a_full_server_returns_the_interest(ladders: Path) -> None:
                 assert b"\xfd\x03\x21\x01\x32" in answer(second, 1000)
         server.wait_for("closed")
         assert server.stop() == 0
+
+
+@pytest.fixture
+def sender() -> Iterator[socket.socket]:
+    with socket.socket(type=socket.SOCK_DGRAM) as sender:
+        sender.bind(("127.0.0.1", 0))
+        sender.settimeout(20)
+        yield sender
+
+
+def test_a_datagram_that_is_no_packet_is_dropped(ladders: Path, sender: socket.socket) -> None:
+    with Server(ladders, system="ccn") as server:
+        there = ("127.0.0.1", server.port)
+        wrong = [b"", b"GET / HTTP/1.1\r\n\r\n", b"\x05\xfe\x7f\xff\xff\xff", b"\x06\x00", b"\x64\x00"]
+        # Of somebody new, then of somebody who has a face.
+        for _ in range(2):
+            for bytes_ in [*wrong, bytes(65_507)]:
+                sender.sendto(bytes_, there)
+            sender.sendto(interest(b"x"), there)
+            # A Nack (NDNLPv2): NoRoute (150), and the Interest.
+            nack = sender.recv(65536)
+            assert nack[0] == 0x64 and b"\xfd\x03\x21\x01\x96" in nack
+        assert server.stop() == 0
+        closed = server.wait_for("closed")
+        opened = [line["client"] for line in server.said if line["event"] == "opened"]
+        assert opened == [f"127.0.0.1:{sender.getsockname()[1]}"]
+        # Of these the last of `wrong` is an idle packet.
+        assert (closed["interests_received"], closed["packets_dropped"]) == (2, len(wrong))
+
+
+def test_a_full_server_returns_the_datagram(ladders: Path, sender: socket.socket) -> None:
+    with (
+        Server(ladders, "--max-per-address=1", "--timeout=1", system="ccn") as server,
+        socket.socket(type=socket.SOCK_DGRAM) as other,
+    ):
+        there = ("127.0.0.1", server.port)
+        other.settimeout(20)
+        sender.sendto(interest(b"x"), there)
+        assert sender.recv(65536)
+        before = server.descriptors()
+        for _ in range(50):
+            other.sendto(interest(b"y"), there)
+            # NackReason (0x0321): Congestion (50).
+            assert b"\xfd\x03\x21\x01\x32" in other.recv(65536)
+        assert server.descriptors() == before
+        assert "1 clients of this address" in server.wait_for("refused")["why"]
+        # He counts with those over TCP.
+        with socket.create_connection(there, timeout=20) as third:
+            third.sendall(interest(b"z"))
+            assert b"\xfd\x03\x21\x01\x32" in answer(third, 1000)
+        assert server.wait_for("closed")["why"] == "client has vanished"
+        other.sendto(interest(b"y"), there)
+        # NoRoute (150): it has a face now.
+        assert b"\xfd\x03\x21\x01\x96" in other.recv(65536)
+        # Whoever asks without end is told of no more than once a second.
+        assert len([line for line in server.said if line["event"] == "refused"]) < 10
+        assert server.stop() == 0
+
+
+@again_if_starved
+def test_many_senders_have_a_face_each(ladders: Path) -> None:
+    with Server(ladders, "--max-sessions=60", system="ccn") as server:
+        senders = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(60)]
+        try:
+            # Twice, and before the server could make the first a socket.
+            for sender in senders:
+                sender.settimeout(20)
+                for name in (b"a", b"b"):
+                    sender.sendto(interest(name), ("127.0.0.1", server.port))
+            for sender in senders:
+                assert all(b"\xfd\x03\x21" in sender.recv(65536) for _ in range(2))
+        finally:
+            for sender in senders:
+                sender.close()
+        assert server.wait_for("opened", count=60)["sessions"] == 60
+        assert server.stop() == 0
+        server.wait_for("closed", count=60)
+        assert sum(line.get("interests_received", 0) for line in server.said) == 120
+
+
+def test_the_face_answers_from_the_address_that_was_asked(ladders: Path) -> None:
+    with Server(ladders, system="ccn", listen="0.0.0.0:0") as server:
+        # Its host's usual source address for this client is another.
+        said = report(f"ndn://127.0.0.7:{server.port}/clip/test%20card/manifest.mpd", "--transport=udp")
+        assert said["frames_shown"] == FRAMES, said
 
 
 def elements(content: bytes) -> Iterator[tuple[int, bytes]]:
@@ -217,16 +341,21 @@ def test_python_ndn_gets_the_bytes_that_http_gives(server: Server, by_http: Serv
 
 
 @pytest.fixture
-def forwarder(tmp_path: Path, server: Server) -> Iterator[int]:
-    """The port of ndnd's forwarder, which has a route to our server over TCP."""
+def forwarder(tmp_path: Path, server: Server, request: pytest.FixtureRequest) -> Iterator[int]:
+    """The port of ndnd's forwarder, which has a route to our server over TCP or UDP."""
     with Ndnd(tmp_path) as ndnd:
-        ndnd.run(
-            "fw", "route-add", "prefix=/clip", f"face=tcp4://127.0.0.1:{server.port}", "persistency=permanent"
-        )
+        face = f"face={request.param}4://127.0.0.1:{server.port}"
+        ndnd.run("fw", "route-add", "prefix=/clip", face, "persistency=permanent")
         yield ndnd.port
 
 
+@pytest.mark.parametrize(
+    ("forwarder", "transport"),
+    [("tcp", "tcp"), ("udp", "udp"), ("tcp", "udp"), ("udp", "tcp")],
+    indirect=["forwarder"],
+)
 @again_if_starved
-def test_our_player_plays_through_another_forwarder(forwarder: int) -> None:
-    said = report(f"ndn://127.0.0.1:{forwarder}/clip/test%20card/manifest.mpd")
+def test_our_player_plays_through_another_forwarder(forwarder: int, transport: str) -> None:
+    address = f"ndn://127.0.0.1:{forwarder}/clip/test%20card/manifest.mpd"
+    said = report(address, f"--transport={transport}")
     assert said["frames_shown"] == FRAMES and said["interests_expired"] == 0, said

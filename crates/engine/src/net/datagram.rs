@@ -39,8 +39,13 @@ const MOST_FOREIGN: usize = 64;
 
 /// A UDP channel.
 pub struct Udp {
-    // Not connected: a connected socket would answer the next send with the error of an earlier one.
     socket: UdpSocket,
+    /// To a stranger, so that the kernel keeps others from it. Such a socket answers a send with the error of an earlier
+    /// one; in trials none is connected.
+    is_connected: bool,
+    /// We have written first, and nothing came back yet: the other end's host may say that nobody is there.
+    is_unheard: bool,
+    is_refused: bool,
     peer: IpAddr,
     port: u16,
     /// The other end's port; 0 while it is not known.
@@ -54,26 +59,69 @@ impl Udp {
         let failed = |e: io::Error| bound(&format!("open UDP port {port}"), own, &e);
         let mut udp = Udp::bind(own, port, peer).map_err(failed)?;
         udp.hold_bursts().map_err(failed)?;
-        // The ECN field is the lower two bits of the TOS byte (RFC 3168 section 5).
-        sys::set_option(udp.socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, &libc::c_int::from(ecn as u8))
-            .map_err(failed)?;
+        udp.mark(ecn).map_err(failed)?;
         udp.direct(port);
         Ok(udp)
     }
 
+    /// To a stranger, from a port that the kernel chooses.
+    pub fn to_stranger(own: IpAddr, peer: SocketAddr, ecn: Ecn) -> io::Result<Udp> {
+        let socket = UdpSocket::bind((own, 0))?;
+        socket.connect(peer)?;
+        let mut udp = Udp::connected(socket, peer)?;
+        udp.is_unheard = true;
+        udp.hold_bursts()?;
+        udp.mark(ecn)?;
+        Ok(udp)
+    }
+
+    /// To a stranger, by a socket that is connected to him.
+    pub fn of_client(socket: UdpSocket, peer: SocketAddr) -> io::Result<Udp> {
+        Udp::connected(socket, peer)
+    }
+
+    fn connected(socket: UdpSocket, peer: SocketAddr) -> io::Result<Udp> {
+        let mut udp = Udp::over(socket, peer.ip())?;
+        udp.is_connected = true;
+        udp.direct(peer.port());
+        Ok(udp)
+    }
+
+    /// Every packet goes out with `ecn`: the lower two bits of the TOS byte (RFC 3168 section 5).
+    fn mark(&self, ecn: Ecn) -> io::Result<()> {
+        let tos = libc::c_int::from(ecn as u8);
+        sys::set_option(self.socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, &tos)
+    }
+
     /// Bound to our address and `port`; it sends nothing before [`Udp::direct`].
     pub fn bind(own: IpAddr, port: u16, peer: IpAddr) -> io::Result<Udp> {
-        let socket = UdpSocket::bind((own, port))?;
+        Udp::over(UdpSocket::bind((own, port))?, peer)
+    }
+
+    fn over(socket: UdpSocket, peer: IpAddr) -> io::Result<Udp> {
         socket.set_nonblocking(true)?;
+        let own = socket.local_addr()?;
         // Linux would forbid routers to cut up what it sends by UDP, and wait for ICMP to learn the path's MTU. Our
         // machines know nothing of MTUs, in sim neither, and leave it to the routers.
         let (level, option, dont) = match own {
-            IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
-            IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
+            SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
+            SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
         };
         sys::set_option(socket.as_fd(), level, option, &dont)?;
-        let port = socket.local_addr()?.port();
-        Ok(Udp { socket, peer, port, to: 0 })
+        Ok(Udp {
+            socket,
+            is_connected: false,
+            is_unheard: false,
+            is_refused: false,
+            peer,
+            port: own.port(),
+            to: 0,
+        })
+    }
+
+    /// The port of the other end that its host says nobody has, if nothing ever came from there.
+    pub fn refused(&self) -> Option<u16> {
+        self.is_refused.then_some(self.to)
     }
 
     /// Room for arrivals while the machine is busy.
@@ -99,24 +147,58 @@ impl Udp {
     /// Whether the kernel took it.
     pub fn send(&mut self, datagram: &Chunk) -> bool {
         let filler = datagram.len() - datagram.head().len();
-        self.to != 0
-            && filler <= MAX_DATAGRAM
-            && send_parts(self.socket.as_fd(), datagram.head(), filler, self.peer, self.to)
+        let send = || send_parts(self.socket.as_fd(), datagram.head(), filler, self.peer, self.to);
+        // The first time it may be the error of an earlier one.
+        self.to != 0 && filler <= MAX_DATAGRAM && (send() || self.is_connected && send())
     }
 
-    /// The next one from the other end's host, whichever of its ports it comes from; read through `room`. `None` if
-    /// there is none, or is behind many of strangers: then there is still something to poll.
+    /// The next one from the other end's host, whichever of its ports it comes from unless it is connected; read through
+    /// `room`. `None` if there is none, or is behind many of strangers: then there is still something to poll.
     pub fn receive(&mut self, room: &mut [u8]) -> Option<Chunk> {
         for _ in 0..MOST_FOREIGN {
             match self.socket.recv_from(room) {
-                Ok((length, from)) if from.ip() == self.peer => return Some(Chunk::bytes(&room[..length])),
+                // What came before it was connected is anybody's.
+                Ok((length, from))
+                    if from.ip() == self.peer && (!self.is_connected || from.port() == self.to) =>
+                {
+                    self.is_unheard = false;
+                    return Some(Chunk::bytes(&room[..length]));
+                }
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
                 // An ICMP error of an earlier send: the datagram behind it still waits.
-                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => self.is_refused = self.is_unheard,
                 Err(_) => return None,
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn a_stranger_is_written_to_again_after_an_error_and_others_are_not_heard() {
+        let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let [gone, other] = [(); 2].map(|()| UdpSocket::bind((here, 0)).unwrap());
+        let there = gone.local_addr().unwrap();
+        let mut udp = Udp::to_stranger(here, there, Ecn::NotEct).unwrap();
+        drop(gone);
+        // The kernel answers with ICMP, and would tell of it at the next send.
+        assert!(udp.send(&Chunk::filler(10)));
+        let mut room = [0; 100];
+        assert!(udp.receive(&mut room).is_none() && udp.refused() == Some(there.port()));
+        assert!(udp.send(&Chunk::filler(10)));
+        let back = UdpSocket::bind(there).unwrap();
+        assert!(udp.send(&Chunk::bytes(*b"there?")));
+        assert_eq!(back.recv_from(&mut room).unwrap(), (6, SocketAddr::new(here, udp.port())));
+        other.send_to(b"stranger", (here, udp.port())).unwrap();
+        back.send_to(b"yes", (here, udp.port())).unwrap();
+        assert_eq!(udp.receive(&mut room).unwrap().head(), b"yes");
+        assert!(udp.receive(&mut room).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! A host of a URL, and a connection to it.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use nix::libc;
@@ -10,6 +10,9 @@ use streamgauge_wire::rtsp::Url;
 use super::stream::{News, TcpSocket};
 use crate::error::{EngineError, Result};
 use crate::sys::monotonic_ns;
+
+/// What to look at where nobody answers.
+pub const NOBODY: &str = "is a server there? streamgauge serve starts one";
 
 /// How long a server may take to accept, ns.
 const CONNECT_WITHIN_NS: i64 = 10_000_000_000;
@@ -53,8 +56,33 @@ impl Host {
                 Err(error) => why = error,
             }
         }
-        Err(why.remedy("is a server there? streamgauge serve starts one").code(4))
+        Err(why.remedy(NOBODY).code(4))
     }
+
+    /// Our address and its, where there is nothing to connect. Of several, nothing tells which one answers: IPv4 goes first,
+    /// where `serve` listens unless told otherwise.
+    pub fn look(&self) -> Result<(IpAddr, IpAddr)> {
+        let mut found = self.resolve()?;
+        found.sort_by_key(SocketAddr::is_ipv6);
+        let mut why = EngineError::new("look for a way", "no address");
+        for peer in found {
+            // A connected socket knows where its datagrams would go from; none has gone yet.
+            let any = SocketAddr::new(unspecified(peer), 0);
+            let own = UdpSocket::bind(any).and_then(|socket| {
+                socket.connect(peer)?;
+                socket.local_addr()
+            });
+            match own {
+                Ok(own) => return Ok((own.ip(), peer.ip())),
+                Err(e) => why = EngineError::io(format!("look for a way to {peer}"), &e),
+            }
+        }
+        Err(why.code(4))
+    }
+}
+
+fn unspecified(peer: SocketAddr) -> IpAddr {
+    if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
 fn connect(address: SocketAddr, signals: &SignalFd) -> Result<TcpSocket> {

@@ -5,6 +5,7 @@ pub mod echo;
 pub mod host;
 pub mod ports;
 pub mod stream;
+pub mod udp_listener;
 pub mod wake;
 
 use std::net::Ipv4Addr;

@@ -456,16 +456,19 @@ pub fn listen_for_strangers(address: SocketAddr, unprivileged: u16) -> Result<Tc
         listener.set_nonblocking(true)?;
         Ok(listener)
     });
-    listener.map_err(|e| {
-        let remedy = match e.kind() {
-            io::ErrorKind::PermissionDenied => {
-                format!("ports below 1024 are root's; choose --listen 0.0.0.0:{unprivileged}")
-            }
-            io::ErrorKind::AddrInUse => "another program has this port; choose another with --listen".into(),
-            _ => "choose an address of this machine with --listen".into(),
-        };
-        EngineError::io(format!("listen on {address}"), &e).remedy(remedy).code(4)
-    })
+    listener.map_err(|e| no_listener(address, unprivileged, &e))
+}
+
+/// Why nobody can listen there, and what would do.
+pub fn no_listener(address: SocketAddr, unprivileged: u16, e: &io::Error) -> EngineError {
+    let remedy = match e.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!("ports below 1024 are root's; choose --listen 0.0.0.0:{unprivileged}")
+        }
+        io::ErrorKind::AddrInUse => "another program has this port; choose another with --listen".into(),
+        _ => "choose an address of this machine with --listen".into(),
+    };
+    EngineError::io(format!("listen on {address}"), e).remedy(remedy).code(4)
 }
 
 /// A socket with these settings.

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 
 use streamgauge_base::{Duration, Instant};
 use streamgauge_systems::standalone::{PlayerFacts, Playing, Seen};
-use streamgauge_systems::{ChannelId, Input};
+use streamgauge_systems::{ChannelError, ChannelId, Input};
 
 use crate::error::{EngineError, Result};
 use crate::lines::{say, say_text, told};
+use crate::net::host::NOBODY;
 use crate::net::ports::PortRange;
 use crate::reactor::{Arrival, Channels, Reactor, Ready, Room, SharedPorts};
 use crate::settings::{seconds, with_overrides};
@@ -49,7 +50,7 @@ pub struct PlayArgs {
     /// Which player, where there are several: of RTSP, quicktime asks for Reliable UDP, vlc for plain RTP.
     #[arg(long, value_name = "NAME")]
     player: Option<String>,
-    /// What carries the media, where that can be chosen: of RTSP, udp or tcp.
+    /// What carries the media, where that can be chosen: udp or tcp.
     #[arg(long, value_name = "NAME")]
     transport: Option<String>,
     /// Stop after so many seconds. Default: at the media's end.
@@ -94,7 +95,7 @@ pub fn run(args: &PlayArgs) -> Result<u8> {
     let seed = monotonic_ns().cast_unsigned();
     let app = args.url.player.open(settings, url, args.save.is_some(), seed);
     let app = app.map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
-    let mut play = Play::connect(args, app)?;
+    let mut play = Play::connect(args, transport, app)?;
     let end = play.run(args)?;
     let now = play.now();
     let seen = play.app.seen(now);
@@ -133,6 +134,10 @@ fn choice<'a>(
 struct Play {
     app: Box<dyn Playing>,
     channels: Channels,
+    /// It speaks by datagrams alone.
+    is_unconnected: bool,
+    /// Why none of them can arrive.
+    unreachable: Option<String>,
     reactor: Reactor,
     room: Room,
     ready: Vec<Ready>,
@@ -148,7 +153,7 @@ struct Play {
 }
 
 impl Play {
-    fn connect(args: &PlayArgs, app: Box<dyn Playing>) -> Result<Play> {
+    fn connect(args: &PlayArgs, transport: &str, app: Box<dyn Playing>) -> Result<Play> {
         let events = args.events.as_ref().map(|path| {
             let file = File::options().append(true).create(true).open(path);
             file.map_err(|e| EngineError::io("write the events", &e).at(path).code(3))
@@ -158,13 +163,23 @@ impl Play {
         let ports = SharedPorts::new(args.udp_ports, std::process::id());
         let mut reactor = Reactor::new()?;
         let zero_ns = monotonic_ns();
-        let stream = args.url.host.reach(reactor.heed_signals()?)?;
-        let own = stream.own_address().map_err(|e| EngineError::io("learn the own address", &e))?;
-        let channels = Channels::with_stranger(stream, own, &ports, args.url.player.facts.is_connected);
+        let facts = args.url.player.facts;
+        let signals = reactor.heed_signals()?;
+        let is_unconnected = facts.without_connection.contains(&transport);
+        let channels = if is_unconnected {
+            let (own, peer) = args.url.host.look()?;
+            Channels::to_stranger(own, peer, &ports)
+        } else {
+            let stream = args.url.host.reach(signals)?;
+            let own = stream.own_address().map_err(|e| EngineError::io("learn the own address", &e))?;
+            Channels::with_stranger(stream, own, &ports, facts.is_connected)
+        };
         let connect_s = (monotonic_ns() - zero_ns) as f64 / 1e9;
         Ok(Play {
             app,
             channels,
+            is_unconnected,
+            unreachable: None,
             reactor,
             room: Room::new(),
             ready: Vec::new(),
@@ -231,7 +246,7 @@ impl Play {
         self.reactor.wait(Some(until), &mut self.ready)?;
         self.channels.renew();
         for (channel, error) in self.channels.take_refused() {
-            self.give(Input::Refused(channel, &error))?;
+            self.refused(channel, &error)?;
         }
         for channel in self.channels.take_ready() {
             self.arrivals(channel)?;
@@ -251,7 +266,7 @@ impl Play {
 
     /// How it has ended, if the player is done with it.
     fn ended(&mut self) -> Option<End> {
-        let why = match &self.viewer.ended {
+        let why = match self.viewer.ended.as_ref().or(self.unreachable.as_ref()) {
             Some(why) => why.clone(),
             None if self.app.is_gone() => "the player gave up".into(),
             None => return None,
@@ -271,10 +286,20 @@ impl Play {
                 None => break,
                 Some(Arrival::Input(input)) => self.give(input)?,
                 Some(Arrival::Datagram(datagram)) => self.give(Input::Datagram(channel, &datagram))?,
-                Some(Arrival::Refused(error)) => self.give(Input::Refused(channel, &error))?,
+                Some(Arrival::Refused(error)) => self.refused(channel, &error)?,
             }
         }
         Ok(())
+    }
+
+    fn refused(&mut self, channel: ChannelId, error: &ChannelError) -> Result<()> {
+        if self.is_unconnected {
+            self.unreachable = Some(match error {
+                ChannelError::NoListener { port } => format!("nobody has UDP port {port} there"),
+                error => error.to_string(),
+            });
+        }
+        self.give(Input::Refused(channel, error))
     }
 
     fn give(&mut self, input: Input<'_>) -> Result<()> {
@@ -302,6 +327,11 @@ impl Play {
     /// 0 played, 1 ended early; an error where nothing could be played at all.
     fn status(&self, args: &PlayArgs, end: &End, seen: &Seen) -> Result<u8> {
         match (end, self.app.refused()) {
+            (End::Early(_), _) if self.is_unconnected && self.channels.counts().datagrams_received == 0 => {
+                let why = self.unreachable.as_deref().unwrap_or("nobody answered over UDP");
+                let error = EngineError::new(format!("play {}", args.url.url), why);
+                Err(error.remedy(NOBODY).code(4))
+            }
             (End::Early(why), Some(status)) if seen.bytes == 0 => {
                 let error = EngineError::new(format!("play {}", args.url.url), why);
                 Err(if status < 500 {

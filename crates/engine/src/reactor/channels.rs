@@ -207,6 +207,22 @@ impl Channels {
         channels
     }
 
+    /// None yet, between us at `own` and a stranger at `peer` to whom there is no connection.
+    pub fn to_stranger(own: IpAddr, peer: IpAddr, ports: &SharedPorts) -> Channels {
+        let (own, peer) = (own.to_canonical(), peer.to_canonical());
+        let mut channels = Channels::of(Place::Network { own, peer, owed: false }, ports.clone());
+        channels.allowance = READ_AT_ONCE;
+        channels
+    }
+
+    /// Those of a stranger at `peer` who sends us datagrams to `own`: by `udp`, which is channel 0.
+    pub fn of_client(udp: Udp, own: IpAddr, peer: IpAddr, ports: &SharedPorts) -> Channels {
+        let mut channels = Channels::to_stranger(own, peer, ports);
+        let id = channels.number();
+        channels.insert(id, Socket::Udp(udp, false));
+        channels
+    }
+
     fn of(place: Place, ports: SharedPorts) -> Channels {
         Channels {
             place,
@@ -267,7 +283,15 @@ impl Channels {
     fn make(&mut self, id: ChannelId, carrier: &Carrier, place: Place) -> Result<bool> {
         let (own, peer) = place.addresses();
         let socket = match (carrier, place) {
-            (Carrier::Udp { port, ecn }, _) => Socket::Udp(Udp::open(own, peer, *port, *ecn)?, false),
+            (Carrier::Udp { port, ecn }, Place::Trial(_)) => {
+                Socket::Udp(Udp::open(own, peer, *port, *ecn)?, false)
+            }
+            (Carrier::Udp { port, ecn }, Place::Network { .. }) => {
+                let peer = SocketAddr::new(peer, *port);
+                let opened = Udp::to_stranger(own, peer, *ecn);
+                let udp = opened.map_err(|e| EngineError::io(format!("open UDP to {peer}"), &e))?;
+                Socket::Udp(udp, false)
+            }
             (Carrier::RtpPair, place) => {
                 let rtcp_id = self.number();
                 let Some([rtp, rtcp]) = self.ports.lock().pair(own, peer) else { return Ok(false) };
@@ -413,8 +437,15 @@ impl Channels {
         let entry = self.list.get_mut(&id)?;
         let stream = match &mut entry.socket {
             Socket::Udp(udp, _) => {
-                let datagram = udp.receive(&mut room.0)?;
-                return Some(self.datagram(datagram));
+                let datagram = udp.receive(&mut room.0);
+                return match (datagram, udp.refused()) {
+                    (Some(datagram), _) => Some(self.datagram(datagram)),
+                    (None, Some(port)) => {
+                        self.remove(id);
+                        Some(Arrival::Refused(ChannelError::NoListener { port }))
+                    }
+                    (None, None) => None,
+                };
             }
             Socket::Echo(echo) => {
                 let datagram = echo.receive()?;
@@ -471,9 +502,14 @@ impl Channels {
     }
 
     fn datagram(&mut self, datagram: Chunk) -> Arrival {
+        self.note_datagram(&datagram);
+        Arrival::Datagram(datagram)
+    }
+
+    /// Counts a datagram that came another way than by a channel's own socket.
+    pub fn note_datagram(&mut self, datagram: &Chunk) {
         self.counts.datagrams_received += 1;
         self.counts.datagram_bytes_received += datagram.len() as u64;
-        Arrival::Datagram(datagram)
     }
 
     /// The stream, of which the machine may change what it waits for.
@@ -538,7 +574,7 @@ impl Channels {
 }
 
 /// Where datagrams are read: one for a process.
-pub struct Room(Box<[u8]>);
+pub struct Room(pub(crate) Box<[u8]>);
 
 impl Room {
     /// For the largest datagram.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
-use streamgauge_base::{Duration, Instant};
+use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_systems::media::{Asset, Library, OpenError, StoredFile};
 use streamgauge_systems::standalone::Served;
 use streamgauge_systems::{App, ChannelId, CloseReason, Input, Io};
@@ -13,7 +13,7 @@ use super::library::Folder;
 use super::tell::Teller;
 use crate::reactor::{Arrival, Channels, Reactor, Room};
 
-/// The client's connection.
+/// The client's connection, or its datagrams.
 const FIRST: ChannelId = ChannelId(0);
 
 /// Inputs of one channel that a session is given before the others get their turn.
@@ -204,6 +204,14 @@ impl ServedClient {
         }
     }
 
+    /// Takes a datagram of the client's that came before it had a socket of its own.
+    pub fn datagram(&mut self, now: Instant, datagram: &Chunk, teller: &mut Teller) {
+        if self.over.is_none() {
+            self.channels.note_datagram(datagram);
+            self.give(now, Input::Datagram(FIRST, datagram), teller);
+        }
+    }
+
     /// Gives the machine its timeouts, and what no socket tells.
     pub fn timers(&mut self, now: Instant, room: &mut Room, teller: &mut Teller) {
         for (id, error) in self.channels.take_refused() {
@@ -289,7 +297,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     use nix::libc;
-    use streamgauge_base::{Chunk, Event};
+    use streamgauge_base::Event;
 
     use super::*;
     use crate::net::stream::TcpSocket;

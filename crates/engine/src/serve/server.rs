@@ -1,6 +1,6 @@
 //! The loop: one thread, one epoll, a machine for each connection.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,19 +10,29 @@ use nix::libc;
 use serde_json::json;
 use streamgauge_base::{Duration, Instant};
 use streamgauge_systems::ChannelId;
-use streamgauge_systems::standalone::{Clients, ServerFacts};
+use streamgauge_systems::media::Library;
+use streamgauge_systems::standalone::{Clients, Served, ServerFacts};
 
 use super::client::{Host, ServedClient, Shown};
 use super::library::Folder;
 use super::tell::{Teller, closed};
 use super::{ServeArgs, listen_address};
 use crate::error::{EngineError, Result};
-use crate::net::stream::{TcpSocket, listen_for_strangers};
+use crate::net::datagram::Udp;
+use crate::net::stream::{TcpSocket, listen_for_strangers, no_listener};
+use crate::net::udp_listener::{self, Received, UdpListener};
 use crate::reactor::{Channels, Reactor, Ready, Room, SharedPorts};
 use crate::sys::{self, monotonic_ns};
 
-/// The one descriptor that is no session's; a session's are told by its place.
+/// The descriptors that are no session's; a session's are told by its place.
 const LISTENER: u32 = 0;
+const UDP_LISTENER: u32 = 1;
+
+/// Of who comes by datagrams to a full server no more is said than this often: he sends again, and again.
+const TOLD_EACH: Duration = Duration::from_secs(1);
+
+/// Ports that the kernel chooses for TCP until UDP's of the same number is free.
+const MOST_PORTS: usize = 16;
 
 /// Clients taken before those that are here get their turn.
 const COMERS: usize = 256;
@@ -42,9 +52,20 @@ const BREATHER: Duration = Duration::from_millis(200);
 /// What the kernel may hold of a connection's interleaved media, bytes; it takes twice that for its own overhead.
 const SEND_BUFFER: libc::c_int = 128 << 10;
 
+/// What makes the machine of a client.
+type Machine = fn(&(dyn Clients + 'static), Arc<dyn Library>, &str, u64) -> Box<dyn Served>;
+
 /// The server.
 pub struct Server {
     listener: TcpListener,
+    /// Where clients come by datagrams.
+    udp_listener: Option<UdpListener>,
+    /// Those who have come so, and their places.
+    by_address: BTreeMap<SocketAddr, usize>,
+    /// Datagrams that came for the listener, and elsewhere.
+    astray: VecDeque<Received>,
+    /// When one who came so and found no room was last told of.
+    told: Option<Instant>,
     reactor: Reactor,
     ports: SharedPorts,
     room: Room,
@@ -74,13 +95,16 @@ impl Server {
     ) -> Result<Server> {
         let folder = Arc::new(Folder::open(&args.folder, args.cache << 20)?);
         let address = listen_address(args, facts.ports);
-        let listener = listen_for_strangers(address, facts.ports[1])?;
+        let (listener, udp_listener) = listen(address, facts)?;
         let failed = |what: &'static str| move |e: io::Error| EngineError::io(what, &e);
         let address = listener.local_addr().map_err(failed("listen"))?;
         let start = std::process::id();
         let ports = SharedPorts::new(args.udp_ports, start);
         let mut reactor = Reactor::new()?;
         reactor.watch(listener.as_fd(), LISTENER)?;
+        if let Some(udp_listener) = &udp_listener {
+            reactor.watch(udp_listener.fd(), UDP_LISTENER)?;
+        }
         reactor.heed_signals()?;
         let zero_ns = monotonic_ns();
         let teller = Teller::new(args.json, args.log.as_deref(), zero_ns)?;
@@ -98,6 +122,10 @@ impl Server {
         );
         Ok(Server {
             listener,
+            udp_listener,
+            by_address: BTreeMap::new(),
+            astray: VecDeque::new(),
+            told: None,
             reactor,
             ports,
             room: Room::new(),
@@ -122,9 +150,10 @@ impl Server {
         loop {
             let until = self.wakes_at().map(|at| self.zero_ns.saturating_add_unsigned(at.as_nanos()));
             self.reactor.wait(until, &mut ready)?;
-            let mut comers = false;
+            let (mut comers, mut datagrams) = (false, false);
             for &ready in &ready {
                 match ready {
+                    Ready::Own(UDP_LISTENER) => datagrams = true,
                     Ready::Own(_) => comers = true,
                     Ready::Signal => return self.stop(),
                     Ready::Channel { place, channel } => self.arrivals(place as usize, channel),
@@ -134,6 +163,9 @@ impl Server {
             // Last, so that no event above is taken for a client's who came after it.
             if comers {
                 self.accept();
+            }
+            if datagrams {
+                self.take_datagrams();
             }
         }
     }
@@ -196,6 +228,9 @@ impl Server {
             self.wakes.remove(&(noted, place));
         }
         self.free.push(place);
+        if self.by_address.get(&session.peer) == Some(&place) {
+            self.by_address.remove(&session.peer);
+        }
         if session.is_served() {
             self.served -= 1;
             let seconds = (now - session.began).as_secs_f64();
@@ -260,30 +295,112 @@ impl Server {
         sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER)?;
         let stream = TcpSocket::accepted(socket, peer);
         let own = stream.own_address()?;
+        let channels = Channels::with_stranger(stream, own, &self.ports, true);
+        if obstacle.is_some() {
+            let host = Host::TurnAway(self.clients.turn_away());
+            let leaves_at = Some(self.now() + TURN_AWAY_PATIENCE);
+            self.begin(peer, host, channels, leaves_at);
+        } else {
+            self.serve(peer, channels, <dyn Clients>::machine);
+        }
+        Ok(())
+    }
+
+    /// Takes datagrams of who has no socket of his own yet, up to a turn's share; the kernel reports the rest again.
+    fn take_datagrams(&mut self) {
+        for turn in 0.. {
+            let came = match self.astray.pop_front() {
+                None if turn >= COMERS => return,
+                None => {
+                    self.udp_listener.as_ref().and_then(|udp_listener| udp_listener.next(&mut self.room.0))
+                }
+                came => came,
+            };
+            let Some(came) = came else { return };
+            // It was on its way when his socket was made.
+            let place = self.by_address.get(&came.from).copied();
+            let Some(place) = place.or_else(|| self.client_of(&came)) else { continue };
+            let now = self.now();
+            if let Some(Some(session)) = self.sessions.get_mut(place) {
+                session.datagram(now, &came.datagram, &mut self.teller);
+                self.settle(place);
+            }
+        }
+    }
+
+    /// The place of who has sent a first datagram, if there is one for him.
+    fn client_of(&mut self, came: &Received) -> Option<usize> {
+        if !self.clients.begins(&came.datagram) {
+            return None;
+        }
+        let (own, peer) = (came.to.ip(), came.from.ip());
+        let obstacle = self.obstacle(peer.to_canonical());
+        let udp = match obstacle {
+            None => self.socket_for(came).map_err(|e| e.to_string()),
+            Some(why) => Err(why),
+        };
+        match udp {
+            Ok(udp) => {
+                let channels = Channels::of_client(udp, own, peer, &self.ports);
+                let place = self.serve(came.from, channels, <dyn Clients>::datagram_machine);
+                // It may be over already.
+                self.sessions[place].as_ref()?;
+                self.by_address.insert(came.from, place);
+                Some(place)
+            }
+            Err(why) => {
+                let now = self.now();
+                if self.told.is_none_or(|told| now >= told + TOLD_EACH) {
+                    self.told = Some(now);
+                    self.refuse(came.from, &why);
+                }
+                let answer = self.clients.turn_away_datagram(&came.datagram);
+                if let (Some(udp_listener), Some(answer)) = (&self.udp_listener, answer) {
+                    udp_listener.answer(came, &answer);
+                }
+                None
+            }
+        }
+    }
+
+    fn socket_for(&mut self, came: &Received) -> io::Result<Udp> {
+        let (socket, meanwhile) = udp_listener::connected(came.to, came.from, &mut self.room.0)?;
+        self.astray.extend(meanwhile);
+        Udp::of_client(socket, came.from)
+    }
+
+    /// Begins a session with the server's machine, and says where it is.
+    fn serve(&mut self, peer: SocketAddr, channels: Channels, machine: Machine) -> usize {
+        let shown = Arc::new(Shown::new(Arc::clone(&self.folder)));
+        let number = self.count + 1;
+        let (name, library) = (format!("session {number}"), Arc::clone(&shown));
+        self.served += 1;
+        self.teller.say(
+            &json!({"event": "opened", "session": number, "client": peer.to_string(), "sessions": self.served}),
+            &format!("session {number} from {peer}, {} now", self.served),
+        );
+        let server = machine(&*self.clients, library, &name, seed(self.zero_ns));
+        self.begin(peer, Host::Server(server, shown), channels, None)
+    }
+
+    fn begin(
+        &mut self,
+        peer: SocketAddr,
+        host: Host,
+        channels: Channels,
+        leaves_at: Option<Instant>,
+    ) -> usize {
         let place = self.free.pop().unwrap_or_else(|| {
             self.sessions.push(None);
             self.sessions.len() - 1
         });
-        let channels = Channels::with_stranger(stream, own, &self.ports, true);
         self.count += 1;
-        let (number, now) = (self.count, self.now());
-        let (host, leaves_at) = if obstacle.is_some() {
-            (Host::TurnAway(self.clients.turn_away()), Some(now + TURN_AWAY_PATIENCE))
-        } else {
-            let shown = Arc::new(Shown::new(Arc::clone(&self.folder)));
-            let (name, library) = (format!("session {number}"), Arc::clone(&shown));
-            self.served += 1;
-            self.teller.say(
-                &json!({"event": "opened", "session": number, "client": peer.to_string(), "sessions": self.served}),
-                &format!("session {number} from {peer}, {} now", self.served),
-            );
-            (Host::Server(self.clients.machine(library, &name, seed(self.zero_ns)), shown), None)
-        };
-        let session = ServedClient::new(number, peer, host, channels, now, leaves_at);
+        let now = self.now();
+        let session = ServedClient::new(self.count, peer, host, channels, now, leaves_at);
         let session = self.sessions[place].insert(Box::new(session));
         session.start(now, &mut self.room, &mut self.teller);
         self.settle(place);
-        Ok(())
+        place
     }
 
     /// When the next session wakes, or who has come is looked at again.
@@ -306,6 +423,23 @@ impl Server {
             &format!("stopped after {} sessions", self.count),
         );
         Ok(())
+    }
+}
+
+/// Takes the address for connections, and with `datagrams` for these too.
+fn listen(address: SocketAddr, facts: ServerFacts) -> Result<(TcpListener, Option<UdpListener>)> {
+    let mut tries = if address.port() == 0 { MOST_PORTS } else { 1 };
+    loop {
+        tries -= 1;
+        let listener = listen_for_strangers(address, facts.ports[1])?;
+        if !facts.datagrams {
+            return Ok((listener, None));
+        }
+        match listener.local_addr().and_then(UdpListener::open) {
+            Ok(udp_listener) => return Ok((listener, Some(udp_listener))),
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
+            Err(e) => return Err(no_listener(address, facts.ports[1], &e)),
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use streamgauge_base::{Chunk, Instant};
-use streamgauge_wire::ndn::{self, Data, Fragmenter, Interest, LpPacket, Reader, Reassembler};
+use streamgauge_wire::ndn::{
+    self, Data, Fragmenter, Interest, LpPacket, Reader, Reassembler, ReassemblyLimits,
+};
 
 use super::forwarder::FacePacket;
 use super::spec::Fragmentation;
@@ -23,6 +25,9 @@ const NO_CHANNEL: ChannelId = ChannelId(u32::MAX);
 /// A datagram that an Ethernet frame carries whole.
 const MOST_DATAGRAM: usize = 1472;
 
+/// The same, whether by IPv4 or IPv6.
+const MOST_ANY_DATAGRAM: usize = 1452;
+
 /// What an Interest brought that its answer returns (NDNLPv2, PitToken).
 pub type PitToken = Box<[u8]>;
 
@@ -31,6 +36,7 @@ pub struct Face {
     channel: ChannelId,
     way: Way,
     over: Over,
+    is_gone: bool,
     /// Packets that were read and are wrong, or had no room.
     dropped: u64,
 }
@@ -55,7 +61,6 @@ enum Over {
         reader: Reader,
         outgoing: VecDeque<Chunk>,
         is_open: bool,
-        is_gone: bool,
     },
 }
 
@@ -63,20 +68,36 @@ impl Face {
     /// Over UDP.
     pub fn udp(channel: ChannelId, fragmentation: Fragmentation) -> Self {
         let fragmenter = (fragmentation == Fragmentation::Ndnlp).then(|| Fragmenter::of(MOST_DATAGRAM, 0));
-        let over = Over::Datagrams { fragmenter, reassembler: Reassembler::default() };
-        Face { channel, way: Way::There, over, dropped: 0 }
+        Face::over(channel, Over::Datagrams { fragmenter, reassembler: Reassembler::default() })
+    }
+
+    /// Over UDP to a stranger, in datagrams that fit, by IPv4 or IPv6. The first that is a part has the number `sequence`,
+    /// which should be drawn: he may have parts of an earlier face, and ndnd 1.5 puts none together that begin with 0. Of
+    /// what he cuts no more than `limits` is kept.
+    pub fn datagrams(channel: ChannelId, sequence: u64, limits: ReassemblyLimits) -> Self {
+        let fragmenter = Some(Fragmenter::of(MOST_ANY_DATAGRAM, sequence));
+        Face::over(channel, Over::Datagrams { fragmenter, reassembler: Reassembler::of(limits) })
     }
 
     /// Over TCP, by a connection that is there or is being opened.
     pub fn tcp(channel: ChannelId, is_open: bool) -> Self {
         let (reader, outgoing) = (Reader::default(), VecDeque::new());
-        let over = Over::Stream { reader, outgoing, is_open, is_gone: false };
-        Face { channel, way: Way::There, over, dropped: 0 }
+        Face::over(channel, Over::Stream { reader, outgoing, is_open })
+    }
+
+    fn over(channel: ChannelId, over: Over) -> Self {
+        Face { channel, way: Way::There, over, is_gone: false, dropped: 0 }
     }
 
     /// Over TCP, by a connection that it opens itself at the start.
     pub fn opening(carrier: Carrier) -> Self {
         Face { way: Way::Opens(carrier), ..Face::tcp(NO_CHANNEL, false) }
+    }
+
+    /// Over UDP to a stranger, by a channel that it opens itself at the start; `sequence` as of [`Face::datagrams`].
+    pub fn opening_datagrams(carrier: Carrier, sequence: u64) -> Self {
+        let face = Face::datagrams(NO_CHANNEL, sequence, ReassemblyLimits::default());
+        Face { way: Way::Opens(carrier), ..face }
     }
 
     /// Over TCP, by the connection that another opens to a listener of its host.
@@ -91,7 +112,7 @@ impl Face {
 
     /// Nothing goes by it any more.
     pub fn is_gone(&self) -> bool {
-        matches!(self.over, Over::Stream { is_gone: true, .. })
+        self.is_gone
     }
 
     /// Packets that were wrong, or had no room.
@@ -109,15 +130,10 @@ impl Face {
     ) -> Vec<FacePacket> {
         let mut came = Vec::new();
         match (*input, &mut self.over) {
-            (Input::Datagram(channel, datagram), Over::Datagrams { reassembler, .. })
-                if channel == self.channel =>
-            {
-                match LpPacket::read(datagram.clone()) {
-                    Ok(packet) => came.extend(reassembler.push(now, packet)),
-                    Err(_) => self.dropped += 1,
-                }
+            (Input::Datagram(channel, datagram), Over::Datagrams { .. }) if channel == self.channel => {
+                came.extend(self.datagram(now, datagram).map(|(packet, _)| packet));
             }
-            (Input::Start, Over::Stream { .. }) => {
+            (Input::Start, _) => {
                 if let Way::Opens(carrier) = &self.way {
                     self.channel = io.open(carrier);
                 }
@@ -134,24 +150,44 @@ impl Face {
             (Input::Readable(channel), Over::Stream { .. }) if channel == self.channel => {
                 return std::iter::from_fn(|| self.next(now, io, events)).map(|(packet, _)| packet).collect();
             }
-            (Input::Closed(channel, why), Over::Stream { is_gone, .. }) if channel == self.channel => {
+            (Input::Closed(channel, why), Over::Stream { .. }) if channel == self.channel => {
                 let why = match why {
                     CloseReason::Finished => "the other end finished",
                     CloseReason::Reset => "the connection was reset",
                     CloseReason::TimedOut => "the other end answers no more",
                 };
-                if !std::mem::replace(is_gone, true) {
+                if !std::mem::replace(&mut self.is_gone, true) {
                     io.close(channel);
                     events.say(now, "face_down", None, "", why);
                 }
             }
-            (Input::Refused(channel, why), Over::Stream { is_gone, .. }) if channel == self.channel => {
-                *is_gone = true;
+            (Input::Refused(channel, why), _) if channel == self.channel => {
+                self.is_gone = true;
                 events.say(now, "face_down", None, "", why.to_string());
             }
             _ => {}
         }
-        came.into_iter().filter_map(|packet| self.opened(packet)).collect()
+        came
+    }
+
+    /// The packet that a datagram brings or completes, with what is to be returned with its answer.
+    pub(super) fn datagram(
+        &mut self,
+        now: Instant,
+        datagram: &Chunk,
+    ) -> Option<(FacePacket, Option<PitToken>)> {
+        let Over::Datagrams { reassembler, .. } = &mut self.over else { return None };
+        match LpPacket::read(datagram.clone()) {
+            Ok(packet) => {
+                let mut packet = reassembler.push(now, packet)?;
+                let token = packet.pit_token.take();
+                Some((self.opened(packet)?, token))
+            }
+            Err(_) => {
+                self.dropped += 1;
+                None
+            }
+        }
     }
 
     /// Opens a new connection in place of one that is gone, if this face opens its connections itself.
@@ -174,7 +210,7 @@ impl Face {
         events: &mut Outbox,
     ) -> Option<(FacePacket, Option<PitToken>)> {
         loop {
-            let Over::Stream { reader, is_gone: false, .. } = &mut self.over else { return None };
+            let (Over::Stream { reader, .. }, false) = (&mut self.over, self.is_gone) else { return None };
             match reader.next().map(|packet| packet.and_then(LpPacket::read)) {
                 Some(Ok(mut packet)) => {
                     let token = packet.pit_token.take();
@@ -193,13 +229,14 @@ impl Face {
 
     /// Ends it.
     pub(super) fn fail(&mut self, io: &mut dyn Io) {
-        if let Over::Stream { is_gone, outgoing, .. } = &mut self.over
-            && !std::mem::replace(is_gone, true)
-        {
+        if std::mem::replace(&mut self.is_gone, true) {
+            return;
+        }
+        if let Over::Stream { outgoing, .. } = &mut self.over {
             outgoing.clear();
-            if self.channel != NO_CHANNEL {
-                io.abort(self.channel);
-            }
+        }
+        if self.channel != NO_CHANNEL {
+            io.abort(self.channel);
         }
     }
 
@@ -234,14 +271,18 @@ impl Face {
             FacePacket::Nack(reason, interest) => LpPacket::nack(*reason, interest.write()),
         };
         bare.pit_token = token;
+        if self.is_gone {
+            self.dropped += 1;
+            return;
+        }
         match &mut self.over {
             Over::Datagrams { fragmenter: None, .. } => io.send(self.channel, bare.write()),
             Over::Datagrams { fragmenter: Some(fragmenter), .. } => match fragmenter.cut(&bare) {
                 Ok(datagrams) => datagrams.into_iter().for_each(|datagram| io.send(self.channel, datagram)),
                 Err(_) => self.dropped += 1,
             },
-            Over::Stream { outgoing, is_gone, .. } => {
-                if *is_gone || outgoing.len() >= MOST_WAITING {
+            Over::Stream { outgoing, .. } => {
+                if outgoing.len() >= MOST_WAITING {
                     self.dropped += 1;
                     return;
                 }
@@ -252,8 +293,8 @@ impl Face {
     }
 
     fn flush(&mut self, io: &mut dyn Io) {
-        let Over::Stream { outgoing, is_open, is_gone, .. } = &mut self.over else { return };
-        if !*is_open || *is_gone {
+        let Over::Stream { outgoing, is_open, .. } = &mut self.over else { return };
+        if !*is_open || self.is_gone {
             return;
         }
         while let Some(mut chunk) = outgoing.pop_front() {

@@ -62,6 +62,8 @@ pub trait Playable: Serialize + DeserializeOwned + 'static {
     const PLAYERS: &'static [&'static str];
     /// What media may ride on; the first is usual.
     const TRANSPORTS: &'static [&'static str];
+    /// Of these, by which it has no connection, but datagrams from the start: it opens the channel to the URL's port.
+    const WITHOUT_CONNECTION: &'static [&'static str] = &[];
     /// What it asks for the media with: start-up counts from there.
     const ASKS: &'static str;
     /// The connection to the server is its channel 0, which is `Opened` after `Start`. Another player opens it.
@@ -94,6 +96,8 @@ pub struct PlayerFacts {
     pub players: &'static [&'static str],
     /// [`Playable::TRANSPORTS`].
     pub transports: &'static [&'static str],
+    /// [`Playable::WITHOUT_CONNECTION`].
+    pub without_connection: &'static [&'static str],
     /// [`Playable::ASKS`].
     pub asks: &'static str,
     /// [`Playable::IS_CONNECTED`].
@@ -123,6 +127,7 @@ impl Player {
                 endings: S::ENDINGS,
                 players: S::PLAYERS,
                 transports: S::TRANSPORTS,
+                without_connection: S::WITHOUT_CONNECTION,
                 asks: S::ASKS,
                 is_connected: S::IS_CONNECTED,
             },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use streamgauge_base::Duration;
+use streamgauge_base::{Chunk, Duration};
 
 use super::{ContentFault, as_json};
 use crate::app::App;
@@ -34,6 +34,22 @@ pub trait Clients {
     fn machine(&self, library: Arc<dyn Library>, name: &str, seed: u64) -> Box<dyn Served>;
     /// Tells a client, on channel 0, that there is no room for another one, and closes.
     fn turn_away(&self) -> Box<dyn App>;
+    /// Whether a datagram may be the first of a client ([`Service::DATAGRAMS`]). Another is dropped.
+    fn begins(&self, datagram: &Chunk) -> bool {
+        let _ = datagram;
+        false
+    }
+    /// As [`Clients::machine`], for a client who sends datagrams: they come and go by its channel 0, which is there at
+    /// `Start`. Nobody says goodbye by datagrams, and who sent one may be another than it says: the machine gives up who
+    /// is silent for a minute at most.
+    fn datagram_machine(&self, library: Arc<dyn Library>, name: &str, seed: u64) -> Box<dyn Served> {
+        self.machine(library, name, seed)
+    }
+    /// What tells who has sent a first datagram that there is no room for another client.
+    fn turn_away_datagram(&self, datagram: &Chunk) -> Option<Chunk> {
+        let _ = datagram;
+        None
+    }
 }
 
 /// Settings of a server that stands alone.
@@ -44,6 +60,8 @@ pub trait Service: Clients + Serialize + DeserializeOwned + 'static {
     const PORTS: [u16; 2];
     /// Names of sets of settings; the first is the usual one.
     const PRESETS: &'static [&'static str];
+    /// It has clients who send datagrams too, to the UDP port of the same number.
+    const DATAGRAMS: bool = false;
 
     /// A set of settings by its name, one of `PRESETS`.
     fn preset(name: &str) -> Option<Self>;
@@ -68,6 +86,8 @@ pub struct ServerFacts {
     pub ports: [u16; 2],
     /// [`Service::PRESETS`].
     pub presets: &'static [&'static str],
+    /// [`Service::DATAGRAMS`].
+    pub datagrams: bool,
 }
 
 /// Settings that no server can be made from: the field, or none where it is the time after which a client has vanished,
@@ -91,7 +111,12 @@ impl Server {
     /// Of a service.
     pub fn of<S: Service>() -> Self {
         Server {
-            facts: ServerFacts { scheme: S::SCHEME, ports: S::PORTS, presets: S::PRESETS },
+            facts: ServerFacts {
+                scheme: S::SCHEME,
+                ports: S::PORTS,
+                presets: S::PRESETS,
+                datagrams: S::DATAGRAMS,
+            },
             preset: |name| S::preset(name).as_ref().map(as_json),
             read: |settings| serde_json::from_value::<S>(settings).map(drop).map_err(|e| e.to_string()),
             open: |settings, silence| {

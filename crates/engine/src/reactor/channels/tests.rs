@@ -1,11 +1,13 @@
 //! Channels over real sockets of the loopback device.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 
+use streamgauge_base::Ecn;
 use streamgauge_systems::Io;
 
 use super::*;
+use crate::net::udp_listener;
 use crate::reactor::Ready;
 use crate::sys;
 
@@ -139,4 +141,74 @@ fn a_listener_that_found_no_room_is_watched_again_after_a_time() {
             Some(Arrival::Input(Input::Accepted { on: FIRST, .. }))
         ));
     }
+}
+
+#[test]
+fn datagrams_to_a_stranger_go_from_a_port_that_the_kernel_chooses() {
+    let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let [there, other] = [(); 2].map(|()| UdpSocket::bind((here, 0)).unwrap());
+    let port = there.local_addr().unwrap().port();
+    let ports = SharedPorts::new("28980-28981".parse().unwrap(), 0);
+    let mut channels = Channels::to_stranger(here, here, &ports);
+    let (mut reactor, mut room) = (Reactor::new().unwrap(), Room::new());
+    let channel = channels.open(&Carrier::Udp { port, ecn: Ecn::NotEct });
+    let own = channels.port(channel).unwrap();
+    assert_ne!(own, port);
+    channels.send(channel, Chunk::bytes(*b"there?"));
+    let mut bytes = [0; 10];
+    assert_eq!(there.recv_from(&mut bytes).unwrap(), (6, SocketAddr::new(here, own)));
+    // Another port of the same host is another stranger.
+    other.send_to(b"me", (here, own)).unwrap();
+    there.send_to(b"yes", (here, own)).unwrap();
+    channels.settle(&reactor, 3).unwrap();
+    assert_eq!(told(&mut reactor, 60_000), [Ready::Channel { place: 3, channel }]);
+    assert!(
+        matches!(channels.arrival(channel, &mut room), Some(Arrival::Datagram(came)) if came.head() == b"yes")
+    );
+    assert!(channels.arrival(channel, &mut room).is_none());
+    // Once heard he may be silent, and come back.
+    drop(there);
+    channels.send(channel, Chunk::bytes(*b"gone?"));
+    assert_eq!(told(&mut reactor, 60_000), [Ready::Channel { place: 3, channel }]);
+    assert!(channels.arrival(channel, &mut room).is_none());
+    assert_eq!((channels.port(channel), channels.counts().datagrams_received), (Some(own), 1));
+}
+
+#[test]
+fn a_host_that_says_that_nobody_is_there_refuses_the_channel() {
+    let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let port = UdpSocket::bind((here, 0)).unwrap().local_addr().unwrap().port();
+    let ports = SharedPorts::new("28980-28981".parse().unwrap(), 0);
+    let mut channels = Channels::to_stranger(here, here, &ports);
+    let (mut reactor, mut room) = (Reactor::new().unwrap(), Room::new());
+    let channel = channels.open(&Carrier::Udp { port, ecn: Ecn::NotEct });
+    channels.settle(&reactor, 0).unwrap();
+    channels.send(channel, Chunk::filler(100));
+    assert_eq!(told(&mut reactor, 60_000), [Ready::Channel { place: 0, channel }]);
+    let refused = channels.arrival(channel, &mut room);
+    assert!(matches!(refused, Some(Arrival::Refused(ChannelError::NoListener { port: of })) if of == port));
+    assert!(channels.port(channel).is_none() && channels.arrival(channel, &mut room).is_none());
+    channels.settle(&reactor, 0).unwrap();
+    assert_eq!(told(&mut reactor, 0), []);
+}
+
+#[test]
+fn a_client_s_datagrams_are_channel_0() {
+    let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let client = UdpSocket::bind((here, 0)).unwrap();
+    let (own, peer) = (SocketAddr::new(here, 28_961), client.local_addr().unwrap());
+    let ports = SharedPorts::new("28980-28981".parse().unwrap(), 0);
+    let udp = Udp::of_client(udp_listener::connected(own, peer, &mut [0; 9]).unwrap().0, peer).unwrap();
+    let mut channels = Channels::of_client(udp, here, here, &ports);
+    let mut room = Room::new();
+    client.send_to(b"hello", own).unwrap();
+    assert!(
+        matches!(channels.arrival(FIRST, &mut room), Some(Arrival::Datagram(came)) if came.head() == b"hello")
+    );
+    channels.send(FIRST, Chunk::bytes(*b"welcome"));
+    let mut bytes = [0; 10];
+    assert_eq!(client.recv_from(&mut bytes).unwrap(), (7, own));
+    assert!(!channels.is_finished(FIRST));
+    channels.abort(FIRST);
+    assert!(channels.is_finished(FIRST));
 }

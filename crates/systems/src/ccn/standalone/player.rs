@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use streamgauge_base::{Event, Instant};
+use streamgauge_base::{Ecn, Event, Instant};
 use streamgauge_plan::TcpSpec;
 use streamgauge_wire::ndn::Name;
 use streamgauge_wire::rtsp::Url;
@@ -16,10 +16,32 @@ use crate::ccn::face::Face;
 use crate::ccn::host::Host;
 use crate::ccn::spec::CcnPreset;
 use crate::dash::{DashPlayer, DashPlayerSettings, PLAYERS, PlayerKind, Tally, player_of, seen};
-use crate::standalone::{ContentFault, Playable, Playing, Seen};
+use crate::standalone::{ContentFault, Playable, Playing, Seen, names};
 
 /// Whose Interests they are: nonces are drawn by that name.
 const OWNER: &str = "play";
+
+/// What the player's face is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaceOver {
+    /// A TCP connection.
+    Tcp,
+    /// UDP; packets are cut into datagrams that fit (NDNLPv2).
+    Udp,
+}
+
+impl FaceOver {
+    /// Each by its name.
+    const NAMED: [(&'static str, FaceOver); 2] = [("tcp", FaceOver::Tcp), ("udp", FaceOver::Udp)];
+
+    fn face(self, port: u16, seed: u64) -> Face {
+        match self {
+            FaceOver::Tcp => Face::opening(Carrier::Tcp { port, settings: TcpSpec::default() }),
+            FaceOver::Udp => Face::opening_datagrams(Carrier::Udp { port, ecn: Ecn::NotEct }, seed),
+        }
+    }
+}
 
 /// The player's constants, and its consumer's and forwarder's. Times in nanoseconds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -27,6 +49,8 @@ pub struct CcnPlayerSettings {
     /// The player.
     #[serde(flatten)]
     pub player: DashPlayerSettings,
+    /// What its face is over.
+    pub face: FaceOver,
     /// Its consumer.
     #[serde(flatten)]
     pub consumer: ConsumerSettings,
@@ -36,6 +60,7 @@ pub struct CcnPlayerSettings {
 struct Viewed {
     host: Host<DashPlayer, ConsumerHost>,
     tally: Tally,
+    over: FaceOver,
 }
 
 impl App for Viewed {
@@ -68,7 +93,10 @@ impl Playing for Viewed {
     }
 
     fn carried_by(&self) -> &'static str {
-        "NDN (TCP face)"
+        match self.over {
+            FaceOver::Tcp => "NDN (TCP face)",
+            FaceOver::Udp => "NDN (UDP face)",
+        }
     }
 
     fn in_words(&mut self, _: Instant, rate: &str) -> String {
@@ -100,14 +128,17 @@ impl Playable for CcnPlayerSettings {
     const SCHEME: &'static str = "ndn";
     const PORT: u16 = PORT;
     const PLAYERS: &'static [&'static str] = &PLAYERS;
-    const TRANSPORTS: &'static [&'static str] = &["tcp"];
+    const TRANSPORTS: &'static [&'static str] = &names(&FaceOver::NAMED);
+    const WITHOUT_CONNECTION: &'static [&'static str] = &["udp"];
     const ASKS: &'static str = "the first Interest";
     const IS_CONNECTED: bool = false;
 
-    fn preset(player: &str, _: &str) -> Option<Self> {
+    fn preset(player: &str, transport: &str) -> Option<Self> {
+        let (_, face) = FaceOver::NAMED.iter().find(|(name, _)| *name == transport)?;
         let (_, kind) = PlayerKind::NAMED.iter().find(|(name, _)| *name == player)?;
         Some(CcnPlayerSettings {
             player: DashPlayerSettings::of(*kind),
+            face: *face,
             consumer: ConsumerSettings::of(CcnPreset::NdnToday),
         })
     }
@@ -119,11 +150,10 @@ impl Playable for CcnPlayerSettings {
 
     fn machine(self, url: &str, keep: bool, seed: u64) -> Box<dyn Playing> {
         let port = Url::parse(url).ok().and_then(|url| url.port()).unwrap_or(PORT);
-        let carrier = Carrier::Tcp { port, settings: TcpSpec::default() };
+        let (over, face) = (self.face, self.face.face(port, seed));
         // The URL's path is the whole name.
-        let consumer =
-            ConsumerHost::new(Name::root(), &self.consumer.constants(), Face::opening(carrier), OWNER, seed);
+        let consumer = ConsumerHost::new(Name::root(), &self.consumer.constants(), face, OWNER, seed);
         let host = Host::new(player_of(self.player, url, keep, seed), consumer);
-        Box::new(Viewed { host, tally: Tally::default() })
+        Box::new(Viewed { host, tally: Tally::default(), over })
     }
 }

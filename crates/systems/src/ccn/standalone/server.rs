@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{Chunk, Duration, Event, Instant};
-use streamgauge_wire::ndn::{self, Interest, LpPacket, NackReason, Name, Reader};
+use streamgauge_wire::ndn::{self, Interest, LpPacket, NackReason, Name, Reader, ReassemblyLimits};
 
 use crate::app::{App, ChannelId, CloseReason, Input, Io};
-use crate::ccn::face::Face;
+use crate::ccn::face::{Face, PitToken};
 use crate::ccn::forwarder::FacePacket;
 use crate::ccn::producer::Producer;
 use crate::ccn::spec::{CcnPreset, CcnSettings};
@@ -19,11 +19,19 @@ use crate::standalone::{Clients, ContentFault, Served, Service, TurnAway, names}
 /// The client's connection.
 const FIRST: ChannelId = ChannelId(0);
 
-/// The port of NDN over TCP (named-data.net), which needs no privilege.
+/// The port of NDN over TCP and UDP (named-data.net), which needs no privilege.
 pub const PORT: u16 = 6363;
 
 /// Answers that wait for a connection; until they have gone no further Interest is read of it.
 const MOST_ANSWERS: usize = 16;
+
+/// A face over UDP is idle after that time at the latest: nobody closes it, and who sent a datagram may be another than it
+/// says.
+const LONGEST_SILENCE: Duration = Duration::from_secs(60);
+
+/// What is kept of Interests that come in parts; a consumer's are small.
+const PARTS: ReassemblyLimits =
+    ReassemblyLimits { packets: 8, bytes: 32 << 10, age: Duration::from_millis(500) };
 
 /// The producer's constants. Times in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,7 +45,8 @@ pub struct CcnServerSettings {
     pub freshness: Duration,
     /// It refuses what it cannot answer; else it is silent.
     pub nacks: bool,
-    /// A face by which nothing came for so long is closed; 600 s is usual of faces over TCP that others open (ndnd 1.5).
+    /// A face by which nothing came for so long is closed, over UDP after 60 s at the latest; 600 s is usual of faces over TCP
+    /// that others open (ndnd 1.5).
     pub idle: Duration,
     /// Shared by all clients of a server.
     #[serde(skip)]
@@ -60,6 +69,7 @@ struct ProducerFace {
     prefix: Name,
     producer: Producer,
     face: Face,
+    over: &'static str,
     nacks: bool,
     idle: Duration,
     heard: Instant,
@@ -75,16 +85,20 @@ impl ProducerFace {
     fn work(&mut self, now: Instant, io: &mut dyn Io) {
         while self.face.waiting() < MOST_ANSWERS {
             let Some((packet, token)) = self.face.next(now, io, &mut self.events) else { break };
-            self.heard = now;
-            let FacePacket::Interest(interest) = packet else { continue };
-            self.interests += 1;
-            if let Some(answer) = self.answer(now, interest) {
-                match &answer {
-                    FacePacket::Data(data) if !data.is_no() => self.data += 1,
-                    _ => self.refused += 1,
-                }
-                self.face.answer(&answer, token, io);
+            self.came(now, packet, token, io);
+        }
+    }
+
+    fn came(&mut self, now: Instant, packet: FacePacket, token: Option<PitToken>, io: &mut dyn Io) {
+        self.heard = now;
+        let FacePacket::Interest(interest) = packet else { return };
+        self.interests += 1;
+        if let Some(answer) = self.answer(now, interest) {
+            match &answer {
+                FacePacket::Data(data) if !data.is_no() => self.data += 1,
+                _ => self.refused += 1,
             }
+            self.face.answer(&answer, token, io);
         }
     }
 
@@ -106,6 +120,11 @@ impl App for ProducerFace {
             Input::Timeout if now >= self.heard + self.idle && !self.face.is_gone() => {
                 self.is_lost = true;
                 self.face.fail(io);
+            }
+            Input::Datagram(FIRST, datagram) => {
+                if let Some((packet, token)) = self.face.datagram(now, datagram) {
+                    self.came(now, packet, token, io);
+                }
             }
             // What it reads of a stream is read where there is room for the answers.
             Input::Readable(_) => {}
@@ -132,7 +151,7 @@ impl App for ProducerFace {
 
 impl Served for ProducerFace {
     fn plays_over(&self) -> Option<&'static str> {
-        (self.data > 0).then_some("tcp")
+        (self.data > 0).then_some(self.over)
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
@@ -153,34 +172,42 @@ impl Served for ProducerFace {
     }
 }
 
-/// Returns the first Interest with a Nack (Congestion).
+/// Returns the Interest that a packet carries with a Nack (Congestion).
+fn refusal(packet: Chunk) -> Option<Chunk> {
+    let packet = LpPacket::read(packet).ok().filter(|packet| !packet.is_fragmented())?;
+    let Ok(ndn::Packet::Interest(interest)) = ndn::Packet::read(&packet.fragment?) else { return None };
+    let nack = LpPacket::nack(NackReason::Congestion, interest.write());
+    Some(LpPacket { pit_token: packet.pit_token, ..nack }.write())
+}
+
+/// Returns the first Interest of a stream so.
 fn no_room() -> impl FnMut(Chunk) -> Option<Vec<u8>> {
     let mut reader = Reader::default();
     move |came| {
         reader.push(came);
-        let Ok(packet) = reader.next()? else { return Some(Vec::new()) };
-        let fragment =
-            LpPacket::read(packet).ok().and_then(|packet| Some((packet.fragment?, packet.pit_token)));
-        let Some((fragment, pit_token)) = fragment else { return Some(Vec::new()) };
-        let Ok(ndn::Packet::Interest(interest)) = ndn::Packet::read(&fragment) else {
-            return Some(Vec::new());
-        };
-        let nack = LpPacket { pit_token, ..LpPacket::nack(NackReason::Congestion, interest.write()) };
-        Some(nack.write().head().to_vec())
+        let nack = reader.next()?.ok().and_then(refusal);
+        Some(nack.map_or_else(Vec::new, |nack| nack.head().to_vec()))
     }
 }
 
-impl Clients for CcnServerSettings {
-    fn machine(&self, library: Arc<dyn media::Library>, _: &str, _: u64) -> Box<dyn Served> {
+impl CcnServerSettings {
+    fn producer(
+        &self,
+        library: Arc<dyn media::Library>,
+        face: Face,
+        over: &'static str,
+        idle: Duration,
+    ) -> Box<dyn Served> {
         // `check` has read it.
         let prefix: Name = self.prefix.parse().unwrap_or_default();
         let producer = Producer::new(prefix.clone(), self.shelf.shown(library), &self.constants());
         Box::new(ProducerFace {
             prefix,
             producer: producer.with_versions(),
-            face: Face::tcp(FIRST, false),
+            face,
+            over,
             nacks: self.nacks,
-            idle: self.idle,
+            idle,
             heard: Instant::ZERO,
             is_lost: false,
             interests: 0,
@@ -189,9 +216,35 @@ impl Clients for CcnServerSettings {
             events: Outbox::default(),
         })
     }
+}
+
+impl Clients for CcnServerSettings {
+    fn machine(&self, library: Arc<dyn media::Library>, _: &str, _: u64) -> Box<dyn Served> {
+        self.producer(library, Face::tcp(FIRST, false), "tcp", self.idle)
+    }
 
     fn turn_away(&self) -> Box<dyn App> {
         Box::new(TurnAway::on(FIRST, no_room()))
+    }
+
+    /// An Interest, or a part of what may be one.
+    fn begins(&self, datagram: &Chunk) -> bool {
+        LpPacket::read(datagram.clone()).is_ok_and(|packet| {
+            let part = packet.is_fragmented();
+            let inside = packet.fragment.filter(|_| packet.nack.is_none());
+            inside.is_some_and(|inside| {
+                part || matches!(ndn::Packet::read(&inside), Ok(ndn::Packet::Interest(_)))
+            })
+        })
+    }
+
+    fn datagram_machine(&self, library: Arc<dyn media::Library>, _: &str, seed: u64) -> Box<dyn Served> {
+        let idle = self.idle.min(LONGEST_SILENCE);
+        self.producer(library, Face::datagrams(FIRST, seed, PARTS), "udp", idle)
+    }
+
+    fn turn_away_datagram(&self, datagram: &Chunk) -> Option<Chunk> {
+        refusal(datagram.clone())
     }
 }
 
@@ -199,6 +252,7 @@ impl Service for CcnServerSettings {
     const SCHEME: &'static str = "ndn";
     const PORTS: [u16; 2] = [PORT, PORT];
     const PRESETS: &'static [&'static str] = &names(&CcnPreset::NAMED);
+    const DATAGRAMS: bool = true;
 
     fn preset(name: &str) -> Option<Self> {
         let (_, preset) = CcnPreset::NAMED.iter().find(|(known, _)| *known == name)?;

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use serde_json::json;
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::ndn::{
-    Component, Data, Interest, LpPacket, Metadata, NackReason, Name, ObjectSize, Packet, Reader,
+    Component, Data, Fragmenter, Interest, LpPacket, Metadata, NackReason, Name, ObjectSize, Packet, Reader,
+    Reassembler,
 };
 
 use super::*;
-use crate::app::{App, ChannelId, CloseReason, Input, Io};
+use crate::app::{App, ChannelError, ChannelId, CloseReason, Input, Io};
 use crate::carrier::Carrier;
 use crate::media::{self, OpenError, StoredFile};
-use crate::standalone::{Player, Proxy, Served, Server};
+use crate::standalone::{Clients, Player, Proxy, Served, Server};
 
 const FIRST: ChannelId = ChannelId(0);
 
@@ -58,6 +59,7 @@ struct Client {
     /// Bytes that it takes before it is looked at again.
     room: usize,
     opened: Vec<Carrier>,
+    datagrams: Vec<Chunk>,
     closed: bool,
 }
 
@@ -66,7 +68,10 @@ impl Io for Client {
         self.opened.push(carrier.clone());
         ChannelId(self.opened.len() as u32 - 1)
     }
-    fn send(&mut self, _: ChannelId, _: Chunk) {}
+    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+        assert!(channel == FIRST && !self.closed);
+        self.datagrams.push(datagram);
+    }
     fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
         assert!(channel == FIRST && !self.closed);
         let taken = chunk.len().min(self.room);
@@ -93,6 +98,16 @@ impl Client {
         reader.push(Chunk::bytes(std::mem::take(&mut self.got)));
         reader.map(|packet| LpPacket::read(packet.unwrap()).unwrap()).collect()
     }
+
+    /// What the datagrams bring, each of which an Ethernet frame carries whole, and how many they are.
+    fn pieced(&mut self) -> (Vec<LpPacket>, usize) {
+        let mut reassembler = Reassembler::default();
+        let datagrams = std::mem::take(&mut self.datagrams);
+        assert!(datagrams.iter().all(|datagram| datagram.len() <= 1500 - 48));
+        let count = datagrams.len();
+        let read = datagrams.into_iter().map(|datagram| LpPacket::read(datagram).unwrap());
+        (read.filter_map(|packet| reassembler.push(Instant::ZERO, packet)).collect(), count)
+    }
 }
 
 fn server(byte: u8, overrides: &[(&str, serde_json::Value)]) -> Box<dyn Served> {
@@ -103,6 +118,11 @@ fn server(byte: u8, overrides: &[(&str, serde_json::Value)]) -> Box<dyn Served> 
     }
     let clients = known.open(settings, None).map_err(|(_, why)| why).unwrap();
     clients.machine(Arc::new(Folder(byte)), "session 1", 1)
+}
+
+fn clients() -> Box<dyn Clients> {
+    let known = Server::of::<CcnServerSettings>();
+    known.open(known.preset("ndn-today").unwrap(), None).map_err(|(_, why)| why).unwrap()
 }
 
 fn started(byte: u8) -> (Box<dyn Served>, Client) {
@@ -239,8 +259,7 @@ fn who_finished_gets_what_he_asked_for_before() {
 
 #[test]
 fn who_comes_to_a_full_server_is_told_of_congestion() {
-    let known = Server::of::<CcnServerSettings>();
-    let clients = known.open(known.preset("ndn-today").unwrap(), None).map_err(|(_, why)| why).unwrap();
+    let clients = clients();
     for (bytes, answers) in [(interest("/clip/x").write(), 1), (Chunk::bytes(*b"hello"), 0)] {
         let mut client = Client { room: usize::MAX, ..Client::default() };
         client.sent.push_back(bytes);
@@ -407,4 +426,134 @@ impl Two {
             })
             .collect()
     }
+}
+
+#[test]
+fn over_udp_data_comes_in_parts_and_tokens_come_back() {
+    let mut server = clients().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
+    let mut client = Client::default();
+    server.handle(Instant::ZERO, Input::Start, &mut client);
+    let token: Box<[u8]> = [1, 2, 3, 4, 5, 6].into();
+    let of = |name: &str| LpPacket { pit_token: Some(token.clone()), ..LpPacket::of(interest(name).write()) };
+    let mut give = |server: &mut dyn Served, datagram: &Chunk| {
+        server.handle(Instant::ZERO, Input::Datagram(FIRST, datagram), &mut client);
+        client.pieced()
+    };
+    let (whole, parts) = give(server.as_mut(), &of("/clip/b/x%201.ts/seg=0").write());
+    assert_eq!((whole.len(), parts, whole[0].pit_token.as_ref()), (1, 6, Some(&token)));
+    assert_eq!(data(&whole[0]).content.len(), 8000);
+    assert_eq!(server.plays_over(), Some("udp"));
+    let (no, parts) = give(server.as_mut(), &of("/clip/none/seg=0").write());
+    assert_eq!((data(&no[0]).content_type, parts, no[0].pit_token.as_ref()), (Some(3), 1, Some(&token)));
+    // What is no packet is dropped, and the face stays.
+    for wrong in [&b""[..], b"hello", &[5, 2, 10, 0], &[0x64, 0]] {
+        assert_eq!(give(server.as_mut(), &Chunk::bytes(wrong)).1, 0, "{wrong:?}");
+    }
+    // An Interest may come in parts itself.
+    let parts = Fragmenter::of(40, 9).cut(&of("/clip/b/x%201.ts/seg=2")).unwrap();
+    let answers: Vec<_> = parts.iter().map(|part| give(server.as_mut(), part).0).collect();
+    assert!(parts.len() > 1 && answers[..parts.len() - 1].iter().all(Vec::is_empty));
+    assert_eq!(answers.last().unwrap()[0].pit_token.as_ref(), Some(&token));
+    assert_eq!(server.counts()[..3], [("interests_received", 3), ("data_sent", 2), ("interests_refused", 1)]);
+}
+
+#[test]
+fn parts_are_counted_from_a_number_that_was_drawn() {
+    let (mut server, mut client) =
+        (clients().datagram_machine(Arc::new(Folder(0)), "session 1", 77), Client::default());
+    server.handle(Instant::ZERO, Input::Start, &mut client);
+    let asked = interest("/clip/b/x%201.ts/seg=0").write();
+    server.handle(Instant::ZERO, Input::Datagram(FIRST, &asked), &mut client);
+    let first = LpPacket::read(client.datagrams.swap_remove(0)).unwrap();
+    assert_eq!((first.sequence, first.frag_index), (Some(77), Some(0)));
+}
+
+#[test]
+fn who_is_silent_over_udp_has_gone_after_a_minute() {
+    let mut server = clients().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
+    let mut client = Client::default();
+    let (start, minute) = (Instant::from_nanos(5), Duration::from_secs(60));
+    server.handle(start, Input::Start, &mut client);
+    assert_eq!(server.poll_timeout(), Some(start + minute));
+    let heard = start + Duration::from_secs(59);
+    server.handle(heard, Input::Datagram(FIRST, &interest("/clip/x").write()), &mut client);
+    // What is none is no sign of life.
+    server.handle(
+        heard + Duration::from_secs(30),
+        Input::Datagram(FIRST, &Chunk::bytes(*b"hello")),
+        &mut client,
+    );
+    assert_eq!(server.poll_timeout(), Some(heard + minute));
+    server.handle(heard + minute, Input::Timeout, &mut client);
+    assert!(client.closed && server.has_lost_its_client() && server.poll_timeout().is_none());
+    server.handle(heard + minute, Input::Datagram(FIRST, &interest("/clip/x").write()), &mut client);
+
+    let known = Server::of::<CcnServerSettings>();
+    let preset = known.preset("ndn-today").unwrap();
+    let sooner = known.open(preset, Some(Duration::from_secs(7))).map_err(|(_, why)| why).unwrap();
+    let mut server = sooner.datagram_machine(Arc::new(Folder(0)), "session 1", 1);
+    server.handle(Instant::ZERO, Input::Start, &mut client);
+    assert_eq!(server.poll_timeout(), Some(Instant::ZERO + Duration::from_secs(7)));
+}
+
+#[test]
+fn a_datagram_begins_a_face_if_it_is_an_interest_or_a_part() {
+    assert!(Server::of::<CcnServerSettings>().facts.datagrams);
+    let clients = clients();
+    let token: Box<[u8]> = [7; 4].into();
+    let asked = LpPacket {
+        pit_token: Some(token.clone()),
+        ..LpPacket::of(interest("/clip/b/x%201.ts/seg=2").write())
+    };
+    for begins in [asked.write(), Fragmenter::of(36, 0).cut(&asked).unwrap().swap_remove(1)] {
+        assert!(clients.begins(&begins));
+    }
+    let answer = Data::of("/clip/x".parse().unwrap(), Chunk::bytes(*b"x")).write();
+    let back = LpPacket::nack(NackReason::NoRoute, interest("/clip/x").write()).write();
+    for other in [answer, back, Chunk::bytes(*b"hello"), Chunk::default(), Chunk::bytes([0x64, 0])] {
+        assert!(!clients.begins(&other), "{other:?}");
+        assert!(clients.turn_away_datagram(&Chunk::bytes(*b"hello")).is_none());
+    }
+    let nack = LpPacket::read(clients.turn_away_datagram(&asked.write()).unwrap()).unwrap();
+    assert_eq!((nack.nack, nack.pit_token), (Some(NackReason::Congestion), Some(token)));
+}
+
+#[test]
+fn the_player_s_face_may_be_over_udp() {
+    let player = Player::of::<CcnPlayerSettings>();
+    assert_eq!(
+        (player.facts.transports, player.facts.without_connection),
+        (&["tcp", "udp"][..], &["udp"][..])
+    );
+    let open = || {
+        let settings = player.preset("dashjs", "udp").unwrap();
+        player.open(settings, "ndn://h:7000/clip/manifest.mpd", false, 1).map_err(|(_, why)| why).unwrap()
+    };
+    let (mut playing, mut client) = (open(), Client::default());
+    playing.handle(Instant::ZERO, Input::Start, &mut client);
+    assert!(matches!(client.opened[..], [Carrier::Udp { port: 7000, .. }]));
+    let (packets, _) = client.pieced();
+    let Ok(Packet::Interest(first)) = Packet::read(packets[0].fragment.as_ref().unwrap()) else { panic!() };
+    assert_eq!(first.name, "/clip/manifest.mpd/32=metadata".parse::<Name>().unwrap());
+    assert_eq!(playing.carried_by(), "NDN (UDP face)");
+    let none = Data { content_type: Some(3), ..Data::of(first.name, Chunk::default()) };
+    playing.handle(Instant::ZERO, Input::Datagram(FIRST, &none.write()), &mut client);
+    assert_eq!(playing.refused(), Some(404));
+
+    // A face that could not be opened is down, and sends nothing.
+    let (mut playing, mut client) = (open(), Client::default());
+    playing.handle(Instant::ZERO, Input::Start, &mut client);
+    client.datagrams.clear();
+    playing.handle(
+        Instant::ZERO,
+        Input::Refused(FIRST, &ChannelError::NoListener { port: 7000 }),
+        &mut client,
+    );
+    let said: Vec<_> = std::iter::from_fn(|| playing.poll_event()).collect();
+    assert!(said.iter().any(|event| event.name == "face_down" && event.reason.contains("7000")));
+    for _ in 0..100 {
+        let Some(at) = playing.poll_timeout() else { break };
+        playing.handle(at, Input::Timeout, &mut client);
+    }
+    assert!(client.datagrams.is_empty());
 }
