@@ -262,6 +262,9 @@ COMMANDS: dict[str, How] = {
     "streamgauge play ndn://127.0.0.1:6363/clip/ladder/manifest.mpd": How(
         shows=("played to the end", r"over NDN \(TCP face\)", "0 expired")
     ),
+    "streamgauge play --transport udp ndn://127.0.0.1:6363/clip/ladder/manifest.mpd": How(
+        shows=("played to the end",)
+    ),
     "streamgauge proxy ndn://127.0.0.1:6363/clip --listen 127.0.0.1:8070": How("serving"),
     "mpv http://127.0.0.1:8070/ladder/manifest.mpd": How("never", PUBLIC),
     "cvlc http://127.0.0.1:8070/ladder/manifest.mpd": How("never", PUBLIC),
