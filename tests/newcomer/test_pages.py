@@ -248,6 +248,7 @@ COMMANDS: dict[str, How] = {
     "streamgauge ladder carphone --rates 235k,560k,1050k,1750k --duration 6s --audio 64kbit/s "
     "--out videos/ladder": HERE,
     "streamgauge serve --system dash --listen 127.0.0.1:8090 videos": How("serving"),
+    "streamgauge run 'ccn/narrow-*' --mode emu --repeat 3 --jobs 2": How("long", "25 minutes", status=1),
     "streamgauge reproduce ccn --mode sim": How("long", A_MINUTE, status=1),
     "streamgauge reproduce ccn --mode sim --mutants": How("long", A_MINUTE, status=1),
     "streamgauge reproduce 'ccn/narrow-*' --mode sim --robust": How("long", A_MINUTE, status=1),
