@@ -150,7 +150,7 @@ def test_the_keyboard_reaches_every_control(opened: Any, hundred: Path) -> None:
 
 def test_tabs_and_panels_follow_keys_and_clicks(opened: Any, hundred: Path) -> None:
     page = opened(hundred)
-    first = page.query_selector(".plots [role=tab][aria-selected=true]")
+    first = page.query_selector(".panel.current .plots [role=tab][aria-selected=true]")
     first.focus()
     page.keyboard.press("ArrowRight")
     assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
