@@ -76,11 +76,7 @@ impl Udp {
     }
 
     /// To a stranger, by a socket that is connected to him.
-    pub fn of_client(socket: UdpSocket, peer: SocketAddr) -> io::Result<Udp> {
-        Udp::connected(socket, peer)
-    }
-
-    fn connected(socket: UdpSocket, peer: SocketAddr) -> io::Result<Udp> {
+    pub fn connected(socket: UdpSocket, peer: SocketAddr) -> io::Result<Udp> {
         let mut udp = Udp::over(socket, peer.ip())?;
         udp.is_connected = true;
         udp.direct(peer.port());

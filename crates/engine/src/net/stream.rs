@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use streamgauge_base::Chunk;
 use streamgauge_plan::TcpSpec;
 
-use super::AddressPair;
 use super::datagram::ZEROS;
+use super::{AddressPair, address_of};
 use crate::error::{EngineError, Result};
 use crate::sys;
 
@@ -142,7 +142,7 @@ impl TcpSocket {
     /// Our address on this connection.
     pub fn own_address(&self) -> io::Result<SocketAddr> {
         let name: SockaddrStorage = getsockname(self.socket.as_raw_fd())?;
-        address(&name).ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
+        address_of(&name).ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
     }
 
     fn read_back(&mut self) {
@@ -443,7 +443,7 @@ impl Listener {
     pub fn accept(&self) -> nix::Result<TcpSocket> {
         let socket = accept_from(&self.socket)?;
         let peer: Option<SockaddrStorage> = getpeername(socket.as_raw_fd()).ok();
-        let peer = peer.and_then(|peer| address(&peer)).ok_or(nix::Error::ECONNABORTED)?;
+        let peer = peer.and_then(|peer| address_of(&peer)).ok_or(nix::Error::ECONNABORTED)?;
         let mut stream = TcpSocket::accepted(socket, peer);
         stream.pending.clear();
         Ok(stream)
@@ -507,12 +507,6 @@ fn listen_at(socket: &OwnedFd, addresses: AddressPair, port: u16, backlog: u32) 
 }
 
 /// The next connection of a listening socket, which does not block.
-/// The address of IPv4 or IPv6 that this is.
-fn address(stored: &SockaddrStorage) -> Option<SocketAddr> {
-    let v4 = stored.as_sockaddr_in().map(|&a| SocketAddr::V4(a.into()));
-    v4.or_else(|| stored.as_sockaddr_in6().map(|&a| SocketAddr::V6(a.into())))
-}
-
 fn accept_from(listener: &OwnedFd) -> nix::Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = accept4(listener.as_raw_fd(), flags)?;

@@ -12,6 +12,7 @@ use nix::sys::socket::{
 };
 use streamgauge_base::Chunk;
 
+use super::address_of;
 use crate::sys;
 
 /// Room for those who come at once, bytes.
@@ -162,11 +163,6 @@ fn written_to(control: &ControlMessageOwned) -> Option<IpAddr> {
         ControlMessageOwned::Ipv6PacketInfo(info) => Some(IpAddr::from(info.ipi6_addr.s6_addr)),
         _ => None,
     }
-}
-
-fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
-    let v4 = address.as_sockaddr_in().map(|&address| SocketAddr::V4(address.into()));
-    v4.or_else(|| address.as_sockaddr_in6().map(|&address| SocketAddr::V6(address.into())))
 }
 
 #[cfg(test)]

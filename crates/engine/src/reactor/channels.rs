@@ -433,7 +433,9 @@ impl Channels {
 
     /// The next thing that the channel has. `room` is where datagrams are read.
     pub fn arrival(&mut self, id: ChannelId, room: &mut Room) -> Option<Arrival> {
-        let is_full = self.most_streams < usize::MAX && self.open_streams() >= self.most_streams;
+        let is_full = self.most_streams < usize::MAX
+            && matches!(self.list.get(&id)?.socket, Socket::Listener(_))
+            && self.open_streams() >= self.most_streams;
         let entry = self.list.get_mut(&id)?;
         let stream = match &mut entry.socket {
             Socket::Udp(udp, _) => {

@@ -366,7 +366,7 @@ impl Server {
     fn socket_for(&mut self, came: &Received) -> io::Result<Udp> {
         let (socket, meanwhile) = udp_listener::connected(came.to, came.from, &mut self.room.0)?;
         self.astray.extend(meanwhile);
-        Udp::of_client(socket, came.from)
+        Udp::connected(socket, came.from)
     }
 
     /// Begins a session with the server's machine, and says where it is.

@@ -190,14 +190,15 @@ impl Face {
         }
     }
 
-    /// Opens a new connection in place of one that is gone, if this face opens its connections itself.
+    /// Opens a new channel in place of one that is gone, if this face opens its channels itself.
     pub(super) fn reopen(&mut self, io: &mut dyn Io) -> bool {
-        let Way::Opens(carrier) = &self.way else { return false };
-        if !self.is_gone() {
-            return false;
+        let (Way::Opens(carrier), true) = (&self.way, self.is_gone) else { return false };
+        self.channel = io.open(carrier);
+        self.is_gone = false;
+        if let Over::Stream { reader, outgoing, is_open } = &mut self.over {
+            (*reader, *is_open) = (Reader::default(), false);
+            outgoing.clear();
         }
-        let channel = io.open(carrier);
-        *self = Face { dropped: self.dropped, ..Face { channel, ..Face::opening(carrier.clone()) } };
         true
     }
 
@@ -265,16 +266,16 @@ impl Face {
 
     /// Sends the answer to an Interest that brought `token`.
     pub fn answer(&mut self, packet: &FacePacket, token: Option<PitToken>, io: &mut dyn Io) {
+        if self.is_gone {
+            self.dropped += 1;
+            return;
+        }
         let mut bare = match packet {
             FacePacket::Interest(interest) => LpPacket::of(interest.write()),
             FacePacket::Data(data) => LpPacket::of(Data::write(data)),
             FacePacket::Nack(reason, interest) => LpPacket::nack(*reason, interest.write()),
         };
         bare.pit_token = token;
-        if self.is_gone {
-            self.dropped += 1;
-            return;
-        }
         match &mut self.over {
             Over::Datagrams { fragmenter: None, .. } => io.send(self.channel, bare.write()),
             Over::Datagrams { fragmenter: Some(fragmenter), .. } => match fragmenter.cut(&bare) {

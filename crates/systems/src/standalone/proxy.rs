@@ -61,7 +61,7 @@ pub trait Proxied: Serialize + DeserializeOwned + 'static {
 }
 
 /// What is told of a proxy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProxyFacts {
     /// [`Proxied::SCHEME`].
     pub scheme: &'static str,

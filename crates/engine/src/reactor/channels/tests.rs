@@ -198,7 +198,7 @@ fn a_client_s_datagrams_are_channel_0() {
     let client = UdpSocket::bind((here, 0)).unwrap();
     let (own, peer) = (SocketAddr::new(here, 28_961), client.local_addr().unwrap());
     let ports = SharedPorts::new("28980-28981".parse().unwrap(), 0);
-    let udp = Udp::of_client(udp_listener::connected(own, peer, &mut [0; 9]).unwrap().0, peer).unwrap();
+    let udp = Udp::connected(udp_listener::connected(own, peer, &mut [0; 9]).unwrap().0, peer).unwrap();
     let mut channels = Channels::of_client(udp, here, here, &ports);
     let mut room = Room::new();
     client.send_to(b"hello", own).unwrap();
