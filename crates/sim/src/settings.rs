@@ -76,6 +76,8 @@ pub fn settings(spec: &TcpSpec) -> Result<Settings, SimError> {
         initial_window: spec.initial_window,
         delayed_ack: spec.delayed_ack,
         ecn: spec.ecn,
+        // As the engine's sockets: each write leaves at once (TCP_NODELAY).
+        no_delay: true,
         mechanisms,
         ..Config::default()
     };
