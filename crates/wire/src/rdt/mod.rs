@@ -1,0 +1,34 @@
+//! RealNetworks Data Transport (RDT): what RealServer and RealPlayer send beside RTSP, over UDP and interleaved with it.
+//! Bytes to packets and back, no I/O.
+//!
+//! There is no specification. The layouts are those that Wireshark's dissector and FFmpeg's `rdt.c` read and that
+//! RealNetworks' published Helix sources have; all numbers are big-endian. Several packets may share one datagram: one that
+//! does not say its length takes the rest of it.
+//!
+//! A packet's payload may be filler ([`Body`]), which in a datagram only the last packet's can be. On an RTSP connection a
+//! packet is framed by [`rtsp::interleave`](crate::rtsp::interleave) and comes out of
+//! [`rtsp::Reader`](crate::rtsp::Reader).
+
+mod ack;
+mod body;
+mod control;
+mod data;
+mod fault;
+mod packet;
+mod sequence;
+
+pub use ack::{AckPacket, MOST_BITS, StreamAck};
+pub use body::Body;
+pub use control::{
+    BandwidthReport, BufferInfo, EndReason, RttInfo, StreamEnd, TransportInfo, TransportInfoRequest,
+};
+pub use data::DataPacket;
+pub use fault::{Fault, Problem};
+pub use packet::{Packet, Packets, parse, types, write};
+pub use sequence::SequenceNumber;
+
+/// A stream number that five bits hold says with this that it stands in 16 bits behind.
+const EXTENDED_STREAM: u8 = 31;
+
+#[cfg(test)]
+mod tests;
