@@ -9,6 +9,7 @@ use streamgauge_base::Duration;
 
 use super::decimal::{seconds, written};
 use super::headers::{name, typed};
+use super::parts::value_of;
 
 /// In the response to DESCRIBE: protocols of retransmission that the server knows.
 pub const X_ACCEPT_RETRANSMIT: &str = "x-Accept-Retransmit";
@@ -149,11 +150,3 @@ impl fmt::Display for Prebuffer {
 }
 
 typed!(Prebuffer, name(X_PREBUFFER));
-
-/// The value of `name=value` among `parts`.
-fn value_of<'a>(mut parts: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
-    parts.find_map(|part| {
-        let (key, value) = part.split_once('=')?;
-        key.trim().eq_ignore_ascii_case(name).then(|| value.trim())
-    })
-}

@@ -1,7 +1,7 @@
 //! Header names of which one begins another.
 
 /// Names of headers that either end reads or writes.
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 28] = [
     "Accept",
     "Allow",
     "Content-Base",
@@ -12,12 +12,18 @@ const KNOWN: [&str; 22] = [
     "Location",
     "Public",
     "Range",
+    "RealChallenge1",
+    "RealChallenge2",
+    "RealChallenge3",
     "Require",
     "RTP-Info",
     "Server",
     "Session",
+    "SetDeliveryBandwidth",
     "Speed",
+    "Subscribe",
     "Transport",
+    "Unsubscribe",
     "Unsupported",
     "User-Agent",
     "x-Dynamic-Rate",

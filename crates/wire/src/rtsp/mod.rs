@@ -8,6 +8,7 @@ mod decimal;
 mod headers;
 mod parts;
 mod reader;
+mod real;
 mod transport;
 
 pub use apple::{
@@ -16,6 +17,11 @@ pub use apple::{
 };
 pub use headers::{Range, RtpInfo, Speed, StreamInfo, name};
 pub use reader::{Fault, Limits, Problem, Reader, RtspItem};
+pub use real::{
+    DeliveryBandwidth, REAL_CHALLENGE_1, REAL_CHALLENGE_2, REAL_CHALLENGE_3, RealChallenge1, RealChallenge2,
+    RealChallenge3, RealProtocol, RealTransport, RealTransports, SET_DELIVERY_BANDWIDTH, SUBSCRIBE,
+    StreamRule, Subscribe, UNSUBSCRIBE, Unsubscribe,
+};
 pub use rtsp_types::headers::{self as names, HeaderName, HeaderParseError, HeaderValue, TypedHeader};
 pub use rtsp_types::headers::{Allow, CSeq, ContentType, Public, Session};
 pub use rtsp_types::{Empty, Method, Request, Response, StatusCode, Url, Version};

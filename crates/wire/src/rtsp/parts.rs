@@ -8,3 +8,11 @@ pub fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
         c == separator && !quoted
     })
 }
+
+/// The value of `name=value` among `parts`.
+pub fn value_of<'a>(mut parts: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
+    parts.find_map(|part| {
+        let (key, value) = part.split_once('=')?;
+        key.trim().eq_ignore_ascii_case(name).then(|| value.trim())
+    })
+}

@@ -295,6 +295,61 @@ fn apples_headers_are_read() {
     assert_eq!(written(&used, name(X_PREBUFFER)), "time=1.25000");
 }
 
+#[test]
+fn real_networks_headers_are_read() {
+    let rule = |stream, rule| StreamRule { stream, rule };
+    // As MPlayer sends it, and with blanks.
+    let rules = vec![rule(0, 0), rule(0, 1), rule(1, 0)];
+    let text = "stream=0;rule=0,stream=0;rule=1,stream=1;rule=0";
+    assert_eq!(read(name(SUBSCRIBE), text), Ok(Subscribe(rules.clone())));
+    assert_eq!(read(name(UNSUBSCRIBE), "rule=1; stream=0, "), Ok(Unsubscribe(vec![rule(0, 1)])));
+    assert_eq!(written(&Subscribe(rules), name(SUBSCRIBE)), text);
+    for value in ["stream=0", "stream=0;rule=x", "stream=0;rule=65536", "0;1"] {
+        assert_eq!(read::<Subscribe>(name(SUBSCRIBE), value), Err(HeaderParseError), "{value}");
+    }
+    let delivery = |back_off| DeliveryBandwidth { bandwidth_bps: 99_999_999, back_off };
+    let text = "Bandwidth=99999999;BackOff=0";
+    assert_eq!(read(name(SET_DELIVERY_BANDWIDTH), text), Ok(delivery(Some(0))));
+    assert_eq!(read(name(SET_DELIVERY_BANDWIDTH), "bandwidth = 99999999"), Ok(delivery(None)));
+    assert_eq!(written(&delivery(Some(0)), name(SET_DELIVERY_BANDWIDTH)), text);
+    for value in ["", "BackOff=0", "Bandwidth=-1", "Bandwidth=1;BackOff=x"] {
+        assert_eq!(read::<DeliveryBandwidth>(name(SET_DELIVERY_BANDWIDTH), value), Err(HeaderParseError));
+    }
+
+    let challenge = RealChallenge1("9e26d33f2984236010ef6253fb1887f7".into());
+    assert_eq!(read(name(REAL_CHALLENGE_1), "9e26d33f2984236010ef6253fb1887f7"), Ok(challenge));
+    let text = "d52601bf779e648297fbc1a2d20b5f8a01d0a8e3, sd=d0769cd5";
+    let answer = RealChallenge2 { answer: text[..40].into(), sd: Some("d0769cd5".into()) };
+    assert_eq!(read(name(REAL_CHALLENGE_2), text), Ok(answer.clone()));
+    assert_eq!(written(&answer, name(REAL_CHALLENGE_2)), text);
+    let answer = RealChallenge3 { answer: "0123".into(), sdr: Some("45".into()) };
+    assert_eq!(read(name(REAL_CHALLENGE_3), "0123,sdr=45"), Ok(answer));
+}
+
+#[test]
+fn real_networks_transports_are_read() {
+    let value = "x-real-rdt/mcast;client_port=6970;mode=play,x-real-rdt/udp;client_port=6970;mode=play,\
+                 x-pn-tng/udp;client_port=6970-6971;mode=play,rtp/avp;unicast;client_port=6970-6971;mode=play,\
+                 x-pn-tng/tcp;mode=play,rtp/avp/tcp;unicast;mode=play";
+    let RealTransports(offered) = read(names::TRANSPORT, value).unwrap();
+    let tng = |transport| RealTransport { protocol: RealProtocol::PnTng, ..transport };
+    let udp = RealTransport::udp(6970);
+    assert_eq!(offered, [udp.clone(), tng(udp.clone()), tng(RealTransport::tcp(None))]);
+    // Who speaks RTP reads the others.
+    let Transports(others) = read(names::TRANSPORT, value).unwrap();
+    assert_eq!(others.iter().map(|other| other.lower).collect::<Vec<_>>(), [Lower::Udp, Lower::Tcp]);
+
+    let text = "x-real-rdt/udp;source=10.0.0.1;client_port=6970;server_port=7000;mode=play";
+    let chosen = RealTransport { server_port: Some(7000), source: Some("10.0.0.1".into()), ..udp };
+    assert_eq!(written(&RealTransports(vec![chosen]), names::TRANSPORT), text);
+    let text = "x-pn-tng/tcp;interleaved=2;mode=play";
+    assert_eq!(written(&RealTransports(vec![tng(RealTransport::tcp(Some(2)))]), names::TRANSPORT), text);
+    for value in ["", "x-pn-tng/udp;client_port=x", "x-pn-tng/tcp;interleaved=256", "x-pn-tng/tcp;mode=DANCE"]
+    {
+        assert_eq!(read::<RealTransports>(names::TRANSPORT, value), Err(HeaderParseError), "{value}");
+    }
+}
+
 /// A message or packet as it is sent, and what is read of it.
 fn sent() -> impl Strategy<Value = (Chunk, RtspItem)> {
     let body = vec(any::<u8>(), 0..50);
@@ -362,6 +417,10 @@ proptest! {
         let _ = read::<RtpInfo>(names::RTP_INFO, &value);
         let _ = read::<Retransmit>(name(X_RETRANSMIT), &value);
         let _ = read::<TransportOptions>(name(X_TRANSPORT_OPTIONS), &value);
+        let _ = read::<Subscribe>(name(SUBSCRIBE), &value);
+        let _ = read::<DeliveryBandwidth>(name(SET_DELIVERY_BANDWIDTH), &value);
+        let _ = read::<RealChallenge2>(name(REAL_CHALLENGE_2), &value);
+        let _ = read::<RealTransports>(names::TRANSPORT, &format!("x-real-rdt/udp;{value}"));
     }
 
     #[test]
@@ -383,5 +442,11 @@ proptest! {
         let stream = StreamInfo { url: "rtsp://h/a/trackID=1".into(), seq: Some(seq), rtptime: Some(rtptime) };
         let info = RtpInfo(vec![stream.clone(), stream]);
         prop_assert_eq!(info.to_string().parse(), Ok(info));
+        let (port, channel) = (server.map(|ports| ports.0), channels.map(|channels| channels.0));
+        let rdt = RealTransport { server_port: port, interleaved: channel, ..RealTransport::udp(ports.0) };
+        let rdt = RealTransports(vec![rdt.clone(), rdt]);
+        prop_assert_eq!(rdt.to_string().parse(), Ok(rdt));
+        let rules = Subscribe(vec![StreamRule { stream: ports.0, rule: seq }; 3]);
+        prop_assert_eq!(rules.to_string().parse(), Ok(rules));
     }
 }

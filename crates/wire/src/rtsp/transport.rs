@@ -170,7 +170,7 @@ fn pair<N: FromStr + TryFrom<u32> + Copy + Into<u32>>(text: &str) -> Result<(N, 
 }
 
 /// The first of a list, which may be in quotes.
-fn mode(text: &str) -> Result<Mode, HeaderParseError> {
+pub(super) fn mode(text: &str) -> Result<Mode, HeaderParseError> {
     let first = text.trim_matches('"').split(',').next().unwrap_or_default().trim();
     match first.to_ascii_uppercase().as_str() {
         "PLAY" => Ok(Mode::Play),
