@@ -57,7 +57,8 @@ pub struct Client {
     /// What requests for the whole presentation name.
     aggregate: Url,
     cseq: u32,
-    asked: Option<(Step, Instant)>,
+    /// The request that waits for its response, since when, and its number.
+    asked: Option<(Step, Instant, u32)>,
     session: Option<String>,
     timeout: Duration,
     has_get_parameter: bool,
@@ -86,7 +87,7 @@ impl Client {
 
     /// The request that waits for its response, and since when.
     pub fn asked(&self) -> Option<(Step, Instant)> {
-        self.asked
+        self.asked.map(|(step, since, _)| (step, since))
     }
 
     /// There is a session.
@@ -122,14 +123,25 @@ impl Client {
         track: Option<&Url>,
         dress: impl FnOnce(&mut Request<Empty>),
     ) -> Chunk {
-        self.cseq += 1;
-        (self.asked, self.spoke) = (Some((step, now)), now);
         let url = track.unwrap_or(match step {
             Step::Options | Step::Describe => &self.url,
             _ => &self.aggregate,
         });
-        let mut request = Request::builder(step.method(self.has_get_parameter), Version::V1_0)
-            .request_uri(url.clone())
+        let chunk = self.written(step.method(self.has_get_parameter), url.clone(), dress);
+        (self.asked, self.spoke) = (Some((step, now, self.cseq)), now);
+        chunk
+    }
+
+    /// Parameters that are set at `now`, beside whatever is asked: nobody waits for the response.
+    pub fn tell(&mut self, now: Instant, dress: impl FnOnce(&mut Request<Empty>)) -> Chunk {
+        self.spoke = now;
+        self.written(Method::SetParameter, self.aggregate.clone(), dress)
+    }
+
+    fn written(&mut self, method: Method, url: Url, dress: impl FnOnce(&mut Request<Empty>)) -> Chunk {
+        self.cseq += 1;
+        let mut request = Request::builder(method, Version::V1_0)
+            .request_uri(url)
             .typed_header(&CSeq::from(self.cseq))
             .header(names::USER_AGENT, concat!("StreamGauge/", env!("CARGO_PKG_VERSION")))
             .empty();
@@ -144,7 +156,7 @@ impl Client {
     pub fn response(&mut self, response: Response<Vec<u8>>) -> Option<(Step, Answer)> {
         // Servers that leave CSeq out answer in order, and there is one request at a time.
         let cseq = response.typed_header::<CSeq>().ok().flatten();
-        let (step, _) = self.asked.filter(|_| cseq.is_none_or(|cseq| *cseq == self.cseq))?;
+        let (step, ..) = self.asked.filter(|(.., asked)| cseq.is_none_or(|cseq| *cseq == *asked))?;
         if response.status().is_informational() {
             return None;
         }

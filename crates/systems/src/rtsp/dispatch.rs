@@ -13,18 +13,48 @@ use streamgauge_wire::rtsp::{
 
 use super::server::{Answer, choose, header, refuse_options, status, target, with};
 use crate::app::Io;
-use crate::media::{Asset, Library, OpenError, sdp};
+use crate::media::{Asset, OpenError, sdp};
 
 /// What a client may ask.
 const METHODS: &str = "OPTIONS, DESCRIBE, SETUP, PLAY, PAUSE, TEARDOWN, GET_PARAMETER, SET_PARAMETER";
+
+/// What a server plays, as it says it in a description.
+pub trait Described {
+    /// How many tracks can be set up.
+    fn tracks(&self) -> usize;
+
+    /// The description, which is served at `origin`.
+    fn description(&self, origin: IpAddr) -> String;
+
+    /// The track that the last part of a URL names as the description has it.
+    fn track_of(control: &str) -> Option<usize>;
+}
+
+impl Described for Asset {
+    fn tracks(&self) -> usize {
+        self.tracks.len().min(sdp::MOST_TRACKS)
+    }
+
+    fn description(&self, origin: IpAddr) -> String {
+        sdp::describe(self, origin, 1)
+    }
+
+    fn track_of(control: &str) -> Option<usize> {
+        sdp::track_of(control)
+    }
+}
 
 /// A server of one connection.
 pub trait RtspServer {
     /// What it keeps of its client.
     type Session: RtspSession;
 
-    /// What there is to play.
-    fn library(&self) -> &dyn Library;
+    /// What there is to play at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Why there is nothing.
+    fn open(&self, path: &str) -> Result<Arc<MediaOf<Self>>, OpenError>;
 
     /// The session of the connection, which has one at a time.
     fn session(&mut self) -> Option<&mut Self::Session>;
@@ -37,32 +67,49 @@ pub trait RtspServer {
         let _ = answer;
     }
 
-    /// Sets a track up, in a new session if there is none. Returns the transport with what the server says of its end.
+    /// Adds to the answer to OPTIONS by what others know the server.
+    fn options(&mut self, answer: &mut Answer) {
+        let _ = answer;
+    }
+
+    /// Whether it can do what a request demands by that name (section 12.32).
+    fn can(&self, option: &str) -> bool {
+        let _ = option;
+        false
+    }
+
+    /// Sets a track up, in a new session if there is none, and says in `answer` by which transport.
     ///
     /// # Errors
     ///
     /// The answer in place of that: nothing is set up.
     fn set_up(
         &mut self,
-        wanted: TrackWanted<'_>,
+        wanted: TrackWanted<'_, MediaOf<Self>>,
         answer: &mut Answer,
         io: &mut dyn Io,
-    ) -> Result<Transport, Answer>;
+    ) -> Result<(), Answer>;
 
     /// Ends the session.
     fn tear_down(&mut self, now: Instant, io: &mut dyn Io);
 }
 
+/// What a server plays.
+pub type MediaOf<S> = <<S as RtspServer>::Session as RtspSession>::Media;
+
 /// What a server keeps of one client from SETUP to TEARDOWN.
 pub trait RtspSession {
+    /// What it plays.
+    type Media: Described;
+
     /// What requests name it by.
     fn id(&self) -> &str;
 
-    /// The asset's path, as the client asked for it.
+    /// Its path, as the client asked for it.
     fn path(&self) -> &str;
 
     /// What is played.
-    fn asset(&self) -> &Arc<Asset>;
+    fn media(&self) -> &Arc<Self::Media>;
 
     /// PLAY was the last that was asked of PLAY and PAUSE.
     fn is_playing(&self) -> bool;
@@ -90,19 +137,31 @@ pub trait RtspSession {
 }
 
 /// What SETUP asks for, and what of it is found to be right.
-pub struct TrackWanted<'a> {
+pub struct TrackWanted<'a, M> {
     /// The request.
     pub request: &'a Request<Vec<u8>>,
     /// What it names.
     pub url: &'a Url,
-    /// The asset's path.
+    /// The path of what is played.
     pub path: String,
-    /// The asset.
-    pub asset: Arc<Asset>,
+    /// What is played.
+    pub media: Arc<M>,
     /// Which of its tracks.
     pub track: usize,
-    /// The first of the client's transports that can be granted.
-    pub transport: Transport,
+    /// The channels of the connection that the session's other tracks have.
+    pub taken: Vec<(u8, u8)>,
+}
+
+impl<M> TrackWanted<'_, M> {
+    /// The first of the client's transports of RTP that can be granted.
+    ///
+    /// # Errors
+    ///
+    /// The answer where there is none.
+    pub fn transport(&self) -> Result<Transport, Answer> {
+        let chosen = header::<Transports>(self.request).and_then(|offers| choose(&offers, &self.taken));
+        chosen.ok_or_else(|| status(StatusCode::UnsupportedTransport))
+    }
 }
 
 /// What PLAY asks for, in the media's time.
@@ -148,9 +207,13 @@ fn carry_out<S: RtspServer>(
     request: &Request<Vec<u8>>,
     io: &mut dyn Io,
 ) -> Result<Answer, Answer> {
-    refuse_options(request)?;
+    refuse_options(request, |option| server.can(option))?;
     match request.method() {
-        Method::Options => Ok(with(status(StatusCode::Ok), names::PUBLIC, METHODS)),
+        Method::Options => {
+            let mut answer = with(status(StatusCode::Ok), names::PUBLIC, METHODS);
+            server.options(&mut answer);
+            Ok(answer)
+        }
         Method::Describe => describe(server, request),
         Method::Setup => set_up(server, request, io),
         Method::Play => play(server, now, request),
@@ -179,8 +242,8 @@ fn carry_out<S: RtspServer>(
     }
 }
 
-fn open(library: &dyn Library, path: &str) -> Result<Arc<Asset>, Answer> {
-    library.open(path).map_err(|error| {
+fn open<S: RtspServer>(server: &S, path: &str) -> Result<Arc<MediaOf<S>>, Answer> {
+    server.open(path).map_err(|error| {
         status(match error {
             OpenError::NotFound => StatusCode::NotFound,
             OpenError::Unsupported(_) => StatusCode::UnsupportedMediaType,
@@ -197,11 +260,11 @@ fn describe<S: RtspServer>(server: &S, request: &Request<Vec<u8>>) -> Result<Ans
             return Err(status(StatusCode::NotAcceptable));
         }
     }
-    let (path, _) = target(url);
-    let asset = open(server.library(), &path)?;
+    let (path, _) = target(url, MediaOf::<S>::track_of);
+    let media = open(server, &path)?;
     let origin = url.host_str().and_then(|host| host.trim_matches(['[', ']']).parse().ok());
     let origin = origin.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-    let text = sdp::describe(&asset, origin, 1);
+    let text = media.description(origin);
     let base = url.as_str().split('?').next().unwrap_or_default().trim_end_matches('/');
     let mut answer = Response::builder(Version::V1_0, StatusCode::Ok)
         .header(names::CONTENT_TYPE, "application/sdp")
@@ -217,7 +280,7 @@ fn set_up<S: RtspServer>(
     io: &mut dyn Io,
 ) -> Result<Answer, Answer> {
     let url = request.request_uri().ok_or_else(|| status(StatusCode::BadRequest))?;
-    let (path, track) = target(url);
+    let (path, track) = target(url, MediaOf::<S>::track_of);
     if request.header(&names::SESSION).is_some() {
         let session = session_of(server, request)?;
         if session.path() != path {
@@ -230,29 +293,26 @@ fn set_up<S: RtspServer>(
         // A connection has one session at a time.
         return Err(status(StatusCode::MethodNotValidInThisState));
     }
-    let (asset, used): (_, Vec<_>) = match server.session() {
-        Some(session) => (session.asset().clone(), session.tracks().collect()),
-        None => (open(server.library(), &path)?, Vec::new()),
+    let (media, used): (_, Vec<_>) = match server.session() {
+        Some(session) => (session.media().clone(), session.tracks().collect()),
+        None => (open(server, &path)?, Vec::new()),
     };
     let track = match track {
         Some(track) => track,
-        None if asset.tracks.len() == 1 => 0,
+        None if media.tracks() == 1 => 0,
         None => return Err(status(StatusCode::AggregateOperationNotAllowed)),
     };
-    if track >= asset.tracks.len().min(sdp::MOST_TRACKS) {
+    if track >= media.tracks() {
         return Err(status(StatusCode::NotFound));
     }
     if used.iter().any(|(used, _)| *used == track) {
         return Err(status(StatusCode::MethodNotValidInThisState));
     }
-    let offers: Transports = header(request).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
     let taken: Vec<_> = used.into_iter().filter_map(|(_, interleaved)| interleaved).collect();
-    let transport = choose(&offers, &taken).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
 
     let mut answer = status(StatusCode::Ok);
-    let wanted = TrackWanted { request, url, path, asset, track, transport };
-    let transport = server.set_up(wanted, &mut answer, io)?;
-    answer.insert_typed_header(&Transports(vec![transport]));
+    let wanted = TrackWanted { request, url, path, media, track, taken };
+    server.set_up(wanted, &mut answer, io)?;
     let timeout_s = server.timeout().as_nanos() / 1_000_000_000;
     if let Some(session) = server.session() {
         answer.insert_typed_header(&Session(session.id().to_owned(), Some(timeout_s)));
@@ -302,7 +362,7 @@ fn session_of<'a, S: RtspServer>(
     let id = header::<Session>(request).map(|session| session.0);
     let session = server.session().filter(|session| id.is_some_and(|id| id.trim() == session.id()));
     let session = session.ok_or_else(|| status(StatusCode::SessionNotFound))?;
-    let of_track = request.request_uri().is_some_and(|url| target(url).1.is_some());
+    let of_track = request.request_uri().is_some_and(|url| target(url, MediaOf::<S>::track_of).1.is_some());
     let is_shared = session.tracks().count() > 1;
     if of_track && is_shared && matches!(request.method(), Method::Play | Method::Pause) {
         return Err(status(StatusCode::OnlyAggregateOperationAllowed));

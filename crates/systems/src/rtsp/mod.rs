@@ -9,7 +9,7 @@ mod turn_away;
 
 pub use backlog::Backlog;
 pub use client::{Client, Step};
-pub use dispatch::{RangePlayed, RangeWanted, RtspServer, RtspSession, TrackWanted, answer};
+pub use dispatch::{Described, RangePlayed, RangeWanted, RtspServer, RtspSession, TrackWanted, answer};
 pub use ports::TrackPorts;
 pub use server::{Answer, decoded, header, status, unreadable, written};
 pub use turn_away::no_room;

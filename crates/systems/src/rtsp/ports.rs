@@ -24,13 +24,28 @@ impl TrackPorts {
         transport: &mut Transport,
         io: &mut dyn Io,
     ) -> Result<Option<ChannelId>, Answer> {
-        let Some((rtp, rtcp)) = transport.client_port else { return Ok(None) };
+        let Some(ports) = transport.client_port else { return Ok(None) };
+        let (channel, port) = self.to(track, ports, io)?;
+        transport.server_port = Some((port, port.saturating_add(1)));
+        Ok(Some(channel))
+    }
+
+    /// Directs a track's ports to these of the client, and opens them if they are not. Their first channel and its port.
+    ///
+    /// # Errors
+    ///
+    /// As [`TrackPorts::direct`].
+    pub fn to(
+        &mut self,
+        track: usize,
+        (first, second): (u16, u16),
+        io: &mut dyn Io,
+    ) -> Result<(ChannelId, u16), Answer> {
         let pair = self.pair(track, io);
         let (channel, port) = pair.ok_or_else(|| status(StatusCode::ServiceUnavailable))?;
-        transport.server_port = Some((port, port.saturating_add(1)));
-        io.direct(channel, rtp);
-        io.direct(ChannelId(channel.0 + 1), rtcp);
-        Ok(Some(channel))
+        io.direct(channel, first);
+        io.direct(ChannelId(channel.0 + 1), second);
+        Ok((channel, port))
     }
 
     fn pair(&mut self, track: usize, io: &mut dyn Io) -> Option<(ChannelId, u16)> {

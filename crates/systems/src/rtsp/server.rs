@@ -6,8 +6,6 @@ use streamgauge_wire::rtsp::{
     Version, names, write_response,
 };
 
-use crate::media::sdp;
-
 /// What a request is answered.
 pub type Answer = Response<Vec<u8>>;
 
@@ -36,11 +34,15 @@ pub fn written(answer: &Answer) -> Chunk {
     Chunk::bytes(write_response(&with(answer.clone(), names::SERVER, "StreamGauge")))
 }
 
-/// Refuses a request that wants an option (RFC 2326 section 12.32): none is known to us.
-pub fn refuse_options(request: &Request<Vec<u8>>) -> Result<(), Answer> {
-    request.header(&names::REQUIRE).map_or(Ok(()), |options| {
-        Err(with(status(StatusCode::OptionNotSupported), names::UNSUPPORTED, options.as_str()))
-    })
+/// Refuses a request that wants an option (RFC 2326 section 12.32) which `is_known` does not know, by the names of those.
+pub fn refuse_options(request: &Request<Vec<u8>>, is_known: impl Fn(&str) -> bool) -> Result<(), Answer> {
+    let Some(options) = request.header(&names::REQUIRE) else { return Ok(()) };
+    let unknown: Vec<_> =
+        options.as_str().split(',').map(str::trim).filter(|option| !is_known(option)).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(with(status(StatusCode::OptionNotSupported), names::UNSUPPORTED, &unknown.join(", ")))
 }
 
 /// A header that may be missing; one that cannot be read is as good as missing.
@@ -48,10 +50,10 @@ pub fn header<H: TypedHeader>(request: &Request<Vec<u8>>) -> Option<H> {
     request.typed_header().ok().flatten()
 }
 
-/// The asset's path, percent-decoded, and the track that a URL names as our descriptions have it.
-pub fn target(url: &Url) -> (String, Option<usize>) {
+/// The asset's path, percent-decoded, and the track that a URL names, as `track_of` reads its last part.
+pub fn target(url: &Url, track_of: fn(&str) -> Option<usize>) -> (String, Option<usize>) {
     let path = url.path();
-    let track = path.rsplit_once('/').and_then(|(asset, last)| Some((asset, sdp::track_of(last)?)));
+    let track = path.rsplit_once('/').and_then(|(asset, last)| Some((asset, track_of(last)?)));
     let (path, track) = track.map_or((path, None), |(asset, track)| (asset, Some(track)));
     (decoded(path.trim_end_matches('/')), track)
 }
@@ -108,10 +110,11 @@ mod tests {
     use streamgauge_wire::rtsp::Method;
 
     use super::*;
+    use crate::media::sdp;
 
     #[test]
     fn a_url_names_an_asset_and_maybe_a_track() {
-        let of = |url: &str| target(&Url::parse(url).unwrap());
+        let of = |url: &str| target(&Url::parse(url).unwrap(), sdp::track_of);
         assert_eq!(of("rtsp://h/a/b.mov"), ("/a/b.mov".into(), None));
         assert_eq!(of("rtsp://h:8554/a%20b.mov/trackID=2"), ("/a b.mov".into(), Some(1)));
         assert_eq!(of("rtsp://h/a.mov/?x=1"), ("/a.mov".into(), None));
@@ -138,9 +141,10 @@ mod tests {
     #[test]
     fn a_request_for_an_option_is_refused_by_its_name() {
         let request = Request::builder(Method::Play, Version::V1_0);
-        assert!(refuse_options(&request.build(Vec::new())).is_ok());
-        let request = Request::builder(Method::Play, Version::V1_0).header(names::REQUIRE, "implicit-play");
-        let refused = refuse_options(&request.build(Vec::new())).unwrap_err();
+        assert!(refuse_options(&request.build(Vec::new()), |_| false).is_ok());
+        let request =
+            Request::builder(Method::Play, Version::V1_0).header(names::REQUIRE, "known, implicit-play");
+        let refused = refuse_options(&request.build(Vec::new()), |option| option == "known").unwrap_err();
         assert_eq!(refused.status(), StatusCode::OptionNotSupported);
         assert_eq!(refused.header(&names::UNSUPPORTED).unwrap().as_str(), "implicit-play");
     }

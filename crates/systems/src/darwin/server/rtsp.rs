@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use streamgauge_base::{Duration, Instant};
 use streamgauge_wire::rtsp::{
-    self, DynamicRate, Method, Prebuffer, Request, Retransmit, StatusCode, StreamInfo, Transport,
-    TransportOptions,
+    self, DynamicRate, Method, Prebuffer, Request, Retransmit, StatusCode, StreamInfo, TransportOptions,
+    Transports,
 };
 
 use super::session::{Ask, Session};
 use super::stream::{Beginnings, RtpStream, Way};
 use super::{DarwinServer, Probe, millis};
 use crate::app::Io;
-use crate::media::{Asset, Library};
+use crate::media::{Asset, OpenError};
 use crate::rtsp::{Answer, RangePlayed, RangeWanted, RtspServer, RtspSession, TrackWanted, answer, header};
 
 impl DarwinServer {
@@ -39,8 +39,8 @@ impl DarwinServer {
 impl RtspServer for DarwinServer {
     type Session = Session;
 
-    fn library(&self) -> &dyn Library {
-        self.library.as_ref()
+    fn open(&self, path: &str) -> Result<Arc<Asset>, OpenError> {
+        self.library.open(path)
     }
 
     fn session(&mut self) -> Option<&mut Session> {
@@ -58,11 +58,12 @@ impl RtspServer for DarwinServer {
 
     fn set_up(
         &mut self,
-        wanted: TrackWanted<'_>,
+        wanted: TrackWanted<'_, Asset>,
         answer: &mut Answer,
         io: &mut dyn Io,
-    ) -> Result<Transport, Answer> {
-        let TrackWanted { request, url, path, asset, track, mut transport } = wanted;
+    ) -> Result<(), Answer> {
+        let mut transport = wanted.transport()?;
+        let TrackWanted { request, url, path, media: asset, track, .. } = wanted;
         let way = transport.interleaved.map_or(Way::Plain, |(rtp, rtcp)| Way::Interleaved(rtp, rtcp));
         let retransmit: Option<Retransmit> = header(request);
         let granted =
@@ -107,7 +108,8 @@ impl RtspServer for DarwinServer {
                 if let Probe::Measured(rtt_ms) = self.probe { Some(rtt_ms).filter(|_| wanted) } else { None };
             answer.insert_typed_header(&DynamicRate { wanted, rtt_ms });
         }
-        Ok(transport)
+        answer.insert_typed_header(&Transports(vec![transport]));
+        Ok(())
     }
 
     fn tear_down(&mut self, now: Instant, io: &mut dyn Io) {
@@ -116,6 +118,8 @@ impl RtspServer for DarwinServer {
 }
 
 impl RtspSession for Session {
+    type Media = Asset;
+
     fn id(&self) -> &str {
         &self.id
     }
@@ -124,7 +128,7 @@ impl RtspSession for Session {
         &self.path
     }
 
-    fn asset(&self) -> &Arc<Asset> {
+    fn media(&self) -> &Arc<Asset> {
         &self.asset
     }
 

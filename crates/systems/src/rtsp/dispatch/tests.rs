@@ -8,7 +8,7 @@ use crate::media::ClipSpec;
 /// Assets of so many tracks, by their paths.
 struct Shelf([(&'static str, Result<Arc<Asset>, OpenError>); 4]);
 
-impl Library for Shelf {
+impl Shelf {
     fn open(&self, path: &str) -> Result<Arc<Asset>, OpenError> {
         let found = self.0.iter().find(|(own, _)| *own == path);
         found.map_or(Err(OpenError::NotFound), |(_, asset)| asset.clone())
@@ -31,8 +31,8 @@ struct BareSession {
 impl RtspServer for Bare {
     type Session = BareSession;
 
-    fn library(&self) -> &dyn Library {
-        &self.shelf
+    fn open(&self, path: &str) -> Result<Arc<Asset>, OpenError> {
+        self.shelf.open(path)
     }
 
     fn session(&mut self) -> Option<&mut BareSession> {
@@ -45,15 +45,17 @@ impl RtspServer for Bare {
 
     fn set_up(
         &mut self,
-        wanted: TrackWanted<'_>,
-        _: &mut Answer,
+        wanted: TrackWanted<'_, Asset>,
+        answer: &mut Answer,
         _: &mut dyn Io,
-    ) -> Result<Transport, Answer> {
-        let TrackWanted { path, asset, track, transport, .. } = wanted;
+    ) -> Result<(), Answer> {
+        let transport = wanted.transport()?;
+        let TrackWanted { path, media: asset, track, .. } = wanted;
         let (tracks, playing, heeded) = (Vec::new(), None, 0);
         let session = self.session.get_or_insert(BareSession { path, asset, tracks, playing, heeded });
         session.tracks.push((track, transport.interleaved));
-        Ok(transport)
+        answer.insert_typed_header(&Transports(vec![transport]));
+        Ok(())
     }
 
     fn tear_down(&mut self, _: Instant, _: &mut dyn Io) {
@@ -62,13 +64,15 @@ impl RtspServer for Bare {
 }
 
 impl RtspSession for BareSession {
+    type Media = Asset;
+
     fn id(&self) -> &str {
         "a1"
     }
     fn path(&self) -> &str {
         &self.path
     }
-    fn asset(&self) -> &Arc<Asset> {
+    fn media(&self) -> &Arc<Asset> {
         &self.asset
     }
     fn is_playing(&self) -> bool {
