@@ -22,7 +22,7 @@ pub struct TrialPlan {
     /// End when this flow's media has been sent and played.
     #[serde(default)]
     pub until_media_end: Option<String>,
-    /// End when no packet has crossed the path for so long.
+    /// End when no packet of a subject has crossed the path for so long; of any flow where there is no subject.
     #[serde(default)]
     pub until_idle: Option<Duration>,
     /// The path.
@@ -58,6 +58,15 @@ impl TrialPlan {
     pub fn relay_of(&self, flow: &FlowSpec) -> Option<usize> {
         let name = flow.via.as_ref()?;
         self.relays.iter().position(|relay| relay.name == *name)
+    }
+
+    /// By flow and then by relay, in the plan's order: it is no subject, while another is. Empty where all count alike.
+    pub fn beside_the_subjects(&self) -> Box<[bool]> {
+        let flows = self.flows.iter().map(|flow| flow.role);
+        let roles = flows.chain(self.relays.iter().map(|relay| self.role_of(relay)));
+        let beside: Vec<bool> = roles.map(|role| role != Role::Subject).collect();
+        let all_alike = beside.iter().all(|one| *one == beside[0]);
+        if all_alike { Box::default() } else { beside.into() }
     }
 
     /// What a relay is there for: a subject's, if one goes through it.

@@ -63,8 +63,10 @@ pub struct Network<R> {
     /// In order of arrival, as all take as long.
     pub local: VecDeque<Local>,
     next_id: u64,
-    /// When a packet last entered or left.
+    /// When a packet of a subject last entered or left.
     pub last_crossing: Instant,
+    /// By flow: it is no subject, and a trial may end beside it.
+    beside: Box<[bool]>,
 }
 
 /// The sink of a path's fates.
@@ -114,7 +116,20 @@ impl<R: Recorder> Network<R> {
             local: VecDeque::new(),
             next_id: 0,
             last_crossing: Instant::ZERO,
+            beside: Box::default(),
         })
+    }
+
+    /// Packets of these flows, by their numbers, do not keep the trial from ending.
+    pub fn leave_out(&mut self, beside: Box<[bool]>) {
+        self.beside = beside;
+    }
+
+    #[inline]
+    fn crossed(&mut self, now: Instant, flow: FlowId) {
+        if self.beside.get(usize::from(flow.0)) != Some(&true) {
+            self.last_crossing = now;
+        }
     }
 
     /// A packet is sent by `link`; see [`Network::send_across`].
@@ -187,7 +202,7 @@ impl<R: Recorder> Network<R> {
     fn enter(&mut self, now: Instant, line: Line, item: Item) {
         let entry = self.entries[line.direction as usize][usize::from(line.at_router)];
         self.fates.recorder.entered(entry, line.flow, item.bytes);
-        self.last_crossing = now;
+        self.crossed(now, line.flow);
         let path = &mut self.paths[line.direction as usize];
         if line.at_router {
             path.enqueue_at_bottleneck(now, item, &mut self.fates);
@@ -224,7 +239,7 @@ impl<R: Recorder> Network<R> {
     fn leave(&mut self, now: Instant, direction: Direction) -> Option<Departure> {
         let departure = self.paths[direction as usize].dequeue(now, &mut self.fates)?;
         self.fates.recorder.left(direction, departure.item.flow, departure.item.bytes);
-        self.last_crossing = now;
+        self.crossed(now, departure.item.flow);
         Some(departure)
     }
 

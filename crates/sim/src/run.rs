@@ -178,7 +178,10 @@ impl<R: Recorder> Trial<R> {
         // Where nothing asks what packets carry, flows pay nothing for it.
         let reads = R::PACKETS || R::MESSAGES;
         let classifier = Classifier::new(told.chain(relays).take(if reads { usize::MAX } else { 0 }));
-        let network = Network::new(&plan.path, plan.seed, classifier, recorder)?;
+        let mut network = Network::new(&plan.path, plan.seed, classifier, recorder)?;
+        if plan.until_idle.is_some() {
+            network.leave_out(plan.beside_the_subjects());
+        }
         let mut flows = Vec::with_capacity(plan.flows.len() + plan.relays.len());
         let mut endpoints = Vec::with_capacity(2 * plan.flows.len() + plan.relays.len());
         let mut agenda = Vec::new();

@@ -13,7 +13,7 @@ from streamgauge.claims.expression import parse as parse_check
 from streamgauge.claims.names import METRICS, event_of, is_known
 from streamgauge.claims.syntax import Node
 from streamgauge.scenario.draws import Distribution
-from streamgauge.scenario.flow import ClipValue
+from streamgauge.scenario.flow import Clip, ClipValue
 from streamgauge.scenario.values import Model, issue, nearest
 from streamgauge.systems.player_events import MEASURED, MeasuredEvent
 from streamgauge.units import Percent, Quantity, Rate, Time, UnitError, parse
@@ -50,7 +50,7 @@ class Until(Model):
     media_end: str | None = None
     """When this flow's media has been sent and played."""
     idle: Time | None = None
-    """When no packet has crossed the path for so long."""
+    """When no packet of a subject has crossed the path for so long; of any flow where there is no subject."""
 
     @model_validator(mode="after")
     def _sound(self) -> Until:
@@ -242,18 +242,32 @@ RENAMED: Final = {"length": "duration", "levels": "encodings"}
 """A population's words of before, with what they are called now: records and resume keys have them."""
 
 
+class PopulationMember(Model):
+    """A clip and the path that it comes across, as a list of members has them."""
+
+    clip: ClipValue
+    """What is played."""
+    rtt: Time | None = None
+    """Base round-trip time, half of it each way; all members have one, or none."""
+    loss: Percent | None = None
+    """Random loss on the way down; all members have one, or none."""
+
+
 class Population(Model):
     """Clips and paths of which each trial plays one: seed 1 has member 1, and after the last member the first
     has its turn again. What is not drawn stays as the scenario has it."""
 
     size: Count | None = None
-    """How many members; as many as ``clips`` if those are given."""
+    """How many members; as many as ``clips`` or ``members`` if those are given."""
     seed: Annotated[int, Field(ge=0, strict=True)] = 1
     """By which members are drawn; another one is another population."""
-    flow: str | None = None
-    """The flow that plays; the one that plays a clip if there is but one."""
+    flow: str | tuple[str, ...] | None = None
+    """The flow that plays, or several that play the same; the one that plays a clip if there is but one."""
     clips: tuple[ClipValue, ...] | None = None
     """What the members play, in this order."""
+    members: tuple[PopulationMember, ...] | None = None
+    """What the members play and across what, in this order; in a scenario file a file with such a list may
+    stand here, by its path."""
     rate: Distribution | None = None
     """Bit rate of their clips."""
     duration: Distribution | None = None
@@ -275,10 +289,16 @@ class Population(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Population:
-        if (self.size is None) == (self.clips is None):
-            raise issue("a population has either a 'size' or 'clips'", "size" if self.size else ())
-        if self.clips == ():
-            raise issue("a population has a member at least", "clips", "name a clip, or write a 'size'")
+        said = [key for key in ("size", "clips", "members") if getattr(self, key) is not None]
+        if len(said) != 1:
+            why = "a population has either a 'size', 'clips' or 'members'"
+            raise issue(why, said[0] if said else ())
+        if self.played == ():
+            raise issue("a population has a member at least", said[0], "name a clip, or write a 'size'")
+        if self.flow == ():
+            raise issue("no flow plays", "flow", "name one, or leave it out")
+        if self.members is not None:
+            self._written_down(self.members)
         for key, kind in (("rate", Rate), ("duration", Time), ("rtt", Time), ("loss", Percent)):
             distribution = getattr(self, key)
             if distribution is not None and distribution.kind is not kind:
@@ -304,10 +324,47 @@ class Population(Model):
                     )
         return self
 
+    def _written_down(self, members: tuple[PopulationMember, ...]) -> None:
+        for key in ("rate", "duration", "encodings", "rtt", "loss"):
+            if getattr(self, key) is not None:
+                raise issue("'members' say what each has; nothing is drawn", key, "leave one of them out")
+        for key in ("rtt", "loss"):
+            has = [getattr(member, key) is not None for member in members]
+            if any(has) and not all(has):
+                raise issue(
+                    f"member {has.index(False) + 1} has no '{key}', and others have",
+                    "members",
+                    "write it for all of them, or for none",
+                )
+
+    @property
+    def played(self) -> tuple[str | Clip, ...] | None:
+        """The members' clips, in order; `None` where what they play is the flow's own."""
+        return self.clips if self.members is None else tuple(member.clip for member in self.members)
+
+    @property
+    def sets_rtt(self) -> bool:
+        """Whether members have round-trip times of their own."""
+        return self.rtt is not None or bool(self.members and self.members[0].rtt)
+
+    @property
+    def sets_loss(self) -> bool:
+        """Whether members have loss of their own."""
+        return self.loss is not None or bool(self.members and self.members[0].loss)
+
+    @property
+    def players(self) -> tuple[str, ...] | None:
+        """The flows that play the members' clips; `None` for the one that plays a clip."""
+        return (self.flow,) if isinstance(self.flow, str) else self.flow
+
+    def is_for(self, flow: str) -> bool:
+        """Whether what members play is for that flow, if it plays a clip."""
+        return self.players is None or flow in self.players
+
     @property
     def count(self) -> int:
         """How many members there are."""
-        return self.size if self.size is not None else len(self.clips or ())
+        return self.size if self.size is not None else len(self.played or ())
 
 
 _LEAST_RATE = Rate("10 kbit/s")

@@ -54,6 +54,8 @@ pub struct Emulator {
     before_start: Tally,
     after_end: Tally,
     last_activity: i64,
+    /// By flow: its packets are no activity.
+    beside: Box<[bool]>,
     packets: u64,
 }
 
@@ -104,6 +106,7 @@ impl Emulator {
             before_start: Tally::default(),
             after_end: Tally::default(),
             last_activity: 0,
+            beside: plan.beside_the_subjects(),
             packets: 0,
         })
     }
@@ -295,7 +298,9 @@ impl Emulator {
         let at_router = port == CROSS;
         let trial = match trial {
             Some(trial) => {
-                self.last_activity = self.last_activity.max(at);
+                if self.beside.get(usize::from(flow.0)) != Some(&true) {
+                    self.last_activity = self.last_activity.max(at);
+                }
                 trial.entered(clocked.entry(at_router), direction, flow, item.bytes);
                 Some(trial)
             }
@@ -355,7 +360,7 @@ impl Emulator {
     /// Hands a port's batch to the kernel.
     fn flush(&mut self, port: usize) {
         let Emulator { ports, slab, sender, running, sabotage, clock, .. } = self;
-        let Emulator { lateness, late_over_service, last_activity, .. } = self;
+        let Emulator { lateness, late_over_service, last_activity, beside, .. } = self;
         let Port { ring, out, stats, .. } = &mut ports[port];
         if out.is_empty() {
             return;
@@ -375,7 +380,9 @@ impl Emulator {
             if outbound.recorded
                 && let Some(running) = running.as_mut()
             {
-                *last_activity = (*last_activity).max(outbound.due);
+                if beside.is_empty() {
+                    *last_activity = (*last_activity).max(outbound.due);
+                }
                 let late = (sent_at - outbound.due - sabotage.unsaid_delay_ns()).max(0) as u64;
                 lateness.add(late);
                 let service = running.trial.service_ns(outbound.direction, outbound.bytes);
