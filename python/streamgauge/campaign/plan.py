@@ -100,7 +100,7 @@ def _keys(scenario: Scenario, mode: Mode) -> Callable[[int], str]:
     ]
     clips = [flow.clip for flow in scenario.in_mode(mode).flows.values()]
     if scenario.population is not None:
-        clips += scenario.population.clips or ()
+        clips += scenario.population.played or ()
     for clip in clips:
         if clip is not None:
             parts.append(f"content {CONTENT_VERSION}")
@@ -154,11 +154,11 @@ def _ends_with_the_member(scenario: Scenario, mode: Mode) -> bool:
     """Whether nothing but a member's clip, played in place of a stand-in's, says when the trial ends. Such a
     trial ended when the flow's own clip did, before members took the place of both."""
     name, population = scenario.until.media_end, scenario.population
-    if name is None or population is None or population.clips is None or population.duration is not None:
+    if name is None or population is None or population.played is None or population.duration is not None:
         return False
     stand_in = getattr(scenario.flows[name], mode)
     stands_in = stand_in is not None and stand_in.clip is not None
-    return stands_in and population.flow in (None, name) and scenario.until.time is None
+    return stands_in and population.is_for(name) and scenario.until.time is None
 
 
 def versions_used(scenario: Scenario, mode: Mode) -> dict[str, dict[str, int]]:

@@ -59,8 +59,9 @@ def drawn_words(entry: Entry) -> str:
         fewest, most = encodings
         count = str(most) if fewest == most else f"{fewest} to {most}"
         said.append(f"{count} encoding{'' if most == 1 else 's'} of the ladder")
-    if population.get("clips"):
-        said.insert(0, f"one of {len(population['clips'])} clips")
+    for key, words in (("clips", "clips"), ("members", "clips, across a path of its own")):
+        if population.get(key):
+            said.insert(0, f"one of {len(population[key])} {words}")
     if not population:
         return ""
     of = f" of {population['size']}" if population.get("size") else ""
@@ -179,9 +180,10 @@ def flows_words(entry: Entry) -> list[str]:
 def _as_drawn(entry: Entry, name: str, flow: Mapping[str, Any]) -> Mapping[str, Any]:
     """The flow without what each member of a population has of its own."""
     population, clip = entry.scenario.get("population") or {}, flow.get("clip")
-    if not clip or population.get("flow", name) != name:
+    players = population.get("flow") or name
+    if not clip or name not in ([players] if isinstance(players, str) else players):
         return flow
-    if population.get("clips"):
+    if population.get("clips") or population.get("members"):
         return {**flow, "clip": "of the population"}
     rates = "a bit rate of the population" if population.get("rate") else ""
     rates = "encodings of the population" if _encodings(population) else rates

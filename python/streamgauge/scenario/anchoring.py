@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from streamgauge.errors import ScenarioError
 from streamgauge.scenario.document import Document
 from streamgauge.scenario.media_files import anchor_clip
 from streamgauge.systems.adapter import SIDES
@@ -35,6 +36,12 @@ def anchor(document: Document, folder: Path) -> None:
     clips = population.get("clips") if isinstance(population, dict) else None
     for clip in clips if isinstance(clips, list) else ():
         anchor_clip(clip, folder)
+    members = population.get("members") if isinstance(population, dict) else None
+    if isinstance(population, dict) and isinstance(members, str):
+        members = population["members"] = _members_of(folder / Path(members).expanduser())
+    for member in members if isinstance(members, list) else ():
+        if isinstance(member, dict):
+            anchor_clip(member.get("clip"), folder)
     flows = document.data.get("flows")
     for flow in flows.values() if isinstance(flows, dict) else ():
         for place in (flow, flow.get("sim"), flow.get("emu")) if isinstance(flow, dict) else ():
@@ -56,6 +63,29 @@ def anchor(document: Document, folder: Path) -> None:
                         str(folder / Path(one).expanduser()) if isinstance(one, str) else one
                         for one in helpers
                     ]
+
+
+def _members_of(file: Path) -> Any:
+    """The members of a population that stand in a file of their own. Raises ScenarioError."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        read = YAML(typ="safe").load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error).partition("\n")[0]
+        raise ScenarioError(
+            f"{file} cannot be read: {why}",
+            key="population.members",
+            hint="name a YAML file with a list of members; paths are relative to the scenario's file",
+        ) from None
+    if not isinstance(read, list):
+        raise ScenarioError(
+            f"{file} has no list of members in it",
+            key="population.members",
+            hint="write such as '- {clip: carphone-550k, rtt: 80 ms, loss: 0.1 %}', a line for each",
+        )
+    return read
 
 
 def _processes(system: Any) -> list[dict[str, Any]]:

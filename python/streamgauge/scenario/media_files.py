@@ -39,9 +39,13 @@ def _clips(scenario: Shape) -> Iterator[tuple[tuple[str | int, ...], Clip]]:
             if isinstance(clip, Clip):
                 yield ("flows", name, *where), clip
     population = scenario.population
-    for index, clip in enumerate(population.clips or () if population is not None else ()):
+    for index, clip in enumerate((population.played or ()) if population is not None else ()):
         if isinstance(clip, Clip):
-            yield ("population", "clips", index), clip
+            of_members = population is not None and population.members is not None
+            if of_members:
+                yield ("population", "members", index, "clip"), clip
+            else:
+                yield ("population", "clips", index), clip
 
 
 def media_problems(scenario: Shape) -> Iterator[Problem]:

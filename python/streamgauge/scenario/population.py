@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from streamgauge.errors import MediaError, ScenarioError
 from streamgauge.scenario.draws import Distribution, draw
 from streamgauge.scenario.expect import Population
-from streamgauge.scenario.flow import Clip
+from streamgauge.scenario.flow import Clip, Flow
 from streamgauge.scenario.overrides import override
 from streamgauge.scenario.semantics import media_clip
 from streamgauge.systems.registry import Mode
@@ -53,6 +53,10 @@ def member(population: Population, number: int) -> Member:
     encodings = None
     if population.encodings is not None:
         encodings = draw(population.seed, f"member {number}", "encodings", *population.encodings)
+    if population.members is not None:
+        written = population.members[number - 1]
+        nothing: dict[str, Any] = dict.fromkeys(("rate", "duration", "encodings"))
+        return Member(number=number, clip=written.clip, rtt=written.rtt, loss=written.loss, **nothing)
     return Member(
         number=number,
         clip=None if population.clips is None else population.clips[number - 1],
@@ -95,8 +99,22 @@ def _changes(
     scenario: Scenario, population: Population, one: Member, mode: Mode
 ) -> Iterator[tuple[str, Any]]:
     """Addresses and what is set there."""
-    name = population.flow or next(name for name, flow in scenario.flows.items() if flow.clip is not None)
-    flow = scenario.flows[name]
+    for name, flow in scenario.flows.items():
+        if flow.clip is not None and population.is_for(name):
+            yield from _clips(name, flow, population, one, mode)
+    if one.rtt is not None:
+        assert isinstance(one.rtt, Time)
+        down_ns = one.rtt.ns // 2
+        yield "path.down.delay", str(Time.of(down_ns))
+        yield "path.up.delay", str(Time.of(one.rtt.ns - down_ns))
+    if one.loss is not None:
+        yield "path.down.loss", str(one.loss)
+
+
+def _clips(
+    name: str, flow: Flow, population: Population, one: Member, mode: Mode
+) -> Iterator[tuple[str, Any]]:
+    """Addresses of a flow's clips and what is set there."""
     stand_in = getattr(flow, mode)
     stands_in = stand_in is not None and stand_in.clip is not None
     clip = one.clip if one.clip is not None else flow.in_mode(mode).clip
@@ -111,13 +129,6 @@ def _changes(
         # The flow's own clip is not played in this mode, but it is what says when the trial ends.
         lasting = replace(one, rate=None, encodings=None)
         yield f"flows.{name}.clip", _clip(flow.clip, lasting, population.seed)
-    if one.rtt is not None:
-        assert isinstance(one.rtt, Time)
-        down_ns = one.rtt.ns // 2
-        yield "path.down.delay", str(Time.of(down_ns))
-        yield "path.up.delay", str(Time.of(one.rtt.ns - down_ns))
-    if one.loss is not None:
-        yield "path.down.loss", str(one.loss)
 
 
 def _clip(clip: str | Clip, one: Member, seed: int) -> dict[str, Any]:

@@ -61,7 +61,8 @@ def _as_played(trial: Mapping[str, Any]) -> Scenario:
     if "plan" in trial:
         as_run["until"] = {"time": f"{trial['plan']['duration']} ns"}
     playing = [name for name, flow in as_run["flows"].items() if flow.get("clip")]
-    if (as_run.get("population") or {}).get("flow", next(iter(playing), None)) not in playing:
+    players = (as_run.get("population") or {}).get("flow") or next(iter(playing), None)
+    if not set([players] if isinstance(players, str) else players or [None]) <= set(playing):
         as_run["population"] = None
     try:
         scenario = Scenario.model_validate(as_run)

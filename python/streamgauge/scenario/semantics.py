@@ -11,6 +11,7 @@ from streamgauge.claims.expression import parse
 from streamgauge.claims.names import named
 from streamgauge.errors import MediaError
 from streamgauge.scenario.arrivals import MOST, expected
+from streamgauge.scenario.expect import Population
 from streamgauge.scenario.flow import Clip, Command, Flow
 from streamgauge.scenario.functions import functions
 from streamgauge.scenario.overrides import OverrideError, check_address
@@ -158,15 +159,16 @@ def _population(scenario: Shape) -> Iterator[Problem]:
     if population.flow is None and len(playing) != 1:
         said = "more than one flow plays a clip" if playing else "no flow plays a clip that could be drawn"
         yield Problem(("population",), said, f"write such as 'flow: {playing[0]}'" if playing else None)
-    elif population.flow is not None and population.flow not in playing:
-        close = nearest(population.flow, playing)
-        yield Problem(
-            ("population", "flow"),
-            f"no flow '{population.flow}' plays a clip; those that do are {', '.join(playing) or 'none'}",
-            f"did you mean '{close}'?" if close else None,
-        )
+    for player in population.players or ():
+        if player not in playing:
+            close = nearest(player, playing)
+            yield Problem(
+                ("population", "flow"),
+                f"no flow '{player}' plays a clip; those that do are {', '.join(playing) or 'none'}",
+                f"did you mean '{close}'?" if close else None,
+            )
     for key, address in (("rtt", "path.down.delay"), ("loss", "path.down.loss")):
-        if getattr(population, key) is not None and (scenario.path.down.stages or scenario.path.up.stages):
+        if _is_set(population, key) and (scenario.path.down.stages or scenario.path.up.stages):
             yield Problem(
                 ("population", key),
                 f"sets {address}, which a path in stages does not have",
@@ -178,8 +180,10 @@ def _population(scenario: Shape) -> Iterator[Problem]:
         "loss": (("path.down.loss", down.loss),),
     }
     for key, places in stated.items():
-        for address, value in places if getattr(population, key) is not None else ():
-            why = f"'population.{key}' draws it", "leave one of them out"
+        for address, value in places if _is_set(population, key) else ():
+            drawn = f"'population.{key}' draws it"
+            said = drawn if population.members is None else "'population.members' have it"
+            why = said, "leave one of them out"
             if value is not None:
                 yield Problem(tuple(address.split(".")), *why)
             for also in ("randomize", "assumed"):
@@ -187,19 +191,36 @@ def _population(scenario: Shape) -> Iterator[Problem]:
                     yield Problem((also, address), *why)
     yield from _of_files(scenario)
     yield from _encodings(scenario)
-    for index, clip in enumerate(population.clips or ()):
-        where = ("population", "clips", index)
-        if isinstance(clip, Clip) and clip.is_ladder:
+    for where, clip in _members(population):
+        if isinstance(clip, Clip) and clip.is_ladder and not _play_ladders(scenario):
             key = "ladder" if clip.files is None else "files"
             yield Problem((*where, key), "a member plays one encoding, not a ladder", "write its 'rate'")
         yield from _clip_problems(where, clip)
+
+
+def _is_set(population: Population, key: str) -> bool:
+    """Whether members have that of their own."""
+    return population.sets_rtt if key == "rtt" else population.sets_loss
+
+
+def _members(population: Population) -> Iterator[tuple[tuple[str | int, ...], str | Clip]]:
+    """The members' clips with their keys."""
+    for index, clip in enumerate(population.played or ()):
+        of_members = population.members is not None
+        yield ("population", "members", index, "clip") if of_members else ("population", "clips", index), clip
+
+
+def _play_ladders(scenario: Shape) -> bool:
+    """Whether all that plays a member's clip plays ladders, in every mode."""
+    played = [flow.in_mode(mode).registered for flow in _drawn_for(scenario) for mode in scenario.modes]
+    return all(entry is not None and entry.ladders for entry in played)
 
 
 def _of_files(scenario: Shape) -> Iterator[Problem]:
     """What is drawn of a clip, and its files do not let."""
     population = scenario.population
     assert population is not None
-    if population.clips is not None:
+    if population.played is not None:
         return  # they are played in place of the files
     for flow in _drawn_for(scenario):
         played = {f"what plays in {mode}": flow.in_mode(mode).clip for mode in scenario.modes}
@@ -224,9 +245,7 @@ def _drawn_for(scenario: Shape) -> list[Flow]:
     population = scenario.population
     assert population is not None
     return [
-        flow
-        for name, flow in scenario.flows.items()
-        if flow.clip is not None and population.flow in (None, name)
+        flow for name, flow in scenario.flows.items() if flow.clip is not None and population.is_for(name)
     ]
 
 
@@ -359,7 +378,7 @@ def event_ns(at: Instant, times: dict[tuple[str, str], int]) -> int:
 def _length_is_drawn(scenario: Shape, name: str) -> bool:
     """Whether each member of the population has a length of its own for this flow's clip, in either mode."""
     population = scenario.population
-    return population is not None and population.duration is not None and population.flow in (None, name)
+    return population is not None and population.duration is not None and population.is_for(name)
 
 
 def _endless(scenario: Shape, name: str) -> Iterator[Problem]:
@@ -367,12 +386,12 @@ def _endless(scenario: Shape, name: str) -> Iterator[Problem]:
     if _length_is_drawn(scenario, name):
         return
     population = scenario.population
-    if population is not None and population.clips is not None and population.flow in (None, name):
+    if population is not None and population.played is not None and population.is_for(name):
         # Its members are played, and never its own clip.
-        for index, clip in enumerate(population.clips):
+        for where, clip in _members(population):
             if not isinstance(clip, Clip) or clip.duration is None:
                 yield Problem(
-                    ("population", "clips", index),
+                    where,
                     f"this clip of '{name}' has no duration of its own, so its media never ends",
                     "add 'time' beside 'media_end', or a 'duration' to the clip or to the population",
                 )
@@ -565,7 +584,7 @@ def unsupported(scenario: Shape, mode: Mode) -> str | None:
 def _not_drawn(scenario: Shape, name: str, flow: Flow, mode: Mode) -> str | None:
     """Why a population's encodings, or its rates, cannot be drawn for the flow in `mode`."""
     population = scenario.population
-    if population is None or population.flow not in (None, name) or flow.clip is None:
+    if population is None or not population.is_for(name) or flow.clip is None:
         return None
     has_several = isinstance(flow.clip, Clip) and flow.clip.is_ladder
     if population.encodings is not None and not has_several:
@@ -573,7 +592,7 @@ def _not_drawn(scenario: Shape, name: str, flow: Flow, mode: Mode) -> str | None
             f"population.encodings: what plays '{name}' in {mode} has one encoding and none to draw from; "
             f"leave it out, or run a system in {mode} that plays a ladder"
         )
-    if population.rate is not None and population.clips is None and has_several:
+    if population.rate is not None and population.played is None and has_several:
         return (
             f"population.rate: what plays '{name}' in {mode} has a ladder, whose rates are its own; draw "
             "'encodings' in its place"

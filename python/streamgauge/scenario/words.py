@@ -70,6 +70,8 @@ def _value(value: object) -> str:
 
 def _population_in_words(population: Population) -> str:
     words = [f"{population.count} members, one a trial"]
+    if population.members is not None:
+        words.append("each with its clip and its path")
     for name in ("rate", "duration", "rtt", "loss"):
         if (distribution := getattr(population, name)) is not None:
             words.append(f"{name} {distribution}")

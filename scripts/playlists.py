@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Draws the playlists of catalogue/realvideo: 79 clips each, as Chung, Claypool and Zhu describe theirs.
+
+Lengths, numbers of levels, lowest levels and which clips have one rate above 150 kbit/s are the paper's
+figures (sections IV and V-F); rates are those of RealNetworks' encoders of the time; what lies beyond the
+bottleneck is ours. The draw is by name, so that it is the same everywhere, and was frozen before the first
+run: a test holds the files to it.
+
+    scripts/playlists.py                writes catalogue/realvideo/playlists/01.json to 20.json
+    scripts/playlists.py --check        says whether they are what is drawn
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+
+from streamgauge.scenario.draws import draw
+
+FOLDER = Path(__file__).parent.parent / "catalogue" / "realvideo" / "playlists"
+PLAYLISTS = 20
+CLIPS = 79
+LENGTH_S = {"median": 180.0, "sigma": 1.0, "least": 20.0, "most": 1800.0}
+"""Log-normal. The median and the ends are the paper's, sigma is ours."""
+AUDIENCES_KBPS = (20, 34, 50, 80, 150, 225, 350, 450)
+"""What RealNetworks' encoders made for 28.8 and 56 kbit/s modems, ISDN, DSL and LANs, sound counted in."""
+SHARES = (0.5, 0.75, 1.0)
+"""Of an audience's pictures there are encodings of these parts."""
+LEAST_KBPS = 10
+"""Less than this our encoder makes no pictures of."""
+SINGLE, FEW, MANY = 28, 12, 39
+"""Clips of one level (35 %), of two to four, of more (49 %)."""
+SINGLE_ABOVE_150 = 11
+"""Of those of one level (40 %)."""
+ALWAYS_BELOW_35 = 12
+"""Clips whose every level is below 35 kbit/s (15 %)."""
+FEW_NOT_BELOW_50 = 8
+"""Of those of few levels (more than half)."""
+LOSS_FREE = 0.5
+"""The part of clips whose far path loses nothing; the others lose 0.05 to 1.5 %, as likely by ratio."""
+FAR_RTT_MS = ((76, 40, 110), (9, 60, 130), (15, 110, 210))
+"""Of 100 servers so many in the United States, in Canada, in Europe; DSL's own delay counted in."""
+
+
+class Draws:
+    """Numbers of one playlist, by name."""
+
+    def __init__(self, playlist: int) -> None:
+        self.playlist = playlist
+
+    def part(self, clip: int, what: str) -> float:
+        """From 0 to 1."""
+        return draw(self.playlist, f"clip {clip}", what, 0, 10**6 - 1) / 10**6
+
+    def among(self, clip: int, what: str, count: int) -> int:
+        """From 0, as likely each."""
+        return draw(self.playlist, f"clip {clip}", what, 0, count - 1)
+
+    def order(self, what: str, count: int) -> list[int]:
+        """The numbers from 0 in a drawn order."""
+        return sorted(
+            range(count), key=lambda one: (draw(self.playlist, f"{what} {one}", "order", 0, 2**60), one)
+        )
+
+
+def normal(part: float) -> float:
+    """The standard normal quantile, by bisection: no library's version decides."""
+    low, high = -8.0, 8.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (1 + math.erf(middle / math.sqrt(2))) / 2 < part else (low, middle)
+    return low
+
+
+def length_s(draws: Draws, clip: int) -> int:
+    part = min(max(draws.part(clip, "length"), 1e-6), 1 - 1e-6)
+    drawn = LENGTH_S["median"] * math.exp(LENGTH_S["sigma"] * normal(part))
+    return round(min(max(drawn, LENGTH_S["least"]), LENGTH_S["most"]))
+
+
+def audio_kbps(lowest: int) -> int:
+    """Sound's share of the lowest level."""
+    return 5 if lowest < 34 else 8 if lowest < 80 else 16 if lowest < 225 else 32
+
+
+def levels_kbps(draws: Draws, clip: int, kind: str, place: int) -> list[int]:
+    """All that a clip's levels need, sound counted in."""
+    low = [rate for rate in AUDIENCES_KBPS if rate < 35]
+    if kind == "single":
+        if place < SINGLE_ABOVE_150:
+            rates = [rate for rate in AUDIENCES_KBPS if rate > 150]
+        elif place < SINGLE_ABOVE_150 + ALWAYS_BELOW_35:
+            rates = low
+        else:
+            rates = [rate for rate in AUDIENCES_KBPS if 35 < rate <= 150]
+        return [rates[draws.among(clip, "rate", len(rates))]]
+    if kind == "few":
+        least = 2 if place < FEW_NOT_BELOW_50 else 0
+        count = 2 + draws.among(clip, "levels", 3)
+        first = least + draws.among(clip, "lowest", len(AUDIENCES_KBPS) - least - count + 1) if least else 0
+        return list(AUDIENCES_KBPS[first : first + count])
+    # Two or three audiences, with the parts of each.
+    audiences = 2 + draws.among(clip, "audiences", 2)
+    first = draws.among(clip, "lowest", 3)
+    chosen = [AUDIENCES_KBPS[min(first + 2 * step, len(AUDIENCES_KBPS) - 1)] for step in range(audiences)]
+    sound = audio_kbps(chosen[0])
+    parts = {sound + max(round(share * (rate - sound)), LEAST_KBPS) for rate in chosen for share in SHARES}
+    return sorted(parts)
+
+
+def member(draws: Draws, clip: int, kind: str, place: int) -> dict[str, object]:
+    levels = levels_kbps(draws, clip, kind, place)
+    sound = audio_kbps(levels[0])
+    said: dict[str, object] = {"source": "carphone"}
+    if len(levels) == 1:
+        said |= {"rate": f"{levels[0]} kbit/s", "audio": f"{sound} kbit/s"}
+    else:
+        said |= {
+            "ladder": [f"{rate - sound}k" for rate in levels],
+            "audio": f"{sound} kbit/s",
+            "segment": "4 s",
+        }
+    said["duration"] = f"{length_s(draws, clip)} s"
+    where = draws.among(clip, "country", 100)
+    for share, least, most in FAR_RTT_MS:
+        if where < share:
+            rtt = least + draws.part(clip, "rtt") * (most - least)
+            break
+        where -= share
+    loss = 0.0
+    if draws.part(clip, "loss-free") >= LOSS_FREE:
+        loss = 0.05 * (1.5 / 0.05) ** draws.part(clip, "loss")
+    return {"clip": said, "rtt": f"{rtt:.0f} ms", "loss": f"{loss:.2f} %"}
+
+
+def playlist(number: int) -> list[dict[str, object]]:
+    """Its members."""
+    draws = Draws(number)
+    kinds = (
+        [("single", n) for n in range(SINGLE)]
+        + [("few", n) for n in range(FEW)]
+        + [("many", n) for n in range(MANY)]
+    )
+    return [member(draws, clip, *kinds[of]) for clip, of in enumerate(draws.order("kind", CLIPS))]
+
+
+def text(number: int) -> str:
+    """A playlist's file: a member a line."""
+    return "[\n" + ",\n".join(json.dumps(member) for member in playlist(number)) + "\n]\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; say which differ")
+    wanted = parser.parse_args()
+    different = []
+    for number in range(1, PLAYLISTS + 1):
+        file = FOLDER / f"{number:02d}.json"
+        if wanted.check:
+            if not file.is_file() or file.read_text(encoding="utf-8") != text(number):
+                different.append(file.name)
+        else:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            file.write_text(text(number), encoding="utf-8")
+    if different:
+        print(f"playlists: not what is drawn: {', '.join(different)}", file=sys.stderr)
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
