@@ -111,7 +111,10 @@ def test_what_makes_no_sense_is_refused_by_its_key() -> None:
 
 def test_the_playlists_that_ship_are_what_is_drawn() -> None:
     made = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "playlists.py", "--check"], check=False, capture_output=True, text=True
+        [sys.executable, ROOT / "scripts" / "playlists.py", "--check"],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert made.returncode == 0, made.stderr
 

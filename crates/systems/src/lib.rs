@@ -27,6 +27,7 @@ mod outbox;
 pub mod ping;
 mod playout;
 mod rates;
+pub mod realvideo;
 mod reception;
 mod registry;
 pub mod rtp;

@@ -18,6 +18,7 @@ use crate::http_cache::HttpCacheSpec;
 use crate::machines::{Machines, RelayMachine};
 use crate::media::Contents;
 use crate::ping::PingSpec;
+use crate::realvideo::RealVideoSpec;
 use crate::rtp::RtpSpec;
 use crate::standalone::{Player, Proxy, Server};
 
@@ -30,6 +31,7 @@ static SYSTEMS: &[Registered] = &[
     Registered::of::<HttpSpec>(),
     Registered::of::<DashSpec>(),
     Registered::of::<CcnSpec>(),
+    Registered::of::<RealVideoSpec>(),
 ];
 
 static RELAYS: &[RegisteredRelay] =

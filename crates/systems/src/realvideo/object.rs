@@ -1,0 +1,214 @@
+//! A SureStream object: streams of pictures and sound, the pictures in several encodings, and the rules by which a player
+//! takes some of them.
+//!
+//! An encoding has two rules: the even one is its key frames, the odd one all that depends on them. Pictures are stream 0.
+
+use std::sync::Arc;
+
+use streamgauge_base::Duration;
+
+use crate::media::{ClipSpec, LadderSpec, Numbers, OpenError};
+
+/// The stream of pictures.
+pub const VIDEO: usize = 0;
+
+/// The stream of sound.
+pub const AUDIO: usize = 1;
+
+/// More encodings than a rule's six bits can tell apart are none.
+pub const MOST_ENCODINGS: usize = 31;
+
+/// What a server has to stream, by path.
+pub trait Shelf: Send + Sync {
+    /// The object at `path`: that of the URL, percent-decoded, with its leading `/`.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    fn open(&self, path: &str) -> Result<Arc<Object>, OpenError>;
+}
+
+/// One object, which is at every path: a trial's.
+pub struct OneObject(pub Arc<Object>);
+
+impl Shelf for OneObject {
+    fn open(&self, _: &str) -> Result<Arc<Object>, OpenError> {
+        Ok(self.0.clone())
+    }
+}
+
+/// Something to stream.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// What people call it.
+    pub name: String,
+    /// How long it plays.
+    pub duration: Duration,
+    /// Pictures, and sound if there is any.
+    pub streams: Vec<Stream>,
+}
+
+/// Pictures or sound.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// The lowest rate first.
+    pub encodings: Vec<Encoding>,
+}
+
+/// A stream at one rate.
+#[derive(Clone, Debug)]
+pub struct Encoding {
+    /// In bit/s.
+    pub bit_rate_bps: u64,
+    /// That of its key frames alone.
+    pub key_rate_bps: u64,
+    frames: Frames,
+}
+
+/// Frames of a fixed interval, of which only the sizes are known, repeated until they end.
+#[derive(Clone, Debug)]
+struct Frames {
+    interval: Duration,
+    count: u64,
+    sizes: Numbers,
+    /// Of the frames of one round, from 0, ascending.
+    keys: Arc<[u32]>,
+}
+
+/// A coded frame, or a block of sound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// When it is shown.
+    pub at: Duration,
+    /// Its size.
+    pub bytes: u32,
+    /// It decodes by itself.
+    pub is_key: bool,
+}
+
+impl Object {
+    /// The ladder, which has been checked.
+    pub fn of_ladder(ladder: &LadderSpec) -> Self {
+        let encoding = |clip: &ClipSpec, bit_rate_bps, all_keys| Encoding::new(clip, bit_rate_bps, all_keys);
+        let video =
+            ladder.video.iter().map(|level| encoding(&level.clip, level.bit_rate_bps, false)).collect();
+        let audio =
+            ladder.audio.iter().map(|sound| encoding(&sound.clip, sound.bit_rate_bps, true)).collect();
+        let mut streams = vec![Stream { encodings: video }, Stream { encodings: audio }];
+        streams.retain(|stream| !stream.encodings.is_empty());
+        let duration = ladder.levels().map(|level| level.clip.duration).max().unwrap_or(Duration::ZERO);
+        Object { name: ladder.name.clone(), duration, streams }
+    }
+
+    /// That of sound; 0 without any.
+    pub fn audio_bps(&self) -> u64 {
+        self.streams.get(AUDIO).map_or(0, |stream| stream.encodings[0].bit_rate_bps)
+    }
+}
+
+impl Encoding {
+    fn new(clip: &ClipSpec, bit_rate_bps: u64, all_keys: bool) -> Self {
+        let interval = clip.frame_interval;
+        let pass = clip.frame_bytes.len() as u32;
+        let keys: Arc<[u32]> = match all_keys {
+            true => (0..pass).collect(),
+            false if clip.key_frames.is_empty() => [0].into(),
+            false => clip.key_frames.iter().copied().filter(|key| *key < pass).collect(),
+        };
+        let of_keys: u64 = keys.iter().map(|key| u64::from(clip.frame_bytes[*key as usize])).sum();
+        let lasts = u128::from(interval.as_nanos()) * u128::from(pass.max(1));
+        let key_rate_bps = (u128::from(of_keys) * 8_000_000_000 / lasts.max(1)) as u64;
+        let count = clip.duration.as_nanos().div_ceil(interval.as_nanos().max(1));
+        let frames = Frames { interval, count, sizes: clip.frame_bytes.clone(), keys };
+        Encoding { bit_rate_bps, key_rate_bps: key_rate_bps.min(bit_rate_bps), frames }
+    }
+
+    /// How many frames there are.
+    pub fn count(&self) -> u64 {
+        self.frames.count
+    }
+
+    /// The frame of that number from 0, if there is one.
+    pub fn frame(&self, number: u64) -> Option<Frame> {
+        let frames = &self.frames;
+        let within = (number % frames.sizes.len() as u64) as u32;
+        (number < frames.count).then(|| Frame {
+            at: frames.interval * number,
+            bytes: frames.sizes[within as usize],
+            is_key: frames.keys.binary_search(&within).is_ok(),
+        })
+    }
+
+    /// The first frame at `at` or after it.
+    pub fn first_at(&self, at: Duration) -> u64 {
+        at.as_nanos().div_ceil(self.frames.interval.as_nanos().max(1))
+    }
+
+    /// The first key frame of that number or a later one.
+    pub fn key_from(&self, number: u64) -> u64 {
+        let (keys, pass) = (&self.frames.keys, self.frames.sizes.len() as u64);
+        let (round, within) = (number / pass, (number % pass) as u32);
+        match keys.get(keys.partition_point(|key| *key < within)) {
+            Some(key) => round * pass + u64::from(*key),
+            None => (round + 1) * pass + u64::from(keys[0]),
+        }
+    }
+}
+
+/// The rules of an encoding: its key frames, and what depends on them.
+pub fn rules_of(encoding: usize) -> [u16; 2] {
+    [2 * encoding as u16, 2 * encoding as u16 + 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::media::LevelSpec;
+
+    fn clip(frame_bytes: Vec<u32>, key_frames: Vec<u32>, frames: u64) -> ClipSpec {
+        let interval = Duration::from_millis(100);
+        ClipSpec {
+            name: "test".into(),
+            duration: interval * frames,
+            frame_interval: interval,
+            frame_bytes: frame_bytes.into(),
+            key_frames: key_frames.into(),
+            ..ClipSpec::default()
+        }
+    }
+
+    #[test]
+    fn pictures_come_first_and_sound_is_all_key_frames() {
+        let level = |rate: u64| LevelSpec {
+            bit_rate_bps: rate,
+            size: (0, 0),
+            clip: clip(vec![500, 100, 100, 100], vec![], 40),
+        };
+        let ladder = LadderSpec {
+            name: "x".into(),
+            segment: Duration::from_secs(1),
+            video: vec![level(16_000), level(32_000)],
+            audio: Some(level(8_000)),
+        };
+        let object = Object::of_ladder(&ladder);
+        assert_eq!((object.streams.len(), object.audio_bps()), (2, 8_000));
+        let [video, audio] = [VIDEO, AUDIO].map(|stream| &object.streams[stream].encodings[0]);
+        assert!(!video.frame(1).unwrap().is_key && audio.frame(1).unwrap().is_key);
+        assert_eq!(video.key_rate_bps, 10_000);
+        assert_eq!((video.count(), video.frame(40)), (40, None));
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_frame_is_found_and_none_is_passed(
+            keys in prop::collection::btree_set(0u32..12, 1..6), number in 0u64..100,
+        ) {
+            let found = Encoding::new(&clip(vec![10; 12], keys.into_iter().collect(), 200), 1, false);
+            let key = found.key_from(number);
+            prop_assert!(key >= number && found.frame(key).unwrap().is_key);
+            prop_assert!((number..key).all(|between| !found.frame(between).unwrap().is_key));
+        }
+    }
+}

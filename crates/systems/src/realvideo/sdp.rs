@@ -1,0 +1,221 @@
+//! What a server says of an object, and what a player makes of it: SDP with RealNetworks' attributes and rule books.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use sdp_types::Attribute;
+use streamgauge_base::Duration;
+
+use super::object::{AUDIO, Object, Stream, VIDEO, rules_of};
+use crate::rtsp::Described;
+
+/// The payload type that RealNetworks' streams have, which nobody reads.
+const PAYLOAD_TYPE: u8 = 101;
+
+/// Media to be gathered before any is shown, as a published description has it. The player has its own.
+const PREROLL_MS: u32 = 4_536;
+
+/// Streams that a player sets up; what a description lists beyond them is left out.
+const MOST_STREAMS: usize = 8;
+
+/// What a stream's control URL ends with, before its number.
+const CONTROL: &str = "streamid=";
+
+/// The stream that `control` names.
+pub fn stream_of(control: &str) -> Option<usize> {
+    let (_, number) = control.rsplit_once(CONTROL)?;
+    number.trim_end_matches('/').parse().ok()
+}
+
+/// A set of streams' rates that are taken together.
+struct Set {
+    video_bps: u64,
+    audio_bps: u64,
+}
+
+/// The sets that an object can be played in, the lowest first: each encoding, and beneath them, where there are several,
+/// sound alone and key frames of the lowest pictures alone. An object of one encoding does not scale (Chung et al., section
+/// V-F: 35 % of the clips had one level, whatever the bandwidth).
+fn sets(object: &Object) -> Vec<Set> {
+    let audio_bps = object.audio_bps();
+    let mut rates = Vec::new();
+    let video = &object.streams[VIDEO].encodings;
+    if video.len() > 1 {
+        rates.extend((audio_bps > 0).then_some(0));
+        rates.extend(Some(video[0].key_rate_bps).filter(|rate| *rate > 0 && *rate < video[0].bit_rate_bps));
+    }
+    rates.extend(video.iter().map(|encoding| encoding.bit_rate_bps));
+    rates.into_iter().map(|video_bps| Set { video_bps, audio_bps }).collect()
+}
+
+/// The book of the whole: which rates the streams have at which bandwidth.
+fn book_of_all(object: &Object) -> String {
+    let sets = sets(object);
+    let mut text = String::new();
+    for (number, set) in sets.iter().enumerate() {
+        let from = (number > 0).then_some(set.video_bps + set.audio_bps);
+        let to = sets.get(number + 1).map(|next| next.video_bps + next.audio_bps);
+        condition(&mut text, from, to);
+        let _ = write!(text, "Stream{VIDEO}Bandwidth={}", set.video_bps);
+        if set.audio_bps > 0 {
+            let _ = write!(text, ",Stream{AUDIO}Bandwidth={}", set.audio_bps);
+        }
+        text.push(';');
+    }
+    text
+}
+
+/// A stream's book: two rules of each encoding, of which the second depends on the first.
+fn book_of(stream: &Stream) -> String {
+    let mut text = String::new();
+    let several = stream.encodings.len() > 1;
+    for (number, encoding) in stream.encodings.iter().enumerate() {
+        let to = stream.encodings.get(number + 1).map(|next| next.bit_rate_bps);
+        // Below the lowest encoding its key frames are taken alone.
+        let of_keys = if number == 0 { encoding.key_rate_bps } else { encoding.bit_rate_bps };
+        condition(&mut text, Some(of_keys).filter(|_| several), to);
+        let _ = write!(text, "AverageBandwidth={},Priority=9;", encoding.bit_rate_bps);
+        condition(&mut text, Some(encoding.bit_rate_bps).filter(|_| several), to);
+        let _ = write!(text, "AverageBandwidth=0,Priority=5,OnDepend=\"{}\";", rules_of(number)[0]);
+    }
+    text
+}
+
+fn condition(text: &mut String, from: Option<u64>, to: Option<u64>) {
+    let parts =
+        [from.map(|from| format!("($Bandwidth >= {from})")), to.map(|to| format!("($Bandwidth < {to})"))];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if !parts.is_empty() {
+        let _ = write!(text, "#{},", parts.join(" && "));
+    }
+}
+
+/// The description of `object`, which is served at `origin`.
+pub fn describe(object: &Object, origin: IpAddr) -> String {
+    let (family, any) = if origin.is_ipv4() { ("IP4", "0.0.0.0") } else { ("IP6", "::") };
+    // A line break in a name would begin another line.
+    let name = object.name.replace(char::is_control, " ");
+    let name = if name.trim().is_empty() { "-" } else { name.trim() };
+    let ms = millis(object.duration);
+    let range = format!("a=range:npt=0-{}.{:03}\r\na=length:npt={0}.{1:03}\r\n", ms / 1000, ms % 1000);
+    let mut text = format!(
+        "v=0\r\no=- 1 1 IN {family} {origin}\r\ns={name}\r\nc=IN {family} {any}\r\nt=0 0\r\n\
+         a=SdpPlinVersion:1610641560\r\na=IsRealDataType:integer;1\r\na=StreamCount:integer;{}\r\n\
+         a=ASMRuleBook:string;{}\r\n{range}",
+        object.streams.len(),
+        quoted(&book_of_all(object)),
+    );
+    for (number, stream) in object.streams.iter().enumerate() {
+        let kind = if number == VIDEO { "video" } else { "audio" };
+        let highest = stream.encodings.iter().map(|encoding| encoding.bit_rate_bps).max().unwrap_or(0);
+        let _ = write!(
+            text,
+            "m={kind} 0 RTP/AVP {PAYLOAD_TYPE}\r\nb=AS:{}\r\na=control:{CONTROL}{number}\r\n{range}\
+             a=rtpmap:{PAYLOAD_TYPE} x-pn-real{kind}\r\na=mimetype:string;\"{kind}/x-pn-real{kind}\"\r\n\
+             a=AvgBitRate:integer;{highest}\r\na=MaxBitRate:integer;{highest}\r\na=StartTime:integer;0\r\n\
+             a=Preroll:integer;{PREROLL_MS}\r\na=Duration:integer;{ms}\r\n\
+             a=ASMRuleBook:string;{}\r\n",
+            highest.div_ceil(1000),
+            quoted(&book_of(stream)),
+        );
+    }
+    text
+}
+
+impl Described for Object {
+    fn tracks(&self) -> usize {
+        self.streams.len()
+    }
+
+    fn description(&self, origin: IpAddr) -> String {
+        describe(self, origin)
+    }
+
+    fn track_of(control: &str) -> Option<usize> {
+        stream_of(control)
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    time.as_nanos() / 1_000_000
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// What a server says.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Presentation {
+    /// How long it plays; `None` if it does not say.
+    pub duration: Option<Duration>,
+    /// The book of the whole.
+    pub book: String,
+    /// In the description's order, pictures and sound alone.
+    pub streams: Vec<StreamDescription>,
+}
+
+/// What it says of a stream.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StreamDescription {
+    /// Its number, as its control URL and RDT have it.
+    pub number: usize,
+    /// Pictures; else sound.
+    pub is_video: bool,
+    /// Its control URL.
+    pub control: String,
+    /// Its book.
+    pub book: String,
+}
+
+/// Reads a description.
+///
+/// # Errors
+///
+/// What of it cannot be played.
+pub fn read(text: &str) -> Result<Presentation, String> {
+    let session = sdp_types::Session::parse(text.as_bytes())
+        .map_err(|error| format!("the session description is not SDP: {error}"))?;
+    let stream = |media: &sdp_types::Media| {
+        let control = attribute(&media.attributes, "control")?.to_owned();
+        let number = stream_of(&control)?;
+        let is_video = media.media == "video";
+        (is_video || media.media == "audio").then(|| StreamDescription {
+            number,
+            is_video,
+            control,
+            book: typed(&media.attributes, "ASMRuleBook").unwrap_or_default(),
+        })
+    };
+    let streams: Vec<_> = session.medias.iter().filter_map(stream).take(MOST_STREAMS).collect();
+    if streams.is_empty() {
+        return Err(
+            "nothing in it can be played: no stream of pictures or sound that is named streamid=N".into()
+        );
+    }
+    let ends = session.medias.iter().filter_map(|media| typed(&media.attributes, "Duration")?.parse().ok());
+    let duration = ends.filter(|ms| *ms > 0).max().map(Duration::from_millis);
+    let book = typed(&session.attributes, "ASMRuleBook").unwrap_or_default();
+    Ok(Presentation { duration, book, streams })
+}
+
+fn attribute<'a>(of: &'a [Attribute], name: &str) -> Option<&'a str> {
+    of.iter().find(|a| a.attribute.eq_ignore_ascii_case(name)).and_then(|a| a.value.as_deref()).map(str::trim)
+}
+
+/// The value of `name:type;value`, of a text what its quotes hold.
+fn typed(of: &[Attribute], name: &str) -> Option<String> {
+    let (_, value) = attribute(of, name)?.split_once(';')?;
+    let Some(inner) = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return Some(value.to_owned());
+    };
+    let mut text = String::with_capacity(inner.len());
+    let mut escaped = false;
+    for letter in inner.chars() {
+        if escaped || letter != '\\' {
+            text.push(letter);
+        }
+        escaped = letter == '\\' && !escaped;
+    }
+    Some(text)
+}

@@ -1,0 +1,194 @@
+//! The server's end of one RTSP connection.
+
+mod rtsp;
+mod session;
+mod settings;
+mod stream;
+
+pub use settings::{Preset, ServerSettings};
+
+use std::sync::Arc;
+
+use streamgauge_base::{Chunk, Event, Instant, RandomStream};
+use streamgauge_wire::rdt::{self, Packet};
+use streamgauge_wire::rtsp::{Problem, Reader, RtspItem};
+
+use self::session::{Line, RdtSession, Sent};
+use self::stream::Way;
+use super::RTSP;
+use super::object::Shelf;
+use crate::app::{App, ChannelId, Input, Io};
+use crate::outbox::Outbox;
+use crate::rtsp::{Answer, Backlog, TrackPorts, answer, unreadable, written};
+
+/// Bytes read from the connection at once.
+const READ_BYTES: usize = 16 * 1024;
+
+/// Serves one client, over one RTSP connection and the ports of its one session.
+///
+/// What a client can make it keep is bounded: one message of at most 80 kB half read and 16 kB behind it, 64 kB and a
+/// response not yet written, and of each stream what was sent within `resend_keep`.
+///
+/// Events: those of a session (`delivery_asked`, `level_sent`, `packet_resent`), and `session_timeout` (s of silence).
+pub struct RealServer {
+    shelf: Arc<dyn Shelf>,
+    settings: Arc<ServerSettings>,
+    draws: RandomStream,
+    reader: Reader,
+    backlog: Backlog,
+    session: Option<RdtSession>,
+    ports: TrackPorts,
+    /// When the client was last heard of.
+    heard: Instant,
+    connected: bool,
+    /// It was silent for too long.
+    vanished: bool,
+    sent: Sent,
+    events: Outbox,
+}
+
+impl RealServer {
+    /// Serves what `shelf` has. Session ids are drawn from `seed` and `flow`, so a server on a network has to be given a
+    /// seed that nobody can guess.
+    pub fn new(shelf: Arc<dyn Shelf>, settings: ServerSettings, flow: &str, seed: u64) -> Self {
+        RealServer {
+            shelf,
+            settings: Arc::new(settings),
+            draws: RandomStream::named(seed, flow, "realvideo_server"),
+            reader: Reader::default(),
+            backlog: Backlog::new(RTSP),
+            session: None,
+            ports: TrackPorts::default(),
+            heard: Instant::ZERO,
+            connected: false,
+            vanished: false,
+            sent: Sent::default(),
+            events: Outbox::default(),
+        }
+    }
+
+    /// Reads what the client sent while there is room for the answers.
+    fn read(&mut self, now: Instant, io: &mut dyn Io) {
+        while self.connected && !self.backlog.is_full() {
+            match self.reader.next() {
+                Some(item) => self.take(now, item, io),
+                None => match io.read(RTSP, READ_BYTES) {
+                    Some(chunk) => {
+                        self.heard = now;
+                        self.reader.push(chunk);
+                    }
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn take(&mut self, now: Instant, item: Result<RtspItem, Problem>, io: &mut dyn Io) {
+        match item {
+            Ok(RtspItem::Request(request)) => {
+                let response = answer(self, now, &request, io);
+                self.say(&response, io);
+            }
+            // It asks nothing.
+            Ok(RtspItem::Response(_)) => {}
+            Ok(RtspItem::Interleaved { channel, packet }) => {
+                self.control(now, Way::Interleaved(channel), &packet, io);
+            }
+            Err(problem) => {
+                self.say(&unreadable(&problem), io);
+                if problem.is_fatal() {
+                    self.disconnect(io);
+                }
+            }
+        }
+    }
+
+    /// RDT from the client. What follows something that cannot be read is passed over.
+    fn control(&mut self, now: Instant, way: Way, datagram: &Chunk, io: &mut dyn Io) {
+        let Some(session) = &mut self.session else { return };
+        self.heard = now;
+        let (backlog, events, sent) = (&mut self.backlog, &mut self.events, &mut self.sent);
+        let mut line = Line { io, backlog, events, sent };
+        for packet in rdt::parse(datagram).map_while(Result::ok) {
+            match packet {
+                Packet::Ack(ack) => session.acknowledged(now, &ack, &mut line),
+                Packet::RttRequest => {
+                    let nanos = now.as_nanos();
+                    let (seconds, micros) = (nanos / 1_000_000_000, nanos % 1_000_000_000 / 1_000);
+                    let answer = Packet::RttResponse { seconds: seconds as u32, micros: micros as u32 };
+                    line.put(way, answer.write());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn say(&mut self, response: &Answer, io: &mut dyn Io) {
+        self.backlog.push(written(response), io);
+    }
+
+    fn disconnect(&mut self, io: &mut dyn Io) {
+        self.session = None;
+        self.connected = false;
+        self.backlog.close(io);
+    }
+
+    fn silence_ends(&self) -> Option<Instant> {
+        self.connected.then(|| self.heard + self.settings.timeout)
+    }
+
+    fn work(&mut self, now: Instant, io: &mut dyn Io) {
+        if self.silence_ends().is_some_and(|at| at <= now) {
+            self.vanished = true;
+            let silence = now.saturating_since(self.heard).as_secs_f64();
+            self.events.say(now, "session_timeout", silence, "s", "nothing came from the player");
+            return self.disconnect(io);
+        }
+        if let Some(session) = &mut self.session {
+            let (backlog, events, sent) = (&mut self.backlog, &mut self.events, &mut self.sent);
+            session.work(now, &mut Line { io, backlog, events, sent });
+        }
+    }
+
+    /// The channel of a session's stream.
+    fn way_of(&self, channel: ChannelId) -> Option<Way> {
+        let mut ways = self.session.iter().flat_map(|session| &session.streams).map(|stream| stream.way);
+        ways.find(|way| *way == Way::Udp(channel))
+    }
+}
+
+impl App for RealServer {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        match input {
+            Input::Opened(RTSP) => {
+                (self.connected, self.heard) = (true, now);
+                self.backlog.open();
+            }
+            Input::Readable(RTSP) => self.read(now, io),
+            Input::Writable(RTSP) => {
+                self.backlog.flush(io);
+                if let Some(session) = self.session.as_mut().filter(|_| self.backlog.is_clear()) {
+                    session.unblock(now);
+                }
+                self.read(now, io);
+            }
+            Input::Datagram(channel, datagram) => {
+                if let Some(way) = self.way_of(channel) {
+                    self.control(now, way, datagram, io);
+                }
+            }
+            Input::Closed(RTSP, _) | Input::Stop if self.connected => self.disconnect(io),
+            _ => {}
+        }
+        self.work(now, io);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let session = self.session.as_ref().and_then(RdtSession::wake);
+        self.silence_ends().into_iter().chain(session).min()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.next()
+    }
+}

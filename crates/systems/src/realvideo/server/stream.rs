@@ -1,0 +1,257 @@
+//! One stream of a session: which rules of it are wanted, where it is in the media, and what it has sent.
+
+use std::collections::VecDeque;
+
+use streamgauge_base::{Chunk, Duration, Instant};
+use streamgauge_wire::rdt::SequenceNumber;
+
+use super::super::object::{self, Encoding, Frame, VIDEO};
+use super::super::payload;
+use crate::app::ChannelId;
+
+/// What carries a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// UDP, from this channel.
+    Udp(ChannelId),
+    /// The RTSP connection, on this channel of it.
+    Interleaved(u8),
+}
+
+/// A packet of media.
+pub struct Packet {
+    /// Whose rule it is under.
+    pub rule: u16,
+    /// When it is shown.
+    pub at: Duration,
+    /// Its sequence number.
+    pub sequence: SequenceNumber,
+    /// What it carries.
+    pub payload: Chunk,
+}
+
+/// A packet that was sent.
+struct Kept {
+    sequence: SequenceNumber,
+    sent_at: Instant,
+    datagram: Chunk,
+    resent: bool,
+}
+
+/// What is sent of an encoding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Taken {
+    encoding: usize,
+    /// What depends on key frames too.
+    whole: bool,
+}
+
+/// A stream on its way.
+pub struct Stream {
+    /// Its number in the object.
+    pub number: usize,
+    /// What carries it.
+    pub way: Way,
+    object: object::Stream,
+    /// By rule.
+    wanted: Vec<bool>,
+    taken: Option<Taken>,
+    /// The next frame of the encoding that is taken, and how much of it has gone.
+    frame: u64,
+    offset: u32,
+    part: u8,
+    /// Of the next packet.
+    sequence: SequenceNumber,
+    kept: VecDeque<Kept>,
+}
+
+impl Stream {
+    /// Of the object's stream of that number; nothing of it is wanted yet.
+    pub fn new(number: usize, way: Way, object: object::Stream) -> Self {
+        let wanted = vec![false; 2 * object.encodings.len()];
+        let (kept, taken) = (VecDeque::new(), None);
+        let sequence = SequenceNumber::default();
+        Stream { number, way, object, wanted, taken, frame: 0, offset: 0, part: 0, sequence, kept }
+    }
+
+    /// A rule is wanted, or no longer. One that there is not is passed over.
+    pub fn subscribe(&mut self, rule: u16, wanted: bool) {
+        if let Some(known) = self.wanted.get_mut(usize::from(rule)) {
+            *known = wanted;
+        }
+    }
+
+    /// Some rule is wanted.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.contains(&true)
+    }
+
+    /// The lowest encoding is wanted, where nothing is.
+    pub fn want_lowest(&mut self) {
+        if !self.is_wanted() {
+            self.wanted.iter_mut().take(2).for_each(|rule| *rule = true);
+        }
+    }
+
+    /// What the wanted rules come to, in bit/s.
+    pub fn wanted_bps(&self) -> u64 {
+        self.target().map_or(0, |taken| {
+            let encoding = &self.object.encodings[taken.encoding];
+            if taken.whole { encoding.bit_rate_bps } else { encoding.key_rate_bps }
+        })
+    }
+
+    /// The rate of what is sent, in bit/s.
+    pub fn sent_bps(&self) -> u64 {
+        self.taken.map_or(0, |taken| {
+            let encoding = &self.object.encodings[taken.encoding];
+            if taken.whole { encoding.bit_rate_bps } else { encoding.key_rate_bps }
+        })
+    }
+
+    fn target(&self) -> Option<Taken> {
+        let encoding = self.wanted.iter().rposition(|wanted| *wanted)? / 2;
+        Some(Taken { encoding, whole: self.wanted[2 * encoding + 1] })
+    }
+
+    /// Goes on from `at`, or from the first key frame behind it.
+    pub fn seek(&mut self, at: Duration) {
+        self.taken = self.target();
+        self.offset = 0;
+        if let Some(encoding) = self.encoding() {
+            self.frame = encoding.key_from(encoding.first_at(at));
+        }
+    }
+
+    fn encoding(&self) -> Option<&Encoding> {
+        self.taken.map(|taken| &self.object.encodings[taken.encoding])
+    }
+
+    fn next_frame(&self) -> Option<Frame> {
+        self.encoding()?.frame(self.frame)
+    }
+
+    /// Takes what is wanted in place of what is sent, if the next frame is where that can be: a key frame of what is
+    /// wanted or, where that is nothing, of what is sent. Media has come to `position`. Says whether it did.
+    pub fn follow(&mut self, position: Duration) -> bool {
+        let target = self.target();
+        if target == self.taken || self.offset > 0 {
+            return false;
+        }
+        let next = self.next_frame();
+        match (target, next) {
+            (Some(taken), next) => {
+                let encoding = &self.object.encodings[taken.encoding];
+                let from = next.map_or(position, |frame| frame.at);
+                let key = encoding.key_from(encoding.first_at(from));
+                let there = encoding.frame(key);
+                if next.is_some() && there.is_some_and(|frame| frame.at > from) {
+                    return false;
+                }
+                (self.taken, self.frame) = (Some(taken), key);
+            }
+            (None, Some(frame)) if !frame.is_key => return false,
+            (None, _) => self.taken = None,
+        }
+        true
+    }
+
+    /// When its next frame is shown; `None` if there is none, or none is wanted.
+    pub fn next_at(&self) -> Option<Duration> {
+        self.next_frame().map(|frame| frame.at)
+    }
+
+    /// The next packet, of about `limit` bytes of media at most.
+    pub fn next(&mut self, limit: u32) -> Option<Packet> {
+        let taken = self.taken?;
+        let frame = self.next_frame()?;
+        let rules = object::rules_of(taken.encoding);
+        let sequence = self.sequence;
+        self.sequence = sequence.next();
+        let rule = rules[usize::from(!frame.is_key)];
+        let payload =
+            if self.number == VIDEO { self.pictures(taken, frame, limit) } else { self.sound(limit) };
+        Some(Packet { rule, at: frame.at, sequence, payload })
+    }
+
+    /// Blocks of sound one behind the other.
+    fn sound(&mut self, limit: u32) -> Chunk {
+        let mut bytes = 0;
+        while let Some(block) = self.next_frame().filter(|block| bytes == 0 || bytes + block.bytes <= limit) {
+            bytes += block.bytes;
+            self.frame += 1;
+        }
+        Chunk::filler(bytes)
+    }
+
+    fn pictures(&mut self, taken: Taken, first: Frame, limit: u32) -> Chunk {
+        let number = self.sequence.get() as u8;
+        if self.offset == 0 && first.bytes + payload::WHOLE_HEAD_BYTES <= limit {
+            let mut shared = Vec::new();
+            let mut bytes = 0;
+            while let Some(frame) = self.next_frame().filter(|frame| frame.is_key == first.is_key) {
+                let at_ms = (frame.at.as_nanos() / 1_000_000) as u32;
+                bytes += payload::among_several(at_ms, frame.bytes);
+                if !shared.is_empty() && bytes > limit {
+                    break;
+                }
+                shared.push((self.frame as u8, at_ms, frame.bytes));
+                self.step(taken);
+            }
+            return match shared.as_slice() {
+                [(_, _, bytes)] => payload::whole(number, *bytes),
+                several => payload::several(several),
+            };
+        }
+        let room = limit.saturating_sub(payload::HEAD_BYTES).max(1);
+        let offset = self.offset;
+        let bytes = room.min(first.bytes - offset);
+        let parts = first.bytes.div_ceil(room);
+        let chunk = payload::part(self.part, self.frame as u8, first.bytes, offset, bytes, parts);
+        self.offset += bytes;
+        self.part = self.part.wrapping_add(1);
+        if self.offset == first.bytes {
+            (self.offset, self.part) = (0, 0);
+            self.step(taken);
+        }
+        chunk
+    }
+
+    fn step(&mut self, taken: Taken) {
+        let encoding = &self.object.encodings[taken.encoding];
+        self.frame = if taken.whole { self.frame + 1 } else { encoding.key_from(self.frame + 1) };
+    }
+
+    /// Keeps a datagram, for when it is lost.
+    pub fn keep(&mut self, now: Instant, sequence: SequenceNumber, datagram: Chunk, for_long: Duration) {
+        while self.kept.front().is_some_and(|kept| kept.sent_at + for_long < now) {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(Kept { sequence, sent_at: now, datagram, resent: false });
+    }
+
+    /// The datagram of that number, if it is kept still and may be sent again.
+    pub fn again(
+        &mut self,
+        now: Instant,
+        sequence: SequenceNumber,
+        for_long: Duration,
+        once: bool,
+    ) -> Option<Chunk> {
+        // They are kept in order and without a gap.
+        let place = sequence.ahead_of(self.kept.front()?.sequence);
+        let kept = self.kept.get_mut(usize::try_from(place).ok()?)?;
+        if kept.sequence != sequence || kept.sent_at + for_long < now {
+            return None;
+        }
+        if std::mem::replace(&mut kept.resent, true) && once {
+            return None;
+        }
+        Some(kept.datagram.clone())
+    }
+
+    /// The number of the last packet.
+    pub fn last_sequence(&self) -> SequenceNumber {
+        self.sequence.plus(-1)
+    }
+}
