@@ -5,8 +5,9 @@
 use libfuzzer_sys::fuzz_target;
 use streamgauge_base::Chunk;
 use streamgauge_wire::rtsp::{
-    Allow, CSeq, DynamicRate, Prebuffer, Problem, Public, Range, Reader, Retransmit, RtpInfo, RtspItem,
-    Session, Speed, TransportOptions, Transports, interleave, write_request, write_response,
+    Allow, CSeq, DeliveryBandwidth, DynamicRate, Prebuffer, Problem, Public, Range, Reader, RealChallenge1,
+    RealChallenge2, RealChallenge3, RealTransports, Retransmit, RtpInfo, RtspItem, Session, Speed, Subscribe,
+    TransportOptions, Transports, Unsubscribe, interleave, write_request, write_response,
 };
 
 fn read(pieces: impl Iterator<Item = Chunk>) -> Vec<Result<RtspItem, Problem>> {
@@ -30,6 +31,25 @@ macro_rules! headers {
         let _ = $message.typed_header::<Speed>();
         if let Ok(Some(transports)) = $message.typed_header::<Transports>() {
             assert!(transports.0.is_empty() || transports.to_string().parse() == Ok(transports));
+        }
+        if let Ok(Some(transports)) = $message.typed_header::<RealTransports>() {
+            assert!(transports.0.is_empty() || transports.to_string().parse() == Ok(transports));
+        }
+        if let Ok(Some(rules)) = $message.typed_header::<Subscribe>() {
+            assert_eq!(rules.to_string().parse(), Ok(rules));
+        }
+        if let Ok(Some(rules)) = $message.typed_header::<Unsubscribe>() {
+            assert_eq!(rules.to_string().parse(), Ok(rules));
+        }
+        if let Ok(Some(delivery)) = $message.typed_header::<DeliveryBandwidth>() {
+            assert_eq!(delivery.to_string().parse(), Ok(delivery));
+        }
+        let _ = $message.typed_header::<RealChallenge1>();
+        if let Ok(Some(challenge)) = $message.typed_header::<RealChallenge2>() {
+            assert_eq!(challenge.to_string().parse(), Ok(challenge));
+        }
+        if let Ok(Some(challenge)) = $message.typed_header::<RealChallenge3>() {
+            assert_eq!(challenge.to_string().parse(), Ok(challenge));
         }
         if let Ok(Some(info)) = $message.typed_header::<RtpInfo>() {
             let _ = info.to_string();
