@@ -1,0 +1,18 @@
+//! RealMedia: files as chunks (Internet-Draft draft-heftagaub-rmff-00, March 1998) and what servers
+//! tell players of their streams.
+//!
+//! What the draft leaves open is as ffmpeg writes and reads it; each place says so.
+
+mod fault;
+mod fields;
+mod file;
+mod headers;
+mod opaque;
+
+pub use fault::{ChunkName, Fault, Problem};
+pub use file::{FLAG_KEY, FLAG_RELIABLE, MOST_STREAMS, Packet, RealMedia};
+pub use headers::{ContentDescription, FileProperties, StreamProperties, VideoFormat};
+pub use opaque::{OpaqueData, OpaqueError};
+
+#[cfg(test)]
+mod tests;
