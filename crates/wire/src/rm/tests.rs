@@ -3,6 +3,8 @@
 mod broken;
 mod files;
 mod opaque;
+mod vectors;
+mod video;
 
 use proptest::prelude::*;
 
