@@ -167,3 +167,23 @@ fn media_may_be_in_several_chunks() {
     let read = RealMedia::read(&file).unwrap();
     assert_eq!(packets_of(&read, &file), [first, second]);
 }
+
+/// A fuzz target that starts from refusals alone would try little else.
+#[test]
+fn the_seeds_of_the_fuzz_target_are_files() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/rm");
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let seed = std::fs::read(&path).unwrap();
+        if path.extension().is_some_and(|extension| extension == "rm") {
+            let read =
+                RealMedia::read(&seed).unwrap_or_else(|problem| panic!("{}: {problem}", path.display()));
+            assert!(!read.packets.is_empty(), "{}", path.display());
+            files += 1;
+        } else {
+            OpaqueData::read(&seed).unwrap();
+        }
+    }
+    assert!(files >= 4);
+}
