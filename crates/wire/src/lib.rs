@@ -1,12 +1,13 @@
 //! Bytes to messages and back, where no kept crate does it: HTTP/1.1 on top of `httparse`, RTSP 1.0 on top of
-//! `rtsp-types`, compound RTCP on top of `rtcp-types`, the RTCP packets of Apple's Reliable UDP, RealNetworks' RDT and the rule
-//! books beside it, and Named Data Networking's packets.
+//! `rtsp-types`, compound RTCP on top of `rtcp-types`, the RTCP packets of Apple's Reliable UDP, RealNetworks' RDT, the rule
+//! books beside it and RealMedia, and Named Data Networking's packets.
 
 pub mod asm;
 pub mod http;
 mod incoming;
 pub mod ndn;
 pub mod rdt;
+pub mod rm;
 pub mod rtcp;
 pub mod rtsp;
 

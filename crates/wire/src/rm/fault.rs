@@ -1,0 +1,130 @@
+//! What is wrong with a file or a packet.
+
+use std::fmt;
+
+/// What is wrong, and where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("at byte {at}: {fault}")]
+pub struct Problem {
+    /// Bytes of the file, or of the packet's payload, before it.
+    pub at: u64,
+    /// What it is.
+    pub fault: Fault,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// It begins with something else.
+    #[error("no RealMedia file, which begins with '.RMF'")]
+    NotRealMedia,
+    /// Sound of before RealMedia, without chunks.
+    #[error(
+        "a RealAudio file without RealMedia's chunks; put it into one with `ffmpeg -i FILE -c copy OUT.rm`"
+    )]
+    RealAudio,
+    /// It ends too early.
+    #[error("{missing} B more of {what} are needed than there are: the file or packet is cut short")]
+    Truncated {
+        /// What it ends within.
+        what: &'static str,
+        /// How many more bytes there should be.
+        missing: u64,
+    },
+    /// A chunk that says that it is shorter than its own header.
+    #[error("chunk {chunk} says that it has {bytes} B, fewer than its header")]
+    ChunkLength {
+        /// Which.
+        chunk: ChunkName,
+        /// What it says.
+        bytes: u32,
+    },
+    /// A field goes on beyond its chunk.
+    #[error("chunk {chunk} ends {missing} B before its {field} does")]
+    Field {
+        /// Which.
+        chunk: ChunkName,
+        /// What did not fit.
+        field: &'static str,
+        /// By how much.
+        missing: u64,
+    },
+    /// A chunk of another version than 0, of which the draft gives no fields.
+    #[error("chunk {chunk} has version {version} instead of 0")]
+    Version {
+        /// Which.
+        chunk: ChunkName,
+        /// Its version.
+        version: u16,
+    },
+    /// A second one of what there is one of.
+    #[error("a second chunk {0}")]
+    Repeated(ChunkName),
+    /// None of what there has to be before the media, or at all.
+    #[error("no chunk {0} before it")]
+    Missing(ChunkName),
+    /// More streams than are read.
+    #[error("more than {limit} streams")]
+    TooManyStreams {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// Two streams of one number.
+    #[error("a second stream {0}")]
+    SameStream(u16),
+    /// A media packet of a version that nobody describes.
+    #[error("a media packet of version {0} instead of 0 or 1")]
+    PacketVersion(u16),
+    /// A media packet that says that it is shorter than its header.
+    #[error("a media packet says that it has {0} B, fewer than its header")]
+    PacketLength(u16),
+    /// A media packet of a stream that has no properties.
+    #[error("a media packet of stream {0}, which no MDPR describes")]
+    UnknownStream(u16),
+    /// A media chunk that ends before the packets that it counts do.
+    #[error("the media chunk says that it has {count} packets, and {taken} are in it")]
+    FewerPackets {
+        /// What it says.
+        count: u32,
+        /// How many it has.
+        taken: u32,
+    },
+    /// A part of a frame that lies outside it.
+    #[error("bytes {offset} to {end} of a frame of {frame_bytes} B")]
+    OutsideFrame {
+        /// Its first byte in the frame.
+        offset: u32,
+        /// Behind its last.
+        end: u64,
+        /// Bytes of the frame.
+        frame_bytes: u32,
+    },
+    /// A frame that is longer than any that we take.
+    #[error("a frame of {bytes} B, of which there may be {limit}")]
+    FrameTooLong {
+        /// What it says.
+        bytes: u32,
+        /// What there may be.
+        limit: u32,
+    },
+    /// Bytes that have to be there are counted only.
+    #[error("real bytes behind filler in one frame")]
+    RealAfterFiller,
+}
+
+impl Fault {
+    /// It is at this byte.
+    pub(crate) fn at(self, at: usize) -> Problem {
+        Problem { at: at as u64, fault: self }
+    }
+}
+
+/// The four letters of a chunk, shown with what is no letter escaped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChunkName(pub [u8; 4]);
+
+impl fmt::Display for ChunkName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}'", self.0.escape_ascii())
+    }
+}
