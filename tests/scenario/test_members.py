@@ -26,10 +26,10 @@ path:
   down: {rate: 300 kbit/s, queue: droptail 10 kB}
 flows:
   one: {role: subject, system: realvideo, clip: {source: carphone, rate: 100 kbit/s}}
-  other: {role: subject, system: realvideo, parameters: {transport: tcp}, clip: {source: carphone, rate: 100 kbit/s}}
+  two: {role: subject, system: realvideo, parameters: {transport: tcp}, clip: {source: carphone, rate: 100 kbit/s}}
   ping: {role: rival, traffic: ping}
 population:
-  flow: [one, other]
+  flow: [one, two]
   members:
   - {clip: {source: carphone, ladder: [20k, 60k], audio: 8 kbit/s, duration: 8 s}, rtt: 80 ms, loss: 1 %}
   - {clip: {source: carphone, rate: 34 kbit/s, audio: 8 kbit/s, duration: 5 s}, rtt: 41 ms, loss: 0 %}
@@ -65,7 +65,7 @@ def test_each_trial_plays_a_member_in_all_of_its_flows() -> None:
         assert drawn.path.down.delay is not None and drawn.path.up.delay is not None
         assert drawn.path.down.delay.ns == down_ns
         assert drawn.path.down.delay.ns + drawn.path.up.delay.ns == rtt_ns
-    assert "2 members, one a trial; each with its clip and its path" in in_words(made)
+    assert "2 members, one a trial; each with its clip and its path" in "\n".join(in_words(made))
 
 
 def test_a_ping_does_not_keep_a_trial_from_ending(tmp_path: Path) -> None:

@@ -178,8 +178,8 @@ def test_it_is_said_in_words_and_reads_again() -> None:
 
 
 BAD = [
-    ("population={rtt: uniform 1 ms to 2 ms}", "population", "either a 'size' or 'clips'"),
-    ("population={size: 3, clips: [bikes-1M]}", "population.size", "either a 'size' or 'clips'"),
+    ("population={rtt: uniform 1 ms to 2 ms}", "population", "either a 'size', 'clips' or 'members'"),
+    ("population={size: 3, clips: [bikes-1M]}", "population.size", "either a 'size', 'clips' or 'members'"),
     ("population.size=0", "population.size", "greater than or equal to 1"),
     ("population.duration=uniform 0 s to 3 s", "population.duration", "draws 0 s, which has nothing to play"),
     ("population.duration=uniform 1 kB to 3 kB", "population.duration", "is of a size, and a time is drawn"),

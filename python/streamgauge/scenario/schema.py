@@ -33,6 +33,8 @@ def json_schema() -> dict[str, Any]:
         "anyOf": [variant, {"type": "array", "items": variant, "minItems": 1}],
     }
     definitions = schema.pop("$defs")
+    of_a_file = {"type": "string", "description": "A file with such a list, relative to the scenario's."}
+    definitions["Population"]["properties"]["members"]["anyOf"].append(of_a_file)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_ID,

@@ -32,9 +32,6 @@ pub const RTSP: ChannelId = ChannelId(0);
 /// RTSP's port (RFC 2326 section 3.2).
 pub const RTSP_PORT: u16 = 554;
 
-/// Of a socket of the time, which nobody stated: what is in it has to go out before a lower level does.
-const SEND_BUFFER: u64 = 64 * 1024;
-
 /// What the player of a trial asks for; the trial's server has one object under every path.
 const TRIAL_URL: &str = "rtsp://server/clip.rm";
 
@@ -70,7 +67,7 @@ impl System for RealVideoSpec {
             ladder: LadderSpec::default(),
             server: ServerSettings::of(Preset::RealServer8),
             player: PlayerSettings::of(PlayerKind::RealPlayer8),
-            tcp: TcpSpec { send_buffer: SEND_BUFFER, ..TcpSpec::default() },
+            tcp: TcpSpec::default(),
         }
     }
 
