@@ -2,7 +2,6 @@
 //! player that chooses among the encodings of one object (SureStream) and the rate at which they come.
 
 mod object;
-mod payload;
 mod player;
 mod sdp;
 mod server;

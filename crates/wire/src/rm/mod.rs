@@ -15,7 +15,8 @@ pub use file::{FLAG_KEY, FLAG_RELIABLE, MOST_STREAMS, Packet, RealMedia};
 pub use headers::{ContentDescription, FileProperties, StreamProperties, VideoFormat};
 pub use opaque::{OpaqueData, OpaqueError};
 pub use video::{
-    Assembler, MOST_FRAME_BYTES, MOST_PARTS, NoFit, PieceKind, Pieces, VideoFrame, VideoPiece, fragment,
+    Assembler, MOST_FRAME_BYTES, MOST_PARTS, NoFit, PieceKind, Pieces, VideoFrame, VideoPiece, among_several,
+    fragment, several, whole,
 };
 
 #[cfg(test)]

@@ -113,6 +113,34 @@ pub fn fragment(frame: &VideoFrame, most_bytes: usize) -> Result<Vec<Chunk>, NoF
     Ok(made.collect())
 }
 
+/// The payload of a packet that carries all of a frame and nothing else; how long it is and its number are not said.
+pub fn whole(frame: &VideoFrame) -> Chunk {
+    let payload = [&[1 << 6, 1 << 7 | 1], frame.media.head()].concat();
+    Chunk::with_filler(payload, (frame.media.len() - frame.media.head().len()) as u32)
+}
+
+/// The payload of a packet that carries whole frames, each with its time, which is 0 where none is said. Filler that is not
+/// the last frame's is written as zeros.
+pub fn several(frames: &[VideoFrame]) -> Chunk {
+    let (mut payload, mut filler) = (Vec::new(), 0);
+    for frame in frames {
+        payload.resize(payload.len() + filler, 0);
+        payload.push(3 << 6);
+        put(&mut payload, frame.media.len() as u32);
+        put(&mut payload, frame.timestamp_ms.unwrap_or(0));
+        payload.push(frame.picture);
+        payload.extend(frame.media.head());
+        filler = frame.media.len() - frame.media.head().len();
+    }
+    Chunk::with_filler(payload, filler as u32)
+}
+
+/// Bytes that a frame takes among [`several`].
+pub fn among_several(frame: &VideoFrame) -> usize {
+    let bytes = frame.media.len();
+    2 + width(bytes as u32) + width(frame.timestamp_ms.unwrap_or(0)) + bytes
+}
+
 /// How many bytes each part of a frame has; `None` if they are too many.
 fn lengths(frame_bytes: u32, most_bytes: usize) -> Option<Vec<u32>> {
     if frame_bytes > MOST_FRAME_BYTES {

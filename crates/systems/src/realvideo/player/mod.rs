@@ -14,13 +14,14 @@ use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Duration, Event, Instant};
 use streamgauge_wire::rdt::{self, DataPacket, Packet};
+use streamgauge_wire::rm::Pieces;
 use streamgauge_wire::rtsp::{Reader, RtspItem};
 
 use self::adaptation::Adaptation;
 use self::holes::Arrival;
 use self::offers::Offer;
 use self::track::Track;
-use super::{RTSP, payload};
+use super::RTSP;
 use crate::app::{App, CloseReason, Input, Io};
 use crate::outbox::{MEDIA_END, Outbox};
 use crate::playout::{Playout, PlayoutStats};
@@ -32,6 +33,9 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Packets kept that overtook the response to PLAY.
 const MOST_EARLY: usize = 1_024;
+
+/// Frames that share a packet; a payload of more is nobody's.
+const MOST_PIECES: usize = 1_024;
 
 /// Bytes read from the connection at once.
 const READ_BYTES: usize = 64 * 1024;
@@ -209,19 +213,19 @@ impl RealPlayer {
                 return;
             }
         };
-        let place = |piece: payload::Piece| Place {
-            sequence: extended,
-            timestamp: piece.at_ms.unwrap_or(data.timestamp_ms),
-            first: piece.first,
-            last: piece.last,
-        };
-        if self.tracks[track].description.is_video {
-            for piece in payload::pieces(&data.payload.to_chunk()) {
-                playout.arrived(now, track, place(piece), None, &mut self.events);
-            }
-        } else {
-            let whole = payload::Piece { first: true, last: true, at_ms: None };
-            playout.arrived(now, track, place(whole), None, &mut self.events);
+        let whole = Place { sequence: extended, timestamp: data.timestamp_ms, first: true, last: true };
+        if !self.tracks[track].description.is_video {
+            return playout.arrived(now, track, whole, None, &mut self.events);
+        }
+        for piece in Pieces::of(data.payload.to_chunk()).map_while(Result::ok).take(MOST_PIECES) {
+            let ends = piece.offset as usize + piece.media.len() >= piece.frame_bytes as usize;
+            let place = Place {
+                timestamp: piece.timestamp_ms.unwrap_or(data.timestamp_ms),
+                first: piece.offset == 0,
+                last: ends,
+                ..whole
+            };
+            playout.arrived(now, track, place, None, &mut self.events);
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::rdt::SequenceNumber;
+use streamgauge_wire::rm::{self, VideoFrame};
 
 use super::super::object::{self, Encoding, Frame, VIDEO};
-use super::super::payload;
 use crate::app::ChannelId;
 
 /// What carries a stream.
@@ -56,10 +56,10 @@ pub struct Stream {
     /// By rule.
     wanted: Vec<bool>,
     taken: Option<Taken>,
-    /// The next frame of the encoding that is taken, and how much of it has gone.
+    /// The next frame of the encoding that is taken; where parts wait, that which they are of.
     frame: u64,
-    offset: u32,
-    part: u8,
+    /// What has not gone of a frame that goes in parts.
+    parts: VecDeque<Chunk>,
     /// Of the next packet.
     sequence: SequenceNumber,
     kept: VecDeque<Kept>,
@@ -71,7 +71,7 @@ impl Stream {
         let wanted = vec![false; 2 * object.encodings.len()];
         let (kept, taken) = (VecDeque::new(), None);
         let sequence = SequenceNumber::default();
-        Stream { number, way, object, wanted, taken, frame: 0, offset: 0, part: 0, sequence, kept }
+        Stream { number, way, object, wanted, taken, frame: 0, parts: VecDeque::new(), sequence, kept }
     }
 
     /// A rule is wanted, or no longer. One that there is not is passed over.
@@ -117,7 +117,7 @@ impl Stream {
     /// Goes on from `at`, or from the first key frame behind it.
     pub fn seek(&mut self, at: Duration) {
         self.taken = self.target();
-        self.offset = 0;
+        self.parts.clear();
         if let Some(encoding) = self.encoding() {
             self.frame = encoding.key_from(encoding.first_at(at));
         }
@@ -135,7 +135,7 @@ impl Stream {
     /// wanted or, where that is nothing, of what is sent. Media has come to `position`. Says whether it did.
     pub fn follow(&mut self, position: Duration) -> bool {
         let target = self.target();
-        if target == self.taken || self.offset > 0 {
+        if target == self.taken || !self.parts.is_empty() {
             return false;
         }
         let next = self.next_frame();
@@ -184,37 +184,42 @@ impl Stream {
         Chunk::filler(bytes)
     }
 
+    /// The next part of a frame, or all of one, with others behind it that share the packet.
     fn pictures(&mut self, taken: Taken, first: Frame, limit: u32) -> Chunk {
-        let number = self.sequence.get() as u8;
-        if self.offset == 0 && first.bytes + payload::WHOLE_HEAD_BYTES <= limit {
-            let mut shared = Vec::new();
-            let mut bytes = 0;
-            while let Some(frame) = self.next_frame().filter(|frame| frame.is_key == first.is_key) {
-                let at_ms = (frame.at.as_nanos() / 1_000_000) as u32;
-                bytes += payload::among_several(at_ms, frame.bytes);
-                if !shared.is_empty() && bytes > limit {
-                    break;
-                }
-                shared.push((self.frame as u8, at_ms, frame.bytes));
-                self.step(taken);
+        if self.parts.is_empty() {
+            let limit = limit as usize;
+            let coded = coded(self.frame, first);
+            if rm::among_several(&coded) <= limit {
+                return self.shared(taken, first.is_key, limit);
             }
-            return match shared.as_slice() {
-                [(_, _, bytes)] => payload::whole(number, *bytes),
-                several => payload::several(several),
-            };
+            // A frame of more parts than can be counted goes in larger ones.
+            let sizes = (0..16).map(|doubled| limit << doubled);
+            self.parts =
+                sizes.map(|most| rm::fragment(&coded, most)).find_map(Result::ok).unwrap_or_default().into();
         }
-        let room = limit.saturating_sub(payload::HEAD_BYTES).max(1);
-        let offset = self.offset;
-        let bytes = room.min(first.bytes - offset);
-        let parts = first.bytes.div_ceil(room);
-        let chunk = payload::part(self.part, self.frame as u8, first.bytes, offset, bytes, parts);
-        self.offset += bytes;
-        self.part = self.part.wrapping_add(1);
-        if self.offset == first.bytes {
-            (self.offset, self.part) = (0, 0);
+        let part = self.parts.pop_front().unwrap_or_default();
+        if self.parts.is_empty() {
             self.step(taken);
         }
-        chunk
+        part
+    }
+
+    /// Whole frames under one rule, as many as fit.
+    fn shared(&mut self, taken: Taken, is_key: bool, limit: usize) -> Chunk {
+        let (mut frames, mut bytes) = (Vec::new(), 0);
+        while let Some(frame) = self.next_frame().filter(|frame| frame.is_key == is_key) {
+            let coded = coded(self.frame, frame);
+            bytes += rm::among_several(&coded);
+            if bytes > limit {
+                break;
+            }
+            frames.push(coded);
+            self.step(taken);
+        }
+        match frames.as_slice() {
+            [alone] => rm::whole(alone),
+            several => rm::several(several),
+        }
     }
 
     fn step(&mut self, taken: Taken) {
@@ -254,4 +259,10 @@ impl Stream {
     pub fn last_sequence(&self) -> SequenceNumber {
         self.sequence.plus(-1)
     }
+}
+
+/// Frame `number`, of which only the size is known.
+fn coded(number: u64, frame: Frame) -> VideoFrame {
+    let timestamp_ms = Some((frame.at.as_nanos() / 1_000_000) as u32);
+    VideoFrame { picture: number as u8, timestamp_ms, media: Chunk::filler(frame.bytes) }
 }

@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use streamgauge_base::Chunk;
 
 use super::*;
@@ -166,4 +167,28 @@ fn pieces_of(packet: &Chunk) -> VideoPiece {
     let mut pieces: Vec<_> = Pieces::of(packet.clone()).collect();
     assert_eq!(pieces.len(), 1);
     pieces.remove(0).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn whole_frames_come_out_as_they_went_in(
+        sizes in prop::collection::vec((0u32..1 << 30, 1usize..20_000, any::<u8>()), 1..12), is_filler in any::<bool>(),
+    ) {
+        let media = |bytes: usize| if is_filler { Chunk::filler(bytes as u32) } else { Chunk::bytes(vec![7; bytes]) };
+        let frames: Vec<VideoFrame> = sizes
+            .into_iter()
+            .map(|(at, bytes, picture)| VideoFrame { picture, timestamp_ms: Some(at), media: media(bytes) })
+            .collect();
+        let shared = several(&frames);
+        prop_assert_eq!(shared.len(), frames.iter().map(among_several).sum::<usize>());
+        let found: Vec<_> = Pieces::of(shared).map(Result::unwrap).collect();
+        prop_assert_eq!(found.len(), frames.len());
+        for (piece, frame) in found.iter().zip(&frames) {
+            prop_assert_eq!((piece.kind, piece.picture, piece.timestamp_ms), (PieceKind::OneOfSeveral, frame.picture, frame.timestamp_ms));
+            prop_assert_eq!((piece.media.len(), piece.frame_bytes as usize), (frame.media.len(), frame.media.len()));
+        }
+        let alone: Vec<_> = Pieces::of(whole(&frames[0])).map(Result::unwrap).collect();
+        prop_assert_eq!(alone.len(), 1);
+        prop_assert_eq!((alone[0].kind, &alone[0].media), (PieceKind::Whole, &frames[0].media));
+    }
 }
