@@ -9,12 +9,14 @@ use streamgauge_record::Classifier;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, mut rest)) = bytes.split_first() else { return };
-    let protocols = match which % 6 {
+    let protocols = match which % 8 {
         0 => Protocols::tcp(StreamProtocol::Http),
         1 => Protocols::tcp(StreamProtocol::Rtsp),
         2 => Protocols::udp(DatagramProtocol::Quic),
         3 => Protocols::udp(DatagramProtocol::Rtp),
         4 => Protocols::udp(DatagramProtocol::ReliableUdp),
+        6 => Protocols::tcp(StreamProtocol::RtspRdt),
+        7 => Protocols::udp(DatagramProtocol::Rdt),
         _ => Protocols::default(),
     };
     let (over_tcp, is_cut) = (which & 0x80 == 0, which & 0x40 != 0);

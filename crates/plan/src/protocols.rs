@@ -14,6 +14,8 @@ pub enum StreamProtocol {
     Ndn,
     /// RTSP, and RTP interleaved with it (RFC 2326 section 10.12).
     Rtsp,
+    /// RTSP, and RealNetworks Data Transport interleaved with it.
+    RtspRdt,
 }
 
 /// What UDP datagrams carry. A variant has its reader in `streamgauge-record`.
@@ -26,6 +28,8 @@ pub enum DatagramProtocol {
     Ndn,
     /// QUIC (RFC 9000).
     Quic,
+    /// RealNetworks Data Transport.
+    Rdt,
     /// Apple's Reliable UDP: RTP that RTCP acknowledges.
     ReliableUdp,
     /// RTP and RTCP (RFC 3550).
@@ -68,10 +72,10 @@ mod tests {
 
     #[test]
     fn a_plan_names_what_there_is() {
-        let text = r#"{"tcp":["rtsp","http"],"udp":["reliable_udp"]}"#;
+        let text = r#"{"tcp":["rtsp","http"],"udp":["reliable_udp","rdt"]}"#;
         let read: Protocols = serde_json::from_str(text).unwrap();
         assert_eq!(read.tcp, [StreamProtocol::Rtsp, StreamProtocol::Http]);
-        assert_eq!(read.udp, [DatagramProtocol::ReliableUdp]);
+        assert_eq!(read.udp, [DatagramProtocol::ReliableUdp, DatagramProtocol::Rdt]);
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
         let error = serde_json::from_str::<Protocols>(r#"{"tcp":["quic"]}"#).unwrap_err().to_string();
         assert!(error.contains("unknown variant `quic`") && error.contains("`http`"), "{error}");

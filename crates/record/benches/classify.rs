@@ -72,6 +72,16 @@ fn rtp() -> Train {
     Train { heads: (0..PACKETS).map(head).collect(), packets: (0..PACKETS).map(packet).collect() }
 }
 
+/// Data packets with the server's clock before each.
+fn rdt() -> Train {
+    let head = |n: u32| {
+        let seq = ((n % 0xff00) as u16).to_be_bytes();
+        [&[0x80, 0xff, 8, 0, 9, 0, 0, 0, 1, 0x40][..], &seq, &[2, 0, 0, 0, 0, 0, 0]].concat()
+    };
+    let packet = |n: u32| (Direction::Down, TransportHeader::Udp, 660, n as usize);
+    Train { heads: (0..PACKETS).map(head).collect(), packets: (0..PACKETS).map(packet).collect() }
+}
+
 fn bench(c: &mut Criterion) {
     let mut group = c.benchmark_group("classify");
     group.throughput(Throughput::Elements(u64::from(PACKETS))).sample_size(20);
@@ -93,6 +103,7 @@ fn bench(c: &mut Criterion) {
     measure("http", http(), tcp(StreamProtocol::Http));
     measure("interleaved", interleaved(), tcp(StreamProtocol::Rtsp));
     measure("quic", quic(), udp(DatagramProtocol::Quic));
+    measure("rdt", rdt(), udp(DatagramProtocol::Rdt));
     measure("rtp", rtp(), udp(DatagramProtocol::Rtp));
     // Where nothing is told.
     measure("guessed/bulk", stream(&[]), Protocols::default());

@@ -13,10 +13,12 @@ mod http;
 mod messages;
 mod ndn;
 mod quic;
+mod rdt;
 mod reader;
 mod reliable_udp;
 mod rtp;
 mod rtsp;
+mod sources;
 mod tcp;
 
 use streamgauge_base::{
@@ -32,7 +34,8 @@ fn stream_reader(protocol: StreamProtocol) -> Option<Box<dyn StreamReader>> {
         StreamProtocol::Opaque => None,
         StreamProtocol::Http => Some(Box::new(http::Http::default())),
         StreamProtocol::Ndn => Some(Box::new(ndn::Streams)),
-        StreamProtocol::Rtsp => Some(Box::new(rtsp::Rtsp::default())),
+        StreamProtocol::Rtsp => Some(Box::new(rtsp::Rtsp::with_rtp())),
+        StreamProtocol::RtspRdt => Some(Box::new(rtsp::Rtsp::with_rdt())),
     }
 }
 
@@ -42,6 +45,7 @@ fn datagram_reader(protocol: DatagramProtocol) -> Option<Box<dyn DatagramReader>
         DatagramProtocol::Opaque => None,
         DatagramProtocol::Ndn => Some(Box::new(ndn::Datagrams::default())),
         DatagramProtocol::Quic => Some(Box::new(quic::Quic { told: true })),
+        DatagramProtocol::Rdt => Some(Box::new(rdt::Rdt::default())),
         DatagramProtocol::ReliableUdp => Some(Box::new(reliable_udp::ReliableUdp::told())),
         DatagramProtocol::Rtp => Some(Box::new(rtp::Rtp::told())),
     }
@@ -49,7 +53,7 @@ fn datagram_reader(protocol: DatagramProtocol) -> Option<Box<dyn DatagramReader>
 
 /// What connections may carry of which nothing is told: what is certain when it is seen.
 fn guessed_streams() -> Vec<Box<dyn StreamReader>> {
-    vec![Box::new(rtsp::Rtsp::default()), Box::new(http::Http::default())]
+    vec![Box::new(rtsp::Rtsp::with_rtp()), Box::new(http::Http::default())]
 }
 
 /// What datagrams may carry of which nothing is told.
@@ -153,8 +157,8 @@ impl Classifier {
     ///   rival.
     /// - ICMP echo is a probe.
     ///
-    /// `seq` is TCP's or RTP's. The retransmit flag says that some of the TCP bytes (or the SYN or FIN), or this
-    /// RTP sequence number, were sent before.
+    /// `seq` is TCP's or, in UDP, RTP's, RDT's or that of a segment of NDN. The retransmit flag says that some of the TCP
+    /// bytes (or the SYN or FIN), or this number of the same source, were sent before.
     pub fn classify(
         &mut self,
         flow: FlowId,

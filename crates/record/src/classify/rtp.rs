@@ -3,6 +3,10 @@
 use streamgauge_base::PacketKind;
 
 use super::reader::{Datagram, DatagramReader, Shown};
+use super::sources::{REMEMBERED, Sources};
+
+/// They are 16 bits (RFC 3550 section 5.1).
+const SEQUENCE_NUMBERS: u32 = 1 << 16;
 
 /// The RTP of one flow.
 ///
@@ -10,7 +14,7 @@ use super::reader::{Datagram, DatagramReader, Shown};
 /// these two bits: a source is believed from its second number in sequence on (RFC 3550 section A.1), and a compound of
 /// RTCP if it begins with a report or if the lengths of its packets are the datagram's (section A.2).
 pub struct Rtp {
-    sources: [Sources; 2],
+    sources: [Sources<SEQUENCE_NUMBERS>; 2],
     /// `None` where it is told.
     candidates: Option<[Candidates; 2]>,
 }
@@ -121,84 +125,5 @@ impl Candidates {
         }
         self.0.remove(at);
         Some(before)
-    }
-}
-
-/// Sources remembered per flow and direction: audio, video and their retransmission streams, some times over.
-const REMEMBERED: usize = 16;
-/// Sequence numbers remembered behind the highest.
-const WINDOW: u16 = 1024;
-const WORDS: usize = WINDOW as usize / 64;
-
-/// The RTP sources of one flow in one direction, the last used first.
-#[derive(Default)]
-struct Sources(Vec<Source>);
-
-struct Source {
-    ssrc: u32,
-    highest: u16,
-    /// Bit `seq % WINDOW` for the `WINDOW` numbers up to `highest`: it was sent.
-    sent: [u64; WORDS],
-}
-
-impl Sources {
-    fn knows(&self, ssrc: u32) -> bool {
-        self.0.iter().any(|source| source.ssrc == ssrc)
-    }
-
-    /// A packet is sent; true if its number was sent before by this source, within the last 1024.
-    fn sent(&mut self, ssrc: u32, seq: u16) -> bool {
-        let Some(at) = self.0.iter().position(|s| s.ssrc == ssrc) else {
-            self.0.truncate(REMEMBERED - 1);
-            let mut source = Source { ssrc, highest: seq, sent: [0; WORDS] };
-            source.set(seq);
-            self.0.insert(0, source);
-            return false;
-        };
-        if at > 0 {
-            self.0[..=at].rotate_right(1);
-        }
-        self.0[0].take(seq)
-    }
-}
-
-impl Source {
-    fn word(seq: u16) -> (usize, u64) {
-        (usize::from(seq % WINDOW) / 64, 1 << (seq % 64))
-    }
-
-    fn set(&mut self, seq: u16) {
-        let (word, bit) = Self::word(seq);
-        self.sent[word] |= bit;
-    }
-
-    fn take(&mut self, seq: u16) -> bool {
-        let ahead = seq.wrapping_sub(self.highest);
-        if ahead == 0 {
-            return true;
-        }
-        if ahead.cast_signed() > 0 {
-            if ahead >= WINDOW {
-                self.sent = [0; WORDS];
-            } else {
-                for skipped in 1..ahead {
-                    let (word, bit) = Self::word(self.highest.wrapping_add(skipped));
-                    self.sent[word] &= !bit;
-                }
-            }
-            self.highest = seq;
-            self.set(seq);
-            return false;
-        }
-        if self.highest.wrapping_sub(seq) >= WINDOW {
-            // Too old to know, or the source began anew: far more likely than a repeat after 1024 packets.
-            *self = Source { ssrc: self.ssrc, highest: seq, sent: [0; WORDS] };
-            self.set(seq);
-            return false;
-        }
-        let (word, bit) = Self::word(seq);
-        let again = self.sent[word] & bit != 0;
-        self.sent[word] |= bit;
-        again
     }
 }

@@ -1,13 +1,13 @@
-//! RTSP on a TCP connection: its text, and frames interleaved with it (RFC 2326 section 10.12).
+//! RTSP on a TCP connection: its text, and frames interleaved with it (RFC 2326 section 10.12), which are RTP's or RDT's.
 //!
-//! A segment all of which is messages, with their bodies, is signalling; one that is whole frames of RTCP is RTCP. All
-//! others carry payload.
+//! A segment all of which is messages, with their bodies, is signalling; one that is whole frames of RTCP is RTCP, and one
+//! that is whole frames of RDT without media what the first of these is. All others carry payload.
 
 use streamgauge_base::PacketKind;
 
 use super::messages::{Grammar, Messages, is_request};
 use super::reader::{Say, Segment, StreamReader};
-use super::rtp;
+use super::{rdt, rtp};
 
 /// RFC 2326 section 10, and `PLAY_NOTIFY` of RFC 7826.
 const METHODS: [&[u8]; 12] = [
@@ -32,32 +32,48 @@ fn begins(head: &[u8]) -> bool {
 }
 
 /// The RTSP of one flow.
-#[derive(Default)]
-pub struct Rtsp(Messages);
+pub struct Rtsp {
+    messages: Messages,
+    /// What a frame is of which the first bytes and the length are given; `None` if it is payload.
+    frame: fn(&[u8], u32) -> Option<PacketKind>,
+}
 
-impl StreamReader for Rtsp {
-    fn read(&mut self, segment: &Segment<'_>, say: &mut Say<'_>) -> Option<PacketKind> {
-        if self.0.fill(GRAMMAR, segment, say) {
-            return Some(PacketKind::Signalling);
-        }
-        are_frames_of_rtcp(segment).then_some(PacketKind::Rtcp)
+impl Rtsp {
+    /// With RTP and RTCP.
+    pub fn with_rtp() -> Self {
+        let frame = |head: &[u8], bytes| rtp::is_rtcp(head, bytes).then_some(PacketKind::Rtcp);
+        Rtsp { messages: Messages::default(), frame }
+    }
+
+    /// With RDT.
+    pub fn with_rdt() -> Self {
+        Rtsp { messages: Messages::default(), frame: |head, _| rdt::kind(head) }
     }
 }
 
-/// The segment is interleaved frames (`$`, channel, length), all of RTCP.
-fn are_frames_of_rtcp(segment: &Segment<'_>) -> bool {
-    let (mut rest, mut left) = (segment.head, segment.bytes);
+impl StreamReader for Rtsp {
+    fn read(&mut self, segment: &Segment<'_>, say: &mut Say<'_>) -> Option<PacketKind> {
+        if self.messages.fill(GRAMMAR, segment, say) {
+            return Some(PacketKind::Signalling);
+        }
+        frames(segment, self.frame)
+    }
+}
+
+/// What a segment is that is whole interleaved frames (`$`, channel, length), none of which is payload: what the first is.
+fn frames(segment: &Segment<'_>, kind: fn(&[u8], u32) -> Option<PacketKind>) -> Option<PacketKind> {
+    let (mut rest, mut left, mut first) = (segment.head, segment.bytes, None);
     while let [b'$', _channel, high, low, frame @ ..] = rest {
         let length = u16::from_be_bytes([*high, *low]);
         let whole = 4 + u32::from(length);
-        if whole > left || !rtp::is_rtcp(frame, u32::from(length)) {
-            return false;
-        }
-        left -= whole;
+        let known = &frame[..frame.len().min(length.into())];
+        let kind = kind(known, length.into())?;
+        left = left.checked_sub(whole)?;
+        let first = *first.get_or_insert(kind);
         if left == 0 {
-            return true;
+            return Some(first);
         }
         rest = frame.get(usize::from(length)..).unwrap_or_default();
     }
-    false
+    None
 }

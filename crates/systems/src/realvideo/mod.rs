@@ -112,7 +112,7 @@ impl System for RealVideoSpec {
     }
 
     fn protocols(&self) -> Protocols {
-        Protocols { tcp: vec![StreamProtocol::Rtsp], udp: vec![DatagramProtocol::Opaque] }
+        Protocols { tcp: vec![StreamProtocol::RtspRdt], udp: vec![DatagramProtocol::Rdt] }
     }
 
     /// Where the media is on UDP, the RTSP connection has nothing to show.

@@ -17,11 +17,11 @@ const EXTENDED_RULE: u8 = 63;
 pub struct DataPacket<'a> {
     /// Whose, as the session description numbers streams.
     pub stream: u16,
-    /// Its number among the stream's packets, or among the stream's reliable ones.
+    /// Its number among the stream's packets.
     pub sequence: SequenceNumber,
-    /// It is sent again until it is acknowledged.
+    /// It has to come: its rule has priority 10.
     pub is_reliable: bool,
-    /// Reliable packets that the stream sent so far, modulo 65536. RealNetworks' servers always say it.
+    /// How many packets that have to come the stream sent so far, modulo 65536. RealNetworks' servers always say it.
     pub total_reliable: Option<u16>,
     /// It was sent right behind the packet before it: of the two, receivers measure the rate of the path.
     pub is_back_to_back: bool,

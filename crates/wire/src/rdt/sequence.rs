@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// The number of a data packet among its stream's, or among its reliable ones. Those from 0xff00 on are packet types, so
-/// 0 comes after 0xfeff.
+/// The number of a data packet among its stream's. Those from 0xff00 on are packet types, so 0 comes after 0xfeff.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SequenceNumber(u16);
 

@@ -2,6 +2,7 @@ mod guesses;
 mod messages;
 mod ndn;
 mod quic;
+mod rdt;
 
 use proptest::prelude::*;
 
@@ -282,12 +283,13 @@ proptest! {
              proptest::collection::vec(any::<u8>(), 0..64)),
             0..50,
         ),
-        which in 0usize..3,
+        which in 0usize..4,
     ) {
         use {DatagramProtocol as Udp, StreamProtocol as Tcp};
         let mut c = match which {
             0 => told(&[], &[]),
             1 => told(&[Tcp::Rtsp, Tcp::Http], &[Udp::Quic]),
+            2 => told(&[Tcp::RtspRdt], &[Udp::Rdt]),
             _ => told(&[Tcp::Opaque], &[Udp::ReliableUdp, Udp::Rtp]),
         };
         for (flow, up, connection, transport, seq, flags, payload_bytes, head) in packets {
