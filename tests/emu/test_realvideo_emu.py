@@ -18,7 +18,7 @@ flows:
     role: subject
     system: realvideo
     parameters: {transport: udp}
-    clip: &clip {source: carphone, ladder: [20k, 34k, 80k, 150k], audio: 8 kbit/s, segment: 2 s, duration: 60 s}
+    clip: &clip {source: carphone, ladder: [20k, 80k, 150k], audio: 8 kbit/s, segment: 2 s, duration: 60 s}
   tcp:
     role: subject
     system: realvideo

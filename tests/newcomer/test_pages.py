@@ -92,6 +92,11 @@ COMMANDS: dict[str, How] = {
     "streamgauge worker tcp://scheduler:8786": How("never", "test_cluster does it"),
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --on tcp://scheduler:8786 "
     "--out /shared/run-1": How("never", "test_cluster does it"),
+    # realvideo
+    "streamgauge run realvideo/head2head-75 --mode sim --repeat 8": How(status=1),
+    "streamgauge run realvideo/media-scaling-35-udp --mode sim --repeat 8": How(status=1),
+    "streamgauge reproduce realvideo --mode sim": How("long", A_MINUTE, status=1),
+    "streamgauge systems realvideo": HERE,
     # sweep
     "streamgauge sweep hessler/ftp-medium --mode sim --over path.down.queue=10kB,20kB,50kB "
     "--over path.down.rate=0.5Mbit/s,1Mbit/s --out runs/queues --figure queues.svg": How(
