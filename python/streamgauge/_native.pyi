@@ -16,8 +16,16 @@ TCP_MECHANISMS: tuple[str, ...]
 """Mechanisms of it that can be switched off, by name."""
 
 def relays() -> str:
-    """What each relay of ours says of itself, as a list of `{"name", "title", "version", "speaks",
+    """What each relay of ours says of itself, as a list of `{"name", "title", "version", "protocols",
     "parameters", "usual", "events"}` (JSON).
+    """
+
+def relay_protocols(app_json: str) -> str:
+    """What the channels of a relay speak whose plan has this `app`: lists under "tcp" and "udp", but for
+    empty ones (JSON).
+
+    Raises:
+        RecordError: it is no system of a plan.
     """
 
 def systems() -> str:

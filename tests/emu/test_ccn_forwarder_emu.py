@@ -8,18 +8,22 @@ import pytest
 from driving import Person, events, the_valid_one
 
 CLIP = "{source: carphone, ladder: [100k, 200k], segment: 2 s, duration: 4 s}"
-SET = "{transport: tcp, rule: fixed}"
-TEXT = f"""
-id: test/forwarder
+
+
+def text(transport: str) -> str:
+    """Two viewings, one after the other, with all faces over that."""
+    given = f"{{transport: {transport}, rule: fixed}}"
+    return f"""
+id: test/forwarder-{transport}
 title: Two viewings behind one forwarder
 path:
   down: {{rate: 600 kbit/s, queue: droptail 50 packets, delay: 50 ms}}
   up: {{delay: 50 ms}}
 flows:
-  first: {{role: subject, system: ccn, parameters: {SET}, clip: {CLIP}, via: home}}
-  second: {{role: subject, system: ccn, parameters: {SET}, clip: {CLIP}, via: home, start: 6 s}}
+  first: {{role: subject, system: ccn, parameters: {given}, clip: {CLIP}, via: home}}
+  second: {{role: subject, system: ccn, parameters: {given}, clip: {CLIP}, via: home, start: 6 s}}
 relays:
-  home: {{system: ccn-forwarder, at: client}}
+  home: {{system: ccn-forwarder, at: client, parameters: {{transport: {transport}}}}}
 until: {{time: 12 s}}
 """
 
@@ -28,8 +32,10 @@ def shown(trial: dict[str, Any], flow: str) -> int:
     return sum(row["flow"] == flow for row in events(trial, "frame_shown"))
 
 
-def test_the_second_viewing_comes_out_of_the_store_as_in_sim(anyone: Person) -> None:
-    emulated, sim = the_valid_one(anyone.trials(TEXT)), anyone.simulated(TEXT)[0]
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_the_second_viewing_comes_out_of_the_store_as_in_sim(anyone: Person, transport: str) -> None:
+    scenario = text(transport)
+    emulated, sim = the_valid_one(anyone.trials(scenario)), anyone.simulated(scenario)[0]
     for trial in (emulated, sim):
         assert [shown(trial, flow) for flow in ("first", "second")] == [100, 100], "both saw all of it"
         assert not events(trial, "stall", "face_down", "object_failed")

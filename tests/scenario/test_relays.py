@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
+from streamgauge import _native
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, load, lower
 
@@ -167,11 +170,119 @@ def test_ladders_that_share_a_relay_are_one(tmp_path: Path, relay: str) -> None:
         load(file)
 
 
-def test_a_face_over_udp_goes_through_no_relay(tmp_path: Path) -> None:
+FACES = {
+    ("udp", "udp"): None,
+    ("tcp", "tcp"): None,
+    ("udp", "tcp"): (
+        "'home' is a relay of ndn over TCP, and 'ccn' speaks it over UDP",
+        "give the flow 'parameters: {transport: tcp}' or 'home' 'parameters: {transport: udp}'",
+    ),
+    ("tcp", "udp"): (
+        "'home' is a relay of ndn over UDP, and 'ccn' speaks it over TCP",
+        "give the flow 'parameters: {transport: udp}' or 'home' 'parameters: {transport: tcp}'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("flow", "relay"), FACES)
+def test_faces_of_a_relay_are_over_what_its_flows_are(tmp_path: Path, flow: str, relay: str) -> None:
     file = tmp_path / "relay.yaml"
-    file.write_text(LADDERS.format(relay="ccn-forwarder", system="system: ccn", top="300k"))
-    with pytest.raises(ScenarioError, match=r"flows\.first\.via.*a relay of ndn, which 'ccn' does not speak"):
+    system = f"system: ccn, parameters: {{transport: {flow}}}"
+    text = LADDERS.format(relay="ccn-forwarder", system=system, top="300k")
+    file.write_text(text.replace("at: client", f"at: client, parameters: {{transport: {relay}}}"))
+    if (refused := FACES[flow, relay]) is None:
+        (scenario,) = load(file)
+        assert scenario.supported_modes() == ["sim", "emu"]
+        (planned,) = lower(scenario, "sim", 1)["relays"]
+        settings = planned["app"]["ccn-forwarder"]
+        assert (settings["tcp"] is not None) == (relay == "tcp")
+        return
+    with pytest.raises(ScenarioError) as caught:
         load(file)
+    said = str(caught.value).replace("\n", " ")
+    assert "relay.yaml" in said and "flows.first.via" in said and "flows.second.via" in said
+    assert all(part in said for part in refused), said
+
+
+def test_a_stand_in_whose_faces_are_over_another_transport_is_refused_in_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "relay.yaml"
+    system = "system: ccn, parameters: {transport: tcp}, emu: {parameters: {transport: udp}}"
+    file.write_text(LADDERS.format(relay="ccn-forwarder", system=system, top="300k"))
+    (scenario,) = load(file)
+    assert scenario.supported_modes() == ["sim"]
+    assert scenario.unsupported("emu") == (
+        "flows.first.via: 'home' is a relay of ndn over TCP, and 'ccn', which plays in emu, speaks it over "
+        "UDP; give the flow 'parameters: {transport: tcp}' or 'home' 'parameters: {transport: udp}'"
+    )
+
+
+@pytest.mark.parametrize("key", ["congestion_control: reno", "ecn: on"])
+def test_a_relay_over_udp_has_no_tcp_to_choose(tmp_path: Path, key: str) -> None:
+    file = tmp_path / "relay.yaml"
+    text = LADDERS.format(relay="ccn-forwarder", system="system: ccn", top="300k")
+    over = "parameters: {transport: udp}"
+    file.write_text(text.replace("at: client", f"at: client, {over}"))
+    assert load(file)
+    file.write_text(text.replace("at: client", f"at: client, {over}, {key}"))
+    name = key.partition(":")[0]
+    with pytest.raises(
+        ScenarioError, match=rf"relays\.home\.{name}.*'ccn-forwarder' does not run over TCP here"
+    ):
+        load(file)
+
+
+VIEWED = """\
+id: test/relay
+title: two viewings behind one forwarder, over UDP
+path:
+  down: {{rate: 1 Mbit/s, delay: 20 ms, queue: droptail 100 packets, loss: {loss}}}
+  up: {{delay: 20 ms}}
+flows:
+  first: &viewer
+    role: subject
+    system: ccn
+    parameters: {{rule: fixed, retransmission: {again}, interest_tries: 20}}
+    clip: {{source: carphone, ladder: [100k, 200k], segment: 2 s, duration: 10 s}}
+    via: home
+  second: {{<<: *viewer, start: {start}}}
+relays:
+  home: {{system: ccn-forwarder, at: client, parameters: {{transport: udp}}}}
+until: {{time: 40 s}}
+"""
+
+
+def viewed(tmp_path: Path, **given: str) -> tuple[list[int], dict[str, int], dict[str, pl.DataFrame]]:
+    """How many frames each of two viewers saw in sim, the payload bytes that came down the path by name, and
+    the record's events by name."""
+    folder = tmp_path / "-".join(given.values()).replace(" ", "")
+    folder.mkdir()
+    file = folder / "relay.yaml"
+    file.write_text(VIEWED.format(**given))
+    (scenario,) = load(file)
+    summary = json.loads(_native.simulate(json.dumps(lower(scenario, "sim", 1)), str(folder)))
+    assert not summary["imbalance"]
+    events = pl.read_parquet(folder / "events.parquet")
+    by_name = {str(name): rows for (name,), rows in events.group_by("name")}
+    frames = [by_name["frame_shown"].filter(pl.col("flow") == flow).height for flow in ("first", "second")]
+    rows = pl.read_parquet(folder / "packets.parquet").filter((pl.col("dir") == 0) & (pl.col("fate") == 0))
+    last = rows.filter(pl.col("stage") == rows["stage"].max())
+    sums = dict(last.group_by("flow").agg(pl.col("payload_bytes").sum()).iter_rows())
+    crossed = {name: int(sums.get(code, 0)) for code, name in enumerate(("first", "second", "home"))}
+    return frames, crossed, by_name
+
+
+def test_over_udp_the_second_viewing_comes_out_of_the_store(tmp_path: Path) -> None:
+    frames, crossed, said = viewed(tmp_path, loss="0 %", start="15 s", again="lifetime")
+    assert frames == [250, 250]
+    assert 125_000 < crossed["home"] < 160_000 and crossed["first"] == crossed["second"] == 0
+    assert not {"stall", "face_down", "interest_timeout", "object_failed"} & said.keys()
+
+
+def test_over_udp_what_is_lost_is_asked_for_again_by_whoever_waits(tmp_path: Path) -> None:
+    frames, crossed, said = viewed(tmp_path, loss="2 %", start="1 s", again="rto")
+    assert frames == [250, 250]
+    assert crossed["home"] < 250_000, "most crosses once"
+    assert said["interest_timeout"].height and not {"face_down", "object_failed"} & said.keys()
 
 
 def test_a_forwarder_is_where_its_flows_look_for_it(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ pub enum Kind {
     WordsOrFunction(Vec<&'static str>),
     /// Some of these, each once.
     Several(Vec<&'static str>),
-    /// The settings that it leads to are left out with the first word, and are there with the second.
+    /// The settings that it leads to are left out with the first word, and are there with the second; what the usual
+    /// settings have is the default.
     Presence([&'static str; 2]),
     /// A text that the crate above knows the words of.
     Text,

@@ -415,6 +415,14 @@ fn facts(py: Python<'_>, app_json: &str) -> PyResult<String> {
     to_json(&streamgauge_systems::facts(&app))
 }
 
+/// What the channels of a relay speak whose plan has this `app` (JSON), as JSON.
+#[pyfunction]
+fn relay_protocols(py: Python<'_>, app_json: &str) -> PyResult<String> {
+    let app: AppSpec = serde_json::from_str(app_json)
+        .map_err(|e| exception(py, "RecordError", format!("no relay of a plan: {e}")))?;
+    to_json(&streamgauge_systems::relay_protocols(&app))
+}
+
 /// What is known by name, in the order that people read.
 fn names<T>(py: Python<'_>, named: &[(&'static str, T)]) -> PyResult<Py<PyTuple>> {
     Ok(PyTuple::new(py, named.iter().map(|(name, _)| *name))?.unbind())
@@ -434,6 +442,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(systems, module)?)?;
     module.add_function(wrap_pyfunction!(relays, module)?)?;
     module.add_function(wrap_pyfunction!(facts, module)?)?;
+    module.add_function(wrap_pyfunction!(relay_protocols, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(legend, module)?)?;
     module.add_function(wrap_pyfunction!(addresses, module)?)?;

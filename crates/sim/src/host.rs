@@ -111,7 +111,7 @@ impl Endpoint {
             self.channels.segment(now, *ports, segment, false, network);
             return self.settle(now, network);
         }
-        self.receive_other(now, body, network);
+        self.receive_other(now, body, false, network);
     }
 
     /// A packet arrives from an end at the same side.
@@ -120,13 +120,28 @@ impl Endpoint {
             self.channels.segment(now, *ports, segment, true, network);
             return self.settle(now, network);
         }
-        self.receive_other(now, body, network);
+        self.receive_other(now, body, true, network);
     }
 
-    fn receive_other<R: Recorder>(&mut self, now: Instant, body: Body, network: &mut Network<R>) {
+    fn receive_other<R: Recorder>(
+        &mut self,
+        now: Instant,
+        body: Body,
+        locally: bool,
+        network: &mut Network<R>,
+    ) {
         let (channel, datagram) = match body {
             Body::Segment(..) => return,
-            Body::Datagram(ports, datagram) => (self.channels.datagram(ports.to), datagram),
+            Body::Datagram(ports, datagram) => {
+                let found = self.channels.datagram(ports, locally);
+                if let Some((channel, Some(on))) = found {
+                    self.handle(now, Input::Accepted { channel, on }, network);
+                    if self.channels.port(channel).is_none() {
+                        return;
+                    }
+                }
+                (found.map(|(channel, _)| channel), datagram)
+            }
             // The player's host answers by itself.
             Body::Echo(message) if !self.channels.serves() => {
                 return self.channels.reply(now, message, network);

@@ -90,6 +90,11 @@ impl PeerLinks {
         exists.then(|| 1 + 2 * u32::from(peer.0) + u32::from(self.only.line.serves))
     }
 
+    /// Whether that is a relay's link to a server: there it goes, and nobody comes.
+    pub fn leads_to_server(&self, whom: u32) -> bool {
+        self.peer(whom).is_some_and(|peer| self.upstream(peer) == Some(whom))
+    }
+
     /// The flow of a relay's link.
     pub fn peer(&self, whom: u32) -> Option<Peer> {
         Some(Peer(((whom.checked_sub(1)?) / 2) as u16))

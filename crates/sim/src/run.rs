@@ -174,7 +174,7 @@ impl<R: Recorder> Trial<R> {
     ) -> Result<Self, SimError> {
         check(plan)?;
         let told = plan.flows.iter().map(|flow| (flow.role, protocols(flow)));
-        let relays = plan.relays.iter().map(|relay| (plan.role_of(relay), relay_protocols(relay)));
+        let relays = plan.relays.iter().map(|relay| (plan.role_of(relay), relay_protocols(&relay.app)));
         // Where nothing asks what packets carry, flows pay nothing for it.
         let reads = R::PACKETS || R::MESSAGES;
         let classifier = Classifier::new(told.chain(relays).take(if reads { usize::MAX } else { 0 }));

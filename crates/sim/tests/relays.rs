@@ -1,16 +1,19 @@
 //! Machines that flows share at one side of the path.
 
 mod common;
+#[path = "relay/datagrams.rs"]
+mod datagrams;
 #[path = "../../systems/src/testing/opener.rs"]
 mod opener;
 #[path = "relay/splice.rs"]
 mod splice;
 
 use common::*;
+use datagrams::{Answering, Asking, Handed, Passing, begins, udp};
 use opener::{Client, Ending, Seen, Server, Shared, listener};
 use proptest::prelude::*;
 use splice::{Passed, Splice};
-use streamgauge_base::{Duration, Outcome};
+use streamgauge_base::{Duration, Ecn, Fate, Instant, Outcome};
 use streamgauge_path::spec::{Limit, PathSpec};
 use streamgauge_plan::{AppSpec, Entry, RelaySide, RelaySpec, TcpSpec, TrialPlan};
 use streamgauge_sim::{SimError, Summary, run, run_made};
@@ -146,6 +149,75 @@ fn a_server_that_is_not_there_refuses_the_relay_within_a_round_trip() {
     assert_eq!(rows.named("connection_refused").len(), 1);
     assert_eq!(rows.named("connection_refused")[0].flow.map(|flow| flow.0), Some(2));
     assert_eq!(seen[1].outcomes.iter().map(|one| one.end.as_str()).collect::<Vec<_>>(), ["reset"]);
+}
+
+/// What each player got, and what the relay saw, which listens at a port of UDP.
+fn by_datagrams(plan: &TrialPlan, relay: Passing) -> (Rows, Vec<Vec<(u8, u8)>>, Handed) {
+    let (mut got, mut number) = (Vec::new(), 0);
+    let machines = |spec: &streamgauge_plan::FlowSpec| {
+        if spec.via.is_none() {
+            return Ok(streamgauge_systems::machines(spec, plan.seed, &Contents::NONE)?);
+        }
+        let player = Asking::new(100);
+        got.push(player.came.clone());
+        number += 1;
+        let server = Box::new(Answering(number));
+        Ok(Machines { channels: begins(udp(6363)), server, player: Box::new(player) })
+    };
+    let (handed, mut relay) = (relay.handed.clone(), Some(relay));
+    let relays = |_: &RelaySpec| {
+        let channels = begins(Carrier::UdpListener { port: 6363, ecn: Ecn::Ect0 });
+        Ok(RelayMachine { channels, app: Box::new(relay.take().expect("one relay")) })
+    };
+    let (_, rows) = run_made(plan, machines, relays, Rows::default()).unwrap();
+    let got = got.iter().map(|came| came.lock().unwrap().clone()).collect();
+    let handed = std::mem::take(&mut *handed.lock().unwrap());
+    (rows, got, handed)
+}
+
+#[test]
+fn datagrams_reach_each_flows_own_server_and_its_answers_its_player() {
+    for at in [RelaySide::Client, RelaySide::Server] {
+        let plan = through(3, at, 0.0, 1);
+        let (rows, got, handed) = by_datagrams(&plan, Passing::at(6363));
+        for (nth, came) in (1..).zip(&got) {
+            assert_eq!(*came, (0..100).map(|number| (nth, number)).collect::<Vec<_>>());
+        }
+        assert_eq!(handed.accepted, [Peer(0), Peer(1), Peer(2)]);
+        assert!(handed.refused.is_empty(), "{handed:?}");
+        // Counted as the relay's, or as the flows'.
+        let flows = if at == RelaySide::Client { 4..5 } else { 1..4 };
+        assert_eq!(flows.map(|flow| payload(&rows, flow, 0)).sum::<u64>(), 300 * 902);
+        // What the relay sends across the path has the ECN field of the channel to the servers, or of its listener.
+        let (stage, ecn) = if at == RelaySide::Client { (3, Ecn::NotEct) } else { (0, Ecn::Ect0) };
+        let entered = |fate: &Fate| fate.item.flow.0 > 0 && fate.stage.0 == stage;
+        let sent: Vec<Ecn> =
+            rows.rows.iter().filter(|row| entered(&row.0)).map(|row| row.0.item.ecn).collect();
+        assert_eq!(sent, [ecn; 300]);
+        assert_eq!(rows.rows, by_datagrams(&plan, Passing::at(6363)).0.rows);
+    }
+}
+
+#[test]
+fn a_relay_sends_datagrams_to_its_servers_from_where_it_listens_and_loses_what_is_lost() {
+    let relay = Passing { tries: Some(81), ..Passing::at(6363) };
+    let (_, got, Handed { refused, .. }) = by_datagrams(&through(1, RelaySide::Client, 0.1, 1), relay);
+    let reasons =
+        ["a relay sends datagrams from a port at which it listens", "port 6363 is taken", "no flow of that"];
+    assert!(
+        refused.len() == 3 && refused.iter().zip(reasons).all(|(why, begins)| why.starts_with(begins)),
+        "{refused:?}"
+    );
+    assert!((60..100).contains(&got[0].len()), "{}", got[0].len());
+}
+
+#[test]
+fn with_its_listener_a_relay_gives_up_the_whole_port() {
+    // 300 ms is after half of the numbers.
+    let relay = Passing { until: Some(Instant::ZERO + ms(300)), ..Passing::at(6363) };
+    let (_, got, handed) = by_datagrams(&through(2, RelaySide::Client, 0.0, 1), relay);
+    assert!(got.iter().all(|came| (40..70).contains(&came.len())), "{got:?}");
+    assert_eq!((handed.accepted.len(), handed.refused.len()), (2, 0));
 }
 
 #[test]

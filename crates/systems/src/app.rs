@@ -70,9 +70,9 @@ pub enum Input<'a> {
     Start,
     /// A stream channel is connected.
     Opened(ChannelId),
-    /// The other end has connected to a listener of ours.
+    /// The other end has connected to a listener of ours, or sent its first datagram there.
     Accepted {
-        /// The new stream.
+        /// The new stream, or channel of datagrams.
         channel: ChannelId,
         /// The listener.
         on: ChannelId,
@@ -104,13 +104,13 @@ pub trait Io {
     /// Opens a channel of this end, at any time and as many as there are ports. Streams are told by `Opened` or
     /// `Refused`; what else rides on nobody's answer is there at once, or `Refused`.
     fn open(&mut self, carrier: &Carrier) -> ChannelId;
-    /// As [`Io::open`], from a relay to the server of one of its flows: streams alone. An end that is no relay has one
-    /// other end, which this is.
+    /// As [`Io::open`], from a relay to the server of one of its flows: TCP, or UDP from a port at which it listens. An end
+    /// that is no relay has one other end, which this is.
     fn open_to(&mut self, peer: Peer, carrier: &Carrier) -> ChannelId {
         let _ = peer;
         self.open(carrier)
     }
-    /// Whose a relay's stream is: the flow of the player that opened it, or of the server that it was opened to. `None` of
+    /// Whose a relay's channel is: the flow of the player that opened it, or of the server that it was opened to. `None` of
     /// a listener, and at an end that is no relay.
     fn peer(&self, channel: ChannelId) -> Option<Peer> {
         let _ = channel;
@@ -123,7 +123,7 @@ pub trait Io {
     /// Reads up to `max` bytes from a stream; `None` if there is nothing.
     fn read(&mut self, channel: ChannelId, max: usize) -> Option<Chunk>;
     /// Finishes a stream: what was written still goes out, and what the other end writes still comes in. A channel of
-    /// another kind is gone at once; with a listener go those that it has not accepted.
+    /// another kind is gone at once; with a listener go those that it has not accepted, with one of UDP all of its port.
     fn close(&mut self, channel: ChannelId);
     /// Ends a stream at once, both ways: what was written and not yet sent is given up, and the other end's stream
     /// fails. Nothing more is said of it here. A host that owes strangers what was written finishes it instead.

@@ -16,6 +16,15 @@ pub enum Carrier {
         /// What the sender's host sets in every packet's ECN field.
         ecn: Ecn,
     },
+    /// A UDP port that takes whoever comes, of a relay alone, which begins with it: the first datagram of each of its
+    /// flows' players makes a channel of its own, told by `Accepted`, on which this datagram and further ones come. What the
+    /// relay sends to servers by UDP goes from such a port too.
+    UdpListener {
+        /// Ours, and of those who come.
+        port: u16,
+        /// As of [`Carrier::Udp`], on all of its channels.
+        ecn: Ecn,
+    },
     /// A pair of UDP ports for RTP and RTCP: an even one that this host chooses, and the next (RFC 3550 section 11).
     /// RTCP's channel has the number after RTP's. Neither sends before it is told where to, by `Io::direct`.
     RtpPair,

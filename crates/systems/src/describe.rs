@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use streamgauge_base::Duration;
-use streamgauge_plan::{AppSpec, Kind, Parameter, Protocols, RelaySpec, StreamProtocol, TcpSpec};
+use streamgauge_plan::{AppSpec, Kind, Parameter, Protocols, RelaySpec, TcpSpec};
 use streamgauge_transport::tcp::{Hystart, Mechanisms};
 
 use crate::machines::{Machines, RelayMachine};
@@ -130,8 +130,6 @@ pub trait Relay: Serialize + DeserializeOwned {
     const TITLE: &'static str;
     /// Raised when its machine would do something else than before with the same settings, as [`System::VERSION`].
     const VERSION: u32;
-    /// What it speaks on TCP: a flow goes through it whose own TCP speaks the same.
-    const SPEAKS: StreamProtocol;
     /// What it says that metrics are made of.
     const EVENTS: &'static [EventKind];
 
@@ -140,6 +138,9 @@ pub trait Relay: Serialize + DeserializeOwned {
 
     /// Its parameters, in the order that people read.
     fn parameters() -> Vec<Parameter>;
+
+    /// What its channels speak, for the classifier of packets: a flow goes through it whose own channels speak the same.
+    fn protocols(&self) -> Protocols;
 
     /// The machine of `relay`. Its random streams are named by `seed` and the relay's name.
     ///

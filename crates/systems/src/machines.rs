@@ -14,7 +14,7 @@ pub struct Channel {
 
 /// A machine that flows share, at one side of the path.
 ///
-/// Its listeners take what the players of its flows open; to their servers it opens streams itself, by
+/// Its listeners take what the players of its flows open; to their servers it opens channels itself, by
 /// [`Io::open_to`](crate::Io::open_to). It does not know at which side it is.
 pub struct RelayMachine {
     /// The listeners that it begins with, in order of their ids, which count from 0.

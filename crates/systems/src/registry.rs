@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use streamgauge_plan::{
-    AppSpec, EXTERNAL, FlowSpec, Parameter, Protocols, RelaySpec, StreamProtocol, TcpSpec,
-};
+use streamgauge_plan::{AppSpec, EXTERNAL, FlowSpec, Parameter, Protocols, RelaySpec, TcpSpec};
 
 use crate::bulk::BulkSpec;
 use crate::cbr::CbrSpec;
@@ -81,7 +79,7 @@ impl Registered {
 /// A relay without its type.
 struct RegisteredRelay {
     name: &'static str,
-    speaks: StreamProtocol,
+    protocols: fn(&AppSpec) -> Option<Protocols>,
     machine: fn(&RelaySpec, u64) -> Result<RelayMachine, Refusal>,
     description: fn() -> RelayDescription,
 }
@@ -90,7 +88,7 @@ impl RegisteredRelay {
     const fn of<R: Relay>() -> Self {
         RegisteredRelay {
             name: R::NAME,
-            speaks: R::SPEAKS,
+            protocols: |app| Some(app.settings::<R>().ok()?.protocols()),
             machine: |relay, seed| {
                 let read = relay.app.settings::<R>();
                 read.map_err(|what| (format!("app.{}", R::NAME).into(), what))?.machine(relay, seed)
@@ -99,7 +97,7 @@ impl RegisteredRelay {
                 name: R::NAME,
                 title: R::TITLE,
                 version: R::VERSION,
-                speaks: R::SPEAKS,
+                protocols: R::usual().protocols(),
                 parameters: R::parameters().into_iter().filter(|one| !one.is_elsewhere()).collect(),
                 usual: value(&R::usual()),
                 events: R::EVENTS.to_vec(),
@@ -117,8 +115,8 @@ pub struct RelayDescription {
     pub title: &'static str,
     /// [`Relay::VERSION`].
     pub version: u32,
-    /// What it speaks on TCP.
-    pub speaks: StreamProtocol,
+    /// What its channels speak if nothing is said.
+    pub protocols: Protocols,
     /// Its parameters, in the order that people read.
     pub parameters: Vec<Parameter>,
     /// The settings of one that says nothing.
@@ -255,10 +253,10 @@ pub fn relay_machine(relay: &RelaySpec, seed: u64) -> Result<RelayMachine, Machi
     })
 }
 
-/// What a relay speaks. Empty if nobody knows it.
-pub fn relay_protocols(relay: &RelaySpec) -> Protocols {
-    let known = RELAYS.iter().find(|one| one.name == relay.app.system());
-    known.map_or_else(Protocols::default, |one| Protocols::tcp(one.speaks))
+/// What the channels of a relay that runs `app` speak. Empty if nobody knows it.
+pub fn relay_protocols(app: &AppSpec) -> Protocols {
+    let known = RELAYS.iter().find(|one| one.name == app.system());
+    known.and_then(|one| (one.protocols)(app)).unwrap_or_default()
 }
 
 /// What each relay says of itself.

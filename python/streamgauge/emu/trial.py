@@ -87,7 +87,7 @@ def run_trial(
     measured["collected"] = collected
     # A system that is not ours has no machine in the plan to ask: its description tells.
     measured["over_tcp"] = {setup.name: rides_on_tcp(setup) for setup in setups}
-    measured["over_tcp"] |= dict.fromkeys((relay.name for relay in relays), True)
+    measured["over_tcp"] |= {relay.name: planned_tcp(relay.plan) is not None for relay in relays}
     duration_ns = round(measured["link"]["duration_s"] * 1e9)
     measured["conditions"] = judge_record(directory, plan, events, duration_ns)
     ended_s, stopped_s = expectation.players_ended_s(measured), expectation.stopped_s(measured)

@@ -444,7 +444,7 @@ def _players(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[
                 f"player_packets_off.{name}",
                 _outside(packets, least, delivered["packets"]),
                 bound,
-                f"flow {name}: {collected['received_what']} are {{value}} off the {delivered['packets']} "
+                f"{who}: {collected['received_what']} are {{value}} off the {delivered['packets']} "
                 "packets that the path delivered (bound {bound})",
             )
         elif octets is not None:

@@ -11,7 +11,7 @@ from streamgauge.scenario.flow import Congestion, Flow, plain, typed_parameters
 from streamgauge.scenario.tcp import tcp_problem
 from streamgauge.scenario.values import FLOW_NAME, Flag, Model, Problem, issue, nearest
 from streamgauge.systems.adapters import ADAPTERS
-from streamgauge.systems.machines import MACHINES, RELAYS, Machine, facts
+from streamgauge.systems.machines import MACHINES, RELAYS, Machine, facts, relay_protocols
 from streamgauge.systems.registry import Mode, ParameterValue
 
 __all__ = ["Relay", "relay_problems", "via_unsupported"]
@@ -52,6 +52,17 @@ class Relay(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Relay:
+        if not self.registered.over_tcp(self.parameters):
+            for key, value, what in (
+                ("congestion_control", self.congestion_control, "has no congestion control to choose"),
+                ("ecn", self.ecn, "negotiates no ECN"),
+            ):
+                if value is not None:
+                    raise issue(
+                        f"'{self.system}' does not run over TCP here, so it {what}",
+                        key,
+                        "leave it out, or give 'parameters: {transport: tcp}'",
+                    )
         if (problem := tcp_problem(self)) is not None:
             raise issue(problem.why, problem.path, problem.hint)
         if (excess := self.registered.excess(self.parameters)) is not None:
@@ -68,9 +79,9 @@ class Relay(Model):
         return self.registered.value(self.parameters, name)
 
     @property
-    def speaks(self) -> str:
-        """The protocol on TCP that flows must speak who go through it."""
-        return RELAYS[self.system].protocols["tcp"][0]
+    def speaks(self) -> Mapping[str, tuple[str, ...]]:
+        """The protocols that flows must speak who go through it, by ``tcp`` and ``udp``."""
+        return relay_protocols({self.system: self.settings()})
 
     @property
     def version(self) -> int:
@@ -80,10 +91,11 @@ class Relay(Model):
     def settings(self) -> dict[str, Any]:
         """Its settings in full, as a plan has them."""
         settings = RELAYS[self.system].settings(self.parameters)
-        settings["tcp"] |= {
-            "congestion_control": self.congestion_control or settings["tcp"]["congestion_control"],
-            "ecn": bool(self.ecn),
-        }
+        if settings["tcp"] is not None:
+            settings["tcp"] |= {
+                "congestion_control": self.congestion_control or settings["tcp"]["congestion_control"],
+                "ecn": bool(self.ecn),
+            }
         return settings
 
     @field_serializer("parameters", when_used="json")
@@ -144,12 +156,8 @@ def _via_problems(name: str, flow: Flow, relays: Mapping[str, Relay]) -> Iterato
         return
     # What plays instead in emu `via_unsupported` looks at.
     played = flow.in_mode("sim")
-    if relay.speaks not in _spoken(played):
-        yield Problem(
-            where,
-            f"'{flow.via}' is a relay of {relay.speaks}, which '{_played(played)}' does not speak",
-            "leave 'via' out, or choose a system that does",
-        )
+    if (misfit := _misfit(played, str(flow.via), relay)) is not None:
+        yield Problem(where, *misfit)
     else:
         port, its = _face_port(played), relay.settings().get("face_port")
         if None not in (port, its) and port != its:
@@ -176,11 +184,8 @@ def via_unsupported(flow: Flow, relays: Mapping[str, Relay], mode: Mode) -> str 
     if relay is None:
         return None
     entry = flow.registered
-    if relay.speaks not in _spoken(flow):
-        return (
-            f"via: '{flow.via}' is a relay of {relay.speaks}, and '{_played(flow)}', which plays in {mode}, "
-            "does not speak it; leave 'via' out, or choose a system that does"
-        )
+    if (misfit := _misfit(flow, str(flow.via), relay, mode)) is not None:
+        return f"via: {'; '.join(misfit)}"
     if mode == "emu" and (entry is None or not entry.written_by_us(mode, flow.parameters)):
         return (
             f"via: in emu our own servers and players alone go through a relay, and '{_played(flow)}' is "
@@ -193,12 +198,43 @@ def _played(flow: Flow) -> str:
     return flow.system if isinstance(flow.system, str) else flow.traffic or "a command"
 
 
-def _spoken(flow: Flow) -> tuple[str, ...]:
-    """What a flow's TCP speaks."""
+def _misfit(flow: Flow, via: str, relay: Relay, mode: Mode | None = None) -> tuple[str, str] | None:
+    """Why a flow, as it is in `mode` if one is given, cannot go through its relay, and what would be right;
+    None if the two speak the same."""
+    ((over, protocols),) = relay.speaks.items()
+    spoken = _spoken(flow)
+    if set(protocols) & set(spoken.get(over, ())):
+        return None
+    who = f"'{_played(flow)}'" if mode is None else f"'{_played(flow)}', which plays in {mode},"
+    why, hint = f"'{via}' is a relay of {protocols[0]}", "leave 'via' out, or choose a system that does"
+    other = next((one for one, named in spoken.items() if set(protocols) & set(named)), None)
+    if other is None:
+        return (
+            f"{why}, which {who} does not speak" if mode is None else f"{why}, and {who} does not speak it",
+            hint,
+        )
+    # Each of the two may have the other's.
+    entry = flow.registered
+    remedies = [
+        f"{whose} 'parameters: {{transport: {to}}}'"
+        for whose, known, to in (
+            ("the flow", {} if entry is None else entry.parameters, over),
+            (f"'{via}'", relay.registered.parameters, other),
+        )
+        if "transport" in known and to in known["transport"].words
+    ]
+    return (
+        f"{why} over {over.upper()}, and {who} speaks it over {other.upper()}",
+        f"give {' or '.join(remedies)}" if remedies else hint,
+    )
+
+
+def _spoken(flow: Flow) -> Mapping[str, tuple[str, ...]]:
+    """What a flow speaks, by ``tcp`` and ``udp``."""
     entry = flow.registered
     if entry is not None and entry.name in MACHINES:
         told = facts({entry.name: MACHINES[entry.name].settings(flow.parameters)})
         assert told is not None
-        return told.protocols.get("tcp", ())
+        return told.protocols
     external = ADAPTERS[entry.name if entry is not None else "command"].external
-    return () if external is None else external.protocols.get("tcp", ())
+    return {} if external is None else {str(over): named for over, named in external.protocols.items()}

@@ -40,6 +40,7 @@ __all__ = [
     "Server",
     "begins_ns",
     "facts",
+    "relay_protocols",
 ]
 
 Json = dict[str, Any]
@@ -137,7 +138,7 @@ class Machine:
     places: Mapping[str, tuple[tuple[str, ...], ...]]
     #: The settings of a flow that says nothing, but for its clip.
     usual: Json
-    #: Parts that these leave out, by the parameter whose last word asks for them.
+    #: Parts that are left out, or are there, by the parameter whose last word asks for them.
     parts: Mapping[str, tuple[str, Json]]
     #: Parameters that bound each other.
     limits: tuple[Limit, ...]
@@ -156,8 +157,8 @@ class Machine:
         for presets in self.presets:
             whole[presets.at] |= presets.sets[str(given.get(presets.name, next(iter(presets.sets))))]
         for name, (key, part) in self.parts.items():
-            if given.get(name) == self.parameters[name].words[-1]:
-                whole[key] = _copied(part)
+            if (chosen := given.get(name)) is not None:
+                whole[key] = _copied(part) if chosen == self.parameters[name].words[-1] else None
         for name, value in given.items():
             if name not in self.parts and name in self.places:
                 planned = _in_plan(value, self.parameters[name].kind)
@@ -286,10 +287,10 @@ def _machine(told: Json) -> Machine:
     limits: list[Limit] = []
     for field in told["parameters"]:
         name, keys = field["name"], tuple(field["at"])
-        made = _parameter(field, keys, whole, presets, names)
+        made = _parameter(field, keys, whole, told["parts"], presets, names)
         if isinstance(field["kind"], Mapping) and "presence" in field["kind"]:
             (part,) = keys
-            parts[name] = (part, told["parts"][part])
+            parts[name] = (part, whole[part])
         if (other := parameters.get(name)) is not None:
             # One name for both ends sets both.
             usual = f"{other.usual}; {made.group}: {made.usual}"
@@ -334,6 +335,7 @@ def _parameter(
     field: Json,
     keys: tuple[str, ...],
     whole: Json,
+    parts: Json,
     presets: tuple[Presets, ...],
     names: Mapping[tuple[str, ...], str],
 ) -> Parameter:
@@ -346,7 +348,9 @@ def _parameter(
         usual = "; ".join(f"{name}: {value}" for name, value in values.items())
         usual = next(iter(values.values())) if alike else usual
     elif isinstance(field["kind"], Mapping) and "presence" in field["kind"]:
-        default = field["kind"]["presence"][0]
+        # The usual settings leave out what `parts` tells, and have what it does not.
+        without, with_it = field["kind"]["presence"]
+        default = without if keys[0] in parts else with_it
     elif not field["required"]:
         default = _in_words(_at(whole, keys), kind)
     return Parameter(
@@ -380,8 +384,7 @@ MACHINES: dict[str, Machine] = {told["name"]: _machine(told) for told in json.lo
 
 
 def _relay(told: Json) -> Machine:
-    speaks = {"tcp": [told["speaks"]]}
-    plays = {"content": "none", "media_over": "tcp", "protocols": speaks, "presets": [], "parts": {}}
+    plays = {"content": "none", "media_over": "tcp", "presets": [], "parts": {}}
     lacks = {"arrivals": False, "server": None, "player": None}
     return _machine(told | plays | lacks)
 
@@ -446,6 +449,12 @@ def _facts(app: str) -> Facts | None:
     protocols = {over: tuple(spoken) for over, spoken in told["protocols"].items()}
     windows = tuple((on, off) for on, off in told["windows"])
     return Facts(**{**told, "protocols": protocols, "windows": windows, "pace": pace})
+
+
+def relay_protocols(app: Any) -> Mapping[str, tuple[str, ...]]:
+    """What a relay speaks whose plan has this `app`, by ``tcp`` and ``udp``."""
+    told = json.loads(_native.relay_protocols(json.dumps(app)))
+    return {over: tuple(spoken) for over, spoken in told.items()}
 
 
 def begins_ns(flow: Json) -> int:

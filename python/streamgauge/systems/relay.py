@@ -21,6 +21,7 @@ from streamgauge.systems.adapter import (
 )
 from streamgauge.systems.events import read_events
 from streamgauge.systems.node import LARGEST_EVENTS_BYTES, split_said
+from streamgauge.systems.tcp import planned_tcp
 
 __all__ = ["RelayAdapter", "RelaySetup"]
 
@@ -89,5 +90,7 @@ class RelayAdapter:
             return found
         stats: Mapping[str, Any] = stopped.get("stats") or {}
         found.received_bytes = stats.get("received_from_servers_bytes")
+        if planned_tcp(flow.plan) is None:
+            found.received_packets = stats.get("received_from_servers_packets")
         found.received_what = "what it read from servers"
         return found

@@ -89,7 +89,7 @@ impl Emulator {
         let ports = names.into_iter().flatten().map(|name| Ring::open(name, options).map(Port::new));
         let plan = &config.plan;
         let told = plan.flows.iter().map(|flow| (flow.role, protocols(flow)));
-        let relays = plan.relays.iter().map(|relay| (plan.role_of(relay), relay_protocols(relay)));
+        let relays = plan.relays.iter().map(|relay| (plan.role_of(relay), relay_protocols(&relay.app)));
         Ok(Emulator {
             ports: ports.collect::<Result<_>>()?,
             clock: Clock::new(),

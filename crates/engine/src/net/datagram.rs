@@ -1,7 +1,7 @@
 //! Channels of datagrams on UDP.
 
 use std::io::{self, IoSlice};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use nix::libc;
@@ -34,6 +34,71 @@ pub fn bound(what: &str, own: IpAddr, e: &io::Error) -> EngineError {
         .remedy("run inside the namespace that has this address")
 }
 
+/// Every packet of a socket goes out with `ecn`: the lower two bits of the TOS byte (RFC 3168 section 5).
+fn mark(socket: &UdpSocket, ecn: Ecn) -> io::Result<()> {
+    let tos = libc::c_int::from(ecn as u8);
+    sys::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, &tos)
+}
+
+/// Room for arrivals while the machine is busy.
+fn hold_bursts(socket: &UdpSocket) -> io::Result<()> {
+    sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)
+}
+
+/// Linux would forbid routers to cut up what it sends by UDP, and wait for ICMP to learn the path's MTU. Our machines
+/// know nothing of MTUs, in sim neither, and leave it to the routers.
+fn let_routers_cut(socket: &UdpSocket) -> io::Result<()> {
+    let (level, option, dont) = match socket.local_addr()? {
+        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
+        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
+    };
+    sys::set_option(socket.as_fd(), level, option, &dont)
+}
+
+/// A UDP port of a trial by which a relay exchanges datagrams with many.
+pub struct SharedUdp {
+    socket: UdpSocket,
+    port: u16,
+}
+
+impl SharedUdp {
+    /// Bound to our address and `port`. Every packet goes out with `ecn` in its ECN field.
+    pub fn open(own: Ipv4Addr, port: u16, ecn: Ecn) -> Result<SharedUdp> {
+        let failed = |e: io::Error| bound(&format!("open UDP port {port}"), own.into(), &e);
+        let socket = UdpSocket::bind((own, port)).map_err(failed)?;
+        let set = || {
+            socket.set_nonblocking(true)?;
+            let_routers_cut(&socket)?;
+            hold_bursts(&socket)?;
+            mark(&socket, ecn)
+        };
+        set().map_err(failed)?;
+        Ok(SharedUdp { socket, port })
+    }
+
+    /// For polling.
+    pub fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Ours.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Sends to an address of this network; whether the kernel took it.
+    pub fn send(&self, to: SocketAddr, datagram: &Chunk) -> bool {
+        let filler = datagram.len() - datagram.head().len();
+        filler <= MAX_DATAGRAM && send_parts(self.socket.as_fd(), datagram.head(), filler, to.ip(), to.port())
+    }
+
+    /// The next datagram and its sender, read through `room`; `None` if there is none.
+    pub fn receive(&self, room: &mut [u8]) -> Option<(Chunk, SocketAddr)> {
+        let (length, from) = self.socket.recv_from(room).ok()?;
+        Some((Chunk::bytes(&room[..length]), from))
+    }
+}
+
 /// Datagrams of strangers that are passed over before others get their turn.
 const MOST_FOREIGN: usize = 64;
 
@@ -59,7 +124,7 @@ impl Udp {
         let failed = |e: io::Error| bound(&format!("open UDP port {port}"), own, &e);
         let mut udp = Udp::bind(own, port, peer).map_err(failed)?;
         udp.hold_bursts().map_err(failed)?;
-        udp.mark(ecn).map_err(failed)?;
+        mark(&udp.socket, ecn).map_err(failed)?;
         udp.direct(port);
         Ok(udp)
     }
@@ -71,7 +136,7 @@ impl Udp {
         let mut udp = Udp::connected(socket, peer)?;
         udp.is_unheard = true;
         udp.hold_bursts()?;
-        udp.mark(ecn)?;
+        mark(&udp.socket, ecn)?;
         Ok(udp)
     }
 
@@ -83,12 +148,6 @@ impl Udp {
         Ok(udp)
     }
 
-    /// Every packet goes out with `ecn`: the lower two bits of the TOS byte (RFC 3168 section 5).
-    fn mark(&self, ecn: Ecn) -> io::Result<()> {
-        let tos = libc::c_int::from(ecn as u8);
-        sys::set_option(self.socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, &tos)
-    }
-
     /// Bound to our address and `port`; it sends nothing before [`Udp::direct`].
     pub fn bind(own: IpAddr, port: u16, peer: IpAddr) -> io::Result<Udp> {
         Udp::over(UdpSocket::bind((own, port))?, peer)
@@ -97,13 +156,7 @@ impl Udp {
     fn over(socket: UdpSocket, peer: IpAddr) -> io::Result<Udp> {
         socket.set_nonblocking(true)?;
         let own = socket.local_addr()?;
-        // Linux would forbid routers to cut up what it sends by UDP, and wait for ICMP to learn the path's MTU. Our
-        // machines know nothing of MTUs, in sim neither, and leave it to the routers.
-        let (level, option, dont) = match own {
-            SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
-            SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
-        };
-        sys::set_option(socket.as_fd(), level, option, &dont)?;
+        let_routers_cut(&socket)?;
         Ok(Udp {
             socket,
             is_connected: false,
@@ -122,7 +175,7 @@ impl Udp {
 
     /// Room for arrivals while the machine is busy.
     pub fn hold_bursts(&self) -> io::Result<()> {
-        sys::set_option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)
+        hold_bursts(&self.socket)
     }
 
     /// Datagrams go to this port of the other end from now on.
@@ -173,8 +226,6 @@ impl Udp {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
 
     #[test]

@@ -252,7 +252,9 @@ impl Node {
             while let Some(arrival) = self.channels.arrival(id, &mut self.room) {
                 let ended = match arrival {
                     Arrival::Input(input) => self.arrived(input)?,
-                    Arrival::Datagram(datagram) => self.arrived(Input::Datagram(id, &datagram))?,
+                    Arrival::Datagram(channel, datagram) => {
+                        self.arrived(Input::Datagram(channel, &datagram))?
+                    }
                     Arrival::Refused(error) => self.refused(id, &error)?,
                 };
                 if ended {

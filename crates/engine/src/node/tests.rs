@@ -1,5 +1,7 @@
 //! A machine on sockets: what comes first, and connections of every kind over the loopback interface.
 
+#[path = "../../../sim/tests/relay/datagrams.rs"]
+mod datagrams;
 #[path = "../../../systems/src/testing/opener.rs"]
 mod opener;
 #[path = "../../../sim/tests/relay/splice.rs"]
@@ -7,9 +9,10 @@ mod splice;
 
 use std::sync::{Arc, Mutex};
 
+use datagrams::{Answering, Asking, Handed, Passing, begins, udp};
 use opener::{Client, Ending, REQUEST, Seen, Server, Shared, listener};
 use splice::Splice;
-use streamgauge_base::{Chunk, Duration};
+use streamgauge_base::{Chunk, Duration, Ecn};
 use streamgauge_plan::TcpSpec;
 use streamgauge_systems::{Carrier, Channel, CloseReason, Io, Peer};
 
@@ -176,7 +179,7 @@ fn pairs_of_ports_for_rtp_are_opened_directed_and_given_back() {
     channels.send(first, Chunk::bytes(*b"hello"));
     let mut room = Room::new();
     let hello = std::iter::repeat_with(|| channels.arrival(second, &mut room)).flatten().next();
-    assert!(matches!(hello, Some(Arrival::Datagram(datagram)) if datagram.head() == b"hello"));
+    assert!(matches!(hello, Some(Arrival::Datagram(_, datagram)) if datagram.head() == b"hello"));
     for channel in [first.0, first.0 + 1] {
         channels.close(ChannelId(channel));
         assert_eq!(channels.port(ChannelId(channel)), None);
@@ -244,4 +247,58 @@ fn a_relay_takes_nobody_whose_address_is_none_of_its_flows() {
     let nobodys = channels.open_to(Peer(1), &Carrier::Tcp { port: 80, settings: TcpSpec::default() });
     let (channel, why) = channels.take_refused().pop_front().unwrap();
     assert_eq!((channel, why.to_string()), (nobodys, "the relay has no flow number 1".into()));
+}
+
+#[test]
+fn a_relay_passes_datagrams_between_each_player_and_its_server() {
+    let at = |last| Ipv4Addr::new(127, 0, 29, last);
+    let users = [(22, 23), (24, 25)].map(|(server, player)| Ends { server: at(server), player: at(player) });
+    let (own, port) = (at(21), 28_909);
+    let agenda = || vec![(END_NS, Scheduled::End), (0, Scheduled::Start)];
+    let of = |app, channels| Node::of("x".into(), app, channels, agenda(), Some(monotonic_ns())).unwrap();
+    let listener = begins(Carrier::UdpListener { port, ecn: Ecn::NotEct });
+    let relay = Passing { tries: Some(81), ..Passing::at(port) };
+    let handed = Arc::clone(&relay.handed);
+    let channels = Channels::of_relay(own, &users, &listener).unwrap();
+    // A stranger's are passed over.
+    let stranger = std::net::UdpSocket::bind((at(26), 0)).unwrap();
+    stranger.send_to(b"?", (own, port)).unwrap();
+    let mut nodes = vec![of(Box::new(Ticking(relay, Instant::ZERO)), channels)];
+    let mut came = Vec::new();
+    for (number, ends) in (1..).zip(&users) {
+        let pair = |own, peer| AddressPair { own, peer };
+        let begins = begins(udp(port));
+        let channels = Channels::open(pair(ends.server, own), true, &begins).unwrap();
+        nodes.push(of(Box::new(Ticking(Answering(number), Instant::ZERO)), channels));
+        let player = Asking::new(50);
+        came.push(Arc::clone(&player.came));
+        let channels = Channels::open(pair(ends.player, own), false, &begins).unwrap();
+        nodes.push(of(Box::new(Ticking(player, Instant::ZERO)), channels));
+    }
+    turn_all(&mut nodes, || came.iter().all(|came| came.lock().unwrap().len() == 50));
+    for (number, came) in (1..).zip(&came) {
+        assert_eq!(*came.lock().unwrap(), (0..50).map(|nth| (number, nth)).collect::<Vec<_>>());
+    }
+    let Handed { mut accepted, refused } = std::mem::take(&mut *handed.lock().unwrap());
+    accepted.sort();
+    assert_eq!(accepted, [Peer(0), Peer(1)]);
+    for begins in [
+        "port 28909 is taken",
+        "open a channel: a relay sends datagrams from a port",
+        "the relay has no flow",
+    ] {
+        assert_eq!(refused.iter().filter(|why| why.contains(begins)).count(), 2, "{refused:?}");
+    }
+    let stats = nodes[0].channels.stats();
+    assert_eq!(
+        (&stats["received_from_servers_packets"], &stats["received_packets"]),
+        (&json!(100), &json!(200))
+    );
+    assert_eq!(stats["received_from_servers_bytes"], 100 * 902);
+    assert_eq!((&stats["sent_packets"], &stats["send_errors"]), (&json!(200), &json!(0)));
+    // With its listener goes the port, and all that it has there.
+    let channels = &mut nodes[0].channels;
+    channels.close(ChannelId(0));
+    assert!((0..10).all(|id| channels.port(ChannelId(id)).is_none()));
+    std::net::UdpSocket::bind((own, port)).unwrap();
 }

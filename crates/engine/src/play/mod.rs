@@ -285,7 +285,9 @@ impl Play {
             match self.channels.arrival(channel, &mut self.room) {
                 None => break,
                 Some(Arrival::Input(input)) => self.give(input)?,
-                Some(Arrival::Datagram(datagram)) => self.give(Input::Datagram(channel, &datagram))?,
+                Some(Arrival::Datagram(channel, datagram)) => {
+                    self.give(Input::Datagram(channel, &datagram))?
+                }
                 Some(Arrival::Refused(error)) => self.refused(channel, &error)?,
             }
         }

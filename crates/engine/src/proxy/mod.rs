@@ -200,7 +200,7 @@ impl Running {
             match self.channels.arrival(channel, &mut self.room) {
                 None => break,
                 Some(Arrival::Input(input)) => self.give(input),
-                Some(Arrival::Datagram(datagram)) => self.give(Input::Datagram(channel, &datagram)),
+                Some(Arrival::Datagram(channel, datagram)) => self.give(Input::Datagram(channel, &datagram)),
                 Some(Arrival::Refused(error)) => self.give(Input::Refused(channel, &error)),
             }
         }

@@ -1,26 +1,28 @@
 //! A machine's channels on real sockets.
 
+mod counts;
 mod io;
 mod refusal;
 mod relayed;
 
+pub use counts::Counts;
 pub use relayed::Ends;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::libc;
 use nix::sys::epoll::{EpollEvent, EpollFlags};
-use serde_json::{Value, json};
+use serde_json::Value;
 use streamgauge_base::Chunk;
 use streamgauge_systems::{Carrier, Channel, ChannelError, ChannelId, CloseReason, Input, RTP_PORTS};
 
 use super::{Reactor, token};
 use crate::error::{EngineError, Result};
 use crate::net::AddressPair;
-use crate::net::datagram::{MAX_DATAGRAM, Udp};
+use crate::net::datagram::{MAX_DATAGRAM, SharedUdp, Udp};
 use crate::net::echo::Echo;
 use crate::net::ports::{PortRange, Ports};
 use crate::net::stream::{Listener, News, TcpSocket};
@@ -44,6 +46,10 @@ enum Socket {
     /// True for one that the flow began with: it stays.
     Stream(Box<TcpSocket>, bool),
     Listener(Listener),
+    /// Of a relay.
+    UdpListener(SharedUdp),
+    /// With one of those who come to that listener, or whom it sends to.
+    OfListener(ChannelId, SocketAddr),
 }
 
 /// A socket, and what it is watched for.
@@ -85,25 +91,6 @@ impl SharedPorts {
     }
 }
 
-/// What passed this end.
-#[derive(Clone, Copy, Default, Debug, serde::Serialize)]
-pub struct Counts {
-    /// Datagrams that the kernel took.
-    pub datagrams_sent: u64,
-    /// Their bytes.
-    pub datagram_bytes_sent: u64,
-    /// Datagrams that the kernel did not take.
-    pub send_errors: u64,
-    /// Datagrams that arrived.
-    pub datagrams_received: u64,
-    /// Their bytes.
-    pub datagram_bytes_received: u64,
-    /// Bytes written to streams.
-    pub stream_bytes_sent: u64,
-    /// Bytes read from them.
-    pub stream_bytes_received: u64,
-}
-
 /// What a machine may do to the world.
 pub struct Channels {
     place: Place,
@@ -136,8 +123,8 @@ pub struct Channels {
 pub enum Arrival {
     /// An input.
     Input(Input<'static>),
-    /// A datagram.
-    Datagram(Chunk),
+    /// A datagram, and by which channel: by one of a listener's where that was asked.
+    Datagram(ChannelId, Chunk),
     /// It could not be opened.
     Refused(ChannelError),
 }
@@ -148,8 +135,13 @@ impl Channels {
     pub fn open(addresses: AddressPair, serves: bool, begins_with: &[Channel]) -> Result<Channels> {
         let ports = SharedPorts::new(PortRange::new(RTP_PORTS.0, RTP_PORTS.1), 0);
         let mut channels = Channels::of(Place::Trial(addresses), ports);
+        channels.begin(addresses, serves, begins_with)?;
+        Ok(channels)
+    }
+
+    fn begin(&mut self, addresses: AddressPair, serves: bool, begins_with: &[Channel]) -> Result<()> {
         for channel in begins_with {
-            let id = channels.number();
+            let id = self.number();
             let socket = match &channel.carrier {
                 Carrier::IcmpEcho | Carrier::Listener { .. } if !serves => Socket::Silent,
                 Carrier::Tcp { port, settings } if serves => {
@@ -159,25 +151,16 @@ impl Channels {
                     Socket::Stream(TcpSocket::unconnected(addresses, *port, settings)?.into(), true)
                 }
                 carrier => {
-                    if channels.make(id, carrier, channels.place)? {
+                    if self.make(id, carrier, self.place)? {
                         continue;
                     }
                     let why = "ports are taken on this address";
                     return Err(EngineError::new("open the channels that the flow begins with", why));
                 }
             };
-            channels.insert(id, socket);
+            self.insert(id, socket);
         }
-        Ok(channels)
-    }
-
-    /// Those that a relay at the address `own` begins with, for the flows with these ends, in the plan's order: its
-    /// listeners listen from here on.
-    pub fn of_relay(own: Ipv4Addr, users: &[Ends], begins_with: &[Channel]) -> Result<Channels> {
-        // Its listeners hear whoever comes; where a stream goes is said when it is opened.
-        let mut channels = Channels::open(AddressPair { own, peer: own }, true, begins_with)?;
-        channels.relayed = Some(Relayed::new(users));
-        Ok(channels)
+        Ok(())
     }
 
     /// None yet, between us and a stranger. Addresses are those of `made`, a connection to it: with `first` it is channel
@@ -258,6 +241,7 @@ impl Channels {
     fn remove(&mut self, id: ChannelId) {
         let Some(Entry { socket, .. }) = self.list.remove(&id) else { return };
         self.listen_again();
+        self.forget_relayed(id, &socket);
         if let Socket::Udp(udp, true) = socket {
             // A pair is free again when both have gone: no other can be bound before.
             let port = udp.port();
@@ -283,6 +267,14 @@ impl Channels {
     fn make(&mut self, id: ChannelId, carrier: &Carrier, place: Place) -> Result<bool> {
         let (own, peer) = place.addresses();
         let socket = match (carrier, place) {
+            (Carrier::Udp { .. } | Carrier::UdpListener { .. }, Place::Trial(addresses))
+                if self.relayed.is_some() =>
+            {
+                self.make_relayed(id, carrier, addresses)?
+            }
+            (Carrier::UdpListener { .. }, _) => {
+                return Err(EngineError::new("open a channel", "a relay alone listens at a port of UDP"));
+            }
             (Carrier::Udp { port, ecn }, Place::Trial(_)) => {
                 Socket::Udp(Udp::open(own, peer, *port, *ecn)?, false)
             }
@@ -342,11 +334,12 @@ impl Channels {
                 let (first, last) = self.ports.lock().range().ends();
                 Err(ChannelError::NoPort { first, last })
             }
-            (Err(error), Carrier::Udp { port, .. } | Carrier::Listener { port, .. })
-                if error.errno == Some(libc::EADDRINUSE) =>
-            {
-                Err(ChannelError::PortTaken { port: *port })
-            }
+            (
+                Err(error),
+                Carrier::Udp { port, .. }
+                | Carrier::UdpListener { port, .. }
+                | Carrier::Listener { port, .. },
+            ) if error.errno == Some(libc::EADDRINUSE) => Err(ChannelError::PortTaken { port: *port }),
             (Err(error), _) => Err(ChannelError::Host(error.to_string())),
         }
     }
@@ -396,7 +389,8 @@ impl Channels {
             let interest = match &entry.socket {
                 Socket::Udp(udp, _) => Some((udp.fd(), libc::POLLIN)),
                 Socket::Echo(echo) => Some((echo.fd(), libc::POLLIN)),
-                Socket::Silent => None,
+                Socket::UdpListener(udp) => Some((udp.fd(), libc::POLLIN)),
+                Socket::Silent | Socket::OfListener(..) => None,
                 Socket::Stream(stream, false) if stream.is_gone() => {
                     self.remove(id);
                     continue;
@@ -441,7 +435,7 @@ impl Channels {
             Socket::Udp(udp, _) => {
                 let datagram = udp.receive(&mut room.0);
                 return match (datagram, udp.refused()) {
-                    (Some(datagram), _) => Some(self.datagram(datagram)),
+                    (Some(datagram), _) => Some(self.datagram(id, datagram)),
                     (None, Some(port)) => {
                         self.remove(id);
                         Some(Arrival::Refused(ChannelError::NoListener { port }))
@@ -451,9 +445,10 @@ impl Channels {
             }
             Socket::Echo(echo) => {
                 let datagram = echo.receive()?;
-                return Some(self.datagram(datagram));
+                return Some(self.datagram(id, datagram));
             }
-            Socket::Silent => return None,
+            Socket::UdpListener(_) => return self.relayed_arrival(id, room),
+            Socket::Silent | Socket::OfListener(..) => return None,
             Socket::Listener(_) if is_full => {
                 return self.accept(id, Err(nix::Error::EMFILE));
             }
@@ -503,15 +498,9 @@ impl Channels {
         }
     }
 
-    fn datagram(&mut self, datagram: Chunk) -> Arrival {
+    fn datagram(&mut self, channel: ChannelId, datagram: Chunk) -> Arrival {
         self.note_datagram(&datagram);
-        Arrival::Datagram(datagram)
-    }
-
-    /// Counts a datagram that came another way than by a channel's own socket.
-    pub fn note_datagram(&mut self, datagram: &Chunk) {
-        self.counts.datagrams_received += 1;
-        self.counts.datagram_bytes_received += datagram.len() as u64;
+        Arrival::Datagram(channel, datagram)
     }
 
     /// The stream, of which the machine may change what it waits for.
@@ -543,35 +532,6 @@ impl Channels {
         for id in self.list.keys().copied().collect::<Vec<_>>() {
             self.remove(id);
         }
-    }
-
-    /// What has passed.
-    pub fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    /// What passed, and the first stream's settings.
-    pub fn stats(&self) -> Value {
-        let counts = &self.counts;
-        let mut stats = json!({
-            "sent_packets": counts.datagrams_sent,
-            "sent_bytes": counts.datagram_bytes_sent + counts.stream_bytes_sent,
-            "send_errors": counts.send_errors,
-            "received_packets": counts.datagrams_received,
-            "received_bytes": counts.datagram_bytes_received + counts.stream_bytes_received,
-        });
-        let first = self.list.values().find_map(|entry| match &entry.socket {
-            Socket::Stream(stream, _) => Some(stream.settings()),
-            _ => None,
-        });
-        let settings = first.or_else(|| self.settings.clone());
-        if let (Value::Object(stats), Some(Value::Object(settings))) = (&mut stats, settings) {
-            stats.extend(settings);
-        }
-        if let Some(relayed) = &self.relayed {
-            stats["received_from_servers_bytes"] = relayed.from_servers.into();
-        }
-        stats
     }
 }
 

@@ -190,7 +190,7 @@ impl ServedClient {
             }
             match self.channels.arrival(channel, room) {
                 None => break,
-                Some(Arrival::Datagram(datagram)) => {
+                Some(Arrival::Datagram(channel, datagram)) => {
                     self.give(now, Input::Datagram(channel, &datagram), teller);
                 }
                 Some(Arrival::Input(Input::Closed(FIRST, reason))) => self.end(now, reason, teller),

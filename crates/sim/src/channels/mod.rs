@@ -43,6 +43,8 @@ pub struct Counts {
 enum Kind {
     /// With what it sets in the ECN field.
     Udp(Ecn),
+    /// Of a relay, with what its channels set there.
+    UdpListener(Ecn),
     Echo,
     Tcp(Box<Tcp>),
     Listener(Box<Listener>),
@@ -178,6 +180,10 @@ impl Channels {
             let id = self.next_id();
             match opening {
                 Opening::Udp(port, ecn) => self.add(id, UDP, ((*port, *port), 0), Kind::Udp(*ecn)),
+                Opening::UdpListener(port, ecn) => {
+                    debug_assert!(self.links.is_relay(), "ends of flows have one other end, and UDP to it");
+                    self.add(id, UDP, ((*port, 0), 0), Kind::UdpListener(*ecn));
+                }
                 Opening::Echo => self.add(id, ICMP, ((0, 0), 0), Kind::Echo),
                 Opening::RtpPair => {
                     let _ = self.open_pair(id);
@@ -261,8 +267,9 @@ impl Channels {
         self.table.find(Address { protocol: TCP, own: port, peer: 0, whom: 0 })
     }
 
-    fn has_udp(&self, port: u16) -> bool {
-        self.table.find(Address { protocol: UDP, own: port, peer: 0, whom: 0 }).is_some()
+    /// Where our channel, or listener, of UDP with the end `whom` is.
+    fn udp(&self, port: u16, whom: u32) -> Option<usize> {
+        self.table.find(Address { protocol: UDP, own: port, peer: 0, whom })
     }
 
     /// The machine opens a channel; a relay's says to the server of which of its flows.
@@ -289,12 +296,17 @@ impl Channels {
         match (carrier, peer) {
             _ if !self.links.is_relay() => Ok(0),
             (Carrier::Listener { .. }, None) => Ok(0),
-            (Carrier::Tcp { .. }, Some(peer)) => match self.links.upstream(peer) {
+            (Carrier::Udp { port, .. }, Some(_)) if self.udp(*port, 0).is_none() => refused(
+                "a relay sends datagrams from a port at which it listens; begin with a listener there",
+            ),
+            (Carrier::Tcp { .. } | Carrier::Udp { .. }, Some(peer)) => match self.links.upstream(peer) {
                 Some(whom) => Ok(whom),
                 None => refused("no flow of that number goes through the relay"),
             },
-            (Carrier::Tcp { .. }, None) => refused("a relay says to which flow's server it opens a stream"),
-            _ => refused("a relay opens streams of TCP and listeners alone"),
+            (Carrier::Tcp { .. } | Carrier::Udp { .. }, None) => {
+                refused("a relay says to which flow's server it opens a channel")
+            }
+            _ => refused("a relay opens TCP, UDP and listeners of TCP alone"),
         }
     }
 
@@ -306,10 +318,15 @@ impl Channels {
         carrier: &Carrier,
     ) -> Result<(), ChannelError> {
         match carrier {
-            Carrier::Udp { port, .. } if self.has_udp(*port) => Err(ChannelError::PortTaken { port: *port }),
+            Carrier::Udp { port, .. } if self.udp(*port, whom).is_some() => {
+                Err(ChannelError::PortTaken { port: *port })
+            }
             Carrier::Udp { port, ecn } => {
-                self.add(id, UDP, ((*port, *port), 0), Kind::Udp(*ecn));
+                self.add(id, UDP, ((*port, *port), whom), Kind::Udp(*ecn));
                 Ok(())
+            }
+            Carrier::UdpListener { .. } => {
+                Err(ChannelError::Host("a relay alone listens at a port of UDP, and begins with it".into()))
             }
             Carrier::RtpPair => self.open_pair(id),
             Carrier::IcmpEcho if self.echo().is_some() => Err(ChannelError::Host(
@@ -359,7 +376,7 @@ impl Channels {
     fn open_pair(&mut self, rtp: ChannelId) -> Result<(), ChannelError> {
         let rtcp = self.next_id();
         let (first, last) = RTP_PORTS;
-        let free = |port: &u16| !self.has_udp(*port) && !self.has_udp(port + 1);
+        let free = |port: &u16| self.udp(*port, 0).is_none() && self.udp(port + 1, 0).is_none();
         let port = (first..last).step_by(2).find(free).ok_or(ChannelError::NoPort { first, last })?;
         for (id, port) in [(rtp, port), (rtcp, port + 1)] {
             self.add(id, UDP, ((port, 0), 0), Kind::Udp(Ecn::NotEct));
@@ -384,7 +401,7 @@ impl Channels {
             Kind::Udp(_) if *to == 0 => return,
             Kind::Udp(ecn) => (Body::Datagram(ports, datagram), *ecn),
             Kind::Echo => (Body::Echo(datagram), Ecn::NotEct),
-            Kind::Tcp(_) | Kind::Listener(_) => return,
+            Kind::Tcp(_) | Kind::Listener(_) | Kind::UdpListener(_) => return,
         };
         self.counts.sent_bytes += bytes;
         network.send(now, &PeerLink { line: Line { ecn, ..link.line }, ..link }, *hash, body);
@@ -430,6 +447,15 @@ impl Channels {
             Kind::Udp(_) | Kind::Echo => {
                 self.table.remove(at);
             }
+            Kind::UdpListener(_) => {
+                let Address { own, .. } = self.table.get(at).address;
+                let is_its = |entry: &Entry<Kind>| entry.address.protocol == UDP && entry.address.own == own;
+                for at in (0..self.table.len()).rev() {
+                    if is_its(self.table.get(at)) {
+                        self.table.remove(at);
+                    }
+                }
+            }
             Kind::Listener(_) => {
                 self.table.remove(at);
                 self.abort_unaccepted(channel, pending);
@@ -455,7 +481,7 @@ impl Channels {
         Some(self.table.get(self.table.of(channel)?).address.own)
     }
 
-    /// The flow of a relay's stream.
+    /// The flow of a relay's channel.
     pub fn peer(&self, channel: ChannelId) -> Option<Peer> {
         self.links.peer(self.table.get(self.table.of(channel)?).address.whom)
     }
@@ -480,10 +506,29 @@ impl Channels {
         });
     }
 
-    /// Which channel a datagram to our `port` is for.
-    pub fn datagram(&self, port: u16) -> Option<ChannelId> {
-        let at = self.table.find(Address { protocol: UDP, own: port, peer: 0, whom: 0 })?;
-        Some(self.table.get(at).id)
+    /// Which channel a datagram is for that came across the path, or `locally`; and the listener, if this is the first from
+    /// there.
+    pub fn datagram(&mut self, ports: Ports, locally: bool) -> Option<(ChannelId, Option<ChannelId>)> {
+        let whom = self.links.from(ports.user, locally);
+        match self.udp(ports.to, whom) {
+            Some(at) => Some((self.table.get(at).id, None)),
+            None => self.strange_datagram(ports, whom),
+        }
+    }
+
+    /// A datagram of no channel: a player's that comes to a relay's listener is the first of one.
+    #[cold]
+    fn strange_datagram(&mut self, ports: Ports, whom: u32) -> Option<(ChannelId, Option<ChannelId>)> {
+        let Entry { id, carrier: Kind::UdpListener(ecn), .. } = self.table.get(self.udp(ports.to, 0)?) else {
+            return None;
+        };
+        let (on, carrier) = (*id, Kind::Udp(*ecn));
+        if self.links.leads_to_server(whom) {
+            return None;
+        }
+        let id = self.next_id();
+        self.add(id, UDP, ((ports.to, ports.from), whom), carrier);
+        Some((id, Some(on)))
     }
 
     /// The channel of ICMP echo.

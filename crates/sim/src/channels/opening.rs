@@ -14,6 +14,8 @@ use crate::settings::{Settings, settings};
 pub enum Opening {
     /// Its port, and what it sets in the ECN field.
     Udp(u16, Ecn),
+    /// The same, of a relay to which players come.
+    UdpListener(u16, Ecn),
     Echo,
     RtpPair,
     /// The server's port.
@@ -33,6 +35,7 @@ impl Opening {
         };
         Ok(match &channel.carrier {
             Carrier::Udp { port, ecn } => Opening::Udp(*port, *ecn),
+            Carrier::UdpListener { port, ecn } => Opening::UdpListener(*port, *ecn),
             Carrier::IcmpEcho => Opening::Echo,
             Carrier::RtpPair => Opening::RtpPair,
             Carrier::Tcp { port, settings } => Opening::Tcp(*port, shared(settings)?),

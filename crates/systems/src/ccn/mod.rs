@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use streamgauge_base::Ecn;
-use streamgauge_plan::{DatagramProtocol, Kind, Parameter, Protocols, StreamProtocol, TcpSpec};
+use streamgauge_plan::{DatagramProtocol, Parameter, Protocols, StreamProtocol, TcpSpec};
 use streamgauge_wire::ndn::{Component, Name};
 
 pub use self::ends::{ConsumerHost, ProducerHost};
@@ -56,6 +56,14 @@ const PREFIX: &str = "clip";
 
 /// What a Data packet has beside name and content: types, lengths, MetaInfo, signature.
 const DATA_BYTES: u32 = 64;
+
+/// What faces speak, over TCP with these settings or over UDP.
+fn protocols(tcp: Option<&TcpSpec>) -> Protocols {
+    match tcp {
+        None => Protocols::udp(DatagramProtocol::Ndn),
+        Some(_) => Protocols::tcp(StreamProtocol::Ndn),
+    }
+}
 
 impl System for CcnSpec {
     const NAME: &'static str = "ccn";
@@ -104,9 +112,7 @@ impl System for CcnSpec {
     }
 
     fn parameters() -> Vec<Parameter> {
-        let lines = ["What the forwarders' faces to each other are over.", "Source: NDNLPv2."];
-        let kind = Kind::Presence(["udp", "tcp"]);
-        let chosen = Parameter { at: vec!["tcp"], ..Parameter::of("transport", &lines, kind) };
+        let chosen = spec::transport("What the forwarders' faces to each other are over.");
         std::iter::once(chosen).chain(tcp_last(Self::fields())).collect()
     }
 
@@ -173,10 +179,7 @@ impl System for CcnSpec {
     }
 
     fn protocols(&self) -> Protocols {
-        match self.tcp {
-            None => Protocols::udp(DatagramProtocol::Ndn),
-            Some(_) => Protocols::tcp(StreamProtocol::Ndn),
-        }
+        protocols(self.tcp.as_ref())
     }
 
     fn media_tcp(&self) -> Option<&TcpSpec> {

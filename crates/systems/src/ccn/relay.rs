@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use streamgauge_base::{Duration, Event, Instant};
-use streamgauge_plan::{Parameter, RelaySpec, StreamProtocol, TcpSpec, check_bounds, settings};
+use streamgauge_base::{Duration, Ecn, Event, Instant};
+use streamgauge_plan::{Parameter, Protocols, RelaySpec, TcpSpec, check_bounds, settings};
 use streamgauge_wire::ndn::Name;
 
 use super::ends::COUNTS_EACH;
 use super::face::Face;
 use super::forwarder::{FaceId, Forwarder, ForwarderSettings, StorePolicy};
-use super::spec::{CcnPreset, CcnSettings};
+use super::spec::{self, CcnPreset, CcnSettings, Fragmentation};
 use crate::app::{App, ChannelId, Input, Io, Peer};
 use crate::carrier::Carrier;
 use crate::describe::{EventKind, Refusal, Relay, events, tcp_last, within};
@@ -39,10 +39,13 @@ settings! {
         pub nacks: bool,
         /// Interests that it keeps at most.
         pub pit: u32 => |p| p.called("pending_interests").least(1).most(500_000),
-        /// It listens on this port, and reaches producers at the same.
+        /// How a packet that is larger than the network's crosses it, over UDP, of those that it sends.
+        /// Source: NDNLPv2, indexed fragmentation.
+        pub fragmentation: Fragmentation,
+        /// UDP's or TCP's port at which it listens, and reaches producers.
         pub face_port: u32 => |p| p.least(1).most(65_535),
-        /// Its faces, both sides.
-        pub tcp: TcpSpec,
+        /// Its faces, both sides, are over UDP, or over TCP with these settings.
+        pub tcp: Option<TcpSpec>,
     }
 }
 
@@ -61,8 +64,7 @@ impl CcnForwarderSpec {
 impl Relay for CcnForwarderSpec {
     const NAME: &'static str = "ccn-forwarder";
     const TITLE: &'static str = "Shared forwarder of content-centric networking, with a content store";
-    const VERSION: u32 = 1;
-    const SPEAKS: StreamProtocol = StreamProtocol::Ndn;
+    const VERSION: u32 = 2;
     const EVENTS: &'static [EventKind] = &events([("forwarder", "1"), ("face_down", "")]);
 
     fn usual() -> Self {
@@ -73,20 +75,29 @@ impl Relay for CcnForwarderSpec {
             suppression: today.suppression,
             nacks: today.nacks,
             pit: today.pit,
+            fragmentation: today.fragmentation,
             face_port: today.face_port,
-            tcp: TcpSpec::default(),
+            tcp: Some(TcpSpec::default()),
         }
     }
 
     fn parameters() -> Vec<Parameter> {
-        tcp_last(Self::fields())
+        let chosen = spec::transport("What its faces are over, both sides; as its flows' are.");
+        std::iter::once(chosen).chain(tcp_last(Self::fields())).collect()
+    }
+
+    fn protocols(&self) -> Protocols {
+        super::protocols(self.tcp.as_ref())
     }
 
     fn machine(&self, _: &RelaySpec, _: u64) -> Result<RelayMachine, Refusal> {
         let own: Vec<Parameter> = Self::fields().into_iter().filter(|field| field.at.len() == 1).collect();
         check_bounds(&own, self).map_err(within("app.ccn-forwarder"))?;
         let port = self.face_port as u16;
-        let carrier = Carrier::Listener { port, settings: self.tcp.clone(), backlog: BACKLOG };
+        let carrier = match self.tcp.clone() {
+            None => Carrier::UdpListener { port, ecn: Ecn::NotEct },
+            Some(settings) => Carrier::Listener { port, settings, backlog: BACKLOG },
+        };
         Ok(RelayMachine {
             channels: vec![Channel { id: LISTENER, carrier }],
             app: Box::new(CcnForwarder::new(self, port)),
@@ -94,12 +105,14 @@ impl Relay for CcnForwarderSpec {
     }
 }
 
-/// The machine. It has a face to each player's forwarder that connects, and one to a producer, by which all names lead: to that
+/// The machine. It has a face to each player's forwarder that connects, or sends it a datagram, and one to a producer, by which all names lead: to that
 /// of the flow whose player came first, and if that is gone, of the next that asks.
 pub struct CcnForwarder {
     forwarder: Forwarder,
     /// How producers are reached.
     upstream: Carrier,
+    /// Of what it sends over UDP.
+    fragmentation: Fragmentation,
     faces: BTreeMap<FaceId, Face>,
     by_channel: BTreeMap<ChannelId, FaceId>,
     /// The face that all names lead to.
@@ -115,7 +128,11 @@ impl CcnForwarder {
     fn new(spec: &CcnForwarderSpec, port: u16) -> Self {
         CcnForwarder {
             forwarder: Forwarder::new(&spec.forwarder()),
-            upstream: Carrier::Tcp { port, settings: spec.tcp.clone() },
+            upstream: match spec.tcp.clone() {
+                None => Carrier::Udp { port, ecn: Ecn::NotEct },
+                Some(settings) => Carrier::Tcp { port, settings },
+            },
+            fragmentation: spec.fragmentation,
             faces: BTreeMap::new(),
             by_channel: BTreeMap::new(),
             way: None,
@@ -129,7 +146,11 @@ impl CcnForwarder {
     fn add(&mut self, channel: ChannelId, is_open: bool) -> FaceId {
         let id = FaceId(self.next_face);
         self.next_face += 1;
-        self.faces.insert(id, Face::tcp(channel, is_open));
+        let face = match self.upstream {
+            Carrier::Udp { .. } => Face::udp(channel, self.fragmentation),
+            _ => Face::tcp(channel, is_open),
+        };
+        self.faces.insert(id, face);
         self.by_channel.insert(channel, id);
         id
     }
@@ -157,7 +178,7 @@ impl CcnForwarder {
     fn input(&mut self, now: Instant, channel: ChannelId, input: &Input<'_>, io: &mut dyn Io) {
         let Some(&id) = self.by_channel.get(&channel) else { return };
         if self.way.is_none()
-            && matches!(input, Input::Readable(_))
+            && matches!(input, Input::Readable(_) | Input::Datagram(..))
             && let Some(peer) = io.peer(channel)
         {
             self.lead_to(peer, io);
@@ -198,6 +219,7 @@ impl App for CcnForwarder {
             }
             Input::Opened(channel)
             | Input::Refused(channel, _)
+            | Input::Datagram(channel, _)
             | Input::Readable(channel)
             | Input::Writable(channel)
             | Input::Closed(channel, _) => self.input(now, channel, &input, io),
@@ -229,15 +251,18 @@ impl App for CcnForwarder {
 #[cfg(test)]
 mod tests {
     use streamgauge_base::Chunk;
+    use streamgauge_wire::ndn::{Component, Data, Interest};
 
     use super::*;
     use crate::app::CloseReason;
 
-    /// Streams that take everything and bring nothing: whose each is, and to whom were opened.
+    /// Channels that take everything and bring nothing: whose each is, and to whom were opened.
     #[derive(Default)]
     struct Wires {
         peers: BTreeMap<ChannelId, Peer>,
         opened_to: Vec<Peer>,
+        /// Datagrams.
+        sent: Vec<(ChannelId, Chunk)>,
         aborted: Vec<ChannelId>,
     }
 
@@ -260,7 +285,9 @@ mod tests {
         fn peer(&self, channel: ChannelId) -> Option<Peer> {
             self.peers.get(&channel).copied()
         }
-        fn send(&mut self, _: ChannelId, _: Chunk) {}
+        fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+            self.sent.push((channel, datagram));
+        }
         fn write(&mut self, _: ChannelId, chunk: Chunk) -> usize {
             chunk.len()
         }
@@ -297,6 +324,26 @@ mod tests {
         assert_eq!(io.opened_to, [Peer(0), Peer(1)]);
         let told: Vec<Event> = std::iter::from_fn(|| relay.poll_event()).collect();
         assert!(told.iter().any(|event| event.name == "face_down" && event.reason.contains("reset")));
+    }
+
+    #[test]
+    fn over_udp_interests_of_all_go_to_one_producer_and_large_data_come_back_in_parts() {
+        let spec = CcnForwarderSpec { tcp: None, ..CcnForwarderSpec::usual() };
+        let (mut relay, mut io) = (CcnForwarder::new(&spec, 6363), Wires::default());
+        let first = accept(&mut relay, &mut io, 0);
+        let upstream = ChannelId(first.0 + 1);
+        let second = accept(&mut relay, &mut io, 1);
+        let name = Name::of([Component::generic(b"x".as_slice())]).unwrap();
+        let asked = |nonce| Interest { nonce: Some(nonce), ..Interest::of(name.clone()) }.write();
+        relay.handle(Instant::ZERO, Input::Datagram(first, &asked(1)), &mut io);
+        relay.handle(Instant::ZERO, Input::Datagram(second, &asked(2)), &mut io);
+        assert_eq!(io.opened_to, [Peer(0)]);
+        assert_eq!(std::mem::take(&mut io.sent), [(upstream, asked(1))], "the second waits with the first");
+        let data = Data::of(name.clone(), Chunk::filler(8_000)).write();
+        relay.handle(Instant::ZERO, Input::Datagram(upstream, &data), &mut io);
+        assert!(io.sent.iter().all(|(_, part)| part.len() <= 1472));
+        let parts = |to| io.sent.iter().filter(|sent| sent.0 == to).count();
+        assert_eq!((parts(first), parts(second), io.sent.len()), (6, 6, 12));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
-use streamgauge_plan::{Kind, TcpSpec, check_bounds, setting, settings};
+use streamgauge_plan::{Kind, Parameter, TcpSpec, check_bounds, setting, settings};
 
 use super::consumer::window::{Retransmission, WindowControl, WindowSettings};
 use super::forwarder::{ForwarderSettings, StorePolicy};
@@ -27,6 +27,12 @@ impl Fragmentation {
     /// Each by its name in scenarios.
     pub const NAMED: [(&'static str, Fragmentation); 2] =
         [("ip", Fragmentation::Ip), ("ndnlp", Fragmentation::Ndnlp)];
+}
+
+/// The parameter that chooses what faces are over, of settings that have TCP's at `tcp` where that is chosen.
+pub(super) fn transport(help: &str) -> Parameter {
+    let kind = Kind::Presence(["udp", "tcp"]);
+    Parameter { at: vec!["tcp"], ..Parameter::of("transport", &[help, "Source: NDNLPv2."], kind) }
 }
 
 setting! {

@@ -17,7 +17,7 @@ pub use cache::HttpCache;
 pub use spec::HttpCacheSpec;
 
 use streamgauge_base::Duration;
-use streamgauge_plan::{Parameter, RelaySpec, StreamProtocol, TcpSpec};
+use streamgauge_plan::{Parameter, Protocols, RelaySpec, StreamProtocol, TcpSpec};
 
 use crate::app::ChannelId;
 use crate::carrier::Carrier;
@@ -34,7 +34,6 @@ impl Relay for HttpCacheSpec {
     const NAME: &'static str = "http-cache";
     const TITLE: &'static str = "Shared HTTP cache";
     const VERSION: u32 = 1;
-    const SPEAKS: StreamProtocol = StreamProtocol::Http;
     const EVENTS: &'static [EventKind] = &events([
         ("cache_hit", "B"),
         ("cache_joined", "B"),
@@ -55,6 +54,10 @@ impl Relay for HttpCacheSpec {
 
     fn parameters() -> Vec<Parameter> {
         tcp_last(Self::fields())
+    }
+
+    fn protocols(&self) -> Protocols {
+        Protocols::tcp(StreamProtocol::Http)
     }
 
     fn machine(&self, relay: &RelaySpec, _: u64) -> Result<RelayMachine, Refusal> {

@@ -152,6 +152,7 @@ impl Io for PipeIo<'_> {
                 let rtcp = end.number();
                 end.udp.extend([(id, (port, 0)), (rtcp, (port + 1, 0))]);
             }
+            Carrier::UdpListener { .. } => unreachable!("neither end is a relay"),
             Carrier::IcmpEcho => {}
         }
         id

@@ -5,6 +5,7 @@ use streamgauge_systems::{Carrier, ChannelError, ChannelId, Io, Peer};
 
 use super::{Channels, Place, Socket};
 use crate::net::AddressPair;
+use crate::net::datagram::SharedUdp;
 
 impl Io for Channels {
     fn open(&mut self, carrier: &Carrier) -> ChannelId {
@@ -34,6 +35,7 @@ impl Io for Channels {
     fn peer(&self, channel: ChannelId) -> Option<Peer> {
         match &self.list.get(&channel)?.socket {
             Socket::Stream(stream, _) => self.relayed.as_ref()?.peer(stream.peer()),
+            Socket::OfListener(_, there) => self.relayed.as_ref()?.peer(*there),
             _ => None,
         }
     }
@@ -42,6 +44,9 @@ impl Io for Channels {
         let sent = match self.list.get_mut(&channel).map(|entry| &mut entry.socket) {
             Some(Socket::Udp(udp, _)) => udp.send(&datagram),
             Some(Socket::Echo(echo)) => echo.send(&datagram),
+            Some(&mut Socket::OfListener(listener, there)) => {
+                self.shared(listener).is_some_and(|udp| udp.send(there, &datagram))
+            }
             _ => return,
         };
         if sent {
@@ -84,7 +89,13 @@ impl Io for Channels {
                     stream.close();
                 }
             }
-            Some(Socket::Udp(..) | Socket::Echo(_) | Socket::Listener(_)) => self.remove(channel),
+            Some(
+                Socket::Udp(..)
+                | Socket::Echo(_)
+                | Socket::Listener(_)
+                | Socket::UdpListener(_)
+                | Socket::OfListener(..),
+            ) => self.remove(channel),
             Some(Socket::Silent) | None => {}
         }
     }
@@ -100,14 +111,18 @@ impl Io for Channels {
         match &self.list.get(&channel)?.socket {
             Socket::Udp(udp, _) => Some(udp.port()),
             Socket::Listener(listener) => Some(listener.port()),
+            Socket::UdpListener(udp) => Some(udp.port()),
+            Socket::OfListener(listener, _) => self.shared(*listener).map(SharedUdp::port),
             Socket::Stream(stream, _) => stream.own_address().ok().map(|address| address.port()),
             Socket::Echo(_) | Socket::Silent => None,
         }
     }
 
     fn direct(&mut self, channel: ChannelId, port: u16) {
-        if let Some(Socket::Udp(udp, _)) = self.list.get_mut(&channel).map(|entry| &mut entry.socket) {
-            udp.direct(port);
+        match self.list.get_mut(&channel).map(|entry| &mut entry.socket) {
+            Some(Socket::Udp(udp, _)) => udp.direct(port),
+            Some(Socket::OfListener(_, there)) => there.set_port(port),
+            _ => {}
         }
     }
 }

@@ -1,9 +1,16 @@
-//! Whom a relay's streams lead to: the ends of its flows, which it knows by their addresses.
+//! Whom a relay's channels lead to: the ends of its flows, which it knows by their addresses.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use streamgauge_systems::Peer;
+use nix::libc;
+use streamgauge_base::Chunk;
+use streamgauge_systems::{Carrier, Channel, ChannelId, Input, Peer};
+
+use super::{Arrival, Channels, Room, Socket};
+use crate::error::{EngineError, Result};
+use crate::net::AddressPair;
+use crate::net::datagram::SharedUdp;
 
 /// The two ends of a flow that goes through a relay.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +27,14 @@ pub struct Relayed {
     servers: Vec<Ipv4Addr>,
     /// Whose an address is, and whether it is a server's.
     peers: BTreeMap<IpAddr, (Peer, bool)>,
+    /// Channels of its listeners of UDP, by listener and the other end's address.
+    datagrams: BTreeMap<(ChannelId, IpAddr), ChannelId>,
+    /// A first datagram that the machine has yet to be given, once it has accepted its channel.
+    first: Option<(ChannelId, Chunk)>,
     /// Bytes read from servers.
     pub from_servers: u64,
+    /// Datagrams among them.
+    pub datagrams_from_servers: u64,
 }
 
 impl Relayed {
@@ -33,7 +46,10 @@ impl Relayed {
         Relayed {
             servers: users.iter().map(|ends| ends.server).collect(),
             peers: ends.collect(),
+            datagrams: BTreeMap::new(),
+            first: None,
             from_servers: 0,
+            datagrams_from_servers: 0,
         }
     }
 
@@ -54,8 +70,112 @@ impl Relayed {
 
     /// Bytes were read from there.
     pub fn read(&mut self, there: SocketAddr, bytes: usize) {
-        if self.peers.get(&there.ip()).is_some_and(|&(_, serves)| serves) {
+        if self.serves(there) {
             self.from_servers += bytes as u64;
+        }
+    }
+
+    fn serves(&self, there: SocketAddr) -> bool {
+        self.peers.get(&there.ip()).is_some_and(|&(_, serves)| serves)
+    }
+}
+
+impl Channels {
+    /// Those that a relay at the address `own` begins with, for the flows with these ends, in the plan's order: its
+    /// listeners listen from here on.
+    pub fn of_relay(own: Ipv4Addr, users: &[Ends], begins_with: &[Channel]) -> Result<Channels> {
+        // Its listeners hear whoever comes; where a channel goes is said when it is opened.
+        let addresses = AddressPair { own, peer: own };
+        let mut channels = Channels::open(addresses, true, &[])?;
+        channels.relayed = Some(Relayed::new(users));
+        channels.begin(addresses, true, begins_with)?;
+        Ok(channels)
+    }
+
+    /// The socket of a relay's listener of UDP.
+    pub(super) fn shared(&self, listener: ChannelId) -> Option<&SharedUdp> {
+        match &self.list.get(&listener)?.socket {
+            Socket::UdpListener(udp) => Some(udp),
+            _ => None,
+        }
+    }
+
+    /// A relay's listener of UDP, or its channel to a server by one that it has: a socket of its own could not have the
+    /// same port.
+    pub(super) fn make_relayed(
+        &mut self,
+        id: ChannelId,
+        carrier: &Carrier,
+        AddressPair { own, peer }: AddressPair,
+    ) -> Result<Socket> {
+        match carrier {
+            Carrier::UdpListener { port, ecn } => Ok(Socket::UdpListener(SharedUdp::open(own, *port, *ecn)?)),
+            Carrier::Udp { port, .. } => {
+                let listener = self.list.keys().copied().find(|&one| self.is_at(one, *port));
+                let (Some(listener), Some(relayed)) = (listener, &mut self.relayed) else {
+                    let why = "a relay sends datagrams from a port at which it listens; begin with a listener there";
+                    return Err(EngineError::new("open a channel", why));
+                };
+                let key = (listener, IpAddr::from(peer));
+                if relayed.datagrams.contains_key(&key) {
+                    let taken = std::io::Error::from_raw_os_error(libc::EADDRINUSE);
+                    return Err(EngineError::io(format!("open UDP port {port}"), &taken));
+                }
+                relayed.datagrams.insert(key, id);
+                Ok(Socket::OfListener(listener, (peer, *port).into()))
+            }
+            _ => unreachable!("a relay's streams are made as others' are"),
+        }
+    }
+
+    fn is_at(&self, listener: ChannelId, port: u16) -> bool {
+        self.shared(listener).is_some_and(|udp| udp.port() == port)
+    }
+
+    /// What a relay's listener of UDP has.
+    pub(super) fn relayed_arrival(&mut self, listener: ChannelId, room: &mut Room) -> Option<Arrival> {
+        loop {
+            let relayed = self.relayed.as_mut()?;
+            if let Some((channel, datagram)) = relayed.first.take() {
+                if self.list.contains_key(&channel) {
+                    return Some(self.datagram(channel, datagram));
+                }
+                continue;
+            }
+            let (datagram, from) = self.shared(listener)?.receive(&mut room.0)?;
+            let relayed = self.relayed.as_mut()?;
+            if let Some(&channel) = relayed.datagrams.get(&(listener, from.ip())) {
+                relayed.read(from, datagram.len());
+                relayed.datagrams_from_servers += u64::from(relayed.serves(from));
+                return Some(self.datagram(channel, datagram));
+            }
+            // Players alone come, and strangers' are passed over.
+            if relayed.may_come(from) {
+                let channel = self.number();
+                let relayed = self.relayed.as_mut()?;
+                relayed.datagrams.insert((listener, from.ip()), channel);
+                relayed.first = Some((channel, datagram));
+                self.insert(channel, Socket::OfListener(listener, from));
+                return Some(Arrival::Input(Input::Accepted { channel, on: listener }));
+            }
+        }
+    }
+
+    /// A channel is gone: with a listener of UDP those of its port are.
+    pub(super) fn forget_relayed(&mut self, id: ChannelId, socket: &Socket) {
+        let Some(relayed) = &mut self.relayed else { return };
+        match socket {
+            Socket::OfListener(listener, there) => {
+                relayed.datagrams.remove(&(*listener, there.ip()));
+            }
+            Socket::UdpListener(_) => {
+                let (gone, kept) = std::mem::take(&mut relayed.datagrams)
+                    .into_iter()
+                    .partition::<BTreeMap<_, _>, _>(|((listener, _), _)| *listener == id);
+                relayed.datagrams = kept;
+                gone.into_values().for_each(|channel| self.remove(channel));
+            }
+            _ => {}
         }
     }
 }

@@ -163,7 +163,7 @@ fn datagrams_to_a_stranger_go_from_a_port_that_the_kernel_chooses() {
     channels.settle(&reactor, 3).unwrap();
     assert_eq!(told(&mut reactor, 60_000), [Ready::Channel { place: 3, channel }]);
     assert!(
-        matches!(channels.arrival(channel, &mut room), Some(Arrival::Datagram(came)) if came.head() == b"yes")
+        matches!(channels.arrival(channel, &mut room), Some(Arrival::Datagram(_, came)) if came.head() == b"yes")
     );
     assert!(channels.arrival(channel, &mut room).is_none());
     // Once heard he may be silent, and come back.
@@ -203,7 +203,7 @@ fn a_client_s_datagrams_are_channel_0() {
     let mut room = Room::new();
     client.send_to(b"hello", own).unwrap();
     assert!(
-        matches!(channels.arrival(FIRST, &mut room), Some(Arrival::Datagram(came)) if came.head() == b"hello")
+        matches!(channels.arrival(FIRST, &mut room), Some(Arrival::Datagram(_, came)) if came.head() == b"hello")
     );
     channels.send(FIRST, Chunk::bytes(*b"welcome"));
     let mut bytes = [0; 10];

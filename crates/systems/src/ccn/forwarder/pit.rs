@@ -105,14 +105,14 @@ impl Pit {
         if is_copy {
             return Pending::Duplicate;
         }
-        entry.waiting.insert(face, waits);
+        // Others who wait do not keep it from being expressed again: what was lost would never come for any of them.
+        let is_again = entry.waiting.insert(face, waits).is_some();
         if expires > entry.expires {
             self.due.remove(&(entry.expires, key.clone()));
             entry.expires = expires;
             self.due.insert((expires, key));
         }
         let last = entry.sent.values().map(|one| one.at).max();
-        let is_again = entry.waiting.len() == 1;
         let too_soon = last.is_some_and(|at| now < at + self.suppression);
         if last.is_none() || is_again && !too_soon { Pending::Forward } else { Pending::Aggregated }
     }

@@ -90,6 +90,21 @@ fn an_interest_that_comes_again_is_passed_on_unless_that_is_too_soon() {
 }
 
 #[test]
+fn who_waits_with_others_may_ask_again_too() {
+    let mut one = forwarder(0);
+    assert_eq!(ask(&mut one, ms(0), A, &interest("/v/1", 1)).len(), 1);
+    // Who asks for the first time waits with the other, however long that has been.
+    assert_eq!(ask(&mut one, ms(500), B, &interest("/v/1", 2)), []);
+    // What was passed on is lost, as one of the two finds out, and then the other.
+    assert_eq!(ask(&mut one, ms(600), A, &interest("/v/1", 3)).len(), 1);
+    assert_eq!(ask(&mut one, ms(700), B, &interest("/v/1", 4)), [], "the other's is on its way");
+    assert_eq!(ask(&mut one, ms(1_100), B, &interest("/v/1", 5)).len(), 1);
+    one.receive(ms(1_110), UP, FacePacket::Data(data("/v/1", 10)));
+    assert_eq!(out(&mut one).iter().map(|(face, _)| *face).collect::<Vec<_>>(), [A, B]);
+    assert_eq!((one.counts().forwarded, one.counts().aggregated), (3, 2));
+}
+
+#[test]
 fn what_goes_in_a_circle_is_refused() {
     let mut one = forwarder(0);
     ask(&mut one, ms(0), A, &interest("/v/1", 7));
