@@ -49,6 +49,7 @@ def test_tcps_stand_by_themselves(cli: Cli) -> None:
         "http",
         "dash",
         "ccn",
+        "realvideo",
         "bulk",
     ]
 

@@ -97,6 +97,11 @@ COMMANDS: dict[str, How] = {
     "streamgauge run realvideo/media-scaling-35-udp --mode sim --repeat 8": How(status=1),
     "streamgauge reproduce realvideo --mode sim": How("long", A_MINUTE, status=1),
     "streamgauge systems realvideo": HERE,
+    "ffmpeg -i film.mp4 -c:v rv20 -c:a ac3 films/film.rm": How("never", READERS),
+    "streamgauge serve --system realvideo --listen 127.0.0.1:8554 films": How(
+        "never", "test_serve_realvideo does it, on a free port"
+    ),
+    "mplayer rtsp://127.0.0.1:8554/film.rm": How("never", PUBLIC),
     # sweep
     "streamgauge sweep hessler/ftp-medium --mode sim --over path.down.queue=10kB,20kB,50kB "
     "--over path.down.rate=0.5Mbit/s,1Mbit/s --out runs/queues --figure queues.svg": How(

@@ -1,11 +1,13 @@
 //! RealNetworks' streaming stack of 2000 to 2004: an RTSP server that sends RDT, over UDP or on the RTSP connection, and a
 //! player that chooses among the encodings of one object (SureStream) and the rate at which they come.
 
+mod file;
 mod object;
 mod player;
 mod sdp;
 mod server;
 mod spec;
+mod standalone;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +26,7 @@ use crate::describe::{Content, EventKind, Presets, Refusal, System, events, tcp_
 use crate::machines::{Channel, Machines};
 use crate::media::LadderSpec;
 use crate::rates::stream_bps;
+use crate::standalone::Server;
 
 /// The RTSP connection.
 pub const RTSP: ChannelId = ChannelId(0);
@@ -92,6 +95,10 @@ impl System for RealVideoSpec {
 
     fn ladder(&mut self) -> Option<&mut LadderSpec> {
         Some(&mut self.ladder)
+    }
+
+    fn server() -> Option<Server> {
+        Some(Server::of::<ServerSettings>())
     }
 
     fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal> {

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use streamgauge_base::Duration;
+use streamgauge_base::{Chunk, Duration};
+
+use streamgauge_wire::rm::StreamProperties;
 
 use crate::media::{ClipSpec, LadderSpec, Numbers, OpenError};
 
@@ -53,6 +55,8 @@ pub struct Object {
 pub struct Stream {
     /// The lowest rate first.
     pub encodings: Vec<Encoding>,
+    /// What a file says of it.
+    pub properties: Option<Arc<StreamProperties>>,
 }
 
 /// A stream at one rate.
@@ -65,14 +69,36 @@ pub struct Encoding {
     frames: Frames,
 }
 
-/// Frames of a fixed interval, of which only the sizes are known, repeated until they end.
+/// Where frames are from.
 #[derive(Clone, Debug)]
-struct Frames {
-    interval: Duration,
-    count: u64,
-    sizes: Numbers,
-    /// Of the frames of one round, from 0, ascending.
-    keys: Arc<[u32]>,
+enum Frames {
+    /// Of a fixed interval, of which only the sizes are known, repeated until they end.
+    Sizes {
+        interval: Duration,
+        count: u64,
+        sizes: Numbers,
+        /// Of the frames of one round, from 0, ascending.
+        keys: Arc<[u32]>,
+    },
+    /// Those of a file.
+    Coded(Arc<CodedFrames>),
+}
+
+/// Coded frames in the order in which they are sent.
+#[derive(Debug, Default)]
+pub struct CodedFrames {
+    /// Each with the place of its first byte in `media`.
+    pub frames: Vec<(Frame, usize)>,
+    /// The bytes of all.
+    pub media: Vec<u8>,
+}
+
+impl CodedFrames {
+    /// Adds a frame behind the others.
+    pub fn push(&mut self, at: Duration, is_key: bool, media: &[u8]) {
+        self.frames.push((Frame { at, bytes: media.len() as u32, is_key }, self.media.len()));
+        self.media.extend(media);
+    }
 }
 
 /// A coded frame, or a block of sound.
@@ -94,7 +120,8 @@ impl Object {
             ladder.video.iter().map(|level| encoding(&level.clip, level.bit_rate_bps, false)).collect();
         let audio =
             ladder.audio.iter().map(|sound| encoding(&sound.clip, sound.bit_rate_bps, true)).collect();
-        let mut streams = vec![Stream { encodings: video }, Stream { encodings: audio }];
+        let stream = |encodings| Stream { encodings, properties: None };
+        let mut streams = vec![stream(video), stream(audio)];
         streams.retain(|stream| !stream.encodings.is_empty());
         let duration = ladder.levels().map(|level| level.clip.duration).max().unwrap_or(Duration::ZERO);
         Object { name: ladder.name.clone(), duration, streams }
@@ -119,38 +146,89 @@ impl Encoding {
         let lasts = u128::from(interval.as_nanos()) * u128::from(pass.max(1));
         let key_rate_bps = (u128::from(of_keys) * 8_000_000_000 / lasts.max(1)) as u64;
         let count = clip.duration.as_nanos().div_ceil(interval.as_nanos().max(1));
-        let frames = Frames { interval, count, sizes: clip.frame_bytes.clone(), keys };
+        let frames = Frames::Sizes { interval, count, sizes: clip.frame_bytes.clone(), keys };
         Encoding { bit_rate_bps, key_rate_bps: key_rate_bps.min(bit_rate_bps), frames }
+    }
+
+    /// Frames of a file, of which there is one, at a rate that is said or, where it is 0, is theirs.
+    pub fn of_frames(coded: CodedFrames, said_bps: u64, duration: Duration) -> Self {
+        let rate =
+            |bytes: u64| (u128::from(bytes) * 8_000_000_000 / u128::from(duration.as_nanos().max(1))) as u64;
+        let sum = |keys: bool| {
+            coded
+                .frames
+                .iter()
+                .filter(|(frame, _)| frame.is_key || !keys)
+                .map(|(frame, _)| u64::from(frame.bytes))
+                .sum()
+        };
+        let bit_rate_bps = Some(said_bps).filter(|rate| *rate > 0).unwrap_or_else(|| rate(sum(false))).max(1);
+        let key_rate_bps = rate(sum(true)).min(bit_rate_bps);
+        Encoding { bit_rate_bps, key_rate_bps, frames: Frames::Coded(Arc::new(coded)) }
+    }
+
+    /// Its frames have bytes of their own.
+    pub fn is_coded(&self) -> bool {
+        matches!(self.frames, Frames::Coded(_))
     }
 
     /// How many frames there are.
     pub fn count(&self) -> u64 {
-        self.frames.count
+        match &self.frames {
+            Frames::Sizes { count, .. } => *count,
+            Frames::Coded(coded) => coded.frames.len() as u64,
+        }
     }
 
     /// The frame of that number from 0, if there is one.
     pub fn frame(&self, number: u64) -> Option<Frame> {
-        let frames = &self.frames;
-        let within = (number % frames.sizes.len() as u64) as u32;
-        (number < frames.count).then(|| Frame {
-            at: frames.interval * number,
-            bytes: frames.sizes[within as usize],
-            is_key: frames.keys.binary_search(&within).is_ok(),
-        })
+        match &self.frames {
+            Frames::Sizes { interval, count, sizes, keys } => {
+                let within = (number % sizes.len() as u64) as u32;
+                (number < *count).then(|| Frame {
+                    at: *interval * number,
+                    bytes: sizes[within as usize],
+                    is_key: keys.binary_search(&within).is_ok(),
+                })
+            }
+            Frames::Coded(coded) => Some(coded.frames.get(usize::try_from(number).ok()?)?.0),
+        }
+    }
+
+    /// The bytes of the frame of that number, of which there is one.
+    pub fn media(&self, number: u64, frame: Frame) -> Chunk {
+        match &self.frames {
+            Frames::Sizes { .. } => Chunk::filler(frame.bytes),
+            Frames::Coded(coded) => {
+                let begins = coded.frames[number as usize].1;
+                Chunk::bytes(&coded.media[begins..begins + frame.bytes as usize])
+            }
+        }
     }
 
     /// The first frame at `at` or after it.
     pub fn first_at(&self, at: Duration) -> u64 {
-        at.as_nanos().div_ceil(self.frames.interval.as_nanos().max(1))
+        match &self.frames {
+            Frames::Sizes { interval, .. } => at.as_nanos().div_ceil(interval.as_nanos().max(1)),
+            Frames::Coded(coded) => coded.frames.partition_point(|(frame, _)| frame.at < at) as u64,
+        }
     }
 
-    /// The first key frame of that number or a later one.
+    /// The first key frame of that number or a later one; of a file's it may be that behind the last.
     pub fn key_from(&self, number: u64) -> u64 {
-        let (keys, pass) = (&self.frames.keys, self.frames.sizes.len() as u64);
-        let (round, within) = (number / pass, (number % pass) as u32);
-        match keys.get(keys.partition_point(|key| *key < within)) {
-            Some(key) => round * pass + u64::from(*key),
-            None => (round + 1) * pass + u64::from(keys[0]),
+        match &self.frames {
+            Frames::Sizes { sizes, keys, .. } => {
+                let pass = sizes.len() as u64;
+                let (round, within) = (number / pass, (number % pass) as u32);
+                match keys.get(keys.partition_point(|key| *key < within)) {
+                    Some(key) => round * pass + u64::from(*key),
+                    None => (round + 1) * pass + u64::from(keys[0]),
+                }
+            }
+            Frames::Coded(coded) => {
+                let later = coded.frames.iter().skip(number as usize).position(|(frame, _)| frame.is_key);
+                later.map_or(coded.frames.len() as u64, |later| number + later as u64)
+            }
         }
     }
 }

@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use sdp_types::Attribute;
 use streamgauge_base::Duration;
+use streamgauge_wire::rm::OpaqueData;
 
 use super::object::{AUDIO, Object, Stream, VIDEO, rules_of};
 use crate::rtsp::Described;
@@ -108,16 +111,32 @@ pub fn describe(object: &Object, origin: IpAddr) -> String {
     for (number, stream) in object.streams.iter().enumerate() {
         let kind = if number == VIDEO { "video" } else { "audio" };
         let highest = stream.encodings.iter().map(|encoding| encoding.bit_rate_bps).max().unwrap_or(0);
+        let said = stream.properties.as_deref();
+        let mime_type = said.map_or_else(|| format!("{kind}/x-pn-real{kind}"), |said| said.mime_type.clone());
+        let preroll_ms = said.map_or(PREROLL_MS, |said| said.preroll_ms);
         let _ = write!(
             text,
             "m={kind} 0 RTP/AVP {PAYLOAD_TYPE}\r\nb=AS:{}\r\na=control:{CONTROL}{number}\r\n{range}\
-             a=rtpmap:{PAYLOAD_TYPE} x-pn-real{kind}\r\na=mimetype:string;\"{kind}/x-pn-real{kind}\"\r\n\
+             a=rtpmap:{PAYLOAD_TYPE} x-pn-real{kind}\r\na=mimetype:string;{}\r\n\
              a=AvgBitRate:integer;{highest}\r\na=MaxBitRate:integer;{highest}\r\na=StartTime:integer;0\r\n\
-             a=Preroll:integer;{PREROLL_MS}\r\na=Duration:integer;{ms}\r\n\
-             a=ASMRuleBook:string;{}\r\n",
+             a=Preroll:integer;{preroll_ms}\r\na=Duration:integer;{ms}\r\n",
             highest.div_ceil(1000),
-            quoted(&book_of(stream)),
+            quoted(&mime_type),
         );
+        if let Some(said) = said {
+            // Before the rules: FFmpeg wants it so.
+            let opaque = OpaqueData::of(said.type_specific.clone()).write().unwrap_or_default();
+            let _ = write!(
+                text,
+                "a=StreamName:string;{}\r\na=MaxPacketSize:integer;{}\r\na=AvgPacketSize:integer;{}\r\n\
+                 a=OpaqueData:buffer;\"{}\"\r\n",
+                quoted(&said.name.replace(char::is_control, " ")),
+                said.max_packet_bytes,
+                said.avg_packet_bytes,
+                BASE64.encode(opaque),
+            );
+        }
+        let _ = write!(text, "a=ASMRuleBook:string;{}\r\n", quoted(&book_of(stream)));
     }
     text
 }

@@ -184,3 +184,47 @@ fn a_plan_that_cannot_be_played_is_refused_by_its_key() {
         "app.realvideo.ladder.video"
     );
 }
+
+/// 2 s of RealVideo at ten frames a second and of sound, as ffmpeg writes it.
+const FILE: &[u8] = include_bytes!("../../../wire/src/rm/tests/whole.rm");
+
+#[test]
+fn a_file_is_played_whole_over_both() {
+    let object = Arc::new(file::object_of("whole.rm", FILE).unwrap());
+    let frames = object.streams[0].encodings[0].count();
+    assert_eq!((object.streams.len(), frames), (2, 20));
+    for transport in [RdtOver::Udp, RdtOver::Tcp] {
+        let shelf = Arc::new(OneObject(object.clone()));
+        let server = RealServer::new(shelf, ServerSettings::of(Preset::RealServer8), "video", 1);
+        let settings = PlayerSettings { transport, ..PlayerSettings::of(PlayerKind::RealPlayer8) };
+        let player = RealPlayer::new(settings, "rtsp://server/whole.rm");
+        let mut pair = Pair::new(Box::new(server), Box::new(player), pipe());
+        pair.run(Instant::from_nanos(60_000_000_000));
+        assert_eq!(end(&pair).0, frames as f64, "{transport:?}");
+    }
+}
+
+#[test]
+fn over_udp_a_files_frames_go_in_parts_that_give_them_back() {
+    let object = file::object_of("whole.rm", FILE).unwrap();
+    let encoding = &object.streams[0].encodings[0];
+    let mut stream = server::stream_over_udp(&object);
+    let mut assembler = streamgauge_wire::rm::Assembler::default();
+    let mut found = Vec::new();
+    while let Some(packet) = stream.next(640) {
+        assert!(packet.payload.len() <= 640);
+        found.extend(assembler.push(packet.payload).unwrap());
+    }
+    assert_eq!(found.len() as u64, encoding.count());
+    for (number, frame) in (0..).zip(found) {
+        assert_eq!(frame.media, encoding.media(number, encoding.frame(number).unwrap()));
+    }
+}
+
+#[test]
+fn what_is_no_realmedia_is_refused_and_what_is_cut_short_plays_to_there() {
+    assert!(file::object_of("x", b"RIFF....").is_err());
+    assert!(file::object_of("x", &FILE[..100]).is_err());
+    let cut = file::object_of("x", &FILE[..FILE.len() * 2 / 3]).unwrap();
+    assert!((1..20).contains(&cut.streams[0].encodings[0].count()));
+}

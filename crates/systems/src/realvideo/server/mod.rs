@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Event, Instant, RandomStream};
 use streamgauge_wire::rdt::{self, Packet};
-use streamgauge_wire::rtsp::{Problem, Reader, RtspItem};
+use streamgauge_wire::rtsp::{Problem, Reader, RtspItem, write_response};
 
 use self::session::{Line, RdtSession, Sent};
 use self::stream::Way;
@@ -19,7 +19,7 @@ use super::RTSP;
 use super::object::Shelf;
 use crate::app::{App, ChannelId, Input, Io};
 use crate::outbox::Outbox;
-use crate::rtsp::{Answer, Backlog, TrackPorts, answer, unreadable, written};
+use crate::rtsp::{Answer, Backlog, TrackPorts, answer, unreadable};
 
 /// Bytes read from the connection at once.
 const READ_BYTES: usize = 16 * 1024;
@@ -65,6 +65,16 @@ impl RealServer {
             sent: Sent::default(),
             events: Outbox::default(),
         }
+    }
+
+    /// What has been sent.
+    pub(super) fn sent(&self) -> &Sent {
+        &self.sent
+    }
+
+    /// Its client was silent for too long.
+    pub(super) fn has_lost_its_client(&self) -> bool {
+        self.vanished
     }
 
     /// Reads what the client sent while there is room for the answers.
@@ -123,8 +133,9 @@ impl RealServer {
         }
     }
 
+    /// Without saying whose server it is: MPlayer goes by the challenge only where no name stands beside it.
     fn say(&mut self, response: &Answer, io: &mut dyn Io) {
-        self.backlog.push(written(response), io);
+        self.backlog.push(Chunk::bytes(write_response(response)), io);
     }
 
     fn disconnect(&mut self, io: &mut dyn Io) {
@@ -191,4 +202,13 @@ impl App for RealServer {
     fn poll_event(&mut self) -> Option<Event> {
         self.events.next()
     }
+}
+
+/// The first stream of `object`, all of it wanted, over UDP.
+#[cfg(test)]
+pub(super) fn stream_over_udp(object: &super::object::Object) -> stream::Stream {
+    let mut stream = stream::Stream::new(0, Way::Udp(ChannelId(1)), object.streams[0].clone());
+    stream.want_lowest();
+    stream.seek(streamgauge_base::Duration::ZERO);
+    stream
 }

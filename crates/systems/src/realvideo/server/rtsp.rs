@@ -27,8 +27,8 @@ impl RealServer {
         format!("{:016x}{:016x}", self.draws.bits(), self.draws.bits())
     }
 
-    /// The first of a player's transports that can be granted: by UDP, or on the channel that it names or the first that
-    /// is free.
+    /// The first of a player's transports that can be granted: by UDP, or on the channel that it names. Who names none has
+    /// all streams on channel 0, as MPlayer wants them: RDT tells them apart.
     fn transport(&self, request: &Request<Vec<u8>>, taken: &[(u8, u8)]) -> Result<RealTransport, Answer> {
         let offers: RealTransports =
             header(request).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
@@ -36,7 +36,7 @@ impl RealServer {
         let granted = offers.0.into_iter().find_map(|offer| match offer.lower {
             Lower::Udp => offer.client_port.filter(|port| *port > 0).map(|_| offer),
             Lower::Tcp => {
-                let channel = offer.interleaved.or_else(|| (0..=u8::MAX).find(is_free)).filter(is_free)?;
+                let channel = offer.interleaved.map_or(Some(0), |named| Some(named).filter(is_free))?;
                 Some(RealTransport { interleaved: Some(channel), ..offer })
             }
         });

@@ -38,6 +38,9 @@ struct Kept {
     resent: bool,
 }
 
+/// Over a connection a file's frames go whole, up to this: libavcodec does not always show one of more than two parts.
+const WHOLE_BYTES: u32 = 60_000;
+
 /// What is sent of an encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Taken {
@@ -166,16 +169,24 @@ impl Stream {
         let taken = self.taken?;
         let frame = self.next_frame()?;
         let rules = object::rules_of(taken.encoding);
+        let is_whole =
+            self.object.encodings[taken.encoding].is_coded() && matches!(self.way, Way::Interleaved(_));
+        let limit = if is_whole { WHOLE_BYTES } else { limit };
         let sequence = self.sequence;
         self.sequence = sequence.next();
         let rule = rules[usize::from(!frame.is_key)];
         let payload =
-            if self.number == VIDEO { self.pictures(taken, frame, limit) } else { self.sound(limit) };
+            if self.number == VIDEO { self.pictures(taken, frame, limit) } else { self.sound(frame, limit) };
         Some(Packet { rule, at: frame.at, sequence, payload })
     }
 
-    /// Blocks of sound one behind the other.
-    fn sound(&mut self, limit: u32) -> Chunk {
+    /// Blocks of sound one behind the other; those of a file have packets of their own.
+    fn sound(&mut self, first: Frame, limit: u32) -> Chunk {
+        if let Some(encoding) = self.encoding().filter(|encoding| encoding.is_coded()) {
+            let media = encoding.media(self.frame, first);
+            self.frame += 1;
+            return media;
+        }
         let mut bytes = 0;
         while let Some(block) = self.next_frame().filter(|block| bytes == 0 || bytes + block.bytes <= limit) {
             bytes += block.bytes;
@@ -188,7 +199,7 @@ impl Stream {
     fn pictures(&mut self, taken: Taken, first: Frame, limit: u32) -> Chunk {
         if self.parts.is_empty() {
             let limit = limit as usize;
-            let coded = coded(self.frame, first);
+            let coded = self.coded(taken, first);
             if rm::among_several(&coded) <= limit {
                 return self.shared(taken, first.is_key, limit);
             }
@@ -208,7 +219,7 @@ impl Stream {
     fn shared(&mut self, taken: Taken, is_key: bool, limit: usize) -> Chunk {
         let (mut frames, mut bytes) = (Vec::new(), 0);
         while let Some(frame) = self.next_frame().filter(|frame| frame.is_key == is_key) {
-            let coded = coded(self.frame, frame);
+            let coded = self.coded(taken, frame);
             bytes += rm::among_several(&coded);
             if bytes > limit {
                 break;
@@ -220,6 +231,13 @@ impl Stream {
             [alone] => rm::whole(alone),
             several => rm::several(several),
         }
+    }
+
+    /// The next frame, as RealVideo has it.
+    fn coded(&self, taken: Taken, frame: Frame) -> VideoFrame {
+        let timestamp_ms = Some((frame.at.as_nanos() / 1_000_000) as u32);
+        let media = self.object.encodings[taken.encoding].media(self.frame, frame);
+        VideoFrame { picture: self.frame as u8, timestamp_ms, media }
     }
 
     fn step(&mut self, taken: Taken) {
@@ -259,10 +277,4 @@ impl Stream {
     pub fn last_sequence(&self) -> SequenceNumber {
         self.sequence.plus(-1)
     }
-}
-
-/// Frame `number`, of which only the size is known.
-fn coded(number: u64, frame: Frame) -> VideoFrame {
-    let timestamp_ms = Some((frame.at.as_nanos() / 1_000_000) as u32);
-    VideoFrame { picture: number as u8, timestamp_ms, media: Chunk::filler(frame.bytes) }
 }

@@ -1,0 +1,151 @@
+"""RealMedia files from our server, played by MPlayer; the dialogue with FFmpeg, over TCP and over UDP."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Server
+from starved import again_if_starved
+
+SECONDS, RATE = 4, 15
+FILM = ["-f", "lavfi", "-i", f"testsrc=size=176x144:rate={RATE}", "-f", "lavfi", "-i", "sine=frequency=440"]
+CODED = ["-t", str(SECONDS), "-c:v", "rv20", "-b:v", "150k", "-g", "30", "-c:a", "ac3", "-b:a", "64k"]
+
+
+@pytest.fixture(scope="module")
+def films() -> Iterator[Path]:
+    """A folder with a film, the same cut short, and what is none."""
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg makes the film, and it is not here")
+    folder = Path(tempfile.mkdtemp(prefix="streamgauge-serve-"))
+    folder.chmod(0o755)
+    film = folder / "film.rm"
+    subprocess.run(["ffmpeg", "-nostdin", "-loglevel", "error", *FILM, *CODED, str(film)], check=True)
+    (folder / "cut.rm").write_bytes(film.read_bytes()[: film.stat().st_size // 2])
+    (folder / "none.rm").write_bytes(b"RIFF" * 100)
+    (folder / "notes.txt").write_text("nothing to play")
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def server(films: Path) -> Iterator[Server]:
+    with Server(films, system="realvideo") as server:
+        yield server
+
+
+def url(server: Server, name: str = "film.rm") -> str:
+    return f"rtsp://127.0.0.1:{server.port}/{name}"
+
+
+def mplayer(source: str, *options: str) -> None:
+    """Plays without a window or a loudspeaker, as fast as it comes."""
+    if shutil.which("mplayer") is None:
+        pytest.skip("mplayer is not here (scripts/packages-tests.txt)")
+    command = ["mplayer", "-noconfig", "all", "-really-quiet", "-benchmark", *options, source]
+    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=60)
+
+
+def pictures(source: str, folder: Path) -> list[str]:
+    """The digest of every picture that MPlayer shows, in order."""
+    digests = folder / "digests"
+    digests.unlink(missing_ok=True)
+    mplayer(source, "-nosound", "-vo", f"md5sum:outfile={digests}")
+    return digests.read_text().splitlines()
+
+
+def sound(source: str, folder: Path) -> bytes:
+    """What MPlayer would send to a loudspeaker."""
+    samples = folder / "sound.wav"
+    samples.unlink(missing_ok=True)
+    mplayer(source, "-vo", "null", "-novideo", "-ao", f"pcm:fast:file={samples}")
+    return samples.read_bytes()
+
+
+@again_if_starved
+def test_mplayer_shows_every_picture_as_from_the_file(server: Server, films: Path, tmp_path: Path) -> None:
+    expected = pictures(str(films / "film.rm"), tmp_path)
+    assert len(expected) == SECONDS * RATE
+    assert pictures(url(server), tmp_path) == expected
+    assert server.wait_for("playing")["transport"] == "tcp"
+
+
+@again_if_starved
+def test_mplayer_hears_all_of_the_sound(server: Server, films: Path, tmp_path: Path) -> None:
+    expected = sound(str(films / "film.rm"), tmp_path)
+    assert len(expected) > SECONDS * 44_100
+    assert sound(url(server), tmp_path) == expected
+
+
+@again_if_starved
+def test_a_film_that_is_cut_short_is_played_up_to_there(server: Server, tmp_path: Path) -> None:
+    shown = pictures(url(server, "cut.rm"), tmp_path)
+    assert SECONDS * RATE // 4 < len(shown) < SECONDS * RATE
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_ffmpeg_goes_through_the_whole_dialogue(films: Path, transport: str) -> None:
+    # It knows no codec of what a description of RDT says (FFmpeg 5.1), and so judges signalling alone.
+    with Server(films, system="realvideo") as server:
+        command = ["ffmpeg", "-nostdin", "-loglevel", "info", "-rtsp_transport", transport, "-i", url(server)]
+        done = subprocess.run(
+            [*command, "-t", "1", "-f", "null", "-"], capture_output=True, text=True, timeout=60
+        )
+        assert server.wait_for("playing")["transport"] == transport, done.stderr[-500:]
+        assert server.wait_for("closed", within_s=70)["rdt_packets_sent"] > 20
+
+
+def ask(server: Server, text: str) -> str:
+    """The answer to a request."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(text.encode())
+        return connection.recv(65536).decode(errors="replace")
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("none.rm", 415), ("notes.txt", 415), ("absent.rm", 404), ("../film.rm", 404)]
+)
+def test_what_cannot_be_played_is_refused(server: Server, name: str, status: int) -> None:
+    answer = ask(
+        server, f"DESCRIBE {url(server, name)} RTSP/1.0\r\nCSeq: 1\r\nAccept: application/sdp\r\n\r\n"
+    )
+    assert answer.startswith(f"RTSP/1.0 {status} "), answer
+
+
+def test_a_description_has_what_players_of_the_time_need(server: Server) -> None:
+    said = ask(server, f"DESCRIBE {url(server)} RTSP/1.0\r\nCSeq: 1\r\nAccept: application/sdp\r\n\r\n")
+    for line in ("a=IsRealDataType:integer;1", "a=StreamCount:integer;2", "a=control:streamid=1"):
+        assert line in said
+    assert said.count("a=OpaqueData:buffer;") == 2
+    assert said.index("a=OpaqueData") < said.rindex("a=ASMRuleBook")
+    challenge = ask(server, f"OPTIONS {url(server)} RTSP/1.0\r\nCSeq: 1\r\n\r\n")
+    assert "RealChallenge1: " in challenge
+
+
+def test_a_flood_of_wishes_leaves_others_served(server: Server, films: Path, tmp_path: Path) -> None:
+    # Rules that there are not, and a rate of nothing: passed over. The server is there for the next.
+    setup = f"SETUP {url(server)}/streamid=0 RTSP/1.0\r\nCSeq: 1\r\nTransport: x-pn-tng/tcp;mode=play\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(setup.encode())
+        answer = connection.recv(65536).decode()
+        session = next(line.split()[1] for line in answer.splitlines() if line.startswith("Session:"))
+        session = session.partition(";")[0]
+        for number in range(2, 500):
+            wish = f"stream={number % 40};rule={number * 7}"
+            head = f"SET_PARAMETER {url(server)} RTSP/1.0\r\nCSeq: {number}\r\nSession: {session}\r\n"
+            rate = "SetDeliveryBandwidth: Bandwidth=0;BackOff=0\r\n"
+            connection.sendall(f"{head}Subscribe: {wish}\r\n{rate}\r\n".encode())
+        connection.sendall(f"PLAY {url(server)} RTSP/1.0\r\nCSeq: 999\r\nSession: {session}\r\n\r\n".encode())
+        came = b""
+        while b"CSeq: 999" not in came:
+            came += connection.recv(65536)
+    assert b"RTSP/1.0 200 Ok" in came
+    assert "a=IsRealDataType" in ask(
+        server, f"DESCRIBE {url(server)} RTSP/1.0\r\nCSeq: 1\r\nAccept: application/sdp\r\n\r\n"
+    )
