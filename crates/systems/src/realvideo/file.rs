@@ -15,8 +15,11 @@ const MOST_BYTES: u64 = 512 << 20;
 /// What the names of files end with.
 const ENDINGS: [&str; 2] = [".rm", ".rmvb"];
 
-/// Files that somebody plays, by path and version: all who play one share it.
-static PLAYED: LazyLock<Mutex<BTreeMap<(String, String), Weak<Object>>>> = LazyLock::new(Mutex::default);
+/// Objects by their files' paths and versions.
+type Played = BTreeMap<(String, String), Weak<Object>>;
+
+/// Files that somebody plays: all who play one share it.
+static PLAYED: LazyLock<Mutex<Played>> = LazyLock::new(Mutex::default);
 
 /// The RealMedia files of a library.
 pub struct Files(pub Arc<dyn Library>);
