@@ -29,7 +29,7 @@ const READ_BYTES: usize = 16 * 1024;
 /// What a client can make it keep is bounded: one message of at most 80 kB half read and 16 kB behind it, 64 kB and a
 /// response not yet written, and of each stream what was sent within `resend_keep`.
 ///
-/// Events: those of a session (`delivery_asked`, `level_sent`, `packet_resent`), and `session_timeout` (s of silence).
+/// Events: those of a session (`level_sent`, `packet_resent`), and `session_timeout` (s of silence).
 pub struct RealServer {
     shelf: Arc<dyn Shelf>,
     settings: Arc<ServerSettings>,

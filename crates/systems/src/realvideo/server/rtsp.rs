@@ -140,7 +140,7 @@ impl RtspSession for RdtSession {
         })
     }
 
-    /// Rules are taken up before others are left, so that the level does not fall in between.
+    /// What one request leaves and takes changes at once: nothing is sent in between.
     fn heed(&mut self, request: &Request<Vec<u8>>) {
         let taken = header::<Subscribe>(request).map_or_else(Vec::new, |rules| rules.0);
         let left = header::<Unsubscribe>(request).map_or_else(Vec::new, |rules| rules.0);

@@ -49,7 +49,7 @@ impl Line<'_> {
 
 /// Streams of one object on their way to one player.
 ///
-/// Events: `delivery_asked` (bit/s), `level_sent` (bit/s of pictures and sound), `packet_resent` (the number).
+/// Events: `level_sent` (bit/s of pictures and sound), `packet_resent` (the number).
 pub struct RdtSession {
     pub id: String,
     /// The object's path as the player asked for it.
