@@ -380,6 +380,7 @@ impl Emulator {
             if outbound.recorded
                 && let Some(running) = running.as_mut()
             {
+                // Whose it is is not known here; where some do not count, what entered last does.
                 if beside.is_empty() {
                     *last_activity = (*last_activity).max(outbound.due);
                 }

@@ -11,7 +11,7 @@ mod standalone;
 #[cfg(test)]
 mod tests;
 
-pub use player::{Came, PlayerKind, PlayerSettings, RdtOver, RealPlayer};
+pub use player::{PlayerKind, PlayerSettings, RealPlayer};
 pub use server::{Preset, RealServer, ServerSettings};
 pub use spec::RealVideoSpec;
 
@@ -26,6 +26,7 @@ use crate::describe::{Content, EventKind, Presets, Refusal, System, events, tcp_
 use crate::machines::{Channel, Machines};
 use crate::media::LadderSpec;
 use crate::rates::stream_bps;
+use crate::rtsp::MediaTransport;
 use crate::standalone::Server;
 
 /// The RTSP connection.
@@ -124,7 +125,7 @@ impl System for RealVideoSpec {
 
     /// Where the media is on UDP, the RTSP connection has nothing to show.
     fn media_tcp(&self) -> Option<&TcpSpec> {
-        (self.player.transport == RdtOver::Tcp).then_some(&self.tcp)
+        (self.player.transport == MediaTransport::Tcp).then_some(&self.tcp)
     }
 
     /// What the highest level and the sound come to, on average; the buffer fills faster.

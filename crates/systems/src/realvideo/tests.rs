@@ -12,7 +12,7 @@ use crate::testing::{Pair, Pipe};
 const SECONDS: u64 = 60;
 
 /// A minute at ten frames a second, a key frame each second, at 20, 60 and 150 kbit/s, with sound of 8 kbit/s.
-fn spec(transport: RdtOver) -> RealVideoSpec {
+fn spec(transport: MediaTransport) -> RealVideoSpec {
     let clip = |mean: u32, interval: Duration, group: usize| ClipSpec {
         name: "test".into(),
         duration: Duration::from_secs(SECONDS),
@@ -84,7 +84,7 @@ fn sent(pair: &Pair) -> Vec<(u16, u16, u32)> {
 
 #[test]
 fn all_of_the_highest_level_is_shown_where_nothing_is_in_the_way() {
-    for transport in [RdtOver::Udp, RdtOver::Tcp] {
+    for transport in [MediaTransport::Udp, MediaTransport::Tcp] {
         let pair = run(&spec(transport), pipe(), &[]);
         let (shown, why) = end(&pair);
         assert_eq!(shown, (SECONDS * 10) as f64, "{transport:?}: {why}");
@@ -98,7 +98,7 @@ fn all_of_the_highest_level_is_shown_where_nothing_is_in_the_way() {
 
 #[test]
 fn the_buffer_is_filled_faster_than_it_is_played_and_then_slower() {
-    let pair = run(&spec(RdtOver::Udp), pipe(), &[]);
+    let pair = run(&spec(MediaTransport::Udp), pipe(), &[]);
     let asked: Vec<_> = named(&pair, "delivery_asked").iter().map(|event| event.value.unwrap()).collect();
     let most = asked.iter().copied().fold(0.0, f64::max);
     assert!(most > 1.5 * 158_000.0 && most <= 4.0 * 158_000.0, "{asked:?}");
@@ -110,13 +110,13 @@ fn the_buffer_is_filled_faster_than_it_is_played_and_then_slower() {
 #[test]
 fn what_is_lost_is_asked_for_once_and_comes() {
     let lossy = Pipe { drop: |n| n % 40 == 7, ..pipe() };
-    let pair = run(&spec(RdtOver::Udp), lossy.clone(), &[]);
+    let pair = run(&spec(MediaTransport::Udp), lossy.clone(), &[]);
     let (missed, again) = (sum(&pair, "packets_missed"), named(&pair, "packet_resent").len() as f64);
     assert!(missed > 20.0 && again <= missed, "{missed} missed, {again} sent again");
     // What is lost a second time is not sent a third.
     assert!(named(&pair, "frame_incomplete").len() <= 2, "{:?}", named(&pair, "frame_incomplete"));
 
-    let mut deaf = spec(RdtOver::Udp);
+    let mut deaf = spec(MediaTransport::Udp);
     deaf.player.retransmission = false;
     let pair = run(&deaf, lossy, &[]);
     assert!(named(&pair, "packet_resent").is_empty());
@@ -126,7 +126,7 @@ fn what_is_lost_is_asked_for_once_and_comes() {
 #[test]
 fn a_level_changes_at_key_frames_alone() {
     // Every third datagram is lost: heavy.
-    let pair = run(&spec(RdtOver::Udp), Pipe { drop: |n| n % 3 == 0, ..pipe() }, &[]);
+    let pair = run(&spec(MediaTransport::Udp), Pipe { drop: |n| n % 3 == 0, ..pipe() }, &[]);
     assert!(named(&pair, "level_changed").len() > 1);
     let mut taken = None;
     for (_, rule, at_ms) in sent(&pair).into_iter().filter(|(stream, ..)| *stream == 0) {
@@ -145,7 +145,7 @@ fn a_level_changes_at_key_frames_alone() {
 #[test]
 fn a_stream_that_takes_little_brings_the_level_down_to_it() {
     let slow = Pipe { stream_bytes_per_s: Some(6_000), ..pipe() };
-    let mut tcp = spec(RdtOver::Tcp);
+    let mut tcp = spec(MediaTransport::Tcp);
     tcp.tcp.send_buffer = 16 * 1024;
     let pair = run(&tcp, slow, &[]);
     let levels: Vec<_> = named(&pair, "level_changed").iter().map(|event| event.value.unwrap()).collect();
@@ -156,21 +156,21 @@ fn a_stream_that_takes_little_brings_the_level_down_to_it() {
 
 #[test]
 fn a_pause_holds_the_server_and_a_stop_ends_it() {
-    let pair = run(&spec(RdtOver::Udp), pipe(), &[(10_000, Input::Pause), (30_000, Input::Resume)]);
+    let pair = run(&spec(MediaTransport::Udp), pipe(), &[(10_000, Input::Pause), (30_000, Input::Resume)]);
     let held = pair.sent.iter().filter(|sent| {
         let at = sent.at.saturating_since(Instant::ZERO);
         (Duration::from_millis(10_500)..Duration::from_millis(30_000)).contains(&at)
     });
     assert_eq!(held.count(), 0);
     assert_eq!(end(&pair).0, (SECONDS * 10) as f64);
-    let pair = run(&spec(RdtOver::Tcp), pipe(), &[(10_000, Input::Stop)]);
+    let pair = run(&spec(MediaTransport::Tcp), pipe(), &[(10_000, Input::Stop)]);
     assert_eq!(end(&pair).1, "stopped");
 }
 
 #[test]
 fn a_plan_that_cannot_be_played_is_refused_by_its_key() {
     let refused = |change: fn(&mut RealVideoSpec)| {
-        let mut spec = spec(RdtOver::Udp);
+        let mut spec = spec(MediaTransport::Udp);
         change(&mut spec);
         spec.machines("video", 1).err().map_or_else(String::new, |(key, _)| key.into_owned())
     };
@@ -193,7 +193,7 @@ fn a_file_is_played_whole_over_both() {
     let object = Arc::new(file::object_of("whole.rm", FILE).unwrap());
     let frames = object.streams[0].encodings[0].count();
     assert_eq!((object.streams.len(), frames), (2, 20));
-    for transport in [RdtOver::Udp, RdtOver::Tcp] {
+    for transport in [MediaTransport::Udp, MediaTransport::Tcp] {
         let shelf = Arc::new(OneObject(object.clone()));
         let server = RealServer::new(shelf, ServerSettings::of(Preset::RealServer8), "video", 1);
         let settings = PlayerSettings { transport, ..PlayerSettings::of(PlayerKind::RealPlayer8) };

@@ -3,6 +3,7 @@
 mod backlog;
 mod client;
 mod dispatch;
+mod media_transport;
 mod ports;
 mod server;
 mod turn_away;
@@ -10,6 +11,7 @@ mod turn_away;
 pub use backlog::Backlog;
 pub use client::{Client, Step};
 pub use dispatch::{Described, RangePlayed, RangeWanted, RtspServer, RtspSession, TrackWanted, answer};
+pub use media_transport::MediaTransport;
 pub use ports::TrackPorts;
 pub use server::{Answer, decoded, header, status, unreadable, written};
 pub use turn_away::no_room;

@@ -9,8 +9,9 @@ mod tests;
 mod track;
 
 pub use crate::playout::{PlayoutStats, ReceivedUnit};
+pub use crate::rtsp::MediaTransport;
 pub use report::PlayerReport;
-pub use settings::{MediaTransport, PlayerKind, PlayerSettings};
+pub use settings::{PlayerKind, PlayerSettings};
 
 use std::borrow::Cow;
 

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
 use streamgauge_plan::{Kind, Parameter, check_bounds, setting, settings};
 
+use crate::rtsp::MediaTransport;
+
 /// In nanoseconds.
 const MS: f64 = 1e6;
 
@@ -28,18 +30,6 @@ impl PlayerKind {
 }
 
 setting!(PlayerKind => Kind::Words(vec!["quicktime", "vlc"]));
-
-/// What carries RTP and RTCP.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MediaTransport {
-    /// UDP.
-    Udp,
-    /// The RTSP connection (RFC 2326 section 10.12).
-    Tcp,
-}
-
-setting!(MediaTransport => Kind::Words(vec!["udp", "tcp"]));
 
 settings! {
     /// The player's constants. Times in nanoseconds.

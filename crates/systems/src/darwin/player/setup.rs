@@ -7,14 +7,13 @@ use streamgauge_wire::rtsp::{
 };
 use streamgauge_wire::rtsp::{Transport, Url};
 
-use super::settings::MediaTransport;
 use super::track::Track;
 use super::{DarwinPlayer, Phase};
 use crate::app::{ChannelId, Io};
 use crate::carrier::Carrier;
 use crate::media::sdp::{self, TrackDescription};
 use crate::playout::{End, Gathers, HostLate, Manner, Playout, Start};
-use crate::rtsp::Step;
+use crate::rtsp::{MediaTransport, Step};
 
 /// Tracks that are set up; what a description lists beyond them is left out.
 const MOST_TRACKS: usize = 8;

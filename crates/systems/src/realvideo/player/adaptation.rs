@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use streamgauge_base::{Duration, Instant};
 
-use super::settings::{PlayerSettings, RdtOver};
+use super::settings::PlayerSettings;
+use crate::rtsp::MediaTransport;
 
 /// The preference up to which `slow_share` of it is believed.
 const SLOW_BPS: u64 = 150_000;
@@ -133,10 +134,10 @@ impl Adaptation {
     /// The rate that the link is believed to carry, in bit/s; `None` before anything tells.
     pub fn available_bps(&self, now: Instant) -> Option<f64> {
         match self.settings.transport {
-            RdtOver::Tcp => {
+            MediaTransport::Tcp => {
                 self.received.rate_bps(now, self.window()).map(|rate| rate * self.settings.tcp_available)
             }
-            RdtOver::Udp => {
+            MediaTransport::Udp => {
                 let mut sorted: Vec<f64> = self.pairs.iter().copied().collect();
                 sorted.sort_by(f64::total_cmp);
                 sorted.get(sorted.len() / 2).copied()
@@ -167,10 +168,10 @@ impl Adaptation {
 
     /// When the loss is counted next.
     pub fn due(&self) -> Option<Instant> {
-        self.loss_due.filter(|_| self.settings.transport == RdtOver::Udp)
+        self.loss_due.filter(|_| self.settings.transport == MediaTransport::Udp)
     }
 
-    /// The server's clock came, `delay` nanoseconds behind ours; so much media, or so many bytes of it, is buffered.
+    /// The server's clock came, `delay` nanoseconds behind ours; so much media is buffered.
     pub fn report(&mut self, now: Instant, delay: i64, buffer: Duration) {
         let least = self.least_delay.map_or(delay, |least| least.min(delay));
         self.least_delay = Some(least);
@@ -261,7 +262,7 @@ impl Adaptation {
         let settings = &self.settings;
         let used = self.wanted.delivery_bps;
         let mut test = used + self.test_share * (available - used).max(0.0);
-        if self.clean_windows <= settings.ceiling_after && settings.transport == RdtOver::Udp {
+        if self.clean_windows <= settings.ceiling_after && settings.transport == MediaTransport::Udp {
             test = test.min(self.ceiling_bps);
         }
         let level = self.wanted.level;
@@ -330,8 +331,8 @@ impl Adaptation {
 
     fn keep_floor(&mut self) {
         let floor = match self.settings.transport {
-            RdtOver::Udp => LEAST_BPS,
-            RdtOver::Tcp => (self.settings.tcp_floor * self.needs[self.wanted.level]).max(LEAST_BPS),
+            MediaTransport::Udp => LEAST_BPS,
+            MediaTransport::Tcp => (self.settings.tcp_floor * self.needs[self.wanted.level]).max(LEAST_BPS),
         };
         self.wanted.delivery_bps = self.wanted.delivery_bps.max(floor);
     }
@@ -339,8 +340,8 @@ impl Adaptation {
     fn window(&self) -> Duration {
         let settings = &self.settings;
         match settings.transport {
-            RdtOver::Tcp => settings.tcp_rate_window,
-            RdtOver::Udp => {
+            MediaTransport::Tcp => settings.tcp_rate_window,
+            MediaTransport::Udp => {
                 settings.udp_rate_window.saturating_sub(self.limit).max(settings.least_rate_window)
             }
         }
@@ -353,8 +354,8 @@ impl Adaptation {
 
 fn behind(settings: &PlayerSettings) -> Duration {
     match settings.transport {
-        RdtOver::Udp => settings.udp_behind,
-        RdtOver::Tcp => settings.tcp_behind,
+        MediaTransport::Udp => settings.udp_behind,
+        MediaTransport::Tcp => settings.tcp_behind,
     }
 }
 
@@ -417,7 +418,7 @@ mod tests {
 
     const LEVELS: [f64; 5] = [8_000.0, 20_000.0, 34_000.0, 80_000.0, 225_000.0];
 
-    fn player(transport: RdtOver) -> Adaptation {
+    fn player(transport: MediaTransport) -> Adaptation {
         let settings = PlayerSettings { transport, ..PlayerSettings::of(PlayerKind::RealPlayer8) };
         Adaptation::new(Arc::new(settings), LEVELS.to_vec(), 1)
     }
@@ -446,7 +447,9 @@ mod tests {
 
     #[test]
     fn over_udp_a_second_of_delay_drops_to_what_is_received_and_over_tcp_five_do() {
-        for (transport, fine, behind) in [(RdtOver::Udp, 990, 1_010), (RdtOver::Tcp, 4_990, 5_010)] {
+        for (transport, fine, behind) in
+            [(MediaTransport::Udp, 990, 1_010), (MediaTransport::Tcp, 4_990, 5_010)]
+        {
             let mut player = player(transport);
             for n in 0..10 {
                 second(&mut player, n, 40_000, if n == 0 { 0 } else { fine });
@@ -462,7 +465,7 @@ mod tests {
 
     #[test]
     fn moderate_loss_never_changes_the_level_and_heavy_loss_does() {
-        let mut player = player(RdtOver::Udp);
+        let mut player = player(MediaTransport::Udp);
         let before = player.wanted().level;
         for n in 0..40 {
             player.lost(1);
@@ -480,7 +483,7 @@ mod tests {
 
     #[test]
     fn over_tcp_it_asks_for_more_than_its_level_needs() {
-        let mut player = player(RdtOver::Tcp);
+        let mut player = player(MediaTransport::Tcp);
         for n in 0..60 {
             second(&mut player, n, 60_000, (n as i64) * 400);
             let wanted = player.wanted();
@@ -490,7 +493,7 @@ mod tests {
 
     #[test]
     fn it_climbs_again_when_the_way_is_clear() {
-        let mut player = player(RdtOver::Udp);
+        let mut player = player(MediaTransport::Udp);
         second(&mut player, 0, 40_000, 0);
         for n in 1..6 {
             second(&mut player, n, 40_000, 1_100);
@@ -510,7 +513,7 @@ mod tests {
             steps in prop::collection::vec((0u64..2_000_000, -3_000i64..20_000, 0u64..40, 0u64..60), 1..60),
             tcp in any::<bool>(),
         ) {
-            let mut player = player(if tcp { RdtOver::Tcp } else { RdtOver::Udp });
+            let mut player = player(if tcp { MediaTransport::Tcp } else { MediaTransport::Udp });
             for (n, (bps, delay_ms, lost, buffer)) in steps.into_iter().enumerate() {
                 let now = at(n as u64 * 1000);
                 player.packet(now, (bps / 8) as usize);

@@ -8,7 +8,7 @@ use streamgauge_wire::rdt::{AckPacket, SequenceNumber};
 
 use super::settings::PlayerSettings;
 
-/// A packet that is missing for so long is not waited for.
+/// A packet that is missing for so long is not waited for; ours, beyond what a server keeps.
 const HOLD: Duration = Duration::from_secs(20);
 
 /// Numbers that are remembered as missing; a gap beyond them is a server that began anew.
@@ -200,8 +200,7 @@ mod tests {
             let mut holes = holes();
             let mut found = Vec::new();
             let mut missed = 0;
-            for (step, lost) in lost.iter().enumerate().filter(|(step, lost)| *step == 0 || !**lost) {
-                let _ = lost;
+            for step in (0..lost.len()).filter(|step| *step == 0 || !lost[*step]) {
                 let sequence = number(first).plus(step as i32);
                 if let Arrival::New(extended, before) = holes.came(at(step as u64), sequence) {
                     found.push(extended);

@@ -7,7 +7,7 @@ mod settings;
 mod setup;
 mod track;
 
-pub use settings::{PlayerKind, PlayerSettings, RdtOver};
+pub use settings::{PlayerKind, PlayerSettings};
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use self::track::Track;
 use super::RTSP;
 use crate::app::{App, CloseReason, Input, Io};
 use crate::outbox::{MEDIA_END, Outbox};
-use crate::playout::{Playout, PlayoutStats};
+use crate::playout::Playout;
 use crate::reception::Place;
 use crate::rtsp::{Backlog, Client, Step};
 
@@ -61,21 +61,6 @@ struct Told {
     delivery_bps: f64,
 }
 
-/// What came, of all streams.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Came {
-    /// RDT packets of media, duplicates included.
-    pub packets: u64,
-    /// Their bytes, RDT's headers included.
-    pub bytes: u64,
-    /// Packets that were seen to be missing.
-    pub missed: u64,
-    /// Those of them that came later.
-    pub repaired: u64,
-    /// Packets that had come before.
-    pub duplicates: u64,
-}
-
 /// Plays one URL.
 ///
 /// Events: `media_end` (value: frames shown; its reason says what ended the session), `playout_start` (s since PLAY was
@@ -105,13 +90,10 @@ pub struct RealPlayer {
     /// Media that came before the response to PLAY.
     early: Vec<(usize, Chunk)>,
     play_asked: Option<Instant>,
-    /// When the last packet came, and its bytes: the first of a pair.
+    /// When the last packet came, and of which stream: the first of a pair.
     last: Option<(Instant, u16)>,
     paused: bool,
     heard: Instant,
-    came: Came,
-    /// The status of the last answer that was no success.
-    refused: Option<u16>,
     events: Outbox,
 }
 
@@ -136,25 +118,13 @@ impl RealPlayer {
             last: None,
             paused: false,
             heard: Instant::ZERO,
-            came: Came::default(),
-            refused: None,
             events: Outbox::default(),
             settings: Arc::new(settings),
         }
     }
 
-    /// What came so far.
-    pub fn came(&self) -> Came {
-        self.came
-    }
-
-    /// What became of the pictures so far.
-    pub fn stats(&self) -> PlayoutStats {
-        self.playout.as_ref().map_or_else(PlayoutStats::default, Playout::stats)
-    }
-
     /// Nothing will be sent or said any more.
-    pub fn is_gone(&self) -> bool {
+    fn is_gone(&self) -> bool {
         self.phase == Phase::Gone
     }
 
@@ -184,13 +154,10 @@ impl RealPlayer {
     fn data(&mut self, now: Instant, track: usize, data: &DataPacket<'_>) {
         let (Some(adaptation), Some(playout)) = (&mut self.adaptation, &mut self.playout) else { return };
         let bytes = data.header_bytes(false) + data.payload.len();
-        self.came.packets += 1;
-        self.came.bytes += bytes as u64;
         adaptation.packet(now, bytes);
         let extended = match self.tracks[track].holes.came(now, data.sequence) {
             Arrival::New(extended, missed) => {
                 if missed > 0 {
-                    self.came.missed += u64::from(missed);
                     adaptation.lost(missed.into());
                     self.events.say(now, "packets_missed", f64::from(missed), "1", "");
                 }
@@ -204,14 +171,8 @@ impl RealPlayer {
                 self.last = Some((now, data.stream));
                 extended
             }
-            Arrival::Repaired(extended) => {
-                self.came.repaired += 1;
-                extended
-            }
-            Arrival::Duplicate => {
-                self.came.duplicates += 1;
-                return;
-            }
+            Arrival::Repaired(extended) => extended,
+            Arrival::Duplicate => return,
         };
         let whole = Place { sequence: extended, timestamp: data.timestamp_ms, first: true, last: true };
         if !self.tracks[track].description.is_video {
@@ -266,12 +227,7 @@ impl RealPlayer {
                     // Who asks on and on and takes no answer gets none.
                     Ok(RtspItem::Request(_)) if self.connection.is_full() => {}
                     Ok(RtspItem::Request(request)) => self.connection.push(Client::answer(&request), io),
-                    Ok(RtspItem::Response(response)) => {
-                        if !response.status().is_success() {
-                            self.refused = Some(response.status().into());
-                        }
-                        self.response(now, response, io);
-                    }
+                    Ok(RtspItem::Response(response)) => self.response(now, response, io),
                     Err(problem) if problem.is_fatal() || self.phase == Phase::SettingUp => {
                         self.give_up(now, format!("the server's answer cannot be read: {problem}"), io);
                     }

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
 use streamgauge_plan::{Kind, Parameter, check_bounds, setting, settings};
 
+use crate::rtsp::MediaTransport;
+
 /// In nanoseconds.
 const MS: f64 = 1e6;
 
@@ -30,18 +32,6 @@ impl PlayerKind {
 
 setting!(PlayerKind => Kind::Words(vec!["realplayer8", "realplayer10"]));
 
-/// What carries RDT.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RdtOver {
-    /// UDP.
-    Udp,
-    /// The RTSP connection (RFC 2326 section 10.12).
-    Tcp,
-}
-
-setting!(RdtOver => Kind::Words(vec!["udp", "tcp"]));
-
 settings! {
     /// The player's constants. Times in nanoseconds.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -50,7 +40,7 @@ settings! {
         /// Which player.
         pub kind: PlayerKind => Parameter::elsewhere,
         /// What carries the media.
-        pub transport: RdtOver => Parameter::elsewhere,
+        pub transport: MediaTransport => Parameter::elsewhere,
 
         /// What the user says that the link carries, the player's bandwidth preference.
         /// Source: ours.
@@ -221,7 +211,7 @@ impl PlayerSettings {
         let ms = Duration::from_millis;
         PlayerSettings {
             kind,
-            transport: RdtOver::Udp,
+            transport: MediaTransport::Udp,
 
             preference_bps: match kind {
                 PlayerKind::RealPlayer8 => 700_000,

@@ -9,13 +9,12 @@ use streamgauge_wire::rtsp::{
 use super::super::sdp;
 use super::adaptation::Adaptation;
 use super::offers::offers;
-use super::settings::RdtOver;
 use super::track::Track;
 use super::{Phase, RealPlayer, Told};
 use crate::app::Io;
 use crate::carrier::Carrier;
 use crate::playout::{End, Gathers, HostLate, Manner, Playout, Start, Timeline};
-use crate::rtsp::Step;
+use crate::rtsp::{MediaTransport, Step};
 
 /// RDT's timestamps are milliseconds.
 const CLOCK_RATE: u32 = 1_000;
@@ -45,8 +44,8 @@ impl RealPlayer {
             let track = &mut self.tracks[index];
             track_url = Some(client.track_url(Some(&track.description.control)));
             transport = Some(match self.settings.transport {
-                RdtOver::Tcp => RealTransport::tcp(Some(index as u8)),
-                RdtOver::Udp => {
+                MediaTransport::Tcp => RealTransport::tcp(Some(index as u8)),
+                MediaTransport::Udp => {
                     let channel = *track.channel.get_or_insert_with(|| io.open(&Carrier::RtpPair));
                     match io.port(channel) {
                         Some(port) => RealTransport::udp(port),
@@ -129,10 +128,10 @@ impl RealPlayer {
         let transport = transports.and_then(|transports| transports.0.into_iter().next());
         let transport = transport.ok_or("the server chose no transport that was asked for")?;
         match (self.settings.transport, transport.lower) {
-            (RdtOver::Tcp, Lower::Tcp) => {
+            (MediaTransport::Tcp, Lower::Tcp) => {
                 track.interleaved = Some(transport.interleaved.unwrap_or(index as u8));
             }
-            (RdtOver::Udp, Lower::Udp) => {
+            (MediaTransport::Udp, Lower::Udp) => {
                 let port = transport.server_port.ok_or("the server named no port of its own")?;
                 if let Some(channel) = track.channel {
                     io.direct(channel, port);
@@ -189,7 +188,7 @@ impl RealPlayer {
         let range = response.typed_header::<Range>().ok().flatten();
         let from = range.and_then(|range| range.from).unwrap_or(Duration::ZERO);
         let end = range.and_then(|range| range.to).or(self.duration).filter(|end| *end > from);
-        let in_order = self.settings.transport == RdtOver::Tcp;
+        let in_order = self.settings.transport == MediaTransport::Tcp;
         let manner = Manner {
             start: Start::Gathered,
             prebuffer: self.settings.preroll,

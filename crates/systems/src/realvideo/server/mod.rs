@@ -155,9 +155,14 @@ impl RealServer {
             self.events.say(now, "session_timeout", silence, "s", "nothing came from the player");
             return self.disconnect(io);
         }
+        let taken = self.backlog.taken();
         if let Some(session) = &mut self.session {
             let (backlog, events, sent) = (&mut self.backlog, &mut self.events, &mut self.sent);
             session.work(now, &mut Line { io, backlog, events, sent });
+        }
+        if self.backlog.taken() != taken {
+            // Media that the connection takes has gone to somebody: MPlayer says nothing while it plays.
+            self.heard = now;
         }
     }
 

@@ -19,10 +19,8 @@ use crate::rtsp::{Answer, RangePlayed, RangeWanted, RtspServer, RtspSession, Tra
 /// What players demand by this name: that headers of the entity come with SETUP again.
 const RETAIN_ENTITY: &str = "com.real.retain-entity-for-setup";
 
-/// Digits of a challenge.
-const CHALLENGE_DIGITS: usize = 32;
-
 impl RealServer {
+    /// 32 digits.
     fn challenge(&mut self) -> String {
         format!("{:016x}{:016x}", self.draws.bits(), self.draws.bits())
     }
@@ -65,9 +63,7 @@ impl RtspServer for RealServer {
 
     /// By a challenge players know whose server it is.
     fn options(&mut self, answer: &mut Answer) {
-        let challenge = self.challenge();
-        debug_assert_eq!(challenge.len(), CHALLENGE_DIGITS);
-        answer.insert_typed_header(&RealChallenge1(challenge));
+        answer.insert_typed_header(&RealChallenge1(self.challenge()));
         answer.insert_header(rtsp::name("StatsMask"), "3");
     }
 
