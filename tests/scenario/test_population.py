@@ -13,12 +13,12 @@ from streamgauge.campaign import run
 from streamgauge.campaign.plan import resume_key
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Population, Scenario, from_text, lower
+from streamgauge.scenario.clips import media_clip
 from streamgauge.scenario.draws import Distribution
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.lower import as_drawn
 from streamgauge.scenario.population import drawn, member, members
 from streamgauge.scenario.recorded import recorded_clip, recorded_flows
-from streamgauge.scenario.semantics import media_clip
 from streamgauge.scenario.words import in_words
 from streamgauge.units import Rate, Time
 

@@ -18,9 +18,9 @@ from streamgauge.media import (
     prepare_own_ladder,
     prepare_presentation,
 )
+from streamgauge.scenario.clips import media_clip, media_ladder
 from streamgauge.scenario.lower import as_drawn
 from streamgauge.scenario.media_files import segment_s
-from streamgauge.scenario.semantics import media_clip, media_ladder
 from streamgauge.systems.adapter import SIDES, CommandLine, FlowSetup, Side
 from streamgauge.systems.adapters import external_of
 from streamgauge.systems.relay import RelaySetup

@@ -10,8 +10,8 @@ from typing import Any
 from streamgauge.media import Content, content_given
 from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.grid import SECOND_NS
+from streamgauge.scenario.clips import media_clip, media_ladder
 from streamgauge.scenario.flow import Clip
-from streamgauge.scenario.semantics import media_clip, media_ladder
 from streamgauge.units import Time
 
 SEGMENT_S = 2.0

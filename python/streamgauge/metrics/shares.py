@@ -16,8 +16,8 @@ from streamgauge.metrics.frame import StageInfo, Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats
 from streamgauge.metrics.queueing import Crossing
 from streamgauge.metrics.result import Series
+from streamgauge.scenario.clips import media_clip
 from streamgauge.scenario.flow import Clip
-from streamgauge.scenario.semantics import media_clip
 from streamgauge.systems.adapters import external_of
 from streamgauge.systems.machines import PACED_CLIP, facts
 from streamgauge.units import Time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
@@ -342,15 +343,16 @@ class Population(Model):
         """The members' clips, in order; `None` where what they play is the flow's own."""
         return self.clips if self.members is None else tuple(member.clip for member in self.members)
 
-    @property
-    def sets_rtt(self) -> bool:
-        """Whether members have round-trip times of their own."""
-        return self.rtt is not None or bool(self.members and self.members[0].rtt)
+    def keyed_clips(self) -> Iterator[tuple[tuple[str | int, ...], str | Clip]]:
+        """The members' clips, each with where it stands in the scenario."""
+        for index, clip in enumerate(self.clips or ()):
+            yield ("population", "clips", index), clip
+        for index, member in enumerate(self.members or ()):
+            yield ("population", "members", index, "clip"), member.clip
 
-    @property
-    def sets_loss(self) -> bool:
-        """Whether members have loss of their own."""
-        return self.loss is not None or bool(self.members and self.members[0].loss)
+    def sets(self, key: str) -> bool:
+        """Whether members have an ``rtt`` or a ``loss`` of their own, drawn or written down."""
+        return any(getattr(one, key) is not None for one in (self, *(self.members or ())))
 
     @property
     def players(self) -> tuple[str, ...] | None:

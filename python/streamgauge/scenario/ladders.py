@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from streamgauge.claims.dimension import plain
 from streamgauge.errors import MediaError
+from streamgauge.scenario.clips import media_clip, media_ladder
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.media_files import own_ladder_of
-from streamgauge.scenario.semantics import media_clip, media_ladder
 from streamgauge.units import Time
 
 if TYPE_CHECKING:

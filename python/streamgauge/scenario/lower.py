@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario.arrivals import transfers
+from streamgauge.scenario.clips import media_clip
 from streamgauge.scenario.draws import draw
 from streamgauge.scenario.flow import Clip, Flow
 from streamgauge.scenario.ladders import ladder_content
@@ -18,7 +19,7 @@ from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import override
 from streamgauge.scenario.path.plan import path_plan
 from streamgauge.scenario.population import drawn
-from streamgauge.scenario.semantics import end_ns, event_ns, media_clip, resolve_times
+from streamgauge.scenario.semantics import end_ns, event_ns, resolve_times
 from streamgauge.scenario.values import Uniform
 from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.machines import MACHINES

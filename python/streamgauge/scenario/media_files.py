@@ -38,14 +38,10 @@ def _clips(scenario: Shape) -> Iterator[tuple[tuple[str | int, ...], Clip]]:
             clip = None if place is None else place.clip
             if isinstance(clip, Clip):
                 yield ("flows", name, *where), clip
-    population = scenario.population
-    for index, clip in enumerate((population.played or ()) if population is not None else ()):
-        if isinstance(clip, Clip):
-            of_members = population is not None and population.members is not None
-            if of_members:
-                yield ("population", "members", index, "clip"), clip
-            else:
-                yield ("population", "clips", index), clip
+    if scenario.population is not None:
+        for key, played in scenario.population.keyed_clips():
+            if isinstance(played, Clip):
+                yield key, played
 
 
 def media_problems(scenario: Shape) -> Iterator[Problem]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from streamgauge.errors import MediaError, ScenarioError
+from streamgauge.scenario.clips import media_clip
 from streamgauge.scenario.draws import Distribution, draw
 from streamgauge.scenario.expect import Population
 from streamgauge.scenario.flow import Clip, Flow
 from streamgauge.scenario.overrides import override
-from streamgauge.scenario.semantics import media_clip
 from streamgauge.systems.registry import Mode
 from streamgauge.units import Quantity, Rate, Time
 

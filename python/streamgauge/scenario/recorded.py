@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from streamgauge.errors import ScenarioError
+from streamgauge.scenario.clips import media_clip, media_ladder
 from streamgauge.scenario.expect import RENAMED
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.population import drawn
 from streamgauge.scenario.problems import problems_of
-from streamgauge.scenario.semantics import media_clip, media_ladder
 from streamgauge.units import Time
 
 if TYPE_CHECKING:

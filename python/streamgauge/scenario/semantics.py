@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streamgauge.claims.dimension import plain
 from streamgauge.claims.expression import parse
 from streamgauge.claims.names import named
-from streamgauge.errors import MediaError
 from streamgauge.scenario.arrivals import MOST, expected
-from streamgauge.scenario.expect import Population
+from streamgauge.scenario.clips import clip_problems
 from streamgauge.scenario.flow import Clip, Command, Flow
 from streamgauge.scenario.functions import functions
 from streamgauge.scenario.overrides import OverrideError, check_address
@@ -24,13 +22,9 @@ from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.registry import Mode
 from streamgauge.units import Time
 
-if TYPE_CHECKING:
-    from streamgauge.media import ClipEncoding, Ladder
-
-__all__ = ["Problem", "end_ns", "media_clip", "media_ladder", "problems", "resolve_times", "unsupported"]
+__all__ = ["Problem", "end_ns", "problems", "resolve_times", "unsupported"]
 
 _RESERVED = ("other",)
-_IS_A_FILE = re.compile(r"/|\.[A-Za-z]\w*$")
 _LONGEST_NS = 24 * 3600 * 10**9
 
 
@@ -114,43 +108,6 @@ def _path(scenario: Shape) -> Iterator[Problem]:
     yield from path_problems(scenario.path, scenario.flows)
 
 
-def media_ladder(clip: Clip, duration: Time) -> Ladder:
-    """A clip that is a ladder, as `streamgauge.media` knows it. Raises MediaError for one that cannot be."""
-    from streamgauge.media import Ladder
-
-    assert clip.ladder is not None
-    return Ladder(
-        source=clip.file if clip.file is not None else str(clip.source),
-        rates_bps=tuple(rate.bps for rate in clip.ladder),
-        duration_s=(clip.duration or duration).s,
-        audio_bps=clip.audio.bps,
-        frame_rate=int(clip.frame_rate.amount),
-        segment_s=2.0 if clip.segment is None else clip.segment.s,
-    )
-
-
-def media_clip(clip: str | Clip, duration: Time) -> ClipEncoding:
-    """The clip, which is not of ``files``, as `streamgauge.media` knows it; of a ladder the highest encoding
-    with its sound, which is the most that a player takes. Raises MediaError if there is no such content."""
-    from streamgauge.media import ClipEncoding
-
-    if isinstance(clip, str):
-        return ClipEncoding.named(clip, duration_s=duration.s)
-    assert clip.files is None, "files are taken as they are"
-    rate_bps = clip.rate.bps if clip.rate is not None else 0
-    if clip.ladder is not None:
-        rate_bps = media_ladder(clip, duration).rates_bps[-1] + clip.audio.bps
-    return ClipEncoding(
-        source=clip.file if clip.file is not None else str(clip.source),
-        bit_rate_bps=rate_bps,
-        duration_s=(clip.duration or duration).s,
-        audio_bps=clip.audio.bps,
-        frame_rate=int(clip.frame_rate.amount),
-        rate_control=clip.rate_control,
-        codec=clip.codec,
-    )
-
-
 def _population(scenario: Shape) -> Iterator[Problem]:
     population = scenario.population
     if population is None:
@@ -168,7 +125,7 @@ def _population(scenario: Shape) -> Iterator[Problem]:
                 f"did you mean '{close}'?" if close else None,
             )
     for key, address in (("rtt", "path.down.delay"), ("loss", "path.down.loss")):
-        if _is_set(population, key) and (scenario.path.down.stages or scenario.path.up.stages):
+        if population.sets(key) and (scenario.path.down.stages or scenario.path.up.stages):
             yield Problem(
                 ("population", key),
                 f"sets {address}, which a path in stages does not have",
@@ -180,7 +137,7 @@ def _population(scenario: Shape) -> Iterator[Problem]:
         "loss": (("path.down.loss", down.loss),),
     }
     for key, places in stated.items():
-        for address, value in places if _is_set(population, key) else ():
+        for address, value in places if population.sets(key) else ():
             drawn = f"'population.{key}' draws it"
             said = drawn if population.members is None else "'population.members' have it"
             why = said, "leave one of them out"
@@ -191,23 +148,11 @@ def _population(scenario: Shape) -> Iterator[Problem]:
                     yield Problem((also, address), *why)
     yield from _of_files(scenario)
     yield from _encodings(scenario)
-    for where, clip in _members(population):
+    for where, clip in population.keyed_clips():
         if isinstance(clip, Clip) and clip.is_ladder and not _play_ladders(scenario):
             key = "ladder" if clip.files is None else "files"
             yield Problem((*where, key), "a member plays one encoding, not a ladder", "write its 'rate'")
-        yield from _clip_problems(where, clip)
-
-
-def _is_set(population: Population, key: str) -> bool:
-    """Whether members have that of their own."""
-    return population.sets_rtt if key == "rtt" else population.sets_loss
-
-
-def _members(population: Population) -> Iterator[tuple[tuple[str | int, ...], str | Clip]]:
-    """The members' clips with their keys."""
-    for index, clip in enumerate(population.played or ()):
-        of_members = population.members is not None
-        yield ("population", "members", index, "clip") if of_members else ("population", "clips", index), clip
+        yield from clip_problems(where, clip)
 
 
 def _play_ladders(scenario: Shape) -> bool:
@@ -280,39 +225,7 @@ def _clips(scenario: Shape) -> Iterator[Problem]:
         ]
         for where, clip in places:
             if clip is not None:
-                yield from _clip_problems(where, clip)
-
-
-def _clip_problems(where: tuple[str | int, ...], clip: str | Clip) -> Iterator[Problem]:
-    from streamgauge.media import BUILT_IN
-
-    if isinstance(clip, Clip) and clip.source is not None and clip.source not in BUILT_IN:
-        close = nearest(clip.source, BUILT_IN)
-        yield Problem(
-            (*where, "source"),
-            f"there is no content called '{clip.source}'; expected one of {', '.join(BUILT_IN)}",
-            f"did you mean '{close}'?" if close else "name a file of your own with 'file:'",
-        )
-        return
-    if isinstance(clip, str) and _IS_A_FILE.search(clip):
-        yield Problem(
-            where,
-            f"'{clip}' is a file, and a file needs the bit rate that it is encoded at",
-            f"write 'clip: {{file: {clip}, rate: 550 kbit/s}}'",
-        )
-        return
-    if isinstance(clip, Clip) and clip.files is not None:
-        return
-    try:
-        media_clip(clip, Time("10 s"))
-    except MediaError as error:
-        stem = clip.rpartition("-") if isinstance(clip, str) else None
-        close = nearest(stem[0], BUILT_IN) if stem and stem[0] else None
-        yield Problem(
-            where,
-            str(error).rstrip("."),
-            f"did you mean '{close}-{stem[2]}'?" if stem and close else None,
-        )
+                yield from clip_problems(where, clip)
 
 
 def end_ns(scenario: Shape) -> int:
@@ -388,7 +301,7 @@ def _endless(scenario: Shape, name: str) -> Iterator[Problem]:
     population = scenario.population
     if population is not None and population.played is not None and population.is_for(name):
         # Its members are played, and never its own clip.
-        for where, clip in _members(population):
+        for where, clip in population.keyed_clips():
             if not isinstance(clip, Clip) or clip.duration is None:
                 yield Problem(
                     where,

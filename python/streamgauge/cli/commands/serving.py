@@ -66,7 +66,10 @@ def _one_of(words: Callable[[Machine], Iterable[str]]) -> Callable[[str | None],
 
 def _serve(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder with .mp4, .m4v and .mov files.")
+        Path,
+        typer.Argument(
+            metavar="DIR", help="The folder with .mp4, .m4v and .mov files; of RealMedia with .rm."
+        ),
     ],
     system: Annotated[
         str,
