@@ -88,6 +88,13 @@ def test_mplayer_hears_all_of_the_sound(server: Server, tmp_path: Path) -> None:
 
 
 @again_if_starved
+def test_who_says_nothing_while_it_plays_is_not_given_up(films: Path, tmp_path: Path) -> None:
+    # As MPlayer over TCP: what it takes is its sign of life.
+    with Server(films, "--timeout", "2", system="realvideo") as server:
+        assert len(pictures(url(server), tmp_path)) == SECONDS * RATE
+
+
+@again_if_starved
 def test_a_film_that_is_cut_short_is_played_up_to_there(server: Server, tmp_path: Path) -> None:
     shown = pictures(url(server, "cut.rm"), tmp_path)
     assert SECONDS * RATE // 4 < len(shown) < SECONDS * RATE
@@ -142,7 +149,7 @@ def test_a_description_has_what_players_of_the_time_need(server: Server) -> None
     assert "RealChallenge1: " in challenge
 
 
-def test_a_flood_of_wishes_leaves_others_served(server: Server, films: Path, tmp_path: Path) -> None:
+def test_a_flood_of_wishes_leaves_others_served(server: Server) -> None:
     # Rules that there are not, and a rate of nothing: passed over. The server is there for the next.
     setup = f"SETUP {url(server)}/streamid=0 RTSP/1.0\r\nCSeq: 1\r\nTransport: x-pn-tng/tcp;mode=play\r\n\r\n"
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
