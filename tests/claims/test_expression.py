@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamgauge.checks import ExpressionError, jain, mean, metric, parse, quantity
+from streamgauge.claims import parse_value
 from streamgauge.claims.syntax import (
     Binary,
     Call,
@@ -176,3 +177,11 @@ def test_any_text_parses_or_is_refused_in_its_bounds(text: str) -> None:
         lines = text.split("\n")
         assert 1 <= error.line <= len(lines)
         assert 1 <= error.column <= len(lines[error.line - 1]) + 1
+
+
+def test_a_value_alone() -> None:
+    assert str(parse_value("received.a / sending_time.a")) == "received.a / sending_time.a"
+    with pytest.raises(ExpressionError, match="a statement, not a value"):
+        parse_value("received.a > 1 kB")
+    with pytest.raises(ExpressionError, match=r"column 14.*cannot be added"):
+        parse_value("received.a + loss.a")

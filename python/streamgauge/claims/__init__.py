@@ -4,7 +4,7 @@ It judges nothing and reads no record, so that a scenario can hold claims: `stre
 `streamgauge.metrics` computes what they are about.
 """
 
-from streamgauge.claims.expression import Expression, ExpressionError, parse
+from streamgauge.claims.expression import Expression, ExpressionError, parse, parse_value
 from streamgauge.claims.names import METRICS, MetricName
 from streamgauge.claims.syntax import call, jain, mean, metric, quantity
 
@@ -18,5 +18,6 @@ __all__ = [
     "mean",
     "metric",
     "parse",
+    "parse_value",
     "quantity",
 ]

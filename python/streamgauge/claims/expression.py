@@ -49,7 +49,7 @@ from streamgauge.claims.syntax import (
     Term,
     Window,
 )
-from streamgauge.claims.typing import ACROSS_TIME, FUNCTIONS, Unlike, check
+from streamgauge.claims.typing import ACROSS_TIME, FUNCTIONS, Unlike, check, dimension_of
 from streamgauge.errors import StreamGaugeError
 
 
@@ -131,6 +131,25 @@ def parse(text: str) -> Expression:
         parser.fail("this is a value, not a statement", 0, "compare it with something: `... <= 0.5 %`")
     _check_dimensions(text, root)
     return Expression(text, root)
+
+
+def parse_value(text: str) -> Term:
+    """Parses a value alone, such as ``received.a / sending_time.a``: what a figure draws of each trial.
+
+    Raises:
+        ExpressionError: with line and column within `text`.
+    """
+    parser = _Parser(text)
+    root = parser.predicate()
+    parser.expect_end()
+    if not isinstance(root, Term):
+        parser.fail("this is a statement, not a value", 0, "such as `received.a / sending_time.a`")
+    try:
+        dimension_of(root)
+    except Unlike as error:
+        where = error.node.column - 1
+        raise ExpressionError(error.message, text=text, offset=where, hint=error.hint) from None
+    return root
 
 
 def check_dimensions(root: Predicate) -> Expression:
