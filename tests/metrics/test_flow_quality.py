@@ -179,3 +179,35 @@ def test_anybody_may_say_when_a_transfer_is_complete() -> None:
     assert found["completion_time_mean_s"] == pytest.approx(2.0)
     assert found["completion_time_p95_s"] == pytest.approx(2.45)
     assert np.isnan(metrics.value("completion_time", "a", 3.5, 5.0))
+
+
+# Buffering.
+
+
+def buffering(sent: list[Sent], duration: float) -> tuple[float, float]:
+    made = compute(record(sent, flows=["a"], duration_s=duration, rate_bps=10**8))
+    return made.value("buffering_rate", "a"), made.value("steady_rate", "a")
+
+
+def test_a_flow_that_fills_its_buffer_first() -> None:
+    # 40 packets of 1028 bytes a second for 30 s, then 10, from 3 s on.
+    sent = constant(0, 40, 3, 33) + constant(0, 10, 33, 203)
+    fast, steady = buffering(sent, 210)
+    assert fast == pytest.approx(40 * 8224, rel=0.01)
+    assert steady == pytest.approx(10 * 8224, rel=0.01)
+
+
+@given(st.integers(1, 40), st.integers(12, 150))
+@settings(deadline=None, max_examples=15)
+def test_a_constant_rate_buffers_at_it(rate: int, length: int) -> None:
+    fast, steady = buffering(constant(0, rate, 0, length), length + 1)
+    assert fast == pytest.approx(rate * 8224, rel=0.12)
+    # The highest of ten seconds is at least the mean.
+    assert fast >= rate * 8224 * 0.99
+    assert np.isnan(steady) == (length - 1 / rate < 110)
+
+
+def test_of_a_flow_that_is_short_nothing_is_said_and_none_of_a_ping() -> None:
+    assert all(map(np.isnan, buffering(constant(0, 10, 0, 9), 12)))
+    pings = record(constant(0, 1, 0, 120, kind=PROBE), flows=["ping"], duration_s=121.0)
+    assert np.isnan(compute(pings).value("buffering_rate", "ping"))

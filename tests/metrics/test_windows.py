@@ -49,7 +49,8 @@ def test_unknown_subjects_are_named() -> None:
 
 def test_every_named_metric_can_be_measured() -> None:
     """`that:` may name any of them: each must be there, of what the table says it is of."""
-    made = record(constant(0, 150, 0, 6) + constant(1, 90, 0, 6), flows=["a", "b"], duration_s=6.0)
+    sent = constant(0, 150, 0, 6) + constant(1, 90, 0, 6) + constant(0, 2, 6, 119)
+    made = record(sent, flows=["a", "b"], duration_s=120.0)
     made.trial["plan"]["flows"][0]["start"] = 0
     made.trial["scenario"]["flows"] = {"a": {"clip": "carphone-550k"}}
     said = {

@@ -9,6 +9,7 @@ import numpy as np
 
 from streamgauge.errors import RecordError
 from streamgauge.metrics import activity, delay, impairments, players, queueing, rates, reliable_udp, tcp
+from streamgauge.metrics.buffering import buffering_rates
 from streamgauge.metrics.fairness import jain, jain_series
 from streamgauge.metrics.frame import DOWN, DROPPED, UP, MetricLayer, RecordLike, StageInfo, Trial, prepare
 from streamgauge.metrics.grid import SECOND_NS, Floats, Ints
@@ -18,7 +19,7 @@ from streamgauge.metrics.own_events import own_events
 from streamgauge.metrics.passage import Samples
 from streamgauge.metrics.queueing import Crossing
 from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
-from streamgauge.metrics.runs import run_lengths
+from streamgauge.metrics.runs import loss_event_rate, run_lengths
 from streamgauge.metrics.session import watched
 from streamgauge.metrics.shares import max_min_shares
 from streamgauge.metrics.smoothness import rate_variations
@@ -86,8 +87,10 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
     buffered, estimates = tcp.sampled(trial, "buffer"), tcp.sampled(trial, "estimate")
     scalars = _scalars(trial)
     variations, delays_p95 = rate_variations(trial, counts["received"], own), delays.percentiles(95)
+    buffering = buffering_rates(trial, own)
     for row in range(len(trial.flows)):
         scalars[row] |= {"rate_variation": variations[row], "path_delay_p95": delays_p95[row]}
+        scalars[row] |= buffering[row]
     bottlenecks = [trial.bottleneck(way) for way in (DOWN, UP)]
     others = own_events(trial)
     shares: dict[int, Series] = {}
@@ -101,6 +104,7 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
         rtt, rtt_source = rtts[row]
         if rtt_source is not None:
             series["rtt"] = _mean(rtt)
+            scalars[row]["loss_event_rate"] = _loss_events(trial, row, series["rtt"])
         if tcp.carries_media(trial, row):
             series |= {"cwnd": _mean(windows.of(row), 8.0), "srtt": _mean(smoothed.of(row))}
         if (bottleneck := bottlenecks[info.direction]) is not None:
@@ -203,6 +207,18 @@ def _scalars(trial: Trial) -> list[dict[str, float | None]]:
         start = float(offered.times_ns[sent[0]]) / SECOND_NS if len(sent) else None
         scalars.append({"good_run": runs.good_packets, "bad_run": runs.bad_packets, "start": start})
     return scalars
+
+
+def _loss_events(trial: Trial, row: int, rtt: Series) -> float | None:
+    """Of what a flow sent in the window, by its mean round trip there."""
+    offered, window = trial.offered[DOWN], trial.offered[DOWN].window
+    rtt_s = rtt.value(trial.grid.slice())
+    if not np.isfinite(rtt_s):
+        return None
+    sent = offered.of(row)
+    sent = sent[(sent >= window.start) & (sent < window.stop)]
+    lost = sent[trial.lost[DOWN][sent]]
+    return loss_event_rate(len(sent), offered.times_ns[lost] / SECOND_NS, rtt_s)
 
 
 def _stage(trial: Trial, stage: StageInfo, passed: Crossing, shown: Sequence[Series | None]) -> StageMetrics:

@@ -15,7 +15,7 @@ from streamgauge.metrics.frame import FlowInfo, MetricLayer, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.systems.player_events import MEASURED
 
-VERSION = 3
+VERSION = 4
 """Goes up when there are other metrics, or one has another value of the same record."""
 
 NEVER_SAID = "never said"
@@ -286,10 +286,13 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "sending_bps": ("sending_rate", "mean"),
     "loss_bps": ("loss_rate", "mean"),
     "loss_percent": ("loss", "mean"),
+    "loss_event_percent": ("loss_event_rate", "mean"),
     "gap_percent": ("gap", "mean"),
     "sender_rate_bps": ("sender_rate", "mean"),
     "receiver_rate_bps": ("receiver_rate", "mean"),
     "rate_variation": ("rate_variation", "mean"),
+    "buffering_bps": ("buffering_rate", "mean"),
+    "steady_bps": ("steady_rate", "mean"),
     "sent_packets_per_s": ("packet_rate", "mean"),
     "received_packets_per_s": ("receiver_packet_rate", "mean"),
     "mean_packet_bytes": ("packet_size", "mean"),

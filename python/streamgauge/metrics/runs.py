@@ -1,4 +1,4 @@
-"""M6: the lengths of runs of delivered and of lost packets, the Gilbert model as measured."""
+"""M6: lengths of runs of delivered and of lost packets, the Gilbert model as measured. M15: loss events."""
 
 from __future__ import annotations
 
@@ -36,3 +36,21 @@ def run_lengths(lost: npt.NDArray[np.bool_]) -> RunLengths:
     bad = int(lost.sum())
     good = len(lost) - bad
     return RunLengths(good / good_runs if good_runs else None, bad / bad_runs if bad_runs else None)
+
+
+def loss_event_rate(sent: int, lost_s: npt.NDArray[np.float64], rtt_s: float) -> float | None:
+    """The share of packets with which a loss event begins: what is lost within a round trip of an event's
+    first loss is of the same event (RFC 5348 section 5.2). None of no packets.
+
+    Args:
+        sent: how many packets.
+        lost_s: when those that were lost were sent, in s, ascending.
+        rtt_s: the flow's round trip.
+    """
+    if not sent:
+        return None
+    events, at = 0, 0
+    while at < len(lost_s):
+        events += 1
+        at = int(np.searchsorted(lost_s, lost_s[at] + rtt_s, side="right"))
+    return events / sent

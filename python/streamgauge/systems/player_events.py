@@ -164,7 +164,7 @@ _PLAYER = (
         "rtt",
         "s",
         "Whenever it is measured. Value: the round-trip time.",
-        ("rtt",),
+        ("rtt", "loss_event_rate"),
         "`rtt` is that of the path (`rtt_source`: `path`).",
     ),
 )  # fmt: skip
