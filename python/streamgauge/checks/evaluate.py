@@ -5,6 +5,8 @@ of d and its 95 % interval (Student's t):
 
 - it holds if the whole interval is on the right side of zero, and fails if all of it is on the wrong side;
 - it is undecided if zero lies inside;
+- of functions of all trials (``ks(a, b)``) d is one number, and its interval is by resamples of the trials
+  (`streamgauge.metrics.distributions`);
 - without variation, or with one repetition, there is no interval and the value of d decides, and the verdict
   says so.
 
@@ -19,10 +21,13 @@ that is not valid in each is left out, and n is the number of pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import numpy as np
+
+from streamgauge.checks.of_trials import has_trials, over_trials, spread
 from streamgauge.checks.readings import TrialReadings
 from streamgauge.checks.result import CheckResult, Compared, Value, Verdict
 from streamgauge.checks.values import (
@@ -42,6 +47,7 @@ from streamgauge.claims.expression import Expression, parse
 from streamgauge.claims.syntax import (
     Call,
     Chain,
+    First,
     Fraction,
     Logical,
     Negation,
@@ -52,8 +58,9 @@ from streamgauge.claims.syntax import (
     Relation,
     Term,
 )
-from streamgauge.claims.typing import Told, Unlike, dimension_of, is_signed
+from streamgauge.claims.typing import Told, Unlike, dimension_of, is_of_trials, is_signed
 from streamgauge.claims.typing import check as check_dimensions
+from streamgauge.metrics.grid import Floats
 from streamgauge.metrics.interval import Interval, interval
 from streamgauge.metrics.result import NEVER_SAID, TrialMetrics
 from streamgauge.scenario.origin import changed
@@ -379,39 +386,50 @@ class _Judge:
 
     def _compare(self, node: Relation) -> Compared:
         try:
-            left = [value_of(node.left, repetition) for repetition in self.repetitions]
-            right = [value_of(node.right, repetition) for repetition in self.repetitions]
+            (left, right), told = self._sides(node)
+            dimension = _dimension(node, self.told)
+            a = Value(str(node.left), told(left), dimension, is_signed(node.left))
+            b = Value(str(node.right), told(right), dimension, is_signed(node.right))
+            differences = left - right
+            within = np.zeros(len(right))
+            if node.within is not None:
+                size = node.within.canonical
+                within = np.abs(right) * size if node.within.unit == "%" else np.full(len(right), size)
+            operator = node.operator
+            if operator in (">=", ">"):
+                holds, margin = _side(told(differences), strictly=operator == ">")
+            elif operator in ("<=", "<"):
+                holds, margin = _side(told(-differences), strictly=operator == "<")
+            elif operator == "==" and node.within is not None:
+                # Of the two sides the one with less room tells how near it was.
+                sides = [
+                    _side(told(within - differences), strictly=False),
+                    _side(told(within + differences), strictly=False),
+                ]
+                holds = _all([side[0] for side in sides])
+                margin = min((side[1] for side in sides), key=lambda found: found.mean)
+            else:
+                holds, margin = _equal(told(differences))
+                holds = holds if operator == "==" or holds is None else not holds
         except Unmeasurable as error:
             return Compared(str(node), None, None, None, None, str(error))
-        dimension = _dimension(node, self.told)
-        a = Value(str(node.left), interval(left), dimension, is_signed(node.left))
-        b = Value(str(node.right), interval(right), dimension, is_signed(node.right))
-        differences = [x - y for x, y in zip(left, right, strict=True)]
-        within = [0.0] * len(right)
-        if node.within is not None:
-            size = node.within.canonical
-            within = [abs(y) * size for y in right] if node.within.unit == "%" else [size] * len(right)
-        operator = node.operator
-        if operator in (">=", ">"):
-            holds, margin = _side(differences, strictly=operator == ">")
-        elif operator in ("<=", "<"):
-            holds, margin = _side([-d for d in differences], strictly=operator == "<")
-        elif operator == "==" and node.within is not None:
-            # Of the two sides the one with less room tells how near it was.
-            sides = [
-                _side([t - d for d, t in zip(differences, within, strict=True)], strictly=False),
-                _side([t + d for d, t in zip(differences, within, strict=True)], strictly=False),
-            ]
-            holds = _all([side[0] for side in sides])
-            margin = min((side[1] for side in sides), key=lambda found: found.mean)
-        else:
-            holds, margin = _equal(differences)
-            holds = holds if operator == "==" or holds is None else not holds
         # The side that was measured comes first in words, also in `0.5 % <= loss.a`.
         if isinstance(node.left, QuantityTerm):
             a, b = b, a
-        told = Value(f"margin of {node}", margin, dimension)
-        return Compared(str(node), holds, a, b, told, _tell(node, holds, a, b, told))
+        room = Value(f"margin of {node}", margin, dimension)
+        return Compared(str(node), holds, a, b, room, _tell(node, holds, a, b, room))
+
+    def _sides(self, node: Relation) -> tuple[tuple[Floats, Floats], Callable[[Floats], Interval]]:
+        """Both sides, of each trial, or of all trials and of each resample; and what interval such have."""
+        if has_trials(node):
+            n = len(self.repetitions)
+            left, right = (over_trials(side, self.repetitions) for side in (node.left, node.right))
+            return (left, right), lambda found: spread(str(node), found, n)
+        left, right = (
+            np.array([value_of(side, repetition) for repetition in self.repetitions])
+            for side in (node.left, node.right)
+        )
+        return (left, right), lambda found: _over(str(node), found)
 
 
 def _dimension(node: Relation, told: Told) -> Dimension:
@@ -426,8 +444,14 @@ def _all(parts: list[bool | None]) -> bool | None:
     return None if None in parts else True
 
 
-def _side(margins: list[float], *, strictly: bool) -> tuple[bool | None, Interval]:
-    found = interval(margins)
+def _over(text: str, values: Floats) -> Interval:
+    """The mean of the trials. Raises Unmeasurable if one is infinite: what never comes has no mean."""
+    if not np.isfinite(values).all():
+        raise Unmeasurable(f"{text} is not finite in every trial")
+    return interval(list(values))
+
+
+def _side(found: Interval, *, strictly: bool) -> tuple[bool | None, Interval]:
     if found.half_width is None or found.no_variation:
         return (found.mean > 0 if strictly else found.mean >= 0), found
     low, high = found.mean - found.half_width, found.mean + found.half_width
@@ -436,9 +460,8 @@ def _side(margins: list[float], *, strictly: bool) -> tuple[bool | None, Interva
     return (False if high < 0 or (high == 0 and strictly) else None), found
 
 
-def _equal(differences: list[float]) -> tuple[bool | None, Interval]:
+def _equal(found: Interval) -> tuple[bool | None, Interval]:
     """Equality without tolerance: proved by exact agreement alone, refuted by an interval without zero."""
-    found = interval(differences)
     if found.half_width is None or found.no_variation:
         return found.mean == 0, found
     return (False if abs(found.mean) > found.half_width else None), found
@@ -490,13 +513,17 @@ def _terms(expression: Expression, repetitions: list[Repetition], told: Told) ->
     found: dict[str, Value] = {}
 
     def visit(node: Node) -> None:
-        if isinstance(node, Reference | Call | Fraction):
+        if isinstance(node, Reference | Call | Fraction | First):
             try:
-                values = [value_of(node, repetition) for repetition in repetitions]
+                if is_of_trials(node):
+                    of = spread(str(node), over_trials(node, repetitions), len(repetitions))
+                else:
+                    values = np.array([value_of(node, repetition) for repetition in repetitions])
+                    of = _over(str(node), values)
             except Unmeasurable:
                 return
-            found[str(node)] = Value(str(node), interval(values), dimension_of(node, told), is_signed(node))
-            if not isinstance(node, Call) or len(node.arguments) == 1:
+            found[str(node)] = Value(str(node), of, dimension_of(node, told), is_signed(node))
+            if not isinstance(node, Call) or len(node.arguments) == 1 or is_of_trials(node):
                 return
         for child in node.children():
             visit(child)

@@ -6,9 +6,10 @@ leaves look into a trial, and each into one, so that their numbers are all that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from streamgauge.claims.syntax import (
     Binary,
     Call,
     Chain,
+    First,
     Fraction,
     Logical,
     Negation,
@@ -32,8 +34,14 @@ from streamgauge.claims.syntax import (
 )
 from streamgauge.claims.typing import ACROSS_TIME, more_is_better
 from streamgauge.metrics.fairness import harm, jain, spearman
+from streamgauge.metrics.friendly import tcp_rate, tfrc_rate
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.result import Series, TrialMetrics
+
+_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+    "!=": operator.ne,
+}  # fmt: skip
 
 COUNT, _UNIT = "count", "unit"
 """Functions of events. The second cannot be written: a verdict asks for it itself."""
@@ -64,7 +72,7 @@ Repetition = Mapping[str, TrialMetrics | Read]
 def leaves(node: Node) -> Iterator[tuple[str, Term]]:
     """The leaves of an expression, `bare`, each with the scenario whose trial it looks into: "" is the one
     that the expression stands in. Those that look into several, which have no value, are left out."""
-    if isinstance(node, Reference) or (isinstance(node, Call) and _is_over_time(node)):
+    if isinstance(node, Term) and (isinstance(node, Reference) or _is_over_time(node)):
         scenarios = _scenarios(node)
         if len(scenarios) == 1:
             (scenario,) = scenarios
@@ -111,9 +119,16 @@ def _bare(node: Node) -> Node:
         case Window():
             return replace(node, begin=bare(node.begin), end=bare(node.end))
         case Call():
-            window = None if node.window is None else Window(bare(node.window.begin), bare(node.window.end))
-            return replace(node, arguments=tuple(map(bare, node.arguments)), window=window)
+            return replace(node, arguments=tuple(map(bare, node.arguments)), window=_bare_window(node.window))
+        case First():
+            said = node.statement
+            statement = replace(said, left=bare(said.left), right=bare(said.right))
+            return replace(node, statement=statement, window=_bare_window(node.window))
     return node
+
+
+def _bare_window(window: Window | None) -> Window | None:
+    return None if window is None else Window(bare(window.begin), bare(window.end))
 
 
 def is_count(node: Node) -> bool:
@@ -123,7 +138,9 @@ def is_count(node: Node) -> bool:
     return isinstance(node, Call) and node.function == COUNT
 
 
-def _is_over_time(node: Call) -> bool:
+def _is_over_time(node: Node) -> bool:
+    if not isinstance(node, Call):
+        return isinstance(node, First)
     return node.function in ("peak", COUNT) or (len(node.arguments) == 1 and node.function in ACROSS_TIME)
 
 
@@ -146,6 +163,8 @@ def measured(leaf: Term, trial: TrialMetrics) -> float:
             return _count(leaf, trial)
         case Call() if leaf.function == _UNIT:
             return _unit(leaf, trial)
+        case First():
+            return _first(leaf, trial)
         case Call():
             return _over_time(leaf, trial)
     raise TypeError(f"{type(leaf).__name__} is no leaf")
@@ -189,6 +208,8 @@ def value_of(node: Term, repetition: Repetition) -> float:
             if _is_over_time(node):
                 return _reading(node, repetition)
             return _across([value_of(argument, repetition) for argument in node.arguments], node)
+        case First():
+            return _reading(node, repetition)
         case Fraction():
             return float(np.mean([holds(statement, repetition) for statement in node.statements]))
     raise TypeError(f"{type(node).__name__} has no value")
@@ -269,6 +290,11 @@ def _across(values: list[float], node: Call) -> float:
         case "harm":
             alone, beside = values
             return _finite(node, harm(alone, beside, more_is_better=more_is_better(node)))
+        case "tcp_rate" | "tfrc_rate":
+            try:
+                return (tcp_rate if node.function == "tcp_rate" else tfrc_rate)(*values)
+            except ValueError as error:
+                raise Unmeasurable(f"{node}: {error}") from None
         case "sd":
             return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
         case "mean" | "min" | "max" | "median":
@@ -281,7 +307,7 @@ def _over_time(node: Call, trial: TrialMetrics) -> float:
     # The index of means, which `jain` alone is, is not the mean of the index.
     own = isinstance(argument, Reference) and (node.function, argument.metric) != ("mean", "jain")
     if isinstance(argument, Reference) and own and node.function in ("mean", "min", "max"):
-        begin, end = _bounds(node, trial)
+        begin, end = _bounds(node.window, trial)
         if node.function == "mean":
             return _finite(node, _read(argument, trial, begin, end))
         try:
@@ -290,7 +316,7 @@ def _over_time(node: Call, trial: TrialMetrics) -> float:
         except (KeyError, ValueError) as error:
             raise Unmeasurable(str(error.args[0])) from None
         return _finite(node, found)
-    grid, part = _stretch(node, trial)
+    grid, part = _stretch(node.window, trial)
     samples = np.broadcast_to(_samples(argument, trial), (len(grid),))[part]
     weights = grid.widths_s[part]
     known = np.isfinite(samples)
@@ -306,11 +332,23 @@ def _over_time(node: Call, trial: TrialMetrics) -> float:
             return float(getattr(np, function)(samples))
 
 
+def _first(node: First, trial: TrialMetrics) -> float:
+    """When the first sample begins in which it holds; infinite if it does in none."""
+    grid, part = _stretch(node.window, trial)
+    said = node.statement
+    left, right = (
+        np.broadcast_to(_samples(side, trial), (len(grid),))[part] for side in (said.left, said.right)
+    )
+    with np.errstate(invalid="ignore"):
+        found = np.flatnonzero(_COMPARED[said.operator](left, right) & np.isfinite(left) & np.isfinite(right))
+    return float(grid.starts_s[part][found[0]]) if len(found) else float("inf")
+
+
 def _count(node: Call, trial: TrialMetrics) -> float:
     (event,) = node.arguments
     assert isinstance(event, Reference)
     counted = replace(event, metric=count_metric(str(event_of(event.metric))))
-    return _finite(node, _read(counted, trial, *_bounds(node, trial)))
+    return _finite(node, _read(counted, trial, *_bounds(node.window, trial)))
 
 
 def _unit(node: Call, trial: TrialMetrics) -> float:
@@ -322,15 +360,15 @@ def _unit(node: Call, trial: TrialMetrics) -> float:
         raise Unmeasurable(str(error.args[0])) from None
 
 
-def _bounds(node: Call, trial: TrialMetrics) -> tuple[float | None, float | None]:
-    if node.window is None:
+def _bounds(window: Window | None, trial: TrialMetrics) -> tuple[float | None, float | None]:
+    if window is None:
         return None, None
-    return value_of(node.window.begin, {"": trial}), value_of(node.window.end, {"": trial})
+    return value_of(window.begin, {"": trial}), value_of(window.end, {"": trial})
 
 
-def _stretch(node: Call, trial: TrialMetrics) -> tuple[Grid, slice]:
+def _stretch(window: Window | None, trial: TrialMetrics) -> tuple[Grid, slice]:
     """The samples that a function over time looks at."""
-    begin, end = _bounds(node, trial)
+    begin, end = _bounds(window, trial)
     grid = trial.grid
     try:
         return grid, grid.slice(begin, end)
@@ -341,7 +379,7 @@ def _stretch(node: Call, trial: TrialMetrics) -> tuple[Grid, slice]:
 def _peak(node: Call, trial: TrialMetrics) -> float:
     """The highest mean over any so many samples in a row as make up the length asked for."""
     argument, length = node.arguments
-    grid, part = _stretch(node, trial)
+    grid, part = _stretch(node.window, trial)
     count = max(1, round(value_of(length, {"": trial}) / grid.sample_s))
     if isinstance(argument, Reference):
         try:

@@ -14,13 +14,15 @@
     metric     = name | ( "event" | "event_count" ) "." name
     call       = function "(" sum { "," sum } [ "," sum "to" sum ] ")"
                | "fraction" "(" predicate { "," predicate } ")"
+               | "first" "(" comparison [ "," sum "to" sum ] ")"
 
 Metrics are those of `streamgauge.claims.METRICS`, and of events under names of their own: ``event.NAME`` is
 the mean of their values, whose unit a trial tells, ``event_count.NAME`` their number. A function of one
 metric works over time (its samples, in the measurement window or in the window given); of several values,
-across them. Every quantity has a dimension, and a comparison of unlike dimensions is refused here, before
-anything runs. After ``+-`` a percentage is relative to the right-hand side, and ``pt`` means percentage
-points. A minus after a scenario's id needs a space before it.
+across them; ``correlation``, ``quantile``, ``ks`` and ``emd`` across trials. Every quantity has a dimension,
+and a comparison of unlike dimensions is refused here, before anything runs. After ``+-`` a percentage is
+relative to the right-hand side, and ``pt`` means percentage points. A minus after a scenario's id needs a
+space before it.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from streamgauge.claims.syntax import (
     Binary,
     Call,
     Chain,
+    First,
     Fraction,
     Logical,
     Negation,
@@ -381,12 +384,14 @@ class _Parser:
             self.fail(f"expected {what} after `.`, found {found}", token.start, hint)
         return token.text.strip('"')
 
-    def call(self, name: _Token) -> Call | Fraction:
+    def call(self, name: _Token) -> Call | Fraction | First:
         if name.text not in FUNCTIONS:
             self.fail(f"unknown function `{name.text}`", name.start, _nearest(name.text, list(FUNCTIONS)))
         self.nested(name.start)
         if name.text == "fraction":
             return self.fraction(name)
+        if name.text == "first":
+            return self.first(name)
         self.expect("(", "a function")
         arguments: list[Term] = []
         window: Window | None = None
@@ -416,9 +421,7 @@ class _Parser:
                 "a window applies to one metric over time", window.column - 1, "such as mean(x.y, 1 s to 2 s)"
             )
         if timed:
-            inner = [node for node in arguments[0].walk() if isinstance(node, Call | Fraction)]
-            if inner:
-                self.fail("a function over time takes metrics, not other functions", inner[0].column - 1)
+            self.of_samples(arguments[0])
             if not any(isinstance(node, Reference) for node in arguments[0].walk()):
                 self.fail(f"`{name.text}` of one constant is that constant", name.start)
         return Call(name.text, tuple(arguments), window, column=column)
@@ -431,6 +434,28 @@ class _Parser:
         self.expect(")", "the statements")
         self.depth -= 1
         return Fraction(tuple(statements), column=name.start + 1)
+
+    def first(self, name: _Token) -> First:
+        self.expect("(", "a function")
+        start = self.peek().start
+        statement = self.comparison()
+        if not isinstance(statement, Relation) or statement.within is not None:
+            self.fail("one comparison is expected here", start, "such as first(level.a <= 35 kbit/s)")
+        self.of_samples(statement)
+        window: Window | None = None
+        if self.accept(",") is not None:
+            begin = self.as_term(self.sum())
+            self.expect("to", "a window's begin")
+            window = Window(begin, self.as_term(self.sum()), column=begin.column)
+        self.expect(")", "the statement")
+        self.depth -= 1
+        return First(statement, window, column=name.start + 1)
+
+    def of_samples(self, node: Node) -> None:
+        """Raises unless a function over time can be of it."""
+        inner = [part for part in node.walk() if isinstance(part, Call | Fraction | First)]
+        if inner:
+            self.fail("a function over time takes metrics, not other functions", inner[0].column - 1)
 
 
 def _nearest(word: str, known: list[str]) -> str:

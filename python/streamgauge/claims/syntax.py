@@ -192,6 +192,20 @@ class Fraction(Term):
 
 
 @dataclass(frozen=True)
+class First(Term):
+    """When, in seconds of the trial, a comparison of samples first holds, perhaps in a window."""
+
+    statement: Relation
+    window: Window | None = None
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.statement, *((self.window,) if self.window else ()))
+
+    def __str__(self) -> str:
+        return f"first({', '.join(str(part) for part in self.children())})"
+
+
+@dataclass(frozen=True)
 class Negative(Term):
     """Unary minus."""
 

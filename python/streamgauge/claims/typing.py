@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from streamgauge.claims.dimension import NUMBER, PERCENT, TIME, Dimension
+from streamgauge.claims.dimension import DATA, NUMBER, PACKET_SIZE, PERCENT, RATE, TIME, Dimension
 from streamgauge.claims.names import is_event, named
 from streamgauge.claims.syntax import (
     Binary,
     Call,
+    First,
     Fraction,
     Negative,
     Node,
@@ -16,6 +17,7 @@ from streamgauge.claims.syntax import (
     Reference,
     Relation,
     Term,
+    Window,
 )
 
 ACROSS_TIME = frozenset({"mean", "min", "max", "median", "sd"})
@@ -34,12 +36,25 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "peak": (2, 2),
     "harm": (2, 2),
     "count": (1, 1),
+    "tcp_rate": (3, 3),
+    "tfrc_rate": (3, 3),
     "fraction": (1, 99),
+    "first": (1, 1),
+    "correlation": (2, 98),
+    "quantile": (2, 2),
+    "ks": (2, 2),
+    "emd": (2, 2),
 }
 """Every function with the least and the most arguments it takes."""
 
-PLAIN = frozenset({"jain", "spearman", "harm", "count"})
+PLAIN = frozenset({"jain", "spearman", "harm", "count", "correlation", "ks"})
 """Functions whose value is a plain number, whatever they are of."""
+
+OF_TRIALS = frozenset({"correlation", "quantile", "ks", "emd"})
+"""Functions of what all trials have, together: of their distribution."""
+
+OF_A_PATH = frozenset({"tcp_rate", "tfrc_rate"})
+"""Rates that equations give of a packet's size, a round trip and a share of losses."""
 
 Told = Mapping[Reference, Dimension]
 """The dimensions of events, by their references; those that are not in it are not known yet."""
@@ -65,13 +80,23 @@ def is_signed(node: Term) -> bool:
             return node.value < 0
         case Binary() if node.operator != "-":
             return is_signed(node.left) or is_signed(node.right)
-        case Call() if node.function in ("sd", "abs", "jain", "count"):
+        case Call() if node.function in ("sd", "abs", "jain", "count", "ks", "emd") or is_of_a_path(node):
             return False
-        case Call() if node.function not in ("harm", "spearman"):
+        case Call() if node.function not in ("harm", "spearman", "correlation"):
             return any(is_signed(argument) for argument in node.arguments)
-        case Fraction():
+        case Fraction() | First():
             return False
     return True
+
+
+def is_of_trials(node: Node) -> bool:
+    """Whether it is a function of what all trials have."""
+    return isinstance(node, Call) and node.function in OF_TRIALS
+
+
+def is_of_a_path(node: Node) -> bool:
+    """Whether it is a rate that an equation gives of a path."""
+    return isinstance(node, Call) and node.function in OF_A_PATH
 
 
 def check(root: Node, told: Told = _NOTHING) -> None:
@@ -82,6 +107,7 @@ def check(root: Node, told: Told = _NOTHING) -> None:
     """
     for node in root.walk():
         if isinstance(node, Relation):
+            _check_trials(node)
             left, right = dimension_of(node.left, told), dimension_of(node.right, told)
             if not (_fit(left, right) or _is_zero(node.left) or _is_zero(node.right)):
                 hint = "a percentage is written with %" if PERCENT in (left, right) else None
@@ -90,6 +116,35 @@ def check(root: Node, told: Told = _NOTHING) -> None:
                 within = node.within.dimension
                 if not _fit(within, right):
                     raise Unlike(f"a tolerance of {within} does not fit {right}", node.within)
+
+
+def _check_trials(node: Relation) -> None:
+    """A statement about all trials has nothing that each trial has a value of."""
+    if not any(is_of_trials(part) for part in node.walk()):
+        return
+    for side in (node.left, node.right):
+        for part in _each_has(side):
+            raise Unlike(
+                f"`{part}` has a value in each trial, the other side one of all trials",
+                part,
+                f"such as quantile({part}, 50 %)",
+            )
+
+
+def _each_has(node: Node) -> Iterator[Node]:
+    """What of it has a value in each trial, outside functions of all trials."""
+    if isinstance(node, Reference | Fraction | First) or (isinstance(node, Call) and not is_of_trials(node)):
+        if any(is_of_trials(part) for part in node.walk()):
+            raise Unlike("a function of all trials stands for itself, in no other", node)
+        if any(isinstance(part, Reference) for part in node.walk()):
+            yield node
+    elif isinstance(node, Call):
+        inner = [part for argument in node.arguments for part in argument.walk() if is_of_trials(part)]
+        if inner:
+            raise Unlike("a function of all trials is of what each has", inner[0])
+    else:
+        for child in node.children():
+            yield from _each_has(child)
 
 
 def _fit(one: Dimension, other: Dimension) -> bool:
@@ -130,13 +185,26 @@ def dimension_of(node: Term, told: Told = _NOTHING) -> Dimension:
             return _of_call(node, told)
         case Fraction():
             return PERCENT
+        case First():
+            if node.window is not None:
+                _check_window(node.window, told)
+            return TIME
     raise TypeError(f"{type(node).__name__} has no dimension")
 
 
 def _of_call(node: Call, told: Told) -> Dimension:
     first = dimension_of(node.arguments[0], told)
     if node.window is not None:
-        _require_time("a window is two times", "10 s to 20 s", told, node.window.begin, node.window.end)
+        _check_window(node.window, told)
+    if is_of_a_path(node):
+        _check_path(node, told)
+        return RATE
+    if node.function == "correlation":
+        return _of_pairs(node, told)
+    if node.function == "quantile":
+        if dimension_of(node.arguments[1], told) != PERCENT:
+            raise Unlike("a quantile is at a percentage", node.arguments[1], "such as quantile(loss.a, 80 %)")
+        return first
     if node.function == "peak":
         _require_time("a peak is over some time", "peak(throughput.a, 2 s)", told, node.arguments[1])
         return first
@@ -148,6 +216,35 @@ def _of_call(node: Call, told: Told) -> Dimension:
         other = _common(first, dimension_of(argument, told), node.arguments[0], argument, "put together with")
         first = other if first.untold else first
     return NUMBER if node.function in PLAIN else first
+
+
+def _check_window(window: Window, told: Told) -> None:
+    _require_time("a window is two times", "10 s to 20 s", told, window.begin, window.end)
+
+
+def _check_path(node: Call, told: Told) -> None:
+    wanted = (
+        ((DATA, PACKET_SIZE), "a packet's size"),
+        ((TIME,), "a time"),
+        ((PERCENT,), "a share of losses"),
+    )
+    for argument, (dimensions, what) in zip(node.arguments, wanted, strict=True):
+        found = dimension_of(argument, told)
+        if not any(_fit(found, one) for one in dimensions):
+            raise Unlike(
+                f"{what} stands here, not {found}", argument, f"{node.function}(1500 B, rtt.a, loss.a)"
+            )
+
+
+def _of_pairs(node: Call, told: Told) -> Dimension:
+    """Pairs in a row are one cloud: their firsts are alike, and so are their seconds."""
+    if len(node.arguments) % 2:
+        raise Unlike("a correlation is of pairs", node, "such as correlation(goodput.a, rtt.a)")
+    for begin in (0, 1):
+        first, *others = node.arguments[begin::2]
+        for other in others:
+            _common(dimension_of(first, told), dimension_of(other, told), first, other, "put together with")
+    return NUMBER
 
 
 def _require_event(node: Term) -> None:
