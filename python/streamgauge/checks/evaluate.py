@@ -56,6 +56,7 @@ from streamgauge.claims.syntax import (
     QuantityTerm,
     Reference,
     Relation,
+    Share,
     Term,
 )
 from streamgauge.claims.typing import Told, Unlike, dimension_of, is_of_trials, is_signed
@@ -513,7 +514,7 @@ def _terms(expression: Expression, repetitions: list[Repetition], told: Told) ->
     found: dict[str, Value] = {}
 
     def visit(node: Node) -> None:
-        if isinstance(node, Reference | Call | Fraction | First):
+        if isinstance(node, Reference | Call | Fraction | First | Share):
             try:
                 if is_of_trials(node):
                     of = spread(str(node), over_trials(node, repetitions), len(repetitions))

@@ -14,15 +14,16 @@
     metric     = name | ( "event" | "event_count" ) "." name
     call       = function "(" sum { "," sum } [ "," sum "to" sum ] ")"
                | "fraction" "(" predicate { "," predicate } ")"
+               | "share" "(" predicate [ "," predicate ] ")"
                | "first" "(" comparison [ "," sum "to" sum ] ")"
 
 Metrics are those of `streamgauge.claims.METRICS`, and of events under names of their own: ``event.NAME`` is
 the mean of their values, whose unit a trial tells, ``event_count.NAME`` their number. A function of one
 metric works over time (its samples, in the measurement window or in the window given); of several values,
-across them; ``correlation``, ``quantile``, ``ks`` and ``emd`` across trials. Every quantity has a dimension,
-and a comparison of unlike dimensions is refused here, before anything runs. After ``+-`` a percentage is
-relative to the right-hand side, and ``pt`` means percentage points. A minus after a scenario's id needs a
-space before it.
+across them; ``share``, ``correlation``, ``quantile``, ``ks`` and ``emd`` across trials. Every quantity has a
+dimension, and a comparison of unlike dimensions is refused here, before anything runs. After ``+-`` a
+percentage is relative to the right-hand side, and ``pt`` means percentage points. A minus after a scenario's
+id needs a space before it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from streamgauge.claims.syntax import (
     QuantityTerm,
     Reference,
     Relation,
+    Share,
     Term,
     Window,
 )
@@ -384,12 +386,17 @@ class _Parser:
             self.fail(f"expected {what} after `.`, found {found}", token.start, hint)
         return token.text.strip('"')
 
-    def call(self, name: _Token) -> Call | Fraction | First:
+    def call(self, name: _Token) -> Call | Fraction | First | Share:
         if name.text not in FUNCTIONS:
             self.fail(f"unknown function `{name.text}`", name.start, _nearest(name.text, list(FUNCTIONS)))
         self.nested(name.start)
         if name.text == "fraction":
-            return self.fraction(name)
+            return Fraction(tuple(self.statements(name)), column=name.start + 1)
+        if name.text == "share":
+            statement, *among = self.statements(name)
+            if len(among) > 1:
+                self.fail("`share` takes at most 2 arguments", name.start)
+            return Share(statement, *among, column=name.start + 1)
         if name.text == "first":
             return self.first(name)
         self.expect("(", "a function")
@@ -426,14 +433,14 @@ class _Parser:
                 self.fail(f"`{name.text}` of one constant is that constant", name.start)
         return Call(name.text, tuple(arguments), window, column=column)
 
-    def fraction(self, name: _Token) -> Fraction:
+    def statements(self, name: _Token) -> list[Predicate]:
         self.expect("(", "a function")
         statements = [self.as_predicate(self.predicate())]
         while self.accept(",") is not None:
             statements.append(self.as_predicate(self.predicate()))
         self.expect(")", "the statements")
         self.depth -= 1
-        return Fraction(tuple(statements), column=name.start + 1)
+        return statements
 
     def first(self, name: _Token) -> First:
         self.expect("(", "a function")
@@ -453,7 +460,7 @@ class _Parser:
 
     def of_samples(self, node: Node) -> None:
         """Raises unless a function over time can be of it."""
-        inner = [part for part in node.walk() if isinstance(part, Call | Fraction | First)]
+        inner = [part for part in node.walk() if isinstance(part, Call | Fraction | First | Share)]
         if inner:
             self.fail("a function over time takes metrics, not other functions", inner[0].column - 1)
 

@@ -111,6 +111,8 @@ METRICS: dict[str, MetricName] = _table(
     ("level", RATE, "flow", "Bit rate of the level played", "", "more"),
     ("shown_level", RATE, "flow", "Bit rate of the media shown", "", "more"),
     ("lowest_level", RATE, "flow", "Lowest bit rate shown", "", "more"),
+    ("clip_levels", NUMBER, "flow", "Levels that the clip has", "M17"),
+    ("lowest_clip_level", RATE, "flow", "Lowest level of the clip, with its sound", "M17"),
     ("level_changes", NUMBER, "flow", "Changes of level", "", "less"),
     ("level_step", RATE, "flow", "Mean size of a change of level", "", "less"),
     ("instability", NUMBER, "flow", "Changes of level of late", "", "less"),

@@ -192,6 +192,20 @@ class Fraction(Term):
 
 
 @dataclass(frozen=True)
+class Share(Term):
+    """The share of trials of which a statement is true, of all or of those of which another is."""
+
+    statement: Predicate
+    among: Predicate | None = None
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.statement, *((self.among,) if self.among else ()))
+
+    def __str__(self) -> str:
+        return f"share({', '.join(str(part) for part in self.children())})"
+
+
+@dataclass(frozen=True)
 class First(Term):
     """When, in seconds of the trial, a comparison of samples first holds, perhaps in a window."""
 

@@ -16,6 +16,7 @@ from streamgauge.claims.syntax import (
     QuantityTerm,
     Reference,
     Relation,
+    Share,
     Term,
     Window,
 )
@@ -40,6 +41,7 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "tfrc_rate": (3, 3),
     "fraction": (1, 99),
     "first": (1, 1),
+    "share": (1, 2),
     "correlation": (2, 98),
     "quantile": (2, 2),
     "ks": (2, 2),
@@ -51,7 +53,7 @@ PLAIN = frozenset({"jain", "spearman", "harm", "count", "correlation", "ks"})
 """Functions whose value is a plain number, whatever they are of."""
 
 OF_TRIALS = frozenset({"correlation", "quantile", "ks", "emd"})
-"""Functions of what all trials have, together: of their distribution."""
+"""Functions of what all trials have, together: of their distribution. `Share` is another."""
 
 OF_A_PATH = frozenset({"tcp_rate", "tfrc_rate"})
 """Rates that equations give of a packet's size, a round trip and a share of losses."""
@@ -84,14 +86,14 @@ def is_signed(node: Term) -> bool:
             return False
         case Call() if node.function not in ("harm", "spearman", "correlation"):
             return any(is_signed(argument) for argument in node.arguments)
-        case Fraction() | First():
+        case Fraction() | First() | Share():
             return False
     return True
 
 
 def is_of_trials(node: Node) -> bool:
     """Whether it is a function of what all trials have."""
-    return isinstance(node, Call) and node.function in OF_TRIALS
+    return isinstance(node, Share) or (isinstance(node, Call) and node.function in OF_TRIALS)
 
 
 def is_of_a_path(node: Node) -> bool:
@@ -106,6 +108,10 @@ def check(root: Node, told: Told = _NOTHING) -> None:
         Unlike: at the first that is not.
     """
     for node in root.walk():
+        if isinstance(node, Share):
+            inner = [part for side in node.children() for part in side.walk() if is_of_trials(part)]
+            if inner:
+                raise Unlike("a function of all trials is of what each has", inner[0])
         if isinstance(node, Relation):
             _check_trials(node)
             left, right = dimension_of(node.left, told), dimension_of(node.right, told)
@@ -138,6 +144,8 @@ def _each_has(node: Node) -> Iterator[Node]:
             raise Unlike("a function of all trials stands for itself, in no other", node)
         if any(isinstance(part, Reference) for part in node.walk()):
             yield node
+    elif isinstance(node, Share):
+        return
     elif isinstance(node, Call):
         inner = [part for argument in node.arguments for part in argument.walk() if is_of_trials(part)]
         if inner:
@@ -183,7 +191,7 @@ def dimension_of(node: Term, told: Told = _NOTHING) -> Dimension:
             )
         case Call():
             return _of_call(node, told)
-        case Fraction():
+        case Fraction() | Share():
             return PERCENT
         case First():
             if node.window is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from streamgauge.metrics.course import Spans, counted, stepped, summed
 from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints
-from streamgauge.metrics.ladder import ladder_of
+from streamgauge.metrics.ladder import PlayedLadder, ladder_of
 from streamgauge.metrics.result import Series
 from streamgauge.metrics.session import Watched
 from streamgauge.systems.machines import MACHINES
@@ -78,6 +78,10 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
         return Levels()
     grid, changes = trial.grid, course.changes
     found = Levels({"level_changes": Series(counted(grid, course.times[changes]))})
+    ladder = ladder_of(trial, flow)
+    if ladder.levels:
+        found.scalars["clip_levels"] = float(len(ladder.levels))
+        found.scalars["lowest_clip_level"] = float(ladder.levels[0].rate_bps + ladder.audio_bps)
     known = np.isfinite(course.rates)
     if not are_rates or not known.any():
         return found
@@ -99,7 +103,7 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
     if len(watched.began) and watched.tells_stalls:
         end = int(grid.edges_ns[-1])
         found.series["shown_level"] = stepped(grid, told, over, without=_without(0, end, played))
-        found.series |= _qoe(trial, flow, watched, course.between(int(watched.began[0]), over))
+        found.series |= _qoe(trial, ladder, watched, course.between(int(watched.began[0]), over))
     return found
 
 
@@ -173,7 +177,7 @@ def _instability(grid: Grid, course: LevelCourse, level: Series) -> Series:
         return Series(np.where(whole > 0, changed / whole, 0.0) * held_s, held_s)
 
 
-def _qoe(trial: Trial, flow: int, watched: Watched, course: LevelCourse) -> dict[str, Series]:
+def _qoe(trial: Trial, ladder: PlayedLadder, watched: Watched, course: LevelCourse) -> dict[str, Series]:
     """What the session was worth, for each segment shown.
 
     `qoe_lin` is that of Yin, Jindal, Sekar and Sinopoli (SIGCOMM 2015): levels count as their rates, changes
@@ -185,7 +189,7 @@ def _qoe(trial: Trial, flow: int, watched: Watched, course: LevelCourse) -> dict
     """
     if watched.startup_s is None:
         return {}
-    grid, ladder = trial.grid, ladder_of(trial, flow)
+    grid = trial.grid
     began = watched.began
     stalled_s = watched.stalls.without(watched.pauses).clipped(int(began[0]), watched.over).seconds(grid)
     startup_s = summed(grid, began, np.array([watched.startup_s]))

@@ -275,7 +275,9 @@ class TrialMetrics:
 
 
 _MEANS = frozenset({"queue", "queue_packets", "cwnd", "rudp_cwnd", "good_run", "bad_run"})
-_COUNTS = frozenset({"frames_shown", "freeze_count", "stall_count", "level_changes", "rudp_cut"})
+_COUNTS = frozenset(
+    {"frames_shown", "freeze_count", "stall_count", "clip_levels", "level_changes", "rudp_cut"}
+)
 
 FLOW_KEYS: dict[str, tuple[str, str]] = {
     "throughput_bps": ("throughput", "mean"),
@@ -345,6 +347,8 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "live_latency_max_s": ("live_latency", "max"),
     "level_mean_bps": ("level", "mean"),
     "lowest_level_bps": ("lowest_level", "mean"),
+    "clip_levels": ("clip_levels", "mean"),
+    "lowest_clip_level_bps": ("lowest_clip_level", "mean"),
     "level_changes": ("level_changes", "mean"),
     "level_step_bps": ("level_step", "mean"),
     "shown_level_bps": ("shown_level", "mean"),

@@ -109,7 +109,7 @@ _PLAYER = (
         "bit/s",
         "When the first level is chosen, and whenever another is. Value: the bit rate of the encoding that "
         "is played, or fetched, from then on; a level's number, in unit 1, counts changes alone.",
-        _LEVELS,
+        (*_LEVELS, "clip_levels", "lowest_clip_level"),
         "Nothing of levels is known, unless `segment_shown` or `level_shown` is said.",
         also=("1",),
     ),
