@@ -189,6 +189,14 @@ def buffering(sent: list[Sent], duration: float) -> tuple[float, float]:
     return made.value("buffering_rate", "a"), made.value("steady_rate", "a")
 
 
+def test_a_transmission_lasts_from_the_first_packet_to_the_last() -> None:
+    sent = constant(0, 10, 1, 4) + constant(0, 10, 60, 70)
+    made = compute(record(sent, flows=["a"], duration_s=80.0))
+    assert made.value("transmission_time", "a") == pytest.approx(69, abs=0.2)
+    assert made.value("sending_time", "a") == pytest.approx(13, abs=0.3)
+    assert compute(record(sent[:1], flows=["a"], duration_s=80.0)).flow_json("a")["transmission_s"] is None
+
+
 def test_a_flow_that_fills_its_buffer_first() -> None:
     # 40 packets of 1028 bytes a second for 30 s, then 10, from 3 s on.
     sent = constant(0, 40, 3, 33) + constant(0, 10, 33, 203)

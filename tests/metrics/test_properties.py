@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamgauge.metrics import compute, interval, jain
 from streamgauge.metrics.fairness import spearman
+from streamgauge.metrics.frame import StageInfo, bottleneck_of
 from streamgauge.metrics.runs import run_lengths
 from synthetic import CROSS, MEDIA, PROBE, RTCP, UP, Sent, SyntheticRecord, constant, record
 
@@ -360,3 +361,14 @@ def test_copies_made_by_the_path_are_not_sent_or_received_twice() -> None:
     assert metrics.value("goodput", "v") * 2 / 8 == 972
     # At the bottleneck it takes room and time like any other packet.
     assert metrics.value("offered", "v") * 2 / 8 == 2000
+
+
+def test_of_several_rates_the_bottleneck_is_the_one_of_that_name_or_the_first() -> None:
+    def stages(*names: str) -> list[StageInfo]:
+        return [StageInfo(n, name, n % 2, True, {}) for n, name in enumerate(names)]
+
+    found = [bottleneck_of(stages("dsl", "radio", "bottleneck", "bottleneck"), way) for way in (0, 1)]
+    assert [one.id for one in found if one is not None] == [2, 3]
+    found = [bottleneck_of(stages("dsl", "radio", "far", "near"), way) for way in (0, 1)]
+    assert [one.id for one in found if one is not None] == [0, 1]
+    assert bottleneck_of([]) is None

@@ -128,6 +128,20 @@ def test_the_plan_has_the_members_values(seed: int) -> None:
     )
 
 
+def test_a_path_in_stages_gets_them_at_the_servers_end() -> None:
+    """Beyond all that the scenario writes: first on the way down, last on the way up."""
+    stages = "stages: [{name: dsl, rate: 700 kbit/s, queue: droptail 30 kB}, {name: near, delay: 1 ms}]"
+    made = scenario(f"path.down={{{stages}}}", f"path.up={{{stages}}}")
+    assert made.population is not None
+    one = member(made.population, 1)
+    assert isinstance(one.rtt, Time)
+    plan = drawn(made, 1, "sim").path
+    assert [stage.name for stage in plan.down.chain()] == ["loss", "delay", "dsl", "near"]
+    assert [stage.name for stage in plan.up.chain()] == ["dsl", "near", "delay"]
+    far = [stage.delay.ns for way in (plan.down, plan.up) for stage in way.chain() if stage.name == "delay"]
+    assert sum(far) == one.rtt.ns
+
+
 def test_a_playlist_is_played_in_its_order() -> None:
     clips = "[bikes-100k, {source: carphone, rate: 200 kbit/s, duration: 1 s}, testsrc2-300k]"
     made = scenario(f"population={{clips: {clips}}}")
@@ -218,7 +232,11 @@ BAD = [
         "population.clips.0.ladder",
         "one encoding",
     ),
-    ("path.down={stages: [{name: far, delay: 1 ms}]}", "population.rtt", "a path in stages does not have"),
+    (
+        "path.down={stages: [{name: delay, delay: 1 ms}]}",
+        "path.down.stages.0.name",
+        "the stage that 'population' adds for 'rtt' is called 'delay'",
+    ),
     ("flows.video={role: subject, traffic: bulk}", "population", "no flow plays a clip"),
     ("flows.more={role: rival, system: rtp, clip: bikes-1M}", "population", "write such as 'flow: video'"),
 ]

@@ -56,6 +56,7 @@ METRICS: dict[str, MetricName] = _table(
     ("sent_loss", PERCENT, "flow", "Loss of what was sent", "M4", "less"),
     ("sending_time", TIME, "flow", "Time sending", "M7"),
     ("sending_rate", RATE, "flow", "Rate while sending", "M7"),
+    ("transmission_time", TIME, "flow", "From the first packet to the last", "M20"),
     ("loss_rate", RATE, "flow", "Loss rate", "M3", "less"),
     ("loss", PERCENT, "flow", "Loss", "M4", "less"),
     ("loss_event_rate", PERCENT, "flow", "Loss events per packet sent", "M15", "less"),

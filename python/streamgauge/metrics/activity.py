@@ -32,6 +32,12 @@ def own_times(trial: Trial) -> tuple[Ints, ...]:
     return tuple(offered.times_ns[mine[own[mine]]] for mine in sent)
 
 
+def transmission_s(own: Ints) -> float | None:
+    """From a flow's first packet of its own (`own_times`) to its last, pauses and all, in s; None of fewer
+    than two. Bytes received over it are a clip's average bandwidth (Chung, Claypool and Zhu, section IV)."""
+    return float(own[-1] - own[0]) / SECOND_NS if len(own) > 1 else None
+
+
 def sending_seconds(trial: Trial, own: Sequence[Ints]) -> Floats:
     """How long each flow sends payload of its own (`own_times`) in each sample, in s, [flow, sample].
 

@@ -90,7 +90,7 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
     buffering = buffering_rates(trial, own)
     for row in range(len(trial.flows)):
         scalars[row] |= {"rate_variation": variations[row], "path_delay_p95": delays_p95[row]}
-        scalars[row] |= buffering[row]
+        scalars[row] |= buffering[row] | {"transmission_time": activity.transmission_s(own[row])}
     bottlenecks = [trial.bottleneck(way) for way in (DOWN, UP)]
     others = own_events(trial)
     shares: dict[int, Series] = {}

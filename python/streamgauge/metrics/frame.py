@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -148,9 +148,8 @@ class Trial:
         return app if isinstance(app, str) else str(next(iter(app)))
 
     def bottleneck(self, direction: int = DOWN) -> StageInfo | None:
-        """The first bottleneck of a direction."""
-        found = (stage for stage in self.stages if stage.direction == direction and stage.is_bottleneck)
-        return next(found, None)
+        """That of a direction (`bottleneck_of`)."""
+        return bottleneck_of((stage for stage in self.stages if stage.is_bottleneck), direction)
 
     @property
     def bytes_column(self) -> str:
@@ -160,6 +159,12 @@ class Trial:
     def passage(self, rows: Mask, *, at: str) -> Passage:
         """Some rows by their time in the column `at`."""
         return Passage(self.grid, len(self.flows), self.table, rows, at=at)
+
+
+def bottleneck_of(stages: Iterable[StageInfo], direction: int = DOWN) -> StageInfo | None:
+    """Of a direction's stages that have a rate the one called ``bottleneck``, or else the first."""
+    found = [stage for stage in stages if stage.direction == direction]
+    return next((stage for stage in found if stage.name == "bottleneck"), next(iter(found), None))
 
 
 def prepare(

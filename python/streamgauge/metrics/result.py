@@ -286,6 +286,7 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "sent_loss_percent": ("sent_loss", "mean"),
     "sending_s": ("sending_time", "mean"),
     "sending_bps": ("sending_rate", "mean"),
+    "transmission_s": ("transmission_time", "mean"),
     "loss_bps": ("loss_rate", "mean"),
     "loss_percent": ("loss", "mean"),
     "loss_event_percent": ("loss_event_rate", "mean"),

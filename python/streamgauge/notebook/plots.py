@@ -14,7 +14,7 @@ from streamgauge.claims.names import is_event, named
 from streamgauge.errors import StreamGaugeError
 from streamgauge.metrics import TrialMetrics, interval
 from streamgauge.metrics.capacity import steps
-from streamgauge.metrics.frame import FlowInfo
+from streamgauge.metrics.frame import FlowInfo, bottleneck_of
 from streamgauge.metrics.queueing import limit_of_queue
 from streamgauge.metrics.result import StageMetrics
 from streamgauge.notebook import frames
@@ -323,12 +323,12 @@ def _limit(metrics: TrialMetrics, stage: str, metric: str) -> list[tuple[float, 
 
 
 def _main_stage(metrics: TrialMetrics) -> str:
-    """The first bottleneck on the way of the first flow under test; empty without one."""
+    """The bottleneck on the way of the first flow under test; empty without one."""
     infos: list[FlowInfo] = [one.info for one in metrics.flows.values() if not one.info.is_ping]
     way = next((info.direction for info in infos if info.role == "subject"), 0)
     stages: Mapping[str, StageMetrics] = metrics.stages
-    mine = [name for name, stage in stages.items() if stage.info.direction == way]
-    return next(iter([*mine, *stages]), "")
+    found = bottleneck_of((stage.info for stage in stages.values()), way)
+    return found.label if found is not None else next(iter(stages), "")
 
 
 def _layer(metric: str, metrics: TrialMetrics) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from streamgauge.claims.dimension import RATE, say_exactly
 from streamgauge.metrics import METRICS, TrialMetrics
 from streamgauge.metrics.capacity import steps as rate_steps
-from streamgauge.metrics.frame import DOWN
+from streamgauge.metrics.frame import DOWN, bottleneck_of
 from streamgauge.metrics.queueing import limit_of_queue
 from streamgauge.report.asked import plotted
 from streamgauge.report.chart import COLOURS, DrawnFigure, rounded
@@ -182,8 +182,8 @@ def _capacity(read: Read, way: int) -> list[Threshold]:
 
 
 def capacity_steps(trial: TrialMetrics, way: int = DOWN) -> list[tuple[float, float]]:
-    """The rate of a direction's first bottleneck as the corners of a step line, (s, bit/s)."""
-    stage = next((s.info for s in trial.stages.values() if s.info.direction == way), None)
+    """The rate of a direction's bottleneck as the corners of a step line, (s, bit/s)."""
+    stage = bottleneck_of((stage.info for stage in trial.stages.values()), way)
     if stage is None:
         return []
     end = float(trial.grid.edges_ns[-1]) / 1e9

@@ -102,12 +102,13 @@ def _ways(plan: Mapping[str, Any], names: Sequence[str]) -> list[str]:
 
 
 def _bottleneck_on(plan: Mapping[str, Any], way: str) -> str:
-    """Rate and queue of the first bottleneck one way; empty without one."""
-    for stage in (plan.get("path") or {}).get(way) or []:
-        setting = (stage.get("kind") or {}).get("bottleneck")
-        if setting is not None:
-            return f"{rate_words(setting)}, queue {queue_words(setting['queue'])}"
-    return ""
+    """Rate and queue of the bottleneck one way (`streamgauge.metrics.frame.bottleneck_of`); empty without."""
+    stages = [stage for stage in (plan.get("path") or {}).get(way) or [] if "bottleneck" in stage["kind"]]
+    stages.sort(key=lambda stage: stage["name"] != "bottleneck")
+    if not stages:
+        return ""
+    setting = stages[0]["kind"]["bottleneck"]
+    return f"{rate_words(setting)}, queue {queue_words(setting['queue'])}"
 
 
 def flow_words(flow: Mapping[str, Any]) -> str:

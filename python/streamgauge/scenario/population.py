@@ -102,13 +102,29 @@ def _changes(
     for name, flow in scenario.flows.items():
         if flow.clip is not None and population.is_for(name):
             yield from _clips(name, flow, population, one, mode)
-    if one.rtt is not None:
-        assert isinstance(one.rtt, Time)
-        down_ns = one.rtt.ns // 2
-        yield "path.down.delay", str(Time.of(down_ns))
-        yield "path.up.delay", str(Time.of(one.rtt.ns - down_ns))
-    if one.loss is not None:
-        yield "path.down.loss", str(one.loss)
+    down_ns = one.rtt.ns // 2 if isinstance(one.rtt, Time) else 0
+    for way, delay_ns, loss in (
+        ("down", down_ns, one.loss),
+        ("up", one.rtt.ns - down_ns if isinstance(one.rtt, Time) else 0, None),
+    ):
+        set_here: dict[str, str] = {}
+        if loss is not None:
+            set_here["loss"] = str(loss)
+        if one.rtt is not None:
+            set_here["delay"] = str(Time.of(delay_ns))
+        yield from _on_path(scenario, way, set_here)
+
+
+def _on_path(scenario: Scenario, way: str, set_here: dict[str, str]) -> Iterator[tuple[str, Any]]:
+    """Addresses of what is set in a direction. A path in stages gets stages of its own for it, at the
+    server's end, which is the far one."""
+    direction = getattr(scenario.path, way)
+    if direction.stages is None or not set_here:
+        yield from ((f"path.{way}.{key}", value) for key, value in set_here.items())
+        return
+    far = [{"name": key, key: value} for key, value in set_here.items()]
+    near = list(direction.model_dump(mode="json", exclude_none=True)["stages"])
+    yield f"path.{way}.stages", [*far, *near] if way == "down" else [*near, *far]
 
 
 def _clips(

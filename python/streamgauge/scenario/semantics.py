@@ -124,13 +124,15 @@ def _population(scenario: Shape) -> Iterator[Problem]:
                 f"no flow '{player}' plays a clip; those that do are {', '.join(playing) or 'none'}",
                 f"did you mean '{close}'?" if close else None,
             )
-    for key, address in (("rtt", "path.down.delay"), ("loss", "path.down.loss")):
-        if population.sets(key) and (scenario.path.down.stages or scenario.path.up.stages):
-            yield Problem(
-                ("population", key),
-                f"sets {address}, which a path in stages does not have",
-                "write the path without 'stages', or leave this out",
-            )
+    for key, stage, ways in (("rtt", "delay", ("down", "up")), ("loss", "loss", ("down",))):
+        for way in ways if population.sets(key) else ():
+            names = [one.name for one in getattr(scenario.path, way).stages or ()]
+            if stage in names:
+                yield Problem(
+                    ("path", way, "stages", names.index(stage), "name"),
+                    f"the stage that 'population' adds for '{key}' is called '{stage}'",
+                    "give this one another name",
+                )
     down, up = scenario.path.down, scenario.path.up
     stated: dict[str, tuple[tuple[str, Any], ...]] = {
         "rtt": (("path.down.delay", down.delay), ("path.up.delay", up.delay)),
