@@ -45,7 +45,7 @@ def reading(*entries: Entry) -> Reading:
 
 def test_what_tables_and_figures_name_is_in_the_catalogue() -> None:
     known = {scenario.id for scenario in find(["ccn/*"])}
-    assert {row.scenario for table in CCN.tables for row in table.rows} == set(NARROW) <= known
+    assert {row.scenario for table in CCN.means for row in table.rows} == set(NARROW) <= known
     drawn = {name.format(x=x) for name in OVER.more["series"].values() for x in OVER.more["xs"]}
     assert len(drawn) == 20 and drawn <= known
     assert set(EACH.more["series"].values()) == set(NARROW)
@@ -56,7 +56,7 @@ def test_a_table_has_the_columns_of_its_paper() -> None:
     text = tables_text(CCN, found)
     assert "cwnd, kB" in text and "74.875" in text and "JFI" not in text
     (table,) = CCN.tables
-    line = table_json(table, [found])["lines"][0]
+    line = table_json(table, CCN, [found])["lines"][0]
     assert line["published"] == pytest.approx(
         {"srtt_mean_s": 0.115, "cwnd_mean_bytes": 25750, "estimate_mean_bps": 575e3, "loss_percent": 0.26}
     )

@@ -48,7 +48,7 @@ def reading(preset: str, *entries: Entry) -> Reading:
 
 
 def test_the_tables_hold_together() -> None:
-    rows = [row for table in DARWIN.tables for row in table.rows]
+    rows = [row for table in DARWIN.means for row in table.rows]
     assert len(rows) == 11 and sum(len(row.flows) for row in rows) == 32
     for row in rows:
         if row.jain is not None:
@@ -57,7 +57,7 @@ def test_the_tables_hold_together() -> None:
 
 
 def test_figures_draw_what_tables_or_bars_name() -> None:
-    known = {row.scenario for table in DARWIN.tables for row in table.rows}
+    known = {row.scenario for table in DARWIN.means for row in table.rows}
     assert [figure.title for figure in DARWIN.figures] == [f"Figure {n}" for n in range(3, 11)]
     for figure in DARWIN.figures:
         assert {panel.scenario for panel in figure.panels} <= known
@@ -67,7 +67,7 @@ def test_figures_draw_what_tables_or_bars_name() -> None:
 def test_a_line_has_the_papers_numbers_and_ours() -> None:
     found = reading("", entry("darwin/1qt1tcp-const", {"qt1": 30.0, "tcp1": 20.0}))
     lines = [
-        line for line in lines_of(DARWIN.tables[1], found, "sim") if line.scenario == "darwin/1qt1tcp-const"
+        line for line in lines_of(DARWIN.means[1], found, "sim") if line.scenario == "darwin/1qt1tcp-const"
     ]
     first, second = lines
     assert first.published["loss"] == pytest.approx(22.24 / 265.96)
@@ -76,7 +76,7 @@ def test_a_line_has_the_papers_numbers_and_ours() -> None:
     assert "jain" in first.ours and "jain" not in second.ours
     text = tables_text(DARWIN, found)
     assert "265.96" in text and "256 ± 20" in text
-    data = table_json(DARWIN.tables[1], [found])
+    data = table_json(DARWIN.tables[1], DARWIN, [found])
     line = next(
         line for line in data["lines"] if line["flow"] == "tcp1" and line["scenario"] == first.scenario
     )

@@ -21,7 +21,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = papers()["darwin"]
     tables = [
         dataclasses.replace(table, rows=tuple(row for row in table.rows if row.scenario == ONE))
-        for table in whole.tables
+        for table in whole.means
     ]
     figures = tuple(one for one in whole.figures if {panel.scenario for panel in one.panels} == {ONE})
     paper = dataclasses.replace(whole, tables=tuple(one for one in tables if one.rows), figures=figures)

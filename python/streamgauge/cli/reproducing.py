@@ -223,7 +223,7 @@ def _json(
         "schema": "streamgauge.paper/1",
         "paper": paper.id,
         "citation": paper.citation,
-        "tables": [table_json(table, readings) for table in paper.tables],
+        "tables": [table_json(table, paper, readings) for table in paper.tables],
         "presets": [
             {
                 "preset": reading.preset or None,

@@ -10,9 +10,15 @@ from typing import Any
 from streamgauge.checks.evaluate import published_value
 from streamgauge.claims.dimension import RATE, say_exactly
 from streamgauge.metrics import METRICS, Interval, TrialMetrics
+from streamgauge.paper.course import draw_course
+from streamgauge.paper.distributions import draw_distribution
+from streamgauge.paper.gathering import gathered
+from streamgauge.paper.ladders import draw_ladders
 from streamgauge.paper.means import COLUMNS, axis, draw_means
+from streamgauge.paper.panels import PANEL_COLUMNS
 from streamgauge.paper.published import Panel, Paper, PaperFigure
 from streamgauge.paper.reading import Reading
+from streamgauge.paper.scatter import draw_scatter
 from streamgauge.report.chart import (
     BLUE,
     GREEN,
@@ -57,6 +63,8 @@ def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | N
         return _bars(paper, figure, reading)
     if figure.draw == "means":
         return _means_of_cases(paper, figure, reading)
+    if figure.draw in ("distribution", "scatter", "course", "ladders"):
+        return _over_trials(paper, figure, reading)
     shown: Shown = {}
     for panel in figure.panels:
         entry = reading.by_id.get(panel.scenario)
@@ -389,6 +397,25 @@ def _means_of_cases(paper: Paper, figure: PaperFigure, reading: Reading) -> Draw
     if any(row[3] == "paper" for row in found.rows):
         text += "; ◇ what the paper's text says"
     return DrawnFigure(id_, heading, _noted(f"{text}.", figure), found.spec, COLUMNS, found.rows)
+
+
+def _over_trials(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | None:
+    """A figure of single trials or clips."""
+    match figure.draw:
+        case "distribution":
+            found = draw_distribution(figure, reading, gathered(paper, reading))
+        case "scatter":
+            found = draw_scatter(figure, reading, gathered(paper, reading))
+        case "course":
+            found = draw_course(figure, reading)
+        case _:
+            found = draw_ladders(figure, reading)
+    if found is None:
+        return None
+    id_, title, said = _named(paper, figure, reading)
+    return DrawnFigure(
+        id_, title, _noted(f"{said} {found.told}", figure), found.spec, PANEL_COLUMNS, found.rows, found.notes
+    )
 
 
 def _bar_colours(figure: PaperFigure, modes: Sequence[str], there: set[str]) -> tuple[list[str], list[str]]:

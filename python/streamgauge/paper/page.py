@@ -12,8 +12,9 @@ from streamgauge.claims.names import METRICS
 from streamgauge.documents import write_whole
 from streamgauge.metrics import Interval
 from streamgauge.paper.comparison import ComparedCheck, counted, published_words, short, verdict
-from streamgauge.paper.published import Paper, PaperTable
+from streamgauge.paper.published import Paper, PaperTable, SharesTable
 from streamgauge.paper.reading import Reading
+from streamgauge.paper.shares import shares_of
 from streamgauge.paper.tables import Line, lines_of, ours, theirs
 from streamgauge.report.agreement import Agreement, agreement, pair
 from streamgauge.report.certificate import MARKS
@@ -72,7 +73,10 @@ def _reading(paper: Paper, reading: Reading, drawn: Sequence[DrawnFigure]) -> di
         "meaning": reading.meaning,
         "counted": checking_words(counts(reading.entries)),
         "tables": [
-            {
+            _shares(table, paper, reading, mode)
+            if isinstance(table, SharesTable)
+            else {
+                "kind": "means",
                 "title": table.title,
                 "caption": table.caption,
                 "mode": mode,
@@ -107,7 +111,7 @@ def _agreement(paper: Paper, reading: Reading) -> Agreement | None:
             METRICS[column.metric].signed,
             column.metric,
         )
-        for table in paper.tables
+        for table in paper.means
         for mode in reading.modes
         for line in lines_of(table, reading, mode)
         for column in table.columns
@@ -115,6 +119,29 @@ def _agreement(paper: Paper, reading: Reading) -> Agreement | None:
     ]
     title = "Ours and the paper’s" + (f", preset {reading.preset}" if reading.preset else "")
     return agreement(title, "ours", "published", pairs)
+
+
+def _shares(table: SharesTable, paper: Paper, reading: Reading, mode: str) -> dict[str, Any]:
+    """A table of shares."""
+    return {
+        "kind": "shares",
+        "title": table.title,
+        "caption": table.caption,
+        "mode": mode,
+        "rows_of": table.rows_of,
+        "columns": [column.title for column in table.columns],
+        "lines": [
+            {
+                "label": line.row.label,
+                "n": line.n,
+                "cells": [
+                    (printed, str(ours), ours.interval)
+                    for printed, ours in zip(line.row.printed, line.ours, strict=True)
+                ],
+            }
+            for line in shares_of(table, paper, reading, mode)
+        ],
+    }
 
 
 def _line(table: PaperTable, line: Line) -> dict[str, Any]:

@@ -20,6 +20,9 @@ __all__ = [
     "PublishedFlow",
     "PublishedPresets",
     "PublishedRow",
+    "SharesColumn",
+    "SharesRow",
+    "SharesTable",
     "TableColumn",
     "papers",
 ]
@@ -73,6 +76,40 @@ class PaperTable:
 
 
 @dataclass(frozen=True)
+class SharesColumn:
+    """Trials of which a statement is true."""
+
+    title: str
+    that: str
+    """In the language of checks."""
+
+
+@dataclass(frozen=True)
+class SharesRow:
+    """Scenarios whose trials are counted together, and what the paper prints of them."""
+
+    label: str
+    scenarios: tuple[str, ...]
+    printed: tuple[str, ...]
+    """Of each column, ``8 (12 %)``."""
+
+
+@dataclass(frozen=True)
+class SharesTable:
+    """A table as printed, of how many trials something is true of."""
+
+    id: str
+    title: str
+    caption: str
+    rows_of: str
+    """What its rows are."""
+    where: str
+    """A statement: trials of which it is not true are left out. Empty if none are."""
+    columns: tuple[SharesColumn, ...]
+    rows: tuple[SharesRow, ...]
+
+
+@dataclass(frozen=True)
 class Panel:
     """One diagram of a figure: an experiment over time."""
 
@@ -83,7 +120,9 @@ class Panel:
 @dataclass(frozen=True)
 class PaperFigure:
     """A figure's form. `draw` is ``rates`` (throughput and loss rate over time), ``jain`` (the index over
-    time), ``bars``, or ``means`` (of each case, and how long it showed each level)."""
+    time), ``bars``, ``means`` (of each case, and how long it showed each level), ``distribution`` (of a value
+    over trials), ``scatter`` (a point a trial), ``course`` (one trial over time) or ``ladders`` (the levels
+    of a population's clips)."""
 
     id: str
     title: str
@@ -127,12 +166,17 @@ class Paper:
     """Its folder in the catalogue."""
     citation: str
     presets: PublishedPresets | None
-    tables: tuple[PaperTable, ...]
+    tables: tuple[PaperTable | SharesTable, ...]
     figures: tuple[PaperFigure, ...]
+
+    @property
+    def means(self) -> list[PaperTable]:
+        """The tables of means."""
+        return [table for table in self.tables if isinstance(table, PaperTable)]
 
     def published(self, scenario: str) -> PublishedRow | None:
         """The table's row of a scenario."""
-        return next((row for table in self.tables for row in table.rows if row.scenario == scenario), None)
+        return next((row for table in self.means for row in table.rows if row.scenario == scenario), None)
 
 
 @cache
@@ -152,16 +196,7 @@ def _paper(data: Mapping[str, Any]) -> Paper:
         id=data["catalogue"],
         citation=data["paper"],
         presets=_presets(data["presets"]) if data.get("presets") else None,
-        tables=tuple(
-            PaperTable(
-                one["id"],
-                one["title"],
-                one["caption"],
-                _columns(one["columns"]),
-                tuple(map(_row, one["rows"])),
-            )
-            for one in data["tables"]
-        ),
+        tables=tuple(map(_table, data["tables"])),
         figures=tuple(map(_figure, data["figures"])),
     )
 
@@ -176,7 +211,21 @@ def _presets(data: Mapping[str, Any]) -> PublishedPresets:
     )
 
 
-def _paper_table(data: Mapping[str, Any]) -> PaperTable:
+def _table(data: Mapping[str, Any]) -> PaperTable | SharesTable:
+    if data.get("kind") == "shares":
+        columns = {title: SharesColumn(title, that) for title, that in data["columns"].items()}
+        return SharesTable(
+            id=data["id"],
+            title=data["title"],
+            caption=data["caption"],
+            rows_of=data["rows_of"],
+            where=data.get("where", ""),
+            columns=tuple(columns.values()),
+            rows=tuple(
+                SharesRow(one["label"], tuple(one["scenarios"]), tuple(one[title] for title in columns))
+                for one in data["rows"]
+            ),
+        )
     rows = tuple(map(_row, data["rows"]))
     return PaperTable(data["id"], data["title"], data["caption"], _columns(data["columns"]), rows)
 

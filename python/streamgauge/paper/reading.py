@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from streamgauge.campaign import Alternative, CampaignResult, MutantResult
 from streamgauge.campaign.layout import sweep
@@ -34,6 +35,8 @@ class Reading:
     wall_s: float
     """Time of this run's trials and checks, loading included, without mutants, alternatives and figures."""
     out: Path
+    kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What `streamgauge.paper.gathering` has read of the trials, by paper."""
 
     @cached_property
     def by_id(self) -> dict[str, Entry]:

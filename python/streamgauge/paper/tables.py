@@ -10,8 +10,9 @@ from streamgauge.claims.dimension import json_value, show_in
 from streamgauge.claims.names import METRICS
 from streamgauge.metrics import Interval
 from streamgauge.metrics.result import FLOW_KEYS
-from streamgauge.paper.published import Paper, PaperTable, TableColumn
+from streamgauge.paper.published import Paper, PaperTable, SharesTable, TableColumn
 from streamgauge.paper.reading import Reading
+from streamgauge.paper.shares import shares_json, shares_text
 from streamgauge.terminal import lay_out
 
 __all__ = ["Line", "lines_of", "ours", "table_json", "tables_text", "theirs"]
@@ -85,31 +86,39 @@ def ours(line: Line, column: TableColumn) -> tuple[str, str]:
 
 def tables_text(paper: Paper, reading: Reading, columns: int | None = None) -> str:
     """All tables for a terminal, one after another for each mode, none wider than `columns`."""
-    said = []
-    for table in paper.tables:
-        for mode in reading.modes:
-            lines = lines_of(table, reading, mode)
-            counts = {line.n for line in lines}
-            preset = f", preset {reading.preset}" if reading.preset else ""
-            n = f"n = {min(counts)}" if len(counts) == 1 else f"n = {min(counts)} to {max(counts)}"
-            head = f"{table.title} beside ours ({mode}{preset}; {n}, ± half the 95 % interval)"
-            rows: list[list[str]] = [
-                ["", "", *(part for column in table.columns for part in (column.title, ""))],
-                ["", "", *(["paper", "ours"] * len(table.columns))],
-            ]
-            for line in lines:
-                cells = [line.experiment, line.label]
-                for column in table.columns:
-                    cells += [theirs(line, column), " ".join(ours(line, column)).rstrip()]
-                rows.append(cells)
-            kinds = f"ll{'r' * 2 * len(table.columns)}"
-            laid = lay_out(rows, kinds, columns=columns, keys=2, together=2, indent=2)
-            said.append("\n".join([head, *(text.plain for text in laid)]))
-    return "\n\n".join(said)
+    return "\n\n".join(
+        shares_text(table, paper, reading, mode, columns)
+        if isinstance(table, SharesTable)
+        else _means_text(table, reading, mode, columns)
+        for table in paper.tables
+        for mode in reading.modes
+    )
 
 
-def table_json(table: PaperTable, readings: Sequence[Reading]) -> dict[str, Any]:
+def _means_text(table: PaperTable, reading: Reading, mode: str, columns: int | None) -> str:
+    lines = lines_of(table, reading, mode)
+    counts = {line.n for line in lines}
+    preset = f", preset {reading.preset}" if reading.preset else ""
+    n = f"n = {min(counts)}" if len(counts) == 1 else f"n = {min(counts)} to {max(counts)}"
+    head = f"{table.title} beside ours ({mode}{preset}; {n}, ± half the 95 % interval)"
+    rows: list[list[str]] = [
+        ["", "", *(part for column in table.columns for part in (column.title, ""))],
+        ["", "", *(["paper", "ours"] * len(table.columns))],
+    ]
+    for line in lines:
+        cells = [line.experiment, line.label]
+        for column in table.columns:
+            cells += [theirs(line, column), " ".join(ours(line, column)).rstrip()]
+        rows.append(cells)
+    kinds = f"ll{'r' * 2 * len(table.columns)}"
+    laid = lay_out(rows, kinds, columns=columns, keys=2, together=2, indent=2)
+    return "\n".join([head, *(text.plain for text in laid)])
+
+
+def table_json(table: PaperTable | SharesTable, paper: Paper, readings: Sequence[Reading]) -> dict[str, Any]:
     """A table with every preset's and mode's numbers; keys end in their unit."""
+    if isinstance(table, SharesTable):
+        return shares_json(table, paper, readings)
 
     def plain(metric: str, value: float) -> float:
         return json_value(value, METRICS[metric].dimension)[0]

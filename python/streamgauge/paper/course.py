@@ -1,0 +1,117 @@
+"""A paper's figure of one trial over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from streamgauge.metrics import TrialMetrics
+from streamgauge.metrics.grid import Floats
+from streamgauge.paper.panels import (
+    Axis,
+    DrawnPanels,
+    PanelRows,
+    across,
+    axis_channel,
+    axis_of,
+    bound_rows,
+    grid,
+    panel_of,
+    parts_of,
+    scaled,
+    shown_number,
+)
+from streamgauge.paper.published import PaperFigure
+from streamgauge.paper.reading import Reading
+from streamgauge.report.model import listed
+
+__all__ = ["draw_course"]
+
+_POINTS = 1200
+"""A curve has so many points at most; where samples are more they are taken in means."""
+_HEIGHT = 190
+
+
+def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
+    """Panel by panel as `figure.more` has them: of the valid trial with the lowest seed. None if there is none
+    of a curve."""
+    y_axis = axis_of(figure.more["y"])
+    metric = figure.more["metric"]
+    panels = across(figure, reading)
+    names = list(dict.fromkeys(curve["label"] for panel, _, _ in panels for curve in panel["curves"]))
+    rows: PanelRows = []
+    charts, seeds = [], {}
+    for panel, mode, name in panels:
+        mine: PanelRows = []
+        for curve in panel["curves"]:
+            entry = reading.by_id.get(curve["scenario"])
+            group = entry.group(mode) if entry else None
+            shown = group.shown if group else None
+            if shown is None:
+                return None
+            seeds[curve["scenario"], mode] = shown.seed
+            mine += _curve(name, curve, shown, metric, y_axis)
+        end = max((row[3] for row in mine), default=1.0)
+        bounds = [(one["label"], scaled(one["at"], y_axis)) for one in panel.get("bounds", ())]
+        top = 1.08 * max([row[4] for row in mine if row[4] is not None] + [at for _, at in bounds] + [0.0])
+        for label, at in bounds:
+            mine += bound_rows(name, label, (0.0, at), (end, at))
+        rows += mine
+        x_axis = Axis("time since the start, s", 1.0, "", False, (0.0, end))
+        parts = parts_of(
+            axis_channel("x", x_axis, x_axis.domain), axis_channel("y", y_axis, (0.0, top or 1.0)), names,
+            {row[2] for row in mine}, line=figure.more.get("interpolate", "linear"), size=20,
+        )  # fmt: skip
+        charts.append(panel_of(name, parts, panels=1, height=_HEIGHT))
+    stack = grid(charts)
+    if len(charts) > 1:
+        stack["columns"] = 1
+    return DrawnPanels(stack, tuple(rows), _whose(seeds))
+
+
+def _whose(seeds: Mapping[tuple[str, str], int]) -> str:
+    """Which trials are drawn."""
+    every = sorted(set(seeds.values()))
+    if len(every) == 1:
+        return f"One trial each, of seed {every[0]}." if len(seeds) > 1 else f"One trial, of seed {every[0]}."
+    told = [f"{scenario.rpartition('/')[2]} seed {seed}" for (scenario, _), seed in seeds.items()]
+    return f"One trial each: {listed(told)}."
+
+
+def _curve(name: str, curve: Mapping[str, Any], trial: TrialMetrics, metric: str, axis: Axis) -> PanelRows:
+    """From when the flow starts to the last sample that has anything in it."""
+    flow = curve["flow"]
+    try:
+        values = trial.series(metric, flow).samples() / axis.scale
+    except KeyError:
+        return []
+    start = trial.value("start", flow)
+    times = trial.grid.starts_s - (start if np.isfinite(start) else 0.0)
+    some = np.flatnonzero(np.nan_to_num(values) > 0)
+    if not len(some):
+        return []
+    part = slice(int(np.searchsorted(times, -trial.grid.sample_s)), some[-1] + 2)
+    times, values = _thinned(times[part], values[part])
+    return [
+        (name, curve["label"], "curve", max(0.0, shown_number(float(time))), _known(float(value)), "")
+        for time, value in zip(times, values, strict=True)
+    ]
+
+
+def _known(value: float) -> float | None:
+    """A gap is drawn as one."""
+    return shown_number(value) if np.isfinite(value) else None
+
+
+def _thinned(times: Floats, values: Floats) -> tuple[Floats, Floats]:
+    count = -(-len(times) // _POINTS)
+    if count < 2:
+        return times, values
+    whole = len(times) // count * count
+    rows = values[:whole].reshape(-1, count)
+    known = np.isfinite(rows)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(known, rows, 0.0).sum(axis=1) / known.sum(axis=1)
+    return times[:whole:count], np.asarray(means)

@@ -1,0 +1,264 @@
+"""What a paper's figures over trials share: panels beside one another, their axes, and what the paper's text
+says as marks in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamgauge.checks.evaluate import published_value
+from streamgauge.claims.dimension import NUMBER, Dimension
+from streamgauge.paper.distances import Bounded
+from streamgauge.paper.published import PaperFigure
+from streamgauge.paper.reading import Reading
+from streamgauge.report.chart import BLUE, GREEN, INK, PURPLE, VERMILION, WIDTH, rounded
+from streamgauge.report.vega import Spec, channel, filtered, layer, whole
+
+__all__ = [
+    "PANEL_COLUMNS",
+    "Axis",
+    "DrawnPanels",
+    "PanelRows",
+    "across",
+    "axis_channel",
+    "axis_of",
+    "bound_rows",
+    "bounded_words",
+    "counted_trials",
+    "grid",
+    "panel_of",
+    "parts_of",
+    "scaled",
+    "series_channels",
+    "shown_number",
+    "width_of",
+]
+
+PANEL_COLUMNS = ("panel", "series", "part", "x", "y", "label")
+"""Of a figure's rows. `part` is ``curve``, ``point``, ``line``, ``bound`` or ``published``."""
+PanelRows = list[tuple[Any, ...]]
+_COLOURS = (BLUE, VERMILION, GREEN, PURPLE)
+_DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 2), (2, 2), (9, 3, 2, 3))
+_SHAPES = ("circle", "triangle-up", "square", "cross")
+_GAP = 34
+_AXIS = 58
+
+
+@dataclass(frozen=True)
+class DrawnPanels:
+    """A figure's description and data, and what its caption says of them."""
+
+    spec: Spec
+    rows: tuple[tuple[Any, ...], ...]
+    told: str
+    notes: str = ""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis as a paper has it."""
+
+    title: str
+    scale: float
+    """Canonical units in one of the axis's."""
+    unit: str
+    log: bool
+    domain: tuple[float, float] | None
+    """In the axis's unit."""
+
+    @property
+    def words(self) -> str:
+        """What stands at it."""
+        return f"{self.title}, {self.unit}" if self.unit else self.title
+
+
+def axis_of(data: Mapping[str, Any]) -> Axis:
+    """An axis of a figure: ``title``, ``unit``, ``log`` and ``domain``, the last in its unit."""
+    unit = data.get("unit", "")
+    scale = published_value(f"1 {unit}")[0] if unit else 1.0
+    domain = data.get("domain")
+    shown = data.get("shown", unit)
+    return Axis(
+        data["title"], scale, shown, data.get("log", False), (domain[0], domain[1]) if domain else None
+    )
+
+
+def scaled(text: Any, axis: Axis) -> float:
+    """A number that the paper's text has, in the axis's unit; a number without a unit is in it already."""
+    value, dimension = published_value(text)
+    plain: tuple[Dimension | None, ...] = (None, NUMBER)
+    return value if dimension in plain else value / axis.scale
+
+
+def across(figure: PaperFigure, reading: Reading) -> list[tuple[Mapping[str, Any], str, str]]:
+    """The figure's panels in each mode: the panel, the mode, and what it is called, which no other is."""
+    modes = reading.modes
+    found = []
+    for panel in figure.more["panels_of"]:
+        for mode in modes:
+            parts = [panel.get("label", ""), mode if len(modes) > 1 else ""]
+            found.append((panel, mode, ", ".join(part for part in parts if part)))
+    return found
+
+
+def width_of(panels: int) -> float:
+    """How wide one of so many panels is."""
+    return WIDTH - _AXIS - 10 if panels == 1 else (WIDTH - _GAP) / 2 - _AXIS
+
+
+def grid(panels: Sequence[Spec]) -> Spec:
+    """Panels two beside one another, with one legend for all."""
+    if len(panels) == 1:
+        return whole(panels[0])
+    shared = {"color": "shared", "strokeDash": "shared", "shape": "shared"}
+    return whole(
+        {"concat": list(panels), "columns": 2, "spacing": _GAP, "resolve": {"scale": shared}},
+    )
+
+
+def panel_of(name: str, parts: Sequence[Spec], *, panels: int, height: float, told: str = "") -> Spec:
+    """One panel: its parts drawn of its own rows, with its name and what is told of it above."""
+    mine = f"datum.panel == {json.dumps(name, ensure_ascii=False)}"
+    spec = {**layer(parts, width=round(width_of(panels)), height=height), "transform": filtered(mine)}
+    if name or told:
+        spec["title"] = {
+            "text": name or told, "anchor": "start", "frame": "group", "fontSize": 12, "offset": 6,
+            "fontWeight": "bold" if name else "normal",
+            **({"subtitle": told, "subtitleFontSize": 11, "subtitleColor": INK} if name and told else {}),
+        }  # fmt: skip
+    return spec
+
+
+def axis_channel(name: str, axis: Axis, domain: tuple[float, float] | None) -> Spec:
+    """The encoding of ``x`` or ``y``."""
+    scale: Spec = {"type": "log"} if axis.log else {}
+    if domain is not None:
+        scale |= {"domain": list(domain), "nice": False}
+    ticks: Spec = {"tickCount": 6}
+    if axis.log:
+        ticks |= {"format": "~g", "labelOverlap": "greedy"}
+    return channel(f"{name}:Q", title=axis.words, scale=scale, axis=ticks)
+
+
+def series_channels(names: Sequence[str]) -> dict[str, Spec]:
+    """Colour, dash and shape of each series; a lone one has no legend."""
+    sides: dict[str, list[Any]] = {
+        "color": list(_COLOURS), "strokeDash": [list(dash) for dash in _DASHES], "shape": list(_SHAPES),
+    }  # fmt: skip
+    legend: Spec = {} if len(names) > 1 else {"legend": None}
+    return {
+        side: channel(
+            "series:N",
+            sort=list(names),
+            scale={"domain": list(names), "range": kinds[: len(names)]},
+            **legend,
+        )
+        for side, kinds in sides.items()
+    }
+
+
+def parts_of(
+    x: Spec, y: Spec, names: Sequence[str], kinds: set[str], *, line: str, size: float
+) -> list[Spec]:
+    """Curves, points, bounds and the paper's marks, as far as a panel has them.
+
+    Args:
+        kinds: the parts that the panel's rows have.
+        line: how a curve goes from one point to the next.
+        size: of points.
+    """
+    both, series = {"x": x, "y": y}, series_channels(names)
+    tooltip = [
+        channel("series:N", title="of"), channel("x:Q", title=x["title"]), channel("y:Q", title=y["title"]),
+        channel("label:N", title="which"),
+    ]  # fmt: skip
+    found: dict[str, list[Spec]] = {
+        "bound": [
+            {
+                "mark": {"type": "line", "strokeDash": [4, 3], "strokeWidth": 1.2, "color": "#777777"},
+                "encoding": {**both, "detail": channel("label:N")},
+            },
+            {
+                "mark": {
+                    "type": "text", "align": "right", "baseline": "bottom", "dy": -2, "dx": -2,
+                    "fontSize": 10, "color": "#777777",
+                },
+                "encoding": {**both, "text": channel("label:N")},
+                "transform": filtered("datum.series == 'end'"),
+            },
+        ],
+        "line": [
+            {
+                "mark": {"type": "line", "strokeWidth": 1.3, "clip": True, "color": INK},
+                "encoding": {**both, "detail": channel("series:N")},
+            }
+        ],
+        "curve": [
+            {
+                "mark": {"type": "line", "interpolate": line, "clip": True},
+                "encoding": {**both, "color": series["color"], "strokeDash": series["strokeDash"]},
+            }
+        ],
+        "point": [
+            {
+                "mark": {"type": "point", "filled": False, "size": size, "strokeWidth": 1.1, "opacity": 0.75},
+                "encoding": {**both, "color": series["color"], "shape": series["shape"], "tooltip": tooltip},
+            }
+        ],
+        "published": [
+            {
+                "mark": {
+                    "type": "point", "shape": "diamond", "filled": False, "size": 110, "strokeWidth": 1.7,
+                    "color": INK,
+                },
+                "encoding": {**both, "tooltip": tooltip},
+            },
+            {
+                "mark": {
+                    "type": "text", "align": "left", "baseline": "top", "dx": 6, "dy": 4, "fontSize": 10,
+                    "color": INK,
+                },
+                "encoding": {**both, "text": channel("label:N")},
+            },
+        ],
+    }  # fmt: skip
+    drawn = []
+    for part, specs in found.items():
+        if part in kinds:
+            for spec in specs:
+                tests = filtered(f"datum.part == '{part}'") + spec.get("transform", [])
+                drawn.append({**spec, "transform": tests})
+    return drawn
+
+
+def bound_rows(name: str, label: str, begin: tuple[float, float], end: tuple[float, float]) -> PanelRows:
+    """A dashed line, named at its end."""
+    ends = (("begin", begin), ("end", end))
+    return [(name, side, "bound", shown_number(x), shown_number(y), label) for side, (x, y) in ends]
+
+
+def bounded_words(found: Bounded, unit: str = "", *, digits: int = 2, is_signed: bool = False) -> str:
+    """``0.12 [0.05, 0.20]``, with a unit after it."""
+
+    def one(value: float) -> str:
+        if is_signed:
+            return f"{value:.{digits}f}".replace("-", "−")
+        return f"{value:.{digits}g}" if unit else f"{value:.{digits}f}"
+
+    text = f"{one(found.value)} [{one(found.low)}, {one(found.high)}]"
+    return f"{text} {unit}" if unit else text
+
+
+def counted_trials(counts: Sequence[int], lacking: int) -> str:
+    """``n = 158 trials; 3 without a value are left out``."""
+    low, high = min(counts), max(counts)
+    text = f"n = {low}" if low == high else f"n = {low} to {high}"
+    left = f"; {lacking} without a value {'is' if lacking == 1 else 'are'} left out" if lacking else ""
+    return f"{text}{left}"
+
+
+def shown_number(value: float) -> float:
+    """A number of a row."""
+    return rounded(value, 6)

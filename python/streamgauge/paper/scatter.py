@@ -1,0 +1,152 @@
+"""A paper's figure of points, one a trial: two values against one another, and how they go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from streamgauge.paper.distances import Sample, correlation, least_squares
+from streamgauge.paper.gathering import Gathered
+from streamgauge.paper.panels import (
+    Axis,
+    DrawnPanels,
+    PanelRows,
+    across,
+    axis_channel,
+    axis_of,
+    bound_rows,
+    bounded_words,
+    counted_trials,
+    grid,
+    panel_of,
+    parts_of,
+    scaled,
+    shown_number,
+)
+from streamgauge.paper.published import PaperFigure
+from streamgauge.paper.reading import Reading
+
+__all__ = ["draw_scatter"]
+
+_HEIGHT, _LOW = 380, 220
+
+
+def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> DrawnPanels | None:
+    """Panel by panel as `figure.more` has them; None if points of one have no trial with both values.
+
+    `line` is ``equal`` (where both values are the same), ``least squares`` (with Pearson's r), or nothing.
+    """
+    x_axis, y_axis = axis_of(figure.more["x"]), axis_of(figure.more["y"])
+    line = figure.more.get("line", "")
+    rows: PanelRows = []
+    charts, counts, lacking = [], [], 0
+    panels = across(figure, reading)
+    names = list(dict.fromkeys(points["label"] for panel, _, _ in panels for points in panel["points"]))
+    for panel, mode, name in panels:
+        mine: PanelRows = []
+        clips: list[int] = []
+        for points in panel["points"]:
+            found = _points(points, mode, trials, name, x_axis, y_axis)
+            if found is None:
+                return None
+            some, whose, missing = found
+            mine += some
+            clips += whose
+            counts.append(len(some))
+            lacking += missing
+        x = np.array([row[3] for row in mine])
+        y = np.array([row[4] for row in mine])
+        x_domain = x_axis.domain or _around(x, [], with_zero=not x_axis.log)
+        bounds = [(one["label"], scaled(one["y"], y_axis)) for one in panel.get("bounds", ())]
+        y_domain = y_axis.domain or _around(y, [at for _, at in bounds], with_zero=True)
+        told = ""
+        if line == "equal":
+            high = max(x_domain[1], y_domain[1])
+            x_domain = y_domain = (0.0, high)
+            mine += bound_rows(name, "both the same", (0.0, 0.0), (high, high))
+        elif line == "least squares":
+            mine += _line(name, x, y, x_domain)
+            told = _together(panel, x, y, clips)
+        for label, at in bounds:
+            mine += bound_rows(name, label, (x_domain[0], at), (x_domain[1], at))
+        rows += mine
+        parts = parts_of(
+            axis_channel("x", x_axis, x_domain), axis_channel("y", y_axis, y_domain), names,
+            {row[2] for row in mine}, line="linear", size=26,
+        )  # fmt: skip
+        height = _HEIGHT if len(panels) == 1 else _LOW
+        charts.append(panel_of(name, parts, panels=len(panels), height=height, told=told))
+    text = f"A point a trial, {counted_trials(counts, lacking)}."
+    if line == "least squares":
+        text += (
+            " The line is that of least squares, r Pearson's coefficient of correlation with its 95 % interval "
+            "over clips."
+        )
+    return DrawnPanels(grid(charts), tuple(rows), text)
+
+
+def _points(
+    points: Mapping[str, Any], mode: str, trials: Gathered, name: str, x_axis: Axis, y_axis: Axis
+) -> tuple[PanelRows, list[int], int] | None:
+    """Rows, the clip of each, and how many trials lack a value; None if all do."""
+    found = trials.get((points["scenario"], mode))
+    if found is None:
+        return None
+    x, y = (np.array(found.values[points[side]]) for side in ("x", "y"))
+    known = np.isfinite(x) & np.isfinite(y)
+    rows: PanelRows = [
+        (
+            name,
+            points["label"],
+            "point",
+            shown_number(a / x_axis.scale),
+            shown_number(b / y_axis.scale),
+            which,
+        )
+        for a, b, which in zip(
+            x[known].tolist(),
+            y[known].tolist(),
+            _which(found.clips, found.seeds, known.tolist()),
+            strict=True,
+        )
+    ]
+    clips = [clip for clip, is_known in zip(found.clips, known.tolist(), strict=True) if is_known]
+    return (rows, clips, int((~known).sum())) if rows else None
+
+
+def _which(clips: list[int], seeds: list[int], known: list[bool]) -> list[str]:
+    return [
+        f"clip {clip}, seed {seed}"
+        for clip, seed, is_known in zip(clips, seeds, known, strict=True)
+        if is_known
+    ]
+
+
+def _line(name: str, x: Any, y: Any, domain: tuple[float, float]) -> PanelRows:
+    if (fitted := least_squares(x, y)) is None:
+        return []
+    slope, at_zero = fitted
+    ends = [max(domain[0], float(x.min())), min(domain[1], float(x.max()))]
+    return [(name, "", "line", shown_number(end), shown_number(at_zero + slope * end), "") for end in ends]
+
+
+def _together(panel: Mapping[str, Any], x: Any, y: Any, clips: list[int]) -> str:
+    found = correlation(Sample(x, np.array(clips, dtype=np.int64)), y)
+    text = "r is not known" if found is None else f"r = {bounded_words(found, is_signed=True)}"
+    if "published_r" in panel:
+        said = panel["published_r"]
+        text += (
+            f"; the paper {said}".replace("-", "−")
+            if isinstance(said, int | float)
+            else f"; the paper: {said}"
+        )
+    return text
+
+
+def _around(values: Any, more: list[float], *, with_zero: bool) -> tuple[float, float]:
+    every = [*values.tolist(), *more, *([0.0] if with_zero else [])]
+    low, high = min(every), max(every)
+    room = 0.04 * (high - low) or 1.0
+    return (low - room if low < 0 else 0.0 if with_zero else low / 1.05), high + room

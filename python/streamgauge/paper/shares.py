@@ -1,0 +1,130 @@
+"""A paper's table of shares beside ours: of how many trials something is true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamgauge.paper.distances import Bounded, share_of
+from streamgauge.paper.gathering import gathered
+from streamgauge.paper.published import Paper, SharesRow, SharesTable
+from streamgauge.paper.reading import Reading
+from streamgauge.terminal import lay_out
+
+__all__ = ["Counted", "SharesLine", "shares_json", "shares_of", "shares_text"]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Trials of which a statement is true."""
+
+    count: int
+    n: int
+    """Of so many that have an answer and are not left out."""
+    share: Bounded | None
+    """None if there are none."""
+
+    def __str__(self) -> str:
+        """``7 (5 %)``; – if there are no trials."""
+        return "–" if self.share is None else f"{self.count} ({100 * self.share.value:.0f} %)"
+
+    @property
+    def interval(self) -> str:
+        """``[3, 9] %``."""
+        if self.share is None:
+            return ""
+        return f"[{100 * self.share.low:.0f}, {100 * self.share.high:.0f}] %"
+
+
+@dataclass(frozen=True)
+class SharesLine:
+    """A line of such a table in one mode."""
+
+    row: SharesRow
+    ours: tuple[Counted, ...]
+    """By column."""
+    n: int
+    """Trials that are counted."""
+    left_out: int
+    """Trials of which the table's ``where`` is not true."""
+
+
+def shares_of(table: SharesTable, paper: Paper, reading: Reading, mode: str) -> list[SharesLine]:
+    """The table's lines with what was counted in a mode."""
+    found = gathered(paper, reading)
+    lines = []
+    for row in table.rows:
+        trials = [one for scenario in row.scenarios if (one := found.get((scenario, mode))) is not None]
+        counted: list[tuple[int, list[bool | None]]] = []
+        left_out = 0
+        for one in trials:
+            there = one.truths[table.where] if table.where else [True] * len(one.seeds)
+            for at, is_counted in enumerate(there):
+                if is_counted:
+                    counted.append((one.clips[at], [one.truths[column.that][at] for column in table.columns]))
+                else:
+                    left_out += 1
+        ours = []
+        for place in range(len(table.columns)):
+            known = [(clip, truth) for clip, truths in counted if (truth := truths[place]) is not None]
+            truths_known = [truth for _, truth in known]
+            share = share_of(truths_known, [clip for clip, _ in known])
+            ours.append(Counted(sum(truths_known), len(known), share))
+        lines.append(SharesLine(row, tuple(ours), len(counted), left_out))
+    return lines
+
+
+def shares_text(table: SharesTable, paper: Paper, reading: Reading, mode: str, columns: int | None) -> str:
+    """The table for a terminal."""
+    preset = f", preset {reading.preset}" if reading.preset else ""
+    head = f"{table.title} beside ours ({mode}{preset}; with 95 % intervals by clips)"
+    rows: list[list[str]] = [
+        [table.rows_of, *(part for column in table.columns for part in (column.title, "", "")), ""],
+        ["", *(["paper", "ours", ""] * len(table.columns)), "of"],
+    ]
+    for line in shares_of(table, paper, reading, mode):
+        cells = [line.row.label]
+        for printed, ours in zip(line.row.printed, line.ours, strict=True):
+            cells += [printed, str(ours), ours.interval]
+        rows.append([*cells, str(line.n)])
+    kinds = f"l{'r' * (3 * len(table.columns) + 1)}"
+    laid = lay_out(rows, kinds, columns=columns, keys=1, together=3, indent=2)
+    return "\n".join([head, *(text.plain for text in laid)])
+
+
+def shares_json(table: SharesTable, paper: Paper, readings: Sequence[Reading]) -> dict[str, Any]:
+    """A table with every preset's and mode's numbers."""
+    by_reading = [
+        (reading, mode, shares_of(table, paper, reading, mode))
+        for reading in readings
+        for mode in reading.modes
+    ]
+    lines = []
+    for place, row in enumerate(table.rows):
+        for at, column in enumerate(table.columns):
+            measured = []
+            for reading, mode, found in by_reading:
+                one = found[place].ours[at]
+                share = one.share
+                measured.append(
+                    {
+                        "preset": reading.preset or None,
+                        "mode": mode,
+                        "count": one.count,
+                        "n": one.n,
+                        "left_out": found[place].left_out,
+                        "share_percent": None if share is None else 100 * share.value,
+                        "interval_percent": None if share is None else [100 * share.low, 100 * share.high],
+                    }
+                )
+            lines.append(
+                {
+                    "scenarios": list(row.scenarios),
+                    "label": f"{row.label}, {column.title}",
+                    "that": column.that,
+                    "published": row.printed[at],
+                    "measured": measured,
+                }
+            )
+    return {"id": table.id, "title": table.title, "where": table.where or None, "lines": lines}
