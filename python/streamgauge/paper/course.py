@@ -22,6 +22,7 @@ from streamgauge.paper.panels import (
     parts_of,
     scaled,
     shown_number,
+    width_of,
 )
 from streamgauge.paper.published import PaperFigure
 from streamgauge.paper.reading import Reading
@@ -35,8 +36,8 @@ _HEIGHT = 190
 
 
 def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
-    """Panel by panel as `figure.more` has them: of the valid trial with the lowest seed. None if there is none
-    of a curve."""
+    """Panel by panel as `figure.more` has them: of the valid trial with the lowest seed. None if a curve has
+    none."""
     y_axis = axis_of(figure.more["y"])
     metric = figure.more["metric"]
     panels = across(figure, reading)
@@ -64,11 +65,8 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
             axis_channel("x", x_axis, x_axis.domain), axis_channel("y", y_axis, (0.0, top or 1.0)), names,
             {row[2] for row in mine}, line=figure.more.get("interpolate", "linear"), size=20,
         )  # fmt: skip
-        charts.append(panel_of(name, parts, panels=1, height=_HEIGHT))
-    stack = grid(charts)
-    if len(charts) > 1:
-        stack["columns"] = 1
-    return DrawnPanels(stack, tuple(rows), _whose(seeds))
+        charts.append(panel_of(name, parts, width=width_of(1), height=_HEIGHT))
+    return DrawnPanels(grid(charts, columns=1), tuple(rows), _whose(seeds))
 
 
 def _whose(seeds: Mapping[tuple[str, str], int]) -> str:

@@ -25,6 +25,7 @@ from streamgauge.paper.panels import (
     parts_of,
     scaled,
     shown_number,
+    width_of,
 )
 from streamgauge.paper.published import PaperFigure
 from streamgauge.paper.reading import Reading
@@ -85,14 +86,14 @@ def draw_distribution(figure: PaperFigure, reading: Reading, trials: Gathered) -
                 (name, series, "curve", shown_number(float(a)), shown_number(float(b)), "")
                 for a, b in zip(x, y, strict=True)
             ]
-        rows += _published(name, panel, axis)
+        rows += _published(name, panel, axis, names)
         kinds = {row[2] for row in rows if row[0] == name}
         parts = parts_of(
             axis_channel("x", axis, (low, high)), axis_channel("y", share, share.domain), names, kinds,
             line="step-after", size=40,
         )  # fmt: skip
         height = _HEIGHT if len(panels) == 1 else _LOW
-        charts.append(panel_of(name, parts, panels=len(panels), height=height, told=told))
+        charts.append(panel_of(name, parts, width=width_of(len(panels)), height=height, told=told))
     has_clips = any("member" in curve for panel, _, _ in panels for curve in panel["curves"])
     has_ratios = any("ratios" in curve for panel, _, _ in panels for curve in panel["curves"])
     what = "clips" if has_clips else "clips with samples" if has_ratios else "trials"
@@ -103,7 +104,7 @@ def draw_distribution(figure: PaperFigure, reading: Reading, trials: Gathered) -
             "between them), with 95 % intervals over clips."
         )
     if any(row[2] == "published" for row in rows):
-        text += " ◇ what the paper's text says."
+        text += " ◇ what the paper's text says, in the colour of its curve."
     return DrawnPanels(grid(charts), tuple(rows), text)
 
 
@@ -154,14 +155,18 @@ def _domain(panel: Mapping[str, Any], samples: Sequence[Sample], axis: Axis) -> 
         return low / 1.05, high * 1.05
     low = min(0.0, low)
     room = 0.03 * (high - low) or 1.0
-    return low - (room if low < 0 else 0.0), high + room
+    # What stands at the very begin is not to hide in the axis.
+    return low - (2 * room if low < 0 or low in said else 0.0), high + room
 
 
-def _published(name: str, panel: Mapping[str, Any], axis: Axis) -> PanelRows:
-    return [
-        (
-            name, one.get("of", ""), "published", shown_number(scaled(one["x"], axis)),
-            shown_number(100 * published_value(one["y"])[0]), one.get("label", ""),
-        )
-        for one in panel.get("published", ())
-    ]  # fmt: skip
+def _published(name: str, panel: Mapping[str, Any], axis: Axis, names: Sequence[str]) -> PanelRows:
+    """What the text says, each with its name beside it."""
+    rows: PanelRows = []
+    for one in panel.get("published", ()):
+        place = (shown_number(scaled(one["x"], axis)), shown_number(100 * published_value(one["y"])[0]))
+        label = one.get("label", "")
+        of = one.get("of", "")
+        rows.append((name, of if of in names and len(names) > 1 else "", "published", *place, label))
+        if label:
+            rows.append((name, "", f"published name {one.get('side', 'below')}", *place, label))
+    return rows

@@ -19,6 +19,7 @@ from streamgauge.paper.panels import (
     parts_of,
     scaled,
     shown_number,
+    width_of,
 )
 from streamgauge.paper.published import PaperFigure
 from streamgauge.paper.reading import Reading
@@ -53,14 +54,14 @@ def draw_ladders(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
     ]
     for bound in figure.more.get("bounds", ()):
         rate = scaled(bound["at"], y_axis)
-        rows += bound_rows("", bound["label"], (0.0, rate), (end, rate))
+        rows += bound_rows("", bound["label"], (0.0, rate), (end, rate), "left")
     x_axis = Axis("clips, by how many levels they have, then by the lowest", 1.0, "", False, (0.0, end))
     parts = parts_of(
         axis_channel("x", x_axis, x_axis.domain),
         axis_channel("y", y_axis, (min(rates) / 1.3, max(rates) * 1.3)),
         [""], {row[2] for row in rows}, line="linear", size=14,
     )  # fmt: skip
-    chart = panel_of("", parts, panels=1, height=_HEIGHT)
+    chart = panel_of("", parts, width=width_of(1), height=_HEIGHT)
     single = sum(len(levels) == 1 for levels in ladders)
     told = f"{len(ladders)} clips, of which {single} have one level."
     return DrawnPanels(grid([chart]), tuple(rows), told)

@@ -37,13 +37,24 @@ __all__ = [
 ]
 
 PANEL_COLUMNS = ("panel", "series", "part", "x", "y", "label")
-"""Of a figure's rows. `part` is ``curve``, ``point``, ``line``, ``bound`` or ``published``."""
+"""Of a figure's rows. `part` is ``curve``, ``point``, ``line``, ``bound``, ``published``, or where a name of
+one of the last two stands."""
 PanelRows = list[tuple[Any, ...]]
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE)
 _DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 2), (2, 2), (9, 3, 2, 3))
+_GREY = "#777777"
+_DIAMOND: Spec = {
+    "type": "point",
+    "shape": "diamond",
+    "filled": False,
+    "size": 110,
+    "strokeWidth": 1.8,
+    "opacity": 1,
+}
+_BESIDE = ("right", "left", "below")
 _SHAPES = ("circle", "triangle-up", "square", "cross")
-_GAP = 34
-_AXIS = 58
+_GAP, _AXIS, _BETWEEN = 20, 62, 92
+"""Room between panels, for the numbers and title at the left of one, and between those below one another."""
 
 
 @dataclass(frozen=True)
@@ -105,23 +116,31 @@ def across(figure: PaperFigure, reading: Reading) -> list[tuple[Mapping[str, Any
 
 def width_of(panels: int) -> float:
     """How wide one of so many panels is."""
-    return WIDTH - _AXIS - 10 if panels == 1 else (WIDTH - _GAP) / 2 - _AXIS
+    return WIDTH - _AXIS - 10 if panels == 1 else (WIDTH - _GAP) / 2 - _AXIS - 6
 
 
-def grid(panels: Sequence[Spec]) -> Spec:
-    """Panels two beside one another, with one legend for all."""
+def grid(panels: Sequence[Spec], columns: int = 2) -> Spec:
+    """Panels beside one another, with one legend for all."""
     if len(panels) == 1:
         return whole(panels[0])
     shared = {"color": "shared", "strokeDash": "shared", "shape": "shared"}
+    # Frames stand in line, however wide their numbers are.
+    spacing = {"row": _BETWEEN, "column": _AXIS + _GAP}
     return whole(
-        {"concat": list(panels), "columns": 2, "spacing": _GAP, "resolve": {"scale": shared}},
+        {
+            "concat": list(panels),
+            "columns": columns,
+            "bounds": "flush",
+            "spacing": spacing,
+            "resolve": {"scale": shared},
+        }
     )
 
 
-def panel_of(name: str, parts: Sequence[Spec], *, panels: int, height: float, told: str = "") -> Spec:
+def panel_of(name: str, parts: Sequence[Spec], *, width: float, height: float, told: str = "") -> Spec:
     """One panel: its parts drawn of its own rows, with its name and what is told of it above."""
     mine = f"datum.panel == {json.dumps(name, ensure_ascii=False)}"
-    spec = {**layer(parts, width=round(width_of(panels)), height=height), "transform": filtered(mine)}
+    spec = {**layer(parts, width=round(width), height=height), "transform": filtered(mine)}
     if name or told:
         spec["title"] = {
             "text": name or told, "anchor": "start", "frame": "group", "fontSize": 12, "offset": 6,
@@ -147,7 +166,7 @@ def series_channels(names: Sequence[str]) -> dict[str, Spec]:
     sides: dict[str, list[Any]] = {
         "color": list(_COLOURS), "strokeDash": [list(dash) for dash in _DASHES], "shape": list(_SHAPES),
     }  # fmt: skip
-    legend: Spec = {} if len(names) > 1 else {"legend": None}
+    legend: Spec = {"legend": {"symbolSize": 160} if len(names) > 1 else None}
     return {
         side: channel(
             "series:N",
@@ -174,20 +193,13 @@ def parts_of(
         channel("series:N", title="of"), channel("x:Q", title=x["title"]), channel("y:Q", title=y["title"]),
         channel("label:N", title="which"),
     ]  # fmt: skip
+    in_colour = filtered("datum.series != ''")
     found: dict[str, list[Spec]] = {
         "bound": [
             {
-                "mark": {"type": "line", "strokeDash": [4, 3], "strokeWidth": 1.2, "color": "#777777"},
+                "mark": {"type": "line", "strokeDash": [4, 3], "strokeWidth": 1.2, "color": _GREY},
                 "encoding": {**both, "detail": channel("label:N")},
-            },
-            {
-                "mark": {
-                    "type": "text", "align": "right", "baseline": "bottom", "dy": -2, "dx": -2,
-                    "fontSize": 10, "color": "#777777",
-                },
-                "encoding": {**both, "text": channel("label:N")},
-                "transform": filtered("datum.series == 'end'"),
-            },
+            }
         ],
         "line": [
             {
@@ -208,21 +220,13 @@ def parts_of(
             }
         ],
         "published": [
-            {
-                "mark": {
-                    "type": "point", "shape": "diamond", "filled": False, "size": 110, "strokeWidth": 1.7,
-                    "color": INK,
-                },
-                "encoding": {**both, "tooltip": tooltip},
-            },
-            {
-                "mark": {
-                    "type": "text", "align": "left", "baseline": "top", "dx": 6, "dy": 4, "fontSize": 10,
-                    "color": INK,
-                },
-                "encoding": {**both, "text": channel("label:N")},
-            },
+            {"mark": _DIAMOND, "encoding": {**both, "color": series["color"], "tooltip": tooltip},
+             "transform": in_colour},
+            {"mark": {**_DIAMOND, "color": INK}, "encoding": {**both, "tooltip": tooltip},
+             "transform": filtered("datum.series == ''")},
         ],
+        **{f"bound name {side}": [_name(both, side, _GREY, 2)] for side in _BESIDE},
+        **{f"published name {side}": [_name(both, side, INK, 7)] for side in _BESIDE},
     }  # fmt: skip
     drawn = []
     for part, specs in found.items():
@@ -233,10 +237,25 @@ def parts_of(
     return drawn
 
 
-def bound_rows(name: str, label: str, begin: tuple[float, float], end: tuple[float, float]) -> PanelRows:
-    """A dashed line, named at its end."""
-    ends = (("begin", begin), ("end", end))
-    return [(name, side, "bound", shown_number(x), shown_number(y), label) for side, (x, y) in ends]
+def _name(both: Spec, side: str, colour: str, room: float) -> Spec:
+    """A name beside its place: to the ``right`` or ``left`` of it and above, or ``below`` to the right."""
+    mark = {
+        "type": "text", "align": "right" if side == "left" else "left",
+        "baseline": "top" if side == "below" else "bottom", "dx": -room if side == "left" else room,
+        "dy": 3 if side == "below" else -3, "fontSize": 10, "color": colour,
+    }  # fmt: skip
+    return {"mark": mark, "encoding": {**both, "text": channel("label:N")}}
+
+
+def bound_rows(
+    name: str, label: str, begin: tuple[float, float], end: tuple[float, float], side: str = "right"
+) -> PanelRows:
+    """A dashed line, named at its ``right`` or ``left`` end, or near the right one (``within``)."""
+    near = (0.95 * end[0] + 0.05 * begin[0], 0.95 * end[1] + 0.05 * begin[1])
+    named = {"right": end, "left": begin, "within": near}[side]
+    beside = "right" if side == "left" else "left"
+    places = [("bound", begin), ("bound", end), (f"bound name {beside}", named)]
+    return [(name, "", part, shown_number(x), shown_number(y), label) for part, (x, y) in places]
 
 
 def bounded_words(found: Bounded, unit: str = "", *, digits: int = 2, is_signed: bool = False) -> str:
@@ -245,7 +264,8 @@ def bounded_words(found: Bounded, unit: str = "", *, digits: int = 2, is_signed:
     def one(value: float) -> str:
         if is_signed:
             return f"{value:.{digits}f}".replace("-", "−")
-        return f"{value:.{digits}g}" if unit else f"{value:.{digits}f}"
+        # Never 1.3e+02.
+        return f"{rounded(value, digits):g}" if unit else f"{value:.{digits}f}"
 
     text = f"{one(found.value)} [{one(found.low)}, {one(found.high)}]"
     return f"{text} {unit}" if unit else text

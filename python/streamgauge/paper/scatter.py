@@ -24,6 +24,7 @@ from streamgauge.paper.panels import (
     parts_of,
     scaled,
     shown_number,
+    width_of,
 )
 from streamgauge.paper.published import PaperFigure
 from streamgauge.paper.reading import Reading
@@ -31,6 +32,8 @@ from streamgauge.paper.reading import Reading
 __all__ = ["draw_scatter"]
 
 _HEIGHT, _LOW = 380, 220
+_SQUARE = 1.2
+"""How much wider than high a panel is whose axes are the same."""
 
 
 def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> DrawnPanels | None:
@@ -65,7 +68,7 @@ def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> Dra
         if line == "equal":
             high = max(x_domain[1], y_domain[1])
             x_domain = y_domain = (0.0, high)
-            mine += bound_rows(name, "both the same", (0.0, 0.0), (high, high))
+            mine += bound_rows(name, "both the same", (0.0, 0.0), (high, high), "within")
         elif line == "least squares":
             mine += _line(name, x, y, x_domain)
             told = _together(panel, x, y, clips)
@@ -77,12 +80,13 @@ def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> Dra
             {row[2] for row in mine}, line="linear", size=26,
         )  # fmt: skip
         height = _HEIGHT if len(panels) == 1 else _LOW
-        charts.append(panel_of(name, parts, panels=len(panels), height=height, told=told))
+        width = _SQUARE * height if line == "equal" else width_of(len(panels))
+        charts.append(panel_of(name, parts, width=width, height=height, told=told))
     text = f"A point a trial, {counted_trials(counts, lacking)}."
     if line == "least squares":
         text += (
-            " The line is that of least squares, r Pearson's coefficient of correlation with its 95 % interval "
-            "over clips."
+            " The line is that of least squares, r Pearson's coefficient of correlation with its 95 % "
+            "interval over clips."
         )
     return DrawnPanels(grid(charts), tuple(rows), text)
 
