@@ -32,6 +32,8 @@ __all__ = ["draw_course"]
 
 _POINTS = 1200
 """A curve has so many points at most; where samples are more they are taken in means."""
+_LEAST = 0.02
+"""The last samples with less than so much of the greatest are left out: a session that says it is over."""
 _HEIGHT = 190
 
 
@@ -39,7 +41,7 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
     """Panel by panel as `figure.more` has them: of the valid trial with the lowest seed. None if a curve has
     none."""
     y_axis = axis_of(figure.more["y"])
-    metric = figure.more["metric"]
+    metric, in_steps = figure.more["metric"], figure.more.get("steps", False)
     panels = across(figure, reading)
     names = list(dict.fromkeys(curve["label"] for panel, _, _ in panels for curve in panel["curves"]))
     rows: PanelRows = []
@@ -53,7 +55,7 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
             if shown is None:
                 return None
             seeds[curve["scenario"], mode] = shown.seed
-            mine += _curve(name, curve, shown, metric, y_axis)
+            mine += _curve(name, curve, shown, metric, y_axis, in_steps=in_steps)
         end = max((row[3] for row in mine), default=1.0)
         bounds = [(one["label"], scaled(one["at"], y_axis)) for one in panel.get("bounds", ())]
         top = 1.08 * max([row[4] for row in mine if row[4] is not None] + [at for _, at in bounds] + [0.0])
@@ -63,7 +65,7 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
         x_axis = Axis("time since the start, s", 1.0, "", False, (0.0, end))
         parts = parts_of(
             axis_channel("x", x_axis, x_axis.domain), axis_channel("y", y_axis, (0.0, top or 1.0)), names,
-            {row[2] for row in mine}, line=figure.more.get("interpolate", "linear"), size=20,
+            {row[2] for row in mine}, line="step-after" if in_steps else "linear", size=20,
         )  # fmt: skip
         charts.append(panel_of(name, parts, width=width_of(1), height=_HEIGHT))
     return DrawnPanels(grid(charts, columns=1), tuple(rows), _whose(seeds))
@@ -78,24 +80,56 @@ def _whose(seeds: Mapping[tuple[str, str], int]) -> str:
     return f"One trial each: {listed(told)}."
 
 
-def _curve(name: str, curve: Mapping[str, Any], trial: TrialMetrics, metric: str, axis: Axis) -> PanelRows:
-    """From when the flow starts to the last sample that has anything in it."""
+def _curve(
+    name: str, curve: Mapping[str, Any], trial: TrialMetrics, metric: str, axis: Axis, *, in_steps: bool
+) -> PanelRows:
+    """From when the flow starts to the last sample that has anything in it worth drawing."""
     flow = curve["flow"]
     try:
-        values = trial.series(metric, flow).samples() / axis.scale
+        series = trial.series(metric, flow)
     except KeyError:
         return []
     start = trial.value("start", flow)
-    times = trial.grid.starts_s - (start if np.isfinite(start) else 0.0)
-    some = np.flatnonzero(np.nan_to_num(values) > 0)
+    times, values = trial.grid.starts_s, series.samples()
+    some = np.flatnonzero(np.nan_to_num(values) > _LEAST * np.nanmax(values, initial=0.0))
     if not len(some):
         return []
-    part = slice(int(np.searchsorted(times, -trial.grid.sample_s)), some[-1] + 2)
-    times, values = _thinned(times[part], values[part])
+    first = int(np.searchsorted(times, start - trial.grid.sample_s)) if np.isfinite(start) else 0
+    part = slice(first, some[-1] + 2)
+    if in_steps and series.low is not None and series.high is not None:
+        times, values = _steps(times, trial.grid.widths_s, values, series.low, series.high, part)
+    else:
+        times, values = _thinned(times[part], values[part])
+    since = times - (start if np.isfinite(start) else 0.0)
     return [
-        (name, curve["label"], "curve", max(0.0, shown_number(float(time))), _known(float(value)), "")
-        for time, value in zip(times, values, strict=True)
+        (name, curve["label"], "curve", max(0.0, shown_number(time)), _known(value / axis.scale), "")
+        for time, value in zip(since.tolist(), values.tolist(), strict=True)
     ]
+
+
+def _steps(
+    times: Floats, widths: Floats, values: Floats, low: Floats, high: Floats, part: slice
+) -> tuple[Floats, Floats]:
+    """Where a value that is held changes: within a sample that has two values the mean tells when. Of one
+    with more it is drawn as a step of its own."""
+    found: list[tuple[float, float]] = []
+    held = float("nan")
+    for at in range(*part.indices(len(times))):
+        value, time = float(values[at]), float(times[at])
+        ends = (float(low[at]), float(high[at]))
+        if held in ends and ends[0] < value < ends[1]:
+            value_then = ends[1] if held == ends[0] else ends[0]
+            time += float(widths[at]) * (value - value_then) / (held - value_then)
+            value = value_then
+        elif ends[0] == ends[1]:
+            # Free of what a ratio of sums leaves in the last digits.
+            value = ends[0]
+        if value != held and not (np.isnan(value) and np.isnan(held)):
+            # What was held is held until then, also before a gap.
+            found += [(time, held), (time, value)] if found else [(time, value)]
+        held = value
+    found.append((float(times[part][-1]), held))
+    return np.array([time for time, _ in found]), np.array([value for _, value in found])
 
 
 def _known(value: float) -> float | None:

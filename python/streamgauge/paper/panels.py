@@ -215,7 +215,8 @@ def parts_of(
         ],
         "point": [
             {
-                "mark": {"type": "point", "filled": False, "size": size, "strokeWidth": 1.1, "opacity": 0.75},
+                "mark": {"type": "point", "filled": False, "size": size, "strokeWidth": 1.1, "opacity": 0.75,
+                         "clip": True},
                 "encoding": {**both, "color": series["color"], "shape": series["shape"], "tooltip": tooltip},
             }
         ],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.paper.distances import Sample, correlation, least_squares
+from streamgauge.paper.distances import Sample, correlated, least_squares
 from streamgauge.paper.gathering import Gathered
 from streamgauge.paper.panels import (
     Axis,
@@ -44,7 +44,7 @@ def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> Dra
     x_axis, y_axis = axis_of(figure.more["x"]), axis_of(figure.more["y"])
     line = figure.more.get("line", "")
     rows: PanelRows = []
-    charts, counts, lacking = [], [], 0
+    charts, counts, lacking, outside = [], [], 0, 0
     panels = across(figure, reading)
     names = list(dict.fromkeys(points["label"] for panel, _, _ in panels for points in panel["points"]))
     for panel, mode, name in panels:
@@ -59,6 +59,7 @@ def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> Dra
             clips += whose
             counts.append(len(some))
             lacking += missing
+        outside += _beyond(mine, x_axis, y_axis)
         x = np.array([row[3] for row in mine])
         y = np.array([row[4] for row in mine])
         x_domain = x_axis.domain or _around(x, [], with_zero=not x_axis.log)
@@ -83,6 +84,8 @@ def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> Dra
         width = _SQUARE * height if line == "equal" else width_of(len(panels))
         charts.append(panel_of(name, parts, width=width, height=height, told=told))
     text = f"A point a trial, {counted_trials(counts, lacking)}."
+    if outside:
+        text += f" {outside} {'lies' if outside == 1 else 'lie'} beyond the axes."
     if line == "least squares":
         text += (
             " The line is that of least squares, r Pearson's coefficient of correlation with its 95 % "
@@ -120,6 +123,15 @@ def _points(
     return (rows, clips, int((~known).sum())) if rows else None
 
 
+def _beyond(rows: PanelRows, x_axis: Axis, y_axis: Axis) -> int:
+    """How many points lie outside of what the axes show."""
+
+    def is_outside(value: float, axis: Axis) -> bool:
+        return axis.domain is not None and not axis.domain[0] <= value <= axis.domain[1]
+
+    return sum(is_outside(row[3], x_axis) or is_outside(row[4], y_axis) for row in rows)
+
+
 def _which(clips: list[int], seeds: list[int], known: list[bool]) -> list[str]:
     return [
         f"clip {clip}, seed {seed}"
@@ -137,7 +149,7 @@ def _line(name: str, x: Any, y: Any, domain: tuple[float, float]) -> PanelRows:
 
 
 def _together(panel: Mapping[str, Any], x: Any, y: Any, clips: list[int]) -> str:
-    found = correlation(Sample(x, np.array(clips, dtype=np.int64)), y)
+    found = correlated(Sample(x, np.array(clips, dtype=np.int64)), y)
     text = "r is not known" if found is None else f"r = {bounded_words(found, is_signed=True)}"
     if "published_r" in panel:
         said = panel["published_r"]
