@@ -10,8 +10,8 @@ import numpy as np
 from streamgauge.metrics import TrialMetrics
 from streamgauge.metrics.grid import Floats
 from streamgauge.paper.panels import (
-    Axis,
     DrawnPanels,
+    PanelAxis,
     PanelRows,
     across,
     axis_channel,
@@ -32,7 +32,7 @@ __all__ = ["draw_course"]
 
 _POINTS = 1200
 """A curve has so many points at most; where samples are more they are taken in means."""
-_LEAST = 0.02
+_LEAST = 0.1
 """The last samples with less than so much of the greatest are left out: a session that says it is over."""
 _HEIGHT = 190
 
@@ -62,7 +62,7 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
         for label, at in bounds:
             mine += bound_rows(name, label, (0.0, at), (end, at))
         rows += mine
-        x_axis = Axis("time since the start, s", 1.0, "", False, (0.0, end))
+        x_axis = PanelAxis("time since the start, s", 1.0, "", False, (0.0, end))
         parts = parts_of(
             axis_channel("x", x_axis, x_axis.domain), axis_channel("y", y_axis, (0.0, top or 1.0)), names,
             {row[2] for row in mine}, line="step-after" if in_steps else "linear", size=20,
@@ -81,7 +81,7 @@ def _whose(seeds: Mapping[tuple[str, str], int]) -> str:
 
 
 def _curve(
-    name: str, curve: Mapping[str, Any], trial: TrialMetrics, metric: str, axis: Axis, *, in_steps: bool
+    name: str, curve: Mapping[str, Any], trial: TrialMetrics, metric: str, axis: PanelAxis, *, in_steps: bool
 ) -> PanelRows:
     """From when the flow starts to the last sample that has anything in it worth drawing."""
     flow = curve["flow"]
@@ -91,7 +91,8 @@ def _curve(
         return []
     start = trial.value("start", flow)
     times, values = trial.grid.starts_s, series.samples()
-    some = np.flatnonzero(np.nan_to_num(values) > _LEAST * np.nanmax(values, initial=0.0))
+    least = 0.0 if in_steps else _LEAST * float(np.nanmax(values, initial=0.0))
+    some = np.flatnonzero(np.nan_to_num(values) > least)
     if not len(some):
         return []
     first = int(np.searchsorted(times, start - trial.grid.sample_s)) if np.isfinite(start) else 0

@@ -2,7 +2,7 @@
 
 What is uncertain is which clips were played: clips are drawn anew, each with all of its trials and over both
 transports at once (a cluster bootstrap; Davison and Hinkley, "Bootstrap Methods and their Application", 1997,
-section 3.8). Intervals are those of checks (`streamgauge.metrics.distributions`), which draw trials.
+section 3.8). Checks draw trials (`streamgauge.metrics.distributions`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from streamgauge.metrics.grid import Floats, Ints
 
 __all__ = ["Bounded", "Sample", "correlated", "distances", "least_squares", "share_of", "wilson"]
 
+_LEVEL = 0.025
+"""At each end of an interval."""
 _PLACES = 512
 """The bootstrap of a distance looks at two distribution functions at so many places at most."""
 
@@ -56,10 +58,10 @@ def distances(one: Sample, other: Sample) -> tuple[Bounded, Bounded | None] | No
     clips = np.unique(np.concatenate([one.clips, other.clips]))
     counts = resampled(len(clips))[1:]
     again = np.abs(_again(one, clips, places, counts) - _again(other, clips, places, counts))
-    found = _bounded(largest, again.max(axis=1), len(clips), (0.0, 1.0))
+    found = _basic(largest, again.max(axis=1), 1.0)
     if not math.isfinite(area):
         return found, None
-    return found, _bounded(area, again[:, :-1] @ np.diff(places), len(clips), (0.0, math.inf))
+    return found, _basic(area, again[:, :-1] @ np.diff(places), math.inf)
 
 
 def _shares(values: Floats, places: Floats) -> Floats:
@@ -77,14 +79,15 @@ def _again(sample: Sample, clips: Ints, places: Floats, counts: Floats) -> Float
         return np.asarray(below / below[:, -1:])
 
 
-def _bounded(value: float, again: Floats, clips: int, ends: tuple[float, float]) -> Bounded:
-    """A value with the interval that resamples of so many clips give it, inside of `ends`."""
-    try:
-        found = spread(np.concatenate([[value], again]), clips)
-    except ValueError:
-        return Bounded(value, *ends)
-    low, high = (value if end is None else end for end in (found.low, found.high))
-    return Bounded(value, max(ends[0], low), min(ends[1], high))
+def _basic(value: float, again: Floats, most: float) -> Bounded:
+    """A distance is never negative, so that resampling adds to it: the basic bootstrap takes that off again.
+    Of equal distributions of 79 clips 82 % of such intervals reach 0, by standard deviations 11 %."""
+    again = again[np.isfinite(again)]
+    if not len(again):
+        return Bounded(value, 0.0, most)
+    low, high = np.quantile(again, (_LEVEL, 1 - _LEVEL))
+    low, high = max(0.0, 2 * value - float(high)), min(most, 2 * value - float(low))
+    return Bounded(value, min(low, value), max(high, value))
 
 
 def correlated(x: Sample, y: Floats) -> Bounded | None:
@@ -93,7 +96,14 @@ def correlated(x: Sample, y: Floats) -> Bounded | None:
         return None
     clips, at = np.unique(x.clips, return_inverse=True)
     found = correlation(x.values, y, resampled(len(clips))[:, at])
-    return _bounded(float(found[0]), found[1:], len(clips), (-1.0, 1.0)) if np.isfinite(found[0]) else None
+    if not np.isfinite(found[0]):
+        return None
+    try:
+        r = spread(found, len(clips))
+    except ValueError:
+        return Bounded(float(found[0]), -1.0, 1.0)
+    low, high = (r.mean if end is None else end for end in (r.low, r.high))
+    return Bounded(r.mean, max(-1.0, low), min(1.0, high))
 
 
 def least_squares(x: Floats, y: Floats) -> tuple[float, float] | None:

@@ -12,8 +12,8 @@ from streamgauge.metrics.grid import Floats
 from streamgauge.paper.distances import Sample, distances
 from streamgauge.paper.gathering import Gathered, population
 from streamgauge.paper.panels import (
-    Axis,
     DrawnPanels,
+    PanelAxis,
     PanelRows,
     across,
     axis_channel,
@@ -58,7 +58,7 @@ def cumulative(values: Floats, low: float, high: float) -> tuple[Floats, Floats]
 def draw_distribution(figure: PaperFigure, reading: Reading, trials: Gathered) -> DrawnPanels | None:
     """Panel by panel as `figure.more` has them; None if a curve has no value at all."""
     axis = axis_of(figure.more["x"])
-    share = Axis(figure.more.get("y", "clips, %"), 1.0, "", False, (0.0, 100.0))
+    share = PanelAxis(figure.more.get("y", "clips, %"), 1.0, "", False, (0.0, 100.0))
     panels = across(figure, reading)
     found: list[dict[str, Sample]] = []
     counts, lacking = [], 0
@@ -96,15 +96,17 @@ def draw_distribution(figure: PaperFigure, reading: Reading, trials: Gathered) -
         charts.append(panel_of(name, parts, width=width_of(len(panels)), height=height, told=told))
     has_clips = any("member" in curve for panel, _, _ in panels for curve in panel["curves"])
     has_ratios = any("ratios" in curve for panel, _, _ in panels for curve in panel["curves"])
-    what = "clips" if has_clips else "clips with samples" if has_ratios else "trials"
-    text = f"Cumulative distributions, {counted_trials(counts, lacking).replace('n =', f'{what}: n =', 1)}."
+    what = "clips" if has_clips or has_ratios else "trials"
+    text = f"Cumulative distribution over {what}, {counted_trials(counts, lacking)}."
     if compared:
         text += (
             " KS is Kolmogorov and Smirnov's distance of the two curves, EMD the earth mover's (the area "
             "between them), with 95 % intervals over clips."
         )
-    if any(row[2] == "published" for row in rows):
-        text += " ◇ what the paper's text says, in the colour of its curve."
+    said = [row for row in rows if row[2] == "published"]
+    if said:
+        colour = ", in the colour of its curve" if any(row[1] for row in said) else ""
+        text += f" ◇ what the paper's text says{colour}."
     return DrawnPanels(grid(charts), tuple(rows), text)
 
 
@@ -134,7 +136,7 @@ def _of_member(member: Mapping[str, Any], what: str) -> float:
     return Time(clip["duration"]).ns / 1e9 if what == "duration" else float(len(clip.get("ladder") or [0]))
 
 
-def _apart(curves: Mapping[str, Sample], axis: Axis) -> str:
+def _apart(curves: Mapping[str, Sample], axis: PanelAxis) -> str:
     """How far the two curves of a panel are apart."""
     if len(curves) != 2 or (found := distances(*curves.values())) is None:
         return ""
@@ -143,7 +145,7 @@ def _apart(curves: Mapping[str, Sample], axis: Axis) -> str:
     return text if area is None else f"{text}, EMD {bounded_words(area, axis.unit or ' ')}".rstrip()
 
 
-def _domain(panel: Mapping[str, Any], samples: Sequence[Sample], axis: Axis) -> tuple[float, float]:
+def _domain(panel: Mapping[str, Any], samples: Sequence[Sample], axis: PanelAxis) -> tuple[float, float]:
     """From 0, or the least value if that is below, to the greatest; what the paper's text says is in it."""
     said = [scaled(one["x"], axis) for one in panel.get("published", ())]
     values = np.concatenate([*(sample.values for sample in samples), np.array(said)])
@@ -159,7 +161,7 @@ def _domain(panel: Mapping[str, Any], samples: Sequence[Sample], axis: Axis) -> 
     return low - (2 * room if low < 0 or low in said else 0.0), high + room
 
 
-def _published(name: str, panel: Mapping[str, Any], axis: Axis, names: Sequence[str]) -> PanelRows:
+def _published(name: str, panel: Mapping[str, Any], axis: PanelAxis, names: Sequence[str]) -> PanelRows:
     """What the text says, each with its name beside it."""
     rows: PanelRows = []
     for one in panel.get("published", ()):

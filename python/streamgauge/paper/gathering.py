@@ -19,7 +19,7 @@ from streamgauge.paper.published import Paper, PaperFigure, SharesTable
 from streamgauge.paper.reading import Reading
 from streamgauge.report.model import Entry, Group
 
-__all__ = ["Gathered", "Trials", "Want", "gathered", "population", "wanted"]
+__all__ = ["Gathered", "TrialValues", "Want", "gathered", "population", "wanted"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Want:
 
 
 @dataclass
-class Trials:
+class TrialValues:
     """A scenario's valid trials in a mode, and what was wanted of each; values are canonical."""
 
     seeds: list[int] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Trials:
         return Sample(np.concatenate(found) if found else np.empty(0), clips)
 
 
-Gathered = Mapping[tuple[str, str], Trials]
+Gathered = Mapping[tuple[str, str], TrialValues]
 """By scenario and mode."""
 
 
@@ -103,7 +103,7 @@ def population(entry: Entry) -> Sequence[Mapping[str, Any]]:
     return members
 
 
-def _gather(wants: Sequence[Want], reading: Reading) -> dict[tuple[str, str], Trials]:
+def _gather(wants: Sequence[Want], reading: Reading) -> dict[tuple[str, str], TrialValues]:
     found = {}
     for scenario in dict.fromkeys(want.scenario for want in wants):
         entry = reading.by_id.get(scenario)
@@ -115,8 +115,8 @@ def _gather(wants: Sequence[Want], reading: Reading) -> dict[tuple[str, str], Tr
     return found
 
 
-def _read(group: Group, wants: Sequence[Want], members: int) -> Trials:
-    trials = Trials()
+def _read(group: Group, wants: Sequence[Want], members: int) -> TrialValues:
+    trials = TrialValues()
     for trial in group.each():
         trials.seeds.append(trial.seed)
         trials.clips.append((trial.seed - 1) % members + 1 if members else trial.seed)

@@ -8,8 +8,8 @@ from typing import Any
 from streamgauge.checks.evaluate import published_value
 from streamgauge.paper.gathering import population
 from streamgauge.paper.panels import (
-    Axis,
     DrawnPanels,
+    PanelAxis,
     PanelRows,
     axis_channel,
     axis_of,
@@ -55,7 +55,7 @@ def draw_ladders(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
     for bound in figure.more.get("bounds", ()):
         rate = scaled(bound["at"], y_axis)
         rows += bound_rows("", bound["label"], (0.0, rate), (end, rate), "left")
-    x_axis = Axis("clips, by how many levels they have, then by the lowest", 1.0, "", False, (0.0, end))
+    x_axis = PanelAxis("clips, by how many levels they have, then by the lowest", 1.0, "", False, (0.0, end))
     parts = parts_of(
         axis_channel("x", x_axis, x_axis.domain),
         axis_channel("y", y_axis, (min(rates) / 1.3, max(rates) * 1.3)),

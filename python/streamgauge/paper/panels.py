@@ -18,8 +18,8 @@ from streamgauge.report.vega import Spec, channel, filtered, layer, whole
 
 __all__ = [
     "PANEL_COLUMNS",
-    "Axis",
     "DrawnPanels",
+    "PanelAxis",
     "PanelRows",
     "across",
     "axis_channel",
@@ -68,7 +68,7 @@ class DrawnPanels:
 
 
 @dataclass(frozen=True)
-class Axis:
+class PanelAxis:
     """An axis as a paper has it."""
 
     title: str
@@ -85,18 +85,18 @@ class Axis:
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
 
-def axis_of(data: Mapping[str, Any]) -> Axis:
+def axis_of(data: Mapping[str, Any]) -> PanelAxis:
     """An axis of a figure: ``title``, ``unit``, ``log`` and ``domain``, the last in its unit."""
     unit = data.get("unit", "")
     scale = published_value(f"1 {unit}")[0] if unit else 1.0
     domain = data.get("domain")
     shown = data.get("shown", unit)
-    return Axis(
+    return PanelAxis(
         data["title"], scale, shown, data.get("log", False), (domain[0], domain[1]) if domain else None
     )
 
 
-def scaled(text: Any, axis: Axis) -> float:
+def scaled(text: Any, axis: PanelAxis) -> float:
     """A number that the paper's text has, in the axis's unit; a number without a unit is in it already."""
     value, dimension = published_value(text)
     plain: tuple[Dimension | None, ...] = (None, NUMBER)
@@ -150,7 +150,7 @@ def panel_of(name: str, parts: Sequence[Spec], *, width: float, height: float, t
     return spec
 
 
-def axis_channel(name: str, axis: Axis, domain: tuple[float, float] | None) -> Spec:
+def axis_channel(name: str, axis: PanelAxis, domain: tuple[float, float] | None) -> Spec:
     """The encoding of ``x`` or ``y``."""
     scale: Spec = {"type": "log"} if axis.log else {}
     if domain is not None:
@@ -273,9 +273,11 @@ def bounded_words(found: Bounded, unit: str = "", *, digits: int = 2, is_signed:
 
 
 def counted_trials(counts: Sequence[int], lacking: int) -> str:
-    """``n = 158 trials; 3 without a value are left out``."""
+    """``n = 158 each; 3 without a value are left out``."""
     low, high = min(counts), max(counts)
     text = f"n = {low}" if low == high else f"n = {low} to {high}"
+    if len(counts) > 1:
+        text += " each"
     left = f"; {lacking} without a value {'is' if lacking == 1 else 'are'} left out" if lacking else ""
     return f"{text}{left}"
 

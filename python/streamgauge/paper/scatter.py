@@ -10,8 +10,8 @@ import numpy as np
 from streamgauge.paper.distances import Sample, correlated, least_squares
 from streamgauge.paper.gathering import Gathered
 from streamgauge.paper.panels import (
-    Axis,
     DrawnPanels,
+    PanelAxis,
     PanelRows,
     across,
     axis_channel,
@@ -95,7 +95,7 @@ def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> Dra
 
 
 def _points(
-    points: Mapping[str, Any], mode: str, trials: Gathered, name: str, x_axis: Axis, y_axis: Axis
+    points: Mapping[str, Any], mode: str, trials: Gathered, name: str, x_axis: PanelAxis, y_axis: PanelAxis
 ) -> tuple[PanelRows, list[int], int] | None:
     """Rows, the clip of each, and how many trials lack a value; None if all do."""
     found = trials.get((points["scenario"], mode))
@@ -123,10 +123,10 @@ def _points(
     return (rows, clips, int((~known).sum())) if rows else None
 
 
-def _beyond(rows: PanelRows, x_axis: Axis, y_axis: Axis) -> int:
+def _beyond(rows: PanelRows, x_axis: PanelAxis, y_axis: PanelAxis) -> int:
     """How many points lie outside of what the axes show."""
 
-    def is_outside(value: float, axis: Axis) -> bool:
+    def is_outside(value: float, axis: PanelAxis) -> bool:
         return axis.domain is not None and not axis.domain[0] <= value <= axis.domain[1]
 
     return sum(is_outside(row[3], x_axis) or is_outside(row[4], y_axis) for row in rows)
