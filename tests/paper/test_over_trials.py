@@ -278,3 +278,23 @@ def test_a_scenario_without_trials_leaves_its_figures_out_and_its_line_empty(rea
     first = shares_of(table, PAPER, some, "sim")[0]
     assert (str(first.ours[0]), first.ours[0].interval, first.n) == ("–", "", 0)
     assert "–" in tables_text(PAPER, some)
+
+
+def test_a_mode_in_which_not_all_was_run_takes_no_figure_of_the_other_away(reading: Reading) -> None:
+    """As if the narrowest bottleneck had been run in emu too."""
+    entries = []
+    for one in reading.entries:
+        (group,) = one.groups
+        emu = [dataclasses.replace(trial, header={**trial.header, "mode": "emu"}) for trial in group.trials]
+        also = (Group(one.id, "emu", tuple(emu)),) if one.id.endswith("-75") else ()
+        entries.append(dataclasses.replace(one, groups=(*one.groups, *also)))
+    both = dataclasses.replace(reading, entries=tuple(entries), kept={})
+    assert both.modes == ["sim", "emu"]
+    seven = draw(PAPER, wanted_figure(7), both)
+    assert seven is not None and {row[0] for row in seven.rows} == {
+        f"{n} kbit/s" for n in (600, 300, 150, 75)
+    }
+    last = wanted_figure(7).more["panels_of"][3]
+    alone = dataclasses.replace(wanted_figure(7), more={**wanted_figure(7).more, "panels_of": [last]})
+    figure = draw(PAPER, alone, both)
+    assert figure is not None and {row[0] for row in figure.rows} == {"75 kbit/s, sim", "75 kbit/s, emu"}

@@ -43,6 +43,8 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
     y_axis = axis_of(figure.more["y"])
     metric, in_steps = figure.more["metric"], figure.more.get("steps", False)
     panels = across(figure, reading)
+    if not panels:
+        return None
     names = list(dict.fromkeys(curve["label"] for panel, _, _ in panels for curve in panel["curves"]))
     rows: PanelRows = []
     charts, seeds = [], {}

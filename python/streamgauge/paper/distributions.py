@@ -56,10 +56,13 @@ def cumulative(values: Floats, low: float, high: float) -> tuple[Floats, Floats]
 
 
 def draw_distribution(figure: PaperFigure, reading: Reading, trials: Gathered) -> DrawnPanels | None:
-    """Panel by panel as `figure.more` has them; None if a curve has no value at all."""
+    """Panel by panel as `figure.more` has them; None if it was run in no mode, or a curve has no
+    value at all."""
     axis = axis_of(figure.more["x"])
     share = PanelAxis(figure.more.get("y", "clips, %"), 1.0, "", False, (0.0, 100.0))
     panels = across(figure, reading)
+    if not panels:
+        return None
     found: list[dict[str, Sample]] = []
     counts, lacking = [], 0
     for panel, mode, _ in panels:

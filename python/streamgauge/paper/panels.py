@@ -104,14 +104,23 @@ def scaled(text: Any, axis: PanelAxis) -> float:
 
 
 def across(figure: PaperFigure, reading: Reading) -> list[tuple[Mapping[str, Any], str, str]]:
-    """The figure's panels in each mode: the panel, the mode, and what it is called, which no other is."""
-    modes = reading.modes
+    """The figure's panels in each mode in which all of it was run: the panel, the mode, and a name of its
+    own."""
+    panels = figure.more["panels_of"]
+    scenarios = {one["scenario"] for panel in panels for one in panel.get("curves") or panel["points"]}
+    modes = [mode for mode in reading.modes if all(_was_run(reading, one, mode) for one in scenarios)]
     found = []
-    for panel in figure.more["panels_of"]:
+    for panel in panels:
         for mode in modes:
             parts = [panel.get("label", ""), mode if len(modes) > 1 else ""]
             found.append((panel, mode, ", ".join(part for part in parts if part)))
     return found
+
+
+def _was_run(reading: Reading, scenario: str, mode: str) -> bool:
+    entry = reading.by_id.get(scenario)
+    group = entry.group(mode) if entry else None
+    return group is not None and bool(group.valid)
 
 
 def width_of(panels: int) -> float:

@@ -37,7 +37,8 @@ _SQUARE = 1.2
 
 
 def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> DrawnPanels | None:
-    """Panel by panel as `figure.more` has them; None if points of one have no trial with both values.
+    """Panel by panel as `figure.more` has them; None if it was run in no mode, or points have no
+    trial with both values.
 
     `line` is ``equal`` (where both values are the same), ``least squares`` (with Pearson's r), or nothing.
     """
@@ -46,6 +47,8 @@ def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> Dra
     rows: PanelRows = []
     charts, counts, lacking, outside = [], [], 0, 0
     panels = across(figure, reading)
+    if not panels:
+        return None
     names = list(dict.fromkeys(points["label"] for panel, _, _ in panels for points in panel["points"]))
     for panel, mode, name in panels:
         mine: PanelRows = []
