@@ -224,9 +224,10 @@ def parts_of(
         ],
         "point": [
             {
-                "mark": {"type": "point", "filled": False, "size": size, "strokeWidth": 1.1, "opacity": 0.75,
-                         "clip": True},
+                "mark": {"type": "point", "filled": False, "size": size, "strokeWidth": 1.1, "opacity": 0.75},
                 "encoding": {**both, "color": series["color"], "shape": series["shape"], "tooltip": tooltip},
+                # Whole where it stands on an axis, which clipping would cut.
+                "transform": filtered(*(_within(side, both[side]["scale"]) for side in ("x", "y"))),
             }
         ],
         "published": [
@@ -245,6 +246,14 @@ def parts_of(
                 tests = filtered(f"datum.part == '{part}'") + spec.get("transform", [])
                 drawn.append({**spec, "transform": tests})
     return drawn
+
+
+def _within(side: str, scale: Spec) -> str:
+    """A test of whether a point is inside of what its axis shows."""
+    if "domain" not in scale:
+        return "true"
+    low, high = scale["domain"]
+    return f"datum.{side} >= {low} && datum.{side} <= {high}"
 
 
 def _name(both: Spec, side: str, colour: str, room: float) -> Spec:
