@@ -27,7 +27,7 @@ from streamgauge.paper.panels import (
     shown_number,
     width_of,
 )
-from streamgauge.paper.published import PaperFigure
+from streamgauge.paper.published import PaperFigure, scenarios_of
 from streamgauge.paper.reading import Reading
 from streamgauge.units import Time
 
@@ -121,16 +121,21 @@ def _sample(
         entry = reading.by_id.get(curve["scenario"])
         values = [_of_member(one, curve["member"]) for one in population(entry)] if entry else []
         return (Sample(np.array(values), np.arange(len(values))), 0) if values else None
-    found = trials.get((curve["scenario"], mode))
-    if found is None:
-        return None
-    if "ratios" in curve:
-        sample = found.all_ratios(curve["ratios"])
-        missing = sum(not len(one) for one in found.ratios[curve["ratios"]])
-    else:
-        sample = found.sample(curve["value"])
-        missing = len(found.seeds) - len(sample)
-    return (sample, missing) if len(sample) else None
+    samples, missing = [], 0
+    for scenario in scenarios_of(curve):
+        found = trials.get((scenario, mode))
+        if found is None:
+            return None
+        if "ratios" in curve:
+            samples.append(found.all_ratios(curve["ratios"]))
+            missing += sum(not len(one) for one in found.ratios[curve["ratios"]])
+        else:
+            samples.append(found.sample(curve["value"]))
+            missing += len(found.seeds) - len(samples[-1])
+    whole = Sample(
+        np.concatenate([one.values for one in samples]), np.concatenate([one.clips for one in samples])
+    )
+    return (whole, missing) if len(whole) else None
 
 
 def _of_member(member: Mapping[str, Any], what: str) -> float:

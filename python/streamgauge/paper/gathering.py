@@ -15,7 +15,7 @@ from streamgauge.claims.syntax import Predicate, Term
 from streamgauge.metrics import TrialMetrics
 from streamgauge.metrics.grid import Floats
 from streamgauge.paper.distances import Sample
-from streamgauge.paper.published import Paper, PaperFigure, SharesTable
+from streamgauge.paper.published import Paper, PaperFigure, SharesTable, scenarios_of
 from streamgauge.paper.reading import Reading
 from streamgauge.report.model import Entry, Group
 
@@ -88,10 +88,11 @@ def wanted(paper: Paper) -> Iterator[Want]:
 def _of_figure(figure: PaperFigure) -> Iterator[Want]:
     for panel in figure.more["panels_of"]:
         for curve in panel.get("curves", ()):
-            if "value" in curve:
-                yield Want(curve["scenario"], "value", curve["value"])
-            elif "ratios" in curve:
-                yield Want(curve["scenario"], "ratios", curve["ratios"])
+            for scenario in scenarios_of(curve):
+                if "value" in curve:
+                    yield Want(scenario, "value", curve["value"])
+                elif "ratios" in curve:
+                    yield Want(scenario, "ratios", curve["ratios"])
         for points in panel.get("points", ()):
             yield Want(points["scenario"], "value", points["x"])
             yield Want(points["scenario"], "value", points["y"])

@@ -11,7 +11,7 @@ from typing import Any
 from streamgauge.checks.evaluate import published_value
 from streamgauge.claims.dimension import NUMBER, Dimension
 from streamgauge.paper.distances import Bounded
-from streamgauge.paper.published import PaperFigure
+from streamgauge.paper.published import PaperFigure, scenarios_of
 from streamgauge.paper.reading import Reading
 from streamgauge.report.chart import BLUE, GREEN, INK, PURPLE, VERMILION, WIDTH, rounded
 from streamgauge.report.vega import Spec, channel, filtered, layer, whole
@@ -107,7 +107,8 @@ def across(figure: PaperFigure, reading: Reading) -> list[tuple[Mapping[str, Any
     """The figure's panels in each mode in which all of it was run: the panel, the mode, and a name of its
     own."""
     panels = figure.more["panels_of"]
-    scenarios = {one["scenario"] for panel in panels for one in panel.get("curves") or panel["points"]}
+    drawn = [one for panel in panels for one in panel.get("curves") or panel["points"]]
+    scenarios = {scenario for one in drawn for scenario in scenarios_of(one)}
     modes = [mode for mode in reading.modes if all(_was_run(reading, one, mode) for one in scenarios)]
     found = []
     for panel in panels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -25,6 +25,7 @@ __all__ = [
     "SharesTable",
     "TableColumn",
     "papers",
+    "scenarios_of",
 ]
 
 
@@ -177,6 +178,12 @@ class Paper:
     def published(self, scenario: str) -> PublishedRow | None:
         """The table's row of a scenario."""
         return next((row for table in self.means for row in table.rows if row.scenario == scenario), None)
+
+
+def scenarios_of(drawn: Mapping[str, Any]) -> Sequence[str]:
+    """The scenarios of a curve or of points: ``scenario``, or ``scenarios`` whose trials are drawn as one."""
+    found: Sequence[str] = drawn["scenarios"] if "scenarios" in drawn else (drawn["scenario"],)
+    return found
 
 
 @cache
