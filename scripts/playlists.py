@@ -6,7 +6,8 @@ figures (sections IV and V-F); rates are those of RealNetworks' encoders of the 
 bottleneck is ours. The draw is by name, so that it is the same everywhere, and was frozen before the first
 run: a test holds the files to it.
 
-    scripts/playlists.py                writes catalogue/realvideo/playlists/01.json to 20.json
+    scripts/playlists.py                writes catalogue/realvideo/playlists/01.json to 20.json, and of the
+                                        first each clip's highest level alone, for players of one rate
     scripts/playlists.py --check        says whether they are what is drawn
 """
 
@@ -17,6 +18,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from typing import Any
 
 from streamgauge.scenario.draws import draw
 
@@ -111,10 +113,10 @@ def levels_kbps(draws: Draws, clip: int, kind: str, place: int) -> list[int]:
     return sorted(parts)
 
 
-def member(draws: Draws, clip: int, kind: str, place: int) -> dict[str, object]:
+def member(draws: Draws, clip: int, kind: str, place: int) -> dict[str, Any]:
     levels = levels_kbps(draws, clip, kind, place)
     sound = audio_kbps(levels[0])
-    said: dict[str, object] = {"source": "carphone"}
+    said: dict[str, Any] = {"source": "carphone"}
     if len(levels) == 1:
         said |= {"rate": f"{levels[0]} kbit/s", "audio": f"{sound} kbit/s"}
     else:
@@ -136,7 +138,7 @@ def member(draws: Draws, clip: int, kind: str, place: int) -> dict[str, object]:
     return {"clip": said, "rtt": f"{rtt:.0f} ms", "loss": f"{loss:.2f} %"}
 
 
-def playlist(number: int) -> list[dict[str, object]]:
+def playlist(number: int) -> list[dict[str, Any]]:
     """Its members."""
     draws = Draws(number)
     kinds = (
@@ -147,9 +149,26 @@ def playlist(number: int) -> list[dict[str, object]]:
     return [member(draws, clip, *kinds[of]) for clip, of in enumerate(draws.order("kind", CLIPS))]
 
 
-def text(number: int) -> str:
+def highest(member: dict[str, Any]) -> dict[str, Any]:
+    """The same with its highest level alone."""
+    clip = dict(member["clip"])
+    ladder, _ = clip.pop("ladder", None), clip.pop("segment", None)
+    if ladder is not None:
+        sound = int(clip["audio"].split()[0])
+        clip = {"source": clip["source"], "rate": f"{int(ladder[-1][:-1]) + sound} kbit/s", **clip}
+    return {**member, "clip": clip}
+
+
+def text(members: list[dict[str, Any]]) -> str:
     """A playlist's file: a member a line."""
-    return "[\n" + ",\n".join(json.dumps(member) for member in playlist(number)) + "\n]\n"
+    return "[\n" + ",\n".join(json.dumps(member) for member in members) + "\n]\n"
+
+
+def files() -> dict[str, str]:
+    """All of them, by name."""
+    drawn = {number: playlist(number) for number in range(1, PLAYLISTS + 1)}
+    found = {f"{number:02d}.json": text(members) for number, members in drawn.items()}
+    return found | {"01-highest.json": text([highest(member) for member in drawn[1]])}
 
 
 def main() -> int:
@@ -159,14 +178,14 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; say which differ")
     wanted = parser.parse_args()
     different = []
-    for number in range(1, PLAYLISTS + 1):
-        file = FOLDER / f"{number:02d}.json"
+    for name, told in files().items():
+        file = FOLDER / name
         if wanted.check:
-            if not file.is_file() or file.read_text(encoding="utf-8") != text(number):
-                different.append(file.name)
+            if not file.is_file() or file.read_text(encoding="utf-8") != told:
+                different.append(name)
         else:
             FOLDER.mkdir(parents=True, exist_ok=True)
-            file.write_text(text(number), encoding="utf-8")
+            file.write_text(told, encoding="utf-8")
     if different:
         print(f"playlists: not what is drawn: {', '.join(different)}", file=sys.stderr)
     return 1 if different else 0

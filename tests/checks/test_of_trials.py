@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
-from streamgauge.checks import evaluate
+from streamgauge.checks import evaluate, evaluate_all
 from streamgauge.claims.expression import ExpressionError, parse, parse_value
 from streamgauge.metrics import TrialMetrics, compute
 from synthetic import constant, record
@@ -110,3 +111,27 @@ def test_a_figure_may_be_of_them() -> None:
     assert (
         str(parse_value("first(level.v <= 35 kbit/s) - start.v")) == "first(level.v <= 35 kbit/s) - start.v"
     )
+
+
+def test_trials_of_one_member_are_drawn_together() -> None:
+    """Four members, each of three equal trials, are four values and not twelve."""
+    trials = [trial(20 + (seed - 1) % 4, 20, seed) for seed in range(1, 13)]
+    scenario = {
+        "id": "a",
+        "checks": {"C": {"that": "quantile(sent.v, 50 %) >= 1 kB", "origin": "predicted"}},
+    }
+    (apart,) = evaluate_all([scenario], trials)
+    (together,) = evaluate_all([scenario | {"population": {"size": 4}}], trials)
+    assert apart.measured is not None and together.measured is not None
+    assert together.measured.interval.n == 4
+    assert together.measured.interval.half_width > 1.5 * apart.measured.interval.half_width  # type: ignore[operator]
+
+
+def test_distances_of_equal_distributions_are_no_distance() -> None:
+    """Resamples are further apart than what they are of, which a verdict does not hold against it."""
+    random = np.random.default_rng(3)
+    held = 0
+    for _ in range(15):
+        trials = [trial(*random.uniform(20, 60, 2).round(), seed) for seed in range(25)]
+        held += judged("ks(sent.v, 2 * sent.w) <= 0.01", trials).verdict != "fail"
+    assert held >= 8

@@ -97,7 +97,8 @@ def test_a_curve_is_of_each_trials_value(drawn: dict[str, DrawnFigure], reading:
     group = reading.by_id["realvideo/head2head-300"].group("sim")
     assert group is not None
     ours = [
-        trial.value("received", "tcp") / trial.value("sending_time", "tcp") / 1e3 for trial in group.each()
+        trial.value("received", "tcp") / trial.value("transmission_time", "tcp") / 1e3
+        for trial in group.each()
     ]
     assert sorted(steps) == pytest.approx(sorted(ours), rel=1e-5)
     assert [row["y"] for row in curve] == pytest.approx([0, 100 / 3, 200 / 3, 100, 100], rel=1e-5)
@@ -166,7 +167,7 @@ def test_points_without_a_value_are_counted(drawn: dict[str, DrawnFigure]) -> No
 
 def test_ratios_of_all_trials_are_one_curve(reading: Reading, drawn: dict[str, DrawnFigure]) -> None:
     found = gathered(PAPER, reading)["realvideo/head2head-75", "sim"].ratios["receiver_rate.tcp"]
-    assert len(found) == REPEAT and all(len(one) > 20 for one in found)
+    assert len(found) == REPEAT and all(len(one) > 5 for one in found)
     assert not any(np.isnan(one).any() for one in found)
     curve = [
         row
@@ -246,7 +247,9 @@ def test_a_table_of_shares_stands_beside_the_printed_one(reading: Reading, tmp_p
         lossy = [trial for trial in group.each() if trial.value("lost_packets", "ping") > 0]
         assert (line.n, line.left_out) == (len(lossy), REPEAT - len(lossy))
         for flow, ours in zip(("udp", "tcp"), line.ours, strict=True):
-            rates = [trial.value("received", flow) / trial.value("sending_time", flow) for trial in lossy]
+            rates = [
+                trial.value("received", flow) / trial.value("transmission_time", flow) for trial in lossy
+            ]
             most = [
                 1.5
                 * np.sqrt(2 / 3)

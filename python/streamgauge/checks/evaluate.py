@@ -23,11 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from streamgauge.checks.of_trials import has_trials, over_trials, spread
+from streamgauge.checks.of_trials import OverTrials, has_trials
+from streamgauge.checks.published import differs
 from streamgauge.checks.readings import TrialReadings
 from streamgauge.checks.result import CheckResult, Compared, Value, Verdict
 from streamgauge.checks.values import (
@@ -42,7 +44,7 @@ from streamgauge.checks.values import (
     unit_leaf,
     value_of,
 )
-from streamgauge.claims.dimension import UNITS, Dimension
+from streamgauge.claims.dimension import Dimension
 from streamgauge.claims.expression import Expression, parse
 from streamgauge.claims.syntax import (
     Call,
@@ -114,7 +116,7 @@ def evaluate_all(
             unlike: str | None = None
             for name, check in (data.get("checks") or {}).items():
                 if mode in (check.get("modes") or (mode,)):
-                    found = _evaluate(name, check, str(data["id"]), mode, groups)
+                    found = _evaluate(name, check, str(data["id"]), mode, groups, _members(data))
                     # Looked up only where something hangs on it.
                     if found.published and (found.differs or settings):
                         if unlike is None:
@@ -145,7 +147,12 @@ def evaluate(
 
 
 def _evaluate(
-    name: str, check: Mapping[str, Any], scenario: str, mode: str, all_groups: _Groups
+    name: str,
+    check: Mapping[str, Any],
+    scenario: str,
+    mode: str,
+    all_groups: _Groups,
+    members: int | None = None,
 ) -> CheckResult:
     expression = parse(str(check["that"]))
     groups = {key: all_groups.of(key or scenario, mode) for key in ("", *sorted(expression.scenarios()))}
@@ -189,11 +196,12 @@ def _evaluate(
     except Unlike as error:
         said = "; ".join(f"{event} is {dimension} here" for event, dimension in told.items())
         return replace(blank, why=f"{error}: {said}", n=len(repetitions))
-    judged = _Judge(repetitions, told)
+    over = OverTrials(repetitions, members)
+    judged = _Judge(repetitions, told, over)
     holds = judged.decide(expression.root)
     verdict: Verdict = "inconclusive" if holds is None else "pass" if holds else "fail"
     deciding = _deciding(judged.comparisons, holds)
-    values = _terms(expression, repetitions, told)
+    values = _terms(expression, repetitions, told, over)
     return replace(
         blank,
         verdict=verdict,
@@ -202,7 +210,7 @@ def _evaluate(
         n=len(repetitions),
         values=values,
         comparisons=tuple(judged.comparisons),
-        differs=_differs(check, values, blank.published),
+        differs=differs(check, values, blank.published),
     )
 
 
@@ -358,12 +366,23 @@ def _has(leaf: Term, trial: TrialMetrics | Read) -> bool:
     return True
 
 
+_Spread = Callable[[Floats], Interval]
+
+
+def _members(data: Mapping[str, Any]) -> int | None:
+    """How many a scenario's population has."""
+    population = data.get("population") or {}
+    listed = population.get("members") or population.get("clips")
+    return len(listed) if listed else population.get("size")
+
+
 class _Judge:
     """Decides the parts of one expression and keeps every comparison."""
 
-    def __init__(self, repetitions: list[Repetition], told: Told) -> None:
+    def __init__(self, repetitions: list[Repetition], told: Told, over: OverTrials) -> None:
         self.repetitions = repetitions
         self.told = told
+        self.over = over
         self.comparisons: list[Compared] = []
 
     def decide(self, node: Predicate) -> bool | None:
@@ -387,7 +406,7 @@ class _Judge:
 
     def _compare(self, node: Relation) -> Compared:
         try:
-            (left, right), told = self._sides(node)
+            (left, right), told, margin_of = self._sides(node)
             dimension = _dimension(node, self.told)
             a = Value(str(node.left), told(left), dimension, is_signed(node.left))
             b = Value(str(node.right), told(right), dimension, is_signed(node.right))
@@ -398,19 +417,19 @@ class _Judge:
                 within = np.abs(right) * size if node.within.unit == "%" else np.full(len(right), size)
             operator = node.operator
             if operator in (">=", ">"):
-                holds, margin = _side(told(differences), strictly=operator == ">")
+                holds, margin = _side(margin_of(differences), strictly=operator == ">")
             elif operator in ("<=", "<"):
-                holds, margin = _side(told(-differences), strictly=operator == "<")
+                holds, margin = _side(margin_of(-differences), strictly=operator == "<")
             elif operator == "==" and node.within is not None:
                 # Of the two sides the one with less room tells how near it was.
                 sides = [
-                    _side(told(within - differences), strictly=False),
-                    _side(told(within + differences), strictly=False),
+                    _side(margin_of(within - differences), strictly=False),
+                    _side(margin_of(within + differences), strictly=False),
                 ]
                 holds = _all([side[0] for side in sides])
                 margin = min((side[1] for side in sides), key=lambda found: found.mean)
             else:
-                holds, margin = _equal(told(differences))
+                holds, margin = _equal(margin_of(differences))
                 holds = holds if operator == "==" or holds is None else not holds
         except Unmeasurable as error:
             return Compared(str(node), None, None, None, None, str(error))
@@ -420,17 +439,18 @@ class _Judge:
         room = Value(f"margin of {node}", margin, dimension)
         return Compared(str(node), holds, a, b, room, _tell(node, holds, a, b, room))
 
-    def _sides(self, node: Relation) -> tuple[tuple[Floats, Floats], Callable[[Floats], Interval]]:
-        """Both sides, of each trial, or of all trials and of each resample; and what interval such have."""
+    def _sides(self, node: Relation) -> tuple[tuple[Floats, Floats], _Spread, _Spread]:
+        """Both sides, of each trial, or of all trials and of each resample; what interval such have, and what
+        their margin has."""
+        text = str(node)
         if has_trials(node):
-            n = len(self.repetitions)
-            left, right = (over_trials(side, self.repetitions) for side in (node.left, node.right))
-            return (left, right), lambda found: spread(str(node), found, n)
+            left, right = self.over.value(node.left), self.over.value(node.right)
+            return (left, right), partial(self.over.spread, text), partial(self.over.margin, text)
         left, right = (
             np.array([value_of(side, repetition) for repetition in self.repetitions])
             for side in (node.left, node.right)
         )
-        return (left, right), lambda found: _over(str(node), found)
+        return (left, right), partial(_over, text), partial(_over, text)
 
 
 def _dimension(node: Relation, told: Told) -> Dimension:
@@ -509,7 +529,9 @@ def _deciding(comparisons: list[Compared], holds: bool | None) -> Compared:
     return min(same, key=room)
 
 
-def _terms(expression: Expression, repetitions: list[Repetition], told: Told) -> dict[str, Value]:
+def _terms(
+    expression: Expression, repetitions: list[Repetition], told: Told, over: OverTrials
+) -> dict[str, Value]:
     """Every outermost metric or function of metrics."""
     found: dict[str, Value] = {}
 
@@ -517,7 +539,7 @@ def _terms(expression: Expression, repetitions: list[Repetition], told: Told) ->
         if isinstance(node, Reference | Call | Fraction | First | Share):
             try:
                 if is_of_trials(node):
-                    of = spread(str(node), over_trials(node, repetitions), len(repetitions))
+                    of = over.spread(str(node), over.value(node))
                 else:
                     values = np.array([value_of(node, repetition) for repetition in repetitions])
                     of = _over(str(node), values)
@@ -531,59 +553,3 @@ def _terms(expression: Expression, repetitions: list[Repetition], told: Told) ->
 
     visit(expression.root)
     return found
-
-
-def published_value(text: Any) -> tuple[float, Dimension | None]:
-    """A published number in canonical units; a number without a unit has no dimension of its own.
-
-    Raises:
-        ValueError: if it is not a number with a unit that we know.
-    """
-    if isinstance(text, int | float):
-        return float(text), None
-    number, _, unit = str(text).strip().partition(" ")
-    if unit and unit not in UNITS:
-        raise ValueError(f"unknown unit {unit!r} in {text!r}")
-    return (float(number) * UNITS[unit][0], UNITS[unit][1]) if unit else (float(number), None)
-
-
-def match_published(values: Mapping[str, Value], published: Mapping[str, Any]) -> dict[str, Value]:
-    """Our value beside each published one: by the flow's or metric's name; a lone one needs none."""
-    found: dict[str, Value] = {}
-    for key, text in published.items():
-        try:
-            _, dimension = published_value(text)
-        except ValueError:
-            continue
-        fitting = [v for v in values.values() if dimension is None or v.dimension == dimension]
-        named = [v for v in fitting if key in _words(v.text)]
-        chosen = named or (fitting if len(published) == 1 else [])
-        if chosen:
-            found[key] = chosen[0]
-    return found
-
-
-def _words(text: str) -> set[str]:
-    return {word for part in text.replace("(", " ").replace(")", " ").split() for word in part.split(".")}
-
-
-def _differs(
-    check: Mapping[str, Any], values: Mapping[str, Value], published: Mapping[str, Any]
-) -> str | None:
-    """Says so where ours lies further from the published value than the check's `tolerance`."""
-    if check.get("differs"):
-        return str(check["differs"])
-    if not check.get("tolerance"):
-        return None
-    allowed = published_value(check["tolerance"])[0]
-    parts = []
-    for key, value in match_published(values, published).items():
-        theirs = published_value(published[key])[0]
-        gap = value.interval.mean - theirs
-        if abs(gap) > allowed * abs(theirs):
-            label = "" if key == "value" else f"{key}: "
-            parts.append(f"{label}published {published[key]}, ours {value.mean_words()}")
-    if not parts:
-        return None
-    mechanism = f": {check['note']}" if check.get("note") else ""
-    return f"differs from the paper ({'; '.join(parts)}){mechanism}"

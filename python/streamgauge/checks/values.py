@@ -203,7 +203,7 @@ def value_of(node: Term, repetition: Repetition) -> float:
             left, right = value_of(node.left, repetition), value_of(node.right, repetition)
             if node.operator == "/" and right == 0:
                 raise Unmeasurable(f"{node.right} is zero and {node} divides by it")
-            return _apply(node.operator, left, right)
+            return float(apply(node.operator, left, right))
         case Call():
             if _is_over_time(node):
                 return _reading(node, repetition)
@@ -263,7 +263,8 @@ def _finite(node: Term, value: float) -> float:
     return value
 
 
-def _apply(operator: str, left: float, right: float) -> float:
+def apply(operator: str, left: Any, right: Any) -> Any:
+    """``+ - * /`` of two values, or of arrays of them."""
     match operator:
         case "+":
             return left + right

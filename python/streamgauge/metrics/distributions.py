@@ -8,6 +8,7 @@ may be infinite where that is said.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from streamgauge.metrics.grid import Floats
 from streamgauge.metrics.interval import Interval
 
-__all__ = ["RESAMPLES", "correlation", "emd", "ks", "quantile", "resampled", "spread"]
+__all__ = ["RESAMPLES", "correlation", "emd", "ks", "quantile", "resampled", "resampled_by", "spread"]
 
 RESAMPLES = 1_999
 _SEED = 20_130_101
@@ -73,6 +74,14 @@ def _apart(x: Floats, y: Floats, counts: Floats) -> tuple[Floats, Floats]:
     np.add.at(steps, (place[:n], np.arange(n)), 1.0)
     np.add.at(steps, (place[n:], np.arange(n)), -1.0)
     return points, (counts @ np.cumsum(steps, axis=0).T) / counts.sum(axis=1, keepdims=True)
+
+
+def resampled_by(groups: Sequence[int]) -> Floats:
+    """As `resampled`, of trials that are drawn in groups: those of one are in a resample as often as each
+    other (a cluster bootstrap; Davison and Hinkley, "Bootstrap Methods and their Application", 1997, section
+    3.8)."""
+    _, place = np.unique(np.asarray(groups), return_inverse=True)
+    return resampled(int(place.max()) + 1)[:, place]
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.checks import CheckResult
-from streamgauge.checks.evaluate import match_published, published_value
+from streamgauge.checks.published import match_published, published_value
 from streamgauge.paper.reading import Reading
 from streamgauge.report.model import say_half
 from streamgauge.terminal import lay_out

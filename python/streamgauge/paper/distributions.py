@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.checks.evaluate import published_value
+from streamgauge.checks.published import published_value
 from streamgauge.metrics.grid import Floats
 from streamgauge.paper.distances import Sample, distances
 from streamgauge.paper.gathering import Gathered, population

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from streamgauge.checks.evaluate import published_value
+from streamgauge.checks.published import published_value
 from streamgauge.claims.dimension import RATE, say_exactly
 from streamgauge.metrics import METRICS, Interval, TrialMetrics
 from streamgauge.paper.course import draw_course

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamgauge.checks.evaluate import published_value
+from streamgauge.checks.published import published_value
 from streamgauge.paper.gathering import population
 from streamgauge.paper.panels import (
     DrawnPanels,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamgauge.checks.evaluate import published_value
+from streamgauge.checks.published import published_value
 from streamgauge.claims.dimension import DATA, PERCENT, RATE, pick_unit
 from streamgauge.metrics import METRICS
 from streamgauge.metrics.levels import time_at

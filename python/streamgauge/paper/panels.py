@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamgauge.checks.evaluate import published_value
+from streamgauge.checks.published import published_value
 from streamgauge.claims.dimension import NUMBER, Dimension
 from streamgauge.paper.distances import Bounded
 from streamgauge.paper.published import PaperFigure, scenarios_of

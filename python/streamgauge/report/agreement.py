@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from streamgauge.checks.evaluate import match_published, published_value
+from streamgauge.checks.published import match_published, published_value
 from streamgauge.claims.dimension import Dimension, say, show
 from streamgauge.compare import COMPARED
 from streamgauge.metrics import METRICS, Interval

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.checks import CheckResult
-from streamgauge.checks.evaluate import match_published
+from streamgauge.checks.published import match_published
 from streamgauge.claims.expression import parse
 from streamgauge.claims.syntax import Reference
 from streamgauge.report.certificate import MARKS

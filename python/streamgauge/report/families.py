@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from streamgauge.checks.evaluate import published_value
+from streamgauge.checks.published import published_value
 from streamgauge.claims.dimension import json_value, number, show_in
 from streamgauge.metrics import METRICS
 from streamgauge.report.chart import DrawnFigure, bars

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import itertools
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -123,11 +124,12 @@ def _parsed(text: str, file: str) -> Document:
     return Document(data, file, places)
 
 
-def expanded(document: Document, only: str | None = None) -> list[Document]:
-    """One document for each variant, or itself; of variants that of the id ``only`` alone, if it is given."""
-    if "variants" not in document.data:
-        return [document]
-    variants = document.data.pop("variants")
+_Choice = list[tuple[str, dict[str, Any], Key]]
+"""Of each axis the end of an id, what changes, and where that stands."""
+
+
+def _choices(variants: Any, document: Document) -> Iterator[tuple[str, _Choice]]:
+    """Every variant's id with what makes it. Raises ScenarioError."""
     axes = variants if isinstance(variants, list) else [variants]
     roots: list[Key] = (
         [("variants", index) for index in range(len(axes))] if isinstance(variants, list) else [("variants",)]
@@ -146,17 +148,26 @@ def expanded(document: Document, only: str | None = None) -> list[Document]:
                 key="variants",
                 hint="such as 'variants: {heavy: {flows.cross.parameters.rate: 150 packets/s}}'",
             )
+    for parts in itertools.product(*(axis.items() for axis in axes)):
+        choice = [(suffix, changes or {}, root) for (suffix, changes), root in zip(parts, roots, strict=True)]
+        named = [changes["id"] for _, changes, _ in choice if "id" in changes]
+        joined = "-".join([str(document.data.get("id", "")), *(suffix for suffix, _, _ in choice)])
+        yield str(named[-1]) if named else joined, choice
+
+
+def expanded(document: Document, only: str | None = None) -> list[Document]:
+    """One document for each variant, or itself; of variants that of the id ``only`` alone, if it is given."""
+    if "variants" not in document.data:
+        return [document]
     made = []
-    for choice in itertools.product(*(axis.items() for axis in axes)):
-        id_ = "-".join([str(document.data.get("id", "")), *(suffix for suffix, _ in choice)])
-        names_itself = any("id" in (changes or {}) for _, changes in choice)
-        if only is not None and id_ != only and not names_itself:
+    for id_, choice in _choices(document.data.pop("variants"), document):
+        if only is not None and id_ != only:
             continue
         one = document.copy()
         one.data["id"] = id_
         labels = []
-        for (suffix, changes), root in zip(choice, roots, strict=True):
-            for address, value in (changes or {}).items():
+        for suffix, changes, root in choice:
+            for address, value in changes.items():
                 if address == _LABEL:
                     labels.append(str(value))
                     continue
@@ -187,5 +198,8 @@ def read_text(path: Path) -> str:
 
 
 def declared_ids(text: str, *, file: str) -> list[str]:
-    """Ids that a file declares, without validating it."""
-    return [str(document.data.get("id")) for document in expanded(parse_document(text, file))]
+    """Ids that a file declares, without validating it, nor looking into what it extends."""
+    document = parse_document(text, file)
+    if "variants" not in document.data:
+        return [str(document.data.get("id"))]
+    return [id_ for id_, _ in _choices(document.data["variants"], document)]
