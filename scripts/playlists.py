@@ -6,8 +6,9 @@ figures (sections IV and V-F); rates are those of RealNetworks' encoders of the 
 bottleneck is ours. The draw is by name, so that it is the same everywhere, and was frozen before the first
 run: a test holds the files to it.
 
-    scripts/playlists.py                writes catalogue/realvideo/playlists/01.json to 20.json, and of the
-                                        first each clip's highest level alone, for players of one rate
+    scripts/playlists.py                writes catalogue/realvideo/playlists/01.json to 20.json; of the first
+                                        also each clip's highest level alone, for players of one rate, and
+                                        eight of its clips at 120 s at most, for emu
     scripts/playlists.py --check        says whether they are what is drawn
 """
 
@@ -41,6 +42,8 @@ ALWAYS_BELOW_35 = 12
 """Clips whose every level is below 35 kbit/s (15 %)."""
 FEW_NOT_BELOW_50 = 8
 """Of those of few levels (more than half)."""
+SHORT_S = 120
+"""The most that a clip lasts of those that are played in real time."""
 LOSS_FREE = 0.5
 """The part of clips whose far path loses nothing; the others lose 0.05 to 1.5 %, as likely by ratio."""
 FAR_RTT_MS = ((76, 40, 110), (9, 60, 130), (15, 110, 210))
@@ -159,6 +162,25 @@ def highest(member: dict[str, Any]) -> dict[str, Any]:
     return {**member, "clip": clip}
 
 
+def eighth(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each quarter by highest level the clips at the quartiles of length, cut to 120 s."""
+
+    def kbps(member: dict[str, Any]) -> int:
+        said = highest(member)["clip"]["rate"]
+        return int(said.split()[0])
+
+    def seconds(member: dict[str, Any]) -> int:
+        return int(member["clip"]["duration"].split()[0])
+
+    found = []
+    ordered = sorted(members, key=kbps)
+    for quarter in range(4):
+        mine = ordered[len(ordered) * quarter // 4 : len(ordered) * (quarter + 1) // 4]
+        mine.sort(key=seconds)
+        found += [mine[len(mine) // 4], mine[3 * len(mine) // 4]]
+    return [{**one, "clip": {**one["clip"], "duration": f"{min(seconds(one), SHORT_S)} s"}} for one in found]
+
+
 def text(members: list[dict[str, Any]]) -> str:
     """A playlist's file: a member a line."""
     return "[\n" + ",\n".join(json.dumps(member) for member in members) + "\n]\n"
@@ -168,7 +190,9 @@ def files() -> dict[str, str]:
     """All of them, by name."""
     drawn = {number: playlist(number) for number in range(1, PLAYLISTS + 1)}
     found = {f"{number:02d}.json": text(members) for number, members in drawn.items()}
-    return found | {"01-highest.json": text([highest(member) for member in drawn[1]])}
+    found["01-highest.json"] = text([highest(member) for member in drawn[1]])
+    found["01-eight.json"] = text(eighth(drawn[1]))
+    return found
 
 
 def main() -> int:

@@ -34,15 +34,15 @@ ROW = {
 }
 
 
-def test_a_calibration_is_printed_kept_and_carried_by_trials(person: Person) -> None:
+def test_a_calibration_is_printed_kept_and_carried_by_trials(anyone: Person) -> None:
     # The cache that tests share is not everybody's to write in.
-    person.environment["STREAMGAUGE_CACHE"] = str(person.home / "own-cache")
-    figure = person.home / "calibration.svg"
-    done = person.run("calibrate", "--quick", "--json", "--way", person.way, "--out", str(figure))
+    anyone.environment["STREAMGAUGE_CACHE"] = str(anyone.home / "own-cache")
+    figure = anyone.home / "calibration.svg"
+    done = anyone.run("calibrate", "--quick", "--json", "--way", anyone.way, "--out", str(figure))
     assert done.returncode in (0, 1, 2), done.stderr
     found = json.loads(done.stdout)
     assert set(found) >= KEYS
-    assert (found["schema"], found["way"], found["quick"]) == ("streamgauge.calibration/1", person.way, True)
+    assert (found["schema"], found["way"], found["quick"]) == ("streamgauge.calibration/1", anyone.way, True)
     rows = {row["id"]: row for row in found["checks"]}
     print(
         *(f"{name}: {row['measured']} for {row['asked']}, {row['verdict']}" for name, row in rows.items()),
@@ -63,18 +63,18 @@ def test_a_calibration_is_printed_kept_and_carried_by_trials(person: Person) -> 
     assert rows["delay-20ms-p50"]["error"] > -0.05
     assert "departure error" in figure.read_text()
 
-    again = person.scenario(scenario(PING, until="1 s"))
-    ran = person.run(
-        "run", again, "--mode", "emu", "--seed", "1", "--out", str(person.out), "--way", person.way
+    again = anyone.scenario(scenario(PING, until="1 s"))
+    ran = anyone.run(
+        "run", again, "--mode", "emu", "--seed", "1", "--out", str(anyone.out), "--way", anyone.way
     )
     assert ran.returncode in (0, 2), ran.stderr
-    (provenance,) = person.out.rglob("provenance.json")
+    (provenance,) = anyone.out.rglob("provenance.json")
     carried = json.loads(provenance.read_text())["certificate"]
     assert carried["calibrated"] and carried["id"] == found["id"] and carried["age_s"] > 0
     assert len(carried["checks"]) == len(rows)
-    report = person.run("report", str(person.out))
+    report = anyone.run("report", str(anyone.out))
     assert report.returncode == 0, report.stderr
-    page = (person.out / "report.html").read_text()
+    page = (anyone.out / "report.html").read_text()
     assert 'id="instrument"' in page and "departure-p99" in page
 
 

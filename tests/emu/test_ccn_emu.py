@@ -23,7 +23,12 @@ measure: {{window: [0 s, 18 s]}}
 
 
 @pytest.mark.parametrize(
-    ("preset", "transport"), [("ccnx-paper", "udp"), ("ndn-today", "udp"), ("ccnx-paper", "tcp")]
+    ("preset", "transport"),
+    [
+        ("ccnx-paper", "tcp"),
+        ("ndn-today", "udp"),
+        pytest.param("ccnx-paper", "udp", marks=pytest.mark.long),
+    ],
 )
 def test_sockets_give_what_sim_gives(anyone: Person, preset: str, transport: str) -> None:
     text = TEXT.format(preset=preset, transport=transport, loss="")

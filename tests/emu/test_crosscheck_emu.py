@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from driving import Person
 
 
+@pytest.mark.long
 def test_short_flows_complete_alike(tmp_path: Path) -> None:
     person = Person(way="root", home=tmp_path, uid=0)
     # The quickest case: three downloads within 8 s.

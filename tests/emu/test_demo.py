@@ -14,6 +14,7 @@ pytestmark = pytest.mark.emu
 SHORT = ("until.time=4s", "flows.cross.start=1s", "measure.window=[0 s, 4 s]", "checks=null")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="a real-time priority needs root")
 def test_the_demo_ends_with_an_answer_on_a_machine_that_others_keep_busy(tmp_path: Path) -> None:
     settings = [word for one in SHORT for word in ("--set", one)]
