@@ -1,5 +1,6 @@
 //! Server and player together.
 
+mod hostile;
 mod levels;
 
 use streamgauge_base::{Duration, Event, Instant};
