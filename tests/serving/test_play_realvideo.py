@@ -107,7 +107,7 @@ def test_who_is_told_to_stop_leaves_the_server_and_reports(films: Path) -> None:
     with Server(films, system="realvideo") as server:
         files = server.descriptors()
         for number, told in enumerate((signal.SIGINT, signal.SIGTERM), start=1):
-            command = [engine(), "play", "--json", url(server, "long.rm")]
+            command = [str(engine()), "play", "--json", url(server, "long.rm")]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as playing:
                 server.wait_for("playing", count=number)
                 playing.send_signal(told)
@@ -121,7 +121,7 @@ def test_who_is_told_to_stop_leaves_the_server_and_reports(films: Path) -> None:
 @again_if_starved
 def test_a_server_that_dies_ends_it_early(films: Path) -> None:
     with Server(films, system="realvideo") as server:
-        command = [engine(), "play", "--json", url(server, "long.rm")]
+        command = [str(engine()), "play", "--json", url(server, "long.rm")]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as playing:
             server.wait_for("playing")
             server.process.kill()
