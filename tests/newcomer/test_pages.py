@@ -101,6 +101,9 @@ COMMANDS: dict[str, How] = {
         "never", "test_serve_realvideo does it, on a free port"
     ),
     "mplayer rtsp://127.0.0.1:8554/film.rm": How("never", PUBLIC),
+    "streamgauge play rtsp://127.0.0.1:8554/film.rm": How(
+        "never", "test_play_realvideo does it, on a free port"
+    ),
     # sweep
     "streamgauge sweep hessler/ftp-medium --mode sim --over path.down.queue=10kB,20kB,50kB "
     "--over path.down.rate=0.5Mbit/s,1Mbit/s --out runs/queues --figure queues.svg": How(

@@ -174,6 +174,40 @@ def clips() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+FILM_SECONDS, FILM_RATE = 4, 15
+LEVELS = {"40k.rm": "40k", "200k.rm": "200k"}
+
+
+def put_film(file: Path, seconds: int, rate: str) -> None:
+    """Writes pictures of that rate, a key frame each 2 s, with sound of 32 kbit/s."""
+    pictures = ["-f", "lavfi", "-i", f"testsrc=size=176x144:rate={FILM_RATE}"]
+    sound = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=44100"]
+    coded = ["-t", str(seconds), "-c:v", "rv20", "-b:v", rate, "-g", str(2 * FILM_RATE)]
+    coded += ["-c:a", "ac3", "-b:a", "32k", str(file)]
+    subprocess.run(["ffmpeg", "-nostdin", "-loglevel", "error", *pictures, *sound, *coded], check=True)
+
+
+@pytest.fixture(scope="session")
+def films() -> Iterator[Path]:
+    """RealMedia: a film, the same cut short, two of several rates of which one is long, and what is none."""
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg makes the films, and it is not here")
+    folder = Path(tempfile.mkdtemp(prefix="streamgauge-serve-"))
+    folder.chmod(0o755)
+    film = folder / "film.rm"
+    put_film(film, FILM_SECONDS, "150k")
+    (folder / "cut.rm").write_bytes(film.read_bytes()[: film.stat().st_size // 2])
+    (folder / "none.rm").write_bytes(b"RIFF" * 100)
+    (folder / "notes.txt").write_text("nothing to play")
+    for name, seconds in (("levels.rm", FILM_SECONDS), ("long.rm", 60)):
+        (folder / name).mkdir()
+        for level, rate in LEVELS.items():
+            put_film(folder / name / level, seconds, rate)
+    (folder / "empty.rm").mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
 Serve = Callable[..., Server]
 
 

@@ -5,35 +5,15 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
-import tempfile
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Server
+from conftest import FILM_RATE, FILM_SECONDS, Server
 from starved import again_if_starved
 
-SECONDS, RATE = 4, 15
-FILM = ["-f", "lavfi", "-i", f"testsrc=size=176x144:rate={RATE}", "-f", "lavfi", "-i", "sine=frequency=440"]
 WAV_HEADER_BYTES = 44
-CODED = ["-t", str(SECONDS), "-c:v", "rv20", "-b:v", "150k", "-g", "30", "-c:a", "ac3", "-b:a", "64k"]
-
-
-@pytest.fixture(scope="module")
-def films() -> Iterator[Path]:
-    """A folder with a film, the same cut short, and what is none."""
-    if shutil.which("ffmpeg") is None:
-        pytest.skip("ffmpeg makes the film, and it is not here")
-    folder = Path(tempfile.mkdtemp(prefix="streamgauge-serve-"))
-    folder.chmod(0o755)
-    film = folder / "film.rm"
-    subprocess.run(["ffmpeg", "-nostdin", "-loglevel", "error", *FILM, *CODED, str(film)], check=True)
-    (folder / "cut.rm").write_bytes(film.read_bytes()[: film.stat().st_size // 2])
-    (folder / "none.rm").write_bytes(b"RIFF" * 100)
-    (folder / "notes.txt").write_text("nothing to play")
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +34,11 @@ def mplayer(source: str, *options: str) -> None:
     subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=60)
 
 
-def pictures(source: str, folder: Path) -> list[str]:
+def pictures(source: str, folder: Path, *options: str) -> list[str]:
     """The digest of every picture that MPlayer shows, in order."""
     digests = folder / "digests"
     digests.unlink(missing_ok=True)
-    mplayer(source, "-nosound", "-vo", f"md5sum:outfile={digests}")
+    mplayer(source, *options, "-nosound", "-vo", f"md5sum:outfile={digests}")
     return digests.read_text().splitlines()
 
 
@@ -73,7 +53,7 @@ def sound(source: str, folder: Path) -> bytes:
 @again_if_starved
 def test_mplayer_shows_every_picture_as_from_the_file(server: Server, films: Path, tmp_path: Path) -> None:
     expected = pictures(str(films / "film.rm"), tmp_path)
-    assert len(expected) == SECONDS * RATE
+    assert len(expected) == FILM_SECONDS * FILM_RATE
     assert pictures(url(server), tmp_path) == expected
     assert server.wait_for("playing")["transport"] == "tcp"
 
@@ -82,7 +62,7 @@ def test_mplayer_shows_every_picture_as_from_the_file(server: Server, films: Pat
 def test_mplayer_hears_all_of_the_sound(server: Server, tmp_path: Path) -> None:
     # Of a file MPlayer writes minutes of silence behind the sound where it is to leave the pictures out.
     heard = sound(url(server), tmp_path)
-    assert len(heard) / (44_100 * 2 * 2) == pytest.approx(SECONDS, abs=0.1)
+    assert len(heard) / (44_100 * 2 * 2) == pytest.approx(FILM_SECONDS, abs=0.1)
     samples = array("h", heard)
     assert max(samples) > 1_000
 
@@ -91,13 +71,32 @@ def test_mplayer_hears_all_of_the_sound(server: Server, tmp_path: Path) -> None:
 def test_who_says_nothing_while_it_plays_is_not_given_up(films: Path, tmp_path: Path) -> None:
     # As MPlayer over TCP: what it takes is its sign of life.
     with Server(films, "--timeout", "2", system="realvideo") as server:
-        assert len(pictures(url(server), tmp_path)) == SECONDS * RATE
+        assert len(pictures(url(server), tmp_path)) == FILM_SECONDS * FILM_RATE
 
 
 @again_if_starved
 def test_a_film_that_is_cut_short_is_played_up_to_there(server: Server, tmp_path: Path) -> None:
     shown = pictures(url(server, "cut.rm"), tmp_path)
-    assert SECONDS * RATE // 4 < len(shown) < SECONDS * RATE
+    assert FILM_SECONDS * FILM_RATE // 4 < len(shown) < FILM_SECONDS * FILM_RATE
+
+
+@again_if_starved
+def test_mplayer_has_the_level_of_a_folder_that_its_bandwidth_allows(
+    server: Server, films: Path, tmp_path: Path
+) -> None:
+    for level, options in (("200k.rm", []), ("40k.rm", ["-bandwidth", "100000"])):
+        expected = pictures(str(films / "levels.rm" / level), tmp_path)
+        assert len(expected) == FILM_SECONDS * FILM_RATE
+        assert pictures(url(server, "levels.rm"), tmp_path, *options) == expected, level
+
+
+@again_if_starved
+def test_one_file_is_at_every_path(films: Path, tmp_path: Path) -> None:
+    with Server(films / "film.rm", system="realvideo") as server:
+        expected = pictures(str(films / "film.rm"), tmp_path)
+        for path in ("film.rm", "anything/else"):
+            assert pictures(url(server, path), tmp_path) == expected
+        assert server.wait_for("playing")["path"] == "/film.rm"
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
@@ -118,7 +117,7 @@ def test_ffmpeg_goes_through_the_whole_dialogue(films: Path, transport: str) -> 
         with subprocess.Popen([*command, "-f", "null", "-"], stderr=subprocess.DEVNULL) as player:
             assert server.wait_for("playing")["transport"] == transport
             try:
-                player.wait(timeout=SECONDS + 2)
+                player.wait(timeout=FILM_SECONDS + 2)
             except subprocess.TimeoutExpired:
                 player.terminate()
         assert server.wait_for("closed")["rdt_packets_sent"] > 20
@@ -131,7 +130,15 @@ def ask(server: Server, text: str) -> str:
         return connection.recv(65536).decode(errors="replace")
 
 
-@pytest.mark.parametrize(("name", "status"), [("none.rm", 415), ("notes.txt", 415), ("absent.rm", 404)])
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("none.rm", 415),
+        ("notes.txt", 415),
+        ("empty.rm", 415),
+        ("absent.rm", 404),
+    ],
+)
 def test_what_cannot_be_played_is_refused(server: Server, name: str, status: int) -> None:
     answer = ask(
         server, f"DESCRIBE {url(server, name)} RTSP/1.0\r\nCSeq: 1\r\nAccept: application/sdp\r\n\r\n"

@@ -44,7 +44,7 @@ pub use describe::{
 pub use machines::{Channel, Machines, RelayMachine};
 pub use outbox::MEDIA_END;
 pub use registry::{
-    MachineError, RelayDescription, descriptions, facts, machines, media_tcp, player_of, protocols,
-    relay_descriptions, relay_machine, relay_protocols, server_of, standalone_players, standalone_proxies,
-    standalone_servers,
+    MachineError, RelayDescription, descriptions, facts, machines, media_tcp, player_called, player_of,
+    protocols, relay_descriptions, relay_machine, relay_protocols, server_of, standalone_players,
+    standalone_proxies, standalone_servers,
 };

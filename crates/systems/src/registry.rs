@@ -235,6 +235,12 @@ pub fn player_of(scheme: &str, path: &str) -> Option<Player> {
     named.or_else(|| of_scheme().find(|one| one.facts.endings.is_empty()))
 }
 
+/// The player of that scheme who has a player by that name, whatever the path.
+pub fn player_called(scheme: &str, name: &str) -> Option<Player> {
+    let mut of_scheme = standalone_players().map(|(_, player)| player);
+    of_scheme.find(|one| one.facts.scheme == scheme && one.facts.players.contains(&name))
+}
+
 /// The machine of `relay`. Its random streams are named by `seed` and the relay's name.
 pub fn relay_machine(relay: &RelaySpec, seed: u64) -> Result<RelayMachine, MachineError> {
     let system = relay.app.system();

@@ -47,7 +47,8 @@ const PLACE: u32 = 0;
 pub struct PlayArgs {
     /// SCHEME://HOST[:PORT]/PATH
     url: Target,
-    /// Which player, where there are several: of RTSP, quicktime asks for Reliable UDP, vlc for plain RTP.
+    /// Which player, where there are several: of RTSP, quicktime asks for Reliable UDP, vlc for plain RTP, realplayer8
+    /// and realplayer10 for RDT, which is usual of paths that end in .rm or .rmvb.
     #[arg(long, value_name = "NAME")]
     player: Option<String>,
     /// What carries the media, where that can be chosen: udp or tcp.
@@ -86,16 +87,17 @@ enum End {
 
 /// Plays, reports, and says by the status how it went.
 pub fn run(args: &PlayArgs) -> Result<u8> {
-    let facts = args.url.player.facts;
+    let target = args.url.played_by(args.player.as_deref());
+    let facts = target.player.facts;
     let player = choice("player", args.player.as_deref(), &facts, facts.players)?;
     let transport = choice("transport", args.transport.as_deref(), &facts, facts.transports)?;
-    let preset = args.url.player.preset(player, transport).unwrap_or_default();
-    let settings = with_overrides(preset, &args.settings, |settings| args.url.player.read(settings))?;
-    let url = args.url.url.as_str();
+    let preset = target.player.preset(player, transport).unwrap_or_default();
+    let settings = with_overrides(preset, &args.settings, |settings| target.player.read(settings))?;
+    let url = target.url.as_str();
     let seed = monotonic_ns().cast_unsigned();
-    let app = args.url.player.open(settings, url, args.save.is_some(), seed);
+    let app = target.player.open(settings, url, args.save.is_some(), seed);
     let app = app.map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
-    let mut play = Play::connect(args, transport, app)?;
+    let mut play = Play::connect(args, facts, transport, app)?;
     let end = play.run(args)?;
     let now = play.now();
     let seen = play.app.seen(now);
@@ -153,7 +155,7 @@ struct Play {
 }
 
 impl Play {
-    fn connect(args: &PlayArgs, transport: &str, app: Box<dyn Playing>) -> Result<Play> {
+    fn connect(args: &PlayArgs, facts: PlayerFacts, transport: &str, app: Box<dyn Playing>) -> Result<Play> {
         let events = args.events.as_ref().map(|path| {
             let file = File::options().append(true).create(true).open(path);
             file.map_err(|e| EngineError::io("write the events", &e).at(path).code(3))
@@ -163,7 +165,6 @@ impl Play {
         let ports = SharedPorts::new(args.udp_ports, std::process::id());
         let mut reactor = Reactor::new()?;
         let zero_ns = monotonic_ns();
-        let facts = args.url.player.facts;
         let signals = reactor.heed_signals()?;
         let is_unconnected = facts.without_connection.contains(&transport);
         let channels = if is_unconnected {

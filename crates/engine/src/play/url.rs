@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use streamgauge_systems::standalone::Player;
-use streamgauge_systems::{player_of, standalone_players};
+use streamgauge_systems::{player_called, player_of, standalone_players};
 use streamgauge_wire::rtsp::Url;
 
 use crate::net::host::Host;
@@ -17,6 +17,15 @@ pub struct Target {
     pub player: Player,
     /// Where its server is.
     pub host: Host,
+}
+
+impl Target {
+    /// The same, played by whoever of the scheme has the player of that name; by its path where nobody has.
+    pub fn played_by(&self, name: Option<&str>) -> Target {
+        let known = |name: &&str| !self.player.facts.players.contains(name);
+        let other = name.filter(known).and_then(|name| player_called(self.url.scheme(), name));
+        Target { player: other.unwrap_or(self.player), ..self.clone() }
+    }
 }
 
 impl FromStr for Target {
@@ -40,6 +49,19 @@ impl FromStr for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_played_by_its_path_and_by_whom_is_named() {
+        let by = |url: &str, name: Option<&str>| {
+            url.parse::<Target>().unwrap().played_by(name).player.facts.players.first().copied()
+        };
+        assert_eq!(by("rtsp://h/film.RM", None), Some("realplayer8"));
+        assert_eq!(by("rtsp://h/film.rmvb", Some("realplayer10")), Some("realplayer8"));
+        assert_eq!(by("rtsp://h/clip.mp4", None), Some("quicktime"));
+        assert_eq!(by("rtsp://h/live", Some("realplayer8")), Some("realplayer8"));
+        assert_eq!(by("rtsp://h/film.rm", Some("vlc")), Some("quicktime"));
+        assert_eq!(by("rtsp://h/film.rm", Some("nobody")), Some("realplayer8"));
+    }
 
     #[test]
     fn urls_are_read_and_others_say_what_is_wanted() {

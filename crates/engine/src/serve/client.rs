@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use streamgauge_base::{Chunk, Duration, Instant};
-use streamgauge_systems::media::{Asset, Library, OpenError, StoredFile};
+use streamgauge_systems::media::{Asset, Library, NamedFile, OpenError, StoredFile};
 use streamgauge_systems::standalone::Served;
 use streamgauge_systems::{App, ChannelId, CloseReason, Input, Io};
 
@@ -62,6 +62,14 @@ impl Library for Shown {
 
     fn plain(&self, path: &str) -> Result<Arc<dyn StoredFile>, OpenError> {
         self.folder.plain(path)
+    }
+
+    fn alone(&self) -> Result<Option<NamedFile>, OpenError> {
+        self.folder.alone()
+    }
+
+    fn names(&self, path: &str) -> Result<Vec<String>, OpenError> {
+        self.folder.names(path)
     }
 
     fn plays(&self, path: &str) {

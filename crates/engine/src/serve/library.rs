@@ -8,14 +8,18 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nix::dir::Dir;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2};
 use nix::sys::stat::Mode;
-use streamgauge_systems::media::{Asset, Library, OpenError, StoredFile, mp4};
+use streamgauge_systems::media::{Asset, Library, NamedFile, OpenError, StoredFile, mp4};
 
 use crate::error::{EngineError, Result};
 
 /// What a name must end with, in any case.
 const SUFFIXES: [&str; 3] = ["mp4", "m4v", "mov"];
+
+/// Names of a folder that are looked at.
+const MOST_NAMES: usize = 1_000;
 
 /// A folder, or one file of it.
 pub struct Folder {
@@ -101,13 +105,7 @@ impl Folder {
 
     /// A file beneath the folder, whatever its name, and what the kernel says of it.
     fn regular(&self, name: &Path) -> std::result::Result<(File, Metadata), OpenError> {
-        let file = self.beneath(name).map_err(|errno| match errno {
-            // It may be there: what is missing is room to open it.
-            nix::Error::EMFILE | nix::Error::ENFILE | nix::Error::ENOMEM => {
-                OpenError::Failed(errno.desc().into())
-            }
-            _ => OpenError::NotFound,
-        })?;
+        let file = self.beneath(name).map_err(not_opened)?;
         let data = file.metadata().map_err(|_| OpenError::NotFound)?;
         if !data.is_file() {
             return Err(OpenError::NotFound);
@@ -153,6 +151,40 @@ impl Library for Folder {
         let name = relative(path).filter(|_| self.only.is_none()).ok_or(OpenError::NotFound)?;
         let (file, data) = self.regular(&name)?;
         Ok(Arc::new(Lying::new(file, &data)))
+    }
+
+    fn alone(&self) -> std::result::Result<Option<NamedFile>, OpenError> {
+        let Some(name) = &self.only else { return Ok(None) };
+        let (file, data) = self.regular(name)?;
+        Ok(Some((name.to_string_lossy().into_owned(), Arc::new(Lying::new(file, &data)))))
+    }
+
+    fn names(&self, path: &str) -> std::result::Result<Vec<String>, OpenError> {
+        let name = relative(path).filter(|_| self.only.is_none()).ok_or(OpenError::NotFound)?;
+        let folder = self.beneath(&name).map_err(not_opened)?;
+        if !folder.metadata().is_ok_and(|data| data.is_dir()) {
+            return Err(OpenError::NotFound);
+        }
+        let mut folder = Dir::from_fd(folder.into()).map_err(not_opened)?;
+        // A name that is no text is in no URL either.
+        let names = folder.iter().take(MOST_NAMES).filter_map(|entry| {
+            let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
+            (name != "." && name != "..").then_some(name)
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// Why something beneath the folder cannot be opened.
+fn not_opened(errno: nix::Error) -> OpenError {
+    match errno {
+        // It may be there: what is missing is room to open it.
+        nix::Error::EMFILE | nix::Error::ENFILE | nix::Error::ENOMEM => {
+            OpenError::Failed(errno.desc().into())
+        }
+        _ => OpenError::NotFound,
     }
 }
 
@@ -277,10 +309,16 @@ mod tests {
         let alone = Folder::open(&path.join("film.mp4"), 1 << 20).unwrap();
         let of_one = ["/film.mp4", "/a/content.json"].map(|path| length(&alone, path));
         let suffix = folder.file("/a/content.json").err();
+        let names = ["/a", "/a/../a", "/film.mp4", "/b", "/"].map(|path| folder.names(path).ok());
+        let only = alone.alone().map(|only| only.map(|(name, file)| (name, file.length())));
+        let (many, inside) = (folder.alone().map(|only| only.is_none()), alone.names("/a").err());
         std::fs::remove_dir_all(&path).unwrap();
         let none = || Err(OpenError::NotFound);
         assert_eq!(found, [Ok(2), none(), none(), none(), none()]);
         assert_eq!(of_one, [none(), none()]);
+        assert_eq!(names, [Some(vec!["content.json".to_owned()]), None, None, None, None]);
+        assert_eq!((only, many), (Ok(Some(("film.mp4".into(), 7))), Ok(true)));
+        assert_eq!(inside, Some(OpenError::NotFound));
         assert!(matches!(suffix, Some(OpenError::Unsupported(_))));
     }
 

@@ -20,9 +20,30 @@ pub trait Library: Send + Sync {
         Err(OpenError::NotFound)
     }
 
+    /// The one file that there is, which is at every path, and its name. `None` of a folder.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be had.
+    fn alone(&self) -> Result<Option<NamedFile>, OpenError> {
+        Ok(None)
+    }
+
+    /// The names in the folder at `path`, in order.
+    ///
+    /// # Errors
+    ///
+    /// Why there are none: there is no such folder, say.
+    fn names(&self, _path: &str) -> Result<Vec<String>, OpenError> {
+        Err(OpenError::NotFound)
+    }
+
     /// Notes that a client plays what is at `path`, where that is no one file.
     fn plays(&self, _path: &str) {}
 }
+
+/// A file with its name.
+pub type NamedFile = (String, Arc<dyn StoredFile>);
 
 /// A file as it lies there.
 pub trait StoredFile: Send + Sync {

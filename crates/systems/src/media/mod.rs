@@ -18,7 +18,7 @@ pub use asset::{Asset, Bytes, Codec, Track, Unit, UnitKind};
 pub use clip::ClipSpec;
 pub use content::{Content, ContentRef, Contents, Encoding, Frames};
 pub use ladder::{LadderSpec, LevelSpec};
-pub use library::{Library, OneAsset, OpenError, StoredFile};
+pub use library::{Library, NamedFile, OneAsset, OpenError, StoredFile};
 pub use mp4::MediaError;
 pub use numbers::Numbers;
 pub use packets::{LEAST_PAYLOAD_BYTES, assemble, begins_unit, preamble};

@@ -6,74 +6,179 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use streamgauge_base::{Chunk, Duration};
 use streamgauge_wire::rm::{Assembler, RealMedia, StreamProperties};
 
-use super::object::{CodedFrames, Encoding, Object, Shelf, Stream};
-use crate::media::{Library, OpenError};
+use super::object::{CodedFrames, Encoding, MOST_ENCODINGS, Object, Shelf, Stream};
+use crate::media::{Library, NamedFile, OpenError};
 
-/// A file that is larger is not read into memory.
+/// Files that are larger together are not read into memory.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// What the names of files end with.
-const ENDINGS: [&str; 2] = [".rm", ".rmvb"];
+/// A file whose last packet is so long before the end that it says was cut short, or was never finished: ffmpeg says an hour.
+const MOST_SILENCE_MS: u32 = 10_000;
 
-/// Objects by their files' paths and versions.
-type Played = BTreeMap<(String, String), Weak<Object>>;
+/// A longer picture cannot be sent: it has 127 parts at most, and a datagram holds less than 64 kB.
+const MOST_PICTURE_BYTES: usize = 4 << 20;
 
-/// Files that somebody plays: all who play one share it.
-static PLAYED: LazyLock<Mutex<Played>> = LazyLock::new(Mutex::default);
+/// Nor can longer packets of sound, which are not cut up.
+const MOST_SOUND_BYTES: u16 = 60_000;
 
-/// The RealMedia files of a library.
+/// What the names of files end with, and of folders with several encodings.
+pub const ENDINGS: [&str; 2] = [".rm", ".rmvb"];
+
+/// Objects that have been read.
+#[derive(Default)]
+struct ReadObjects {
+    /// By their files' paths and versions: all who play one share it.
+    played: BTreeMap<(String, String), Weak<Object>>,
+    /// The last that was read, though nobody plays it: who has its description will.
+    last: Option<Arc<Object>>,
+}
+
+/// Those of this process.
+static READ: LazyLock<Mutex<ReadObjects>> = LazyLock::new(Mutex::default);
+
+/// The RealMedia files of a library, and its folders whose names end as theirs: the files in one are encodings of one clip.
 pub struct Files(pub Arc<dyn Library>);
+
+fn is_named(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    ENDINGS.iter().any(|ending| lower.ends_with(ending))
+}
+
+impl Files {
+    /// The files of the object at `path`: one, or those of a folder.
+    fn files(&self, path: &str) -> Result<Vec<NamedFile>, OpenError> {
+        let unnamed =
+            |name: &str| OpenError::Unsupported(format!("{name} ends with none of {}", ENDINGS.join(", ")));
+        if let Some((name, file)) = self.0.alone()? {
+            return if is_named(&name) { Ok(vec![(name, file)]) } else { Err(unnamed(&name)) };
+        }
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+        let names = match self.0.names(path) {
+            Ok(names) if is_named(name) => names,
+            Ok(_) | Err(OpenError::NotFound) => {
+                let file = self.0.plain(path)?;
+                return if is_named(name) { Ok(vec![(name.into(), file)]) } else { Err(unnamed(name)) };
+            }
+            Err(error) => return Err(error),
+        };
+        let folder = path.trim_end_matches('/');
+        let encodings = names.into_iter().filter(|name| is_named(name)).take(MOST_ENCODINGS + 1);
+        let files = encodings.map(|name| {
+            let file = self.0.plain(&format!("{folder}/{name}"))?;
+            Ok((name, file))
+        });
+        files.collect()
+    }
+}
 
 impl Shelf for Files {
     fn open(&self, path: &str) -> Result<Arc<Object>, OpenError> {
-        let file = self.0.plain(path)?;
-        let lower = path.to_ascii_lowercase();
-        if !ENDINGS.iter().any(|ending| lower.ends_with(ending)) {
-            return Err(OpenError::Unsupported(format!("its name ends with none of {}", ENDINGS.join(", "))));
+        let files = self.files(path)?;
+        let bytes: u64 = files.iter().map(|(_, file)| file.length()).sum();
+        if bytes > MOST_BYTES {
+            return Err(OpenError::Unsupported(format!("{bytes} bytes; {MOST_BYTES} are read at most")));
         }
-        if file.length() > MOST_BYTES {
-            let what = format!("{} bytes; {MOST_BYTES} are read at most", file.length());
-            return Err(OpenError::Unsupported(what));
-        }
-        let key = (path.to_owned(), file.version().to_owned());
-        let mut played = PLAYED.lock().unwrap_or_else(PoisonError::into_inner);
-        played.retain(|_, object| object.strong_count() > 0);
-        if let Some(object) = played.get(&key).and_then(Weak::upgrade) {
+        let versions: Vec<_> =
+            files.iter().map(|(name, file)| format!("{name} {}", file.version())).collect();
+        let key = (path.to_owned(), versions.join("/"));
+        let mut objects = READ.lock().unwrap_or_else(PoisonError::into_inner);
+        objects.played.retain(|_, object| object.strong_count() > 0);
+        if let Some(object) = objects.played.get(&key).and_then(Weak::upgrade) {
+            self.0.plays(path);
             return Ok(object);
         }
-        let bytes = file.read(0, file.length()).map_err(OpenError::Failed)?;
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let object = Arc::new(object_of(name, &bytes).map_err(OpenError::Unsupported)?);
-        played.insert(key, Arc::downgrade(&object));
+        // Two are not in memory for want of one.
+        objects.last = None;
+        let mut read = Vec::new();
+        for (name, file) in files {
+            read.push((name, file.read(0, file.length()).map_err(OpenError::Failed)?));
+        }
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+        let object = Arc::new(object_of(name, &read).map_err(OpenError::Unsupported)?);
+        objects.played.insert(key, Arc::downgrade(&object));
+        objects.last = Some(object.clone());
+        self.0.plays(path);
         Ok(object)
     }
 }
 
-/// The object of a file: its first stream of RealVideo, and its first of sound. One that is cut short plays up to there.
+/// The object of `files`, each with its name: all their streams of RealVideo, as encodings of one, the lowest rate first, and
+/// the first stream of sound of the file of the lowest rate that has one. A file that is cut short plays up to there.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
-pub fn object_of(name: &str, file: &[u8]) -> Result<Object, String> {
-    let media = RealMedia::read(file).map_err(|problem| problem.to_string())?;
-    let first = |kind: &str| {
-        let mut known = media.streams.iter().filter(|stream| !stream.is_logical());
-        known.find(|stream| stream.mime_type.starts_with(kind))
-    };
-    let video = first("video/x-pn-realvideo").ok_or("no stream of RealVideo is in it")?;
-    let ends = media.packets.iter().map(|packet| packet.timestamp_ms).max().unwrap_or(0);
-    let duration = Duration::from_millis(u64::from(media.properties.duration_ms.max(ends)).max(1));
-    let mut streams = vec![stream(video, pictures(&media, video, file)?, duration)];
-    if let Some(audio) = first("audio/") {
-        streams.push(stream(audio, blocks(&media, audio, file), duration));
+/// What is wrong with which of them.
+pub fn object_of(name: &str, files: &[(String, Vec<u8>)]) -> Result<Object, String> {
+    let mut read = Vec::new();
+    for (called, file) in files {
+        read.push(read_file(file).map_err(|problem| match files.len() {
+            1 => problem,
+            _ => format!("{called}: {problem}"),
+        })?);
     }
-    let title = media.description.title.trim();
-    Ok(Object { name: if title.is_empty() { name.into() } else { title.into() }, duration, streams })
+    let duration = read.iter().map(|file| file.duration).max().ok_or("no file of RealMedia is in it")?;
+    let rate = |file: &Read| file.video.iter().map(|(said, _)| said.avg_bit_rate_bps).min();
+    read.sort_by_key(rate);
+    let title = read.iter().map(|file| file.title.trim()).find(|title| !title.is_empty());
+    let name = title.unwrap_or(name).to_owned();
+    let sound = read.iter_mut().find_map(|file| file.sound.take());
+    let of_frames =
+        |(said, frames): (StreamProperties, CodedFrames)| Encoding::of_frames(frames, &said, duration);
+    let mut video: Vec<Encoding> = read.into_iter().flat_map(|file| file.video).map(of_frames).collect();
+    video.sort_by_key(|encoding| encoding.bit_rate_bps);
+    if video.len() > MOST_ENCODINGS {
+        return Err(format!("{} encodings; {MOST_ENCODINGS} are served at most", video.len()));
+    }
+    if let Some(same) = video.windows(2).find(|pair| pair[0].bit_rate_bps == pair[1].bit_rate_bps) {
+        return Err(format!(
+            "two encodings of {} bit/s, of which no player could choose one",
+            same[0].bit_rate_bps
+        ));
+    }
+    let sound = sound.map(of_frames).into_iter().collect();
+    let mut streams = [video, sound].map(|encodings| Stream { encodings }).to_vec();
+    streams.retain(|stream| !stream.encodings.is_empty());
+    Ok(Object { name, duration, streams })
 }
 
-fn stream(properties: &StreamProperties, frames: CodedFrames, duration: Duration) -> Stream {
-    let encoding = Encoding::of_frames(frames, properties.avg_bit_rate_bps.into(), duration);
-    Stream { encodings: vec![encoding], properties: Some(Arc::new(properties.clone())) }
+/// What is in a file, pictures once at least.
+struct Read {
+    title: String,
+    duration: Duration,
+    video: Vec<(StreamProperties, CodedFrames)>,
+    sound: Option<(StreamProperties, CodedFrames)>,
+}
+
+fn read_file(file: &[u8]) -> Result<Read, String> {
+    let media = RealMedia::read(file).map_err(|problem| problem.to_string())?;
+    let of_kind = |kind: &'static str| {
+        let known = media.streams.iter().filter(|stream| !stream.is_logical());
+        known.filter(move |stream| stream.mime_type.starts_with(kind))
+    };
+    let mut video = Vec::new();
+    for said in of_kind("video/x-pn-realvideo") {
+        let frames = pictures(&media, said, file)?;
+        // ffmpeg puts what it has of two streams into the second.
+        if !frames.frames.is_empty() {
+            video.push((said.clone(), frames));
+        }
+    }
+    if video.is_empty() {
+        return Err(match of_kind("video/x-pn-realvideo").next() {
+            Some(_) => "no frame of RealVideo is in it".into(),
+            None => "no stream of RealVideo is in it".into(),
+        });
+    }
+    let ends = media.packets.iter().map(|packet| packet.timestamp_ms).max().unwrap_or(0);
+    let said_ms = media.properties.duration_ms;
+    let ends_ms = if said_ms.saturating_sub(ends) > MOST_SILENCE_MS { ends } else { said_ms.max(ends) };
+    let duration = Duration::from_millis(u64::from(ends_ms).max(1));
+    let sound = match of_kind("audio/").next() {
+        Some(said) => Some((said.clone(), blocks(&media, said, file)?)),
+        None => None,
+    };
+    let sound = sound.filter(|(_, blocks)| !blocks.frames.is_empty());
+    Ok(Read { title: media.description.title.clone(), duration, video, sound })
 }
 
 /// The frames of pictures, out of the pieces in packets.
@@ -84,21 +189,26 @@ fn pictures(media: &RealMedia, of: &StreamProperties, file: &[u8]) -> Result<Cod
         let frames = assembler.push(payload).map_err(|problem| format!("RealVideo: {problem}"))?;
         for frame in frames {
             let at = Duration::from_millis(frame.timestamp_ms.unwrap_or(packet.timestamp_ms).into());
+            if frame.media.len() > MOST_PICTURE_BYTES {
+                let bytes = frame.media.len();
+                return Err(format!("a picture of {bytes} bytes; {MOST_PICTURE_BYTES} are sent at most"));
+            }
             // The first has to be one that players can begin with.
             found.push(at, packet.is_key() || found.frames.is_empty(), frame.media.head());
         }
-    }
-    if found.frames.is_empty() {
-        return Err("no frame of RealVideo is in it".into());
     }
     Ok(found)
 }
 
 /// Packets of sound, each as it is.
-fn blocks(media: &RealMedia, of: &StreamProperties, file: &[u8]) -> CodedFrames {
+fn blocks(media: &RealMedia, of: &StreamProperties, file: &[u8]) -> Result<CodedFrames, String> {
     let mut found = CodedFrames::default();
     for packet in media.packets.iter().filter(|packet| packet.stream == of.number) {
+        if packet.bytes > MOST_SOUND_BYTES {
+            let bytes = packet.bytes;
+            return Err(format!("a packet of sound of {bytes} bytes; {MOST_SOUND_BYTES} are sent at most"));
+        }
         found.push(Duration::from_millis(packet.timestamp_ms.into()), true, packet.payload(file));
     }
-    found
+    Ok(found)
 }

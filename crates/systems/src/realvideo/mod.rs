@@ -11,9 +11,11 @@ mod standalone;
 #[cfg(test)]
 mod tests;
 
-pub use player::{PlayerKind, PlayerSettings, RealPlayer};
+pub use player::{PlayerKind, PlayerSettings, RdtCame, RealPlayer, RealPlayerReport};
 pub use server::{Preset, RealServer, ServerSettings};
 pub use spec::RealVideoSpec;
+
+pub use crate::rtsp::MediaTransport;
 
 use std::sync::Arc;
 
@@ -26,8 +28,7 @@ use crate::describe::{Content, EventKind, Presets, Refusal, System, events, tcp_
 use crate::machines::{Channel, Machines};
 use crate::media::LadderSpec;
 use crate::rates::stream_bps;
-use crate::rtsp::MediaTransport;
-use crate::standalone::Server;
+use crate::standalone::{Player, Server};
 
 /// The RTSP connection.
 pub const RTSP: ChannelId = ChannelId(0);
@@ -100,6 +101,10 @@ impl System for RealVideoSpec {
 
     fn server() -> Option<Server> {
         Some(Server::of::<ServerSettings>())
+    }
+
+    fn player() -> Option<Player> {
+        Some(Player::of::<PlayerSettings>())
     }
 
     fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal> {

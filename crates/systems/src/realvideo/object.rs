@@ -55,8 +55,6 @@ pub struct Object {
 pub struct Stream {
     /// The lowest rate first.
     pub encodings: Vec<Encoding>,
-    /// What a file says of it.
-    pub properties: Option<Arc<StreamProperties>>,
 }
 
 /// A stream at one rate.
@@ -66,6 +64,8 @@ pub struct Encoding {
     pub bit_rate_bps: u64,
     /// That of its key frames alone.
     pub key_rate_bps: u64,
+    /// What a file says of it.
+    pub properties: Option<Arc<StreamProperties>>,
     frames: Frames,
 }
 
@@ -120,16 +120,28 @@ impl Object {
             ladder.video.iter().map(|level| encoding(&level.clip, level.bit_rate_bps, false)).collect();
         let audio =
             ladder.audio.iter().map(|sound| encoding(&sound.clip, sound.bit_rate_bps, true)).collect();
-        let stream = |encodings| Stream { encodings, properties: None };
-        let mut streams = vec![stream(video), stream(audio)];
+        let mut streams = [video, audio].map(|encodings| Stream { encodings }).to_vec();
         streams.retain(|stream| !stream.encodings.is_empty());
         let duration = ladder.levels().map(|level| level.clip.duration).max().unwrap_or(Duration::ZERO);
         Object { name: ladder.name.clone(), duration, streams }
     }
 
+    /// That of all streams in their highest encodings.
+    pub fn most_bps(&self) -> u64 {
+        let highest = |stream: &Stream| stream.encodings.last().map_or(0, |encoding| encoding.bit_rate_bps);
+        self.streams.iter().map(highest).fold(0, u64::saturating_add)
+    }
+
     /// That of sound; 0 without any.
     pub fn audio_bps(&self) -> u64 {
         self.streams.get(AUDIO).map_or(0, |stream| stream.encodings[0].bit_rate_bps)
+    }
+}
+
+impl Stream {
+    /// What a file says of its highest encoding.
+    pub fn properties(&self) -> Option<&StreamProperties> {
+        self.encodings.last()?.properties.as_deref()
     }
 }
 
@@ -147,11 +159,12 @@ impl Encoding {
         let key_rate_bps = (u128::from(of_keys) * 8_000_000_000 / lasts.max(1)) as u64;
         let count = clip.duration.as_nanos().div_ceil(interval.as_nanos().max(1));
         let frames = Frames::Sizes { interval, count, sizes: clip.frame_bytes.clone(), keys };
-        Encoding { bit_rate_bps, key_rate_bps: key_rate_bps.min(bit_rate_bps), frames }
+        Encoding { bit_rate_bps, key_rate_bps: key_rate_bps.min(bit_rate_bps), properties: None, frames }
     }
 
-    /// Frames of a file, of which there is one, at a rate that is said or, where it is 0, is theirs.
-    pub fn of_frames(coded: CodedFrames, said_bps: u64, duration: Duration) -> Self {
+    /// Frames of a file, of which there is one, at the rate that `said` gives or, where that is 0, theirs.
+    pub fn of_frames(coded: CodedFrames, said: &StreamProperties, duration: Duration) -> Self {
+        let said_bps = u64::from(said.avg_bit_rate_bps);
         let rate =
             |bytes: u64| (u128::from(bytes) * 8_000_000_000 / u128::from(duration.as_nanos().max(1))) as u64;
         let sum = |keys: bool| {
@@ -164,7 +177,8 @@ impl Encoding {
         };
         let bit_rate_bps = Some(said_bps).filter(|rate| *rate > 0).unwrap_or_else(|| rate(sum(false))).max(1);
         let key_rate_bps = rate(sum(true)).min(bit_rate_bps);
-        Encoding { bit_rate_bps, key_rate_bps, frames: Frames::Coded(Arc::new(coded)) }
+        let properties = Some(Arc::new(said.clone()));
+        Encoding { bit_rate_bps, key_rate_bps, properties, frames: Frames::Coded(Arc::new(coded)) }
     }
 
     /// Its frames have bytes of their own.

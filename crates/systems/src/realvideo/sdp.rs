@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sdp_types::Attribute;
 use streamgauge_base::Duration;
-use streamgauge_wire::rm::OpaqueData;
+use streamgauge_wire::rm::{OpaqueData, StreamProperties};
 
 use super::object::{AUDIO, Object, Stream, VIDEO, rules_of};
 use crate::rtsp::Described;
@@ -23,6 +23,10 @@ const MOST_STREAMS: usize = 8;
 
 /// What a stream's control URL ends with, before its number.
 const CONTROL: &str = "streamid=";
+
+/// What is wrong with a server that is none of RealNetworks'.
+const OTHERS: &str = "the server is no RealVideo server: its description has no a=IsRealDataType; its streams may be of \
+                      RTP, which --player quicktime and --player vlc play";
 
 /// The stream that `control` names.
 pub fn stream_of(control: &str) -> Option<usize> {
@@ -111,7 +115,7 @@ pub fn describe(object: &Object, origin: IpAddr) -> String {
     for (number, stream) in object.streams.iter().enumerate() {
         let kind = if number == VIDEO { "video" } else { "audio" };
         let highest = stream.encodings.iter().map(|encoding| encoding.bit_rate_bps).max().unwrap_or(0);
-        let said = stream.properties.as_deref();
+        let said = stream.properties();
         let mime_type = said.map_or_else(|| format!("{kind}/x-pn-real{kind}"), |said| said.mime_type.clone());
         let preroll_ms = said.map_or(PREROLL_MS, |said| said.preroll_ms);
         let _ = write!(
@@ -121,24 +125,39 @@ pub fn describe(object: &Object, origin: IpAddr) -> String {
              a=AvgBitRate:integer;{highest}\r\na=MaxBitRate:integer;{highest}\r\na=StartTime:integer;0\r\n\
              a=Preroll:integer;{preroll_ms}\r\na=Duration:integer;{ms}\r\n",
             highest.div_ceil(1000),
-            quoted(&mime_type),
+            quoted(&mime_type.replace(char::is_control, " ")),
         );
         if let Some(said) = said {
+            let all = stream.encodings.iter().filter_map(|encoding| encoding.properties.as_deref());
+            let most = |of: fn(&StreamProperties) -> u32| all.clone().map(of).max().unwrap_or(0);
             // Before the rules: FFmpeg wants it so.
-            let opaque = OpaqueData::of(said.type_specific.clone()).write().unwrap_or_default();
+            let opaque = opaque_of(stream).write().unwrap_or_default();
             let _ = write!(
                 text,
                 "a=StreamName:string;{}\r\na=MaxPacketSize:integer;{}\r\na=AvgPacketSize:integer;{}\r\n\
                  a=OpaqueData:buffer;\"{}\"\r\n",
                 quoted(&said.name.replace(char::is_control, " ")),
-                said.max_packet_bytes,
-                said.avg_packet_bytes,
+                most(|said| said.max_packet_bytes),
+                most(|said| said.avg_packet_bytes),
                 BASE64.encode(opaque),
             );
         }
         let _ = write!(text, "a=ASMRuleBook:string;{}\r\n", quoted(&book_of(stream)));
     }
     text
+}
+
+/// What decoders must know of each encoding, by the rules of the stream's book.
+fn opaque_of(stream: &Stream) -> OpaqueData {
+    let said = stream.encodings.iter().filter_map(|encoding| encoding.properties.as_deref());
+    let encodings: Vec<_> = said.map(|said| said.type_specific.clone()).collect();
+    match <[_; 1]>::try_from(encodings) {
+        Ok([alone]) => OpaqueData::of(alone),
+        Err(encodings) => {
+            let rules = (0..encodings.len() as u16).flat_map(|encoding| [encoding; 2]).collect();
+            OpaqueData { rules, encodings }
+        }
+    }
 }
 
 impl Described for Object {
@@ -185,6 +204,10 @@ pub struct StreamDescription {
     pub control: String,
     /// Its book.
     pub book: String,
+    /// Its type, as `video/x-pn-realvideo`.
+    pub mime_type: String,
+    /// What its decoder must know, if the server says it.
+    pub opaque: Option<OpaqueData>,
 }
 
 /// Reads a description.
@@ -204,9 +227,15 @@ pub fn read(text: &str) -> Result<Presentation, String> {
             is_video,
             control,
             book: typed(&media.attributes, "ASMRuleBook").unwrap_or_default(),
+            mime_type: typed(&media.attributes, "mimetype").unwrap_or_default(),
+            opaque: typed(&media.attributes, "OpaqueData")
+                .and_then(|data| OpaqueData::read(&BASE64.decode(data).ok()?).ok()),
         })
     };
     let streams: Vec<_> = session.medias.iter().filter_map(stream).take(MOST_STREAMS).collect();
+    if attribute(&session.attributes, "IsRealDataType").is_none() {
+        return Err(OTHERS.into());
+    }
     if streams.is_empty() {
         return Err(
             "nothing in it can be played: no stream of pictures or sound that is named streamid=N".into()

@@ -1,19 +1,28 @@
-//! The server among strangers of a real network.
+//! Server and player among strangers of a real network.
 
 use std::sync::Arc;
 
-use streamgauge_base::Duration;
+use serde_json::{Map, Value, json};
+use streamgauge_base::{Chunk, Duration, Event, Instant};
+use streamgauge_wire::rm::{self, StreamProperties, VideoFrame};
 
-use super::file::Files;
+use super::file::{ENDINGS, Files};
+use super::player::{PlayerKind, PlayerSettings, RealPlayer};
 use super::server::{Preset, RealServer, ServerSettings};
 use super::{RTSP, RTSP_PORT};
-use crate::app::App;
+use crate::app::{App, Input, Io};
 use crate::media::Library;
-use crate::rtsp::no_room;
-use crate::standalone::{Clients, ContentFault, Served, Service, TurnAway, names};
+use crate::playout::ReceivedUnit;
+use crate::rtsp::{MediaTransport, no_room};
+use crate::standalone::{
+    Clients, ContentFault, Playable, Playing, Seen, Served, Service, TurnAway, by_name, names,
+};
 
 /// The names of [`Preset::NAMED`].
 const PRESETS: [&str; 2] = names(&Preset::NAMED);
+
+/// The names of [`PlayerKind::NAMED`].
+const PLAYERS: [&str; 2] = names(&PlayerKind::NAMED);
 
 impl Clients for ServerSettings {
     fn machine(&self, library: Arc<dyn Library>, name: &str, seed: u64) -> Box<dyn Served> {
@@ -65,5 +74,187 @@ impl Served for RealServer {
 
     fn has_lost_its_client(&self) -> bool {
         RealServer::has_lost_its_client(self)
+    }
+}
+
+/// The player, with what it told of its levels and what is saved of its media.
+struct Viewed {
+    player: RealPlayer,
+    transport: MediaTransport,
+    /// Times that the level was told, the first included.
+    levels_told: u64,
+    /// Something has been saved.
+    begun: bool,
+}
+
+impl App for Viewed {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        self.player.handle(now, input, io);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.player.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        let event = self.player.poll_event()?;
+        self.levels_told += u64::from(event.name == "level_changed");
+        Some(event)
+    }
+}
+
+impl Viewed {
+    fn level_changes(&self) -> u64 {
+        self.levels_told.saturating_sub(1)
+    }
+
+    /// What a file of the media begins with. Of several encodings it has the lowest one's description.
+    fn head(&self) -> Vec<u8> {
+        let duration_ms = self.player.duration().map_or(0, |all| all.as_nanos() / 1_000_000);
+        let duration_ms = u32::try_from(duration_ms).unwrap_or(u32::MAX);
+        let said = (0..).zip(self.player.streams());
+        let streams: Vec<_> = said
+            .map(|(number, stream)| StreamProperties {
+                number,
+                duration_ms,
+                mime_type: stream.mime_type.clone(),
+                type_specific: stream
+                    .opaque
+                    .as_ref()
+                    .and_then(|data| data.of_rule(0))
+                    .unwrap_or_default()
+                    .into(),
+                ..StreamProperties::default()
+            })
+            .collect();
+        rm::write_head("", duration_ms, &streams)
+    }
+
+    /// A unit that was shown, in packets of such a file.
+    fn packets(&self, unit: &ReceivedUnit, is_key: bool) -> Vec<u8> {
+        let is_video = self.player.streams().nth(unit.track).is_some_and(|stream| stream.is_video);
+        let (stream, at_ms) = (unit.track as u16, unit.timestamp.unwrap_or(0));
+        let payloads = if is_video {
+            let media: Vec<u8> = unit.payloads.iter().flat_map(Chunk::head).copied().collect();
+            let frame =
+                VideoFrame { picture: unit.number as u8, timestamp_ms: None, media: Chunk::bytes(media) };
+            let whole = rm::whole(&frame);
+            match whole.len() <= rm::MOST_PAYLOAD_BYTES {
+                true => vec![whole],
+                false => rm::fragment(&frame, rm::MOST_PAYLOAD_BYTES).unwrap_or_default(),
+            }
+        } else {
+            unit.payloads.clone()
+        };
+        let packets = payloads.iter().map(|payload| rm::write_packet(stream, at_ms, is_key, payload.head()));
+        packets.filter_map(Result::ok).flatten().collect()
+    }
+}
+
+impl Playing for Viewed {
+    fn seen(&mut self, now: Instant) -> Seen {
+        let report = self.player.report_at(now);
+        Seen {
+            bytes: report.came.bytes,
+            lost: Some(report.came.missed.saturating_sub(report.came.repaired)),
+            frames: report.frames,
+            startup: report.startup,
+            buffer: report.buffer,
+            position: report.position,
+            duration: report.duration,
+        }
+    }
+
+    /// Packets are of RDT, of all streams.
+    fn figures(&mut self, now: Instant) -> Map<String, Value> {
+        let report = self.player.report_at(now);
+        by_name(json!({
+            "packets_received": report.came.packets,
+            "packets_missed": report.came.missed,
+            "packets_lost": report.came.missed.saturating_sub(report.came.repaired),
+            "packets_retransmitted": report.came.repaired,
+            "packets_duplicated": report.came.duplicates,
+            "levels_bps": report.levels_bps,
+            "level_bps": report.level_bps,
+            "level_changes": self.level_changes(),
+        }))
+    }
+
+    fn carried_by(&self) -> &'static str {
+        match self.transport {
+            MediaTransport::Udp => "udp",
+            MediaTransport::Tcp => "tcp",
+        }
+    }
+
+    fn in_words(&mut self, now: Instant, rate: &str) -> String {
+        let report = self.player.report_at(now);
+        let came = report.came;
+        let kbps = |bps: f64| format!("{:.0}", bps / 1e3);
+        let offered: Vec<_> = report.levels_bps.iter().copied().map(kbps).collect();
+        format!(
+            "packets: {} received ({} bytes, {rate}), {} lost, {} retransmitted, {} duplicates\n\
+             levels: {} kbit/s at the end, of {}; {} changes",
+            came.packets,
+            came.bytes,
+            came.missed.saturating_sub(came.repaired),
+            came.repaired,
+            came.duplicates,
+            report.level_bps.map_or("none".into(), kbps),
+            if offered.is_empty() { "none".into() } else { offered.join(", ") },
+            self.level_changes(),
+        )
+    }
+
+    fn is_gone(&self) -> bool {
+        self.player.is_gone()
+    }
+
+    fn refused(&self) -> Option<u16> {
+        self.player.refused()
+    }
+
+    fn is_unplayable(&self) -> bool {
+        self.player.is_unplayable()
+    }
+
+    /// A RealMedia file of the units that were shown.
+    fn take_kept(&mut self) -> Option<Vec<u8>> {
+        while let Some((unit, is_key)) = self.player.take_unit() {
+            if unit.shown && !unit.payloads.is_empty() {
+                let begins = !std::mem::replace(&mut self.begun, true);
+                let mut bytes = if begins { self.head() } else { Vec::new() };
+                bytes.extend(self.packets(&unit, is_key));
+                return Some(bytes);
+            }
+        }
+        None
+    }
+}
+
+impl Playable for PlayerSettings {
+    const SCHEME: &'static str = "rtsp";
+    const PORT: u16 = RTSP_PORT;
+    const ENDINGS: &'static [&'static str] = &ENDINGS;
+    const PLAYERS: &'static [&'static str] = &PLAYERS;
+    const TRANSPORTS: &'static [&'static str] = &["udp", "tcp"];
+    const ASKS: &'static str = "PLAY";
+    const IS_CONNECTED: bool = true;
+
+    fn preset(player: &str, transport: &str) -> Option<Self> {
+        let (_, kind) = PlayerKind::NAMED.into_iter().find(|(known, _)| *known == player)?;
+        let transport = if transport == "tcp" { MediaTransport::Tcp } else { MediaTransport::Udp };
+        Some(PlayerSettings { transport, ..PlayerSettings::of(kind) })
+    }
+
+    fn check(&self) -> Result<(), ContentFault> {
+        PlayerSettings::check(self)
+    }
+
+    fn machine(self, url: &str, keep: bool, _: u64) -> Box<dyn Playing> {
+        let transport = self.transport;
+        let mut player = RealPlayer::new(self, url);
+        player.keep_units(keep);
+        Box::new(Viewed { player, transport, levels_told: 0, begun: false })
     }
 }

@@ -1,5 +1,8 @@
 //! Server and player together.
 
+mod hostile;
+mod levels;
+
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_wire::rdt::{self, Packet};
 
@@ -188,9 +191,13 @@ fn a_plan_that_cannot_be_played_is_refused_by_its_key() {
 /// 2 s of RealVideo at ten frames a second and of sound, as ffmpeg writes it.
 const FILE: &[u8] = include_bytes!("../../../wire/src/rm/tests/whole.rm");
 
+fn object_of(file: &[u8]) -> Result<Object, String> {
+    file::object_of("whole.rm", &[("whole.rm".into(), file.to_vec())])
+}
+
 #[test]
 fn a_file_is_played_whole_over_both() {
-    let object = Arc::new(file::object_of("whole.rm", FILE).unwrap());
+    let object = Arc::new(object_of(FILE).unwrap());
     let frames = object.streams[0].encodings[0].count();
     assert_eq!((object.streams.len(), frames), (2, 20));
     for transport in [MediaTransport::Udp, MediaTransport::Tcp] {
@@ -206,7 +213,7 @@ fn a_file_is_played_whole_over_both() {
 
 #[test]
 fn over_udp_a_files_frames_go_in_parts_that_give_them_back() {
-    let object = file::object_of("whole.rm", FILE).unwrap();
+    let object = object_of(FILE).unwrap();
     let encoding = &object.streams[0].encodings[0];
     let mut stream = server::stream_over_udp(&object);
     let mut assembler = streamgauge_wire::rm::Assembler::default();
@@ -223,8 +230,8 @@ fn over_udp_a_files_frames_go_in_parts_that_give_them_back() {
 
 #[test]
 fn what_is_no_realmedia_is_refused_and_what_is_cut_short_plays_to_there() {
-    assert!(file::object_of("x", b"RIFF....").is_err());
-    assert!(file::object_of("x", &FILE[..100]).is_err());
-    let cut = file::object_of("x", &FILE[..FILE.len() * 2 / 3]).unwrap();
+    assert!(object_of(b"RIFF....").is_err());
+    assert!(object_of(&FILE[..100]).is_err());
+    let cut = object_of(&FILE[..FILE.len() * 2 / 3]).unwrap();
     assert!((1..20).contains(&cut.streams[0].encodings[0].count()));
 }

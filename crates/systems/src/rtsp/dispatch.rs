@@ -117,9 +117,10 @@ pub trait RtspSession {
     /// The tracks that are set up, and the channels of those that are interleaved on the connection.
     fn tracks(&self) -> impl Iterator<Item = (usize, Option<(u8, u8)>)>;
 
-    /// Heeds what PLAY and SET_PARAMETER say in headers of the server's own.
-    fn heed(&mut self, request: &Request<Vec<u8>>) {
+    /// Heeds what PLAY and SET_PARAMETER say in headers of the server's own. Says whether it understood all of them.
+    fn heed(&mut self, request: &Request<Vec<u8>>) -> bool {
         let _ = request;
+        true
     }
 
     /// Begins to play, or to play elsewhere. `None` if there is nothing to play in that range. `answer` takes what the
@@ -230,8 +231,7 @@ fn carry_out<S: RtspServer>(
         Method::GetParameter => parameters(server, request),
         Method::SetParameter => {
             let answer = parameters(server, request)?;
-            heed(server, request);
-            Ok(answer)
+            if heed(server, request) { Ok(answer) } else { Err(status(StatusCode::ParameterNotUnderstood)) }
         }
         Method::Announce | Method::Record => {
             Err(with(status(StatusCode::MethodNotAllowed), names::ALLOW, METHODS))
@@ -348,10 +348,8 @@ fn parameters<S: RtspServer>(server: &mut S, request: &Request<Vec<u8>>) -> Resu
     if request.body().is_empty() { Ok(answer) } else { Err(status(StatusCode::ParameterNotUnderstood)) }
 }
 
-fn heed<S: RtspServer>(server: &mut S, request: &Request<Vec<u8>>) {
-    if let Ok(session) = session_of(server, request) {
-        session.heed(request);
-    }
+fn heed<S: RtspServer>(server: &mut S, request: &Request<Vec<u8>>) -> bool {
+    session_of(server, request).map_or(true, |session| session.heed(request))
 }
 
 /// The session that the request names.

@@ -9,6 +9,7 @@ mod file;
 mod headers;
 mod opaque;
 mod video;
+mod write;
 
 pub use fault::{ChunkName, Fault, Problem};
 pub use file::{FLAG_KEY, FLAG_RELIABLE, MOST_STREAMS, Packet, RealMedia};
@@ -18,6 +19,7 @@ pub use video::{
     Assembler, MOST_FRAME_BYTES, MOST_PARTS, NoFit, PieceKind, Pieces, VideoFrame, VideoPiece, among_several,
     fragment, several, whole,
 };
+pub use write::{MOST_PAYLOAD_BYTES, write_head, write_packet};
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ mod files;
 mod opaque;
 mod vectors;
 mod video;
+mod written;
 
 use proptest::prelude::*;
 

@@ -68,7 +68,8 @@ def _serve(
     directory: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR", help="The folder with .mp4, .m4v and .mov files; of RealMedia with .rm."
+            metavar="DIR",
+            help="The folder with .mp4, .m4v and .mov files, of RealMedia with .rm; or one file.",
         ),
     ],
     system: Annotated[
@@ -137,9 +138,10 @@ def _serve(
     With [b]--system darwin[/b] by RTSP, as Apple's Darwin Streaming Server: any RTSP player can play them,
     and one that asks for Apple's Reliable UDP gets it; with [b]--system http[/b] by HTTP/1.1, whole and by
     ranges; with [b]--system dash[/b] ladders as DASH and HLS; with [b]--system ccn[/b] the same by names, to
-    NDN programs. The server is the machine that sim runs, on real sockets. URLs are paths beneath DIR:
-    rtsp://HOST:PORT/clip.mp4, http://HOST:PORT/clip.mp4, and beneath the prefix of all names
-    ndn://HOST:PORT/clip/ladder/manifest.mpd. Ctrl-C ends it (docs/serve.md).
+    NDN programs; with [b]--system realvideo[/b] RealMedia files by RDT. The server is the machine that sim
+    runs, on real sockets. URLs are paths beneath DIR: rtsp://HOST:PORT/clip.mp4, http://HOST:PORT/clip.mp4,
+    and beneath the prefix of all names ndn://HOST:PORT/clip/ladder/manifest.mpd. Ctrl-C ends it
+    (docs/serve.md).
 
     [b]Examples[/b]
 
@@ -181,7 +183,8 @@ def _play(
         typer.Option(
             "--player",
             metavar="NAME",
-            help="Which player, where there are several: of RTSP, quicktime (the default) or vlc.",
+            help="Which player, where there are several: of RTSP quicktime (the default), vlc, realplayer8 "
+            "(of .rm) or realplayer10.",
             callback=_one_of(lambda machine: () if machine.player is None else machine.player.players),
         ),
     ] = None,
@@ -226,7 +229,8 @@ def _play(
     r"""Play a URL without a window, and report what a viewer would have seen.
 
     The player is the machine that sim runs, on real sockets. Of RTSP, [b]quicktime[/b] asks for Apple's
-    Reliable UDP, [b]vlc[/b] does not. Any server will do (docs/serve.md). Ctrl-C ends it, with the report.
+    Reliable UDP, [b]vlc[/b] does not, and [b]realplayer8[/b] plays RealNetworks' RDT, which is usual of .rm.
+    Any server will do (docs/serve.md). Ctrl-C ends it, with the report.
 
     [b]Examples[/b]
 
@@ -236,6 +240,8 @@ def _play(
 
       streamgauge play rtsp://127.0.0.1:8554/clip.mp4 --transport tcp \
         --save clip.h264
+
+      streamgauge play rtsp://127.0.0.1:8554/film.rm --transport tcp
 
       streamgauge play http://127.0.0.1:8080/clip.mp4 --set read_ahead=10s
 

@@ -18,6 +18,12 @@ use crate::rtsp::{MediaTransport, Step};
 /// Tracks that are set up; what a description lists beyond them is left out.
 const MOST_TRACKS: usize = 8;
 
+/// What RealNetworks' encodings are called; nobody has them by RTP.
+const REAL: &str = "x-pn-real";
+
+/// Who plays those.
+const OF_REAL: &str = "; --player realplayer8 plays what a RealVideo server has";
+
 impl DarwinPlayer {
     /// The connection is there.
     pub(super) fn begin(&mut self, now: Instant, io: &mut dyn Io) {
@@ -143,7 +149,8 @@ impl DarwinPlayer {
         let tracks = presentation.tracks.into_iter().filter(playable).take(MOST_TRACKS);
         self.tracks = tracks.map(|track| Track::new(track, ack_delay, now)).collect();
         if self.tracks.is_empty() {
-            return Err(format!("nothing in it can be played: {}", names.join(", ")));
+            let real = if names.iter().any(|name| name.contains(REAL)) { OF_REAL } else { "" };
+            return Err(format!("nothing in it can be played: {}{real}", names.join(", ")));
         }
         let is_video = |track: &Track| track.description.media == "video";
         self.main = self.tracks.iter().position(is_video).unwrap_or(0);

@@ -141,13 +141,14 @@ impl RtspSession for Session {
     }
 
     /// How late media may be is said for all tracks at once.
-    fn heed(&mut self, request: &Request<Vec<u8>>) {
+    fn heed(&mut self, request: &Request<Vec<u8>>) -> bool {
         let options = header::<TransportOptions>(request);
         if let Some(tolerance) = options.and_then(|options| options.late_tolerance) {
             for stream in &mut self.streams {
                 stream.lateness.tolerate(millis(tolerance));
             }
         }
+        true
     }
 
     fn play(

@@ -3,10 +3,12 @@
 mod adaptation;
 mod holes;
 mod offers;
+mod report;
 mod settings;
 mod setup;
 mod track;
 
+pub use report::{RdtCame, RealPlayerReport};
 pub use settings::{PlayerKind, PlayerSettings};
 
 use std::borrow::Cow;
@@ -20,6 +22,7 @@ use streamgauge_wire::rtsp::{Reader, RtspItem};
 use self::adaptation::Adaptation;
 use self::holes::Arrival;
 use self::offers::Offer;
+use self::report::Keeping;
 use self::track::Track;
 use super::RTSP;
 use crate::app::{App, CloseReason, Input, Io};
@@ -94,6 +97,13 @@ pub struct RealPlayer {
     last: Option<(Instant, u16)>,
     paused: bool,
     heard: Instant,
+    came: RdtCame,
+    keeping: Keeping,
+    /// The server said by a challenge that it is one of RealNetworks'.
+    is_challenged: bool,
+    /// The last answer's status, if it was no success.
+    refused: Option<u16>,
+    is_unplayable: bool,
     events: Outbox,
 }
 
@@ -118,13 +128,18 @@ impl RealPlayer {
             last: None,
             paused: false,
             heard: Instant::ZERO,
+            came: RdtCame::default(),
+            keeping: Keeping::default(),
+            is_challenged: false,
+            refused: None,
+            is_unplayable: false,
             events: Outbox::default(),
             settings: Arc::new(settings),
         }
     }
 
     /// Nothing will be sent or said any more.
-    fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         self.phase == Phase::Gone
     }
 
@@ -155,8 +170,10 @@ impl RealPlayer {
         let (Some(adaptation), Some(playout)) = (&mut self.adaptation, &mut self.playout) else { return };
         let bytes = data.header_bytes(false) + data.payload.len();
         adaptation.packet(now, bytes);
+        let (came, keeping) = (&mut self.came, &mut self.keeping);
         let extended = match self.tracks[track].holes.came(now, data.sequence) {
             Arrival::New(extended, missed) => {
+                came.missed += u64::from(missed);
                 if missed > 0 {
                     adaptation.lost(missed.into());
                     self.events.say(now, "packets_missed", f64::from(missed), "1", "");
@@ -171,12 +188,22 @@ impl RealPlayer {
                 self.last = Some((now, data.stream));
                 extended
             }
-            Arrival::Repaired(extended) => extended,
-            Arrival::Duplicate => return,
+            Arrival::Repaired(extended) => {
+                came.repaired += 1;
+                extended
+            }
+            Arrival::Duplicate => {
+                came.duplicates += 1;
+                return;
+            }
         };
+        came.packets += 1;
+        came.bytes += bytes as u64;
+        let keeps = keeping.is_wanted;
         let whole = Place { sequence: extended, timestamp: data.timestamp_ms, first: true, last: true };
         if !self.tracks[track].description.is_video {
-            return playout.arrived(now, track, whole, None, &mut self.events);
+            let payload = keeps.then(|| data.payload.to_chunk());
+            return playout.arrived(now, track, whole, payload, &mut self.events);
         }
         for piece in Pieces::of(data.payload.to_chunk()).map_while(Result::ok).take(MOST_PIECES) {
             let ends = piece.offset as usize + piece.media.len() >= piece.frame_bytes as usize;
@@ -186,7 +213,10 @@ impl RealPlayer {
                 last: ends,
                 ..whole
             };
-            playout.arrived(now, track, place, None, &mut self.events);
+            if data.rule.is_multiple_of(2) {
+                keeping.key(place.timestamp);
+            }
+            playout.arrived(now, track, place, keeps.then_some(piece.media), &mut self.events);
         }
     }
 
@@ -227,8 +257,13 @@ impl RealPlayer {
                     // Who asks on and on and takes no answer gets none.
                     Ok(RtspItem::Request(_)) if self.connection.is_full() => {}
                     Ok(RtspItem::Request(request)) => self.connection.push(Client::answer(&request), io),
-                    Ok(RtspItem::Response(response)) => self.response(now, response, io),
+                    Ok(RtspItem::Response(response)) => {
+                        let status = response.status();
+                        self.refused = (!status.is_success()).then(|| status.into());
+                        self.response(now, response, io);
+                    }
                     Err(problem) if problem.is_fatal() || self.phase == Phase::SettingUp => {
+                        self.is_unplayable |= self.phase == Phase::SettingUp;
                         self.give_up(now, format!("the server's answer cannot be read: {problem}"), io);
                     }
                     // The next message can be read.

@@ -2,8 +2,8 @@
 
 use streamgauge_base::{Duration, Instant};
 use streamgauge_wire::rtsp::{
-    self, DeliveryBandwidth, Lower, Range, RealTransport, RealTransports, Response, Subscribe, Unsubscribe,
-    Url, names,
+    self, DeliveryBandwidth, Lower, Range, RealChallenge1, RealTransport, RealTransports, Response,
+    Subscribe, Unsubscribe, Url, names,
 };
 
 use super::super::sdp;
@@ -21,6 +21,10 @@ const CLOCK_RATE: u32 = 1_000;
 
 /// A change of the rate below this share of it is not told.
 const WORTH_TELLING: f64 = 0.01;
+
+/// What a server that sent no challenge is, perhaps.
+const NOT_REAL: &str = "it did not say that it is a RealVideo server, and what another one has --player quicktime or \
+                        --player vlc may play";
 
 impl RealPlayer {
     /// The connection is there.
@@ -80,10 +84,21 @@ impl RealPlayer {
         let Ok(client) = &mut self.client else { return };
         let Some((step, answer)) = client.response(response) else { return };
         match (step, answer) {
-            (Step::Options, _) => self.ask(now, Step::Describe, io),
+            (Step::Options, answer) => {
+                let challenge =
+                    answer.ok().and_then(|answer| answer.typed_header::<RealChallenge1>().ok()?);
+                self.is_challenged = challenge.is_some();
+                self.ask(now, Step::Describe, io);
+            }
+            (Step::Describe, Err(problem)) if !self.is_challenged => {
+                self.give_up(now, format!("{problem}; {NOT_REAL}"), io);
+            }
             (Step::Describe, Ok(response)) => match self.described(&response) {
                 Ok(()) => self.ask(now, Step::Setup(0), io),
-                Err(problem) => self.give_up(now, problem, io),
+                Err(problem) => {
+                    self.is_unplayable = true;
+                    self.give_up(now, problem, io);
+                }
             },
             (Step::Setup(index), Ok(response)) => match self.set_up(index, &response, io) {
                 Ok(()) if index + 1 < self.tracks.len() => self.ask(now, Step::Setup(index + 1), io),
@@ -205,6 +220,9 @@ impl RealPlayer {
         }
         if self.paused {
             playout.pause(now);
+        }
+        if self.keeping.is_wanted {
+            playout.keep_units();
         }
         self.playout = Some(playout);
         for (track, datagram) in std::mem::take(&mut self.early) {

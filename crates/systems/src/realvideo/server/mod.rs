@@ -27,7 +27,7 @@ const READ_BYTES: usize = 16 * 1024;
 /// Serves one client, over one RTSP connection and the ports of its one session.
 ///
 /// What a client can make it keep is bounded: one message of at most 80 kB half read and 16 kB behind it, 64 kB and a
-/// response not yet written, and of each stream what was sent within `resend_keep`.
+/// response not yet written, and of each stream what was sent within `resend_keep`, 4 MiB at most.
 ///
 /// Events: those of a session (`level_sent`, `packet_resent`), and `session_timeout` (s of silence).
 pub struct RealServer {
@@ -113,16 +113,19 @@ impl RealServer {
         }
     }
 
-    /// RDT from the client. What follows something that cannot be read is passed over.
+    /// RDT from the client. What follows something that cannot be read is passed over, and of one datagram one question is
+    /// answered: nobody has more sent to somebody than he sends himself.
     fn control(&mut self, now: Instant, way: Way, datagram: &Chunk, io: &mut dyn Io) {
         let Some(session) = &mut self.session else { return };
         self.heard = now;
         let (backlog, events, sent) = (&mut self.backlog, &mut self.events, &mut self.sent);
         let mut line = Line { io, backlog, events, sent };
+        let mut is_answered = false;
         for packet in rdt::parse(datagram).map_while(Result::ok) {
             match packet {
                 Packet::Ack(ack) => session.acknowledged(now, &ack, &mut line),
-                Packet::RttRequest => {
+                Packet::RttRequest if !is_answered => {
+                    is_answered = true;
                     let nanos = now.as_nanos();
                     let (seconds, micros) = (nanos / 1_000_000_000, nanos % 1_000_000_000 / 1_000);
                     let answer = Packet::RttResponse { seconds: seconds as u32, micros: micros as u32 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use streamgauge_base::{Duration, Instant};
 use streamgauge_wire::rtsp::{
     self, DeliveryBandwidth, Lower, RealChallenge1, RealChallenge3, RealTransport, RealTransports, Request,
-    StatusCode, StreamInfo, Subscribe, Unsubscribe,
+    StatusCode, StreamInfo, StreamRule, Subscribe, Unsubscribe,
 };
 
 use super::super::object::Object;
@@ -136,21 +136,24 @@ impl RtspSession for RdtSession {
         })
     }
 
-    /// What one request leaves and takes changes at once: nothing is sent in between.
-    fn heed(&mut self, request: &Request<Vec<u8>>) {
-        let taken = header::<Subscribe>(request).map_or_else(Vec::new, |rules| rules.0);
-        let left = header::<Unsubscribe>(request).map_or_else(Vec::new, |rules| rules.0);
-        for (rules, wanted) in [(left, false), (taken, true)] {
+    /// What one request leaves and takes changes at once: nothing is sent in between. What is unknown of it is passed over.
+    fn heed(&mut self, request: &Request<Vec<u8>>) -> bool {
+        let taken = request.typed_header::<Subscribe>();
+        let left = request.typed_header::<Unsubscribe>();
+        let asked = request.typed_header::<DeliveryBandwidth>();
+        let mut is_known = taken.is_ok() && left.is_ok() && asked.is_ok();
+        let of = |rules: Option<Vec<StreamRule>>, wanted| (rules.unwrap_or_default(), wanted);
+        let (taken, left) = (taken.ok().flatten(), left.ok().flatten());
+        for (rules, wanted) in [of(left.map(|left| left.0), false), of(taken.map(|taken| taken.0), true)] {
             for rule in rules {
                 let stream = self.streams.iter_mut().find(|stream| stream.number == usize::from(rule.stream));
-                if let Some(stream) = stream {
-                    stream.subscribe(rule.rule, wanted);
-                }
+                is_known &= stream.is_some_and(|stream| stream.subscribe(rule.rule, wanted));
             }
         }
-        if let Some(asked) = header::<DeliveryBandwidth>(request) {
+        if let Ok(Some(asked)) = asked {
             self.delivery_bps = Some(asked.bandwidth_bps.into());
         }
+        is_known
     }
 
     fn play(

@@ -16,6 +16,10 @@ use crate::rtsp::Backlog;
 /// A server that nobody told a rate, of an object without one, sends at this.
 const LEAST_BPS: u64 = 1_000;
 
+/// Nobody is sent media faster than this multiple of the object's highest rate, whatever is asked. Players ask for 4 times
+/// it at most (RealNetworks' published client).
+const MOST_ACCELERATION: u64 = 16;
+
 /// What has been sent to a client, of all its sessions.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Sent {
@@ -141,7 +145,8 @@ impl RdtSession {
 
     fn rate_bps(&self) -> u64 {
         let wanted = || self.streams.iter().map(Stream::wanted_bps).sum();
-        self.delivery_bps.unwrap_or_else(wanted).max(LEAST_BPS)
+        let most = MOST_ACCELERATION.saturating_mul(self.object.most_bps()).max(LEAST_BPS);
+        self.delivery_bps.unwrap_or_else(wanted).clamp(LEAST_BPS, most)
     }
 
     /// Sends what is due.

@@ -41,6 +41,9 @@ struct Kept {
 /// Over a connection a file's frames go whole, up to this: libavcodec does not always show one of more than two parts.
 const WHOLE_BYTES: u32 = 60_000;
 
+/// What is kept of a stream at most, however fast a player wants it: a quarter of a minute at 2.2 Mbit/s.
+const MOST_KEPT_BYTES: usize = 4 << 20;
+
 /// What is sent of an encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Taken {
@@ -61,27 +64,39 @@ pub struct Stream {
     taken: Option<Taken>,
     /// The next frame of the encoding that is taken; where parts wait, that which they are of.
     frame: u64,
+    /// When the last that has gone is shown.
+    last_at: Option<Duration>,
     /// What has not gone of a frame that goes in parts.
     parts: VecDeque<Chunk>,
     /// Of the next packet.
     sequence: SequenceNumber,
     kept: VecDeque<Kept>,
+    kept_bytes: usize,
 }
 
 impl Stream {
     /// Of the object's stream of that number; nothing of it is wanted yet.
     pub fn new(number: usize, way: Way, object: object::Stream) -> Self {
         let wanted = vec![false; 2 * object.encodings.len()];
-        let (kept, taken) = (VecDeque::new(), None);
-        let sequence = SequenceNumber::default();
-        Stream { number, way, object, wanted, taken, frame: 0, parts: VecDeque::new(), sequence, kept }
+        Stream {
+            number,
+            way,
+            object,
+            wanted,
+            taken: None,
+            frame: 0,
+            last_at: None,
+            parts: VecDeque::new(),
+            sequence: SequenceNumber::default(),
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+        }
     }
 
-    /// A rule is wanted, or no longer. One that there is not is passed over.
-    pub fn subscribe(&mut self, rule: u16, wanted: bool) {
-        if let Some(known) = self.wanted.get_mut(usize::from(rule)) {
-            *known = wanted;
-        }
+    /// A rule is wanted, or no longer. Says whether there is one of that number.
+    pub fn subscribe(&mut self, rule: u16, wanted: bool) -> bool {
+        let known = self.wanted.get_mut(usize::from(rule));
+        known.map(|known| *known = wanted).is_some()
     }
 
     /// Some rule is wanted.
@@ -119,7 +134,7 @@ impl Stream {
 
     /// Goes on from `at`, or from the first key frame behind it.
     pub fn seek(&mut self, at: Duration) {
-        self.taken = self.target();
+        (self.taken, self.last_at) = (self.target(), None);
         self.parts.clear();
         if let Some(encoding) = self.encoding() {
             self.frame = encoding.key_from(encoding.first_at(at));
@@ -135,7 +150,8 @@ impl Stream {
     }
 
     /// Takes what is wanted in place of what is sent, if the next frame is where that can be: a key frame of what is
-    /// wanted or, where that is nothing, of what is sent. Media has come to `position`. Says whether it did.
+    /// wanted or, where that is nothing, of what is sent. Media has come to `position`. Says whether it did. Files need not
+    /// have their key frames at the same times: of theirs any will do that is shown between the last frame and the next.
     pub fn follow(&mut self, position: Duration) -> bool {
         let target = self.target();
         if target == self.taken || !self.parts.is_empty() {
@@ -146,9 +162,11 @@ impl Stream {
             (Some(taken), next) => {
                 let encoding = &self.object.encodings[taken.encoding];
                 let from = next.map_or(position, |frame| frame.at);
-                let key = encoding.key_from(encoding.first_at(from));
-                let there = encoding.frame(key);
-                if next.is_some() && there.is_some_and(|frame| frame.at > from) {
+                let last_at = self.last_at.filter(|_| encoding.is_coded());
+                let behind = last_at.map_or(from, |last| from.min(last + Duration::from_nanos(1)));
+                let key = encoding.key_from(encoding.first_at(behind));
+                let is_later = |frame: Frame| frame.at > from;
+                if next.is_some() && encoding.frame(key).map_or(encoding.is_coded(), is_later) {
                     return false;
                 }
                 (self.taken, self.frame) = (Some(taken), key);
@@ -242,13 +260,19 @@ impl Stream {
 
     fn step(&mut self, taken: Taken) {
         let encoding = &self.object.encodings[taken.encoding];
+        self.last_at = encoding.frame(self.frame).map(|frame| frame.at);
         self.frame = if taken.whole { self.frame + 1 } else { encoding.key_from(self.frame + 1) };
     }
 
-    /// Keeps a datagram, for when it is lost.
+    /// Keeps a datagram, for when it is lost; the oldest go when all of them come to [`MOST_KEPT_BYTES`].
     pub fn keep(&mut self, now: Instant, sequence: SequenceNumber, datagram: Chunk, for_long: Duration) {
-        while self.kept.front().is_some_and(|kept| kept.sent_at + for_long < now) {
-            self.kept.pop_front();
+        self.kept_bytes += datagram.len();
+        while self
+            .kept
+            .front()
+            .is_some_and(|kept| self.kept_bytes > MOST_KEPT_BYTES || kept.sent_at + for_long < now)
+        {
+            self.kept_bytes -= self.kept.pop_front().map_or(0, |kept| kept.datagram.len());
         }
         self.kept.push_back(Kept { sequence, sent_at: now, datagram, resent: false });
     }

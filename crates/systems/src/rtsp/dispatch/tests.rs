@@ -81,8 +81,9 @@ impl RtspSession for BareSession {
     fn tracks(&self) -> impl Iterator<Item = (usize, Option<(u8, u8)>)> {
         self.tracks.iter().copied()
     }
-    fn heed(&mut self, _: &Request<Vec<u8>>) {
+    fn heed(&mut self, _: &Request<Vec<u8>>) -> bool {
         self.heeded += 1;
+        true
     }
     fn play(
         &mut self,
