@@ -166,7 +166,7 @@ impl Stream {
                 let behind = last_at.map_or(from, |last| from.min(last + Duration::from_nanos(1)));
                 let key = encoding.key_from(encoding.first_at(behind));
                 let is_later = |frame: Frame| frame.at > from;
-                if next.is_some() && encoding.frame(key).map_or(encoding.is_coded(), is_later) {
+                if next.is_some() && encoding.frame(key).is_none_or(is_later) {
                     return false;
                 }
                 (self.taken, self.frame) = (Some(taken), key);
