@@ -285,13 +285,15 @@ def switch_kind(container: Any, key: str | int) -> None:
 
 def check_address(scenario: Shape, address: str) -> None:
     """Raises `OverrideError` if ``address`` leads nowhere in ``scenario``."""
-    data = _bare(scenario)
+    # What is long, and not on the way.
+    long = {"checks", "assumed", "figures", "population"} - {address.partition(".")[0]}
+    data = _bare(scenario, without=long)
     for one in _each(data, address):
         locate(data, one)
 
 
-def _bare(scenario: Shape) -> Data:
-    return scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
+def _bare(scenario: Shape, without: set[str] | None = None) -> Data:
+    return scenario.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=without)
 
 
 def override(scenario: S, changes: dict[str, Any], *, id: str | None = None, drop_checks: bool = False) -> S:
@@ -300,12 +302,12 @@ def override(scenario: S, changes: dict[str, Any], *, id: str | None = None, dro
     Raises `OverrideError` for an address that leads nowhere, pydantic's ValidationError for a value that
     makes no sense.
     """
-    data = _bare(scenario)
-    if drop_checks:
-        for key in ("checks", "assumed"):
-            data.pop(key, None)
+    # What goes away is not written out first: of a population it is much.
+    without = {key for key in ("population",) if key in changes and changes[key] is None}
+    data = _bare(scenario, without | ({"checks", "assumed"} if drop_checks else set()))
     for address, value in changes.items():
-        apply_override(data, address, value)
+        if address not in without:
+            apply_override(data, address, value)
     if id is not None:
         data["id"] = id
     return type(scenario).model_validate(data)
