@@ -4,6 +4,7 @@ told at its place, in whichever file that is."""
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +275,19 @@ def test_the_schema(text: str, valid: bool) -> None:
 
     validator = jsonschema.Draft202012Validator(json_schema())
     assert validator.is_valid(YAML(typ="safe", pure=True).load(text)) == valid
+
+
+def test_what_breaks_and_variants_set_may_be_nothing() -> None:
+    """A ``null`` there takes a key away in what they make, and not of what the file extends."""
+    text = """\
+    extends: hessler/ftp-medium
+    id: my/two
+    checks:
+      more: {that: sent.ftp >= 1 kB, origin: predicted, breaks: {flows.cross: null}}
+    variants:
+      with: {label: as it is}
+      without: {flows.cross: null, checks: null}
+    """
+    both = {one.id: one for one in from_text(textwrap.dedent(text))}
+    assert both["my/two-with"].checks["more"].breaks == {"flows.cross": None}
+    assert "cross" in both["my/two-with"].flows and "cross" not in both["my/two-without"].flows

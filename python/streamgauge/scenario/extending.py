@@ -254,8 +254,11 @@ class _Merge:
 
 
 def _whole(where: Key, value: dict[str, Any]) -> bool:
-    """Whether a mapping is one thing: commands for both sides are another system, files another clip."""
+    """Whether a mapping is one thing: commands for both sides are another system, files another clip; and what
+    sets addresses to values, of which ``null`` is one."""
     last = where[-1]
+    if where == ("variants",) or (where[0] == "checks" and last == "breaks"):
+        return True
     return where[:1] == ("flows",) and (
         (last == "system" and {"server", "player"} <= set(value)) or (last == "clip" and "files" in value)
     )
