@@ -98,7 +98,7 @@ pub use nistnet::Nistnet;
 pub use passing::{Effect, Passing};
 pub use path::{AnyStage, Path};
 pub use pie::Pie;
-pub use preflight::at_rest;
+pub use preflight::{at_rest, measured_bottleneck};
 pub use queue::{Queue, QueuedPacket, TransmitState};
 pub use red::Red;
 pub use reorder::Reorder;

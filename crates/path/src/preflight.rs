@@ -1,8 +1,14 @@
 //! The path as the emulator's pre-flight measures it.
 
-use streamgauge_base::Duration;
+use streamgauge_base::{BitRate, Duration};
 
-use crate::spec::{QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec};
+use crate::spec::{Limit, QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec};
+
+/// What is so wide that it does not show.
+const WIDE: BitRate = BitRate::from_bps(100_000_000_000);
+
+/// And holds any train.
+const WIDE_PACKETS: u32 = 100_000;
 
 /// The same path at rest: what varies over time keeps its value at time zero, and a trace its mean, sent
 /// serially whatever the shaper; nothing is lost, reordered, duplicated, corrupted or blocked; delay has no
@@ -12,10 +18,14 @@ use crate::spec::{QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec};
 /// find the rate, the delay and the limit of the machinery, in which an active queue manager would interfere;
 /// what that one did is checked when the trial's record is replayed.
 ///
+/// Of several bottlenecks all but the one that is measured ([`measured_bottleneck`]) are so wide that they do not show:
+/// what a train makes of a queue tells nothing behind another that spaces it out. What those did is in the record too.
+///
 /// Stages stay where they are, switched off for good, so ids mean the same.
 pub fn at_rest(stages: &[StageSpec]) -> Vec<StageSpec> {
+    let measured = measured_bottleneck(stages);
     let mut stages = stages.to_vec();
-    for stage in &mut stages {
+    for (place, stage) in stages.iter_mut().enumerate() {
         match &mut stage.kind {
             StageKind::Loss(loss) => loss.switches = off(),
             StageKind::Reorder(reorder) => reorder.switches = off(),
@@ -23,10 +33,13 @@ pub fn at_rest(stages: &[StageSpec]) -> Vec<StageSpec> {
             StageKind::Corrupt(corrupt) => corrupt.switches = off(),
             StageKind::Block(block) => block.switches = off(),
             StageKind::Mtu(mtu) => mtu.switches = vec![(Duration::ZERO, mtu.initial().is_some())],
+            StageKind::Bottleneck(bottleneck) if Some(place) != measured => {
+                bottleneck.rate = RateSpec::Constant(WIDE);
+                bottleneck.shaper = ShaperSpec::Serial;
+                bottleneck.queue = QueueSpec::Droptail(Limit::Packets(WIDE_PACKETS));
+            }
             StageKind::Bottleneck(bottleneck) => {
-                let rates = bottleneck.rate.rates();
-                let moving = rates.into_iter().find(|rate| rate.as_bps() > 0);
-                bottleneck.rate = RateSpec::Constant(moving.unwrap_or(bottleneck.rate.initial()));
+                bottleneck.rate = RateSpec::Constant(resting(&bottleneck.rate));
                 bottleneck.shaper = ShaperSpec::Serial;
                 bottleneck.queue = QueueSpec::Droptail(bottleneck.queue.limit());
             }
@@ -39,6 +52,21 @@ pub fn at_rest(stages: &[StageSpec]) -> Vec<StageSpec> {
         }
     }
     stages
+}
+
+/// The first rate that is not zero.
+fn resting(rate: &RateSpec) -> BitRate {
+    rate.rates().into_iter().find(|rate| rate.as_bps() > 0).unwrap_or(rate.initial())
+}
+
+/// The place of the bottleneck that is slowest at rest, which the pre-flight measures: the first of equals.
+pub fn measured_bottleneck(stages: &[StageSpec]) -> Option<usize> {
+    let rate = |stage: &StageSpec| match &stage.kind {
+        StageKind::Bottleneck(bottleneck) => Some(resting(&bottleneck.rate).as_bps()),
+        _ => None,
+    };
+    let rates = stages.iter().enumerate().filter_map(|(place, stage)| Some((rate(stage)?, place)));
+    rates.min().map(|(_, place)| place)
 }
 
 fn off() -> Vec<(Duration, bool)> {

@@ -9,7 +9,7 @@ use streamgauge_path::spec::{
     DuplicateSpec, FqCodelSpec, JitterSpec, L4sMarking, Limit, LossModel, LossSpec, MtuSpec, PathSpec,
     PieSpec, QueueSpec, RateSpec, ReorderSpec, StageKind, StageSpec,
 };
-use streamgauge_path::{Path, SpecError, StageProblem, at_rest};
+use streamgauge_path::{Path, SpecError, StageProblem, at_rest, measured_bottleneck};
 
 fn refusal(stages: &[StageSpec]) -> SpecError {
     Path::new(stages, StageId(0), 1, Direction::Down).expect_err("this path cannot be built")
@@ -224,6 +224,28 @@ fn the_preflight_form_loses_nothing_and_never_changes() {
     let resting = [bottleneck(steps(&[(0, 0), (9, 300), (10, 500)]), Limit::Packets(50))];
     let StageKind::Bottleneck(frozen) = &at_rest(&resting)[0].kind else { panic!("a bottleneck") };
     assert_eq!(frozen.rate, RateSpec::Constant(bps(300)), "at rest there is nothing to measure");
+}
+
+#[test]
+fn of_several_bottlenecks_the_preflight_leaves_the_slowest() {
+    let named = |name: &str, rate| StageSpec { name: name.into(), ..bottleneck(rate, Limit::Packets(50)) };
+    let fixed = |name: &str, rate| named(name, RateSpec::Constant(bps(rate)));
+    let stages = [fixed("dsl", 700_000), fixed("radio", 35_000), fixed("far", 35_000)];
+    assert_eq!(measured_bottleneck(&stages), Some(1));
+    let mut path = Path::new(&at_rest(&stages), StageId(0), 1, Direction::Down).unwrap();
+    let mut log = Log::default();
+    for id in 0..60 {
+        path.enqueue(at(0), item(id, 1514), &mut log);
+    }
+    let left = follow(&mut path, at(1 << 62), &mut log);
+    assert_eq!(left.len(), 50, "what the first holds does not show");
+    let transmission = bps(35_000).transmission_time(1514);
+    let apart = |n: usize| left[n + 1].at.saturating_since(left[n].at);
+    assert!((0..49).all(|n| apart(n).as_nanos().abs_diff(transmission.as_nanos()) <= 2));
+
+    let dead_at_first = [fixed("dsl", 700_000), named("radio", steps(&[(0, 0), (9, 900_000)]))];
+    assert_eq!(measured_bottleneck(&dead_at_first), Some(0), "by the rate at rest");
+    assert_eq!(measured_bottleneck(&[gilbert("loss", 3.0, 3.0)]), None);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use streamgauge_base::ETHERNET_HEADER_BYTES;
-use streamgauge_path::at_rest;
 use streamgauge_path::spec::{Layer, Limit, StageKind, StageSpec};
+use streamgauge_path::{at_rest, measured_bottleneck};
 
 /// One direction.
 pub struct Expected {
@@ -12,7 +12,7 @@ pub struct Expected {
     pub delay_s: f64,
     /// Ethernet bytes of the longest packet that passes whole.
     pub frame: f64,
-    /// Its bottleneck, if it has one.
+    /// Its bottleneck, if it has one: of several the slowest.
     pub bottleneck: Option<ExpectedBottleneck>,
 }
 
@@ -72,9 +72,11 @@ impl Expected {
     /// Of these stages.
     pub fn of(stages: &[StageSpec]) -> Self {
         let mut expected = Expected { delay_s: 0.0, frame: FRAMES.0, bottleneck: None };
-        for stage in at_rest(stages) {
+        let measured = measured_bottleneck(stages);
+        for (place, stage) in at_rest(stages).into_iter().enumerate() {
             match stage.kind {
                 StageKind::Delay(delay) => expected.delay_s += delay.delay.as_secs_f64(),
+                StageKind::Bottleneck(_) if Some(place) != measured => {}
                 StageKind::Bottleneck(spec) => {
                     let rate_bps = spec.rate.initial().as_bps();
                     expected.bottleneck =
