@@ -94,9 +94,11 @@ COMMANDS: dict[str, How] = {
     "--out /shared/run-1": How("never", "test_cluster does it"),
     # realvideo
     "streamgauge run realvideo/head2head-75 --mode sim --repeat 8": How(status=1),
-    "streamgauge run realvideo/media-scaling-35-udp --mode sim --repeat 8": How(status=2),
+    "streamgauge run realvideo/media-scaling-35-udp --mode sim --repeat 8": How(status=1),
     "streamgauge reproduce realvideo --mode sim": How("long", A_MINUTE, status=1),
     "streamgauge systems realvideo": HERE,
+    "streamgauge run 'realvideo/eight-*' --mode emu --jobs 6": How("long", A_MINUTE, status=2),
+    "streamgauge run 'today/playlist-*' --mode sim": How("long", A_MINUTE, status=2),
     "streamgauge serve --system realvideo --listen 127.0.0.1:8554 films": How(
         "never", "test_serve_realvideo does it, on a free port"
     ),

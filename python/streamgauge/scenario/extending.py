@@ -254,8 +254,8 @@ class _Merge:
 
 
 def _whole(where: Key, value: dict[str, Any]) -> bool:
-    """Whether a mapping is one thing: commands for both sides are another system, files another clip; and what
-    sets addresses to values, of which ``null`` is one."""
+    """Whether a mapping is one thing: commands for both sides are another system, files another clip; what
+    sets addresses to values, of which ``null`` is one, is a thing as well."""
     last = where[-1]
     if where == ("variants",) or (where[0] == "checks" and last == "breaks"):
         return True
