@@ -135,3 +135,9 @@ def test_distances_of_equal_distributions_are_no_distance() -> None:
         trials = [trial(*random.uniform(20, 60, 2).round(), seed) for seed in range(25)]
         held += judged("ks(sent.v, 2 * sent.w) <= 0.01", trials).verdict != "fail"
     assert held >= 8
+
+
+def test_what_was_measured_is_told_and_not_its_bound() -> None:
+    found = judged("-1 <= correlation(sent.v, sent.w) <= -0.9")
+    assert found.measured is not None and found.measured.text.startswith("correlation")
+    assert "claimed is at least -1" in judged("-1 <= correlation(sent.v, sent.w)").why

@@ -434,7 +434,7 @@ class _Judge:
         except Unmeasurable as error:
             return Compared(str(node), None, None, None, None, str(error))
         # The side that was measured comes first in words, also in `0.5 % <= loss.a`.
-        if isinstance(node.left, QuantityTerm):
+        if _is_constant(node.left):
             a, b = b, a
         room = Value(f"margin of {node}", margin, dimension)
         return Compared(str(node), holds, a, b, room, _tell(node, holds, a, b, room))
@@ -451,6 +451,11 @@ class _Judge:
             for side in (node.left, node.right)
         )
         return (left, right), partial(_over, text), partial(_over, text)
+
+
+def _is_constant(node: Term) -> bool:
+    """Whether nothing in it is measured."""
+    return not any(isinstance(part, Reference) for part in node.walk())
 
 
 def _dimension(node: Relation, told: Told) -> Dimension:
@@ -490,10 +495,8 @@ def _equal(found: Interval) -> tuple[bool | None, Interval]:
 
 def _tell(node: Relation, holds: bool | None, measured: Value, bound: Value, margin: Value) -> str:
     said = f"{measured.text} is {measured.words()}"
-    other = (
-        node.left if measured.text == str(node.right) and isinstance(node.left, QuantityTerm) else node.right
-    )
-    plain = isinstance(other, QuantityTerm)
+    other = node.left if measured.text == str(node.right) and _is_constant(node.left) else node.right
+    plain = _is_constant(other)
     against = str(other) if plain else f"{bound.text} = {bound.mean_words()}"
     operator = node.operator
     if other is node.left:
