@@ -185,3 +185,7 @@ def test_a_value_alone() -> None:
         parse_value("received.a > 1 kB")
     with pytest.raises(ExpressionError, match=r"column 14.*cannot be added"):
         parse_value("received.a + loss.a")
+    with pytest.raises(ExpressionError, match="has no value in one"):
+        parse_value("ks(goodput.a, goodput.b)")
+    with pytest.raises(ExpressionError, match="cannot be compared"):
+        parse_value("first(level.a <= 35 s)")

@@ -140,7 +140,9 @@ def run_mutants(
     for check, changed, mode, _jobs in planned:
         model = by_id[check.scenario].checks[check.id]
         data = model.model_dump(mode="json", by_alias=True, exclude_none=True)
-        judged = evaluate(check.id, data, changed.id, mode, trials)
+        population = changed.population
+        members = None if population is None else population.count
+        judged = evaluate(check.id, data, changed.id, mode, trials, members=members)
         found.append(
             MutantResult(
                 check=check.id,

@@ -5,8 +5,8 @@ of d and its 95 % interval (Student's t):
 
 - it holds if the whole interval is on the right side of zero, and fails if all of it is on the wrong side;
 - it is undecided if zero lies inside;
-- of functions of all trials (``ks(a, b)``) d is one number, and its interval is by resamples of the trials
-  (`streamgauge.metrics.distributions`);
+- of functions of all trials (``ks(a, b)``) d is one number, and its interval is by resamples of the members
+  that were played (`streamgauge.checks.of_trials`);
 - without variation, or with one repetition, there is no interval and the value of d decides, and the verdict
   says so.
 
@@ -64,9 +64,10 @@ from streamgauge.claims.syntax import (
 from streamgauge.claims.typing import Told, Unlike, dimension_of, is_of_trials, is_signed
 from streamgauge.claims.typing import check as check_dimensions
 from streamgauge.metrics.grid import Floats
-from streamgauge.metrics.interval import Interval, interval
+from streamgauge.metrics.interval import Interval
 from streamgauge.metrics.result import NEVER_SAID, TrialMetrics
 from streamgauge.scenario.origin import changed
+from streamgauge.scenario.recorded import members_of
 
 
 class TrialLike(Protocol):
@@ -116,7 +117,7 @@ def evaluate_all(
             unlike: str | None = None
             for name, check in (data.get("checks") or {}).items():
                 if mode in (check.get("modes") or (mode,)):
-                    found = _evaluate(name, check, str(data["id"]), mode, groups, _members(data))
+                    found = _evaluate(name, check, str(data["id"]), mode, groups, members_of(data))
                     # Looked up only where something hangs on it.
                     if found.published and (found.differs or settings):
                         if unlike is None:
@@ -129,7 +130,13 @@ def evaluate_all(
 
 
 def evaluate(
-    name: str, check: Mapping[str, Any], scenario: str, mode: str, trials: Sequence[TrialLike]
+    name: str,
+    check: Mapping[str, Any],
+    scenario: str,
+    mode: str,
+    trials: Sequence[TrialLike],
+    *,
+    members: int | None = None,
 ) -> CheckResult:
     """One check's verdict in one mode.
 
@@ -139,11 +146,12 @@ def evaluate(
         scenario: the id of the scenario that it stands in.
         mode: ``sim`` or ``emu``; trials of the other mode are left aside.
         trials: metrics or readings of trials, of this and of other scenarios.
+        members: how many the scenario's population has, each played in turn; None without one.
 
     Raises:
         ExpressionError: if `that` is not in the grammar.
     """
-    return _evaluate(name, check, scenario, mode, _Groups(trials))
+    return _evaluate(name, check, scenario, mode, _Groups(trials), members)
 
 
 def _evaluate(
@@ -369,13 +377,6 @@ def _has(leaf: Term, trial: TrialMetrics | Read) -> bool:
 _Spread = Callable[[Floats], Interval]
 
 
-def _members(data: Mapping[str, Any]) -> int | None:
-    """How many a scenario's population has."""
-    population = data.get("population") or {}
-    listed = population.get("members") or population.get("clips")
-    return len(listed) if listed else population.get("size")
-
-
 class _Judge:
     """Decides the parts of one expression and keeps every comparison."""
 
@@ -450,7 +451,7 @@ class _Judge:
             np.array([value_of(side, repetition) for repetition in self.repetitions])
             for side in (node.left, node.right)
         )
-        return (left, right), partial(_over, text), partial(_over, text)
+        return (left, right), partial(self.over.mean, text), partial(self.over.mean, text)
 
 
 def _is_constant(node: Term) -> bool:
@@ -468,13 +469,6 @@ def _all(parts: list[bool | None]) -> bool | None:
     if False in parts:
         return False
     return None if None in parts else True
-
-
-def _over(text: str, values: Floats) -> Interval:
-    """The mean of the trials. Raises Unmeasurable if one is infinite: what never comes has no mean."""
-    if not np.isfinite(values).all():
-        raise Unmeasurable(f"{text} is not finite in every trial")
-    return interval(list(values))
 
 
 def _side(found: Interval, *, strictly: bool) -> tuple[bool | None, Interval]:
@@ -545,7 +539,7 @@ def _terms(
                     of = over.spread(str(node), over.value(node))
                 else:
                     values = np.array([value_of(node, repetition) for repetition in repetitions])
-                    of = _over(str(node), values)
+                    of = over.mean(str(node), values)
             except Unmeasurable:
                 return
             found[str(node)] = Value(str(node), of, dimension_of(node, told), is_signed(node))

@@ -10,8 +10,8 @@ from streamgauge.checks.values import Repetition, Unmeasurable, apply, holds, va
 from streamgauge.claims.syntax import Binary, Call, Negative, Node, QuantityTerm, Share, Term
 from streamgauge.claims.typing import is_of_trials
 from streamgauge.metrics import distributions
-from streamgauge.metrics.grid import Floats
-from streamgauge.metrics.interval import Interval
+from streamgauge.metrics.grid import Floats, Ints
+from streamgauge.metrics.interval import Interval, interval
 
 __all__ = ["OverTrials", "has_trials"]
 
@@ -34,7 +34,16 @@ class OverTrials:
         seeds = [next(iter(one.values())).seed for one in repetitions]
         groups = range(len(seeds)) if members is None else [(seed - 1) % members for seed in seeds]
         self._counts = distributions.resampled_by(groups)
+        _, self._member = np.unique(np.asarray(groups), return_inverse=True)
         self._n = len(set(groups))
+
+    def mean(self, text: str, values: Floats) -> Interval:
+        """The mean of a value that each trial has: of each member's trials first, so that what was played
+        twice counts once. Raises Unmeasurable if one is infinite: what never comes has no mean."""
+        if not np.isfinite(values).all():
+            raise Unmeasurable(f"{text} is not finite in every trial")
+        by_member = np.bincount(self._member, values) / np.bincount(self._member)
+        return interval(list(by_member))
 
     def spread(self, text: str, found: Floats) -> Interval:
         """A value with its interval by the resamples. Raises Unmeasurable where it is not finite."""
@@ -47,8 +56,8 @@ class OverTrials:
         """The same of what a verdict hangs on, without the bias that resamples have: two distances of equal
         distributions are further from nothing the fewer the trials (Efron and Tibshirani, section 10.2)."""
         with np.errstate(invalid="ignore"):
-            bias = float(np.mean(found[1:])) - float(found[0]) if np.isfinite(found).all() else 0.0
-        return self.spread(text, found - bias)
+            bias = float(np.nanmean(np.where(np.isfinite(found[1:]), found[1:], np.nan))) - float(found[0])
+        return self.spread(text, found - (bias if np.isfinite(bias) else 0.0))
 
     def value(self, node: Term) -> Floats:
         """A value of all trials.
@@ -71,8 +80,11 @@ class OverTrials:
                 return self._statistic(node)
         raise TypeError(f"{type(node).__name__} is no value of all trials")
 
-    def _known(self, node: Term, read: Callable[[Repetition], Sequence[float]]) -> tuple[Floats, Floats]:
-        """What is read of each trial that has it, [trial, part], and how often it is in each resample."""
+    def _known(
+        self, node: Term, read: Callable[[Repetition], Sequence[float]]
+    ) -> tuple[Floats, Floats, Ints]:
+        """What is read of each trial that has it, [trial, part]; how often it is in each resample; and which
+        member it plays."""
         rows: list[Sequence[float] | None] = []
         reason = ""
         for repetition in self._repetitions:
@@ -87,19 +99,20 @@ class OverTrials:
         counts = self._counts[:, known]
         # A resample without any trial that has a value says nothing.
         counts = np.where(counts.sum(axis=1, keepdims=True) > 0, counts, 1.0)
-        return np.array([row for row in rows if row is not None]), counts
+        return np.array([row for row in rows if row is not None]), counts, self._member[known]
 
     def _share(self, node: Share) -> Floats:
         def read(repetition: Repetition) -> Sequence[float]:
             among = node.among is None or holds(node.among, repetition)
             return (float(among), float(among and holds(node.statement, repetition)))
 
-        values, counts = self._known(node, read)
+        values, counts, member = self._known(node, read)
         among, true = (counts @ column for column in values.T)
         if not among[0]:
             raise Unmeasurable(f"{node} is of trials of which there is none")
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(true / among)
+            found = np.asarray(true / among)
+        return distributions.not_certain(found, len(np.unique(member[values[:, 0] > 0])))
 
     def _statistic(self, node: Call) -> Floats:
         arguments = node.arguments[:1] if node.function == "quantile" else node.arguments
@@ -107,7 +120,7 @@ class OverTrials:
         def read(repetition: Repetition) -> Sequence[float]:
             return [value_of(argument, repetition) for argument in arguments]
 
-        values, counts = self._known(node, read)
+        values, counts, _ = self._known(node, read)
         columns = values.T
         if node.function == "quantile":
             try:

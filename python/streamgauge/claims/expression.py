@@ -54,7 +54,7 @@ from streamgauge.claims.syntax import (
     Term,
     Window,
 )
-from streamgauge.claims.typing import ACROSS_TIME, FUNCTIONS, Unlike, check, dimension_of
+from streamgauge.claims.typing import ACROSS_TIME, FUNCTIONS, Unlike, check, dimension_of, is_of_trials
 from streamgauge.errors import StreamGaugeError
 
 
@@ -149,7 +149,12 @@ def parse_value(text: str) -> Term:
     parser.expect_end()
     if not isinstance(root, Term):
         parser.fail("this is a statement, not a value", 0, "such as `received.a / sending_time.a`")
+    for part in root.walk():
+        if is_of_trials(part):
+            hint = "a figure draws what each trial has"
+            parser.fail("a function of all trials has no value in one", part.column - 1, hint)
     try:
+        check(root)
         dimension_of(root)
     except Unlike as error:
         where = error.node.column - 1

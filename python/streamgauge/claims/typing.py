@@ -210,8 +210,10 @@ def _of_call(node: Call, told: Told) -> Dimension:
     if node.function == "correlation":
         return _of_pairs(node, told)
     if node.function == "quantile":
-        if dimension_of(node.arguments[1], told) != PERCENT:
-            raise Unlike("a quantile is at a percentage", node.arguments[1], "such as quantile(loss.a, 80 %)")
+        at = node.arguments[1]
+        if not isinstance(at, QuantityTerm) or at.dimension != PERCENT or not 0 < at.canonical <= 1:
+            why = "a quantile is at a percentage, above 0 and at most 100 %"
+            raise Unlike(why, at, "such as quantile(loss.a, 80 %)")
         return first
     if node.function == "peak":
         _require_time("a peak is over some time", "peak(throughput.a, 2 s)", told, node.arguments[1])

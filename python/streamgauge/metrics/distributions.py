@@ -16,7 +16,17 @@ import numpy as np
 from streamgauge.metrics.grid import Floats
 from streamgauge.metrics.interval import Interval
 
-__all__ = ["RESAMPLES", "correlation", "emd", "ks", "quantile", "resampled", "resampled_by", "spread"]
+__all__ = [
+    "RESAMPLES",
+    "correlation",
+    "emd",
+    "ks",
+    "not_certain",
+    "quantile",
+    "resampled",
+    "resampled_by",
+    "spread",
+]
 
 RESAMPLES = 1_999
 _SEED = 20_130_101
@@ -90,6 +100,19 @@ def resampled(n: int) -> Floats:
     resamples with replacement, [1 + resample, trial]; the same for every call."""
     drawn = np.random.default_rng([_SEED, n]).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
     return np.concatenate([np.ones((1, n)), drawn])
+
+
+def not_certain(found: Floats, n: int) -> Floats:
+    """A share of `n` and those of resamples. Of none or of all no resample has another, which is no
+    certainty: they then lie, half on either side, where their interval is Wilson's (Journal of the American
+    Statistical Association 22, 1927), of z² / (n + z²) with z = 1.96."""
+    if found[0] not in (0.0, 1.0) or n < 2:
+        return found
+    from scipy.special import stdtrit
+
+    half = 1.96**2 / (n + 1.96**2) / float(stdtrit(n - 1, 0.975))
+    signs = np.where(np.arange(len(found) - 1) % 2, 1.0, -1.0)
+    return np.concatenate([found[:1], found[0] + half * signs])
 
 
 def spread(found: Floats, n: int) -> Interval:

@@ -2,7 +2,7 @@
 
 What is uncertain is which clips were played: clips are drawn anew, each with all of its trials and over both
 transports at once (a cluster bootstrap; Davison and Hinkley, "Bootstrap Methods and their Application", 1997,
-section 3.8). Checks draw trials (`streamgauge.metrics.distributions`).
+section 3.8), as checks draw them (`streamgauge.checks.of_trials`).
 """
 
 from __future__ import annotations

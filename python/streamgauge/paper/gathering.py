@@ -18,6 +18,7 @@ from streamgauge.paper.distances import Sample
 from streamgauge.paper.published import Paper, PaperFigure, SharesTable, scenarios_of
 from streamgauge.paper.reading import Reading
 from streamgauge.report.model import Entry, Group
+from streamgauge.scenario.recorded import members_of
 
 __all__ = ["Gathered", "TrialValues", "Want", "gathered", "population", "wanted"]
 
@@ -112,11 +113,11 @@ def _gather(wants: Sequence[Want], reading: Reading) -> dict[tuple[str, str], Tr
         for group in entry.groups if entry else ():
             if group.valid:
                 assert entry is not None
-                found[scenario, group.mode] = _read(group, mine, len(population(entry)))
+                found[scenario, group.mode] = _read(group, mine, members_of(entry.scenario))
     return found
 
 
-def _read(group: Group, wants: Sequence[Want], members: int) -> TrialValues:
+def _read(group: Group, wants: Sequence[Want], members: int | None) -> TrialValues:
     trials = TrialValues()
     for trial in group.each():
         trials.seeds.append(trial.seed)

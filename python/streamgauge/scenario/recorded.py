@@ -19,7 +19,7 @@ from streamgauge.units import Time
 if TYPE_CHECKING:
     from streamgauge.media import ClipEncoding, Ladder
 
-__all__ = ["in_todays_words", "recorded_clip", "recorded_flows", "recorded_ladder"]
+__all__ = ["in_todays_words", "members_of", "recorded_clip", "recorded_flows", "recorded_ladder"]
 
 
 def recorded_clip(trial: Mapping[str, Any], flow: str) -> ClipEncoding | None:
@@ -81,6 +81,14 @@ def _as_played(trial: Mapping[str, Any]) -> Scenario:
             hint="run the trial again, or report it with the version that made it",
         ) from None
     return drawn(scenario, seed, mode).in_mode(mode)
+
+
+def members_of(scenario: Mapping[str, Any]) -> int | None:
+    """How many members the population of a normalised scenario has; None without one. The trial with seed s
+    plays member (s - 1) mod so many + 1."""
+    population = scenario.get("population") or {}
+    listed = population.get("members") or population.get("clips")
+    return len(listed) if listed else population.get("size")
 
 
 def in_todays_words(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
