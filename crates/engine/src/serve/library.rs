@@ -167,11 +167,15 @@ impl Library for Folder {
         }
         let mut folder = Dir::from_fd(folder.into()).map_err(not_opened)?;
         // A name that is no text is in no URL either.
-        let names = folder.iter().take(MOST_NAMES).filter_map(|entry| {
+        let names = folder.iter().filter_map(|entry| {
             let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
             (name != "." && name != "..").then_some(name)
         });
-        let mut names: Vec<String> = names.collect();
+        let mut names: Vec<String> = names.take(MOST_NAMES + 1).collect();
+        if names.len() > MOST_NAMES {
+            // Which of them come first is by chance.
+            return Err(OpenError::Unsupported(format!("a folder of more than {MOST_NAMES} names")));
+        }
         names.sort();
         Ok(names)
     }

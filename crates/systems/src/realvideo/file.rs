@@ -27,7 +27,7 @@ pub const ENDINGS: [&str; 2] = [".rm", ".rmvb"];
 /// Objects that have been read.
 #[derive(Default)]
 struct ReadObjects {
-    /// By their files' paths and versions: all who play one share it.
+    /// By where their files are, and their versions: all who play one share it.
     played: BTreeMap<(String, String), Weak<Object>>,
     /// The last that was read, though nobody plays it: who has its description will.
     last: Option<Arc<Object>>,
@@ -45,19 +45,30 @@ fn is_named(name: &str) -> bool {
 }
 
 impl Files {
-    /// The files of the object at `path`: one, or those of a folder.
-    fn files(&self, path: &str) -> Result<Vec<NamedFile>, OpenError> {
+    /// The files of the object at `path`: one, or those of a folder; and where they are, the same for every path that leads
+    /// there.
+    fn files(&self, path: &str) -> Result<(String, Vec<NamedFile>), OpenError> {
         let unnamed =
             |name: &str| OpenError::Unsupported(format!("{name} ends with none of {}", ENDINGS.join(", ")));
         if let Some((name, file)) = self.0.alone()? {
-            return if is_named(&name) { Ok(vec![(name, file)]) } else { Err(unnamed(&name)) };
+            return if is_named(&name) {
+                Ok((name.clone(), vec![(name, file)]))
+            } else {
+                Err(unnamed(&name))
+            };
         }
+        let steps: Vec<_> = path.split('/').filter(|step| !step.is_empty() && *step != ".").collect();
+        let place = steps.join("/");
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
         let names = match self.0.names(path) {
             Ok(names) if is_named(name) => names,
             Ok(_) | Err(OpenError::NotFound) => {
                 let file = self.0.plain(path)?;
-                return if is_named(name) { Ok(vec![(name.into(), file)]) } else { Err(unnamed(name)) };
+                return if is_named(name) {
+                    Ok((place, vec![(name.into(), file)]))
+                } else {
+                    Err(unnamed(name))
+                };
             }
             Err(error) => return Err(error),
         };
@@ -67,20 +78,20 @@ impl Files {
             let file = self.0.plain(&format!("{folder}/{name}"))?;
             Ok((name, file))
         });
-        files.collect()
+        Ok((place, files.collect::<Result<_, OpenError>>()?))
     }
 }
 
 impl Shelf for Files {
     fn open(&self, path: &str) -> Result<Arc<Object>, OpenError> {
-        let files = self.files(path)?;
+        let (place, files) = self.files(path)?;
         let bytes: u64 = files.iter().map(|(_, file)| file.length()).sum();
         if bytes > MOST_BYTES {
             return Err(OpenError::Unsupported(format!("{bytes} bytes; {MOST_BYTES} are read at most")));
         }
         let versions: Vec<_> =
             files.iter().map(|(name, file)| format!("{name} {}", file.version())).collect();
-        let key = (path.to_owned(), versions.join("/"));
+        let key = (place, versions.join("/"));
         let mut objects = READ.lock().unwrap_or_else(PoisonError::into_inner);
         objects.played.retain(|_, object| object.strong_count() > 0);
         if let Some(object) = objects.played.get(&key).and_then(Weak::upgrade) {

@@ -162,7 +162,8 @@ impl Stream {
             (Some(taken), next) => {
                 let encoding = &self.object.encodings[taken.encoding];
                 let from = next.map_or(position, |frame| frame.at);
-                let last_at = self.last_at.filter(|_| encoding.is_coded());
+                // Where nothing was sent for a while, what would have been is past.
+                let last_at = self.last_at.filter(|_| encoding.is_coded() && next.is_some());
                 let behind = last_at.map_or(from, |last| from.min(last + Duration::from_nanos(1)));
                 let key = encoding.key_from(encoding.first_at(behind));
                 let is_later = |frame: Frame| frame.at > from;

@@ -122,6 +122,31 @@ fn what_has_no_key_frame_any_more_does_not_take_the_place_of_what_is_sent() {
 }
 
 #[test]
+fn pictures_that_are_wanted_again_go_on_from_where_the_sound_is() {
+    let low = encoding(1, 34_000, 0, 100, 10);
+    let streams = vec![Stream { encodings: vec![low] }];
+    let mut stream = server::stream_over_udp(&Object {
+        name: "x".into(),
+        duration: Duration::from_secs(SECONDS),
+        streams,
+    });
+    let first = stream.next(12).unwrap();
+    assert!(first.at < Duration::from_millis(100));
+    for rule in 0..2 {
+        assert!(stream.subscribe(rule, false));
+    }
+    for position in [Duration::from_millis(1_000), Duration::from_millis(2_500)] {
+        stream.follow(position);
+        while stream.next(12).is_some() {}
+    }
+    for rule in 0..2 {
+        assert!(stream.subscribe(rule, true));
+    }
+    assert!(stream.follow(Duration::from_millis(2_500)));
+    assert_eq!(stream.next(12).unwrap().at, Duration::from_secs(3), "the key frame after 2.5 s");
+}
+
+#[test]
 fn a_rule_that_there_is_not_is_told() {
     let low = encoding(1, 34_000, 0, 100, 10);
     let object = Object {
