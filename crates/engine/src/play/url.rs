@@ -32,8 +32,12 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let mut schemes: Vec<_> = standalone_players().map(|(_, player)| player.facts.scheme).collect();
-        schemes.dedup();
+        let mut schemes: Vec<_> = Vec::new();
+        for (_, player) in standalone_players() {
+            if !schemes.contains(&player.facts.scheme) {
+                schemes.push(player.facts.scheme);
+            }
+        }
         let wrong = |why: &str| {
             let forms: Vec<_> = schemes.iter().map(|scheme| format!("{scheme}://HOST[:PORT]/PATH")).collect();
             format!("{text:?} {why}; write {}", forms.join(" or "))
