@@ -15,14 +15,17 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent.parent / "catalogue" / "realvideo" / "playlists"
 SCENARIOS = ("realvideo/head2head-*", "realvideo/media-scaling-35-*")
 
 
-def checks_of(playlist: Path, out: Path) -> list[dict[str, object]]:
+def checks_of(playlist: Path, out: Path, repeat: int | None) -> list[dict[str, Any]]:
     """The checks of a campaign in which the members are those of a playlist."""
     command = [sys.executable, "-m", "streamgauge", "run", *SCENARIOS, "--mode", "sim", "--keep", "metrics"]
+    if repeat is not None:
+        command += ["--repeat", str(repeat)]
     said = subprocess.run(
         [*command, "--set", f"population.members={playlist}", "--out", out, "--json"],
         check=False,
@@ -32,7 +35,7 @@ def checks_of(playlist: Path, out: Path) -> list[dict[str, object]]:
     # Checks that fail are what is looked for; without a document there is nothing to look at.
     if not said.stdout:
         sys.exit(said.returncode or 1)
-    found: list[dict[str, object]] = json.loads(said.stdout)["checks"]
+    found: list[dict[str, Any]] = json.loads(said.stdout)["checks"]
     return found
 
 
@@ -41,19 +44,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--playlists", type=int, default=20, help="how many, from the first on")
+    parser.add_argument("--repeat", type=int, help="clips of each, in place of all")
     parser.add_argument("--out", type=Path, default=Path("runs/playlists"), help="where records go")
     wanted = parser.parse_args()
     values: dict[tuple[str, str], list[float]] = {}
     verdicts: dict[tuple[str, str], Counter[str]] = {}
     units: dict[tuple[str, str], str] = {}
     for playlist in sorted(FOLDER.glob("??.json"))[: wanted.playlists]:
-        for check in checks_of(playlist, wanted.out / playlist.stem):
+        for check in checks_of(playlist, wanted.out / playlist.stem, wanted.repeat):
             key = (str(check["scenario"]), str(check["id"]))
             verdicts.setdefault(key, Counter())[str(check["verdict"])] += 1
-            measured = check["measured"]
-            if isinstance(measured, dict):
-                values.setdefault(key, []).append(measured["mean"])
-                units[key] = measured["unit"]
+            if check["measured"] is not None:
+                values.setdefault(key, []).append(check["measured"])
+                units[key] = str(check["unit"])
     print(
         f"{'scenario':<34}{'check':<20}{'first':>10}{'least':>10}{'median':>10}{'most':>10}  unit, verdicts"
     )

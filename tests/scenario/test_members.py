@@ -119,6 +119,14 @@ def test_the_playlists_that_ship_are_what_is_drawn() -> None:
     assert made.returncode == 0, made.stderr
 
 
+def test_the_band_of_playlists_has_numbers(tmp_path: Path) -> None:
+    script = [sys.executable, ROOT / "scripts" / "playlist_band.py", "--playlists", "2", "--repeat", "2"]
+    done = subprocess.run([*script, "--out", tmp_path], check=True, capture_output=True, text=True)
+    row = next(line.split() for line in done.stdout.splitlines() if " RV-2 " in line and "-300" in line)
+    first, least, median, most = map(float, row[2:6])
+    assert 0.02 < least <= median <= most < 2 and least <= first <= most and row[6] == "s,"
+
+
 def test_a_playlist_has_what_the_paper_says_of_it() -> None:
     folder = catalogue_folder() / "realvideo" / "playlists"
     files = sorted(folder.glob("??.json"))

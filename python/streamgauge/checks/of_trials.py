@@ -123,10 +123,7 @@ class OverTrials:
         values, counts, _ = self._known(node, read)
         columns = values.T
         if node.function == "quantile":
-            try:
-                return distributions.quantile(columns[0], value_of(node.arguments[1], {}), counts)
-            except ValueError as error:
-                raise Unmeasurable(f"{node}: {error}") from None
+            return distributions.quantile(columns[0], value_of(node.arguments[1], {}), counts)
         x, y = np.concatenate(columns[::2]), np.concatenate(columns[1::2])
         if node.function == "ks":
             return distributions.ks(x, y, counts)

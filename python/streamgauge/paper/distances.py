@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamgauge.metrics.distributions import correlation, resampled, spread
+from streamgauge.metrics.distributions import correlation, resampled, resampled_by, spread
 from streamgauge.metrics.grid import Floats, Ints
 
 __all__ = ["Bounded", "Sample", "correlated", "distances", "least_squares", "share_of", "wilson"]
@@ -94,12 +94,12 @@ def correlated(x: Sample, y: Floats) -> Bounded | None:
     """Pearson's r of two values of each trial; None if one of them does not vary."""
     if len(x) < 3:
         return None
-    clips, at = np.unique(x.clips, return_inverse=True)
-    found = correlation(x.values, y, resampled(len(clips))[:, at])
+    clips = len(np.unique(x.clips))
+    found = correlation(x.values, y, resampled_by(x.clips.tolist()))
     if not np.isfinite(found[0]):
         return None
     try:
-        r = spread(found, len(clips))
+        r = spread(found, clips)
     except ValueError:
         return Bounded(float(found[0]), -1.0, 1.0)
     low, high = (r.mean if end is None else end for end in (r.low, r.high))
