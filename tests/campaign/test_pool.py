@@ -357,5 +357,5 @@ def test_nothing_that_has_ended_is_forgotten_by_ctrl_c(tmp_path: Path) -> None:
         if rest and rest[-1].startswith("interrupted"):
             counted += 1
             assert rest[-1] == f"interrupted {len(whole(out))}"
-        assert not list(out.rglob("*.partial"))
+            assert not list(out.rglob("*.partial"))
     assert counted

@@ -53,6 +53,14 @@ class Pool:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        try:
+            self._end()
+        except KeyboardInterrupt:
+            self.stop()
+            self._end()
+            raise
+
+    def _end(self) -> None:
         for process in self._all:
             process.end()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +19,7 @@ from streamgauge.campaign.layout import campaign_of, remove_leftovers
 from streamgauge.campaign.plan import Job, fitting, jobs_for, with_dependencies
 from streamgauge.campaign.pool import Pool
 from streamgauge.campaign.replacing import as_left, further, in_order
-from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors, indexed, run_job
+from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors, indexed, reuse, run_job
 from streamgauge.campaign.work import tasks_of
 from streamgauge.campaign.workers import Watcher, run_all
 from streamgauge.checks import (
@@ -261,6 +261,7 @@ def run_jobs(
             _emulate_all([job for job in todo if job.mode == "emu"], work, done)
         except KeyboardInterrupt:
             interrupted = True
+            _after_interruption(pending.values(), work, done)
         for job, tried in pending.items():
             if tried in done:
                 lines.setdefault(job, []).append(done[tried])
@@ -299,6 +300,18 @@ class _Work:
         if self.index is not None and row is not None:
             self.index.add(job.directory, row)
         self.board.finished(job, valid=outcome.valid)
+
+
+def _after_interruption(jobs: Iterable[Job], work: _Work, done: dict[Job, Outcome]) -> None:
+    """What a second Ctrl-C killed cleaned nothing up, and told nobody of what it had just finished."""
+    jobs = list(jobs)
+    for out in {campaign_of(job.directory) for job in jobs}:
+        remove_leftovers(out)
+    for job in jobs:
+        if job.mode == "sim" and job not in done:
+            there = reuse(job, work.keep, work.leaves.get(job.scenario.id))
+            if there is not None:
+                work.finished(done, job, replace(there, reused=False))
 
 
 def _simulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> None:

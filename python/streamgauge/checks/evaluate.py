@@ -53,6 +53,7 @@ from streamgauge.claims.syntax import (
     Fraction,
     Logical,
     Negation,
+    Negative,
     Node,
     Predicate,
     QuantityTerm,
@@ -490,7 +491,7 @@ def _equal(found: Interval) -> tuple[bool | None, Interval]:
 def _tell(node: Relation, holds: bool | None, measured: Value, bound: Value, margin: Value) -> str:
     said = f"{measured.text} is {measured.words()}"
     other = node.left if measured.text == str(node.right) and _is_constant(node.left) else node.right
-    plain = _is_constant(other)
+    plain = isinstance(other.operand if isinstance(other, Negative) else other, QuantityTerm)
     against = str(other) if plain else f"{bound.text} = {bound.mean_words()}"
     operator = node.operator
     if other is node.left:
