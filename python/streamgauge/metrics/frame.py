@@ -99,8 +99,8 @@ class Trial:
     """The record's."""
     plans: tuple[Mapping[str, Any], ...]
     """Each flow's entry in the plan; empty where the record has none."""
-    asked: tuple[Mapping[str, Any], ...]
-    """Each flow's entry in the scenario as it was run; empty where the record has none."""
+    recorded: Mapping[str, Any]
+    """What the record says of the trial."""
     stages: tuple[StageInfo, ...]
     table: Mapping[str, Codes]
     """Columns of `packets.parquet`, every row, codes as integers. `flow` is the place in `flows`, or their
@@ -130,6 +130,13 @@ class Trial:
             both.append(lost)
         down, up = both
         return down, up
+
+    @cached_property
+    def asked(self) -> tuple[Mapping[str, Any], ...]:
+        """Each flow's entry in the scenario as it was run; empty where the record has none."""
+        # Few metrics want it, and what a population drew is drawn again for it.
+        asked = recorded_flows(self.recorded)
+        return tuple(asked.get(flow.name) or {} for flow in self.flows)
 
     @cached_property
     def facts(self) -> tuple[Facts | None, ...]:
@@ -185,7 +192,6 @@ def prepare(
     grid = grid_of(measure, duration_s)
     flows, stages = _flows(trial), _stages(trial)
     plans = {str(flow.get("name")): flow for flow in (trial.get("plan") or {}).get("flows") or []}
-    asked = recorded_flows(trial)
     table = _table(record.columns, flows)
 
     entering = table["stage"] == _entry_stage(table, len(flows))
@@ -216,7 +222,7 @@ def prepare(
         flows=flows,
         folder=record.directory,
         plans=tuple(plans.get(flow.name, {}) for flow in flows),
-        asked=tuple(asked.get(flow.name) or {} for flow in flows),
+        recorded=trial,
         stages=stages,
         table=table,
         said=Said(record.told, [flow.name for flow in flows], lambda: record.units),

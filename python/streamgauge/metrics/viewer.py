@@ -50,7 +50,7 @@ def viewed(trial: Trial, flow: int, watched: Watched) -> Viewed | None:
     counts_drops = bool(len(shown)) and said.has("dropped_frames", flow)
     started = said.of("playout_start", flow)[0]
     # Adapters that ship say that play began, or tell each frame: one that says neither showed none.
-    shows_none = is_shipped(trial.asked[flow]) and not len(started)
+    shows_none = not len(started) and is_shipped(trial.asked[flow])
     shown_per_sample = counted(grid, shown)
     series = {}
     if ours or len(shown) or tells_losses or shows_none:
