@@ -20,8 +20,8 @@ from streamgauge.scenario.settings import set_folder
 
 __all__ = ["LoadedTrial", "left_out", "load", "load_trial", "load_trials", "trial_folders"]
 
-_KEPT_BYTES = 64 * 2**20
-"""As much of metrics stays in memory, those read last: about a hundred trials, so that what walks the
+_KEPT_BYTES = 192 * 2**20
+"""As much of metrics stays in memory, those read last: some hundred trials, so that what walks the
 repetitions of a scenario twice reads them once."""
 
 
