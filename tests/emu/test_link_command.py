@@ -188,9 +188,17 @@ def test_links_chain(person: Person) -> None:
 def test_links_beside_each_other(person: Person) -> None:
     """Begun at the same moment, each has addresses of its own and its own delay."""
     delays = (10, 60, 110)
-    script = "echo $STREAMGAUGE_CLIENT; ping -c 1 $STREAMGAUGE_SERVER | grep -o 'time=[0-9.]*'"
+    # One that has ended leaves its addresses to the next, so each waits until all have some.
+    begun = person.home / "begun"
+    begun.mkdir()
+    begun.chmod(0o777)
+    script = (
+        "echo $STREAMGAUGE_CLIENT; touch $0/$1; while [ $(ls $0 | wc -l) -lt 3 ]; do sleep 0.05; done; "
+        "ping -c 1 $STREAMGAUGE_SERVER | grep -o 'time=[0-9.]*'"
+    )
     together = [
-        person.popen(*FAST, "--down", f"delay {delay} ms", "--", "sh", "-c", script) for delay in delays
+        person.popen(*FAST, "--down", f"delay {delay} ms", "--", "sh", "-c", script, str(begun), str(delay))
+        for delay in delays
     ]
     clients = set()
     for delay, popen in zip(delays, together, strict=True):
