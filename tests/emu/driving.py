@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -180,8 +181,28 @@ class Person:
 
 
 def _named(text: str, name: str) -> str:
-    assert text.count("id: test/short\n") == 1
-    return text.replace("id: test/short\n", f"id: test/{name}\n")
+    named, count = re.subn(r"^id: test/.*$", f"id: test/{name}", text, flags=re.MULTILINE)
+    assert count == 1
+    return named
+
+
+_SIDE_BY_SIDE: dict[str, str] = {}
+
+Beside = Callable[[str], dict[str, Any]]
+"""The fixture `beside`."""
+
+
+def side_by_side(text: str) -> str:
+    """Has the fixture `beside` run the scenario together with all others that were given here: our own
+    machines alone, on slow paths. Returns its name there: its id without ``test/``."""
+    (name,) = re.findall(r"^id: test/(.*)$", text, flags=re.MULTILINE)
+    _SIDE_BY_SIDE[name] = text
+    return str(name)
+
+
+def all_side_by_side() -> Mapping[str, str]:
+    """What was given to `side_by_side`, by name."""
+    return dict(_SIDE_BY_SIDE)
 
 
 AT_ONCE = 3

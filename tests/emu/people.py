@@ -8,11 +8,23 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from driving import CHECKOUT, STARVED, UNUSUAL, Person
+from driving import CHECKOUT, STARVED, UNUSUAL, Beside, Person, all_side_by_side, the_valid_one
 
-__all__ = ["anybody", "anyone", "base", "cache", "checkout", "person", "resident", "tell_of_the_starved"]
+__all__ = [
+    "anybody",
+    "anyone",
+    "base",
+    "beside",
+    "cache",
+    "checkout",
+    "emulated",
+    "person",
+    "resident",
+    "tell_of_the_starved",
+]
 
 NOBODY = 65534
 _TOLD: list[pytest.TerminalReporter] = []
@@ -103,6 +115,19 @@ def anybody(base: Path, cache: Path, checkout: Path) -> Iterator[Person]:
 def anyone(base: Path, cache: Path, checkout: Path) -> Iterator[Person]:
     """Of what the link does to packets once is enough: it is the same code with the same sockets for both."""
     yield from _someone("root" if os.geteuid() == 0 else "user", base, cache, checkout)
+
+
+@pytest.fixture(scope="session")
+def emulated(base: Path, cache: Path, checkout: Path) -> Iterator[dict[str, list[dict[str, Any]]]]:
+    """The trials of all that was given to `side_by_side`, by name: each waits more than it works."""
+    for someone in _someone("root" if os.geteuid() == 0 else "user", base, cache, checkout):
+        yield someone.trials_together(all_side_by_side())
+
+
+@pytest.fixture
+def beside(emulated: dict[str, list[dict[str, Any]]]) -> Beside:
+    """The valid trial of what was given to `side_by_side`, by its name."""
+    return lambda name: the_valid_one(emulated[name])
 
 
 def _someone(way: str, base: Path, cache: Path, checkout: Path) -> Iterator[Person]:

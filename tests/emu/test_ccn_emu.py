@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from driving import Person, events, said, the_valid_one
+from driving import Beside, Person, events, said, side_by_side
 
 TEXT = """
-id: test/ccn
+id: test/{preset}-{transport}
 title: A ladder by names
 path:
   down: {{rate: 2 Mbit/s, delay: 10 ms, queue: droptail 60 kB{loss}}}
@@ -22,17 +22,17 @@ measure: {{window: [0 s, 18 s]}}
 """
 
 
-@pytest.mark.parametrize(
-    ("preset", "transport"),
-    [
-        ("ccnx-paper", "tcp"),
-        ("ndn-today", "udp"),
-        pytest.param("ccnx-paper", "udp", marks=pytest.mark.long),
-    ],
-)
-def test_sockets_give_what_sim_gives(anyone: Person, preset: str, transport: str) -> None:
-    text = TEXT.format(preset=preset, transport=transport, loss="")
-    emulated, sim = the_valid_one(anyone.trials(text)), anyone.simulated(text)[0]
+SOUND = {
+    f"{preset} over {transport}": TEXT.format(preset=preset, transport=transport, loss="")
+    for preset, transport in (("ccnx-paper", "tcp"), ("ndn-today", "udp"), ("ccnx-paper", "udp"))
+}
+NAMES = {which: side_by_side(text) for which, text in SOUND.items()}
+LOSSY = side_by_side(TEXT.format(preset="ccnx-0.8", transport="udp", loss=", loss: 2 %"))
+
+
+@pytest.mark.parametrize("which", SOUND)
+def test_sockets_give_what_sim_gives(beside: Beside, anyone: Person, which: str) -> None:
+    emulated, sim = beside(NAMES[which]), anyone.simulated(SOUND[which])[0]
     one, other = emulated["flows"]["video"], sim["flows"]["video"]
     assert one["startup_delay_s"] == pytest.approx(other["startup_delay_s"], abs=0.3)
     assert one["stall_time_s"] == other["stall_time_s"] == 0
@@ -44,9 +44,8 @@ def test_sockets_give_what_sim_gives(anyone: Person, preset: str, transport: str
     assert not events(emulated, "interest_timeout", "object_failed", "face_down")
 
 
-def test_what_is_lost_is_asked_for_again(anyone: Person) -> None:
-    text = TEXT.format(preset="ccnx-0.8", transport="udp", loss=", loss: 2 %")
-    trial = the_valid_one(anyone.trials(text))
+def test_what_is_lost_is_asked_for_again(beside: Beside) -> None:
+    trial = beside(LOSSY)
     assert len(said(trial, "interest_timeout")) > 3
     assert trial["flows"]["video"]["frames_shown"] > 250
     assert not events(trial, "object_failed")

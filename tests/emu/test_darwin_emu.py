@@ -6,7 +6,7 @@ import itertools
 import statistics
 
 import pytest
-from driving import Person, events, the_valid_one
+from driving import Beside, Person, events, side_by_side
 
 TEXT = """
 id: test/darwin
@@ -21,6 +21,8 @@ until: {time: 25 s}
 measure: {window: [5 s, 25 s]}
 """
 
+NAME = side_by_side(TEXT)
+
 
 SIMULATED = 10
 
@@ -28,8 +30,8 @@ SIMULATED = 10
 ALLOWED = {"throughput_bps": (0.05, 0.0), "loss_percent": (0.0, 2.0), "startup_delay_s": (0.2, 0.2)}
 
 
-def test_sockets_give_what_sim_gives(anyone: Person) -> None:
-    emulated, sim = the_valid_one(anyone.trials(TEXT)), anyone.simulated(TEXT, SIMULATED)
+def test_sockets_give_what_sim_gives(beside: Beside, anyone: Person) -> None:
+    emulated, sim = beside(NAME), anyone.simulated(TEXT, SIMULATED)
     for name, metric in itertools.product(("qt", "vlc"), ALLOWED):
         spread = [trial["flows"][name][metric] for trial in sim]
         share, least = ALLOWED[metric]

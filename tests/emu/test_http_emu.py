@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from driving import Person, events, said, the_valid_one
+from driving import Beside, Person, events, said, side_by_side
 
 TEXT = """
 id: test/http
@@ -21,9 +21,11 @@ until: {time: 18 s, media_end: video}
 measure: {window: [0 s, 18 s]}
 """
 
+NAME = side_by_side(TEXT)
 
-def test_sockets_give_what_sim_gives(anyone: Person) -> None:
-    emulated, sim = the_valid_one(anyone.trials(TEXT)), anyone.simulated(TEXT)[0]
+
+def test_sockets_give_what_sim_gives(beside: Beside, anyone: Person) -> None:
+    emulated, sim = beside(NAME), anyone.simulated(TEXT)[0]
     one, other = emulated["flows"]["video"], sim["flows"]["video"]
     assert one["goodput_bps"] == pytest.approx(other["goodput_bps"], rel=0.03)
     assert one["startup_delay_s"] == pytest.approx(other["startup_delay_s"], abs=0.3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from driving import Person, events, the_valid_one
+from driving import Beside, Person, events, side_by_side
 
 TEXT = """
 id: test/realvideo
@@ -27,11 +27,13 @@ flows:
 until: {time: 25 s}
 """
 
+NAME = side_by_side(TEXT)
+
 SIMULATED = 10
 
 
-def test_sockets_give_what_sim_gives(anyone: Person) -> None:
-    emulated, sim = the_valid_one(anyone.trials(TEXT)), anyone.simulated(TEXT, SIMULATED)
+def test_sockets_give_what_sim_gives(beside: Beside, anyone: Person) -> None:
+    emulated, sim = beside(NAME), anyone.simulated(TEXT, SIMULATED)
     for name in ("udp", "tcp"):
         spread = [trial["flows"][name]["throughput_bps"] for trial in sim]
         reach = 3 * statistics.stdev(spread) + 0.1 * statistics.mean(spread)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Person, Watched, end, events, the_valid_one
+from driving import Beside, Person, Watched, end, events, side_by_side
 
 CLIP = "{source: carphone, rate: 200 kbit/s, duration: 2 s}"
 TEXT = f"""
@@ -28,6 +28,7 @@ until: {{time: 8 s}}
 #: Whose player, unlike those of the others, is not there before the trial has begun.
 BESIDE = TEXT.replace("relays:\n", "  beside: {role: rival, traffic: bulk, start: 500 ms}\nrelays:\n")
 AT_SERVER = TEXT.replace("at: client, ecn: on", "at: server").replace("test/cache", "test/far")
+CACHED, FAR = side_by_side(TEXT), side_by_side(AT_SERVER)
 
 
 def happened(trial: dict[str, Any], *names: str) -> list[tuple[str, str, float]]:
@@ -42,8 +43,8 @@ def shown(trial: dict[str, Any], flow: str) -> list[float]:
 CACHE = ("cache_hit", "cache_miss", "cache_joined", "cache_validated", "cache_error")
 
 
-def test_the_second_viewing_comes_from_the_cache_as_in_sim(anyone: Person) -> None:
-    emulated, sim = the_valid_one(anyone.trials(TEXT)), anyone.simulated(TEXT)[0]
+def test_the_second_viewing_comes_from_the_cache_as_in_sim(beside: Beside, anyone: Person) -> None:
+    emulated, sim = beside(CACHED), anyone.simulated(TEXT)[0]
     for trial in (emulated, sim):
         (whose, what, missed), (whose_too, what_too, hit) = happened(trial, *CACHE)
         assert (whose, what, whose_too, what_too) == ("home", "cache_miss", "home", "cache_hit")
@@ -105,8 +106,10 @@ def test_ctrl_c_leaves_no_relay(anyone: Person) -> None:
     assert not list(anyone.out.rglob(".seed=*.partial"))
 
 
-def test_at_the_server_every_viewing_crosses_under_its_own_name(anyone: Person) -> None:
-    trial = the_valid_one(anyone.trials(AT_SERVER))
+def test_at_the_server_every_viewing_crosses_under_its_own_name(
+    beside: Beside,
+) -> None:
+    trial = beside(FAR)
     assert [what for _, what, _ in happened(trial, *CACHE)] == ["cache_miss", "cache_hit"]
     assert trial["flows"]["home"]["received_bytes"] == 0
     both = [trial["flows"][flow]["received_bytes"] for flow in ("first", "second")]
