@@ -143,6 +143,11 @@ impl Stream {
     pub fn properties(&self) -> Option<&StreamProperties> {
         self.encodings.last()?.properties.as_deref()
     }
+
+    /// Its book has a rule of that number.
+    pub fn has_rule(&self, rule: u16) -> bool {
+        (0..self.encodings.len()).any(|encoding| rules_of(encoding).contains(&rule))
+    }
 }
 
 impl Encoding {

@@ -229,6 +229,28 @@ fn over_udp_a_files_frames_go_in_parts_that_give_them_back() {
 }
 
 #[test]
+fn over_tcp_frames_go_whole_and_share_a_packet_only_where_they_are_small() {
+    // One packet of many would hold up the sound that is due beside them for as long as the rate takes to send it.
+    let object = object_of(FILE).unwrap();
+    let encoding = &object.streams[0].encodings[0];
+    for limit in [100, 640, 1400] {
+        let mut stream = server::stream_over_tcp(&object);
+        let mut assembler = streamgauge_wire::rm::Assembler::default();
+        let mut number = 0;
+        while let Some(packet) = stream.next(limit) {
+            let bytes = packet.payload.len();
+            let frames = assembler.push(packet.payload).unwrap();
+            assert!(frames.len() == 1 || frames.len() > 1 && bytes <= limit as usize, "{bytes} B of {limit}");
+            for frame in frames {
+                assert_eq!(frame.media, encoding.media(number, encoding.frame(number).unwrap()));
+                number += 1;
+            }
+        }
+        assert_eq!(number, encoding.count());
+    }
+}
+
+#[test]
 fn what_is_no_realmedia_is_refused_and_what_is_cut_short_plays_to_there() {
     assert!(object_of(b"RIFF....").is_err());
     assert!(object_of(&FILE[..100]).is_err());

@@ -215,7 +215,18 @@ impl App for RealServer {
 /// The first stream of `object`, all of it wanted, over UDP.
 #[cfg(test)]
 pub(super) fn stream_over_udp(object: &super::object::Object) -> stream::Stream {
-    let mut stream = stream::Stream::new(0, Way::Udp(ChannelId(1)), object.streams[0].clone());
+    stream_over(Way::Udp(ChannelId(1)), object)
+}
+
+/// The same over the RTSP connection.
+#[cfg(test)]
+pub(super) fn stream_over_tcp(object: &super::object::Object) -> stream::Stream {
+    stream_over(Way::Interleaved(0), object)
+}
+
+#[cfg(test)]
+fn stream_over(way: Way, object: &super::object::Object) -> stream::Stream {
+    let mut stream = stream::Stream::new(0, way, object.streams[0].clone());
     stream.want_lowest();
     stream.seek(streamgauge_base::Duration::ZERO);
     stream

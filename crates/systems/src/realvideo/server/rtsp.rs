@@ -136,7 +136,8 @@ impl RtspSession for RdtSession {
         })
     }
 
-    /// What one request leaves and takes changes at once: nothing is sent in between. What is unknown of it is passed over.
+    /// What one request leaves and takes changes at once: nothing is sent in between. What is unknown of it is passed over;
+    /// rules of a stream that was not set up are known, for GStreamer asks for those of all that were described.
     fn heed(&mut self, request: &Request<Vec<u8>>) -> bool {
         let taken = request.typed_header::<Subscribe>();
         let left = request.typed_header::<Unsubscribe>();
@@ -146,8 +147,11 @@ impl RtspSession for RdtSession {
         let (taken, left) = (taken.ok().flatten(), left.ok().flatten());
         for (rules, wanted) in [of(left.map(|left| left.0), false), of(taken.map(|taken| taken.0), true)] {
             for rule in rules {
-                let stream = self.streams.iter_mut().find(|stream| stream.number == usize::from(rule.stream));
-                is_known &= stream.is_some_and(|stream| stream.subscribe(rule.rule, wanted));
+                let number = usize::from(rule.stream);
+                is_known &= match self.streams.iter_mut().find(|stream| stream.number == number) {
+                    Some(stream) => stream.subscribe(rule.rule, wanted),
+                    None => self.object.streams.get(number).is_some_and(|stream| stream.has_rule(rule.rule)),
+                };
             }
         }
         if let Ok(Some(asked)) = asked {

@@ -190,12 +190,14 @@ impl Stream {
         let rules = object::rules_of(taken.encoding);
         let is_whole =
             self.object.encodings[taken.encoding].is_coded() && matches!(self.way, Way::Interleaved(_));
-        let limit = if is_whole { WHOLE_BYTES } else { limit };
+        let whole = if is_whole { WHOLE_BYTES } else { limit };
         let sequence = self.sequence;
         self.sequence = sequence.next();
         let rule = rules[usize::from(!frame.is_key)];
-        let payload =
-            if self.number == VIDEO { self.pictures(taken, frame, limit) } else { self.sound(frame, limit) };
+        let payload = match self.number {
+            VIDEO => self.pictures(taken, frame, limit, whole),
+            _ => self.sound(frame, limit),
+        };
         Some(Packet { rule, at: frame.at, sequence, payload })
     }
 
@@ -214,16 +216,17 @@ impl Stream {
         Chunk::filler(bytes)
     }
 
-    /// The next part of a frame, or all of one, with others behind it that share the packet.
-    fn pictures(&mut self, taken: Taken, first: Frame, limit: u32) -> Chunk {
+    /// The next part of a frame that is longer than `whole`, or all of one, with others behind it that share the packet if
+    /// all of them come to `limit` at most.
+    fn pictures(&mut self, taken: Taken, first: Frame, limit: u32, whole: u32) -> Chunk {
         if self.parts.is_empty() {
-            let limit = limit as usize;
+            let (limit, whole) = (limit as usize, whole as usize);
             let coded = self.coded(taken, first);
-            if rm::among_several(&coded) <= limit {
+            if rm::among_several(&coded) <= whole {
                 return self.shared(taken, first.is_key, limit);
             }
             // A frame of more parts than can be counted goes in larger ones.
-            let sizes = (0..16).map(|doubled| limit << doubled);
+            let sizes = (0..16).map(|doubled| whole << doubled);
             self.parts =
                 sizes.map(|most| rm::fragment(&coded, most)).find_map(Result::ok).unwrap_or_default().into();
         }
@@ -234,13 +237,13 @@ impl Stream {
         part
     }
 
-    /// Whole frames under one rule, as many as fit.
+    /// Whole frames under one rule: one, and as many behind it as fit.
     fn shared(&mut self, taken: Taken, is_key: bool, limit: usize) -> Chunk {
         let (mut frames, mut bytes) = (Vec::new(), 0);
         while let Some(frame) = self.next_frame().filter(|frame| frame.is_key == is_key) {
             let coded = self.coded(taken, frame);
             bytes += rm::among_several(&coded);
-            if bytes > limit {
+            if bytes > limit && !frames.is_empty() {
                 break;
             }
             frames.push(coded);

@@ -248,6 +248,7 @@ fn rules_and_rates_that_there_are_not_are_told_and_those_beside_them_are_heeded(
     for wish in [
         "Subscribe: stream=0;rule=6",
         "Subscribe: stream=9;rule=0",
+        "Subscribe: stream=1;rule=2",
         "Subscribe: stream=0;rule=65535,stream=0;rule=4",
         "Unsubscribe: stream=0;rule=40",
         "Subscribe: stream=0;rule=70000",
@@ -258,7 +259,9 @@ fn rules_and_rates_that_there_are_not_are_told_and_those_beside_them_are_heeded(
     ] {
         assert_eq!(hand.set(&format!("{wish}\r\n")), 451, "{wish}");
     }
-    // Of the third wish rule 4 was there: the highest level.
+    // The sound was not set up, and yet there are these of it.
+    assert_eq!(hand.set("Subscribe: stream=1;rule=0,stream=1;rule=1\r\n"), 200);
+    // Of one wish rule 4 was there: the highest level.
     hand.said.clear();
     hand.wait(SECOND + SECOND);
     assert!(hand.said.iter().any(|name| name == "level_sent"), "{:?}", hand.said);
