@@ -281,8 +281,9 @@ fn exclude(header: &mut Header) {
         let of_kind = header.streams.iter().filter(|stream| stream.kind == kind);
         let streams: Vec<u8> = of_kind.map(|stream| stream.number).collect();
         if streams.len() > 1 {
-            let kind = Guid::EXCLUSIVE_BY_BIT_RATE;
-            header.exclusions.push(MutualExclusion { kind, is_advanced: false, streams });
+            // Of the plain object there is one at most (section 3.8).
+            let (kind, is_advanced) = (Guid::EXCLUSIVE_BY_BIT_RATE, !header.exclusions.is_empty());
+            header.exclusions.push(MutualExclusion { kind, is_advanced, streams });
         }
     }
 }

@@ -46,6 +46,9 @@ proptest! {
         prop_assert_eq!(header.extended.iter().map(|stream| stream.number).collect::<Vec<_>>(), numbers.clone());
         let sum: u32 = numbers.iter().map(|&number| header.bit_rate_bps(number).unwrap()).sum();
         prop_assert_eq!(header.file.max_bit_rate_bps, sum);
+        // The first is the plain object, of which there is one.
+        let advanced: Vec<_> = header.exclusions.iter().map(|exclusion| exclusion.is_advanced).collect();
+        prop_assert_eq!(&advanced, &[false, true][..advanced.len()]);
         for exclusion in &header.exclusions {
             prop_assert_eq!(exclusion.kind, Guid::EXCLUSIVE_BY_BIT_RATE);
             let kind = header.stream(exclusion.streams[0]).unwrap().kind;
