@@ -1,7 +1,8 @@
 //! Bytes to messages and back, where no kept crate does it: HTTP/1.1 on top of `httparse`, RTSP 1.0 on top of
 //! `rtsp-types`, compound RTCP on top of `rtcp-types`, the RTCP packets of Apple's Reliable UDP, RealNetworks' RDT, the rule
-//! books beside it and RealMedia, and Named Data Networking's packets.
+//! books beside it and RealMedia, the Advanced Systems Format, and Named Data Networking's packets.
 
+pub mod asf;
 pub mod asm;
 pub mod http;
 mod incoming;

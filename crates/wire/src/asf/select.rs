@@ -1,0 +1,72 @@
+//! Which packets a player gets.
+
+use super::packet::DataPacket;
+
+/// How much of a stream is sent ([MS-RTSP] section 2.2.7.10.3).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum ThinningLevel {
+    /// All of it: level 0.
+    All,
+    /// Key frames: level 1. In what [`super::multiplex`] makes, all of sound are.
+    KeyFrames,
+    /// Nothing: level 2.
+    #[default]
+    Nothing,
+}
+
+impl ThinningLevel {
+    /// The level of this number; `None` of one that there is not.
+    pub fn of_number(number: u8) -> Option<Self> {
+        [ThinningLevel::All, ThinningLevel::KeyFrames, ThinningLevel::Nothing]
+            .get(usize::from(number))
+            .copied()
+    }
+
+    /// Its number.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+/// How much of each stream is sent; at first nothing of any.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StreamSelection {
+    levels: [ThinningLevel; 128],
+}
+
+impl Default for StreamSelection {
+    fn default() -> Self {
+        StreamSelection { levels: [ThinningLevel::Nothing; 128] }
+    }
+}
+
+impl StreamSelection {
+    /// All of these streams.
+    pub fn of(streams: &[u8]) -> Self {
+        let mut selection = StreamSelection::default();
+        streams.iter().for_each(|&stream| selection.set(stream, ThinningLevel::All));
+        selection
+    }
+
+    /// From now on so much of `stream`; a number above 127 is that of no stream.
+    pub fn set(&mut self, stream: u8, level: ThinningLevel) {
+        if let Some(place) = self.levels.get_mut(usize::from(stream)) {
+            *place = level;
+        }
+    }
+
+    /// How much of `stream` is sent.
+    pub fn level(&self, stream: u8) -> ThinningLevel {
+        self.levels.get(usize::from(stream)).copied().unwrap_or_default()
+    }
+
+    /// Whether a packet goes: it has a payload that goes. Packets of [`super::multiplex`] have all of theirs of one stream,
+    /// and of key frames alone or of others alone.
+    pub fn takes(&self, packet: &DataPacket<'_>) -> bool {
+        packet.payloads.iter().any(|payload| match self.level(payload.stream) {
+            ThinningLevel::All => true,
+            ThinningLevel::KeyFrames => payload.is_key,
+            ThinningLevel::Nothing => false,
+        })
+    }
+}
