@@ -256,9 +256,10 @@ def _head(scenario: str, mode: str, flows: dict[str, list[_Judged]], what: str) 
 
 
 def _print_frames(scenario: str, mode: str, flows: dict[str, list[_Judged]]) -> None:
-    everything = [one.quality for trials in flows.values() for one in trials]
-    clips = {quality.clip for quality in everything if isinstance(quality, Quality)}
-    _head(scenario, mode, flows, clips.pop() if len(clips) == 1 else f"{len(clips)} clips")
+    clips = {
+        (getattr(one.quality, "clip", ""), _member(one, 0)) for trials in flows.values() for one in trials
+    }
+    _head(scenario, mode, flows, clips.pop()[0] if len(clips) == 1 else f"{len(clips)} clips")
     rows: list[list[Text | str]] = [
         [*heads("flow", "frames/s", "frames shown", "SSIM", "PSNR", "worst second", "clip's own")]
     ]
@@ -319,9 +320,14 @@ def _over(values: Sequence[tuple[_Judged, float]]) -> Interval:
     """Of a population the trials of one member count as one: which members it has is what is uncertain."""
     of_member: dict[int, list[float]] = {}
     for place, (one, value) in enumerate(values):
-        members = members_of(one.record.trial.get("scenario") or {})
-        of_member.setdefault((one.record.trial["seed"] - 1) % members if members else place, []).append(value)
+        of_member.setdefault(_member(one, place), []).append(value)
     return interval([sum(each) / len(each) for each in of_member.values()])
+
+
+def _member(one: _Judged, otherwise: int) -> int:
+    """Which member of its population a trial played, from 0; `otherwise` without one."""
+    members = members_of(one.record.trial.get("scenario") or {})
+    return (one.record.trial["seed"] - 1) % members if members else otherwise
 
 
 def _shown(found: Interval, column: str) -> str:
