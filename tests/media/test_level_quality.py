@@ -253,17 +253,29 @@ def test_a_player_that_never_showed_a_picture_had_a_black_screen(cache: Path, tm
         directory, trial = whole.directory, whole.trial
         events = whole.events.filter(pl.col("name") != "frame_shown")
 
+    class Over(Dark):
+        """It showed six seconds and gave up."""
+
+        events = whole.events.filter((pl.col("name") != "frame_shown") | (pl.col("value") < 150))
+
     clip = Ladder(source="testsrc2", rates_bps=(40_000, 150_000), audio_bps=8_000, segment_s=1, duration_s=12)
     ladder = [clip.clip(rate) for rate in clip.rates_bps]
     found = of_level_trial(Dark(), "udp", ladder, name="dark")
     assert (found.frames_shown, found.frames_due, found.frame_rate) == (0, 300, 0)
     assert found.ssim < 0.5
 
-    class Silent(Dark):
-        events = whole.events.filter(~pl.col("name").is_in(["frame_shown", "media_end"]))
+    over = of_level_trial(Over(), "udp", ladder, name="over")
+    assert (over.frames_due, over.frames_shown) == (300, 150)
+    assert over.frame_rate == pytest.approx(150 / 12, rel=0.01)
+    assert found.ssim < over.ssim < over.clip_ssim
 
-    with pytest.raises(MediaError, match="showed no frame in this trial"):
-        of_level_trial(Silent(), "udp", ladder, name="silent")
+    class Short(Dark):
+        """The trial ended while nothing had been shown yet."""
+
+        trial = whole.trial | {"duration_s": 4.0}
+        events = Dark.events.filter(pl.col("name") != "media_end")
+
+    assert 0 < of_level_trial(Short(), "udp", ladder, name="short").frames_due < 100
 
     for name, said in (("frame_shown", "which frames it showed"), ("level_sent", "which encodings it sent")):
         reason = pl.when(pl.col("name") == name).then(pl.lit("")).otherwise(pl.col("reason"))

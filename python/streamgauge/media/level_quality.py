@@ -29,7 +29,6 @@ from streamgauge.media.quality import (
     planned_flow,
     rate_shown,
     said_by,
-    shown_by,
     summary,
 )
 from streamgauge.media.store import with_frames
@@ -138,9 +137,9 @@ _SENT = re.compile(r"(?:key frames of )?encoding (\d+) from (\d+\.\d{3}) s of th
 def of_level_trial(record: PlayedRecord, flow: str, ladder: Sequence[ClipEncoding], *, name: str) -> Quality:
     """The quality of the pictures of `flow`, which played `ladder` (its encodings, the lowest first).
 
-    A player whose session ended before it showed a picture had a black screen for as long as the clip lasts.
-    Raises MediaError if the flow plays none, is somebody else's system, or did not say what it showed;
-    RecordError if the events were not kept.
+    Of a player that gave up all frames of the clip were due, and of one that never showed a picture as many
+    as had time to be shown. Raises MediaError if the flow plays none, is somebody else's system, or did not
+    say what it showed; RecordError if the events were not kept.
     """
     index, planned = planned_flow(record.trial, flow)
     played = next(iter(with_frames(planned["app"], record.directory).values()))["ladder"]["video"]
@@ -156,26 +155,38 @@ def of_level_trial(record: PlayedRecord, flow: str, ladder: Sequence[ClipEncodin
         )
     said = said_by(record, index, flow)
     sent = _sent(said, flow, per_s, len(ladder))
-    if {"frame_shown", "media_end"} & set(said["name"]) == {"media_end"}:
-        total = round(ladder[-1].duration_s * per_s)
-        return replace(of_levels(ladder, sent, [], total, name=name), frame_rate=0.0)
-    numbers = [round(at * per_s) for at in _times(shown_by(said, flow), flow)]
-    due = frames_due(record, said, numbers, spec)
+    numbers = _numbers(said, flow, per_s)
+    due = _due(record, said, numbers, spec)
     for clip, level in zip(ladder, played, strict=True):
         _check_keys(clip, level["clip"], due)
     found = of_levels(ladder, sent, numbers, due, name=name)
-    return replace(found, frame_rate=rate_shown(record, said, int(spec["frame_interval"])))
+    rate = rate_shown(record, said, due * int(spec["frame_interval"])) if numbers else 0.0
+    return replace(found, frame_rate=rate)
 
 
-def _times(shown: pl.DataFrame, flow: str) -> list[float]:
-    found = [_AT.search(reason or "") for reason in shown["reason"]]
-    times = [float(one[1]) for one in found if one is not None]
-    if len(times) < len(found):
+def _due(record: PlayedRecord, said: pl.DataFrame, numbers: Sequence[int], spec: Mapping[str, Any]) -> int:
+    """How many frames of a clip (`spec`, as in the plan) fell due, of which those `numbers` were shown."""
+    interval_ns, ends = int(spec["frame_interval"]), round(float(record.trial["duration_s"]) * 1e9)
+    total = -(-int(spec["duration"]) // interval_ns)
+    if not said.filter((pl.col("name") == "media_end") & (pl.col("time") < ends)).is_empty():
+        # Who gave up sees nothing of the rest.
+        return total
+    if numbers:
+        return frames_due(record, said, numbers, spec)
+    began = int(said.filter(pl.col("name") == "level_sent")["time"][0])
+    return max(1, min(total, (ends - began) // interval_ns))
+
+
+def _numbers(said: pl.DataFrame, flow: str, per_s: int) -> list[int]:
+    """The frames that were shown, in their order."""
+    found = [_AT.search(reason or "") for reason in said.filter(pl.col("name") == "frame_shown")["reason"]]
+    numbers = [round(float(one[1]) * per_s) for one in found if one is not None]
+    if len(numbers) < len(found):
         raise MediaError(
             f"flow {flow}: its player did not say which frames it showed, as those of earlier versions; run "
             "the trial again."
         )
-    return times
+    return numbers
 
 
 def _sent(said: pl.DataFrame, flow: str, per_s: int, encodings: int) -> list[Sent]:

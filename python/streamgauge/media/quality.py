@@ -249,13 +249,16 @@ def of_trial(record: PlayedRecord, flow: str, clip: ClipEncoding | None) -> Qual
             f"{clip.frame_rate}; run the trial with that frame rate."
         )
     said = said_by(record, index, flow)
-    shown = shown_by(said, flow)
+    shown = said.filter(pl.col("name") == "frame_shown")
+    if shown.is_empty():
+        raise MediaError(
+            f"flow {flow}: its player showed no frame in this trial, so there is no picture to judge; "
+            "see its frame_late and frame_incomplete events."
+        )
     numbers = [int(value) for value in shown["value"]]
+    due = frames_due(record, said, numbers, spec)
     return of_frames(
-        clip,
-        numbers,
-        frames_due(record, said, numbers, spec),
-        frame_rate=rate_shown(record, said, spec["frame_interval"]),
+        clip, numbers, due, frame_rate=rate_shown(record, said, due * int(spec["frame_interval"]))
     )
 
 
@@ -264,17 +267,6 @@ def said_by(record: PlayedRecord, index: int, flow: str) -> pl.DataFrame:
     # Older records number flows, newer ones name them.
     mine = pl.col("flow").cast(pl.String).is_in([flow, str(index)])
     return record.events.filter(mine).sort("time", maintain_order=True)
-
-
-def shown_by(said: pl.DataFrame, flow: str) -> pl.DataFrame:
-    """The frames shown among what was said. Raises MediaError if there are none."""
-    shown = said.filter(pl.col("name") == "frame_shown")
-    if shown.is_empty():
-        raise MediaError(
-            f"flow {flow}: its player showed no frame in this trial, so there is no picture to judge; "
-            "see its frame_late and frame_incomplete events."
-        )
-    return shown
 
 
 def frames_due(
@@ -290,11 +282,11 @@ def frames_due(
     return max(min(total, due), *(number + 1 for number in numbers))
 
 
-def rate_shown(record: PlayedRecord, said: pl.DataFrame, interval_ns: int) -> float:
-    """Frames shown a second, from the first to the media's end or the trial's."""
+def rate_shown(record: PlayedRecord, said: pl.DataFrame, due_ns: int) -> float:
+    """Frames shown a second, from the first to the media's end or the trial's; at least for as long as what was
+    due plays."""
     times = said.filter(pl.col("name") == "frame_shown")["time"]
-    end = max(_end_ns(record, said), int(times[-1]) + interval_ns)
-    return len(times) * 1e9 / (end - int(times[0]))
+    return len(times) * 1e9 / max(_end_ns(record, said) - int(times[0]), due_ns)
 
 
 def _end_ns(record: PlayedRecord, said: pl.DataFrame) -> int:
