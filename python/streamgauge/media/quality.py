@@ -283,8 +283,8 @@ def frames_due(
 
 
 def rate_shown(record: PlayedRecord, said: pl.DataFrame, due_ns: int) -> float:
-    """Frames shown a second, from the first to the media's end or the trial's; at least for as long as what was
-    due plays."""
+    """Frames shown a second, from the first to the media's end or the trial's; for as long at least as what
+    was due plays."""
     times = said.filter(pl.col("name") == "frame_shown")["time"]
     return len(times) * 1e9 / max(_end_ns(record, said) - int(times[0]), due_ns)
 
