@@ -8,7 +8,8 @@ run: a test holds the files to it.
 
     scripts/playlists.py                writes catalogue/realvideo/playlists/01.json to 20.json; of the first
                                         also each clip's highest level alone, for players of one rate, and
-                                        eight of its clips at 120 s at most, for emu
+                                        eight of its clips at 120 s at most, for emu, with those
+                                        at their highest level alone
     scripts/playlists.py --check        says whether they are what is drawn
 """
 
@@ -192,6 +193,7 @@ def files() -> dict[str, str]:
     found = {f"{number:02d}.json": text(members) for number, members in drawn.items()}
     found["01-highest.json"] = text([highest(member) for member in drawn[1]])
     found["01-eight.json"] = text(eighth(drawn[1]))
+    found["01-eight-highest.json"] = text([highest(member) for member in eighth(drawn[1])])
     return found
 
 

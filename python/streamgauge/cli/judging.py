@@ -19,11 +19,13 @@ from streamgauge.cli.folders import WHERE, check_folder
 from streamgauge.cli.output import heads, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.errors import MediaError, ScenarioError
-from streamgauge.media import prepare_ladder, prepare_own_ladder
+from streamgauge.media import ClipEncoding, prepare_ladder, prepare_own_ladder
+from streamgauge.media.level_quality import of_level_trial
 from streamgauge.media.pictures import PSNR_CAP_DB
 from streamgauge.media.quality import (
     Quality,
     SegmentsQuality,
+    flows_with_levels,
     flows_with_pictures,
     flows_with_segments,
     of_segments,
@@ -31,20 +33,29 @@ from streamgauge.media.quality import (
 )
 from streamgauge.media.segment_quality import SegmentTable, of_clip, of_ladder
 from streamgauge.metrics import p1203
-from streamgauge.metrics.interval import interval
+from streamgauge.metrics.interval import Interval, interval
 from streamgauge.record import Record
 from streamgauge.report.model import trial_folders
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.ladders import SEGMENT_NS
 from streamgauge.scenario.media_files import segment_s
-from streamgauge.scenario.recorded import recorded_clip, recorded_ladder
+from streamgauge.scenario.recorded import members_of, recorded_clip, recorded_ladder
 from streamgauge.scenario.settings import named, tidy
 
 __all__ = ["quality_command"]
 
 _COLUMNS = ("ssim", "psnr_db", "worst_second_ssim", "clip_ssim", "clip_psnr_db")
+_COMPARED = ("frame_rate", "ssim", "psnr_db", "worst_second_ssim")
 _OF_SEGMENTS = ("ssim", "psnr_db", "vmaf", "worst_segment_ssim", "highest_ssim", "highest_psnr_db")
-_DECIMALS = {"psnr_db": 1, "clip_psnr_db": 1, "highest_psnr_db": 1, "vmaf": 1, "mos": 2}
+_DECIMALS = {
+    "frame_rate": 1,
+    "psnr_db": 1,
+    "clip_psnr_db": 1,
+    "highest_psnr_db": 1,
+    "vmaf": 1,
+    "mos": 2,
+    "segments_shown": 1,
+}
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,9 @@ def quality_command(directory: Path, flow: str | None, as_json: bool, with_mos: 
 
 
 def _judged(record: Record, flow: str, by_segment: bool, with_mos: bool) -> _Judged:
+    if not by_segment and flow in flows_with_levels(record.trial):
+        name, ladder = _levels(record, flow)
+        return _Judged(record, flow, of_level_trial(record, flow, ladder, name=name))
     if not by_segment:
         return _Judged(record, flow, of_trial(record, flow, recorded_clip(record.trial, flow)))
     found = _Judged(record, flow, of_segments(record, flow, _table(record, flow)))
@@ -112,6 +126,22 @@ def _table(record: Record, flow: str) -> SegmentTable:
     return of_clip(replace(clip, bit_rate_bps=clip.video_bps, audio_bps=0), SEGMENT_NS)
 
 
+def _levels(record: Record, flow: str) -> tuple[str, list[ClipEncoding]]:
+    """The ladder that a flow played frame by frame: what it is called and its encodings, the lowest first."""
+    ladder = recorded_ladder(record.trial, flow)
+    if isinstance(ladder, Clip):
+        raise MediaError(
+            f"flow {flow}: its ladder is of your own files, which have no source to compare frames "
+            "with; name a source and the rates of its ladder."
+        )
+    if ladder is not None:
+        return ladder.label, [ladder.clip(rate) for rate in ladder.rates_bps]
+    clip = recorded_clip(record.trial, flow)
+    if clip is None:
+        raise MediaError(f"flow {flow}: it plays no clip; name a flow that does.")
+    return clip.label, [replace(clip, bit_rate_bps=clip.video_bps, audio_bps=0)]
+
+
 def _jobs(directory: Path, flow: str | None) -> list[tuple[Record, str, bool]]:
     """Each record with each flow to judge, and whether by its segments. ScenarioError if there is none."""
     records = [Record.open(folder) for folder in trial_folders(directory)]
@@ -127,14 +157,14 @@ def _jobs(directory: Path, flow: str | None) -> list[tuple[Record, str, bool]]:
         raise ScenarioError(
             "no flow here plays a clip by a player that says what it showed",
             file=directory,
-            hint="pictures are judged of systems rtp and darwin, and of players that say `segment_shown`; "
-            "name a folder with records of them",
+            hint="pictures are judged of systems rtp, darwin and realvideo, and of players that say "
+            "`segment_shown`; name a folder with records of them",
         )
     return jobs
 
 
 def _flows(record: Record) -> Iterator[tuple[str, bool]]:
-    for flow in flows_with_pictures(record.trial):
+    for flow in (*flows_with_pictures(record.trial), *flows_with_levels(record.trial)):
         yield flow, False
     for flow in flows_with_segments(record):
         yield flow, True
@@ -164,9 +194,14 @@ def _row(one: _Judged) -> dict[str, Any]:
             "clip": quality.clip,
             "frames_due": quality.frames_due,
             "frames_shown": quality.frames_shown,
+            "frame_rate": quality.frame_rate,
             "worst_second_at_s": quality.worst_second_at_s,
             **{column: getattr(quality, column) for column in _COLUMNS},
-            "series": {"ssim": quality.pictures.ssim, "psnr_db": quality.pictures.psnr_db},
+            "series": {
+                "ssim": quality.pictures.ssim,
+                "psnr_db": quality.pictures.psnr_db,
+                **({} if quality.rates_bps is None else {"rate_bps": quality.rates_bps}),
+            },
         }
     series = {
         name: [getattr(each, name) for each in quality.pictures] for name in ("ssim", "psnr_db", "vmaf")
@@ -221,53 +256,79 @@ def _head(scenario: str, mode: str, flows: dict[str, list[_Judged]], what: str) 
 
 
 def _print_frames(scenario: str, mode: str, flows: dict[str, list[_Judged]]) -> None:
-    qualities = {
-        flow: [one.quality for one in trials if isinstance(one.quality, Quality)]
-        for flow, trials in flows.items()
+    clips = {
+        (getattr(one.quality, "clip", ""), _member(one, 0)) for trials in flows.values() for one in trials
     }
-    _head(scenario, mode, flows, next(iter(qualities.values()))[0].clip)
+    _head(scenario, mode, flows, clips.pop()[0] if len(clips) == 1 else f"{len(clips)} clips")
     rows: list[list[Text | str]] = [
-        [*heads("flow", "frames shown", "SSIM", "PSNR", "worst second", "clip's own")]
+        [*heads("flow", "frames/s", "frames shown", "SSIM", "PSNR", "worst second", "clip's own")]
     ]
-    for flow, trials in qualities.items():
-        shown = interval([trial.frames_shown / trial.frames_due for trial in trials])
+    for flow, trials in flows.items():
+        shown = _over([(one, _value(one, "share_shown")) for one in trials])
         share = str(show(shown.mean, shown.half_width, PERCENT, signed=False))
-        ssim, psnr, worst, own_ssim, own_psnr = (_mean(trials, column) for column in _COLUMNS)
-        rows.append([escape(flow), share, ssim, f"{psnr} dB", worst, f"{own_ssim}, {own_psnr} dB"])
-    table(rows, "lrrrrr", indent=2)
+        rate, ssim, psnr, worst, own_ssim, own_psnr = (
+            _mean(trials, column) for column in ("frame_rate", *_COLUMNS)
+        )
+        rows.append([escape(flow), rate, share, ssim, f"{psnr} dB", worst, f"{own_ssim}, {own_psnr} dB"])
+    if len(flows) == 2:
+        one, other = flows.values()
+        rate, ssim, psnr, worst = (_difference(one, other, column) for column in _COMPARED)
+        names = " − ".join(map(escape, flows))
+        rows.append([names, rate, "", ssim, f"{psnr} dB" if psnr else "", worst, ""])
+    table(rows, "lrrrrrr", indent=2)
 
 
 def _print_segments(scenario: str, mode: str, flows: dict[str, list[_Judged]]) -> None:
-    qualities = {
-        flow: [one.quality for one in trials if isinstance(one.quality, SegmentsQuality)]
-        for flow, trials in flows.items()
-    }
-    first = next(iter(qualities.values()))[0]
+    everything = [one for trials in flows.values() for one in trials]
+    first = everything[0].quality
+    assert isinstance(first, SegmentsQuality)
     against = "" if first.reference == "source" else f" against {first.reference}"
     _head(scenario, mode, flows, first.ladder + against)
-    everything = [one for trials in flows.values() for one in trials]
-    has_vmaf = all(one.vmaf is not None for trials in qualities.values() for one in trials)
+    has_vmaf = all(getattr(one.quality, "vmaf", None) is not None for one in everything)
     has_mos = all(one.mos is not None for one in everything)
     columns = ["flow", "segments shown", "SSIM", "PSNR", *(["VMAF"] if has_vmaf else [])]
     columns += ["worst segment", "at the highest", *(["P.1203"] if has_mos else [])]
     rows: list[list[Text | str]] = [[*heads(*columns)]]
-    for flow, trials in qualities.items():
-        shown = interval([trial.segments_shown for trial in trials])
-        ssim, psnr, worst, top_ssim, top_psnr = (
-            _mean(trials, column) for column in _OF_SEGMENTS if column != "vmaf"
+    for flow, trials in flows.items():
+        shown, ssim, psnr, worst, top_ssim, top_psnr = (
+            _mean(trials, column) for column in ("segments_shown", *_OF_SEGMENTS) if column != "vmaf"
         )
-        row: list[Text | str] = [
-            escape(flow),
-            str(show_in(shown.mean, shown.half_width, 1)),
-            ssim,
-            f"{psnr} dB",
-        ]
+        row: list[Text | str] = [escape(flow), shown, ssim, f"{psnr} dB"]
         row += [_mean(trials, "vmaf")] if has_vmaf else []
         row += [worst, f"{top_ssim}, {top_psnr} dB"]
-        rows.append(row + ([_mean(flows[flow], "mos")] if has_mos else []))
+        rows.append(row + ([_mean(trials, "mos")] if has_mos else []))
     table(rows, "l" + "r" * (len(columns) - 1), indent=2)
 
 
-def _mean(trials: Sequence[Any], column: str) -> str:
-    found = interval([getattr(trial, column) for trial in trials])
+def _mean(trials: Sequence[_Judged], column: str) -> str:
+    return _shown(_over([(one, _value(one, column)) for one in trials]), column)
+
+
+def _difference(trials: Sequence[_Judged], others: Sequence[_Judged], column: str) -> str:
+    """Of one flow less another's in the same trials; nothing where no trial has both."""
+    beside = {one.record.directory: _value(one, column) for one in others}
+    both = [(one, beside.get(one.record.directory)) for one in trials]
+    pairs = [(one, _value(one, column) - value) for one, value in both if value is not None]
+    return _shown(_over(pairs), column) if pairs else ""
+
+
+def _value(one: _Judged, column: str) -> float:
+    return float(getattr(one if column == "mos" else one.quality, column))
+
+
+def _over(values: Sequence[tuple[_Judged, float]]) -> Interval:
+    """Of a population the trials of one member count as one: which members it has is what is uncertain."""
+    of_member: dict[int, list[float]] = {}
+    for place, (one, value) in enumerate(values):
+        of_member.setdefault(_member(one, place), []).append(value)
+    return interval([sum(each) / len(each) for each in of_member.values()])
+
+
+def _member(one: _Judged, otherwise: int) -> int:
+    """Which member of its population a trial played, from 0; `otherwise` without one."""
+    members = members_of(one.record.trial.get("scenario") or {})
+    return (one.record.trial["seed"] - 1) % members if members else otherwise
+
+
+def _shown(found: Interval, column: str) -> str:
     return str(show_in(found.mean, found.half_width, _DECIMALS.get(column, 3)))

@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from streamgauge.media.encode import (
 )
 from streamgauge.media.sources import cache_folder
 
-__all__ = ["PSNR_CAP_DB", "Pictures", "compare", "run_ffmpeg", "stats_rows"]
+__all__ = ["PSNR_CAP_DB", "Pictures", "coded_frames", "compare", "run_ffmpeg", "stats_rows"]
 
 SCHEMA = "streamgauge.pictures/1"
 
@@ -48,26 +48,31 @@ class Pictures:
     """At most `PSNR_CAP_DB`."""
 
 
-def compare(clip: ClipEncoding, lost: Sequence[int], frames: int) -> Pictures:
+def compare(
+    clip: ClipEncoding, lost: Sequence[int], frames: int, *, size: tuple[int, int] | None = None
+) -> Pictures:
     """The first `frames` frames of `clip` without the coded frames `lost` (numbers from 0, ascending).
 
     The rest is decoded by ffmpeg with its concealment. A frame that is lost or cannot be decoded shows the
-    last one before it that could; before the first of them the screen is black. Kept in the cache by the
-    clip's content and what is lost. Raises MediaError, or CannotRunError if there is no ffmpeg.
+    last one before it that could; before the first of them the screen is black. They are compared with the
+    source at `size` (width, height), to which they are scaled; at the clip's own if None. Kept in the cache
+    by the clip's content and what is lost. Raises MediaError, or CannotRunError if there is no ffmpeg.
     """
     file = prepare(clip)
-    coded = _packets(file)
+    shown_at = size or clip.picture
+    coded = coded_frames(file)
     if frames > len(coded):
         raise MediaError(
             f"{file}: the clip has {len(coded)} frames, and {frames} were due: the trial played another; "
             "run it again with this version."
         )
     gone = tuple(number for number in lost if number < frames)
-    kept = cache_folder() / "quality" / f"{_key(file, gone, frames)}.json"
+    key = _key(file, gone, frames, None if shown_at == clip.picture else shown_at)
+    kept = cache_folder() / "quality" / f"{key}.json"
     if kept.is_file():
         data = json.loads(kept.read_text(encoding="utf-8"))
         return Pictures(ssim=tuple(data["ssim"]), psnr_db=tuple(data["psnr_db"]))
-    found = _compared(clip, file, gone, frames)
+    found = _compared(replace(clip, size=shown_at), file, gone, frames)
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False, encoding="utf-8") as part:
         json.dump({"schema": SCHEMA, "ssim": found.ssim, "psnr_db": found.psnr_db}, part)
@@ -76,22 +81,28 @@ def compare(clip: ClipEncoding, lost: Sequence[int], frames: int) -> Pictures:
 
 
 @cache
-def _packets(file: Path) -> list[Packet]:
+def coded_frames(file: Path) -> list[Packet]:
+    """The coded frames of a file that `prepare` keeps, read once."""
     return packets(file)
 
 
-def _key(file: Path, lost: Sequence[int], frames: int) -> str:
+def _key(file: Path, lost: Sequence[int], frames: int, scaled_to: tuple[int, int] | None) -> str:
     # The file's name says its content: see `prepare`.
-    content = json.dumps([SCHEMA, file.name, list(lost), frames, ffmpeg_version()])
+    content = json.dumps(
+        [SCHEMA, file.name, list(lost), frames, ffmpeg_version(), *([scaled_to] if scaled_to else [])]
+    )
     return hashlib.blake2b(content.encode(), digest_size=12).hexdigest()
 
 
 def _compared(clip: ClipEncoding, file: Path, lost: Sequence[int], frames: int) -> Pictures:
+    """As `compare`; `clip` is of the size at which pictures are compared, `file` of its own."""
     with tempfile.TemporaryDirectory(prefix="streamgauge-quality-") as scratch:
         folder = Path(scratch)
         gone = set(lost)
         rows: list[tuple[float, float]] = []
-        if any(frame.is_key and number not in gone for number, frame in enumerate(_packets(file)[:frames])):
+        if any(
+            frame.is_key and number not in gone for number, frame in enumerate(coded_frames(file)[:frames])
+        ):
             left = folder / "left.nut"
             _without(file, lost, frames, left)
             decoded = ["-threads", "1", "-ec", "guess_mvs+deblock", "-i", str(left)]
@@ -116,7 +127,7 @@ def _without(file: Path, lost: Sequence[int], frames: int, out: Path) -> None:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    runs.append([frames, len(_packets(file))])
+    runs.append([frames, len(coded_frames(file))])
     # ffmpeg reads at most a hundred terms in one expression, and Linux takes at most 128 KiB in one argument.
     gone = 0
     for at in range(0, len(runs), _TERMS_A_RUN):
@@ -141,12 +152,14 @@ def _measured(
     """SSIM and PSNR of the first `frames` frames of the source against the input `seen`, a row for each frame
     from the first that `seen` has."""
     rate, once = clip.frame_rate, round(pass_s(clip) * clip.frame_rate)
+    # Nothing is done to what has this size.
+    scaled = "scale={}:{}:flags=bicubic,".format(*clip.picture)
     ssim, psnr = folder / "ssim", folder / "psnr"
     # The source is the main input: the filters then hold the other's last frame until it has a new one.
     graph = (
         f"[0:v]{picture_filter(clip)},trim=end_frame={once},loop=loop=-1:size={once},setpts=N,"
         f"trim=end_frame={frames},format=yuv420p[source];"
-        f"[1:v]settb=1/{rate},format=yuv420p,split[one][two];"
+        f"[1:v]{scaled}settb=1/{rate},format=yuv420p,split[one][two];"
         f"[source][one]ssim=stats_file={ssim}[still];[still][two]psnr=stats_file={psnr}"
     )
     command = ["-copyts", *source_arguments(clip, source_of(clip)), *seen]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,6 +30,7 @@ __all__ = [
     "Quality",
     "SegmentsQuality",
     "ShownSegment",
+    "flows_with_levels",
     "flows_with_pictures",
     "flows_with_segments",
     "of_frames",
@@ -37,12 +38,13 @@ __all__ = [
     "of_trial",
 ]
 
-_MACHINES = [
-    told["name"]
-    for told in json.loads(_native.systems())
-    if "frame_shown" in [event["name"] for event in told["events"]]
-]
+_EVENTS = {
+    told["name"]: {event["name"] for event in told["events"]} for told in json.loads(_native.systems())
+}
+_MACHINES = [name for name, events in _EVENTS.items() if "frame_shown" in events]
 """Machines of ours whose players say which frames they showed."""
+_OF_LEVELS = [name for name in _MACHINES if "level_sent" in _EVENTS[name]]
+"""Those of them whose servers say from where in the media they sent which encoding of a ladder."""
 
 
 class PlayedRecord(Protocol):
@@ -61,8 +63,11 @@ class Quality:
     """One flow's pictures in one trial. Luma; means over the frames that were due."""
 
     clip: str
+    """Or its ladder, of which the highest encoding is what `clip_ssim` and `clip_psnr_db` are of."""
     frames_due: int
     frames_shown: int
+    frame_rate: float | None
+    """Frames shown a second, from the first picture to the media's end, stalls and all; None if not asked."""
     ssim: float
     psnr_db: float
     worst_second_ssim: float
@@ -74,9 +79,17 @@ class Quality:
     clip_psnr_db: float
     pictures: Pictures = field(repr=False)
     """Frame by frame."""
+    rates_bps: tuple[int, ...] | None = field(default=None, repr=False)
+    """Of a ladder the rate of the encoding that each is a picture of, 0 before the first."""
+
+    @property
+    def share_shown(self) -> float:
+        return self.frames_shown / self.frames_due
 
 
-def of_frames(clip: ClipEncoding, shown: Sequence[int], due: int) -> Quality:
+def of_frames(
+    clip: ClipEncoding, shown: Sequence[int], due: int, *, frame_rate: float | None = None
+) -> Quality:
     """The quality of the first `due` frames of `clip` if of those the frames numbered `shown` were shown.
 
     Raises MediaError if the clip cannot be had or compared, CannotRunError if there is no ffmpeg.
@@ -85,19 +98,25 @@ def of_frames(clip: ClipEncoding, shown: Sequence[int], due: int) -> Quality:
         raise MediaError(f"clip {clip.label}: no frame was due, so there is no picture to judge.")
     there = {number for number in shown if 0 <= number < due}
     seen = compare(clip, [number for number in range(due) if number not in there], due)
-    whole = compare(clip, [], due)
+    found = summary(clip.label, clip.frame_rate, seen, compare(clip, [], due))
+    return replace(found, frames_shown=len(there), frame_rate=frame_rate)
+
+
+def summary(name: str, per_s: int, seen: Pictures, whole: Pictures) -> Quality:
+    """Of all pictures, `per_s` a second, as they were seen, and as they are with nothing lost."""
     ssim = np.array(seen.ssim)
-    second = min(clip.frame_rate, due)
+    second = min(per_s, len(ssim))
     means = np.convolve(ssim, np.full(second, 1 / second), mode="valid")
     worst = int(means.argmin())
     return Quality(
-        clip=clip.label,
-        frames_due=due,
-        frames_shown=len(there),
+        clip=name,
+        frames_due=len(ssim),
+        frames_shown=len(ssim),
+        frame_rate=None,
         ssim=float(ssim.mean()),
         psnr_db=float(np.mean(seen.psnr_db)),
         worst_second_ssim=float(means[worst]),
-        worst_second_at_s=worst / clip.frame_rate,
+        worst_second_at_s=worst / per_s,
         clip_ssim=float(np.mean(whole.ssim)),
         clip_psnr_db=float(np.mean(whole.psnr_db)),
         pictures=seen,
@@ -144,6 +163,16 @@ def flows_with_pictures(trial: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def flows_with_levels(trial: Mapping[str, Any]) -> list[str]:
+    """The flows of a trial (`trial.json`) that play a ladder, or a clip as one, whose pictures can be judged
+    frame by frame, each in the encoding that it was sent in."""
+    return [
+        flow["name"]
+        for flow in trial["plan"]["flows"]
+        if _machine(flow) in _OF_LEVELS and _plays_ladder(flow)
+    ]
+
+
 def flows_with_segments(record: PlayedRecord) -> list[str]:
     """The flows of a trial whose player, whoever's it is, says which segments it showed."""
     if not any(_plays_ladder(flow) or flow["app"] == "external" for flow in record.trial["plan"]["flows"]):
@@ -166,7 +195,7 @@ def of_segments(record: PlayedRecord, flow: str, table: SegmentTable) -> Segment
     )
     if index is None:
         raise _no_such_flow(record.trial, flow)
-    rows = _said(record.events, index, flow).filter(pl.col("name") == "segment_shown")
+    rows = said_by(record, index, flow).filter(pl.col("name") == "segment_shown")
     if rows.is_empty():
         raise MediaError(
             f"flow {flow}: its player said of no segment that it was shown, so there is no picture to judge."
@@ -210,7 +239,7 @@ def of_trial(record: PlayedRecord, flow: str, clip: ClipEncoding | None) -> Qual
     Raises MediaError if the flow plays no clip, is somebody else's system, or said nothing of frames;
     RecordError if the events were not kept.
     """
-    index, planned = _planned(record.trial, flow)
+    index, planned = planned_flow(record.trial, flow)
     if clip is None:
         raise MediaError(f"flow {flow}: it plays no clip; name a flow that does.")
     spec = next(iter(with_frames(planned["app"], record.directory).values()))["clip"]
@@ -219,8 +248,7 @@ def of_trial(record: PlayedRecord, flow: str, clip: ClipEncoding | None) -> Qual
             f"flow {flow}: its frames were {1e9 / spec['frame_interval']:g} a second, the clip has "
             f"{clip.frame_rate}; run the trial with that frame rate."
         )
-    total = -(-spec["duration"] // spec["frame_interval"])
-    said = _said(record.events, index, flow)
+    said = said_by(record, index, flow)
     shown = said.filter(pl.col("name") == "frame_shown")
     if shown.is_empty():
         raise MediaError(
@@ -228,27 +256,44 @@ def of_trial(record: PlayedRecord, flow: str, clip: ClipEncoding | None) -> Qual
             "see its frame_late and frame_incomplete events."
         )
     numbers = [int(value) for value in shown["value"]]
-    end = int(record.trial["plan"]["duration"])
-    due = min(total, _due(said, shown, spec["frame_interval"], end))
-    return of_frames(clip, numbers, max(due, *(number + 1 for number in numbers)))
+    due = frames_due(record, said, numbers, spec)
+    return of_frames(
+        clip, numbers, due, frame_rate=rate_shown(record, said, due * int(spec["frame_interval"]))
+    )
 
 
-def _due(said: pl.DataFrame, shown: pl.DataFrame, interval_ns: int, end_ns: int) -> int:
-    """How many frames fell due: those up to the last that was shown, and from there by the clock to the end,
-    unless the player waited then."""
-    last_at, last = int(shown["time"][-1]), int(shown["value"][-1])
-    stalls = said.filter((pl.col("name") == "stall") & (pl.col("time") > last_at))
-    if not stalls.is_empty():
-        return last + 1
-    over = said.filter(pl.col("name") == "media_end")
-    until = end_ns if over.is_empty() else min(end_ns, int(over["time"][0]))
-    return last + 1 + max(0, until - last_at) // interval_ns
-
-
-def _said(events: pl.DataFrame, index: int, flow: str) -> pl.DataFrame:
+def said_by(record: PlayedRecord, index: int, flow: str) -> pl.DataFrame:
+    """The events of a flow by time, of which the plan has that index and name."""
     # Older records number flows, newer ones name them.
     mine = pl.col("flow").cast(pl.String).is_in([flow, str(index)])
-    return events.filter(mine).sort("time", maintain_order=True)
+    return record.events.filter(mine).sort("time", maintain_order=True)
+
+
+def frames_due(
+    record: PlayedRecord, said: pl.DataFrame, numbers: Sequence[int], spec: Mapping[str, Any]
+) -> int:
+    """How many frames of a clip (`spec`, as the plan has it) fell due, of which those `numbers` were shown:
+    those up to the last that was, and from there by the clock to the end, unless the player waited then."""
+    last_at, last = int(said.filter(pl.col("name") == "frame_shown")["time"][-1]), numbers[-1]
+    due = last + 1
+    if said.filter((pl.col("name") == "stall") & (pl.col("time") > last_at)).is_empty():
+        due += max(0, _end_ns(record, said) - last_at) // int(spec["frame_interval"])
+    total = -(-int(spec["duration"]) // int(spec["frame_interval"]))
+    return max(min(total, due), *(number + 1 for number in numbers))
+
+
+def rate_shown(record: PlayedRecord, said: pl.DataFrame, due_ns: int) -> float:
+    """Frames shown a second, from the first to the media's end or the trial's; for as long at least as what
+    was due plays."""
+    times = said.filter(pl.col("name") == "frame_shown")["time"]
+    return len(times) * 1e9 / max(_end_ns(record, said) - int(times[0]), due_ns)
+
+
+def _end_ns(record: PlayedRecord, said: pl.DataFrame) -> int:
+    """When the media ended, or the trial if that was sooner."""
+    end = int(record.trial["plan"]["duration"])
+    over = said.filter(pl.col("name") == "media_end")
+    return end if over.is_empty() else min(end, int(over["time"][0]))
 
 
 def _plays_ladder(planned: Mapping[str, Any]) -> bool:
@@ -261,7 +306,8 @@ def _machine(planned: Mapping[str, Any]) -> str:
     return app if isinstance(app, str) else str(next(iter(app)))
 
 
-def _planned(trial: Mapping[str, Any], flow: str) -> tuple[int, Mapping[str, Any]]:
+def planned_flow(trial: Mapping[str, Any], flow: str) -> tuple[int, Mapping[str, Any]]:
+    """Index and plan of the flow of that name. Raises MediaError if no player of ours shows frames of it."""
     for index, planned in enumerate(trial["plan"]["flows"]):
         if planned["name"] == flow:
             machine = _machine(planned)

@@ -158,12 +158,13 @@ impl Emulator {
     pub fn is_over(&mut self, idle: Option<i64>) -> bool {
         let last = self.last_activity;
         let Some(running) = &mut self.running else { return false };
-        if let Some(idle) = idle {
-            running.end = running.end.min(last.saturating_add(idle));
+        let end = idle.map_or(running.end, |idle| running.end.min(last.saturating_add(idle)));
+        if monotonic_ns() >= end {
+            // Not before: another packet moves it.
+            running.end = end;
+            return true;
         }
-        monotonic_ns() >= running.end
-            || running.trial.failed.is_some()
-            || running.capture.as_ref().is_some_and(Capture::has_failed)
+        running.trial.failed.is_some() || running.capture.as_ref().is_some_and(Capture::has_failed)
     }
 
     /// When `step` must be called again, and when the trial ends.

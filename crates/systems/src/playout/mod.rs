@@ -329,8 +329,13 @@ impl Playout {
                 let shown_at = if is_forgiven { due } else { due.max(whole_at) };
                 let number = unit.number;
                 if is_main {
+                    // Where nobody numbers them, those are missing in the number of which nothing came.
+                    let reason = match self.tracks[track].are_numbered() {
+                        true => Cow::Borrowed(""),
+                        false => Cow::Owned(format!("at {:.3} s of the media", at.as_secs_f64())),
+                    };
                     self.stats.shown += 1;
-                    events.say(shown_at, "frame_shown", number as f64, "1", "");
+                    events.say(shown_at, "frame_shown", number as f64, "1", reason);
                 }
             }
             // The host looked too late.

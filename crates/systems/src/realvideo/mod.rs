@@ -46,7 +46,7 @@ impl System for RealVideoSpec {
     const NAME: &'static str = "realvideo";
     const TITLE: &'static str =
         "A ladder by RTSP and RDT from a server as RealNetworks', whose player changes levels as it plays";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     const CONTENT: Content = Content::Ladder;
     const EVENTS: &'static [EventKind] = &events([
         ("playout_start", "s"),

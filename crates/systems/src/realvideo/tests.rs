@@ -145,6 +145,40 @@ fn a_level_changes_at_key_frames_alone() {
     assert_eq!(taken, Some(0), "the lowest whole level: loss goes no further");
 }
 
+/// The milliseconds before the words, and what stands before them.
+fn told_at(reason: &str) -> (String, u32) {
+    let told = reason.strip_suffix(" s of the media").expect(reason);
+    let (what, seconds) = told.rsplit_once(' ').unwrap();
+    (what.to_owned(), (seconds.parse::<f64>().unwrap() * 1000.0).round() as u32)
+}
+
+#[test]
+fn of_each_picture_it_is_told_when_it_is_due_and_in_which_encoding_it_was_sent() {
+    let heavy = Pipe { drop: |n| n % 3 == 0, ..pipe() };
+    for (transport, pipe) in [(MediaTransport::Udp, heavy), (MediaTransport::Tcp, pipe())] {
+        let pair = run(&spec(transport), pipe, &[]);
+        let told: Vec<(u16, u32)> = named(&pair, "level_sent")
+            .iter()
+            .map(|event| told_at(&event.reason))
+            .map(|(what, at_ms)| {
+                let whole = what.strip_prefix("key frames of ").unwrap_or(&what);
+                let encoding = whole.strip_prefix("encoding ").and_then(|what| what.strip_suffix(" from"));
+                (encoding.unwrap().parse().unwrap(), at_ms)
+            })
+            .collect();
+        assert!(told.is_sorted_by_key(|(_, at_ms)| *at_ms), "{told:?}");
+        for (_, rule, at_ms) in sent(&pair).into_iter().filter(|(stream, ..)| *stream == 0) {
+            let place = told.partition_point(|(_, from_ms)| *from_ms <= at_ms);
+            assert_eq!(rule / 2, told[place - 1].0, "at {at_ms} ms: {told:?}");
+        }
+        let shown: Vec<_> = named(&pair, "frame_shown").iter().map(|event| told_at(&event.reason)).collect();
+        assert!(shown.iter().all(|(what, at_ms)| what == "at" && at_ms % 100 == 0));
+        assert!(shown.windows(2).all(|pair| pair[0].1 < pair[1].1), "{shown:?}");
+        let all = shown.len() as u64 == SECONDS * 10;
+        assert_eq!(all, transport == MediaTransport::Tcp, "{} of all", shown.len());
+    }
+}
+
 #[test]
 fn a_stream_that_takes_little_brings_the_level_down_to_it() {
     let slow = Pipe { stream_bytes_per_s: Some(6_000), ..pipe() };

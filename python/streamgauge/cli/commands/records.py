@@ -87,9 +87,9 @@ def _quality(
 ) -> int:
     """Judge the pictures that players showed against the source: SSIM and PSNR, from what arrived in time.
 
-    For systems rtp and darwin, and for players of a ladder that say which segments they show, of records from
-    either mode whose events were kept. Needs ffmpeg. With --json also frame by frame or segment by segment.
-    What is compared with what: docs/quality.md.
+    For systems rtp, darwin and realvideo, and for players of a ladder that say which segments they show, of
+    records from either mode whose events were kept. Needs ffmpeg. With --json also frame by frame or
+    segment by segment. What is compared with what: docs/quality.md.
 
     [b]Examples[/b]
 

@@ -67,10 +67,11 @@ struct Told {
 /// Plays one URL.
 ///
 /// Events: `media_end` (value: frames shown; its reason says what ended the session), `playout_start` (s since PLAY was
-/// sent), `frame_shown` (value: the frame's number), `frame_late` (s) and `frame_incomplete` (packets missing, as far as
-/// known), `stall` (value: the frame waited for) and `resume` (s stalled), `buffer` (s of media held, at most each 0.5 s);
-/// `level_changed` (bit/s that the level needs, with the reason) and `delivery_asked` (bit/s) when the server is told so;
-/// with each of the server's reports of its clock `estimate` (bit/s that are believed to be there) and `delay_excess` (s);
+/// sent), `frame_shown` (value: the frame's number among those of which something came; its reason: its time in the media),
+/// `frame_late` (s) and `frame_incomplete` (packets missing, as far as known), `stall` (value: the frame waited for) and
+/// `resume` (s stalled), `buffer` (s of media held, at most each 0.5 s); `level_changed` (bit/s that the level needs, with
+/// the reason) and `delivery_asked` (bit/s) when the server is told so; with each of the server's reports of its clock
+/// `estimate` (bit/s that are believed to be there) and `delay_excess` (s);
 /// `packets_missed` (1).
 pub struct RealPlayer {
     settings: Arc<PlayerSettings>,

@@ -6,7 +6,7 @@ use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::rdt::{AckPacket, DataPacket, Packet, SequenceNumber, StreamEnd};
 use streamgauge_wire::rtsp::interleave;
 
-use super::super::object::Object;
+use super::super::object::{Object, VIDEO};
 use super::settings::ServerSettings;
 use super::stream::{Stream, Way};
 use crate::app::Io;
@@ -53,7 +53,8 @@ impl Line<'_> {
 
 /// Streams of one object on their way to one player.
 ///
-/// Events: `level_sent` (bit/s of pictures and sound), `packet_resent` (the number).
+/// Events: `level_sent` (bit/s of pictures and sound; its reason says which encoding of the pictures, from where in the
+/// media), `packet_resent` (the number).
 pub struct RdtSession {
     pub id: String,
     /// The object's path as the player asked for it.
@@ -219,7 +220,9 @@ impl RdtSession {
         let level = self.streams.iter().map(Stream::sent_bps).sum();
         if self.level_bps != Some(level) {
             self.level_bps = Some(level);
-            line.events.say(now, "level_sent", level as f64, "bit/s", "");
+            let pictures = self.streams.iter().find(|stream| stream.number == VIDEO);
+            let reason = pictures.map_or_else(String::new, Stream::says_sent);
+            line.events.say(now, "level_sent", level as f64, "bit/s", reason);
         }
     }
 

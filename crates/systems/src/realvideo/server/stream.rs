@@ -127,6 +127,17 @@ impl Stream {
         })
     }
 
+    /// What is sent from the next frame on, in words that `streamgauge.media.level_quality` reads.
+    pub fn says_sent(&self) -> String {
+        match self.taken.zip(self.next_at()) {
+            Some((Taken { encoding, whole }, at)) => {
+                let what = if whole { "encoding" } else { "key frames of encoding" };
+                format!("{what} {encoding} from {:.3} s of the media", at.as_secs_f64())
+            }
+            None => "no pictures".into(),
+        }
+    }
+
     fn target(&self) -> Option<Taken> {
         let encoding = self.wanted.iter().rposition(|wanted| *wanted)? / 2;
         Some(Taken { encoding, whole: self.wanted[2 * encoding + 1] })

@@ -1,0 +1,21 @@
+"""A trial that ends after so long without a packet ends then, and not so long after it began."""
+
+from __future__ import annotations
+
+import pytest
+from driving import Person, the_valid_one
+
+TEXT = """
+id: test/idle
+title: A clip that ends by itself
+path: {down: {rate: 1 Mbit/s, queue: droptail 20 packets}}
+flows:
+  video: {role: subject, system: rtp, clip: {source: carphone, rate: 100 kbit/s, duration: 10 s}}
+until: {idle: 4 s, time: 60 s}
+"""
+
+
+def test_it_ends_as_in_sim(anyone: Person) -> None:
+    emulated, sim = the_valid_one(anyone.trials(TEXT)), anyone.simulated(TEXT, 1)[0]
+    assert 10 < sim["duration_s"] < 60
+    assert emulated["duration_s"] == pytest.approx(sim["duration_s"], abs=1)
