@@ -3,6 +3,7 @@
 //! books beside it and RealMedia, and Named Data Networking's packets.
 
 pub mod asm;
+mod body;
 pub mod http;
 mod incoming;
 pub mod ndn;
@@ -11,4 +12,5 @@ pub mod rm;
 pub mod rtcp;
 pub mod rtsp;
 
+pub use body::Body;
 pub use rtcp::reliable_udp;
