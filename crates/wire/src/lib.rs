@@ -6,6 +6,7 @@ pub mod asm;
 mod body;
 pub mod http;
 mod incoming;
+pub mod mms;
 pub mod ndn;
 pub mod rdt;
 pub mod rm;
