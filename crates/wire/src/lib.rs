@@ -12,6 +12,8 @@ pub mod rdt;
 pub mod rm;
 pub mod rtcp;
 pub mod rtsp;
+pub mod wmsp;
+mod words;
 
 pub use body::Body;
 pub use rtcp::reliable_udp;

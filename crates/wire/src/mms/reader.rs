@@ -7,7 +7,7 @@ use streamgauge_base::Chunk;
 use super::data::{DATA_HEADER_BYTES, size_of};
 use super::fault::{Fault, Problem};
 use super::message::{Message, SESSION, TCP_HEADER_BYTES, messages_of, parse};
-use crate::incoming::{Incoming, Run};
+use crate::incoming::{Gathered, Incoming};
 
 /// Bytes that the messages of a packet may have: ten times what players and servers send.
 pub const MOST_MESSAGE_BYTES: usize = 16 << 10;
@@ -35,11 +35,9 @@ pub enum MmsItem {
 pub struct Reader {
     takes_data: bool,
     incoming: Incoming,
-    /// Of a packet: its real bytes, the filler behind them, and how many there are to be, if that is known.
-    real: Vec<u8>,
-    filler: usize,
-    size: Option<usize>,
-    is_data: bool,
+    /// A packet, and how many bytes it is to have and whether it is media, if that is known.
+    gathered: Gathered,
+    size: Option<(usize, bool)>,
     waiting: VecDeque<Message>,
     ended: bool,
 }
@@ -50,10 +48,8 @@ impl Reader {
         Reader {
             takes_data: false,
             incoming: Incoming::default(),
-            real: Vec::new(),
-            filler: 0,
+            gathered: Gathered::default(),
             size: None,
-            is_data: false,
             waiting: VecDeque::new(),
             ended: false,
         }
@@ -73,38 +69,22 @@ impl Reader {
 
     /// The reader is between packets, as far as it has been read: the connection may end here.
     pub fn is_between_packets(&self) -> bool {
-        self.have() == 0 && self.waiting.is_empty()
+        self.gathered.len() == 0 && self.waiting.is_empty()
     }
 
-    fn have(&self) -> usize {
-        self.real.len() + self.filler
-    }
-
-    /// Takes at most so many bytes of what came.
-    fn take(&mut self, most: usize) -> Option<()> {
-        match self.incoming.run(most)? {
-            Run::Real(bytes) => {
-                self.real.resize(self.real.len() + std::mem::take(&mut self.filler), 0);
-                self.real.extend_from_slice(bytes);
-            }
-            Run::Filler(bytes) => self.filler += bytes,
-        }
-        Some(())
-    }
-
-    /// How long the packet is that begins with these bytes, and whether it is media; `None` until they say.
-    fn size_of(&self, bytes: &[u8]) -> Result<Option<(usize, bool)>, Problem> {
-        let Some(header) = bytes.first_chunk::<DATA_HEADER_BYTES>() else { return Ok(None) };
+    /// How long the packet is that has begun, and whether it is media; `None` until its bytes say.
+    fn size_of(&self) -> Result<Option<(usize, bool)>, Problem> {
+        let Some(header) = self.gathered.first::<DATA_HEADER_BYTES>() else { return Ok(None) };
         if header[4..] != SESSION.to_le_bytes() {
-            let size = size_of(header);
+            let size = size_of(&header);
             return match self.takes_data {
                 false => Err(Fault::NotMms.at(0)),
                 true if size < DATA_HEADER_BYTES => Err(Fault::Length(size as u32).at(6)),
                 true => Ok(Some((size, true))),
             };
         }
-        let Some(length) = bytes[DATA_HEADER_BYTES..].first_chunk() else { return Ok(None) };
-        let length = u32::from_le_bytes(*length);
+        let Some([.., a, b, c, d]) = self.gathered.first::<BEGINNING_BYTES>() else { return Ok(None) };
+        let length = u32::from_le_bytes([a, b, c, d]);
         match messages_of(length) {
             None => Err(Fault::Length(length).at(DATA_HEADER_BYTES)),
             Some(bytes) if bytes > MOST_MESSAGE_BYTES => Err(Fault::TooLong(length).at(DATA_HEADER_BYTES)),
@@ -112,29 +92,28 @@ impl Reader {
         }
     }
 
-    /// The next whole packet; nothing until more is pushed.
-    fn packet(&mut self) -> Option<Result<Chunk, Problem>> {
-        while self.size.is_none_or(|size| self.have() < size) {
-            match self.size {
-                Some(size) => self.take(size - self.have())?,
-                None => {
-                    // Media may have no more than its header.
-                    let wanted =
-                        if self.have() < DATA_HEADER_BYTES { DATA_HEADER_BYTES } else { BEGINNING_BYTES };
-                    self.take(wanted - self.have())?;
-                    let mut beginning = self.real.clone();
-                    beginning.resize(self.have(), 0);
-                    match self.size_of(&beginning) {
-                        Ok(Some((size, is_data))) => (self.size, self.is_data) = (Some(size), is_data),
-                        Ok(None) => {}
-                        Err(problem) => return Some(Err(problem)),
-                    }
+    /// The next whole packet, and whether it is media; nothing until more is pushed.
+    fn packet(&mut self) -> Option<Result<(Chunk, bool), Problem>> {
+        loop {
+            let have = self.gathered.len();
+            let wanted = match self.size {
+                Some((size, is_data)) if have == size => {
+                    self.size = None;
+                    return Some(Ok((self.gathered.chunk(), is_data)));
+                }
+                Some((size, _)) => size,
+                // Media may have no more than its header.
+                None if have < DATA_HEADER_BYTES => DATA_HEADER_BYTES,
+                None => BEGINNING_BYTES,
+            };
+            self.gathered.take(&mut self.incoming, wanted - have)?;
+            if self.size.is_none() {
+                match self.size_of() {
+                    Ok(size) => self.size = size,
+                    Err(problem) => return Some(Err(problem)),
                 }
             }
         }
-        self.size = None;
-        let filler = std::mem::take(&mut self.filler) as u32;
-        Some(Ok(Chunk::with_filler(std::mem::take(&mut self.real), filler)))
     }
 
     fn fail(&mut self, problem: Problem) -> Problem {
@@ -154,8 +133,8 @@ impl Iterator for Reader {
                 return Some(Ok(MmsItem::Message(message)));
             }
             let packet = match self.packet()? {
-                Ok(packet) if self.is_data => return Some(Ok(MmsItem::Data(packet))),
-                Ok(packet) => packet,
+                Ok((packet, true)) => return Some(Ok(MmsItem::Data(packet))),
+                Ok((packet, false)) => packet,
                 Err(problem) => return Some(Err(self.fail(problem))),
             };
             let mut bytes = packet.head().to_vec();

@@ -6,7 +6,7 @@ mod apple;
 mod clashes;
 mod decimal;
 mod headers;
-mod parts;
+pub(crate) mod parts;
 mod reader;
 mod real;
 mod transport;
