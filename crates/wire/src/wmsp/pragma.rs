@@ -171,7 +171,7 @@ impl Pragmas {
             "xclientguid" => self.client_guid, guid;
             "request-context" => self.request_context, of;
             "rate" => self.rate, rate;
-            "stream-time" => self.stream_time_ms, of;
+            "stream-time" => self.stream_time_ms, digits;
             "stream-offset" => self.stream_offset, offset;
             "packet-num" => self.packet_num, of;
             "max-duration" => self.max_duration, of;
@@ -279,6 +279,12 @@ fn guid(value: &str) -> Option<Option<String>> {
     let digits = value.strip_prefix('{')?.strip_suffix('}')?;
     let is_guid = digits.len() == 36 && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     is_guid.then(|| Some(value.into()))
+}
+
+/// A number, and what is behind it: FFmpeg (5.1) forgets the line's end behind this one, and has its next header there.
+fn digits(value: &str) -> Option<Option<u32>> {
+    let end = value.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(value.len());
+    value[..end].parse().ok().map(Some)
 }
 
 /// `high:low`, each of 32 bits.

@@ -141,3 +141,11 @@ fn metadata() {
     assert_eq!(metadata.write(), payload);
     assert_eq!(Metadata::parse(payload), Ok(metadata));
 }
+
+/// What FFmpeg 5.1 asks for media with.
+#[test]
+fn a_line_without_an_end() {
+    let read = pragmas(&["no-cache,rate=1.000000,stream-time=0Connection: Close"]).unwrap();
+    assert_eq!((read.stream_time_ms, read.rate), (Some(0), Some(1.0)));
+    assert_eq!(pragmas(&["stream-time=Connection: Close"]).unwrap_err().token, "stream-time");
+}
