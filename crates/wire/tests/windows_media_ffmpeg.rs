@@ -10,8 +10,8 @@ use streamgauge_base::{Chunk, Duration};
 use streamgauge_wire::Body;
 use streamgauge_wire::http::{self, HttpItem, Response};
 use streamgauge_wire::mms::{
-    ConnectedEx, DataPacket, EndOfStream, FileReport, FunnelReport, Message, MmsItem, PacketPairMode, Reader,
-    TcpHeader, attributes, data_flags, write,
+    ConnectedEx, DataPacket, EndOfStream, FileReport, FunnelReport, MmsItem, MmsMessage, PacketPairMode,
+    Reader, TcpHeader, attributes, data_flags, write,
 };
 use streamgauge_wire::wmsp::{
     ContentFeature, PacketContent, Pragmas, RequestKind, WmspPacket, media_types, reasons,
@@ -93,13 +93,13 @@ fn real(chunk: &Chunk) -> &[u8] {
 }
 
 /// Serves one player of MMS over TCP; returns what it said.
-fn serve_mms(mut connection: TcpStream, film: &Film) -> Vec<Message> {
+fn serve_mms(mut connection: TcpStream, film: &Film) -> Vec<MmsMessage> {
     let mut reader = Reader::of_requests();
     let (mut said, mut sequence, mut buffer) = (Vec::new(), 0, [0; 4096]);
     loop {
         let Ok(bytes @ 1..) = connection.read(&mut buffer) else { return said };
         reader.push(Chunk::bytes(&buffer[..bytes]));
-        while let Some(item) = reader.next() {
+        for item in reader.by_ref() {
             let MmsItem::Message(message) = item.expect("FFmpeg's messages are MMS") else { unreachable!() };
             for packet in answer(&message, film, &mut sequence) {
                 if connection.write_all(&packet).is_err() {
@@ -111,15 +111,15 @@ fn serve_mms(mut connection: TcpStream, film: &Film) -> Vec<Message> {
     }
 }
 
-fn answer(message: &Message, film: &Film, sequence: &mut u16) -> Vec<Vec<u8>> {
-    let mut say = |message: Message| {
+fn answer(message: &MmsMessage, film: &Film, sequence: &mut u16) -> Vec<Vec<u8>> {
+    let mut say = |message: MmsMessage| {
         let header = TcpHeader { sequence: *sequence, time_sent_ms: 0 };
         *sequence += 1;
         write(header, &[message])
     };
     let packet_pair = PacketPairMode::DISABLED;
     match message {
-        Message::Connect(_) => vec![say(Message::ReportConnectedEx(ConnectedEx {
+        MmsMessage::Connect(_) => vec![say(MmsMessage::ReportConnectedEx(ConnectedEx {
             result: 0,
             packet_pair,
             server_version: "9.0.0.3372".into(),
@@ -127,12 +127,12 @@ fn answer(message: &Message, film: &Film, sequence: &mut u16) -> Vec<Vec<u8>> {
             player_url: String::new(),
             authentication: String::new(),
         }))],
-        Message::FunnelInfo(_) => {
+        MmsMessage::FunnelInfo(_) => {
             let report = FunnelReport { result: 0, packet_pair, client_id: 5, random: Vec::new() };
-            vec![say(Message::ReportFunnelInfo(report))]
+            vec![say(MmsMessage::ReportFunnelInfo(report))]
         }
-        Message::ConnectFunnel(_) => vec![say(Message::ReportConnectedFunnel)],
-        Message::OpenFile(file) => vec![say(Message::ReportOpenFile(FileReport {
+        MmsMessage::ConnectFunnel(_) => vec![say(MmsMessage::ReportConnectedFunnel)],
+        MmsMessage::OpenFile(file) => vec![say(MmsMessage::ReportOpenFile(FileReport {
             result: 0,
             incarnation: file.incarnation,
             file_id: 1,
@@ -143,28 +143,31 @@ fn answer(message: &Message, film: &Film, sequence: &mut u16) -> Vec<Vec<u8>> {
             bit_rate_bps: 132_000,
             header_bytes: film.header.len() as u32,
         }))],
-        Message::ReadBlock(block) => {
+        MmsMessage::ReadBlock(block) => {
             let header = DataPacket {
                 location: 0,
                 incarnation: block.incarnation as u8,
                 flags: data_flags::WHOLE,
                 payload: Body::from(&film.header[..]),
             };
-            let report = Message::ReportReadBlock { result: 0, incarnation: block.incarnation };
+            let report = MmsMessage::ReportReadBlock { result: 0, incarnation: block.incarnation };
             vec![say(report), real(&header.write()).to_vec()]
         }
-        Message::StreamSwitch(_) => vec![say(Message::ReportStreamSwitch(0))],
-        Message::StartPlaying(start) => {
+        MmsMessage::StreamSwitch(_) => vec![say(MmsMessage::ReportStreamSwitch(0))],
+        MmsMessage::StartPlaying(start) => {
             let incarnation = start.incarnation;
-            let mut packets =
-                vec![say(Message::ReportStartedPlaying { result: 0, incarnation, file_id: start.file_id })];
+            let mut packets = vec![say(MmsMessage::ReportStartedPlaying {
+                result: 0,
+                incarnation,
+                file_id: start.file_id,
+            })];
             packets.extend((0u32..).zip(&film.packets).map(|(location, packet)| {
                 let payload = Body::from(&packet[..]);
                 let flags = location as u8;
                 let data = DataPacket { location, incarnation: incarnation as u8, flags, payload };
                 real(&data.write()).to_vec()
             }));
-            packets.push(say(Message::ReportEndOfStream(EndOfStream {
+            packets.push(say(MmsMessage::ReportEndOfStream(EndOfStream {
                 result: EndOfStream::DONE,
                 incarnation,
             })));
@@ -187,14 +190,14 @@ fn ffmpeg_plays_mms_over_tcp() {
     assert_eq!(played, digests(file.to_str().unwrap()).unwrap());
     let said = server.join().unwrap();
     let opened = said.iter().find_map(|message| match message {
-        Message::OpenFile(file) => Some(file.name.as_str()),
+        MmsMessage::OpenFile(file) => Some(file.name.as_str()),
         _ => None,
     });
     assert_eq!(opened, Some("media/film.asf"));
     let funnel =
-        said.iter().any(|message| matches!(message, Message::ConnectFunnel(funnel) if !funnel.over_udp));
-    let both = said.iter().any(|message| matches!(message, Message::StreamSwitch(all) if all.len() == 2));
-    assert!(funnel && both && said.iter().any(|message| matches!(message, Message::CloseFile(1))));
+        said.iter().any(|message| matches!(message, MmsMessage::ConnectFunnel(funnel) if !funnel.over_udp));
+    let both = said.iter().any(|message| matches!(message, MmsMessage::StreamSwitch(all) if all.len() == 2));
+    assert!(funnel && both && said.iter().any(|message| matches!(message, MmsMessage::CloseFile(1))));
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -205,7 +208,7 @@ fn serve_wmsp(mut connection: TcpStream, film: &Film) -> Vec<(RequestKind, Pragm
     loop {
         let Ok(bytes @ 1..) = connection.read(&mut buffer) else { return asked };
         reader.push(Chunk::bytes(&buffer[..bytes]));
-        while let Some(item) = reader.next() {
+        for item in reader.by_ref() {
             let HttpItem::Request(request) = item.expect("FFmpeg's requests are HTTP") else { continue };
             let pragmas = Pragmas::read(&request.headers).expect("and Windows Media's");
             let kind = RequestKind::of(&request, &pragmas).expect("of a kind");

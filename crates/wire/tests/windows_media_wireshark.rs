@@ -7,8 +7,8 @@ use streamgauge_base::{Chunk, Duration};
 use streamgauge_wire::Body;
 use streamgauge_wire::mms::{
     ClientLog, Connect, ConnectFunnel, ConnectedEx, DataPacket, EndOfStream, FileReport, FunnelReport,
-    Message, OpenFile, PORT, PacketPairMode, Position, ReadBlock, ResendRequest, StartPlaying, StreamSwitch,
-    TCP_PACKET_PAIR_BYTES, TcpHeader, ThinningLevel, attributes, data_flags, write,
+    MmsMessage, OpenFile, PORT, PacketPairMode, Position, ReadBlock, ResendRequest, StartPlaying,
+    StreamSwitch, TCP_PACKET_PAIR_BYTES, TcpHeader, ThinningLevel, attributes, data_flags, write,
 };
 use streamgauge_wire::rtcp;
 use streamgauge_wire::rtcp::nack::windows_media_nacks;
@@ -88,7 +88,7 @@ fn dissected(packets: &[Packet], as_what: &[&str], fields: &[&str]) -> Option<Ve
     Some(text.lines().map(|line| line.split('|').map(str::to_owned).collect()).collect())
 }
 
-fn of_player() -> Vec<(Message, &'static str, &'static str)> {
+fn of_player() -> Vec<(MmsMessage, &'static str, &'static str)> {
     let connect = Connect {
         packet_pair: PacketPairMode::WANTED,
         subscriber: "NSPlayer/9.0.0.2980; {68c0a090-8797-11d2-a2b3-00a0c9b60551}".into(),
@@ -109,28 +109,28 @@ fn of_player() -> Vec<(Message, &'static str, &'static str)> {
     let switches = vec![StreamSwitch::on(1), thin];
     vec![
         (
-            Message::Connect(connect),
+            MmsMessage::Connect(connect),
             "msmms.command.player-info",
             "NSPlayer/9.0.0.2980; {68c0a090-8797-11d2-a2b3-00a0c9b60551}",
         ),
-        (Message::FunnelInfo(PacketPairMode::OVER_UDP), "msmms.command.to-server-id", "0x0018"),
-        (Message::ConnectFunnel(funnel), "msmms.command.client-transport-info", r"\\10.1.0.1\UDP\3236"),
-        (Message::OpenFile(file), "msmms.command.server-file", "media/film.wmv"),
+        (MmsMessage::FunnelInfo(PacketPairMode::OVER_UDP), "msmms.command.to-server-id", "0x0018"),
+        (MmsMessage::ConnectFunnel(funnel), "msmms.command.client-transport-info", r"\\10.1.0.1\UDP\3236"),
+        (MmsMessage::OpenFile(file), "msmms.command.server-file", "media/film.wmv"),
         (
-            Message::ReadBlock(ReadBlock { file_id: 1, incarnation: 2 }),
+            MmsMessage::ReadBlock(ReadBlock { file_id: 1, incarnation: 2 }),
             "msmms.command.to-server-id",
             "0x0015",
         ),
-        (Message::StreamSwitch(switches), "msmms.data.stream-structure-count", "2"),
-        (Message::StartPlaying(start), "msmms.command.to-server-id", "0x0007"),
-        (Message::StopPlaying { file_id: 1, incarnation: 4 }, "msmms.command.to-server-id", "0x0009"),
-        (Message::Logging(Box::<ClientLog>::default()), "msmms.command.to-server-id", "0x0032"),
-        (Message::CloseFile(1), "msmms.command.to-server-id", "0x000d"),
-        (Message::Pong, "msmms.command.to-server-id", "0x001b"),
+        (MmsMessage::StreamSwitch(switches), "msmms.data.stream-structure-count", "2"),
+        (MmsMessage::StartPlaying(start), "msmms.command.to-server-id", "0x0007"),
+        (MmsMessage::StopPlaying { file_id: 1, incarnation: 4 }, "msmms.command.to-server-id", "0x0009"),
+        (MmsMessage::Logging(Box::<ClientLog>::default()), "msmms.command.to-server-id", "0x0032"),
+        (MmsMessage::CloseFile(1), "msmms.command.to-server-id", "0x000d"),
+        (MmsMessage::Pong, "msmms.command.to-server-id", "0x001b"),
     ]
 }
 
-fn of_server() -> Vec<(Message, &'static str, &'static str)> {
+fn of_server() -> Vec<(MmsMessage, &'static str, &'static str)> {
     let connected = ConnectedEx {
         result: 0,
         packet_pair: PacketPairMode::WANTED,
@@ -158,20 +158,20 @@ fn of_server() -> Vec<(Message, &'static str, &'static str)> {
     };
     let end = EndOfStream { result: EndOfStream::DONE, incarnation: 4 };
     vec![
-        (Message::ReportConnectedEx(connected), "msmms.command.server-version", "9.0.0.3372"),
-        (Message::ReportFunnelInfo(funnel), "msmms.command.to-client-id", "0x0015"),
-        (Message::ReportConnectedFunnel, "msmms.command.to-client-id", "0x0002"),
-        (Message::ReportDisconnectedFunnel(1), "msmms.command.to-client-id", "0x0003"),
-        (Message::ReportOpenFile(report), "msmms.data.media-packet-length", "1444"),
-        (Message::ReportReadBlock { result: 0, incarnation: 2 }, "msmms.command.to-client-id", "0x0011"),
-        (Message::ReportStreamSwitch(0), "msmms.command.to-client-id", "0x0021"),
+        (MmsMessage::ReportConnectedEx(connected), "msmms.command.server-version", "9.0.0.3372"),
+        (MmsMessage::ReportFunnelInfo(funnel), "msmms.command.to-client-id", "0x0015"),
+        (MmsMessage::ReportConnectedFunnel, "msmms.command.to-client-id", "0x0002"),
+        (MmsMessage::ReportDisconnectedFunnel(1), "msmms.command.to-client-id", "0x0003"),
+        (MmsMessage::ReportOpenFile(report), "msmms.data.media-packet-length", "1444"),
+        (MmsMessage::ReportReadBlock { result: 0, incarnation: 2 }, "msmms.command.to-client-id", "0x0011"),
+        (MmsMessage::ReportStreamSwitch(0), "msmms.command.to-client-id", "0x0021"),
         (
-            Message::ReportStartedPlaying { result: 0, incarnation: 4, file_id: 1 },
+            MmsMessage::ReportStartedPlaying { result: 0, incarnation: 4, file_id: 1 },
             "msmms.command.to-client-id",
             "0x0005",
         ),
-        (Message::ReportEndOfStream(end), "msmms.command.to-client-id", "0x001e"),
-        (Message::Ping, "msmms.command.to-client-id", "0x001b"),
+        (MmsMessage::ReportEndOfStream(end), "msmms.command.to-client-id", "0x001e"),
+        (MmsMessage::Ping, "msmms.command.to-client-id", "0x001b"),
     ]
 }
 

@@ -23,7 +23,7 @@ const COUNTED: usize = 16;
 
 /// `MID` of each message: [MS-MMSP] sections 2.2.4.1 to 2.2.4.28.
 pub mod mids {
-    /// From the player: [`Message::Connect`](super::Message::Connect).
+    /// From the player: [`MmsMessage::Connect`](super::MmsMessage::Connect).
     pub const CONNECT: u32 = 0x0003_0001;
     /// What media comes on.
     pub const CONNECT_FUNNEL: u32 = 0x0003_0002;
@@ -90,10 +90,10 @@ pub struct TcpHeader {
     pub time_sent_ms: u64,
 }
 
-/// One message; those named `Report...`, [`Ping`](Message::Ping) and [`SecurityChallenge`](Message::SecurityChallenge) are
+/// One message; those named `Report...`, [`Ping`](MmsMessage::Ping) and [`SecurityChallenge`](MmsMessage::SecurityChallenge) are
 /// the server's. `result` is an HRESULT ([MS-ERREF]), 0 if all is well.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Message {
+pub enum MmsMessage {
     /// A player's first.
     Connect(Connect),
     /// Whether there is to be a packet pair, and who am I?
@@ -132,34 +132,34 @@ pub enum Message {
     Logging(Box<ClientLog>),
     /// The session ends: [`FileReport::file_id`] ([MS-MMSP] section 2.2.4.16).
     CloseFile(u32),
-    /// To [`Ping`](Message::Ping) ([MS-MMSP] section 2.2.4.22).
+    /// To [`Ping`](MmsMessage::Ping) ([MS-MMSP] section 2.2.4.22).
     Pong,
-    /// To [`SecurityChallenge`](Message::SecurityChallenge).
+    /// To [`SecurityChallenge`](MmsMessage::SecurityChallenge).
     SecurityResponse(SecurityToken),
-    /// To [`Connect`](Message::Connect).
+    /// To [`Connect`](MmsMessage::Connect).
     ReportConnectedEx(ConnectedEx),
-    /// To [`FunnelInfo`](Message::FunnelInfo).
+    /// To [`FunnelInfo`](MmsMessage::FunnelInfo).
     ReportFunnelInfo(FunnelReport),
-    /// To [`ConnectFunnel`](Message::ConnectFunnel).
+    /// To [`ConnectFunnel`](MmsMessage::ConnectFunnel).
     ReportConnectedFunnel,
     /// The same, where it cannot be: the result ([MS-MMSP] section 2.2.4.4).
     ReportDisconnectedFunnel(u32),
-    /// To [`OpenFile`](Message::OpenFile).
+    /// To [`OpenFile`](MmsMessage::OpenFile).
     ReportOpenFile(FileReport),
     /// The same, where it is elsewhere.
     ReportRedirect(Redirect),
     /// The same, where it is not for everybody.
     SecurityChallenge(SecurityToken),
-    /// To [`ReadBlock`](Message::ReadBlock); the header follows ([MS-MMSP] section 2.2.4.8).
+    /// To [`ReadBlock`](MmsMessage::ReadBlock); the header follows ([MS-MMSP] section 2.2.4.8).
     ReportReadBlock {
         /// Whether it does.
         result: u32,
         /// That of what asked.
         incarnation: u32,
     },
-    /// To [`StreamSwitch`](Message::StreamSwitch): the result ([MS-MMSP] section 2.2.4.13).
+    /// To [`StreamSwitch`](MmsMessage::StreamSwitch): the result ([MS-MMSP] section 2.2.4.13).
     ReportStreamSwitch(u32),
-    /// To [`StartPlaying`](Message::StartPlaying); media follows ([MS-MMSP] section 2.2.4.10).
+    /// To [`StartPlaying`](MmsMessage::StartPlaying); media follows ([MS-MMSP] section 2.2.4.10).
     ReportStartedPlaying {
         /// Whether it does.
         result: u32,
@@ -168,7 +168,7 @@ pub enum Message {
         /// [`FileReport::file_id`].
         file_id: u32,
     },
-    /// To [`StartStriding`](Message::StartStriding); media follows ([MS-MMSP] section 2.2.4.11).
+    /// To [`StartStriding`](MmsMessage::StartStriding); media follows ([MS-MMSP] section 2.2.4.11).
     ReportStartStriding {
         /// Whether it does.
         result: u32,
@@ -191,7 +191,7 @@ pub enum Message {
 }
 
 /// A packet of messages, whole and alone, with its header.
-pub fn parse(packet: &[u8]) -> Result<(TcpHeader, Vec<Message>), Problem> {
+pub fn parse(packet: &[u8]) -> Result<(TcpHeader, Vec<MmsMessage>), Problem> {
     let mut fields = Fields::of(packet, 0);
     let (rep, session) = (fields.u32()?, fields.u32()?);
     let at = fields.at();
@@ -211,7 +211,7 @@ pub fn parse(packet: &[u8]) -> Result<(TcpHeader, Vec<Message>), Problem> {
     }
     let mut messages = Vec::new();
     while rest.left() > 0 {
-        messages.push(Message::read(&mut rest)?);
+        messages.push(MmsMessage::read(&mut rest)?);
     }
     Ok((header, messages))
 }
@@ -225,9 +225,9 @@ pub(super) fn messages_of(length: u32) -> Option<usize> {
 ///
 /// `chunkCount` is `messageLength` in multiples of 8, as FFmpeg and other players write it. By the letter of [MS-MMSP] (section
 /// 2.2.3) it would count the 16 bytes up to the seal too; nobody reads it.
-pub fn write(header: TcpHeader, messages: &[Message]) -> Vec<u8> {
+pub fn write(header: TcpHeader, messages: &[MmsMessage]) -> Vec<u8> {
     let mut out = Out::default();
-    let written: Vec<_> = messages.iter().map(Message::write).collect();
+    let written: Vec<_> = messages.iter().map(MmsMessage::write).collect();
     let length = COUNTED + written.iter().map(Vec::len).sum::<usize>();
     out.u32(REP).u32(SESSION).u32(length as u32).u32(SEAL).u32((length / CHUNK) as u32);
     out.u16(header.sequence).u16(0).u64(header.time_sent_ms);
@@ -237,39 +237,39 @@ pub fn write(header: TcpHeader, messages: &[Message]) -> Vec<u8> {
     out.0
 }
 
-impl Message {
+impl MmsMessage {
     /// Its type: one of [`mids`].
     pub fn mid(&self) -> u32 {
         match self {
-            Message::Connect(_) => mids::CONNECT,
-            Message::FunnelInfo(_) => mids::FUNNEL_INFO,
-            Message::ConnectFunnel(_) => mids::CONNECT_FUNNEL,
-            Message::OpenFile(_) => mids::OPEN_FILE,
-            Message::ReadBlock(_) => mids::READ_BLOCK,
-            Message::CancelReadBlock(_) => mids::CANCEL_READ_BLOCK,
-            Message::StreamSwitch(_) => mids::STREAM_SWITCH,
-            Message::StartPlaying(_) => mids::START_PLAYING,
-            Message::StartStriding { .. } => mids::START_STRIDING,
-            Message::StopPlaying { .. } => mids::STOP_PLAYING,
-            Message::Logging(_) => mids::LOGGING,
-            Message::CloseFile(_) => mids::CLOSE_FILE,
-            Message::Pong => mids::PONG,
-            Message::SecurityResponse(_) => mids::SECURITY_RESPONSE,
-            Message::ReportConnectedEx(_) => mids::REPORT_CONNECTED_EX,
-            Message::ReportFunnelInfo(_) => mids::REPORT_FUNNEL_INFO,
-            Message::ReportConnectedFunnel => mids::REPORT_CONNECTED_FUNNEL,
-            Message::ReportDisconnectedFunnel(_) => mids::REPORT_DISCONNECTED_FUNNEL,
-            Message::ReportOpenFile(_) => mids::REPORT_OPEN_FILE,
-            Message::ReportRedirect(_) => mids::REPORT_REDIRECT,
-            Message::SecurityChallenge(_) => mids::SECURITY_CHALLENGE,
-            Message::ReportReadBlock { .. } => mids::REPORT_READ_BLOCK,
-            Message::ReportStreamSwitch(_) => mids::REPORT_STREAM_SWITCH,
-            Message::ReportStartedPlaying { .. } => mids::REPORT_STARTED_PLAYING,
-            Message::ReportStartStriding { .. } => mids::REPORT_START_STRIDING,
-            Message::ReportEndOfStream(_) => mids::REPORT_END_OF_STREAM,
-            Message::ReportStreamChange(_) => mids::REPORT_STREAM_CHANGE,
-            Message::Ping => mids::PING,
-            Message::Other { mid, .. } => *mid,
+            MmsMessage::Connect(_) => mids::CONNECT,
+            MmsMessage::FunnelInfo(_) => mids::FUNNEL_INFO,
+            MmsMessage::ConnectFunnel(_) => mids::CONNECT_FUNNEL,
+            MmsMessage::OpenFile(_) => mids::OPEN_FILE,
+            MmsMessage::ReadBlock(_) => mids::READ_BLOCK,
+            MmsMessage::CancelReadBlock(_) => mids::CANCEL_READ_BLOCK,
+            MmsMessage::StreamSwitch(_) => mids::STREAM_SWITCH,
+            MmsMessage::StartPlaying(_) => mids::START_PLAYING,
+            MmsMessage::StartStriding { .. } => mids::START_STRIDING,
+            MmsMessage::StopPlaying { .. } => mids::STOP_PLAYING,
+            MmsMessage::Logging(_) => mids::LOGGING,
+            MmsMessage::CloseFile(_) => mids::CLOSE_FILE,
+            MmsMessage::Pong => mids::PONG,
+            MmsMessage::SecurityResponse(_) => mids::SECURITY_RESPONSE,
+            MmsMessage::ReportConnectedEx(_) => mids::REPORT_CONNECTED_EX,
+            MmsMessage::ReportFunnelInfo(_) => mids::REPORT_FUNNEL_INFO,
+            MmsMessage::ReportConnectedFunnel => mids::REPORT_CONNECTED_FUNNEL,
+            MmsMessage::ReportDisconnectedFunnel(_) => mids::REPORT_DISCONNECTED_FUNNEL,
+            MmsMessage::ReportOpenFile(_) => mids::REPORT_OPEN_FILE,
+            MmsMessage::ReportRedirect(_) => mids::REPORT_REDIRECT,
+            MmsMessage::SecurityChallenge(_) => mids::SECURITY_CHALLENGE,
+            MmsMessage::ReportReadBlock { .. } => mids::REPORT_READ_BLOCK,
+            MmsMessage::ReportStreamSwitch(_) => mids::REPORT_STREAM_SWITCH,
+            MmsMessage::ReportStartedPlaying { .. } => mids::REPORT_STARTED_PLAYING,
+            MmsMessage::ReportStartStriding { .. } => mids::REPORT_START_STRIDING,
+            MmsMessage::ReportEndOfStream(_) => mids::REPORT_END_OF_STREAM,
+            MmsMessage::ReportStreamChange(_) => mids::REPORT_STREAM_CHANGE,
+            MmsMessage::Ping => mids::PING,
+            MmsMessage::Other { mid, .. } => *mid,
         }
     }
 
@@ -287,53 +287,53 @@ impl Message {
     fn read_body(mid: u32, fields: &mut Fields<'_>) -> Result<Self, Problem> {
         let two = |fields: &mut Fields<'_>| Ok((fields.u32()?, fields.u32()?));
         Ok(match mid {
-            mids::CONNECT => Message::Connect(Connect::read(fields)?),
-            mids::FUNNEL_INFO => Message::FunnelInfo(PacketPairMode(fields.u32()?)),
-            mids::CONNECT_FUNNEL => Message::ConnectFunnel(ConnectFunnel::read(fields)?),
-            mids::OPEN_FILE => Message::OpenFile(OpenFile::read(fields)?),
-            mids::READ_BLOCK => Message::ReadBlock(ReadBlock::read(fields)?),
-            mids::CANCEL_READ_BLOCK => Message::CancelReadBlock(fields.u32()?),
-            mids::STREAM_SWITCH => Message::StreamSwitch(StreamSwitch::read_all(fields)?),
-            mids::START_PLAYING => Message::StartPlaying(StartPlaying::read(fields)?),
+            mids::CONNECT => MmsMessage::Connect(Connect::read(fields)?),
+            mids::FUNNEL_INFO => MmsMessage::FunnelInfo(PacketPairMode(fields.u32()?)),
+            mids::CONNECT_FUNNEL => MmsMessage::ConnectFunnel(ConnectFunnel::read(fields)?),
+            mids::OPEN_FILE => MmsMessage::OpenFile(OpenFile::read(fields)?),
+            mids::READ_BLOCK => MmsMessage::ReadBlock(ReadBlock::read(fields)?),
+            mids::CANCEL_READ_BLOCK => MmsMessage::CancelReadBlock(fields.u32()?),
+            mids::STREAM_SWITCH => MmsMessage::StreamSwitch(StreamSwitch::read_all(fields)?),
+            mids::START_PLAYING => MmsMessage::StartPlaying(StartPlaying::read(fields)?),
             mids::START_STRIDING => {
                 let (file_id, from, incarnation, rate) = play::read_striding(fields)?;
-                Message::StartStriding { file_id, from, incarnation, rate }
+                MmsMessage::StartStriding { file_id, from, incarnation, rate }
             }
             mids::STOP_PLAYING => {
                 let (file_id, incarnation) = two(fields)?;
-                Message::StopPlaying { file_id, incarnation }
+                MmsMessage::StopPlaying { file_id, incarnation }
             }
-            mids::LOGGING => Message::Logging(Box::new(ClientLog::read(fields)?)),
-            mids::CLOSE_FILE => Message::CloseFile(two(fields)?.1),
-            mids::PONG => Message::Pong,
-            mids::SECURITY_RESPONSE => Message::SecurityResponse(SecurityToken::read(fields)?),
-            mids::REPORT_CONNECTED_EX => Message::ReportConnectedEx(ConnectedEx::read(fields)?),
-            mids::REPORT_FUNNEL_INFO => Message::ReportFunnelInfo(FunnelReport::read(fields)?),
-            mids::REPORT_CONNECTED_FUNNEL => Message::ReportConnectedFunnel,
-            mids::REPORT_DISCONNECTED_FUNNEL => Message::ReportDisconnectedFunnel(fields.u32()?),
-            mids::REPORT_OPEN_FILE => Message::ReportOpenFile(FileReport::read(fields)?),
-            mids::REPORT_REDIRECT => Message::ReportRedirect(Redirect::read(fields)?),
-            mids::SECURITY_CHALLENGE => Message::SecurityChallenge(SecurityToken::read(fields)?),
+            mids::LOGGING => MmsMessage::Logging(Box::new(ClientLog::read(fields)?)),
+            mids::CLOSE_FILE => MmsMessage::CloseFile(two(fields)?.1),
+            mids::PONG => MmsMessage::Pong,
+            mids::SECURITY_RESPONSE => MmsMessage::SecurityResponse(SecurityToken::read(fields)?),
+            mids::REPORT_CONNECTED_EX => MmsMessage::ReportConnectedEx(ConnectedEx::read(fields)?),
+            mids::REPORT_FUNNEL_INFO => MmsMessage::ReportFunnelInfo(FunnelReport::read(fields)?),
+            mids::REPORT_CONNECTED_FUNNEL => MmsMessage::ReportConnectedFunnel,
+            mids::REPORT_DISCONNECTED_FUNNEL => MmsMessage::ReportDisconnectedFunnel(fields.u32()?),
+            mids::REPORT_OPEN_FILE => MmsMessage::ReportOpenFile(FileReport::read(fields)?),
+            mids::REPORT_REDIRECT => MmsMessage::ReportRedirect(Redirect::read(fields)?),
+            mids::SECURITY_CHALLENGE => MmsMessage::SecurityChallenge(SecurityToken::read(fields)?),
             mids::REPORT_READ_BLOCK => {
                 let (result, incarnation) = two(fields)?;
-                Message::ReportReadBlock { result, incarnation }
+                MmsMessage::ReportReadBlock { result, incarnation }
             }
-            mids::REPORT_STREAM_SWITCH => Message::ReportStreamSwitch(fields.u32()?),
+            mids::REPORT_STREAM_SWITCH => MmsMessage::ReportStreamSwitch(fields.u32()?),
             mids::REPORT_STARTED_PLAYING => {
                 let (result, incarnation) = two(fields)?;
-                Message::ReportStartedPlaying { result, incarnation, file_id: fields.u32()? }
+                MmsMessage::ReportStartedPlaying { result, incarnation, file_id: fields.u32()? }
             }
             mids::REPORT_START_STRIDING => {
                 let (result, incarnation) = two(fields)?;
-                Message::ReportStartStriding { result, incarnation }
+                MmsMessage::ReportStartStriding { result, incarnation }
             }
             mids::REPORT_END_OF_STREAM => {
                 let (result, incarnation) = two(fields)?;
-                Message::ReportEndOfStream(EndOfStream { result, incarnation })
+                MmsMessage::ReportEndOfStream(EndOfStream { result, incarnation })
             }
-            mids::REPORT_STREAM_CHANGE => Message::ReportStreamChange(StreamChange::read(fields)?),
-            mids::PING => Message::Ping,
-            _ => Message::Other { mid, body: fields.rest().into() },
+            mids::REPORT_STREAM_CHANGE => MmsMessage::ReportStreamChange(StreamChange::read(fields)?),
+            mids::PING => MmsMessage::Ping,
+            _ => MmsMessage::Other { mid, body: fields.rest().into() },
         })
     }
 
@@ -351,51 +351,51 @@ impl Message {
 
     fn write_body(&self, out: &mut Out) {
         match self {
-            Message::Connect(connect) => connect.write(out),
-            Message::FunnelInfo(PacketPairMode(number))
-            | Message::CancelReadBlock(number)
-            | Message::ReportStreamSwitch(number) => {
+            MmsMessage::Connect(connect) => connect.write(out),
+            MmsMessage::FunnelInfo(PacketPairMode(number))
+            | MmsMessage::CancelReadBlock(number)
+            | MmsMessage::ReportStreamSwitch(number) => {
                 out.u32(*number);
             }
-            Message::ConnectFunnel(funnel) => funnel.write(out),
-            Message::OpenFile(file) => file.write(out),
-            Message::ReadBlock(block) => block.write(out),
-            Message::StreamSwitch(switches) => StreamSwitch::write_all(switches, out),
-            Message::StartPlaying(start) => start.write(out),
-            Message::StartStriding { file_id, from, incarnation, rate } => {
+            MmsMessage::ConnectFunnel(funnel) => funnel.write(out),
+            MmsMessage::OpenFile(file) => file.write(out),
+            MmsMessage::ReadBlock(block) => block.write(out),
+            MmsMessage::StreamSwitch(switches) => StreamSwitch::write_all(switches, out),
+            MmsMessage::StartPlaying(start) => start.write(out),
+            MmsMessage::StartStriding { file_id, from, incarnation, rate } => {
                 play::write_striding(*file_id, *from, *incarnation, *rate, out);
             }
-            Message::StopPlaying { file_id, incarnation } => {
+            MmsMessage::StopPlaying { file_id, incarnation } => {
                 out.u32(*file_id).u32(*incarnation);
             }
-            Message::Logging(log) => log.write(out),
-            Message::CloseFile(file_id) => {
+            MmsMessage::Logging(log) => log.write(out),
+            MmsMessage::CloseFile(file_id) => {
                 out.u32(0).u32(*file_id);
             }
-            Message::Pong | Message::Ping => {
+            MmsMessage::Pong | MmsMessage::Ping => {
                 out.u32(0).u32(0);
             }
-            Message::SecurityResponse(token) | Message::SecurityChallenge(token) => token.write(out),
-            Message::ReportConnectedEx(report) => report.write(out),
-            Message::ReportFunnelInfo(report) => report.write(out),
-            Message::ReportConnectedFunnel => connect::write_connected_funnel(out),
-            Message::ReportDisconnectedFunnel(result) => {
+            MmsMessage::SecurityResponse(token) | MmsMessage::SecurityChallenge(token) => token.write(out),
+            MmsMessage::ReportConnectedEx(report) => report.write(out),
+            MmsMessage::ReportFunnelInfo(report) => report.write(out),
+            MmsMessage::ReportConnectedFunnel => connect::write_connected_funnel(out),
+            MmsMessage::ReportDisconnectedFunnel(result) => {
                 out.u32(*result).u32(0);
             }
-            Message::ReportOpenFile(report) => report.write(out),
-            Message::ReportRedirect(redirect) => redirect.write(out),
-            Message::ReportReadBlock { result, incarnation }
-            | Message::ReportStartStriding { result, incarnation } => {
+            MmsMessage::ReportOpenFile(report) => report.write(out),
+            MmsMessage::ReportRedirect(redirect) => redirect.write(out),
+            MmsMessage::ReportReadBlock { result, incarnation }
+            | MmsMessage::ReportStartStriding { result, incarnation } => {
                 out.u32(*result).u32(*incarnation).u32(0);
             }
-            Message::ReportStartedPlaying { result, incarnation, file_id } => {
+            MmsMessage::ReportStartedPlaying { result, incarnation, file_id } => {
                 out.u32(*result).u32(*incarnation).u32(*file_id).u32(0).bytes(&[0; 12]);
             }
-            Message::ReportEndOfStream(EndOfStream { result, incarnation }) => {
+            MmsMessage::ReportEndOfStream(EndOfStream { result, incarnation }) => {
                 out.u32(*result).u32(*incarnation);
             }
-            Message::ReportStreamChange(change) => change.write(out),
-            Message::Other { body, .. } => {
+            MmsMessage::ReportStreamChange(change) => change.write(out),
+            MmsMessage::Other { body, .. } => {
                 out.bytes(body);
             }
         }

@@ -26,7 +26,7 @@ pub use data::{DATA_HEADER_BYTES, DataPacket, data_flags, sequence_near};
 pub use fault::{Fault, Problem};
 pub use file::{FileReport, OpenFile, ReadBlock, Redirect, SecurityToken, attributes};
 pub use log::ClientLog;
-pub use message::{Message, TCP_HEADER_BYTES, TcpHeader, mids, parse, write};
+pub use message::{MmsMessage, TCP_HEADER_BYTES, TcpHeader, mids, parse, write};
 pub use play::{EndOfStream, Position, StartPlaying, Stop, StreamChange, StreamSwitch, ThinningLevel};
 pub use reader::{MOST_MESSAGE_BYTES, MmsItem, Reader};
 pub use resend::{MOST_RESENDS, ResendRequest};

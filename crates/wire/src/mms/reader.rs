@@ -6,7 +6,7 @@ use streamgauge_base::Chunk;
 
 use super::data::{DATA_HEADER_BYTES, size_of};
 use super::fault::{Fault, Problem};
-use super::message::{Message, SESSION, TCP_HEADER_BYTES, messages_of, parse};
+use super::message::{MmsMessage, SESSION, TCP_HEADER_BYTES, messages_of, parse};
 use crate::incoming::{Gathered, Incoming};
 
 /// Bytes that the messages of a packet may have: ten times what players and servers send.
@@ -19,7 +19,7 @@ const BEGINNING_BYTES: usize = 12;
 #[derive(Clone, PartialEq, Debug)]
 pub enum MmsItem {
     /// A message.
-    Message(Message),
+    Message(MmsMessage),
     /// A packet of media, for [`DataPacket::parse`](super::DataPacket::parse). Filler stays filler as far as nothing real is
     /// behind it.
     Data(Chunk),
@@ -38,7 +38,7 @@ pub struct Reader {
     /// A packet, and how many bytes it is to have and whether it is media, if that is known.
     gathered: Gathered,
     size: Option<(usize, bool)>,
-    waiting: VecDeque<Message>,
+    waiting: VecDeque<MmsMessage>,
     ended: bool,
 }
 

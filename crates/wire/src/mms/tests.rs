@@ -112,38 +112,39 @@ fn any_log() -> impl Strategy<Value = ClientLog> {
     )
 }
 
-fn any_of_player() -> impl Strategy<Value = Message> {
+fn any_of_player() -> impl Strategy<Value = MmsMessage> {
     let mode = || any::<u32>().prop_map(PacketPairMode);
     let connect = (mode(), any_text(), option::of(any_text()), option::of(any_text()));
     let striding = (any::<(u32, u32)>(), any_position(), prop_oneof![-5.0..-0.001, 0.001..=5.0]);
     prop_oneof![
         connect.prop_map(|(packet_pair, subscriber, host, via)| {
-            Message::Connect(Connect { packet_pair, subscriber, host, via })
+            MmsMessage::Connect(Connect { packet_pair, subscriber, host, via })
         }),
-        mode().prop_map(Message::FunnelInfo),
+        mode().prop_map(MmsMessage::FunnelInfo),
         (any::<bool>(), "[0-9a-f.:]{1,20}", any::<u16>()).prop_map(|(over_udp, address, port)| {
-            Message::ConnectFunnel(ConnectFunnel { over_udp, address, port })
+            MmsMessage::ConnectFunnel(ConnectFunnel { over_udp, address, port })
         }),
         (any::<u32>(), any_text(), vec(any::<u8>(), 0..30)).prop_map(|(incarnation, name, token)| {
-            Message::OpenFile(OpenFile { incarnation, name, token })
+            MmsMessage::OpenFile(OpenFile { incarnation, name, token })
         }),
         any::<(u32, u32)>()
-            .prop_map(|(file_id, incarnation)| Message::ReadBlock(ReadBlock { file_id, incarnation })),
-        any::<u32>().prop_map(Message::CancelReadBlock),
-        vec(any_switch(), 0..6).prop_map(Message::StreamSwitch),
-        any_start().prop_map(Message::StartPlaying),
+            .prop_map(|(file_id, incarnation)| MmsMessage::ReadBlock(ReadBlock { file_id, incarnation })),
+        any::<u32>().prop_map(MmsMessage::CancelReadBlock),
+        vec(any_switch(), 0..6).prop_map(MmsMessage::StreamSwitch),
+        any_start().prop_map(MmsMessage::StartPlaying),
         striding.prop_map(|((file_id, incarnation), from, rate)| {
-            Message::StartStriding { file_id, from, incarnation, rate }
+            MmsMessage::StartStriding { file_id, from, incarnation, rate }
         }),
-        any::<(u32, u32)>().prop_map(|(file_id, incarnation)| Message::StopPlaying { file_id, incarnation }),
-        any_log().prop_map(|log| Message::Logging(Box::new(log))),
-        any::<u32>().prop_map(Message::CloseFile),
-        Just(Message::Pong),
-        any_token().prop_map(Message::SecurityResponse),
+        any::<(u32, u32)>()
+            .prop_map(|(file_id, incarnation)| MmsMessage::StopPlaying { file_id, incarnation }),
+        any_log().prop_map(|log| MmsMessage::Logging(Box::new(log))),
+        any::<u32>().prop_map(MmsMessage::CloseFile),
+        Just(MmsMessage::Pong),
+        any_token().prop_map(MmsMessage::SecurityResponse),
     ]
 }
 
-fn any_of_server() -> impl Strategy<Value = Message> {
+fn any_of_server() -> impl Strategy<Value = MmsMessage> {
     let texts = proptest::array::uniform4(any_text());
     let random = (0usize..10, any::<u8>()).prop_map(|(chunks, byte)| vec![byte; 8 * chunks]);
     let file = (any::<[u32; 7]>(), any::<u64>(), any_duration());
@@ -151,7 +152,7 @@ fn any_of_server() -> impl Strategy<Value = Message> {
         (any::<(u32, u32)>(), texts).prop_map(|((result, mode), texts)| {
             let [server_version, player_version, player_url, authentication] = texts;
             let packet_pair = PacketPairMode(mode);
-            Message::ReportConnectedEx(ConnectedEx {
+            MmsMessage::ReportConnectedEx(ConnectedEx {
                 result,
                 packet_pair,
                 server_version,
@@ -162,13 +163,13 @@ fn any_of_server() -> impl Strategy<Value = Message> {
         }),
         (any::<(u32, u32, u32)>(), random).prop_map(|((result, mode, client_id), random)| {
             let packet_pair = PacketPairMode(mode);
-            Message::ReportFunnelInfo(FunnelReport { result, packet_pair, client_id, random })
+            MmsMessage::ReportFunnelInfo(FunnelReport { result, packet_pair, client_id, random })
         }),
-        Just(Message::ReportConnectedFunnel),
-        any::<u32>().prop_map(Message::ReportDisconnectedFunnel),
+        Just(MmsMessage::ReportConnectedFunnel),
+        any::<u32>().prop_map(MmsMessage::ReportDisconnectedFunnel),
         file.prop_map(
             |([result, incarnation, file_id, attributes, packet, rate, header], packets, duration)| {
-                Message::ReportOpenFile(FileReport {
+                MmsMessage::ReportOpenFile(FileReport {
                     result,
                     incarnation,
                     file_id,
@@ -182,30 +183,30 @@ fn any_of_server() -> impl Strategy<Value = Message> {
             }
         ),
         (any::<u32>(), any::<bool>(), any_text()).prop_map(|(result, to_proxy, location)| {
-            Message::ReportRedirect(Redirect { result, to_proxy, location })
+            MmsMessage::ReportRedirect(Redirect { result, to_proxy, location })
         }),
-        any_token().prop_map(Message::SecurityChallenge),
+        any_token().prop_map(MmsMessage::SecurityChallenge),
         any::<(u32, u32)>()
-            .prop_map(|(result, incarnation)| Message::ReportReadBlock { result, incarnation }),
-        any::<u32>().prop_map(Message::ReportStreamSwitch),
+            .prop_map(|(result, incarnation)| MmsMessage::ReportReadBlock { result, incarnation }),
+        any::<u32>().prop_map(MmsMessage::ReportStreamSwitch),
         any::<(u32, u32, u32)>().prop_map(|(result, incarnation, file_id)| {
-            Message::ReportStartedPlaying { result, incarnation, file_id }
+            MmsMessage::ReportStartedPlaying { result, incarnation, file_id }
         }),
         any::<(u32, u32)>()
-            .prop_map(|(result, incarnation)| Message::ReportStartStriding { result, incarnation }),
+            .prop_map(|(result, incarnation)| MmsMessage::ReportStartStriding { result, incarnation }),
         any::<(u32, u32)>().prop_map(|(result, incarnation)| {
-            Message::ReportEndOfStream(EndOfStream { result, incarnation })
+            MmsMessage::ReportEndOfStream(EndOfStream { result, incarnation })
         }),
         any::<(u32, u32, u32)>().prop_map(|(packet_bytes, header_bytes, bit_rate_bps)| {
-            Message::ReportStreamChange(StreamChange { packet_bytes, header_bytes, bit_rate_bps })
+            MmsMessage::ReportStreamChange(StreamChange { packet_bytes, header_bytes, bit_rate_bps })
         }),
-        Just(Message::Ping),
+        Just(MmsMessage::Ping),
         (0x0004_0100..=u32::MAX, 0usize..5)
-            .prop_map(|(mid, chunks)| Message::Other { mid, body: vec![7; 8 * chunks] }),
+            .prop_map(|(mid, chunks)| MmsMessage::Other { mid, body: vec![7; 8 * chunks] }),
     ]
 }
 
-fn any_message() -> impl Strategy<Value = Message> {
+fn any_message() -> impl Strategy<Value = MmsMessage> {
     prop_oneof![any_of_player(), any_of_server()]
 }
 

@@ -10,14 +10,14 @@ fn fault(bytes: &[u8]) -> (u64, Fault) {
 /// A packet around a message's MID and body, whose length is right.
 fn packet(mid: u32, body: &[u8]) -> Vec<u8> {
     let body = [body, &[0; 8][..body.len().next_multiple_of(8) - body.len()]].concat();
-    write(TcpHeader::default(), &[Message::Other { mid, body }])
+    write(TcpHeader::default(), &[MmsMessage::Other { mid, body }])
 }
 
 const FIRST_FIELD: u64 = TCP_HEADER_BYTES as u64 + 8;
 
 #[test]
 fn a_packet_has_a_header() {
-    let whole = write(TcpHeader::default(), &[Message::Ping]);
+    let whole = write(TcpHeader::default(), &[MmsMessage::Ping]);
     let truncated = |missing| Fault::Truncated { missing };
     assert_eq!(fault(&whole[..7]), (4, truncated(1)));
     assert_eq!(fault(&whole[..40]), (32, truncated(8)));
@@ -96,8 +96,8 @@ fn datagrams_are_as_long_as_they_say() {
 
 #[test]
 fn a_connection_ends_with_what_is_wrong() {
-    let ping = write(TcpHeader::default(), &[Message::Ping]);
-    let one = Ok(MmsItem::Message(Message::Ping));
+    let ping = write(TcpHeader::default(), &[MmsMessage::Ping]);
+    let one = Ok(MmsItem::Message(MmsMessage::Ping));
     let problem = |at, fault| Err(Problem { at, fault });
     let http = b"GET / HTTP/1.1\r\n";
     assert_eq!(all(Reader::of_requests(), http), [problem(0, Fault::NotMms)]);

@@ -20,20 +20,20 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 /// A message alone in a packet: its bytes without the packet's header.
-fn written(message: &Message) -> Vec<u8> {
+fn written(message: &MmsMessage) -> Vec<u8> {
     let packet = write(TcpHeader::default(), std::slice::from_ref(message));
     assert_eq!(parse(&packet), Ok((TcpHeader::default(), vec![message.clone()])));
     packet[TCP_HEADER_BYTES..].to_vec()
 }
 
 /// Its fields as 32-bit numbers, from `chunkLen` and `MID` on.
-fn words(message: &Message) -> Vec<u32> {
+fn words(message: &MmsMessage) -> Vec<u32> {
     written(message).chunks(4).map(|word| u32::from_le_bytes(*word.first_chunk().unwrap())).collect()
 }
 
 #[test]
 fn a_captured_connect() {
-    let connect = Message::Connect(Connect {
+    let connect = MmsMessage::Connect(Connect {
         packet_pair: PacketPairMode(0),
         subscriber: "NSPlayer/7.0.0.1956; {7E667F5D-A661-495E-A512-F55686DDA178}; Host: mms.cnr.cn".into(),
         host: None,
@@ -48,7 +48,7 @@ fn a_captured_connect() {
 #[test]
 fn a_token_is_behind_the_name() {
     let file = OpenFile { incarnation: 1, name: "abc.asf".into(), token: b"abc\0".to_vec() };
-    let words = words(&Message::OpenFile(file));
+    let words = words(&MmsMessage::OpenFile(file));
     assert_eq!(words[..6], [6, mids::OPEN_FILE, 1, 0, 16, 4]);
     assert_eq!(words[10], u32::from_le_bytes(*b"abc\0"));
 }
@@ -65,7 +65,7 @@ fn the_scheme_is_counted_with_its_zero() {
             player_url: String::new(),
             authentication: authentication.into(),
         };
-        let words = words(&Message::ReportConnectedEx(report));
+        let words = words(&MmsMessage::ReportConnectedEx(report));
         assert_eq!(
             words[1..8],
             [mids::REPORT_CONNECTED_EX, 0, 0xf0f0_f0f0, 0x4_000b, 0x3_001c, 0, 0x3ff0_0000]
@@ -84,11 +84,11 @@ fn a_packet_pair_over_tcp() {
             client_id: 9,
             random: vec![1; random],
         };
-        let words = words(&Message::ReportFunnelInfo(report.clone()));
+        let words = words(&MmsMessage::ReportFunnelInfo(report.clone()));
         let constants = [0, 0xf0f0_f0f1, 8, 1, 0x1_0000, 9, 0, 1, 0, 0, 0x0101_0101];
         assert_eq!(words[1], mids::REPORT_FUNNEL_INFO);
         assert_eq!(words[2..13], constants);
-        write(TcpHeader::default(), &[Message::ReportFunnelInfo(report)]).len()
+        write(TcpHeader::default(), &[MmsMessage::ReportFunnelInfo(report)]).len()
     });
     assert_eq!(sizes, [512, 512, 1_056]);
 }
@@ -119,15 +119,15 @@ fn datagrams() {
 #[test]
 fn fields_are_where_they_are_specified() {
     let one_hour = Duration::from_secs(3600);
-    assert_eq!(words(&Message::FunnelInfo(PacketPairMode::OVER_UDP)), [2, 0x3_0018, 0xf0f0_f901, 0]);
-    let read = Message::ReadBlock(ReadBlock { file_id: 1, incarnation: 2 });
+    assert_eq!(words(&MmsMessage::FunnelInfo(PacketPairMode::OVER_UDP)), [2, 0x3_0018, 0xf0f0_f901, 0]);
+    let read = MmsMessage::ReadBlock(ReadBlock { file_id: 1, incarnation: 2 });
     assert_eq!(
         words(&read),
         [7, 0x3_0015, 1, 0, 0, 0x8000, u32::MAX, 0, 0, 0, 0, 0x40ac_2000, 2, 0],
         "a deadline of 3600 s, as FFmpeg has it"
     );
     let on = |stream, level| StreamSwitch { level, ..StreamSwitch::on(stream) };
-    let switch = Message::StreamSwitch(vec![on(1, ThinningLevel::All), on(2, ThinningLevel::KeyFrames)]);
+    let switch = MmsMessage::StreamSwitch(vec![on(1, ThinningLevel::All), on(2, ThinningLevel::KeyFrames)]);
     assert_eq!(words(&switch), [3, 0x3_0033, 2, 0x0001_ffff, 0xffff_0000, 0x0001_0002]);
     let start = StartPlaying {
         file_id: 1,
@@ -138,7 +138,7 @@ fn fields_are_where_they_are_specified() {
         link_bps: None,
     };
     let unset = u32::MAX;
-    assert_eq!(words(&Message::StartPlaying(start)), [5, 0x3_0007, 1, 0, 0, 0, unset, unset, 0, 3]);
+    assert_eq!(words(&MmsMessage::StartPlaying(start)), [5, 0x3_0007, 1, 0, 0, 0, unset, unset, 0, 3]);
     let fast = StartPlaying {
         from: Position::Packet(77),
         stop: Some(Stop { ms: 5, from_start: true }),
@@ -148,30 +148,30 @@ fn fields_are_where_they_are_specified() {
     };
     let [low, high] = [u32::MAX, 0x7fef_ffff];
     assert_eq!(
-        words(&Message::StartPlaying(fast)),
+        words(&MmsMessage::StartPlaying(fast)),
         [7, 0x3_0007, 1, 0, low, high, unset, 77, 0x8000_0005, 3, 1_000_000, 5_000, 2_000_000, 0]
     );
     let without_link = StartPlaying { link_bps: None, ..fast };
-    assert_eq!(words(&Message::StartPlaying(without_link))[10..], [1_000_000, 5_000]);
+    assert_eq!(words(&MmsMessage::StartPlaying(without_link))[10..], [1_000_000, 5_000]);
     let from = Position::Byte(5_000);
-    let striding = Message::StartStriding { file_id: 1, from, incarnation: 2, rate: -5.0 };
+    let striding = MmsMessage::StartStriding { file_id: 1, from, incarnation: 2, rate: -5.0 };
     assert_eq!(words(&striding), [6, 0x3_0028, 1, 0, low, high, 5_000, unset, 0, 2, 0, 0xc014_0000]);
-    assert_eq!(words(&Message::StopPlaying { file_id: 1, incarnation: 2 }), [2, 0x3_0009, 1, 2]);
-    assert_eq!(words(&Message::CloseFile(7)), [2, 0x3_000d, 0, 7]);
-    assert_eq!(words(&Message::CancelReadBlock(7)), [2, 0x3_0025, 7, 0]);
-    assert_eq!(words(&Message::Pong), [2, 0x3_001b, 0, 0]);
-    assert_eq!(words(&Message::Ping), [2, 0x4_001b, 0, 0]);
-    assert_eq!(words(&Message::ReportDisconnectedFunnel(9)), [2, 0x4_0003, 9, 0]);
-    assert_eq!(words(&Message::ReportReadBlock { result: 0, incarnation: 2 }), [3, 0x4_0011, 0, 2, 0, 0]);
-    assert_eq!(words(&Message::ReportStreamSwitch(0)), [2, 0x4_0021, 0, 0]);
-    let started = Message::ReportStartedPlaying { result: 0, incarnation: 3, file_id: 1 };
+    assert_eq!(words(&MmsMessage::StopPlaying { file_id: 1, incarnation: 2 }), [2, 0x3_0009, 1, 2]);
+    assert_eq!(words(&MmsMessage::CloseFile(7)), [2, 0x3_000d, 0, 7]);
+    assert_eq!(words(&MmsMessage::CancelReadBlock(7)), [2, 0x3_0025, 7, 0]);
+    assert_eq!(words(&MmsMessage::Pong), [2, 0x3_001b, 0, 0]);
+    assert_eq!(words(&MmsMessage::Ping), [2, 0x4_001b, 0, 0]);
+    assert_eq!(words(&MmsMessage::ReportDisconnectedFunnel(9)), [2, 0x4_0003, 9, 0]);
+    assert_eq!(words(&MmsMessage::ReportReadBlock { result: 0, incarnation: 2 }), [3, 0x4_0011, 0, 2, 0, 0]);
+    assert_eq!(words(&MmsMessage::ReportStreamSwitch(0)), [2, 0x4_0021, 0, 0]);
+    let started = MmsMessage::ReportStartedPlaying { result: 0, incarnation: 3, file_id: 1 };
     assert_eq!(words(&started), [5, 0x4_0005, 0, 3, 1, 0, 0, 0, 0, 0]);
-    let striding = Message::ReportStartStriding { result: 0, incarnation: 3 };
+    let striding = MmsMessage::ReportStartStriding { result: 0, incarnation: 3 };
     assert_eq!(words(&striding), [3, 0x4_000a, 0, 3, 0, 0]);
     let end = EndOfStream { result: EndOfStream::MORE, incarnation: 3 };
-    assert_eq!(words(&Message::ReportEndOfStream(end)), [2, 0x4_001e, 1, 3]);
+    assert_eq!(words(&MmsMessage::ReportEndOfStream(end)), [2, 0x4_001e, 1, 3]);
     let change = StreamChange { packet_bytes: 1, header_bytes: 2, bit_rate_bps: 3 };
-    assert_eq!(words(&Message::ReportStreamChange(change)), [4, 0x4_0020, 0, 0xff, 1, 2, 3, 0]);
+    assert_eq!(words(&MmsMessage::ReportStreamChange(change)), [4, 0x4_0020, 0, 0xff, 1, 2, 3, 0]);
     let report = FileReport {
         result: 0,
         incarnation: 1,
@@ -183,12 +183,12 @@ fn fields_are_where_they_are_specified() {
         bit_rate_bps: 7,
         header_bytes: 8,
     };
-    let words = words(&Message::ReportOpenFile(report));
+    let words = words(&MmsMessage::ReportOpenFile(report));
     assert_eq!(words[..8], [15, 0x4_0006, 0, 1, 2, 0, 0, 0x0100_0000]);
     assert_eq!((words[9], words[10]), (0x40ac_2000, 3_601), "rounded up");
     assert_eq!(words[11..20], [0, 0, 0, 0, 1_444, 6, 0, 7, 8]);
     assert_eq!(words[20..], [0; 10]);
-    let log = written(&Message::Logging(Box::default()));
+    let log = written(&MmsMessage::Logging(Box::default()));
     assert_eq!(log.len(), (8 + 1_490usize).next_multiple_of(8));
     assert_eq!(log[8..18], *b"\xd2\x05\0\0\x76\x04\0\0-\0");
     assert_eq!(log[8 + 1_454..][..20], *b"mms\0\0\0\0\0TCP\0\0\0\0\0\0\0\0\0");
