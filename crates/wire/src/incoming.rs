@@ -76,3 +76,42 @@ impl Incoming {
         Some(front)
     }
 }
+
+/// A packet as far as it has come. Filler stays filler as far as nothing real is behind it.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    real: Vec<u8>,
+    filler: usize,
+}
+
+impl Gathered {
+    pub fn len(&self) -> usize {
+        self.real.len() + self.filler
+    }
+
+    /// Takes at most so many bytes; nothing if none has come.
+    pub fn take(&mut self, incoming: &mut Incoming, most: usize) -> Option<()> {
+        match incoming.run(most)? {
+            Run::Real(bytes) => {
+                self.real.resize(self.real.len() + std::mem::take(&mut self.filler), 0);
+                self.real.extend_from_slice(bytes);
+            }
+            Run::Filler(bytes) => self.filler += bytes,
+        }
+        Some(())
+    }
+
+    /// Its first bytes, if so many have come; filler reads as zeros.
+    pub fn first<const BYTES: usize>(&self) -> Option<[u8; BYTES]> {
+        let real = &self.real[..self.real.len().min(BYTES)];
+        let mut first = [0; BYTES];
+        first[..real.len()].copy_from_slice(real);
+        (self.len() >= BYTES).then_some(first)
+    }
+
+    /// What has come; nothing is left.
+    pub fn chunk(&mut self) -> Chunk {
+        let Gathered { real, filler } = std::mem::take(self);
+        Chunk::with_filler(real, filler as u32)
+    }
+}

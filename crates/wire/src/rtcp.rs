@@ -1,5 +1,6 @@
-//! Compound RTCP (RFC 3550 section 6), with the packets of Apple's Reliable UDP.
+//! Compound RTCP (RFC 3550 section 6), with generic NACKs (RFC 4585) and the packets of Apple's Reliable UDP.
 
+pub mod nack;
 pub mod reliable_udp;
 
 use rtcp_types::prelude::*;
@@ -8,6 +9,7 @@ use rtcp_types::{
 };
 use streamgauge_base::{Duration, Instant};
 
+use nack::{NackPacket, TRANSPORT_FEEDBACK};
 use reliable_udp::{ACK, AckPacket, CLIENT_REPORT, ClientReport, HINT, HINT_SUBTYPE, Hint, OLD_ACK};
 
 /// The packet type of APP, which Reliable UDP's packets have.
@@ -56,6 +58,8 @@ pub enum Packet {
         /// Who ends; at most 31 are written.
         sources: Vec<u32>,
     },
+    /// RTPFB with a generic NACK.
+    Nack(NackPacket),
     /// APP `qtak` or `ack `; written as `qtak`.
     Ack(AckPacket),
     /// APP `QTSS`.
@@ -151,6 +155,12 @@ impl Iterator for Packets<'_> {
         // `rtcp-types` takes padding that goes beyond an APP's data off its data all the same, and panics.
         let headers = if packet_type == APP { 12 } else { 4 };
         let padding = packet.last().filter(|_| first & PADDED != 0).map_or(0, |bytes| usize::from(*bytes));
+        // `rtcp-types` knows no E bit, and takes padding for entries.
+        let nack = (packet_type == TRANSPORT_FEEDBACK).then(|| NackPacket::read(packet)).flatten();
+        if let Some(nack) = nack {
+            self.rest = if nack.is_ok() { rest } else { &[] };
+            return Some(nack.map(Packet::Nack));
+        }
         let packet = match rtcp_types::Packet::parse(packet) {
             Ok(packet) if headers + padding <= length => read(&packet, packet_type),
             _ => Err(Problem { fault: Fault::Contents, packet_type }),
@@ -250,6 +260,7 @@ pub fn write(packets: &[Packet]) -> Vec<u8> {
                 let sources = sources.iter().take(MOST);
                 append(&mut datagram, &sources.fold(Bye::builder(), |bye, ssrc| bye.add_source(*ssrc)));
             }
+            Packet::Nack(nack) => nack.append_to(&mut datagram),
             Packet::Ack(ack) => app(&mut datagram, ack.receiver_ssrc, "qtak", 0, &ack.data()),
             Packet::ClientReport(report) => {
                 app(&mut datagram, report.client_ssrc, "QTSS", 0, &report.data());

@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use streamgauge_wire::asf::{
-    Asf, DataPacket, MultiplexInput, MultiplexSettings, ObjectAssembler, StreamSelection, ThinningLevel,
-    multiplex, without_padding, write_head,
+    Asf, DataPacket, MultiplexInput, MultiplexSettings, ObjectAssembler, StreamSelection, multiplex,
+    without_padding, write_head,
 };
+use streamgauge_wire::mms::ThinningLevel;
 
 fn output(program: &str, arguments: &[&str]) -> String {
     let done = Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap();

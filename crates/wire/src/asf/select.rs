@@ -1,32 +1,7 @@
 //! Which packets a player gets.
 
 use super::packet::DataPacket;
-
-/// How much of a stream is sent ([MS-RTSP] section 2.2.7.10.3).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum ThinningLevel {
-    /// All of it: level 0.
-    All,
-    /// Key frames: level 1. In what [`super::multiplex`] makes, all of sound are.
-    KeyFrames,
-    /// Nothing: level 2.
-    #[default]
-    Nothing,
-}
-
-impl ThinningLevel {
-    /// The level of this number; `None` of one that there is not.
-    pub fn of_number(number: u8) -> Option<Self> {
-        [ThinningLevel::All, ThinningLevel::KeyFrames, ThinningLevel::Nothing]
-            .get(usize::from(number))
-            .copied()
-    }
-
-    /// Its number.
-    pub fn number(self) -> u8 {
-        self as u8
-    }
-}
+use crate::mms::ThinningLevel;
 
 /// How much of each stream is sent; at first nothing of any.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,7 +32,7 @@ impl StreamSelection {
 
     /// How much of `stream` is sent.
     pub fn level(&self, stream: u8) -> ThinningLevel {
-        self.levels.get(usize::from(stream)).copied().unwrap_or_default()
+        self.levels.get(usize::from(stream)).copied().unwrap_or(ThinningLevel::Nothing)
     }
 
     /// Whether a packet goes: it has a payload that goes. Packets of [`super::multiplex`] have all of theirs of one stream,

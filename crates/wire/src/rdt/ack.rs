@@ -1,8 +1,9 @@
 //! Acknowledgements: what came, and what is to be sent again.
 
 use super::SequenceNumber;
-use super::body::{Fields, Written};
 use super::fault::{Fault, Problem};
+use super::fields::Fields;
+use crate::body::Written;
 
 const HAS_LENGTH: u8 = 0x80;
 const LOST_HIGH: u8 = 0x40;

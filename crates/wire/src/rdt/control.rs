@@ -1,8 +1,9 @@
 //! The other packets, which carry no media.
 
 use super::EXTENDED_STREAM;
-use super::body::{Fields, Written};
 use super::fault::Problem;
+use super::fields::Fields;
+use crate::body::Written;
 
 /// The first bit of most first bytes.
 pub(super) const HAS_LENGTH: u8 = 0x80;

@@ -1,8 +1,9 @@
 //! Data packets.
 
-use super::body::{Body, Fields, Written};
 use super::fault::Problem;
+use super::fields::Fields;
 use super::{EXTENDED_STREAM, SequenceNumber};
+use crate::body::{Body, Written};
 
 const HAS_LENGTH: u8 = 0x80;
 const HAS_TOTAL_RELIABLE: u8 = 0x40;

@@ -10,15 +10,15 @@
 //! [`rtsp::Reader`](crate::rtsp::Reader).
 
 mod ack;
-mod body;
 mod control;
 mod data;
 mod fault;
+mod fields;
 mod packet;
 mod sequence;
 
+pub use crate::body::Body;
 pub use ack::{AckPacket, MOST_BITS, StreamAck};
-pub use body::Body;
 pub use control::{
     BandwidthReport, BufferInfo, EndReason, RttInfo, StreamEnd, TransportInfo, TransportInfoRequest,
 };

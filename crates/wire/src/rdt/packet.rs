@@ -3,11 +3,12 @@
 use streamgauge_base::Chunk;
 
 use super::ack::AckPacket;
-use super::body::{Body, Fields, Written};
 use super::control::{self, BandwidthReport, StreamEnd, TransportInfo, TransportInfoRequest};
 use super::data::DataPacket;
 use super::fault::Problem;
+use super::fields::Fields;
 use super::sequence::SequenceNumber;
+use crate::body::{Body, Written};
 
 /// Types of packets other than data, which have them where data has its sequence number.
 pub mod types {

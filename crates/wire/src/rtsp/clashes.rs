@@ -1,9 +1,10 @@
 //! Header names of which one begins another.
 
 /// Names of headers that either end reads or writes.
-const KNOWN: [&str; 28] = [
+const KNOWN: [&str; 33] = [
     "Accept",
     "Allow",
+    "Bandwidth",
     "Content-Base",
     "Content-Length",
     "Content-Location",
@@ -22,11 +23,15 @@ const KNOWN: [&str; 28] = [
     "SetDeliveryBandwidth",
     "Speed",
     "Subscribe",
+    "Supported",
     "Transport",
     "Unsubscribe",
     "Unsupported",
     "User-Agent",
+    "X-Accelerate-Streaming",
     "x-Dynamic-Rate",
+    "X-Notice",
+    "X-Playlist-Gen-Id",
     "x-Prebuffer",
     "x-Retransmit",
     "x-Transport-Options",

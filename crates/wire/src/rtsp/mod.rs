@@ -6,10 +6,11 @@ mod apple;
 mod clashes;
 mod decimal;
 mod headers;
-mod parts;
+pub(crate) mod parts;
 mod reader;
 mod real;
 mod transport;
+pub mod windows;
 
 pub use apple::{
     DynamicRate, Prebuffer, Retransmit, TransportOptions, X_ACCEPT_DYNAMIC_RATE, X_ACCEPT_RETRANSMIT,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::mms::ThinningLevel;
 
 /// The media objects of one stream with their times from the beginning on, which is what has to stay. All of sound, which
 /// the second stream of an input is, become key frames.
@@ -82,7 +83,7 @@ proptest! {
         let made = multiplex(&[MultiplexInput { file: &input, streams: None }], &settings).unwrap();
         let mut selection = StreamSelection::default();
         for (stream, level) in (1..).zip(levels) {
-            selection.set(stream, ThinningLevel::of_number(level).unwrap());
+            selection.set(stream, ThinningLevel::new(level.into()).unwrap());
         }
         let (mut assembler, mut found) = (ObjectAssembler::default(), Vec::new());
         for packet in Asf::read(&made).unwrap().packets(&made) {

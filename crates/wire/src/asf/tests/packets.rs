@@ -1,4 +1,5 @@
 use super::*;
+use crate::mms::ThinningLevel;
 
 prop_compose! {
     /// A payload's numbers and bytes; what of them is written is up to its form.
@@ -165,7 +166,7 @@ fn a_packet_says_of_which_stream_and_whether_of_key_frames_it_is() {
     selection.set(4, ThinningLevel::Nothing);
     assert!(!selection.takes(&packet(&[payload(4, true)])));
     assert_eq!(
-        [0, 1, 2, 3].map(|number| ThinningLevel::of_number(number).map(ThinningLevel::number)),
+        [0, 1, 2, 3].map(|number| ThinningLevel::new(number).map(ThinningLevel::get)),
         [Some(0), Some(1), Some(2), None]
     );
 }
