@@ -98,6 +98,10 @@ COMMANDS: dict[str, How] = {
     "streamgauge reproduce realvideo --mode sim": How("long", A_MINUTE, status=1),
     "streamgauge systems realvideo": HERE,
     "streamgauge run 'realvideo/eight-*' --mode emu --jobs 6": How("long", A_MINUTE, status=2),
+    "streamgauge run 'realvideo/eight-*' --mode sim --repeat 8 --out runs/eight": How(
+        "long", "what comes next takes minutes", status=2
+    ),
+    "streamgauge quality runs/eight": How("long", A_MINUTE),
     "streamgauge run 'today/playlist-*' --mode sim": How("long", A_MINUTE, status=2),
     "streamgauge serve --system realvideo --listen 127.0.0.1:8554 films": How(
         "never", "test_serve_realvideo does it, on a free port"
