@@ -295,11 +295,15 @@ class _Work:
 
     def finished(self, done: dict[Job, Outcome], job: Job, outcome: Outcome) -> None:
         """A trial is done."""
+        self.keep_outcome(done, job, outcome)
+        self.board.finished(job, valid=outcome.valid)
+
+    def keep_outcome(self, done: dict[Job, Outcome], job: Job, outcome: Outcome) -> None:
+        """Of a trial that is done, without a word."""
         done[job] = outcome
         row = indexed(outcome)
         if self.index is not None and row is not None:
             self.index.add(job.directory, row)
-        self.board.finished(job, valid=outcome.valid)
 
 
 def _after_interruption(jobs: Iterable[Job], work: _Work, done: dict[Job, Outcome]) -> None:
@@ -311,7 +315,7 @@ def _after_interruption(jobs: Iterable[Job], work: _Work, done: dict[Job, Outcom
         if job.mode == "sim" and job not in done:
             there = reuse(job, work.keep, work.leaves.get(job.scenario.id))
             if there is not None:
-                work.finished(done, job, replace(there, reused=False))
+                work.keep_outcome(done, job, replace(there, reused=False))
 
 
 def _simulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> None:
