@@ -2,7 +2,7 @@
 """What comes of each of the twenty playlists of catalogue/realvideo, check by check: the band in which the
 first of them stands.
 
-    scripts/playlist_band.py                    all, which takes ten minutes
+    scripts/playlist_band.py                    all, which takes a quarter of an hour
     scripts/playlist_band.py --playlists 4      the first four alone
 """
 

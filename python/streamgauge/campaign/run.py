@@ -261,7 +261,7 @@ def run_jobs(
             _emulate_all([job for job in todo if job.mode == "emu"], work, done)
         except KeyboardInterrupt:
             interrupted = True
-            _after_interruption(pending.values(), work, done)
+            _after_interruption(list(pending.values()), work, done)
         for job, tried in pending.items():
             if tried in done:
                 lines.setdefault(job, []).append(done[tried])
@@ -306,9 +306,8 @@ class _Work:
             self.index.add(job.directory, row)
 
 
-def _after_interruption(jobs: Iterable[Job], work: _Work, done: dict[Job, Outcome]) -> None:
+def _after_interruption(jobs: Sequence[Job], work: _Work, done: dict[Job, Outcome]) -> None:
     """What a second Ctrl-C killed cleaned nothing up, and told nobody of what it had just finished."""
-    jobs = list(jobs)
     for out in {campaign_of(job.directory) for job in jobs}:
         remove_leftovers(out)
     for job in jobs:
