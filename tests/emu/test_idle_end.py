@@ -28,3 +28,10 @@ def test_it_ends_as_in_sim(anyone: Person) -> None:
     emulated, sim = the_valid_one(anyone.trials(TEXT)), anyone.simulated(TEXT, 1)[0]
     assert 10 < lasted_s(sim) < 60
     assert lasted_s(emulated) == pytest.approx(lasted_s(sim), abs=1)
+
+
+def test_a_flow_that_is_yet_to_start_is_waited_for(anyone: Person) -> None:
+    later = TEXT.replace("rtp, clip", "rtp, start: 6 s, clip").replace("duration: 10 s", "duration: 4 s")
+    emulated, sim = the_valid_one(anyone.trials(later)), anyone.simulated(later, 1)[0]
+    assert lasted_s(sim) > 10
+    assert lasted_s(emulated) == pytest.approx(lasted_s(sim), abs=1)

@@ -60,6 +60,14 @@ impl TrialPlan {
         self.relays.iter().position(|relay| relay.name == *name)
     }
 
+    /// When the plan last does something to a flow, from the trial's start on: until then a silence is no end.
+    pub fn last_scheduled(&self) -> Duration {
+        let times = |flow: &FlowSpec| {
+            std::iter::once(flow.start).chain(flow.actions.iter().map(|&(time, _)| time)).max()
+        };
+        self.flows.iter().filter_map(times).max().unwrap_or(Duration::ZERO)
+    }
+
     /// By flow and then by relay, in the plan's order: it is no subject, while another is. Empty where all count alike.
     pub fn beside_the_subjects(&self) -> Box<[bool]> {
         let flows = self.flows.iter().map(|flow| flow.role);

@@ -1,7 +1,7 @@
 //! The loop between the rings, the paths and the wire.
 
 use serde_json::{Value, json};
-use streamgauge_base::{Direction, Headers, Item, PacketInfo, PacketKind, packet_flags};
+use streamgauge_base::{Direction, Headers, Item, PacketInfo, PacketKind, Ports, packet_flags};
 use streamgauge_record::{Classifier, PacketDirection, parse_frame};
 use streamgauge_systems::{protocols, relay_protocols};
 
@@ -136,16 +136,18 @@ impl Emulator {
         }
     }
 
-    /// The trial starts at `t0` and ends at `end` at the latest (CLOCK_MONOTONIC, ns).
+    /// The trial starts at `t0` and ends at `end` at the latest (CLOCK_MONOTONIC, ns). A silence within `begun` ns of its
+    /// start ends nothing.
     pub fn start(
         &mut self,
         clocked_paths: ClockedPaths,
         trial: Trial,
         capture: Option<Capture>,
         t0: i64,
+        begun: i64,
         end: i64,
     ) {
-        self.last_activity = t0;
+        self.last_activity = t0.saturating_add(begun);
         self.running = Some(Running { clocked_paths, trial, capture, t0, end });
     }
 
@@ -276,8 +278,9 @@ impl Emulator {
             None => unclassified(&parsed.headers),
         };
         info.flags |= packet_flags::of_arrived(parsed.ecn);
-        let Datagram { id, hash, info } = if parsed.fragment.is_whole() {
-            Datagram { id: clocked_paths.new_id(), hash: parsed.hash, info }
+        let Datagram { id, hash, ports, info } = if parsed.fragment.is_whole() {
+            let ports = Ports::from_word(parsed.ports);
+            Datagram { id: clocked_paths.new_id(), hash: parsed.hash, ports, info }
         } else {
             self.fragments.datagram(at, &parsed, trial.is_some(), info, || clocked_paths.new_id())
         };
@@ -290,6 +293,7 @@ impl Emulator {
         let item = Item {
             body,
             hash,
+            ports,
             ecn: parsed.ecn,
             protocol: parsed.protocol,
             fragment: parsed.fragment,

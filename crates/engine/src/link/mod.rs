@@ -186,7 +186,8 @@ impl Link {
         let file = out.join(CAPTURE_FILE);
         let capture =
             self.config.capture.then(|| Capture::create(&file, &names, realtime_ns())).transpose()?;
-        self.emulator.start(clocked_paths, trial, capture, t0, end);
+        let begun = self.config.plan.last_scheduled().as_nanos().min(i64::MAX as u64) as i64;
+        self.emulator.start(clocked_paths, trial, capture, t0, begun, end);
         Ok(())
     }
 
