@@ -65,7 +65,7 @@ BAD = [
     ("ladder: [235k]", "a ladder has two rates or more"),
     ("ladder: [235k, 560k], rate: 1 Mbit/s", "either a 'rate' or a 'ladder' of several"),
     ("duration: 4 s", "either a 'rate' or a 'ladder' of several (add such as 'rate: 550 kbit/s')"),
-    ("rate: 1 Mbit/s, segment: 2 s", "only a ladder has segments (leave it out)"),
+    ("rate: 1 Mbit/s, segment: 0 s", "key-frame interval must be above zero"),
     ("ladder: [235k, 560k], segment: 330 ms", "no whole number of frames at 25 a second"),
     ("ladder: [235k, 560k], rate_control: variable", "a ladder is H.264 at constant rates"),
     ("laddder: [235k, 560k]", "did you mean 'ladder'?"),

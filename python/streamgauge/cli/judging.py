@@ -37,7 +37,6 @@ from streamgauge.metrics.interval import Interval, interval
 from streamgauge.record import Record
 from streamgauge.report.model import trial_folders
 from streamgauge.scenario.flow import Clip
-from streamgauge.scenario.ladders import SEGMENT_NS
 from streamgauge.scenario.media_files import segment_s
 from streamgauge.scenario.recorded import members_of, recorded_clip, recorded_ladder
 from streamgauge.scenario.settings import named, tidy
@@ -123,7 +122,7 @@ def _table(record: Record, flow: str) -> SegmentTable:
     clip = recorded_clip(record.trial, flow)
     if clip is None:
         raise MediaError(f"flow {flow}: it plays no clip; name a flow that does.")
-    return of_clip(replace(clip, bit_rate_bps=clip.video_bps, audio_bps=0), SEGMENT_NS)
+    return of_clip(replace(clip, bit_rate_bps=clip.video_bps, audio_bps=0), round(clip.gop_s * 1e9))
 
 
 def _levels(record: Record, flow: str) -> tuple[str, list[ClipEncoding]]:

@@ -30,8 +30,12 @@ def media_ladder(clip: Clip, duration: Time) -> Ladder:
         duration_s=(clip.duration or duration).s,
         audio_bps=clip.audio.bps,
         frame_rate=int(clip.frame_rate.amount),
-        segment_s=2.0 if clip.segment is None else clip.segment.s,
+        segment_s=_segment_s(clip),
     )
+
+
+def _segment_s(clip: Clip) -> float:
+    return 2.0 if clip.segment is None else clip.segment.s
 
 
 def media_clip(clip: str | Clip, duration: Time) -> ClipEncoding:
@@ -51,6 +55,7 @@ def media_clip(clip: str | Clip, duration: Time) -> ClipEncoding:
         duration_s=(clip.duration or duration).s,
         audio_bps=clip.audio.bps,
         frame_rate=int(clip.frame_rate.amount),
+        gop_s=_segment_s(clip),
         rate_control=clip.rate_control,
         codec=clip.codec,
     )

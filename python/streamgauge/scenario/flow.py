@@ -70,8 +70,8 @@ class Clip(Model):
     ladder: tuple[ShortRate, ...] | None = None
     """Rates of its pictures in place of one ``rate``, the lowest first; sound is a track of its own."""
     segment: Time | None = None
-    """Of a ladder: the time from key frame to key frame, 2 s if left out; of ``files`` how long segments are
-    at least, from key frame to key frame if left out."""
+    """The time from key frame to key frame, 2 s if left out; of ``files`` how long segments are at least,
+    from key frame to key frame if left out."""
     duration: Time | None = None
     """How long it plays; as long as the trial if left out."""
     audio: Rate = Field(default=Rate.of(0))
@@ -99,8 +99,6 @@ class Clip(Model):
             )
         if self.ladder is not None and len(self.ladder) < 2:
             raise issue("a ladder has two rates or more", "ladder", "write 'rate' for one")
-        if self.segment is not None and self.ladder is None:
-            raise issue("only a ladder has segments", "segment", "leave it out")
         if self.ladder is not None and (self.rate_control, self.codec) != ("constant", "h264"):
             raise issue(
                 "a ladder is H.264 at constant rates", "ladder", "leave 'rate_control' and 'codec' out"

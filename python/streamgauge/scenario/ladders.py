@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ladder_content"]
 
-SEGMENT_NS = 2_000_000_000
-"""How long segments are where a clip does not say it: of one encoding, and of a ladder."""
 _AAC_SAMPLES, _AAC_RATE = 1024, 48_000
 """A block of AAC-LC, and the sampling rate of the sound that encodings have."""
 
@@ -40,7 +38,7 @@ def ladder_content(clip: str | Clip | None, duration: Time) -> Content:
     else:
         whole = media_clip(clip, duration)
         clips = [replace(whole, bit_rate_bps=whole.video_bps, audio_bps=0)]
-        segment_ns, audio_bps = SEGMENT_NS, whole.audio_bps
+        segment_ns, audio_bps = round(whole.gop_s * 1e9), whole.audio_bps
     return _of_clips(clips, segment_ns, audio_bps, duration)
 
 
