@@ -133,6 +133,14 @@ no UDP
 off at 1 s
 no TCP, off at 1 s
 
+{block: {protocol: tcp, ports: [554, 1755, 80]}}
+lets no TCP from or to ports 554, 1755 and 80 through
+no TCP of ports 554, 1755 and 80
+
+{block: udp ports 53}
+lets no UDP from or to port 53 through
+no UDP of port 53
+
 {corrupt: 1 %}
 corrupts 1 % at random
 1 %

@@ -238,6 +238,30 @@ never comes
 block.protocol
 did you mean 'udp'?
 
+{block: {protocol: tcp, ports: [554, 65536]}}
+block.ports
+'65536' is no port; expected a whole number from 1 to 65535
+
+{block: {protocol: tcp, ports: rtsp}}
+block.ports
+'rtsp' is no port
+
+{block: {protocol: udp, ports: 0}}
+block.ports
+'0' is no port
+
+{block: {protocol: tcp, ports: [80, 80]}}
+block.ports
+port 80 is named twice
+
+{block: {protocol: tcp, ports: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]}}
+block.ports
+17 ports; one firewall names at most 16
+
+{block: {protocol: icmp, ports: [7]}}
+block.ports
+ICMP has no ports
+
 {corrupt: 1}
 corrupt.probability
 has no unit

@@ -47,6 +47,7 @@ ELEMENTS = [
     ("{delay: 10 ms}", "delay.jitter=5ms", "10 ms of delay with jitter of up to 5 ms either way"),
     ("{reorder: 1 % 5 ms}", "reorder.extra=9ms", "holds 1 % back by 9 ms"),
     ("{block: udp}", "block.protocol=tcp", "lets no TCP through"),
+    ("{block: udp}", "block.ports=53 123", "lets no UDP from or to ports 53 and 123 through"),
     ("{mtu: 900 B}", "mtu.size=600 B", "an MTU of 600 B"),
     ("{stages: [{name: air, loss: 1 %}]}", "air.loss=2 %", "loses 2 % at random"),
     ("{stages: [{name: net, rate: 1 Mbit/s, queue: codel}]}", "net.queue.codel.ecn=true", "ECN"),

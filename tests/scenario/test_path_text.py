@@ -38,6 +38,7 @@ SAID: list[tuple[str, dict[str, Any]]] = [
     ("mtu 1400 B", {"mtu": {"size": "1400 B"}}),
     ("reorder 1 % 5 ms", {"reorder": {"probability": "1 %", "extra": "5 ms"}}),
     ("duplicate 0.1 %", {"duplicate": {"probability": "0.1 %"}}),
+    ("block tcp ports 554 1755", {"block": {"protocol": "tcp", "ports": [554, 1755]}}),
     ("corrupt 0.01 %, block udp", {"corrupt": {"probability": "0.01 %"}, "block": {"protocol": "udp"}}),
     ("rate 1 Mbit/s, queue 10 kB, layer ip", {"rate": "1 Mbit/s", "queue": "droptail 10 kB", "layer": "ip"}),
 ]
@@ -97,7 +98,7 @@ queues = st.one_of(
     st.integers(1, 50).map(lambda n: f"drd min {n} packets max {2 * n} packets"),
 )
 values = {
-    "block": st.sampled_from(["udp", "tcp", "icmp"]),
+    "block": st.sampled_from(["udp", "tcp", "icmp", "tcp ports 80", "udp ports 6970 6971"]),
     "loss": st.one_of(shares, st.tuples(runs, runs).map(lambda t: f"gilbert good {t[0]} bad {t[1]}")),
     "corrupt": shares,
     "duplicate": shares,

@@ -69,6 +69,26 @@ pub enum Protocol {
     Other = 3,
 }
 
+/// The ports of TCP or UDP.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Ports {
+    /// The sender's; 0 where there is none.
+    pub source: u16,
+    /// The receiver's; 0 where there is none.
+    pub destination: u16,
+}
+
+impl Ports {
+    /// Of what has none, or none that are known.
+    pub const NONE: Ports = Ports { source: 0, destination: 0 };
+
+    /// From the word that a header begins with: source port * 65536 + destination port.
+    #[inline]
+    pub const fn from_word(word: u32) -> Self {
+        Ports { source: (word >> 16) as u16, destination: word as u16 }
+    }
+}
+
 /// Which part of a datagram a packet is: the flags and offset word of the IPv4 header (RFC 791 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Fragment(u16);
@@ -134,7 +154,7 @@ impl std::fmt::Debug for Fragment {
     }
 }
 
-/// A packet as a path sees it, in 32 bytes. What it carries stays with the driver, which applies at egress what
+/// A packet as a path sees it, in 40 bytes. What it carries stays with the driver, which applies at egress what
 /// the path did to it: marks, corruption, fragments.
 ///
 /// A packet's number, copy and fragment offset name it within a stage: fragments of one datagram share number
@@ -151,6 +171,8 @@ pub struct Item {
     pub ip_bytes: u32,
     /// Hash of the addresses and ports, for flow queueing.
     pub hash: u32,
+    /// Its ports, for a firewall.
+    pub ports: Ports,
     /// The flow it belongs to.
     pub flow: FlowId,
     /// Which part of its datagram it is.
@@ -165,7 +187,7 @@ pub struct Item {
     pub corrupted: bool,
 }
 
-const _: () = assert!(size_of::<Item>() == 32, "an item is copied at every stage");
+const _: () = assert!(size_of::<Item>() == 40, "an item is copied at every stage");
 
 impl Item {
     /// A whole packet of `ip_bytes` that may be cut up, neither ECN-capable nor of a known protocol.
@@ -176,6 +198,7 @@ impl Item {
             bytes: ip_bytes + ETHERNET_HEADER_BYTES,
             ip_bytes,
             hash: 0,
+            ports: Ports::NONE,
             flow,
             fragment: Fragment::WHOLE,
             copy: 0,

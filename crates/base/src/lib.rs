@@ -16,7 +16,7 @@ pub use chunk::Chunk;
 pub use event::{Event, EventSink};
 pub use fate::{Cause, Fate, FateSink, Outcome, QueueDepth};
 pub use headers::{Headers, PacketInfo, PacketKind, TcpFlags, TransportHeader, packet_flags};
-pub use item::{Direction, Ecn, FlowId, Fragment, Item, PacketId, Protocol, StageId};
+pub use item::{Direction, Ecn, FlowId, Fragment, Item, PacketId, Ports, Protocol, StageId};
 pub use rate::BitRate;
 pub use rng::RandomStream;
 pub use time::{Duration, Instant};

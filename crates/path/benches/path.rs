@@ -66,7 +66,10 @@ fn impairments() -> Vec<(&'static str, Vec<StageSpec>)> {
         of("duplicate", StageKind::Duplicate(DuplicateSpec { probability, switches: vec![] })),
         of("corrupt", StageKind::Corrupt(CorruptSpec { probability, switches: vec![] })),
         of("mtu", StageKind::Mtu(MtuSpec { bytes: 576, switches: vec![] })),
-        of("block", StageKind::Block(BlockSpec { protocol: BlockedProtocol::Udp, switches })),
+        of(
+            "block",
+            StageKind::Block(BlockSpec { protocol: BlockedProtocol::Udp, ports: Vec::new(), switches }),
+        ),
     ]
 }
 

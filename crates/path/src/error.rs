@@ -32,6 +32,9 @@ pub enum StageProblem {
     /// The name is empty.
     #[error("a stage needs a name")]
     EmptyName,
+    /// What a firewall can do nothing with.
+    #[error("ports: {0}")]
+    Ports(String),
     /// Not a probability.
     #[error("{of}: a probability lies between 0 and 1, not {probability}")]
     Probability {

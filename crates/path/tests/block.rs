@@ -4,13 +4,19 @@ mod common;
 
 use common::any::packet;
 use common::*;
-use streamgauge_base::{Cause, Direction, Outcome, Protocol, StageId};
+use proptest::prelude::*;
+use streamgauge_base::{Cause, Direction, Item, Outcome, Ports, Protocol, StageId};
 use streamgauge_path::Path;
 use streamgauge_path::spec::{BlockSpec, BlockedProtocol, StageKind, StageSpec};
 
 fn block(protocol: BlockedProtocol, switches: &[(u64, bool)]) -> StageSpec {
     let switches = switches.iter().map(|&(at, on)| (ns(at), on)).collect();
-    stage("block", StageKind::Block(BlockSpec { protocol, switches }))
+    stage("block", StageKind::Block(BlockSpec { protocol, ports: Vec::new(), switches }))
+}
+
+fn block_ports(protocol: BlockedProtocol, ports: &[u16]) -> StageSpec {
+    let ports = ports.to_vec();
+    stage("block", StageKind::Block(BlockSpec { protocol, ports, switches: Vec::new() }))
 }
 
 /// Four protocols in turn, one packet a microsecond: whose fate was what.
@@ -52,4 +58,48 @@ fn it_blocks_from_its_exact_time_on() {
     let changes: Vec<_> =
         log.changes.iter().map(|change| (change.1.as_nanos(), change.2, change.3)).collect();
     assert_eq!(changes, [(0, "udp_blocked", 0.0), (5_000, "udp_blocked", 1.0), (13_000, "udp_blocked", 0.0)]);
+}
+
+#[test]
+fn ports_that_make_no_sense_are_refused() {
+    let refused = |protocol, ports: &[u16]| {
+        let made = Path::new(&[block_ports(protocol, ports)], StageId(0), 1, Direction::Down);
+        made.err().map(|error| error.to_string())
+    };
+    assert_eq!(refused(BlockedProtocol::Tcp, &[554, 1755]), None);
+    for (protocol, ports, why) in [
+        (BlockedProtocol::Icmp, &[7][..], "ICMP has no ports"),
+        (BlockedProtocol::Udp, &[0], "0 stands twice or is no port"),
+        (BlockedProtocol::Tcp, &[80, 554, 80], "80 stands twice or is no port"),
+        (BlockedProtocol::Tcp, &(1..=17).collect::<Vec<u16>>(), "17 ports; give at most 16"),
+    ] {
+        let said = refused(protocol, ports).unwrap();
+        assert!(said.contains("path.down.block: ports: ") && said.contains(why), "{said}");
+    }
+}
+
+proptest! {
+    /// A packet is dropped if it is of the protocol and either of its ports is named, and else passes.
+    #[test]
+    fn ports_are_blocked_either_way(
+        blocked in prop::collection::btree_set(1u16..20, 1..6),
+        packets in prop::collection::vec((0u16..20, 0u16..20, any::<bool>()), 1..60),
+    ) {
+        let ports: Vec<u16> = blocked.iter().copied().collect();
+        let spec = block_ports(BlockedProtocol::Tcp, &ports);
+        let mut path = Path::new(&[spec], StageId(0), 1, Direction::Down).unwrap();
+        let mut log = Log::default();
+        for (id, (source, destination, is_tcp)) in (0..).zip(&packets) {
+            let ports = Ports { source: *source, destination: *destination };
+            let protocol = if *is_tcp { Protocol::Tcp } else { Protocol::Udp };
+            path.enqueue(at(id * 1_000), Item { ports, protocol, ..packet(id, 500) }, &mut log);
+            drain(&mut path, at(id * 1_000), &mut log);
+        }
+        prop_assert_eq!(log.fates.len(), packets.len());
+        for fate in &log.fates {
+            let (source, destination, is_tcp) = packets[fate.item.id.0 as usize];
+            let stops = is_tcp && (blocked.contains(&source) || blocked.contains(&destination));
+            prop_assert_eq!(fate.outcome == Outcome::Dropped, stops);
+        }
+    }
 }

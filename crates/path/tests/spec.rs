@@ -89,7 +89,11 @@ fn each_mistake_is_named() {
         (
             stage(
                 "bottleneck",
-                StageKind::Block(BlockSpec { protocol: BlockedProtocol::Udp, switches: twice }),
+                StageKind::Block(BlockSpec {
+                    protocol: BlockedProtocol::Udp,
+                    ports: Vec::new(),
+                    switches: twice,
+                }),
             ),
             unsorted("switches", 1, 5),
         ),

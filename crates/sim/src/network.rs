@@ -165,11 +165,12 @@ impl<R: Recorder> Network<R> {
             let (kind, payload_bytes) = (PacketKind::Other, body.payload_bytes());
             PacketInfo { kind, flags: 0, header_bytes: 0, payload_bytes, seq: None, connection: None }
         };
-        let (protocol, ip_bytes) = (body.protocol(), body.ip_bytes());
+        let (protocol, ports, ip_bytes) = (body.protocol(), body.ports(), body.ip_bytes());
         // As Linux sends TCP, whose path MTU discovery (RFC 1191 section 3) asks for it.
         let fragment = if protocol == Protocol::Tcp { Fragment::WHOLE_DF } else { Fragment::WHOLE };
         let number = PacketId(self.next_id);
-        let mut item = Item { hash, ecn, protocol, fragment, ..Item::new(number, line.flow, ip_bytes) };
+        let mut item =
+            Item { hash, ports, ecn, protocol, fragment, ..Item::new(number, line.flow, ip_bytes) };
         self.next_id += 1;
         if ip_bytes > HOST_MTU {
             return self.send_in_fragments(now, line, item, body, info);

@@ -8,8 +8,8 @@ use std::path::Path as FilePath;
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{
-    Direction, Fate, FateSink, FlowId, Fragment, IPV4_HEADER_BYTES, Instant, Item, PacketId, Protocol,
-    StageId, packet_flags,
+    Cause, Direction, Fate, FateSink, FlowId, Fragment, IPV4_HEADER_BYTES, Instant, Item, PacketId, Ports,
+    Protocol, StageId, packet_flags,
 };
 use streamgauge_path::Path;
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
@@ -71,22 +71,23 @@ fn replay_rows(plan: &PathPlan, rows: Vec<PacketRow>) -> Result<Replay, SimError
     ];
     let mut replayed = Rows { rows: Vec::with_capacity(recorded.len()), arrived: Vec::new() };
     let way = |row: &PacketRow| usize::from(row.stage >= down_stages);
+    let firewalls = Firewalls::of(spec);
     let mut arrivals = Vec::new();
     let mut at = 0;
     for rows in recorded.chunk_by(|a, b| a.pkt == b.pkt) {
         // The rows of a packet at the stage where it entered come first, its original before the copies.
         let first = rows.chunk_by(|a, b| (a.stage, a.copy) == (b.stage, b.copy)).next().unwrap_or(rows);
         replayed.saw(&first[0]);
-        let mut place = at;
+        let (mut place, ports) = (at, firewalls.ports(rows));
         for rows in paths[way(&first[0])].arrivals(first) {
-            arrivals.push(Arrival { rows, place: places[place] });
+            arrivals.push(Arrival { rows, place: places[place], ports });
             place += rows.len();
         }
         at += rows.len();
     }
     in_order(&mut arrivals);
-    for Arrival { rows, .. } in &arrivals {
-        paths[way(&rows[0])].enter(rows, &mut replayed);
+    for Arrival { rows, ports, .. } in &arrivals {
+        paths[way(&rows[0])].enter(rows, *ports, &mut replayed);
     }
     let times = recorded.iter().map(|row| row.t_out.or(row.t_drop).unwrap_or(row.t_in));
     let end = Instant::from_nanos(times.max().unwrap_or(0));
@@ -111,6 +112,32 @@ struct Arrival<'a> {
     rows: &'a [PacketRow],
     /// Where the record has the first of them.
     place: u32,
+    ports: Ports,
+}
+
+/// Of each stage that blocks certain ports, one of these: a record has no ports, so that a packet's fate says whether it had
+/// one. That none passes which has one it cannot tell.
+struct Firewalls(Vec<Option<u16>>);
+
+impl Firewalls {
+    fn of(spec: &PathSpec) -> Self {
+        let port = |stage: &StageSpec| match &stage.kind {
+            StageKind::Block(block) => block.ports.first().copied(),
+            _ => None,
+        };
+        let ports: Vec<_> = spec.down.iter().chain(&spec.up).map(port).collect();
+        Firewalls(if ports.iter().any(Option::is_some) { ports } else { Vec::new() })
+    }
+
+    /// What the packet of these `rows` had.
+    fn ports(&self, rows: &[PacketRow]) -> Ports {
+        if self.0.is_empty() {
+            return Ports::NONE;
+        }
+        let blocked = rows.iter().find(|row| row.cause == Cause::Blocked as u8);
+        let port = blocked.and_then(|row| *self.0.get(usize::from(row.stage))?);
+        port.map_or(Ports::NONE, |source| Ports { source, destination: 0 })
+    }
 }
 
 /// Puts them in the order in which they entered, from that of their numbers.
@@ -168,7 +195,7 @@ impl ReplayPath {
     }
 
     /// Lets in what has these `rows` at its first stage: one, or one for each fragment made there.
-    fn enter(&mut self, rows: &[PacketRow], fates: &mut Rows) {
+    fn enter(&mut self, rows: &[PacketRow], ports: Ports, fates: &mut Rows) {
         let (row, last) = (&rows[0], &rows[rows.len() - 1]);
         let header = row.wire_bytes - row.ip_bytes;
         // All but the last fragment carry what lies between their offsets.
@@ -181,6 +208,7 @@ impl ReplayPath {
         };
         let item = Item {
             hash: row.hash,
+            ports,
             ecn: packet_flags::arrived(row.flags),
             protocol: protocol(row.protocol),
             fragment,

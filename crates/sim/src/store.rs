@@ -1,6 +1,6 @@
 //! Packets on their way. A path carries small items; what they carry stays here.
 
-use streamgauge_base::{Chunk, Direction, Headers, PacketInfo, Protocol, TransportHeader};
+use streamgauge_base::{self as base, Chunk, Direction, Headers, PacketInfo, Protocol, TransportHeader};
 use streamgauge_transport::tcp::Segment;
 
 use crate::prefetch::prefetch;
@@ -53,6 +53,16 @@ impl Body {
             Body::Datagram(..) => Protocol::Udp,
             Body::Echo(..) => Protocol::Icmp,
             Body::Segment(..) => Protocol::Tcp,
+        }
+    }
+
+    /// What a firewall sees.
+    pub fn ports(&self) -> base::Ports {
+        match self {
+            Body::Datagram(Ports { from, to, .. }, _) | Body::Segment(Ports { from, to, .. }, _) => {
+                base::Ports { source: *from, destination: *to }
+            }
+            Body::Echo(..) => base::Ports::NONE,
         }
     }
 

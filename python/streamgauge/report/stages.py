@@ -7,7 +7,7 @@ from typing import Any
 
 from streamgauge.claims.dimension import DATA, PERCENT, RATE, TIME, plain, say, say_exactly
 from streamgauge.metrics.queueing import limit_of_queue
-from streamgauge.scenario.path.words import DISCIPLINES
+from streamgauge.scenario.path.words import DISCIPLINES, ports_in_words
 
 __all__ = ["queue_words", "rate_words", "stage_words"]
 
@@ -103,7 +103,8 @@ def _element(what: str, setting: Mapping[str, Any]) -> str:
     if what == "loss":
         return _loss(setting.get("model") or {})
     if what == "block":
-        return f"no {str(setting['protocol']).upper()}"
+        ports = f" of {ports_in_words(setting['ports'])}" if setting.get("ports") else ""
+        return f"no {str(setting['protocol']).upper()}{ports}"
     if what == "mtu":
         return f"{setting['bytes']} B"
     if what == "reorder":

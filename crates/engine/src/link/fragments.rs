@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use streamgauge_base::{PacketId, PacketInfo, Protocol};
+use streamgauge_base::{PacketId, PacketInfo, Ports, Protocol};
 use streamgauge_record::Frame;
 
 /// Datagrams under way that are remembered: so many sets of so many.
@@ -31,6 +31,8 @@ pub struct Datagram {
     pub id: PacketId,
     /// Hash of its connection, with ports once the first fragment has been seen.
     pub hash: u32,
+    /// Those ports.
+    pub ports: Ports,
     /// What it carries, which the first fragment alone says.
     pub info: PacketInfo,
 }
@@ -64,7 +66,7 @@ impl Fragments {
         info: PacketInfo,
         fresh: impl FnOnce() -> PacketId,
     ) -> Datagram {
-        let new = |id| Datagram { id, hash: frame.hash, info };
+        let new = |id| Datagram { id, hash: frame.hash, ports: Ports::from_word(frame.ports), info };
         let (Some(source), Some(destination)) = (frame.source, frame.destination) else {
             return new(fresh());
         };

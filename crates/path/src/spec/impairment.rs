@@ -54,12 +54,15 @@ pub struct MtuSpec {
     pub switches: Vec<(Duration, bool)>,
 }
 
-/// Drops every packet of a protocol, as a firewall.
+/// Drops every packet of a protocol, as a firewall, or those from or to certain ports.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlockSpec {
     /// Which.
     pub protocol: BlockedProtocol,
+    /// Of TCP or UDP, source or destination: 1 to 65535, at most 16, each once. All packets without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
     /// When on.
     #[serde(default)]
     pub switches: Vec<(Duration, bool)>,

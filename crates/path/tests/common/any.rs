@@ -1,7 +1,7 @@
 //! Stages and arrivals of every kind, for properties that hold of all of them.
 
 use proptest::prelude::*;
-use streamgauge_base::{Duration, FlowId, Fragment, Item, Protocol};
+use streamgauge_base::{Duration, FlowId, Fragment, Item, Ports, Protocol};
 use streamgauge_path::spec::*;
 
 use super::{bottleneck, bps, item_of, ns, stage};
@@ -10,7 +10,8 @@ use super::{bottleneck, bps, item_of, ns, stage};
 pub fn packet(id: u64, bytes: u32) -> Item {
     let protocol = [Protocol::Tcp, Protocol::Udp, Protocol::Icmp, Protocol::Other][id as usize % 4];
     let fragment = if id.is_multiple_of(5) { Fragment::WHOLE_DF } else { Fragment::WHOLE };
-    Item { protocol, fragment, ..item_of(id, bytes, FlowId(id as u16 % 3)) }
+    let ports = Ports { source: id as u16 % 7, destination: id as u16 % 5 };
+    Item { protocol, ports, fragment, ..item_of(id, bytes, FlowId(id as u16 % 3)) }
 }
 
 fn ascending(gaps: Vec<u64>) -> Vec<Duration> {
@@ -102,6 +103,7 @@ fn reorder() -> impl Strategy<Value = StageKind> {
 pub fn ordered_stage() -> impl Strategy<Value = StageKind> {
     let protocol =
         prop::sample::select(vec![BlockedProtocol::Tcp, BlockedProtocol::Udp, BlockedProtocol::Icmp]);
+    let ports = prop::collection::btree_set(1u16..8, 0..3);
     prop_oneof![
         2 => loss(),
         2 => link(),
@@ -113,8 +115,11 @@ pub fn ordered_stage() -> impl Strategy<Value = StageKind> {
             StageKind::Corrupt(CorruptSpec { probability, switches })
         }),
         1 => (68..1500u32, switches()).prop_map(|(bytes, switches)| StageKind::Mtu(MtuSpec { bytes, switches })),
-        1 => (protocol, switches()).prop_map(|(protocol, switches)| {
-            StageKind::Block(BlockSpec { protocol, switches })
+        1 => (protocol, ports, switches()).prop_map(|(protocol, mut ports, switches)| {
+            if protocol == BlockedProtocol::Icmp {
+                ports.clear();
+            }
+            StageKind::Block(BlockSpec { protocol, ports: ports.into_iter().collect(), switches })
         }),
     ]
 }

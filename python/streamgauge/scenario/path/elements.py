@@ -14,7 +14,10 @@ __all__ = ["Blocking", "Corruption", "Duplication", "MtuLimit", "Reordering"]
 
 #: The least MTU of an IPv4 link and the longest IPv4 packet (RFC 791 sections 3.2 and 3.1).
 LEAST_MTU, LONGEST = 68, 65535
+LARGEST_PORT = 65535
 PROTOCOLS = ("udp", "tcp", "icmp")
+#: The most ports that one firewall may name, which each packet is compared with.
+MOST_PORTS = 16
 
 
 class _Share(Settings, Switched):
@@ -97,8 +100,24 @@ def _protocol(value: Any) -> Any:
     return word
 
 
+def _ports(value: Any) -> Any:
+    """A port, several in a list, or several in a line with blanks between them."""
+    listed = value if isinstance(value, list | tuple) else str(value).split()
+    found: list[int] = []
+    for one in listed:
+        text = str(one)
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= LARGEST_PORT:
+            raise issue(f"'{one}' is no port; expected a whole number from 1 to {LARGEST_PORT}")
+        if int(text) in found:
+            raise issue(f"port {text} is named twice")
+        found.append(int(text))
+    if len(found) > MOST_PORTS:
+        raise issue(f"{len(found)} ports; one firewall names at most {MOST_PORTS}")
+    return found
+
+
 class Blocking(Settings, Switched):
-    """A firewall: no packet of a protocol passes."""
+    """A firewall: no packet of a protocol passes, or none from or to certain ports."""
 
     first: ClassVar[str | None] = "protocol"
 
@@ -106,3 +125,13 @@ class Blocking(Settings, Switched):
         Literal["udp", "tcp", "icmp"],
         BeforeValidator(_protocol, json_schema_input_type=Literal["udp", "tcp", "icmp"]),
     ]
+    ports: Annotated[
+        tuple[int, ...], BeforeValidator(_ports, json_schema_input_type=int | str | list[int])
+    ] = ()
+    """Of TCP or UDP: only packets from or to one of these."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Blocking:
+        if self.protocol == "icmp" and self.ports:
+            raise issue("ICMP has no ports", "ports", "leave them away, or block tcp or udp")
+        return self

@@ -14,7 +14,7 @@ from streamgauge.scenario.path.delay import (
     delay_ns,
 )
 from streamgauge.scenario.path.direction import Direction, Path
-from streamgauge.scenario.path.elements import Corruption, Duplication, Reordering
+from streamgauge.scenario.path.elements import Blocking, Corruption, Duplication, Reordering
 from streamgauge.scenario.path.loss import Bernoulli, Gilbert, GilbertElliott, LossList
 from streamgauge.scenario.path.queue import (
     AnyQueue,
@@ -83,7 +83,7 @@ def _kind(stage: AnyStage, flows: Sequence[str]) -> Json:
         case Delay():
             return {"delay": _delay(stage.delay, flows)}
         case Block():
-            return {"block": {"protocol": stage.block.protocol, "switches": _switches(stage.block)}}
+            return {"block": _blocking(stage.block)}
         case Corrupt():
             return {"corrupt": _share(stage.corrupt)}
         case Duplicate():
@@ -97,6 +97,11 @@ def _kind(stage: AnyStage, flows: Sequence[str]) -> Json:
 
 def _switches(element: Any) -> list[list[Any]]:
     return [[switch.at.ns, switch.to == "on"] for switch in element.switch]
+
+
+def _blocking(block: Blocking) -> Json:
+    ports = {"ports": list(block.ports)} if block.ports else {}
+    return {"protocol": block.protocol, **ports, "switches": _switches(block)}
 
 
 def _share(element: Corruption | Duplication) -> Json:

@@ -12,7 +12,7 @@ from streamgauge.scenario.path.commas import KEYS, queue_in_full, split_values
 from streamgauge.scenario.path.common import Settings
 from streamgauge.scenario.path.delay import DelaySettings
 from streamgauge.scenario.path.direction import Direction
-from streamgauge.scenario.path.elements import Corruption, Duplication, MtuLimit, Reordering
+from streamgauge.scenario.path.elements import Blocking, Corruption, Duplication, MtuLimit, Reordering
 from streamgauge.scenario.path.loss import LOSSES, loss_words
 from streamgauge.scenario.path.queue import QUEUES, queue_words
 from streamgauge.scenario.path.rate import RateSteps, Square
@@ -170,9 +170,11 @@ def _settings(model: BaseModel) -> str:
         value = getattr(model, name)
         if value == fields[name].default:
             continue
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and name != "ports":
             raise ValueError(f"{name} has no one-line form")
-        if isinstance(value, bool):
+        if isinstance(value, tuple):
+            said = " ".join(map(str, value))
+        elif isinstance(value, bool):
             said = "on" if value else "off"
         else:
             said = _settings(value) if isinstance(value, BaseModel) else str(value)
@@ -199,6 +201,7 @@ def spelt_out(key: str, text: str, parts: list[str]) -> Any:
     """
     tables: dict[str, dict[str, Any]] = {"queue": QUEUES, "shaper": SHAPERS, "loss": LOSSES}
     elements: dict[str, type[Settings]] = {
+        "block": Blocking,
         "corrupt": Corruption,
         "duplicate": Duplication,
         "reorder": Reordering,
@@ -217,8 +220,6 @@ def spelt_out(key: str, text: str, parts: list[str]) -> Any:
             return made
         if key in elements:
             return elements[key].from_words(text)
-        if key == "block":
-            return {"protocol": text}
         if key == "delay":
             return {"constant": text}
     except PydanticCustomError:

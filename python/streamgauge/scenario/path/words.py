@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from streamgauge.claims.dimension import plain
@@ -53,6 +54,12 @@ def direction_in_words(direction: Direction) -> str:
     return ", then ".join(parts) if parts else "a plain wire"
 
 
+def ports_in_words(ports: Sequence[int]) -> str:
+    """``port 80``, ``ports 80, 554 and 1755``; of one at least."""
+    *before, last = map(str, ports)
+    return f"ports {', '.join(before)} and {last}" if before else f"port {last}"
+
+
 def _stage(stage: AnyStage) -> str:
     match stage:
         case Bottleneck():
@@ -62,7 +69,8 @@ def _stage(stage: AnyStage) -> str:
         case Loss():
             return _loss(stage.loss) + _switches(stage.loss)
         case Block(block=block):
-            return f"lets no {block.protocol.upper()} through{_switches(block)}"
+            ports = f" from or to {ports_in_words(block.ports)}" if block.ports else ""
+            return f"lets no {block.protocol.upper()}{ports} through{_switches(block)}"
         case Corrupt(corrupt=corrupt):
             return f"corrupts {corrupt.probability} at random{_switches(corrupt)}"
         case Duplicate(duplicate=duplicate):
