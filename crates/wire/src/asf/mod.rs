@@ -29,6 +29,7 @@ pub use object::{MediaObject, ObjectAssembler};
 pub use packet::{
     DataPacket, DataPayload, MOST_OBJECT_BYTES, MOST_PACKET_BYTES, ObjectFields, without_padding,
 };
+pub use packing::pack;
 pub use select::StreamSelection;
 pub use write::{PacketSize, write_head, write_packet};
 

@@ -134,7 +134,7 @@ pub fn multiplex(
     let mut header = Header { others, ..Header::default() };
     let (mut packets, mut ends_ms) = (Vec::new(), 0);
     for (number, track) in (1..).zip(&tracks) {
-        let own = pack(&track.objects, number, packet_bytes as usize);
+        let own = pack(&track.objects, 0, number, packet_bytes as usize);
         ends_ms = schedule(track, number, preroll_ms, own, &mut packets, &mut header)?.max(ends_ms);
     }
     // Those of a stream keep their order.

@@ -10,9 +10,14 @@ const LEAST_PIECE_BYTES: usize = 64;
 /// Bytes of the smallest packets: a piece, and what is in front of it.
 pub(super) const LEAST_PACKET_BYTES: u32 = 128;
 
-/// Puts `objects` into packets of `stream` that need at most `most_bytes`, of key frames alone or of others alone, so that
-/// the others can be left out. They are sent at 0.
-pub(super) fn pack<'a>(objects: &'a [MediaObject<'a>], stream: u8, most_bytes: usize) -> Vec<DataPacket<'a>> {
+/// Puts `objects` into packets of `stream` that need at most `most_bytes`, 128 or more, of key frames alone or of others
+/// alone, so that the others can be left out. They are sent at 0. The first object has the number `first`.
+pub fn pack<'a>(
+    objects: &'a [MediaObject<'a>],
+    first: u32,
+    stream: u8,
+    most_bytes: usize,
+) -> Vec<DataPacket<'a>> {
     let mut packets = Vec::new();
     let mut open: Vec<DataPayload<'a>> = Vec::new();
     let mut close = |open: &mut Vec<DataPayload<'a>>| {
@@ -23,7 +28,7 @@ pub(super) fn pack<'a>(objects: &'a [MediaObject<'a>], stream: u8, most_bytes: u
         let duration_ms = last.saturating_sub(first).min(u16::MAX.into()) as u16;
         packets.push(DataPacket { duration_ms, payloads: std::mem::take(open), ..DataPacket::default() });
     };
-    for (number, object) in (0..).zip(objects) {
+    for (number, object) in (first..).zip(objects) {
         if open.first().is_some_and(|first| first.is_key != object.is_key) {
             close(&mut open);
         }

@@ -25,7 +25,7 @@ pub use real::{
 };
 pub use rtsp_types::headers::{self as names, HeaderName, HeaderParseError, HeaderValue, TypedHeader};
 pub use rtsp_types::headers::{Allow, CSeq, ContentType, Public, Session};
-pub use rtsp_types::{Empty, Method, Request, Response, StatusCode, Url, Version};
+pub use rtsp_types::{Empty, Method, Request, RequestBuilder, Response, StatusCode, Url, Version};
 pub use transport::{Lower, Mode, Transport, Transports};
 
 use streamgauge_base::Chunk;

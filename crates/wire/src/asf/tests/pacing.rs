@@ -22,7 +22,7 @@ proptest! {
         written in any_objects(40, 900), most_bytes in 128..1500usize,
     ) {
         let objects = objects(&written);
-        let packets = pack(&objects, 1, most_bytes);
+        let packets = pack(&objects, 0, 1, most_bytes);
         for packet in &packets {
             let is_key = packet.payloads[0].is_key;
             prop_assert!(packet.payloads.iter().all(|payload| payload.is_key == is_key));
@@ -38,7 +38,7 @@ proptest! {
     #[test]
     fn no_packet_comes_too_late_and_the_rate_is_the_least(written in any_objects(40, 900)) {
         let objects = objects(&written);
-        let packets = pack(&objects, 1, 700);
+        let packets = pack(&objects, 0, 1, 700);
         let loads = Load::of(&packets, PREROLL_MS);
         let rate = least_rate_bps(&loads, 1).unwrap();
         let (times, ends_ms) = send_times(&loads, rate).unwrap();
@@ -79,6 +79,6 @@ fn a_preroll_that_no_rate_suffices_for_is_told() {
         Written { stream: 1, presentation_ms: 4000, is_key: false, data: vec![0; 100] },
     ];
     let objects = objects(&late);
-    assert_eq!(least_rate_bps(&Load::of(&pack(&objects, 1, 700), PREROLL_MS), 1), None);
-    assert!(least_rate_bps(&Load::of(&pack(&objects, 1, 700), 6000), 1).is_some());
+    assert_eq!(least_rate_bps(&Load::of(&pack(&objects, 0, 1, 700), PREROLL_MS), 1), None);
+    assert!(least_rate_bps(&Load::of(&pack(&objects, 0, 1, 700), 6000), 1).is_some());
 }
