@@ -10,6 +10,8 @@ mod library;
 pub mod mp4;
 mod mpeg4;
 mod numbers;
+pub(crate) mod object;
+pub(crate) mod object_files;
 mod packets;
 mod payload;
 pub mod sdp;

@@ -188,6 +188,11 @@ impl Playout {
         end.saturating_sub(self.position(now))
     }
 
+    /// So much media is to be gathered before it begins.
+    pub fn gather(&mut self, gathered: Duration) {
+        self.manner.prebuffer = gathered;
+    }
+
     /// So much media is gathered from now on before play goes on after a stall.
     pub fn rebuffer(&mut self, gathered: Duration) {
         self.manner.rebuffer = gathered;

@@ -1,16 +1,12 @@
 //! Objects of RealMedia files.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{LazyLock, Mutex};
 
 use streamgauge_base::{Chunk, Duration};
 use streamgauge_wire::rm::{Assembler, RealMedia, StreamProperties};
 
-use super::object::{CodedFrames, Encoding, MOST_ENCODINGS, Object, Shelf, Stream};
-use crate::media::{Library, NamedFile, OpenError};
-
-/// Files that are larger together are not read into memory.
-const MOST_BYTES: u64 = 512 << 20;
+use super::object::{self, CodedFrames, Encoding, MOST_ENCODINGS, Object, Stream};
+use crate::media::object_files::{Format, ReadObjects};
 
 /// A file whose last packet is so long before the end that it says was cut short, or was never finished: ffmpeg says an hour.
 const MOST_SILENCE_MS: u32 = 10_000;
@@ -24,92 +20,22 @@ const MOST_SOUND_BYTES: u16 = 60_000;
 /// What the names of files end with, and of folders with several encodings.
 pub const ENDINGS: [&str; 2] = [".rm", ".rmvb"];
 
-/// Objects that have been read.
-#[derive(Default)]
-struct ReadObjects {
-    /// By where their files are, and their versions: all who play one share it.
-    played: BTreeMap<(String, String), Weak<Object>>,
-    /// The last that was read, though nobody plays it: who has its description will.
-    last: Option<Arc<Object>>,
-}
+/// Files of RealMedia.
+pub struct RealMediaFiles;
 
-/// Those of this process.
-static READ: LazyLock<Mutex<ReadObjects>> = LazyLock::new(Mutex::default);
+impl Format for RealMediaFiles {
+    type Said = StreamProperties;
 
-/// The RealMedia files of a library, and its folders whose names end as theirs: the files in one are encodings of one clip.
-pub struct Files(pub Arc<dyn Library>);
+    const ENDINGS: &'static [&'static str] = &ENDINGS;
+    const MOST_ENCODINGS: usize = MOST_ENCODINGS;
 
-fn is_named(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    ENDINGS.iter().any(|ending| lower.ends_with(ending))
-}
-
-impl Files {
-    /// The files of the object at `path`: one, or those of a folder; and where they are, the same for every path that leads
-    /// there.
-    fn files(&self, path: &str) -> Result<(String, Vec<NamedFile>), OpenError> {
-        let unnamed =
-            |name: &str| OpenError::Unsupported(format!("{name} ends with none of {}", ENDINGS.join(", ")));
-        if let Some((name, file)) = self.0.alone()? {
-            return if is_named(&name) {
-                Ok((name.clone(), vec![(name, file)]))
-            } else {
-                Err(unnamed(&name))
-            };
-        }
-        let steps: Vec<_> = path.split('/').filter(|step| !step.is_empty() && *step != ".").collect();
-        let place = steps.join("/");
-        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
-        let names = match self.0.names(path) {
-            Ok(names) if is_named(name) => names,
-            Ok(_) | Err(OpenError::NotFound) => {
-                let file = self.0.plain(path)?;
-                return if is_named(name) {
-                    Ok((place, vec![(name.into(), file)]))
-                } else {
-                    Err(unnamed(name))
-                };
-            }
-            Err(error) => return Err(error),
-        };
-        let folder = path.trim_end_matches('/');
-        let encodings = names.into_iter().filter(|name| is_named(name)).take(MOST_ENCODINGS + 1);
-        let files = encodings.map(|name| {
-            let file = self.0.plain(&format!("{folder}/{name}"))?;
-            Ok((name, file))
-        });
-        Ok((place, files.collect::<Result<_, OpenError>>()?))
+    fn object_of(name: &str, files: &[(String, Vec<u8>)]) -> Result<Object, String> {
+        object_of(name, files)
     }
-}
 
-impl Shelf for Files {
-    fn open(&self, path: &str) -> Result<Arc<Object>, OpenError> {
-        let (place, files) = self.files(path)?;
-        let bytes: u64 = files.iter().map(|(_, file)| file.length()).sum();
-        if bytes > MOST_BYTES {
-            return Err(OpenError::Unsupported(format!("{bytes} bytes; {MOST_BYTES} are read at most")));
-        }
-        let versions: Vec<_> =
-            files.iter().map(|(name, file)| format!("{name} {}", file.version())).collect();
-        let key = (place, versions.join("/"));
-        let mut objects = READ.lock().unwrap_or_else(PoisonError::into_inner);
-        objects.played.retain(|_, object| object.strong_count() > 0);
-        if let Some(object) = objects.played.get(&key).and_then(Weak::upgrade) {
-            self.0.plays(path);
-            return Ok(object);
-        }
-        // Two are not in memory for want of one.
-        objects.last = None;
-        let mut read = Vec::new();
-        for (name, file) in files {
-            read.push((name, file.read(0, file.length()).map_err(OpenError::Failed)?));
-        }
-        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
-        let object = Arc::new(object_of(name, &read).map_err(OpenError::Unsupported)?);
-        objects.played.insert(key, Arc::downgrade(&object));
-        objects.last = Some(object.clone());
-        self.0.plays(path);
-        Ok(object)
+    fn read() -> &'static Mutex<ReadObjects<StreamProperties>> {
+        static READ: LazyLock<Mutex<ReadObjects<StreamProperties>>> = LazyLock::new(Mutex::default);
+        &READ
     }
 }
 
@@ -134,7 +60,7 @@ pub fn object_of(name: &str, files: &[(String, Vec<u8>)]) -> Result<Object, Stri
     let name = title.unwrap_or(name).to_owned();
     let sound = read.iter_mut().find_map(|file| file.sound.take());
     let of_frames =
-        |(said, frames): (StreamProperties, CodedFrames)| Encoding::of_frames(frames, &said, duration);
+        |(said, frames): (StreamProperties, CodedFrames)| object::of_frames(frames, &said, duration);
     let mut video: Vec<Encoding> = read.into_iter().flat_map(|file| file.video).map(of_frames).collect();
     video.sort_by_key(|encoding| encoding.bit_rate_bps);
     if video.len() > MOST_ENCODINGS {

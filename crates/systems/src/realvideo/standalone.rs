@@ -6,12 +6,13 @@ use serde_json::{Map, Value, json};
 use streamgauge_base::{Chunk, Duration, Event, Instant};
 use streamgauge_wire::rm::{self, StreamProperties, VideoFrame};
 
-use super::file::{ENDINGS, Files};
+use super::file::{ENDINGS, RealMediaFiles};
 use super::player::{PlayerKind, PlayerSettings, RealPlayer};
 use super::server::{Preset, RealServer, ServerSettings};
 use super::{RTSP, RTSP_PORT};
 use crate::app::{App, Input, Io};
 use crate::media::Library;
+use crate::media::object_files::Files;
 use crate::playout::ReceivedUnit;
 use crate::rtsp::{MediaTransport, no_room};
 use crate::standalone::{
@@ -26,7 +27,7 @@ const PLAYERS: [&str; 2] = names(&PlayerKind::NAMED);
 
 impl Clients for ServerSettings {
     fn machine(&self, library: Arc<dyn Library>, name: &str, seed: u64) -> Box<dyn Served> {
-        Box::new(RealServer::new(Arc::new(Files(library)), self.clone(), name, seed))
+        Box::new(RealServer::new(Arc::new(Files::<RealMediaFiles>::of(library)), self.clone(), name, seed))
     }
 
     fn turn_away(&self) -> Box<dyn App> {

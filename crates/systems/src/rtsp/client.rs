@@ -2,8 +2,8 @@
 
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::rtsp::{
-    CSeq, Empty, HeaderName, Method, Public, Request, Response, StatusCode, Url, Version, names,
-    write_request, write_response,
+    CSeq, Empty, HeaderName, Method, Public, Request, RequestBuilder, Response, StatusCode, Url, Version,
+    names, write_request, write_response,
 };
 
 /// A session without a stated timeout has this one (RFC 2326 section 12.37).
@@ -138,18 +138,30 @@ impl Client {
         self.written(Method::SetParameter, self.aggregate.clone(), dress)
     }
 
+    /// The same by a body of type `kind`.
+    pub fn tell_in_body(&mut self, now: Instant, kind: &'static str, body: String) -> Chunk {
+        self.spoke = now;
+        let begun = self.begun(Method::SetParameter, self.aggregate.clone());
+        Chunk::bytes(write_request(&begun.header(names::CONTENT_TYPE, kind).build(body.into_bytes())))
+    }
+
     fn written(&mut self, method: Method, url: Url, dress: impl FnOnce(&mut Request<Empty>)) -> Chunk {
-        self.cseq += 1;
-        let mut request = Request::builder(method, Version::V1_0)
-            .request_uri(url)
-            .typed_header(&CSeq::from(self.cseq))
-            .header(names::USER_AGENT, concat!("StreamGauge/", env!("CARGO_PKG_VERSION")))
-            .empty();
-        if let Some(session) = &self.session {
-            request.insert_header(names::SESSION, session.as_str());
-        }
+        let mut request = self.begun(method, url).empty();
         dress(&mut request);
         Chunk::bytes(write_request(&request))
+    }
+
+    /// A request's number, whose it is, and the session that it is of.
+    fn begun(&mut self, method: Method, url: Url) -> RequestBuilder {
+        self.cseq += 1;
+        let begun = Request::builder(method, Version::V1_0)
+            .request_uri(url)
+            .typed_header(&CSeq::from(self.cseq))
+            .header(names::USER_AGENT, concat!("StreamGauge/", env!("CARGO_PKG_VERSION")));
+        match &self.session {
+            Some(session) => begun.header(names::SESSION, session.as_str()),
+            None => begun,
+        }
     }
 
     /// What `response` answers; `None` if that is nothing that was asked. A refusal is told with what to do.
@@ -190,15 +202,19 @@ impl Client {
 
     /// The answer to a request of the server's: yes to OPTIONS, by which Darwin measures the round trip.
     pub fn answer(request: &Request<Vec<u8>>) -> Chunk {
-        let (status, public) = match request.method() {
-            Method::Options => (StatusCode::Ok, true),
-            _ => (StatusCode::NotImplemented, false),
-        };
+        match request.method() {
+            Method::Options => Self::answer_with(request, StatusCode::Ok),
+            _ => Self::answer_with(request, StatusCode::NotImplemented),
+        }
+    }
+
+    /// An answer of that status.
+    pub fn answer_with(request: &Request<Vec<u8>>, status: StatusCode) -> Chunk {
         let mut response = Response::builder(Version::V1_0, status).empty();
         if let Some(cseq) = request.header(&names::CSEQ) {
             response.insert_header(names::CSEQ, cseq.as_str());
         }
-        if public {
+        if *request.method() == Method::Options {
             response.insert_header(names::PUBLIC, "OPTIONS");
         }
         Chunk::bytes(write_response(&response))

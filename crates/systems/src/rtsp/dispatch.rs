@@ -90,6 +90,12 @@ pub trait RtspServer {
         io: &mut dyn Io,
     ) -> Result<(), Answer>;
 
+    /// Takes the body of SET_PARAMETER. Says whether it understood it, and did what it asks.
+    fn take_parameters(&mut self, now: Instant, request: &Request<Vec<u8>>, io: &mut dyn Io) -> bool {
+        let _ = (now, request, io);
+        false
+    }
+
     /// Ends the session.
     fn tear_down(&mut self, now: Instant, io: &mut dyn Io);
 }
@@ -228,10 +234,20 @@ fn carry_out<S: RtspServer>(
             server.tear_down(now, io);
             Ok(answer)
         }
-        Method::GetParameter => parameters(server, request),
+        Method::GetParameter => {
+            // An empty one asks whether we are there; we have no parameters.
+            let answer = named_or_not(server, request)?;
+            if request.body().is_empty() {
+                Ok(answer)
+            } else {
+                Err(status(StatusCode::ParameterNotUnderstood))
+            }
+        }
         Method::SetParameter => {
-            let answer = parameters(server, request)?;
-            if heed(server, request) { Ok(answer) } else { Err(status(StatusCode::ParameterNotUnderstood)) }
+            let answer = named_or_not(server, request)?;
+            let is_known = heed(server, request)
+                && (request.body().is_empty() || server.take_parameters(now, request, io));
+            if is_known { Ok(answer) } else { Err(status(StatusCode::ParameterNotUnderstood)) }
         }
         Method::Announce | Method::Record => {
             Err(with(status(StatusCode::MethodNotAllowed), names::ALLOW, METHODS))
@@ -339,13 +355,12 @@ fn play<S: RtspServer>(server: &mut S, now: Instant, request: &Request<Vec<u8>>)
     Ok(answer)
 }
 
-/// GET_PARAMETER and SET_PARAMETER. An empty one asks whether we are there; we have no parameters.
-fn parameters<S: RtspServer>(server: &mut S, request: &Request<Vec<u8>>) -> Result<Answer, Answer> {
-    let answer = match request.header(&names::SESSION) {
+/// The answer to GET_PARAMETER and SET_PARAMETER, which need no session.
+fn named_or_not<S: RtspServer>(server: &mut S, request: &Request<Vec<u8>>) -> Result<Answer, Answer> {
+    Ok(match request.header(&names::SESSION) {
         None => status(StatusCode::Ok),
         Some(_) => named(session_of(server, request)?),
-    };
-    if request.body().is_empty() { Ok(answer) } else { Err(status(StatusCode::ParameterNotUnderstood)) }
+    })
 }
 
 fn heed<S: RtspServer>(server: &mut S, request: &Request<Vec<u8>>) -> bool {

@@ -10,6 +10,7 @@ use streamgauge_base::{Chunk, Duration, Event, Instant};
 
 use crate::app::{App, ChannelError, ChannelId, CloseReason, Input, Io};
 use crate::carrier::{Carrier, RTP_PORTS};
+use crate::machines::Channel;
 
 /// What lies between the two.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub struct Pipe {
     pub begins_with_stream: bool,
     /// The stream moves nothing between these times.
     pub outage: (Duration, Duration),
+    /// Nobody answers who connects to such a port.
+    pub silent: fn(u16) -> bool,
 }
 
 impl Default for Pipe {
@@ -38,6 +41,7 @@ impl Default for Pipe {
             stream_bytes_per_s: None,
             begins_with_stream: true,
             outage: never,
+            silent: |_| false,
         }
     }
 }
@@ -260,6 +264,26 @@ impl Pair {
         self.world.ends[0].listeners.insert(channel, port);
     }
 
+    /// The flow begins with these, which are listeners and UDP.
+    pub fn begins_with(&mut self, channels: &[Channel]) {
+        for Channel { id, carrier } in channels {
+            match carrier {
+                Carrier::Listener { port, .. } => self.listens(*id, *port),
+                Carrier::Udp { port, .. } => {
+                    self.world.ends.iter_mut().for_each(|end| {
+                        end.udp.insert(*id, (*port, *port));
+                    });
+                }
+                other => unreachable!("{other:?} is told otherwise"),
+            }
+        }
+    }
+
+    /// Channels that machines open have numbers from this one on.
+    pub fn reserve(&mut self, channels: usize) {
+        self.world.ends.iter_mut().for_each(|end| end.next = end.next.max(channels as u32));
+    }
+
     /// Does `input` to both machines at a time; call in order of time.
     pub fn at(&mut self, time: Duration, input: Input<'static>) {
         self.actions.push_back((Instant::ZERO + time, input));
@@ -287,7 +311,7 @@ impl Pair {
         let out = Instant::ZERO + from <= self.now && self.now < Instant::ZERO + to;
         for index in 0..self.world.joints.len() {
             match self.world.joints[index].opening {
-                Some(_) if out => {}
+                Some((_, port)) if out || (self.pipe.silent)(port) => {}
                 Some((by, port)) => self.join(index, by, port),
                 None => self.move_stream(index, out),
             }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Event, Instant, RandomStream};
 use streamgauge_wire::rdt::{self, Packet};
+use streamgauge_wire::rm::StreamProperties;
 use streamgauge_wire::rtsp::{Problem, Reader, RtspItem, write_response};
 
 use self::session::{Line, RdtSession, Sent};
@@ -31,7 +32,7 @@ const READ_BYTES: usize = 16 * 1024;
 ///
 /// Events: those of a session (`level_sent`, `packet_resent`), and `session_timeout` (s of silence).
 pub struct RealServer {
-    shelf: Arc<dyn Shelf>,
+    shelf: Arc<dyn Shelf<StreamProperties>>,
     settings: Arc<ServerSettings>,
     draws: RandomStream,
     reader: Reader,
@@ -50,7 +51,12 @@ pub struct RealServer {
 impl RealServer {
     /// Serves what `shelf` has. Session ids are drawn from `seed` and `flow`, so a server on a network has to be given a
     /// seed that nobody can guess.
-    pub fn new(shelf: Arc<dyn Shelf>, settings: ServerSettings, flow: &str, seed: u64) -> Self {
+    pub fn new(
+        shelf: Arc<dyn Shelf<StreamProperties>>,
+        settings: ServerSettings,
+        flow: &str,
+        seed: u64,
+    ) -> Self {
         RealServer {
             shelf,
             settings: Arc::new(settings),

@@ -6,7 +6,7 @@ use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::rdt::SequenceNumber;
 use streamgauge_wire::rm::{self, VideoFrame};
 
-use super::super::object::{self, Encoding, Frame, VIDEO};
+use super::super::object::{self, CodedFrame, Encoding, VIDEO};
 use crate::app::ChannelId;
 
 /// What carries a stream.
@@ -156,7 +156,7 @@ impl Stream {
         self.taken.map(|taken| &self.object.encodings[taken.encoding])
     }
 
-    fn next_frame(&self) -> Option<Frame> {
+    fn next_frame(&self) -> Option<CodedFrame> {
         self.encoding()?.frame(self.frame)
     }
 
@@ -177,7 +177,7 @@ impl Stream {
                 let last_at = self.last_at.filter(|_| encoding.is_coded() && next.is_some());
                 let behind = last_at.map_or(from, |last| from.min(last + Duration::from_nanos(1)));
                 let key = encoding.key_from(encoding.first_at(behind));
-                let is_later = |frame: Frame| frame.at > from;
+                let is_later = |frame: CodedFrame| frame.at > from;
                 if next.is_some() && encoding.frame(key).is_none_or(is_later) {
                     return false;
                 }
@@ -213,7 +213,7 @@ impl Stream {
     }
 
     /// Blocks of sound one behind the other; those of a file have packets of their own.
-    fn sound(&mut self, first: Frame, limit: u32) -> Chunk {
+    fn sound(&mut self, first: CodedFrame, limit: u32) -> Chunk {
         if let Some(encoding) = self.encoding().filter(|encoding| encoding.is_coded()) {
             let media = encoding.media(self.frame, first);
             self.frame += 1;
@@ -229,7 +229,7 @@ impl Stream {
 
     /// The next part of a frame that is longer than `whole`, or all of one, with others behind it that share the packet if
     /// all of them come to `limit` at most.
-    fn pictures(&mut self, taken: Taken, first: Frame, limit: u32, whole: u32) -> Chunk {
+    fn pictures(&mut self, taken: Taken, first: CodedFrame, limit: u32, whole: u32) -> Chunk {
         if self.parts.is_empty() {
             let (limit, whole) = (limit as usize, whole as usize);
             let coded = self.coded(taken, first);
@@ -267,7 +267,7 @@ impl Stream {
     }
 
     /// The next frame, as RealVideo has it.
-    fn coded(&self, taken: Taken, frame: Frame) -> VideoFrame {
+    fn coded(&self, taken: Taken, frame: CodedFrame) -> VideoFrame {
         let timestamp_ms = Some((frame.at.as_nanos() / 1_000_000) as u32);
         let media = self.object.encodings[taken.encoding].media(self.frame, frame);
         VideoFrame { picture: self.frame as u8, timestamp_ms, media }

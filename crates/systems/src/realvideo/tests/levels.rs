@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use streamgauge_base::Duration;
 use streamgauge_wire::rm::{self, Assembler, OpaqueData, StreamProperties};
 
-use super::super::object::{CodedFrames, Encoding, Object, Stream};
+use super::super::object::{self, CodedFrames, Encoding, Object, Stream};
 use super::super::{file, sdp, server};
 use super::FILE;
 
@@ -74,7 +74,7 @@ fn encoding(mark: u8, rate_bps: u32, first_ms: u64, apart_ms: u64, group: u64) -
         coded.push(Duration::from_millis(at_ms), frame % group == 0, &[mark]);
     }
     let said = StreamProperties { avg_bit_rate_bps: rate_bps, ..StreamProperties::default() };
-    Encoding::of_frames(coded, &said, Duration::from_secs(SECONDS))
+    object::of_frames(coded, &said, Duration::from_secs(SECONDS))
 }
 
 /// What is sent: the encoding's mark and the time of each frame, where the higher is wanted from `from_ms` on.
