@@ -41,7 +41,8 @@ def test_tcps_stand_by_themselves(cli: Cli) -> None:
     assert {"receive_window", "send_buffer", "mss", "initial_window", "hystart"} <= set(TCP_PARAMETERS)
     said = cli("systems", "tcp").out
     assert parameters_in(said) == set(TCP_PARAMETERS)
-    assert "rtp, darwin, http, dash, ccn, realvideo, bulk" in said and "3 MiB" in said and "RFC 6928" in said
+    named = "rtp, darwin, http, dash, ccn, realvideo, windows_media, bulk"
+    assert named in said and "3 MiB" in said and "RFC 6928" in said
     (told,) = json.loads(cli("systems", "tcp", "--json").out)["systems"]
     assert set(told["parameters"]) == set(TCP_PARAMETERS) and told["of"] == [
         "rtp",
@@ -50,6 +51,7 @@ def test_tcps_stand_by_themselves(cli: Cli) -> None:
         "dash",
         "ccn",
         "realvideo",
+        "windows_media",
         "bulk",
     ]
 

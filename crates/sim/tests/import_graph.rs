@@ -18,7 +18,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
     ("engine", &["base", "path", "transport", "wire", "plan", "systems", "record"]),
     // The scenario language has traces read by the parser of the path, and takes the names of controllers and
     // mechanisms from the transport: the ones that there are.
-    ("python", &["base", "path", "transport", "plan", "systems", "record", "sim"]),
+    ("python", &["base", "path", "transport", "wire", "plan", "systems", "record", "sim"]),
 ];
 
 /// Crate -> crates of the workspace that its manifest names.

@@ -35,6 +35,7 @@ mod rtsp;
 pub mod standalone;
 #[cfg(test)]
 mod testing;
+pub mod windows_media;
 
 pub use app::{App, ChannelError, ChannelId, CloseReason, Input, Io, Peer};
 pub use carrier::{Carrier, RTP_PORTS};

@@ -19,6 +19,7 @@ use crate::ping::PingSpec;
 use crate::realvideo::RealVideoSpec;
 use crate::rtp::RtpSpec;
 use crate::standalone::{Player, Proxy, Server};
+use crate::windows_media::WindowsMediaSpec;
 
 static SYSTEMS: &[Registered] = &[
     Registered::of::<BulkSpec>(),
@@ -30,6 +31,7 @@ static SYSTEMS: &[Registered] = &[
     Registered::of::<DashSpec>(),
     Registered::of::<CcnSpec>(),
     Registered::of::<RealVideoSpec>(),
+    Registered::of::<WindowsMediaSpec>(),
 ];
 
 static RELAYS: &[RegisteredRelay] =

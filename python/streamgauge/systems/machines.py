@@ -118,6 +118,11 @@ class Excess:
     hint: str
 
 
+def is_on_tcp(transport: ParameterValue | None) -> bool:
+    """Whether what this word names rides on TCP, or may: all but what ends in ``udp``."""
+    return not str(transport).endswith("udp")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Machine:
     """A system of ours."""
@@ -167,10 +172,11 @@ class Machine:
         return whole
 
     def over_tcp(self, given: Mapping[str, ParameterValue]) -> bool:
-        """Whether its media rides on TCP with what `given` says."""
+        """Whether its media rides on TCP with what `given` says, or may."""
         transport = self.parameters.get("transport")
-        over = self.media_over if transport is None else given.get("transport", transport.default)
-        return over == "tcp"
+        if transport is None:
+            return self.media_over == "tcp"
+        return is_on_tcp(given.get("transport", transport.default))
 
     def value(self, given: Mapping[str, ParameterValue], name: str) -> ParameterValue | None:
         """The value of a parameter, its default filled in."""

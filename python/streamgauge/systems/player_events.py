@@ -42,12 +42,17 @@ _LEVELS = (
 )  # fmt: skip
 _TRANSFERS = ("transfers", "transfers_failed", "completion_time", "completion_time_p95")
 
+_PHASES = ("filling_time", "filling_rate", "filling_loss", "playing_time", "playing_rate", "playing_loss")
+
 _PLAYER = (
     MeasuredEvent(
         "playout_start",
         "s",
         "Once, when the first picture is shown. Value: the time since play was asked for.",
-        ("startup_delay", *_STALLS, "shown_level", "lowest_level", *_WORTH),
+        ("startup_delay", "buffering_start", "buffering_end", *_PHASES, *_STALLS, "shown_level",
+         "lowest_level", *_WORTH),
+        "`buffering_start`, `buffering_end` and what is between and after them are not known, without its "
+        "value the first of them. "
         "`startup_delay` is from the flow's first packet to the first `frame_shown`. Without either of the "
         "two it is not known, nor is `rebuffer_ratio`, `shown_level`, `qoe_lin` or `qoe_log`.",
     ),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from streamgauge.systems.adapter import ACTIONS, Action, Adapter
-from streamgauge.systems.machines import MACHINES, Excess
+from streamgauge.systems.machines import MACHINES, Excess, is_on_tcp
 from streamgauge.systems.node import NodeAdapter
 from streamgauge.systems.parameter import Parameter, ParameterValue
 
@@ -86,8 +86,7 @@ class System:
         """Whether a flow with these parameters has a congestion control to choose."""
         if self.tcp != "transport":
             return self.tcp == "always"
-        transport = parameters.get("transport", self.parameters["transport"].default)
-        return transport == "tcp"
+        return is_on_tcp(parameters.get("transport", self.parameters["transport"].default))
 
     def excess(self, parameters: Mapping[str, ParameterValue], blamed: Collection[str] = ()) -> Excess | None:
         """The first of these parameters that is beyond another one, as its machine says, or does not go with

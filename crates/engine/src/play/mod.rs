@@ -48,7 +48,8 @@ pub struct PlayArgs {
     /// SCHEME://HOST[:PORT]/PATH
     url: Target,
     /// Which player, where there are several: of RTSP, quicktime asks for Reliable UDP, vlc for plain RTP, realplayer8
-    /// and realplayer10 for RDT, which is usual of paths that end in .rm or .rmvb.
+    /// and realplayer10 for RDT, which is usual of paths that end in .rm or .rmvb, wmp9 and wmp9-helix for ASF in RTP,
+    /// which is usual of .asf, .wmv and .wma.
     #[arg(long, value_name = "NAME")]
     player: Option<String>,
     /// What carries the media, where that can be chosen: udp or tcp.

@@ -65,6 +65,8 @@ mod tests {
         assert_eq!(by("rtsp://h/live", Some("realplayer8")), Some("realplayer8"));
         assert_eq!(by("rtsp://h/film.rm", Some("vlc")), Some("quicktime"));
         assert_eq!(by("rtsp://h/film.rm", Some("nobody")), Some("realplayer8"));
+        assert_eq!(by("rtsp://h/film.WMV", None), Some("wmp9"));
+        assert_eq!(by("rtsp://h/live", Some("wmp9-helix")), Some("wmp9"));
     }
 
     #[test]

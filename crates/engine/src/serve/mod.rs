@@ -31,7 +31,7 @@ pub struct ServeArgs {
     /// Which server it behaves as.
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(standalone_servers().map(|(name, _)| name)))]
     system: String,
-    /// The folder with .mp4, .m4v and .mov files, or .rm; URLs are paths beneath it. Or one file.
+    /// The folder with .mp4, .m4v and .mov files, or .rm, or .wmv; URLs are paths beneath it. Or one file.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Where clients are taken; port 0 lets the kernel choose. Default: 0.0.0.0 and, as root, the protocol's port.

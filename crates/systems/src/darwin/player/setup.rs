@@ -18,11 +18,11 @@ use crate::rtsp::{MediaTransport, Step};
 /// Tracks that are set up; what a description lists beyond them is left out.
 const MOST_TRACKS: usize = 8;
 
-/// What RealNetworks' encodings are called; nobody has them by RTP.
-const REAL: &str = "x-pn-real";
-
-/// Who plays those.
-const OF_REAL: &str = "; --player realplayer8 plays what a RealVideo server has";
+/// What encodings of others are called that nobody has by plain RTP, and who plays those.
+const OTHERS: [(&str, &str); 2] = [
+    ("x-pn-real", "; --player realplayer8 plays what a RealVideo server has"),
+    ("x-asf-pf", "; --player wmp9 plays what a Windows Media server has"),
+];
 
 impl DarwinPlayer {
     /// The connection is there.
@@ -137,8 +137,13 @@ impl DarwinPlayer {
         }
         self.duration = presentation.duration;
         self.alone = presentation.tracks.len() == 1;
+        let who_plays = |encoding: &str| {
+            let other = OTHERS.iter().find(|(part, _)| encoding.contains(part));
+            other.map(|(_, who)| *who)
+        };
         let playable = |track: &TrackDescription| {
-            track.clock_rate > 0 && (track.media == "video" || track.media == "audio")
+            let is_media = track.media == "video" || track.media == "audio";
+            track.clock_rate > 0 && is_media && who_plays(&track.encoding).is_none()
         };
         let names: Vec<String> = presentation
             .tracks
@@ -149,8 +154,8 @@ impl DarwinPlayer {
         let tracks = presentation.tracks.into_iter().filter(playable).take(MOST_TRACKS);
         self.tracks = tracks.map(|track| Track::new(track, ack_delay, now)).collect();
         if self.tracks.is_empty() {
-            let real = if names.iter().any(|name| name.contains(REAL)) { OF_REAL } else { "" };
-            return Err(format!("nothing in it can be played: {}{real}", names.join(", ")));
+            let who = names.iter().find_map(|name| who_plays(name)).unwrap_or_default();
+            return Err(format!("nothing in it can be played: {}{who}", names.join(", ")));
         }
         let is_video = |track: &Track| track.description.media == "video";
         self.main = self.tracks.iter().position(is_video).unwrap_or(0);

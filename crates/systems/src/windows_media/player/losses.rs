@@ -1,0 +1,294 @@
+//! Which packets came, which are missing, and when the server is told; the reception quality, the share of packets that
+//! came of late; and the loss by which the player takes less.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use streamgauge_base::{Duration, Instant};
+
+use super::settings::PlayerSettings;
+
+/// Numbers that are remembered as missing; a gap beyond them is a server that began anew.
+const MOST_MISSING: usize = 4_096;
+
+/// A packet that is missing for so long is not waited for; ours, beyond what a server keeps.
+const HOLD: Duration = Duration::from_secs(30);
+
+/// Counts for the quality are of so long.
+const SLOT: Duration = Duration::from_millis(500);
+
+/// What has come of all streams, in packets of media.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct WmsCame {
+    /// Packets, without those that had come before.
+    pub packets: u64,
+    /// Their bytes, with RTP's headers.
+    pub bytes: u64,
+    /// Those that were seen to be missing.
+    pub missed: u64,
+    /// Those of them that came after all.
+    pub repaired: u64,
+    /// Those that had come before, or came too late.
+    pub duplicates: u64,
+}
+
+/// What a packet is to those before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// It has not come before; so many were missed before it.
+    New(u32),
+    /// It was missing.
+    Repaired,
+    /// It has come before, or is not waited for.
+    Duplicate,
+}
+
+struct Missing {
+    sequence: u16,
+    since: Instant,
+    said: u32,
+    due: Instant,
+}
+
+/// Packets that were to come in a while, and those of them that did not.
+struct Slot {
+    begins: Instant,
+    expected: u32,
+    lost: u32,
+}
+
+/// Packets of a stretch of time, by which it is judged whether too much is lost.
+#[derive(Clone, Copy)]
+struct Judgement {
+    from: Instant,
+    until: Instant,
+    expected: u32,
+    lost: u32,
+}
+
+/// Those of a session.
+pub struct Losses {
+    settings: Arc<PlayerSettings>,
+    next: Option<u16>,
+    missing: VecDeque<Missing>,
+    said_at: Instant,
+    slots: VecDeque<Slot>,
+    judgement: Option<Judgement>,
+}
+
+impl Losses {
+    /// Nothing has come.
+    pub fn new(settings: Arc<PlayerSettings>) -> Self {
+        Losses {
+            settings,
+            next: None,
+            missing: VecDeque::new(),
+            said_at: Instant::ZERO,
+            slots: VecDeque::new(),
+            judgement: None,
+        }
+    }
+
+    /// A packet came.
+    pub fn came(&mut self, now: Instant, sequence: u16) -> Arrival {
+        let next = *self.next.get_or_insert(sequence);
+        let ahead = sequence.wrapping_sub(next).cast_signed();
+        if ahead < 0 {
+            let Some(place) = self.missing.iter().position(|one| one.sequence == sequence) else {
+                return Arrival::Duplicate;
+            };
+            let since = self.missing.remove(place).map_or(now, |one| one.since);
+            if self.settings.recovered_counts
+                && let Some(slot) = self.slots.iter_mut().rev().find(|slot| slot.begins <= since)
+            {
+                slot.lost = slot.lost.saturating_sub(1);
+            }
+            return Arrival::Repaired;
+        }
+        let missed = u32::from(ahead.cast_unsigned());
+        for step in 0..ahead.cast_unsigned() {
+            let due = now + self.settings.nack_wait;
+            let sequence = next.wrapping_add(step);
+            self.missing.push_back(Missing { sequence, since: now, said: 0, due });
+        }
+        while self
+            .missing
+            .front()
+            .is_some_and(|one| self.missing.len() > MOST_MISSING || one.since + HOLD < now)
+        {
+            self.missing.pop_front();
+        }
+        self.count(now, missed);
+        self.next = Some(sequence.wrapping_add(1));
+        Arrival::New(missed)
+    }
+
+    fn count(&mut self, now: Instant, missed: u32) {
+        if let Some(judged) = self.judgement.as_mut().filter(|one| (one.from..one.until).contains(&now)) {
+            judged.expected += missed + 1;
+            judged.lost += missed;
+        }
+        if self.slots.back().is_none_or(|slot| slot.begins + SLOT <= now) {
+            self.slots.push_back(Slot { begins: now, expected: 0, lost: 0 });
+        }
+        let time = self.settings.quality_time;
+        while self.slots.front().is_some_and(|slot| slot.begins + time < now) {
+            self.slots.pop_front();
+        }
+        if let Some(slot) = self.slots.back_mut() {
+            slot.expected += missed + 1;
+            slot.lost += missed;
+        }
+    }
+
+    /// The share of packets that came, of the last `quality_time`.
+    pub fn quality(&self) -> f64 {
+        let of = |count: fn(&Slot) -> u32| self.slots.iter().map(count).sum::<u32>();
+        1.0 - f64::from(of(|slot| slot.lost)) / f64::from(of(|slot| slot.expected).max(1))
+    }
+
+    /// Media was asked for: what is lost is judged soon, if it is to be.
+    pub fn asked(&mut self, now: Instant) {
+        if self.settings.heed_loss {
+            self.judge_from(now + self.settings.judged_after);
+        }
+    }
+
+    fn judge_from(&mut self, from: Instant) {
+        let until = from + self.settings.judged_for;
+        self.judgement = Some(Judgement { from, until, expected: 0, lost: 0 });
+    }
+
+    /// When there is something to judge.
+    pub fn judges_at(&self) -> Option<Instant> {
+        self.judgement.map(|judgement| judgement.until)
+    }
+
+    /// What was lost while it was judged, if it is time; of packets that came again as well.
+    pub fn judge(&mut self, now: Instant) -> Option<f64> {
+        let judgement = self.judgement.take_if(|one| one.until <= now)?;
+        if self.settings.judged_again > Duration::ZERO {
+            self.judge_from(judgement.from + self.settings.judged_again);
+        }
+        Some(f64::from(judgement.lost) / f64::from(judgement.expected.max(1)))
+    }
+
+    /// When it has something to say.
+    pub fn due(&self) -> Option<Instant> {
+        let waits = |one: &&Missing| one.said < self.settings.nack_tries;
+        let first = self.missing.iter().filter(waits).map(|one| one.due).min()?;
+        Some(first.max(self.said_at + self.settings.nack_interval))
+    }
+
+    /// What the server is to be told to send again, if it is time.
+    pub fn take(&mut self, now: Instant) -> Vec<u16> {
+        if self.due().is_none_or(|due| due > now) {
+            return Vec::new();
+        }
+        self.said_at = now;
+        let (tries, repeat) = (self.settings.nack_tries, self.settings.nack_repeat);
+        let due = self.missing.iter_mut().filter(|one| one.said < tries && one.due <= now);
+        due.take(self.settings.most_nacks as usize)
+            .map(|one| {
+                (one.said, one.due) = (one.said + 1, now + repeat);
+                one.sequence
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::settings::PlayerKind;
+    use super::*;
+
+    fn losses(change: impl FnOnce(&mut PlayerSettings)) -> Losses {
+        let mut settings = PlayerSettings::of(PlayerKind::Wmp9);
+        change(&mut settings);
+        Losses::new(Arc::new(settings))
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn what_is_missing_is_said_twice() {
+        let mut losses = losses(|_| ());
+        assert_eq!(losses.came(at(0), 65_534), Arrival::New(0));
+        assert_eq!(losses.came(at(10), 1), Arrival::New(2));
+        assert!(losses.take(at(100)).is_empty());
+        assert_eq!(losses.take(at(110)), [65_535, 0]);
+        assert_eq!(losses.came(at(200), 0), Arrival::Repaired);
+        assert_eq!(losses.came(at(201), 0), Arrival::Duplicate);
+        assert!(losses.take(at(1_600)).is_empty());
+        assert_eq!(losses.take(at(1_610)), [65_535]);
+        assert_eq!(losses.due(), None);
+    }
+
+    #[test]
+    fn quality_is_of_the_last_half_minute() {
+        let mut losses = losses(|settings| settings.recovered_counts = false);
+        for n in 0..400u16 {
+            // Of the first 10 s each second one is lost.
+            if n >= 100 || n % 2 == 0 {
+                losses.came(at(u64::from(n) * 100), n);
+            }
+            if n == 99 {
+                assert!((losses.quality() - 0.5).abs() < 0.02);
+            }
+        }
+        assert_eq!(losses.quality(), 1.0);
+    }
+
+    #[test]
+    fn what_is_lost_is_judged_once_soon_after_media_is_asked_for() {
+        let mut losses = losses(|settings| {
+            settings.judged_after = Duration::from_secs(1);
+            settings.judged_for = Duration::from_secs(2);
+        });
+        let mut judged = Vec::new();
+        for n in 0..400u16 {
+            if n % 10 != 5 {
+                losses.came(at(u64::from(n) * 20), n);
+            }
+            if n == 100 {
+                losses.asked(at(2_000));
+                assert_eq!(losses.judges_at(), Some(at(5_000)));
+            }
+            judged.extend(losses.judge(at(u64::from(n) * 20)));
+        }
+        assert_eq!(judged.len(), 1);
+        assert!((judged[0] - 0.1).abs() < 0.02, "{judged:?}");
+        assert_eq!(losses.judges_at(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_packet_counts_once_whatever_is_lost(
+            lost in prop::collection::vec(any::<bool>(), 1..400), first in any::<u16>(), recovered in any::<bool>(),
+        ) {
+            let mut losses = losses(|settings| settings.recovered_counts = recovered);
+            let numbers: Vec<u16> = (0..lost.len() as u16).map(|n| first.wrapping_add(n)).collect();
+            let came = |n: &usize| *n == 0 || *n + 1 == lost.len() || !lost[*n];
+            let mut missed = 0;
+            for n in (0..lost.len()).filter(came) {
+                match losses.came(at(n as u64), numbers[n]) {
+                    Arrival::New(before) => missed += before as usize,
+                    other => prop_assert!(false, "{other:?}"),
+                }
+            }
+            prop_assert_eq!(missed, (0..lost.len()).filter(|n| !came(n)).count());
+            let share = missed as f64 / lost.len() as f64;
+            prop_assert!((1.0 - losses.quality() - share).abs() < 1e-9);
+            for n in (0..lost.len()).filter(|n| !came(n)) {
+                prop_assert_eq!(losses.came(at(500), numbers[n]), Arrival::Repaired);
+                prop_assert_eq!(losses.came(at(500), numbers[n]), Arrival::Duplicate);
+            }
+            let left = if recovered { 0.0 } else { share };
+            prop_assert!((1.0 - losses.quality() - left).abs() < 1e-9);
+        }
+    }
+}
