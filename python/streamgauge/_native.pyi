@@ -49,6 +49,24 @@ def facts(app_json: str) -> str:
         RecordError: if it names no system.
     """
 
+def asf_streams(file: bytes) -> list[tuple[int, str]]:
+    """The streams of a file of ASF, in its order: the number of each, and "video", "audio" or "other".
+
+    Raises:
+        MediaError: it is no ASF, or is broken.
+    """
+
+def multiplex_asf(files: Sequence[tuple[str, bytes, Sequence[int]]], id: bytes) -> bytes:
+    """One file of ASF with streams of several, numbered from 1: of those of video, and of those of audio, a
+    player takes one.
+
+    `files` are what each is called, its bytes and the numbers of its streams that are taken, 127 together;
+    `id` is the name of the new file, of 16 bytes. The rate of a stream is that of its packets.
+
+    Raises:
+        MediaError: a file is broken, or has no such stream; names it.
+    """
+
 class Contents:
     """Contents by their digests, for plans that name them: read once, shared by all flows and trials."""
 

@@ -56,6 +56,28 @@ def test_a_ladder_is_written_whole_and_said(cli: Cli) -> None:
 
 
 @needs_ffmpeg
+def test_a_ladder_is_one_file_of_windows_media_where_its_name_says_so(cli: Cli) -> None:
+    asked = ("ladder", "testsrc2", "--rates", "50k,100k", "--duration", "2s", "--audio", "24kbit/s")
+    ran = cli(*asked, "--out", "films/film.wmv")
+    assert ran.status == 0, ran.err
+    assert ran.out.startswith("films/film.wmv: 2")
+    rows = [line.split()[:3] for line in ran.out.splitlines()[2:]]
+    assert rows == [["1", "audio,", "wmav2"], ["2", "video,", "wmv2"], ["3", "video,", "wmv2"]]
+    assert [file.name for file in Path("films").iterdir()] == ["film.wmv"]
+    again = cli(*asked, "--out", "films/film.wmv", "--json")
+    said = json.loads(again.out)
+    assert said["file"] == "films/film.wmv" and len(said["tracks"]) == 3
+    own = cli("ladder", "films/film.wmv", "films/film.wmv", "--out", "films/twice.WMV")
+    assert own.status == 0 and len(own.out.splitlines()) == 2 + 5
+    other = cli(*asked[:-1], "32kbit/s", "--out", "films/film.wmv")
+    assert other.status == 3 and "films/film.wmv is there already, with other content" in other.err
+    cut = cli("ladder", "films/film.wmv", "films/film.wmv", "--segment", "1s", "--out", "x.wmv")
+    assert cut.status == 3 and "--segment says where key frames are" in cut.err
+    quiet = cli(*asked[:-1], "16kbit/s", "--out", "quiet.wmv")
+    assert quiet.status == 3 and "24 kbit/s of sound or more" in quiet.err and not Path("quiet.wmv").exists()
+
+
+@needs_ffmpeg
 def test_a_folder_that_holds_something_stays_as_it_is(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/letter.txt").write_text("dear")

@@ -19,6 +19,7 @@ from starved import GAVE_UP, STARVED, TOO_BUSY
 from streamgauge.emu.engine import engine
 from streamgauge.errors import CannotRunError
 from streamgauge.media import Ladder, prepare_ladder, prepare_presentation
+from streamgauge.media.asf import asf_of_files
 
 SECONDS = 4
 RATE = 25
@@ -204,6 +205,47 @@ def films() -> Iterator[Path]:
         for level, rate in LEVELS.items():
             put_film(folder / name / level, seconds, rate)
     (folder / "empty.rm").mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+WMV_RATES = ("40k", "90k", "200k")
+
+
+def put_wmv(file: Path, seconds: int, rate: str, *options: str) -> None:
+    """Writes pictures of that rate as Windows Media, a key frame each 2 s, with sound of 32 kbit/s."""
+    pictures = ["-f", "lavfi", "-i", f"testsrc=size=176x144:rate={FILM_RATE}"]
+    sound = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=44100"]
+    coded = ["-t", str(seconds), "-c:v", "wmv2", "-b:v", rate, "-g", str(2 * FILM_RATE)]
+    coded += ["-c:a", "wmav2", "-b:a", "32k", *options, str(file)]
+    subprocess.run(["ffmpeg", "-nostdin", "-loglevel", "error", *pictures, *sound, *coded], check=True)
+
+
+@pytest.fixture(scope="session")
+def wmvs() -> Iterator[Path]:
+    """Windows Media: a film, the same cut short and broken, two files of several rates of which one is long,
+    the encodings of each as a folder, sound alone, and what is none."""
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg makes the films, and it is not here")
+    folder = Path(tempfile.mkdtemp(prefix="streamgauge-serve-"))
+    folder.chmod(0o755)
+    film = folder / "film.wmv"
+    put_wmv(film, FILM_SECONDS, "150k")
+    whole = film.read_bytes()
+    (folder / "cut.wmv").write_bytes(whole[: len(whole) // 2])
+    (folder / "broken.wmv").write_bytes(whole[:8_000] + b"\xff" * 4_000 + whole[12_000:])
+    (folder / "head.wmv").write_bytes(whole[:300])
+    (folder / "none.wmv").write_bytes(b"RIFF" * 100)
+    (folder / "notes.txt").write_text("nothing to play")
+    for name, seconds in (("levels", FILM_SECONDS), ("long", 60)):
+        encodings = folder / f"{name}-files.wmv"
+        encodings.mkdir()
+        for rate in WMV_RATES:
+            put_wmv(encodings / f"{rate}.wmv", seconds, rate)
+        levels = [encodings / f"{rate}.wmv" for rate in WMV_RATES]
+        (folder / f"{name}.wmv").write_bytes(asf_of_files(levels))
+    put_wmv(folder / "sound.wma", FILM_SECONDS, "40k", "-vn", "-f", "asf")
+    (folder / "empty.wmv").mkdir()
     yield folder
     shutil.rmtree(folder)
 

@@ -1,5 +1,6 @@
 //! The Python face of sim and record: texts in, texts out, nothing but conversion here.
 
+mod asf;
 mod function_rule;
 
 use std::path::PathBuf;
@@ -444,6 +445,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(facts, module)?)?;
     module.add_function(wrap_pyfunction!(relay_protocols, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(asf::asf_streams, module)?)?;
+    module.add_function(wrap_pyfunction!(asf::multiplex_asf, module)?)?;
     module.add_function(wrap_pyfunction!(legend, module)?)?;
     module.add_function(wrap_pyfunction!(addresses, module)?)?;
     module.add_function(wrap_pyfunction!(path_pairs, module)?)?;

@@ -24,6 +24,7 @@ from streamgauge.media import (
     ClipEncoding,
     Content,
     Ladder,
+    asf,
     content_of_file,
     ladder_of_files,
     prepare,
@@ -87,9 +88,12 @@ def ladder_command(
     """Encodes `sources[0]` at `rates`, or takes the files `sources` as a ladder; says what it is (in JSON,
     `Content.summary`), and with `out` writes it there.
 
+    An `out` that ends as a file of Windows Media does is one file of all rates.
+
     Raises ScenarioError for what makes no sense, MediaError if the content cannot be had or its key frames do
     not align, CannotRunError if there is no ffmpeg.
     """
+    one_file = out if out is not None and out.suffix.lower() in asf.ENDINGS else None
     if rates is None:
         if len(sources) < 2:
             raise ScenarioError(
@@ -102,6 +106,13 @@ def ladder_command(
                 "without --rates are taken as they are",
                 hint=f"leave {'it' if len(idle) == 1 else 'them'} out, or name one source and its --rates",
             )
+        if one_file is not None:
+            if segment is not None:
+                raise ScenarioError(
+                    "--segment says where key frames are, and files without --rates are taken as they are",
+                    hint="leave it out",
+                )
+            return _write_one(asf.asf_of_files([Path(file) for file in sources]), one_file, as_json)
         names = {file: f"{number}-{Path(file).name}" for number, file in enumerate(sources)}
         seconds = None if segment is None else _said(Time, segment, "--segment").s
         content = ladder_of_files([Path(file) for file in sources], segment_s=seconds)
@@ -129,7 +140,12 @@ def ladder_command(
                 left_s = (time.monotonic() - began) / done * (of - done) if done else None
                 bar.update(Progress(done, of, left_s, " ".join(now), now))
 
-            kept = prepare_ladder(ladder, jobs=jobs, tell=tell)
+            if one_file is not None:
+                whole = asf.asf_of_ladder(ladder, jobs=jobs, tell=tell)
+            else:
+                kept = prepare_ladder(ladder, jobs=jobs, tell=tell)
+        if one_file is not None:
+            return _write_one(whole, one_file, as_json)
         content = Content.load(kept / DESCRIPTION)
         if out is not None:
             write_folder(
@@ -138,6 +154,40 @@ def ladder_command(
                 out,
             )
     _show(content, out, as_json, asked=rates is not None)
+
+
+def _write_one(whole: bytes, file: Path, as_json: bool) -> None:
+    """Writes a file of several rates, and says what is in it."""
+    try:
+        if file.exists() and not (file.is_file() and file.read_bytes() == whole):
+            raise ScenarioError(f"{file} is there already, with other content", hint="name another file")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=file.parent, prefix=".streamgauge-") as scratch:
+            part = Path(scratch) / file.name
+            part.write_bytes(whole)
+            part.replace(file)
+    except OSError as error:
+        raise CannotRunError(
+            f"cannot write {file}: {error.strerror}; name a file in a folder that you may write to."
+        ) from error
+    content = content_of_file(file)
+    if as_json:
+        print(json.dumps(content.summary() | {"file": str(file)}))
+        return
+    say_text(f"{file}: {say_exactly(content.duration_ns / 1e9, TIME)}, {Size.of(len(whole))}")
+    rows: list[list[Text | str]] = [[*heads("stream", "track", "mean", "size", "key frames")]]
+    for number, track in enumerate(content.tracks, start=1):
+        (encoding,) = track.encodings
+        rows.append(
+            [
+                str(number),
+                f"{track.kind}, {encoding.codec}",
+                say(encoding.frames.bit_rate_bps, RATE),
+                "" if encoding.size is None else "{}x{}".format(*encoding.size),
+                str(int(encoding.frames.keys.sum())) if track.kind == "video" else "",
+            ]
+        )
+    table(rows, "llrlr")
 
 
 def package_command(ladder: Path, out: Path, index: str | None, as_json: bool) -> None:

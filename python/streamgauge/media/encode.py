@@ -72,6 +72,40 @@ def prepare_sound(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
     )
 
 
+def prepare_wmv(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
+    """The pictures of `clip` alone, of its whole rate, as a file of Windows Media Video 8.
+
+    Kept and failing as `prepare`, with key frames where that has them.
+    """
+    source = source_of(clip)
+    group, bits = str(max(1, round(clip.gop_s * clip.frame_rate))), str(clip.bit_rate_bps)
+    arguments = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y", *source_arguments(clip, source)]
+    arguments += ["-map", "0:v:0", "-vf", f"{picture_filter(clip)},format=yuv420p"]
+    # One thread: how slices are shared out would change the bits.
+    arguments += ["-c:v", "wmv2", "-threads", "1", "-b:v", bits, "-maxrate", bits, "-bufsize", bits]
+    arguments += ["-g", group, "-sc_threshold", "1000000000", "-flags", "+bitexact"]
+    return _kept_wmv(clip.label, arguments, clip, source, run)
+
+
+def prepare_wma(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
+    """The sound of `clip` alone, of `audio_bps`, as a file of Windows Media Audio 2; kept and failing as
+    `prepare`."""
+    source = source_of(clip)
+    if not clip.is_built_in and source is not None and not has_sound(source):
+        raise MediaError(f"{source}: it has no sound to encode; leave 'audio' out.")
+    arguments = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y"]
+    arguments += _TONE if clip.is_built_in else ["-stream_loop", "-1", "-i", str(source)]
+    arguments += ["-map", "0:a:0", "-c:a", "wmav2", "-ac", "1", "-ar", "44100", "-b:a", str(clip.audio_bps)]
+    name = f"{clip.label.rpartition('-')[0]}-sound-{clip.audio_bps / 1000:g}k"
+    return _kept_wmv(name, arguments, clip, None if clip.is_built_in else source, run)
+
+
+def _kept_wmv(name: str, arguments: list[str], clip: ClipEncoding, source: Path | None, run: Run) -> Path:
+    arguments += ["-t", f"{clip.duration_s:.3f}", "-map_metadata", "-1", "-fflags", "+bitexact"]
+    kept = cache_folder() / "clips" / f"{name}-{clip.duration_s:g}s-{_key(arguments, source)}.wmv"
+    return _kept(kept, lambda part: _run([*arguments, str(part)], clip.source, run))
+
+
 def _kept(kept: Path, write: Callable[[Path], None]) -> Path:
     """The file `kept`; if it is not there, what `write` leaves in the file given to it, moved into place.
 
@@ -83,7 +117,7 @@ def _kept(kept: Path, write: Callable[[Path], None]) -> Path:
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept.parent, prefix="encoding-") as scratch:
-            part = Path(scratch) / "clip.mp4"
+            part = Path(scratch) / f"clip{kept.suffix}"
             write(part)
             part.chmod(0o644)
             _first(part, kept)

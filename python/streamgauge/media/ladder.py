@@ -7,16 +7,18 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from streamgauge.errors import MediaError
 from streamgauge.media.clip import ClipEncoding
 from streamgauge.media.content import Content, Encoding, Track
-from streamgauge.media.encode import prepare, prepare_sound
+from streamgauge.media.encode import Run, prepare, prepare_sound
 from streamgauge.media.probe import of_file
 from streamgauge.media.running import Programs
 from streamgauge.media.sources import cache_folder
@@ -25,6 +27,7 @@ __all__ = [
     "DESCRIPTION",
     "RATE_WITHIN",
     "Ladder",
+    "encoded",
     "ladder_of",
     "ladder_of_files",
     "prepare_ladder",
@@ -104,6 +107,16 @@ class Ladder:
         )
 
     @property
+    def sound(self) -> ClipEncoding:
+        """The clip whose sound is the ladder's, which has some."""
+        return ClipEncoding(
+            source=self.source,
+            bit_rate_bps=self.audio_bps + self.rates_bps[0],
+            duration_s=self.duration_s,
+            audio_bps=self.audio_bps,
+        )
+
+    @property
     def label(self) -> str:
         """A short name for people and for file names."""
         stem = self.clip(self.rates_bps[0]).label.rpartition("-")[0]
@@ -138,26 +151,32 @@ def prepare_ladder(ladder: Ladder, *, jobs: int | None = None, tell: Tell | None
 
 def _encode(ladder: Ladder, jobs: int | None, tell: Tell | None) -> dict[str, Path]:
     """Encoded files by the name that each has in a ladder's folder."""
-    clips = {f"{short_name(rate)}.mp4": ladder.clip(rate) for rate in ladder.rates_bps}
+    clips = {f"{short_name(rate)}.mp4": partial(prepare, ladder.clip(rate)) for rate in ladder.rates_bps}
+    sound = {_SOUND: partial(prepare_sound, ladder.sound)} if ladder.audio_bps else {}
+    files = encoded(sound | clips, jobs, tell)
+    return {name: files[name] for name in (*clips, *sound)}
+
+
+class Encoder(Protocol):
+    """Makes a file, by programs that `run` runs."""
+
+    def __call__(self, *, run: Run) -> Path: ...
+
+
+def encoded(encoders: Mapping[str, Encoder], jobs: int | None, tell: Tell | None) -> dict[str, Path]:
+    """The files that `encoders` make, by the encoders' names: `jobs` at a time, as many as processors if
+    `None`, the last first. `tell` may raise to give it up."""
     said = tell or (lambda done, of, now: None)
     files: dict[str, Path] = {}
-    total = len(clips) + bool(ladder.audio_bps)
     with Programs() as programs, ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         pending: dict[Future[Path], str] = {}
         try:
             # The dearest first, so that none of them is alone at the end.
-            for name, clip in reversed(clips.items()):
-                pending[pool.submit(prepare, clip, run=programs.run)] = name
-            if ladder.audio_bps:
-                tone = ClipEncoding(
-                    source=ladder.source,
-                    bit_rate_bps=ladder.audio_bps + ladder.rates_bps[0],
-                    duration_s=ladder.duration_s,
-                    audio_bps=ladder.audio_bps,
-                )
-                pending[pool.submit(prepare_sound, tone, run=programs.run)] = _SOUND
+            for name, encoder in reversed(list(encoders.items())):
+                pending[pool.submit(encoder, run=programs.run)] = name
             while pending:
-                said(len(files), total, tuple(name for task, name in pending.items() if task.running()))
+                running = tuple(name for task, name in pending.items() if task.running())
+                said(len(files), len(encoders), running)
                 done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
                 for task in done:
                     files[pending.pop(task)] = task.result()
@@ -166,8 +185,8 @@ def _encode(ladder: Ladder, jobs: int | None, tell: Tell | None) -> dict[str, Pa
                 task.cancel()
             programs.stop()
             raise
-    said(total, total, ())
-    return {name: files[name] for name in (*clips, *((_SOUND,) if ladder.audio_bps else ()))}
+    said(len(encoders), len(encoders), ())
+    return files
 
 
 _SOUND = "audio.mp4"

@@ -57,7 +57,10 @@ def _ladder(
         str | None, typer.Option("--rates", metavar="RATES", help="Of its pictures, the lowest first.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FOLDER", help="A new folder to write it to.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="FOLDER|FILE", help="A new folder to write it to, or one file: film.wmv."
+        ),
     ] = None,
     duration: Annotated[
         str | None,
@@ -100,6 +103,9 @@ def _ladder(
         --audio 64kbit/s --segment 4s --out videos
 
       streamgauge ladder low.mp4 high.mp4 --json
+
+      streamgauge ladder carphone --rates 28k,109k,282k --audio 24kbit/s \
+        --out films/film.wmv
     """
     from streamgauge.cli.clips import ladder_command
 

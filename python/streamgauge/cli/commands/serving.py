@@ -69,7 +69,8 @@ def _serve(
         Path,
         typer.Argument(
             metavar="DIR",
-            help="The folder with .mp4, .m4v and .mov files, of RealMedia with .rm; or one file.",
+            help="The folder with .mp4, .m4v and .mov files, of RealMedia with .rm, of Windows Media with "
+            ".wmv; or one file.",
         ),
     ],
     system: Annotated[
@@ -138,9 +139,10 @@ def _serve(
     With [b]--system darwin[/b] by RTSP, as Apple's Darwin Streaming Server: any RTSP player can play them,
     and one that asks for Apple's Reliable UDP gets it; with [b]--system http[/b] by HTTP/1.1, whole and by
     ranges; with [b]--system dash[/b] ladders as DASH and HLS; with [b]--system ccn[/b] the same by names, to
-    NDN programs; with [b]--system realvideo[/b] RealMedia files by RDT. The server is the machine that sim
-    runs, on real sockets. URLs are paths beneath DIR: rtsp://HOST:PORT/clip.mp4, http://HOST:PORT/clip.mp4,
-    and beneath the prefix of all names ndn://HOST:PORT/clip/ladder/manifest.mpd. Ctrl-C ends it
+    NDN programs; with [b]--system realvideo[/b] RealMedia files by RDT; with [b]--system windows_media[/b]
+    those of Windows Media as Microsoft's server. The server is the machine that sim runs, on real sockets.
+    URLs are paths beneath DIR: rtsp://HOST:PORT/clip.mp4, http://HOST:PORT/clip.mp4, and beneath the prefix
+    of all names ndn://HOST:PORT/clip/ladder/manifest.mpd. Ctrl-C ends it
     (docs/serve.md).
 
     [b]Examples[/b]
@@ -184,7 +186,7 @@ def _play(
             "--player",
             metavar="NAME",
             help="Which player, where there are several: of RTSP quicktime (the default), vlc, realplayer8 "
-            "(of .rm) or realplayer10.",
+            "(of .rm) or realplayer10, wmp9 (of .wmv) or wmp9-helix.",
             callback=_one_of(lambda machine: () if machine.player is None else machine.player.players),
         ),
     ] = None,
@@ -229,7 +231,8 @@ def _play(
     r"""Play a URL without a window, and report what a viewer would have seen.
 
     The player is the machine that sim runs, on real sockets. Of RTSP, [b]quicktime[/b] asks for Apple's
-    Reliable UDP, [b]vlc[/b] does not, and [b]realplayer8[/b] plays RealNetworks' RDT, which is usual of .rm.
+    Reliable UDP, [b]vlc[/b] does not, [b]realplayer8[/b] plays RealNetworks' RDT, which is usual of .rm, and
+    [b]wmp9[/b] what Microsoft's server sends, which is usual of .wmv.
     Any server will do (docs/serve.md). Ctrl-C ends it, with the report.
 
     [b]Examples[/b]
@@ -242,6 +245,8 @@ def _play(
         --save clip.h264
 
       streamgauge play rtsp://127.0.0.1:8554/film.rm --transport tcp
+
+      streamgauge play rtsp://127.0.0.1:8554/film.wmv --save saved.wmv
 
       streamgauge play http://127.0.0.1:8080/clip.mp4 --set read_ahead=10s
 
