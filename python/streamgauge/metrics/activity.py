@@ -23,13 +23,18 @@ _OWN[[PROBE, RTCP, SIGNALLING]] = False
 _NONE = np.empty(0, dtype=np.int64)
 
 
-def own_times(trial: Trial) -> tuple[Ints, ...]:
-    """Of each flow when packets with payload of its own are offered, ns: signalling, RTCP and probes do not
-    count, nor do packets without payload."""
+def own_packets(trial: Trial) -> tuple[Ints, ...]:
+    """Of each flow the places, among the packets offered, of those with payload of its own: signalling, RTCP
+    and probes do not count, nor do packets without payload."""
     offered = trial.offered[DOWN]
     own = (offered["payload_bytes"] > 0) & _OWN[offered["kind"]]
     sent = (offered.of(row) for row in range(len(trial.flows)))
-    return tuple(offered.times_ns[mine[own[mine]]] for mine in sent)
+    return tuple(mine[own[mine]] for mine in sent)
+
+
+def own_times(trial: Trial) -> tuple[Ints, ...]:
+    """Of each flow when its own packets (`own_packets`) are offered, ns."""
+    return tuple(trial.offered[DOWN].times_ns[mine] for mine in own_packets(trial))
 
 
 def transmission_s(own: Ints) -> float | None:

@@ -1,15 +1,16 @@
-"""M14: how fast a flow fills its player's buffer, and what it settles to."""
+"""M14 and M21: how fast a flow fills its player's buffer, when it was full, and what the flow settles to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from streamgauge.metrics.frame import DOWN, Trial
 from streamgauge.metrics.grid import SECOND_NS, Ints
+from streamgauge.metrics.passage import Passage
 
-__all__ = ["buffering_rates"]
+__all__ = ["buffering_phases", "buffering_rates", "buffering_times"]
 
 BUFFERING_S = 80
 """From a flow's first packet, in which it fills its buffer."""
@@ -51,3 +52,58 @@ def buffering_rates(trial: Trial, own: Sequence[Ints]) -> list[dict[str, float |
                 steady = float(bits[mine][rest].sum()) / (length_s - STEADY_S)
         found.append({"buffering_rate": buffering, "steady_rate": steady})
     return found
+
+
+def buffering_times(trial: Trial, flow: int) -> dict[str, float | None]:
+    """When a flow's player asked to play and when its buffer was full, s of the trial; nothing of one that
+    does not say when play begins.
+
+    Nichols (*Measurement of Windows Streaming Media*, section 3.2.3) has the buffering period begin with
+    RTSP's PLAY and last for as long as the player took until its buffer was full; both are those of its first
+    `playout_start` here, whose value is the time since play was asked for. Without a value the begin
+    is not known.
+    """
+    times, values = trial.said.of("playout_start", flow)
+    if not len(times):
+        return {}
+    end_s = float(times[0]) / SECOND_NS
+    start_s = end_s - float(values[0])
+    return {"buffering_start": start_s if np.isfinite(start_s) else None, "buffering_end": end_s}
+
+
+def buffering_phases(
+    trial: Trial, flow: int, times: Mapping[str, float | None], end_s: float | None
+) -> dict[str, float | None]:
+    """How long a flow fills its player's buffer (`filling_time`, s), at which rate that arrives
+    (`filling_rate`, bit/s) and what share is lost meanwhile (`filling_loss`); and the same from there to the
+    flow's last packet (`playing_time`, `playing_rate`, `playing_loss`): Nichols, section 3.2.3, who measures
+    rates and losses of each period as a whole. Losses count when packets are dropped.
+
+    Args:
+        trial: the trial.
+        flow: its place among the trial's flows.
+        times: `buffering_times` of the flow.
+        end_s: when its last packet is offered, s of the trial.
+    """
+    start, full = times.get("buffering_start"), times.get("buffering_end")
+    if full is None:
+        return {}
+    found: dict[str, float | None] = {}
+    for name, begin, end in (("filling", start, full), ("playing", full, end_s)):
+        found |= dict.fromkeys((f"{name}_time", f"{name}_rate", f"{name}_loss"))
+        if begin is None or end is None or end <= begin:
+            continue
+        offered, received, lost = (
+            _bits_between(trial, passed[DOWN], flow, begin, end)
+            for passed in (trial.offered, trial.delivered, trial.dropped)
+        )
+        found |= {f"{name}_time": end - begin, f"{name}_rate": received / (end - begin)}
+        found[f"{name}_loss"] = lost / offered if offered else None
+    return found
+
+
+def _bits_between(trial: Trial, passage: Passage, flow: int, begin_s: float, end_s: float) -> float:
+    mine = passage.of(flow)
+    times = passage.times_ns[mine]
+    inside = (times >= begin_s * SECOND_NS) & (times < end_s * SECOND_NS)
+    return float(passage.bits(trial.bytes_column)[mine][inside].sum())

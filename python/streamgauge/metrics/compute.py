@@ -9,7 +9,8 @@ import numpy as np
 
 from streamgauge.errors import RecordError
 from streamgauge.metrics import activity, delay, impairments, players, queueing, rates, reliable_udp, tcp
-from streamgauge.metrics.buffering import buffering_rates
+from streamgauge.metrics.buffering import buffering_phases, buffering_rates, buffering_times
+from streamgauge.metrics.bursts import bursts, packet_gaps
 from streamgauge.metrics.fairness import jain, jain_series
 from streamgauge.metrics.frame import DOWN, DROPPED, UP, MetricLayer, RecordLike, StageInfo, Trial, prepare
 from streamgauge.metrics.grid import SECOND_NS, Floats, Ints
@@ -78,7 +79,8 @@ def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | No
 def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMetrics]:
     """Every flow's metrics: counted for all flows at once, [flow, sample], of which each takes its row."""
     widths = trial.grid.widths_s
-    own = activity.own_times(trial)
+    packets = activity.own_packets(trial)
+    own = tuple(trial.offered[DOWN].times_ns[mine] for mine in packets)
     counts = _counts(trial, own)
     delays = delay.PathDelays.of(trial)
     path_delay = delays.samples()
@@ -91,6 +93,9 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
     for row in range(len(trial.flows)):
         scalars[row] |= {"rate_variation": variations[row], "path_delay_p95": delays_p95[row]}
         scalars[row] |= buffering[row] | {"transmission_time": activity.transmission_s(own[row])}
+        end_s = float(own[row][-1]) / SECOND_NS if len(own[row]) else None
+        times = buffering_times(trial, row)
+        scalars[row] |= {"end": end_s} | times | buffering_phases(trial, row, times, end_s)
     bottlenecks = [trial.bottleneck(way) for way in (DOWN, UP)]
     others = own_events(trial)
     shares: dict[int, Series] = {}
@@ -101,6 +106,7 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
     for row, info in enumerate(trial.flows):
         series = _series({name: count[row] for name, count in counts.items()}, widths)
         series["path_delay"] = _mean(path_delay.of(row))
+        series |= packet_gaps(trial, own[row]) | bursts(trial, packets[row])
         rtt, rtt_source = rtts[row]
         if rtt_source is not None:
             series["rtt"] = _mean(rtt)
@@ -147,6 +153,7 @@ def _counts(trial: Trial, own: Sequence[Ints]) -> dict[str, Floats]:
         "sending": activity.sending_seconds(trial, own),
         "repeated": rates.repeated_bits(trial),
         "up": rates.sent_bits(trial, UP),
+        "reports": rates.reports(trial),
         "sent_packets": rates.sent_packets(trial),
         "received_packets": rates.received_packets(trial),
         "lost_packets": rates.lost_packets(trial),
@@ -189,6 +196,7 @@ def _series(counts: Mapping[str, Floats], widths: Floats) -> dict[str, Series]:
         "corrupted_packets": Series(counts["corrupted_packets"]),
         "fragment_packets": Series(counts["fragment_packets"]),
         "up_throughput": Series(counts["up"], widths),
+        "report_rate": Series(counts["reports"], widths),
     }
 
 

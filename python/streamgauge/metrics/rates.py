@@ -1,4 +1,4 @@
-"""What a flow sends, what arrives and what is lost: M1 to M4 and M7 to M9.
+"""What a flow sends, what arrives and what is lost: M1 to M4, M7 to M9 and M28.
 
 Each function counts for all flows at once and returns [flow, sample]; a rate is a count over the sample's
 length, and over a window the sum of counts over the window's length. `bits` are those of the trial's layer.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamgauge.metrics.frame import DOWN, RETRANSMIT, Trial
+from streamgauge.metrics.frame import DOWN, RETRANSMIT, RTCP, UP, Trial
 from streamgauge.metrics.grid import Floats, Ints, Mask
 from streamgauge.metrics.passage import HIDDEN, Passage
 
@@ -47,6 +47,13 @@ def sent_packets(trial: Trial, direction: int = DOWN) -> Floats:
 def received_packets(trial: Trial, direction: int = DOWN) -> Floats:
     """M8 at the receiver, as counts: packets that left the last stage."""
     return trial.delivered[direction].total()
+
+
+def reports(trial: Trial) -> Floats:
+    """M28 report rate, as counts: packets of RTCP from player to server (Nichols, *Measurement of Windows
+    Streaming Media*, section 4.2)."""
+    back = trial.offered[UP]
+    return back.count(back["kind"] == RTCP)
 
 
 def lost_packets(trial: Trial, direction: int = DOWN) -> Floats:

@@ -15,7 +15,7 @@ from streamgauge.metrics.frame import FlowInfo, MetricLayer, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.systems.player_events import MEASURED
 
-VERSION = 4
+VERSION = 5
 """Goes up when there are other metrics, or one has another value of the same record."""
 
 NEVER_SAID = "never said"
@@ -274,7 +274,7 @@ class TrialMetrics:
         }
 
 
-_MEANS = frozenset({"queue", "queue_packets", "cwnd", "rudp_cwnd", "good_run", "bad_run"})
+_MEANS = frozenset({"queue", "queue_packets", "cwnd", "rudp_cwnd", "good_run", "bad_run", "burst_size"})
 _COUNTS = frozenset(
     {"frames_shown", "freeze_count", "stall_count", "clip_levels", "level_changes", "rudp_cut"}
 )
@@ -294,6 +294,14 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "sender_rate_bps": ("sender_rate", "mean"),
     "receiver_rate_bps": ("receiver_rate", "mean"),
     "rate_variation": ("rate_variation", "mean"),
+    "buffering_start_s": ("buffering_start", "mean"),
+    "buffering_end_s": ("buffering_end", "mean"),
+    "filling_s": ("filling_time", "mean"),
+    "filling_bps": ("filling_rate", "mean"),
+    "filling_loss_percent": ("filling_loss", "mean"),
+    "playing_s": ("playing_time", "mean"),
+    "playing_bps": ("playing_rate", "mean"),
+    "playing_loss_percent": ("playing_loss", "mean"),
     "buffering_bps": ("buffering_rate", "mean"),
     "steady_bps": ("steady_rate", "mean"),
     "sent_packets_per_s": ("packet_rate", "mean"),
@@ -328,8 +336,16 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "good_run_packets": ("good_run", "mean"),
     "bad_run_packets": ("bad_run", "mean"),
     "retransmitted_percent": ("retransmitted", "mean"),
+    "packet_gap_mean_s": ("packet_gap", "mean"),
+    "packet_gap_max_s": ("packet_gap", "max"),
+    "short_gaps_percent": ("short_gaps", "mean"),
+    "burst_spacing_mean_s": ("burst_spacing", "mean"),
+    "burst_size_mean_packets": ("burst_size", "mean"),
+    "burst_size_max_packets": ("burst_size", "max"),
+    "reports_per_s": ("report_rate", "mean"),
     "up_throughput_bps": ("up_throughput", "mean"),
     "start_s": ("start", "mean"),
+    "end_s": ("end", "mean"),
     "max_min_share_percent": ("max_min_share", "mean"),
     "frames_shown": ("frames_shown", "mean"),
     "frames_lost_percent": ("frames_lost", "mean"),

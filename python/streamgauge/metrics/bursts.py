@@ -1,0 +1,57 @@
+"""M24 and M25: how far apart packets are sent, and in what bursts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamgauge.metrics.course import observed, summed
+from streamgauge.metrics.frame import DOWN, RETRANSMIT, Trial
+from streamgauge.metrics.grid import SECOND_NS, Ints
+from streamgauge.metrics.result import Series
+
+__all__ = ["BURST_GAP_S", "SHORT_GAP_S", "bursts", "packet_gaps"]
+
+BURST_GAP_S = 0.01
+"""A longer gap ends a burst: twelve packets of 1500 bytes at 14 Mbit/s, or one at 1.2 Mbit/s."""
+SHORT_GAP_S = 0.005
+"""Nichols tells how many packets come within a few milliseconds of the one before."""
+
+
+def packet_gaps(trial: Trial, own: Ints) -> dict[str, Series]:
+    """The gaps between a flow's own packets as they are offered to the path, before any queue, and which
+    share of them is at most 5 ms (Nichols, *Measurement of Windows Streaming Media*, section 4.1,
+    Figures 32 to 35). A gap counts when it begins.
+
+    Args:
+        trial: the trial.
+        own: when the flow's own packets are offered, ns (`streamgauge.metrics.activity.own_times`).
+    """
+    begins, gaps_s = own[:-1], np.diff(own) / SECOND_NS
+    gaps = observed(trial.grid, begins, gaps_s)
+    short = summed(trial.grid, begins, (gaps_s <= SHORT_GAP_S).astype(np.float64))
+    return {"packet_gap": gaps, "short_gaps": Series(short, gaps.denominator)}
+
+
+def bursts(trial: Trial, packets: Ints) -> dict[str, Series]:
+    """From one burst of a flow's own packets to the next, begin to begin, and how many packets a burst has.
+
+    A burst is a run of packets with gaps of at most 10 ms; it counts when it begins. What is sent again is
+    left out: a server repeats a packet when it is told that it was lost, which falls between the bursts of
+    what it has to send anyway.
+
+    Args:
+        trial: the trial.
+        packets: the places of the flow's own packets among those offered
+            (`streamgauge.metrics.activity.own_packets`).
+    """
+    offered, grid = trial.offered[DOWN], trial.grid
+    first = packets[(offered["flags"][packets] & RETRANSMIT) == 0]
+    times = offered.times_ns[first]
+    begins = np.flatnonzero(np.diff(times, prepend=-np.inf) > BURST_GAP_S * SECOND_NS)
+    sizes = np.diff(np.append(begins, len(times)))
+    began = times[begins]
+    spacing_s = np.diff(began) / SECOND_NS
+    return {
+        "burst_spacing": observed(grid, began[:-1], spacing_s),
+        "burst_size": observed(grid, began, sizes.astype(np.float64)),
+    }
