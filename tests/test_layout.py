@@ -47,8 +47,19 @@ MAY_IMPORT: dict[str, set[str]] = {
         "systems",
     },
     "calibrate": {"emu", "record", "report"},
-    "paper": {"campaign", "checks", "claims", "documents", "metrics", "report", "scenario", "systems"},
+    "paper": {
+        "campaign",
+        "checks",
+        "claims",
+        "documents",
+        "metrics",
+        "record",
+        "report",
+        "scenario",
+        "systems",
+    },
     "sweeps": {"campaign", "claims", "metrics", "report", "scenario", "systems"},
+    "two_phases": {"campaign", "metrics", "report"},
     "crosscheck": {"campaign", "claims", "emu", "metrics", "record", "report", "scenario", "systems"},
     "notebook": {
         "campaign",
@@ -80,6 +91,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "scenario",
         "sweeps",
         "systems",
+        "two_phases",
     },
 }
 OPEN_TO_ALL = {"errors", "terminal", "units"}

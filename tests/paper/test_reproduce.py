@@ -76,7 +76,9 @@ def test_ctrl_c_writes_no_page_and_says_how_to_go_on(
 ) -> None:
     real = reproducing.carry_out
     monkeypatch.setattr(
-        reproducing, "carry_out", lambda *some: dataclasses.replace(real(*some), interrupted=True)
+        reproducing,
+        "carry_out",
+        lambda *some, **more: dataclasses.replace(real(*some, **more), interrupted=True),
     )
     assert reproduce() == 130
     said = capsys.readouterr()

@@ -2,7 +2,7 @@
 
 from streamgauge.campaign.layout import scenario_of, sweep, trial_directory
 from streamgauge.campaign.mutants import MutantResult, run_mutants, score
-from streamgauge.campaign.plan import Job, jobs_for, resume_key, with_dependencies
+from streamgauge.campaign.plan import Extra, Job, jobs_for, resume_key, with_dependencies
 from streamgauge.campaign.robust import Alternative, Standing, run_alternatives, standings
 from streamgauge.campaign.run import CampaignResult, Progress, run, run_jobs
 from streamgauge.campaign.trial import EmuSettings, Outcome
@@ -11,6 +11,7 @@ __all__ = [
     "Alternative",
     "CampaignResult",
     "EmuSettings",
+    "Extra",
     "Job",
     "MutantResult",
     "Outcome",

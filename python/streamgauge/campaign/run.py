@@ -16,7 +16,7 @@ from streamgauge.campaign.earlier import SetAside, set_aside
 from streamgauge.campaign.folder import writing
 from streamgauge.campaign.index import Index
 from streamgauge.campaign.layout import campaign_of, remove_leftovers
-from streamgauge.campaign.plan import Job, fitting, jobs_for, with_dependencies
+from streamgauge.campaign.plan import Extra, Job, fitting, jobs_for, with_dependencies
 from streamgauge.campaign.pool import Pool
 from streamgauge.campaign.replacing import as_left, further, in_order
 from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors, indexed, reuse, run_job
@@ -117,6 +117,7 @@ def run(
     repeat: int | None = None,
     settings: Iterable[str] = (),
     keep: Keep = "packets",
+    extras: Mapping[str, Extra] | None = None,
     emu: EmuSettings | None = None,
     verify: bool = False,
     cluster: Cluster | None = None,
@@ -135,6 +136,7 @@ def run(
             scenarios that only a check asks for where they fit. Each set wants an ``out`` of its own, such as
             ``out / streamgauge.scenario.settings.set_folder(settings)``.
         keep: how much of each record is stored.
+        extras: what else is kept of the trials of some scenarios, by id.
         emu: how emu runs; `EmuSettings.jobs` says how many of its trials at once.
         verify: read the records that lie there wholly, and run again what is not as it was written; without,
             trials that are there are trusted.
@@ -153,8 +155,9 @@ def run(
             # A check compares within a mode, so what it reads runs in all of them.
             every = dict.fromkeys(mode for chosen in asked.values() for mode in chosen)
             asked[scenario.id] = [mode for mode in every if scenario.unsupported(mode) is None]
+    more = extras or {}
     jobs = [
-        job
+        replace(job, extra=more[scenario.id]) if scenario.id in more else job
         for scenario in everything
         for mode in asked[scenario.id]
         for job in jobs_for(

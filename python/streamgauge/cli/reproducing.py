@@ -30,9 +30,13 @@ from streamgauge.paper import (
     ComparedCheck,
     Paper,
     Reading,
+    SentPackets,
+    claims_of,
+    claims_text,
     compare,
     comparison_text,
     draw,
+    flows_of_packets,
     papers,
     read,
     table_json,
@@ -124,7 +128,8 @@ def _read(paper: Paper, request: RunRequest, preset: str, out: Path, *, quiet: b
         scenarios = [paper.presets.applied(scenario, preset) for scenario in scenarios]
     modes = chosen_modes(request, scenarios, quiet=quiet)
     loading_s = time.monotonic() - began
-    ran = carry_out(request, scenarios, modes, out)
+    kept = {name: SentPackets(flows) for name, flows in flows_of_packets(paper).items()}
+    ran = carry_out(request, scenarios, modes, out, extras=kept)
     if request.elsewhere is not None:
         request.elsewhere.fetch(ran.result)
     reading = read(
@@ -167,12 +172,12 @@ def _print(paper: Paper, readings: Sequence[Reading], compared: Sequence[Compare
     for reading in readings:
         said.append(tables_text(paper, reading, columns))
         if len(readings) == 1:
-            said.append("\n".join(_check_lines(reading)))
+            said += [claims_text(reading, columns), "\n".join(_check_lines(reading))]
     if compared:
         said.append(comparison_text(compared, readings, columns))
     for reading in readings:
         said += _besides(reading)
-    say_text("\n\n".join(said))
+    say_text("\n\n".join(part for part in said if part))
 
 
 def _besides(reading: Reading) -> list[str]:
@@ -233,6 +238,7 @@ def _json(
                 "reused": reading.reused,
                 "wall_s": reading.wall_s,
                 "checks": [check.to_json() for check in reading.checks],
+                "claims": [claim.to_json() for claim in claims_of(reading)],
                 "mutants": None if reading.mutants is None else [one.to_json() for one in reading.mutants],
                 "mutation_score": None if reading.mutants is None else score(reading.mutants),
                 "robust": None

@@ -12,6 +12,7 @@ from streamgauge.campaign import (
     Alternative,
     CampaignResult,
     EmuSettings,
+    Extra,
     MutantResult,
     run,
     run_alternatives,
@@ -172,9 +173,16 @@ def modes_in_words(choices: Mapping[str, ModeChoice]) -> list[str]:
 
 
 def carry_out(
-    request: RunRequest, scenarios: Sequence[Scenario], modes: Mapping[str, Sequence[Mode]], out: Path
+    request: RunRequest,
+    scenarios: Sequence[Scenario],
+    modes: Mapping[str, Sequence[Mode]],
+    out: Path,
+    *,
+    extras: Mapping[str, Extra] | None = None,
 ) -> Ran:
-    """The trials, and the mutants and alternatives that were asked for. Ctrl-C ends it early and is told."""
+    """The trials, and the mutants and alternatives that were asked for. Ctrl-C ends it early and is told.
+
+    `extras` are kept of the trials of some scenarios, by id."""
     emu = EmuSettings(
         way=request.way, capture=request.capture, jobs=request.jobs, replace=request.replacements
     )
@@ -194,6 +202,7 @@ def carry_out(
             repeat=repeat,
             settings=request.settings,
             keep=keep,
+            extras=extras,
             emu=emu,
             verify=request.verify,
             cluster=cluster,

@@ -1,14 +1,18 @@
-"""A paper's figure of one trial over time."""
+"""A paper's figure of single trials over time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from streamgauge.checks.published import published_value
 from streamgauge.metrics import TrialMetrics
 from streamgauge.metrics.grid import Floats
+from streamgauge.metrics.result import Series
+from streamgauge.paper.gathering import time_of
 from streamgauge.paper.panels import (
     DrawnPanels,
     PanelAxis,
@@ -38,76 +42,153 @@ _HEIGHT = 190
 
 
 def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
-    """Panel by panel as `figure.more` has them: of the valid trial with the lowest seed. None if a curve has
-    none."""
-    y_axis = axis_of(figure.more["y"])
-    metric, in_steps = figure.more["metric"], figure.more.get("steps", False)
+    """Panel by panel as `figure.more` has them: of the valid trial with the lowest seed, or of the first
+    ``trials`` of a curve. A panel may have a metric and an axis of its own. Each curve begins with its flow,
+    or with ``since: trial`` all with the trial. None if a curve has none."""
+    more = figure.more
     panels = across(figure, reading)
     if not panels:
         return None
-    names = list(dict.fromkeys(curve["label"] for panel, _, _ in panels for curve in panel["curves"]))
-    rows: PanelRows = []
-    charts, seeds = [], {}
+    is_since_trial = more.get("since") == "trial"
+    found: list[_Panel] = []
+    seeds: dict[tuple[str, str], list[int]] = {}
     for panel, mode, name in panels:
+        y_axis = axis_of(panel.get("y") or more["y"])
+        way = _Way(
+            metric=panel.get("metric") or more["metric"],
+            axis=y_axis,
+            in_steps=more.get("steps", False),
+            is_since_trial=is_since_trial,
+            every_s=published_value(more["every"])[0] if "every" in more else 0.0,
+            until_s=published_value(more["until"])[0] if "until" in more else np.inf,
+        )
         mine: PanelRows = []
+        moments: list[tuple[str, float]] = []
         for curve in panel["curves"]:
             entry = reading.by_id.get(curve["scenario"])
             group = entry.group(mode) if entry else None
-            shown = group.shown if group else None
-            if shown is None:
+            if group is None or not group.valid:
                 return None
-            seeds[curve["scenario"], mode] = shown.seed
-            mine += _curve(name, curve, shown, metric, y_axis, in_steps=in_steps)
-        end = max((row[3] for row in mine), default=1.0)
-        bounds = [(one["label"], scaled(one["at"], y_axis)) for one in panel.get("bounds", ())]
-        top = 1.08 * max([row[4] for row in mine if row[4] is not None] + [at for _, at in bounds] + [0.0])
-        for label, at in bounds:
-            mine += bound_rows(name, label, (0.0, at), (end, at))
-        rows += mine
-        x_axis = PanelAxis("time since the start, s", 1.0, "", False, (0.0, end))
+            several = curve.get("trials", 1)
+            for at, trial in enumerate(group.valid[:several], start=1):
+                shown = trial.metrics
+                assert shown is not None
+                seeds.setdefault((curve["scenario"], mode), []).append(shown.seed)
+                label = f"{curve['label']} {at}" if several > 1 else curve["label"]
+                mine += _curve(name, {**curve, "label": label}, shown, way)
+                if at == 1 and curve is panel["curves"][0]:
+                    moments = _moments(panel, shown)
+        end = float(max((row[3] for row in mine), default=1.0))
+        bounds = [
+            (one["label"], scaled(one["at"], y_axis), one.get("side", "right"))
+            for one in panel.get("bounds", ())
+        ]
+        room = 1.2 if moments else 1.08
+        top = room * max([row[4] for row in mine if row[4] is not None] + [at for _, at, _ in bounds] + [0.0])
+        for label, at_s in moments:
+            mine += bound_rows(name, label, (at_s, 0.0), (at_s, top or 1.0), side="up")
+        found.append(_Panel(name, mine, y_axis, bounds, end, top or 1.0))
+    if is_since_trial:
+        # Panels of the same time stand above one another.
+        longest = max(one.end for one in found)
+        found = [replace(one, end=longest) for one in found]
+    for one in found:
+        for label, height, side in one.bounds:
+            one.rows.extend(bound_rows(one.name, label, (0.0, height), (one.end, height), side))
+    rows = [row for one in found for row in one.rows]
+    names = list(dict.fromkeys(row[1] for row in rows if row[2] == "curve"))
+    since = "time" if is_since_trial else "time since the start"
+    line = "step-after" if more.get("steps", False) else "linear"
+    charts = []
+    for one in found:
+        x_axis = PanelAxis(f"{since}, s", 1.0, "", False, (0.0, one.end))
         parts = parts_of(
-            axis_channel("x", x_axis, x_axis.domain), axis_channel("y", y_axis, (0.0, top or 1.0)), names,
-            {row[2] for row in mine}, line="step-after" if in_steps else "linear", size=20,
+            axis_channel("x", x_axis, x_axis.domain), axis_channel("y", one.axis, (0.0, one.top)), names,
+            {row[2] for row in one.rows}, line=line, size=20,
         )  # fmt: skip
-        charts.append(panel_of(name, parts, width=width_of(1), height=_HEIGHT))
+        charts.append(panel_of(one.name, parts, width=width_of(1), height=_HEIGHT))
     return DrawnPanels(grid(charts, columns=1), tuple(rows), _whose(seeds))
 
 
-def _whose(seeds: Mapping[tuple[str, str], int]) -> str:
+@dataclass(frozen=True)
+class _Panel:
+    """What stands in a panel."""
+
+    name: str
+    rows: PanelRows
+    axis: PanelAxis
+    bounds: list[tuple[str, float, str]]
+    """Lines across it: what they are, where, and at which end that stands."""
+    end: float
+    """Where its time ends."""
+    top: float
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How curves of a panel are drawn."""
+
+    metric: str
+    axis: PanelAxis
+    in_steps: bool
+    is_since_trial: bool
+    every_s: float
+    """A point is of so long, of a sample if that is longer."""
+    until_s: float
+
+
+def _moments(panel: Mapping[str, Any], trial: TrialMetrics) -> list[tuple[str, float]]:
+    """When the panel's moments are in a trial, s; none of one that it does not have."""
+    found = [(one["label"], time_of(one["at"], trial)) for one in panel.get("moments", ())]
+    return [(label, at) for label, at in found if np.isfinite(at)]
+
+
+def _whose(seeds: Mapping[tuple[str, str], Sequence[int]]) -> str:
     """Which trials are drawn."""
-    every = sorted(set(seeds.values()))
+    every = sorted({seed for each in seeds.values() for seed in each})
+    if any(len(set(each)) > 1 for each in seeds.values()):
+        return f"Trials of seeds {listed([str(seed) for seed in every])}."
     if len(every) == 1:
         return f"One trial each, of seed {every[0]}." if len(seeds) > 1 else f"One trial, of seed {every[0]}."
-    told = [f"{scenario.rpartition('/')[2]} seed {seed}" for (scenario, _), seed in seeds.items()]
+    told = [f"{scenario.rpartition('/')[2]} seed {each[0]}" for (scenario, _), each in seeds.items()]
     return f"One trial each: {listed(told)}."
 
 
-def _curve(
-    name: str, curve: Mapping[str, Any], trial: TrialMetrics, metric: str, axis: PanelAxis, *, in_steps: bool
-) -> PanelRows:
+def _curve(name: str, curve: Mapping[str, Any], trial: TrialMetrics, way: _Way) -> PanelRows:
     """From when the flow starts to the last sample that has anything in it worth drawing."""
     flow = curve["flow"]
     try:
-        series = trial.series(metric, flow)
+        series = trial.series(way.metric, flow)
     except KeyError:
         return []
-    start = trial.value("start", flow)
+    start = 0.0 if way.is_since_trial else trial.value("start", flow)
     times, values = trial.grid.starts_s, series.samples()
-    least = 0.0 if in_steps else _LEAST * float(np.nanmax(values, initial=0.0))
-    some = np.flatnonzero(np.nan_to_num(values) > least)
+    if (count := round(way.every_s / trial.grid.sample_s)) > 1:
+        times, values = _together(times, series, count)
+    least = 0.0 if way.in_steps else _LEAST * float(np.nanmax(values, initial=0.0))
+    there = np.isfinite(values) if way.is_since_trial else np.nan_to_num(values) > least
+    some = np.flatnonzero(there & (times <= way.until_s))
     if not len(some):
         return []
     first = int(np.searchsorted(times, start - trial.grid.sample_s)) if np.isfinite(start) else 0
     part = slice(first, some[-1] + 2)
-    if in_steps and series.low is not None and series.high is not None:
+    if way.in_steps and series.low is not None and series.high is not None:
         times, values = _steps(times, trial.grid.widths_s, values, series.low, series.high, part)
     else:
         times, values = _thinned(times[part], values[part])
     since = times - (start if np.isfinite(start) else 0.0)
     return [
-        (name, curve["label"], "curve", max(0.0, shown_number(time)), _known(value / axis.scale), "")
+        (name, curve["label"], "curve", max(0.0, shown_number(time)), _known(value / way.axis.scale), "")
         for time, value in zip(since.tolist(), values.tolist(), strict=True)
     ]
+
+
+def _together(times: Floats, series: Series, count: int) -> tuple[Floats, Floats]:
+    """The metric of so many samples together, each at its middle."""
+    begins = np.arange(0, len(times), count)
+    parts = [slice(at, at + count) for at in begins.tolist()]
+    half = float(times[1] - times[0]) * count / 2 if len(times) > 1 else 0.0
+    return times[begins] + half, np.array([series.value(part) for part in parts])
 
 
 def _steps(

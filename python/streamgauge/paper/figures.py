@@ -12,6 +12,7 @@ from streamgauge.claims.dimension import RATE, say_exactly
 from streamgauge.metrics import METRICS, Interval, TrialMetrics
 from streamgauge.paper.course import draw_course
 from streamgauge.paper.distributions import draw_distribution
+from streamgauge.paper.gaps import draw_gaps
 from streamgauge.paper.gathering import gathered
 from streamgauge.paper.ladders import draw_ladders
 from streamgauge.paper.means import COLUMNS, axis, draw_means
@@ -19,6 +20,8 @@ from streamgauge.paper.panels import PANEL_COLUMNS
 from streamgauge.paper.published import Panel, Paper, PaperFigure
 from streamgauge.paper.reading import Reading
 from streamgauge.paper.scatter import draw_scatter
+from streamgauge.paper.sequence import draw_sequence
+from streamgauge.paper.sweep import SWEEP_COLUMNS, draw_sweep
 from streamgauge.report.chart import (
     BLUE,
     GREEN,
@@ -63,7 +66,7 @@ def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | N
         return _bars(paper, figure, reading)
     if figure.draw == "means":
         return _means_of_cases(paper, figure, reading)
-    if figure.draw in ("distribution", "scatter", "course", "ladders"):
+    if figure.draw in ("distribution", "scatter", "course", "ladders", "sweep", "gaps", "sequence"):
         return _over_trials(paper, figure, reading)
     shown: Shown = {}
     for panel in figure.panels:
@@ -408,13 +411,20 @@ def _over_trials(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFi
             found = draw_scatter(figure, reading, gathered(paper, reading))
         case "course":
             found = draw_course(figure, reading)
+        case "gaps":
+            found = draw_gaps(figure, reading)
+        case "sequence":
+            found = draw_sequence(figure, reading)
+        case "sweep":
+            found = draw_sweep(figure, reading, gathered(paper, reading))
         case _:
             found = draw_ladders(figure, reading)
     if found is None:
         return None
     id_, title, said = _named(paper, figure, reading)
+    columns = SWEEP_COLUMNS if figure.draw == "sweep" else PANEL_COLUMNS
     return DrawnFigure(
-        id_, title, _noted(f"{said} {found.told}", figure), found.spec, PANEL_COLUMNS, found.rows, found.notes
+        id_, title, _noted(f"{said} {found.told}", figure), found.spec, columns, found.rows, found.notes
     )
 
 

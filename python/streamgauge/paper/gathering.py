@@ -15,12 +15,12 @@ from streamgauge.claims.syntax import Predicate, Term
 from streamgauge.metrics import TrialMetrics
 from streamgauge.metrics.grid import Floats
 from streamgauge.paper.distances import Sample
-from streamgauge.paper.published import Paper, PaperFigure, SharesTable, scenarios_of
+from streamgauge.paper.published import Paper, PaperFigure, SharesTable, cases_of, scenarios_of
 from streamgauge.paper.reading import Reading
 from streamgauge.report.model import Entry, Group
 from streamgauge.scenario.recorded import members_of
 
-__all__ = ["Gathered", "TrialValues", "Want", "gathered", "population", "wanted"]
+__all__ = ["Gathered", "TrialValues", "Want", "gathered", "population", "time_of", "wanted"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,11 @@ def wanted(paper: Paper) -> Iterator[Want]:
     for figure in paper.figures:
         if figure.draw in ("distribution", "scatter"):
             yield from _of_figure(figure)
+        elif figure.draw == "sweep":
+            for panel in figure.more["panels_of"]:
+                for _, scenario in cases_of(figure, panel):
+                    for text in panel["series"].values():
+                        yield Want(scenario, "value", text)
 
 
 def _of_figure(figure: PaperFigure) -> Iterator[Want]:
@@ -148,6 +153,11 @@ def _value(text: str, trial: TrialMetrics) -> float:
         return value_of(_parsed_value(text), {"": trial})
     except Unmeasurable:
         return float("nan")
+
+
+def time_of(text: str, trial: TrialMetrics) -> float:
+    """A time of a trial by the claims language, ``buffering_end.wsm``, in s; NaN where it has none."""
+    return _value(text, trial)
 
 
 def _truth(text: str, trial: TrialMetrics) -> bool | None:

@@ -11,6 +11,7 @@ from streamgauge.checks import CheckResult
 from streamgauge.claims.names import METRICS
 from streamgauge.documents import write_whole
 from streamgauge.metrics import Interval
+from streamgauge.paper.claims import claims_of
 from streamgauge.paper.comparison import ComparedCheck, counted, published_words, short, verdict
 from streamgauge.paper.published import Paper, PaperTable, SharesTable
 from streamgauge.paper.reading import Reading
@@ -47,6 +48,7 @@ def write_page(
         rest=rest,
         readings=[_reading(paper, reading, drawn.get(reading.preset, ())) for reading in readings],
         presets=presets,
+        columns=presets if several else _columns(readings[0]),
         checks=_compared(compared, presets) if several else _alone(readings[0]),
         counted=counted(compared, presets) if several else "",
         agreements=[found for reading in readings if (found := _agreement(paper, reading)) is not None],
@@ -184,8 +186,20 @@ def _compared(compared: Sequence[ComparedCheck], presets: Sequence[str]) -> list
     return [_row(one.check, {name: one.by_preset[name] for name in presets}, one.better) for one in compared]
 
 
+def _columns(reading: Reading) -> list[str]:
+    """What a lone reading's verdicts stand under."""
+    return reading.modes if len(reading.modes) > 1 else ["ours"]
+
+
 def _alone(reading: Reading) -> list[dict[str, Any]]:
-    return [_row(check, {reading.preset: check}, "") for check in reading.checks]
+    """A row a claim, its verdict in each mode."""
+    rows = []
+    for claim in claims_of(reading):
+        if len(reading.modes) > 1:
+            rows.append(_row(claim.check, claim.by_mode, "") | {"mode": ""})
+        else:
+            rows.append(_row(claim.check, {"ours": claim.check}, ""))
+    return rows
 
 
 def _removed(reading: Reading) -> dict[str, Any]:

@@ -51,7 +51,7 @@ _DIAMOND: Spec = {
     "strokeWidth": 1.8,
     "opacity": 1,
 }
-_BESIDE = ("right", "left", "below")
+_BESIDE = ("right", "left", "below", "up")
 _SHAPES = ("circle", "triangle-up", "square", "cross")
 _GAP, _AXIS, _BETWEEN = 20, 62, 92
 """Room between panels, for the numbers and title at the left of one, and between those below one another."""
@@ -258,11 +258,12 @@ def _within(side: str, scale: Spec) -> str:
 
 
 def _name(both: Spec, side: str, colour: str, room: float) -> Spec:
-    """A name beside its place: to the ``right`` or ``left`` of it and above, or ``below`` to the right."""
+    """A name beside its place: to the ``right`` or ``left`` of it and above, or ``below`` to the right; of a
+    line that goes ``up``, beside its end."""
     mark = {
         "type": "text", "align": "right" if side == "left" else "left",
-        "baseline": "top" if side == "below" else "bottom", "dx": -room if side == "left" else room,
-        "dy": 3 if side == "below" else -3, "fontSize": 10, "color": colour,
+        "baseline": "top" if side in ("below", "up") else "bottom", "dx": -room if side == "left" else room,
+        "dy": 3 if side in ("below", "up") else -3, "fontSize": 10, "color": colour,
     }  # fmt: skip
     return {"mark": mark, "encoding": {**both, "text": channel("label:N")}}
 
@@ -270,10 +271,11 @@ def _name(both: Spec, side: str, colour: str, room: float) -> Spec:
 def bound_rows(
     name: str, label: str, begin: tuple[float, float], end: tuple[float, float], side: str = "right"
 ) -> PanelRows:
-    """A dashed line, named at its ``right`` or ``left`` end, or near the right one (``within``)."""
+    """A dashed line, named at its ``right`` or ``left`` end, near the right one (``within``), or beside its
+    upper one (``up``)."""
     near = (0.95 * end[0] + 0.05 * begin[0], 0.95 * end[1] + 0.05 * begin[1])
-    named = {"right": end, "left": begin, "within": near}[side]
-    beside = "right" if side == "left" else "left"
+    named = {"right": end, "left": begin, "within": near, "up": end}[side]
+    beside = {"left": "right", "up": "up"}.get(side, "left")
     places = [("bound", begin), ("bound", end), (f"bound name {beside}", named)]
     return [(name, "", part, shown_number(x), shown_number(y), label) for part, (x, y) in places]
 

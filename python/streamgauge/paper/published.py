@@ -24,6 +24,7 @@ __all__ = [
     "SharesRow",
     "SharesTable",
     "TableColumn",
+    "cases_of",
     "papers",
     "scenarios_of",
 ]
@@ -122,8 +123,9 @@ class Panel:
 class PaperFigure:
     """A figure's form. `draw` is ``rates`` (throughput and loss rate over time), ``jain`` (the index over
     time), ``bars``, ``means`` (of each case, and how long it showed each level), ``distribution`` (of a value
-    over trials), ``scatter`` (a point a trial), ``course`` (one trial over time) or ``ladders`` (the levels
-    of a population's clips)."""
+    over trials), ``scatter`` (a point a trial), ``course`` (single trials over time), ``ladders`` (the levels
+    of a population's clips), ``sweep`` (means against what was varied), ``gaps`` (between packets) or
+    ``sequence`` (numbers of packets against time)."""
 
     id: str
     title: str
@@ -184,6 +186,14 @@ def scenarios_of(drawn: Mapping[str, Any]) -> Sequence[str]:
     """The scenarios of a curve or of points: ``scenario``, or ``scenarios`` whose trials are drawn as one."""
     found: Sequence[str] = drawn["scenarios"] if "scenarios" in drawn else (drawn["scenario"],)
     return found
+
+
+def cases_of(figure: PaperFigure, panel: Mapping[str, Any]) -> list[tuple[float | str, str]]:
+    """The cases of a sweep's panel in their order: where each stands, a number or a name, and its scenario.
+    ``xs`` of the panel, or of the figure, are numbers, or names by what scenarios are called after."""
+    xs = panel.get("xs") or figure.more["xs"]
+    named = xs.items() if isinstance(xs, Mapping) else ((x, x) for x in xs)
+    return [(shown, panel["scenario"].format(x=x)) for x, shown in named]
 
 
 @cache
