@@ -1,4 +1,4 @@
-"""``report`` and ``quality``: of records that are there."""
+"""``report``, ``quality`` and ``two-phases``: of records that are there."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def add(app: typer.Typer) -> None:
     """Adds the commands to `app`."""
     register(app, "Compare and report", "report", _report)
     register(app, "Compare and report", "quality", _quality)
+    register(app, "Compare and report", "two-phases", _two_phases)
 
 
 def _report(
@@ -100,3 +101,46 @@ def _quality(
     from streamgauge.cli.judging import quality_command
 
     return quality_command(directory, flow, as_json, with_mos)
+
+
+def _two_phases(
+    directory: Records,
+    fitted: Annotated[
+        list[str],
+        typer.Option("--fit", metavar="GLOB", help="Ids that it is fitted to; repeatable."),
+    ],
+    judged: Annotated[
+        list[str] | None,
+        typer.Option("--judge", metavar="GLOB", help="Ids that it is then held against; repeatable."),
+    ] = None,
+    flow: Annotated[
+        str | None,
+        typer.Option("--flow", metavar="NAME", help="The stream. Default: the one that plays a clip."),
+    ] = None,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Also write the model's table as .csv, with its parameters and errors as .json, or its "
+            "lines over what was measured as .svg, .png or .pdf; repeatable.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit a model of a stream that fills its player's buffer first and then plays, and say how far off it is.
+
+    Of encoded rates, capacity, loss and a TCP beside it the model says of both phases how long they are, what
+    is offered, received and lost, in which bursts, and what is taken where too much is lost. The table is for
+    simulators of one's own (docs/two-phases.md).
+
+    [b]Examples[/b]
+
+      streamgauge two-phases runs --fit 'windows-media/sbr-sweep-725-*'
+
+      streamgauge two-phases runs --fit 'windows-media/sbr-sweep-725-*' \\
+        --judge 'windows-media/sbr-sweep-*' --out model.csv --out model.svg
+    """
+    from streamgauge.cli.two_phases import two_phases_command
+
+    two_phases_command(directory, fitted, judged or [], flow, out or [], as_json)
