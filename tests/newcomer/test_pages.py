@@ -96,6 +96,7 @@ COMMANDS: dict[str, How] = {
     "streamgauge run realvideo/head2head-75 --mode sim --repeat 8": How(status=2),
     "streamgauge run realvideo/media-scaling-35-udp --mode sim --repeat 8": How(status=2),
     "streamgauge reproduce realvideo --mode sim": How("long", A_MINUTE, status=1),
+    "streamgauge reproduce windows-media --mode sim": How("long", A_MINUTE, status=1),
     "streamgauge systems realvideo": HERE,
     "streamgauge run 'realvideo/eight-*' --mode emu --jobs 6": How("long", A_MINUTE, status=2),
     "streamgauge run 'realvideo/eight-*' --mode sim --repeat 8 --out runs/eight": How(
@@ -110,6 +111,26 @@ COMMANDS: dict[str, How] = {
     "streamgauge play rtsp://127.0.0.1:8554/film.rm": How(
         "never", "test_play_realvideo does it, on a free port"
     ),
+    # windows-media
+    "streamgauge run windows-media/sbr-548-250 --mode sim": HERE,
+    "streamgauge run 'windows-media/queue-*' --mode sim": HERE,
+    "streamgauge systems windows_media": HERE,
+    "streamgauge run 'windows-media/sbr-*25' windows-media/sbr-548-250 --mode emu --jobs 8": How(
+        "long", A_MINUTE, status=1
+    ),
+    "streamgauge ladder carphone --rates 28k,109k,282k --audio 24kbit/s --duration 60s "
+    "--out films/film.wmv": HERE,
+    "streamgauge serve --system windows_media --listen 127.0.0.1:8554 films": How(
+        "never", "test_serve_windows_media does it, on a free port"
+    ),
+    "ffmpeg -rtsp_transport udp -i rtsp://127.0.0.1:8554/film.wmv -map 0 -c copy film.mkv": How(
+        "never", "test_serve_windows_media does it, on a free port"
+    ),
+    "streamgauge play rtsp://127.0.0.1:8554/film.wmv": How(
+        "never", "test_play_windows_media does it, on a free port"
+    ),
+    "streamgauge ladder carphone --rates 28k,43k,86k,109k,148k,282k,340k,548k,764k,1128k "
+    "--audio 24kbit/s --out films/ten.wmv": HERE,
     # sweep
     "streamgauge sweep hessler/ftp-medium --mode sim --over path.down.queue=10kB,20kB,50kB "
     "--over path.down.rate=0.5Mbit/s,1Mbit/s --out runs/queues --figure queues.svg": How(
@@ -295,6 +316,42 @@ COMMANDS: dict[str, How] = {
     "streamgauge play http://127.0.0.1:8090/ladder/manifest.mpd": How(
         shows=("played to the end", "adaptive: ")
     ),
+    # two-phases, filling
+    (
+        "streamgauge run 'windows-media/sbr-sweep-*' 'windows-media/loss-sbr-*' 'windows-media/mbr-*' "
+        "--mode sim"
+    ): How("long", A_MINUTE, status=1),
+    (
+        "streamgauge two-phases runs --fit 'windows-media/sbr-sweep-725-*' --fit "
+        "'windows-media/loss-sbr-*' --judge 'windows-media/sbr-sweep-*' --judge 'windows-media/mbr-*' "
+        "--out model.csv --out model.json --out model.png"
+    ): How("long", A_MINUTE, status=0),
+    "streamgauge run 'today/filling-*' --mode sim": How("long", A_MINUTE, status=0),
+    (
+        "streamgauge compare 'today/filling-*-340' --mode sim --metric harm --metric neighbour_share "
+        "--metric loss"
+    ): How("long", A_MINUTE, status=1),
+    (
+        "streamgauge compare 'today/filling-*-340' --mode sim --metric harm --set measure.window='[44 "
+        "s, 56 s]'"
+    ): How("long", A_MINUTE, status=0),
+    (
+        "streamgauge sweep 'today/filling-*-340' --over flows.video.clip.rate='[304 kbit/s]' --mode sim "
+        "--metric filling_time"
+    ): How("long", A_MINUTE, status=0),
+    (
+        "streamgauge compare 'today/filling-rivals-cubic-*' --mode sim --metric harm --metric goodput "
+        "--metric loss"
+    ): How("long", A_MINUTE, status=1),
+    (
+        "streamgauge compare 'today/filling-rivals-bbr-*' --mode sim --metric harm --metric goodput "
+        "--metric loss"
+    ): How("long", A_MINUTE, status=1),
+    (
+        "streamgauge compare today/filling-windows-media-340 --mode sim --over "
+        "flows.video.clip.source=carphone,bikes,bigbuckbunny --metric harm --metric goodput --metric "
+        "loss"
+    ): How("long", A_MINUTE, status=0),
 }
 
 READ = [Page.read(file) for file in PAGES]
