@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 from array import array
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FILM_RATE, FILM_SECONDS, Server
+from mplayer import mplayer, pictures
 from starved import again_if_starved
 
 WAV_HEADER_BYTES = 44
@@ -24,22 +24,6 @@ def server(films: Path) -> Iterator[Server]:
 
 def url(server: Server, name: str = "film.rm") -> str:
     return f"rtsp://127.0.0.1:{server.port}/{name}"
-
-
-def mplayer(source: str, *options: str) -> None:
-    """Plays without a window or a loudspeaker, as fast as it comes."""
-    if shutil.which("mplayer") is None:
-        pytest.skip("mplayer is not here (scripts/packages-tests.txt)")
-    command = ["mplayer", "-noconfig", "all", "-really-quiet", "-benchmark", *options, source]
-    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=60)
-
-
-def pictures(source: str, folder: Path, *options: str) -> list[str]:
-    """The digest of every picture that MPlayer shows, in order."""
-    digests = folder / "digests"
-    digests.unlink(missing_ok=True)
-    mplayer(source, *options, "-nosound", "-vo", f"md5sum:outfile={digests}")
-    return digests.read_text().splitlines()
 
 
 def sound(source: str, folder: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""Windows Media by FFmpeg over MMS and HTTP, at our server's port of RTSP: packets as from the file."""
+"""Windows Media by FFmpeg and MPlayer over MMS and HTTP, at our server's port of RTSP: as from the file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Server
+from conftest import FILM_RATE, FILM_SECONDS, Server
+from mplayer import pictures
 from starved import again_if_starved
 
 Packet = tuple[str, str]
@@ -46,3 +47,13 @@ def test_ffmpeg_has_every_packet_as_from_the_file(server: Server, wmvs: Path, sc
     expected = packets(str(wmvs / "film.wmv"))
     assert len(expected) == 2 and all(len(stream) > 10 for stream in expected)
     assert packets(f"{scheme}://127.0.0.1:{server.port}/film.wmv") == expected
+
+
+@pytest.mark.parametrize("scheme", ["mmst", "mmsh"])
+@again_if_starved
+def test_mplayer_shows_every_picture_as_from_the_file(
+    server: Server, wmvs: Path, tmp_path: Path, scheme: str
+) -> None:
+    expected = pictures(str(wmvs / "film.wmv"), tmp_path)
+    assert len(expected) >= FILM_SECONDS * FILM_RATE - 1
+    assert pictures(f"{scheme}://127.0.0.1:{server.port}/film.wmv", tmp_path) == expected
