@@ -28,6 +28,11 @@ def asf_of_ladder(ladder: Ladder, *, jobs: int | None = None, tell: Tell | None 
     Encodings are made and kept as those of `prepare_ladder`, key frames at the same times. Raises MediaError
     for a rate of sound that cannot be had and for too many rates, and as `prepare_ladder`.
     """
+    if len(ladder.rates_bps) > MOST_RATES:
+        raise MediaError(
+            f"ladder {ladder.source}: {len(ladder.rates_bps)} rates of pictures; one file of Windows Media "
+            f"has {MOST_RATES} at most."
+        )
     if 0 < ladder.audio_bps < LEAST_AUDIO_BPS:
         raise MediaError(
             f"ladder {ladder.source}: ffmpeg's Windows Media Audio has no rate of {ladder.audio_bps} bit/s; "

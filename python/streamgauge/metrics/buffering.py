@@ -1,4 +1,4 @@
-"""M14 and M21: how fast a flow fills its player's buffer, when it was full, and what the flow settles to."""
+"""M14, M21 and M22: how fast a flow fills its player's buffer, when it was full, and what it settles to."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamgauge.two_phases.model import TwoPhases, predict
+from streamgauge.two_phases.model import predict
 from streamgauge.two_phases.observed import QUANTITIES, ObservedStream, predicted
 from streamgauge.two_phases.parameters import ModelParameters
 
@@ -28,11 +28,9 @@ class ModelError:
     streams: int
 
 
-def errors_of(
-    seen: Sequence[ObservedStream], parameters: ModelParameters, phases: Sequence[TwoPhases] | None = None
-) -> list[ModelError]:
+def errors_of(seen: Sequence[ObservedStream], parameters: ModelParameters) -> list[ModelError]:
     """A row for each of `QUANTITIES` that was measured."""
-    made = phases or [predict(one.inputs, parameters) for one in seen]
+    made = [predict(one.inputs, parameters) for one in seen]
     found = []
     for quantity in QUANTITIES:
         relative = not quantity.endswith("loss")

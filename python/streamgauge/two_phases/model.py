@@ -303,7 +303,7 @@ def _playing(link: _Link, full: _Sums, before_bps: float, encoded_bps: float, le
     is_less = encoded_bps < before_bps
     carried_s = min(left_s, link.full_s) if was_full and is_less else 0.0
     carried_bits = carried_s * full.offered_bits / full.time_s
-    own_bits, own_loss, waits_s = rate * left_s, inputs.loss, link.standing_s
+    own_bits, own_loss = rate * left_s, inputs.loss
     for _ in range(_STEPS):
         loss = own_loss
         own_bits = rate * left_s * _sent_again(link, loss, left_s)[0]

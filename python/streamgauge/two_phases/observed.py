@@ -114,22 +114,28 @@ def inputs_of(name: str, plan: Mapping[str, Any], flow: str | None = None) -> St
     flows = {one["name"]: one for one in plan["flows"]}
     ladder = _ladder(flows[stream])
     capacity = queue = None
-    loss, delay_ns = 0.0, 0
+    loss, delay_ns, losses = 0.0, 0, 0
     for stage in (*plan["path"]["down"], *plan["path"].get("up", ())):
         ((kind, what),) = stage["kind"].items()
         if kind == "bottleneck":
             if capacity is not None or "constant" not in what["rate"]:
                 raise RecordError(f"{name}: the model has one bottleneck of a constant rate")
             capacity = float(what["rate"]["constant"])
-            queue = next(iter(what["queue"].values())).get("packets")
+            ((discipline, limits),) = what["queue"].items()
+            queue = limits.get("packets") if discipline in ("droptail", "nistnet") else None
+            if queue is None:
+                raise RecordError(
+                    f"{name}: the model has a drop-tail queue of so many packets, and no {discipline} as here"
+                )
         elif kind == "delay" and not what.get("steps"):
             delay_ns += what["delay"]
+        elif kind == "loss" and (stage not in plan["path"]["down"] or losses):
+            raise RecordError(f"{name}: the model has one loss, on the way down; take `{stage['name']}` away")
         elif kind == "loss" and "bernoulli" in what["model"] and not what.get("switches"):
+            losses += 1
             loss = float(what["model"]["bernoulli"]["probability"])
         else:
-            raise RecordError(
-                f"{name}: the model has no {kind} that changes, of the kind at `{stage['name']}`"
-            )
+            raise RecordError(f"{name}: the model has no {kind} as stage `{stage['name']}` has it")
     if capacity is None or queue is None:
         raise RecordError(f"{name}: the model has one bottleneck with a queue of so many packets")
     window = None if tcp is None else float(_app(flows[tcp])["tcp"]["receive_window"])

@@ -9,6 +9,9 @@ use super::super::sdp::{self, Presentation};
 /// No header that is known is as long.
 const MOST_BYTES: usize = 1 << 20;
 
+/// Nor comes one in as many packets.
+const MOST_PARTS: usize = 4_096;
+
 /// What has come of one.
 #[derive(Default)]
 pub struct Header {
@@ -29,7 +32,7 @@ impl Header {
         }
         self.parts.insert(packet.location, packet.payload.head().to_vec());
         let bytes: usize = self.parts.values().map(Vec::len).sum();
-        if bytes > MOST_BYTES {
+        if bytes > MOST_BYTES || self.parts.len() > MOST_PARTS {
             return Err("the header of ASF has no end".into());
         }
         let Some(last) = self.last else { return Ok(None) };

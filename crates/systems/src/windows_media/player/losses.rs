@@ -1,5 +1,5 @@
 //! Which packets came, which are missing, and when the server is told; the reception quality, the share of packets that
-//! came of late; and the loss by which the player takes less.
+//! came in the last `quality_time`; and the loss by which the player takes less.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use streamgauge_base::{Duration, Instant};
 
 use super::settings::PlayerSettings;
 
-/// Numbers that are remembered as missing; a gap beyond them is a server that began anew.
+/// Numbers that are remembered as missing at most; of a larger gap the first are not waited for.
 const MOST_MISSING: usize = 4_096;
 
 /// A packet that is missing for so long is not waited for; ours, beyond what a server keeps.

@@ -77,6 +77,10 @@ impl Mms {
     }
 
     fn say(&mut self, message: MmsMessage, io: &mut dyn Io) {
+        // Who asks on and on and takes no answer gets none.
+        if self.connection.is_full() {
+            return;
+        }
         let header = TcpHeader { sequence: self.sequence, time_sent_ms: 0 };
         self.sequence = self.sequence.wrapping_add(1);
         self.connection.push(Chunk::bytes(mms::write(header, &[message])), io);
@@ -132,12 +136,18 @@ impl Mms {
                 self.incarnation = READING;
                 self.read_header(now, core, io);
             }
-            MmsMessage::ReportStreamSwitch(0) if !is_set_up => self.play(now, core, io),
+            MmsMessage::ReportStreamSwitch(0)
+                if !is_set_up && !core.chosen.is_empty() && core.play_asked.is_none() =>
+            {
+                self.play(now, core, io);
+            }
             MmsMessage::ReportStreamSwitch(0) => {}
-            MmsMessage::ReportStartedPlaying { result: 0, .. } => {
+            MmsMessage::ReportStartedPlaying { result: 0, .. } if core.play_asked.is_some() => {
                 core.phase = Phase::Playing { server_holds: false };
                 self.begin_playout(now, core);
             }
+            // Nobody asked for it.
+            MmsMessage::ReportStartedPlaying { result: 0, .. } => {}
             MmsMessage::ReportEndOfStream(_) if std::mem::take(&mut self.is_stopping) => {
                 core.phase = Phase::Playing { server_holds: true };
             }
@@ -182,7 +192,7 @@ impl Mms {
         core.heard = now;
         let Ok(packet) = DataPacket::parse(bytes) else { return };
         if packet.place_in_pair().is_some() && packet.incarnation == DataPacket::PACKET_PAIR_INCARNATION {
-            if core.chosen.is_empty() {
+            if core.chosen.is_empty() && self.probe.len() < DataPacket::PACKET_PAIR.len() {
                 self.probe.takes(now, bytes.len());
             }
         } else if core.play_asked.is_none() {

@@ -51,8 +51,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// as known), `stall` (value: the frame waited for) and `resume` (s stalled), `buffer` (s of media held, at most each 0.5 s);
 /// `estimate` (bit/s by the packet pair), `level_changed` (bit/s of what is taken, with the reason), `delivery_asked` (bit/s)
 /// when the server is asked for media faster than it plays, and no more; each second `buffering` (1, the share of what it
-/// wants to hold before it plays) or `reception_quality` (1, the share of packets that came of late); `packets_missed`
-/// (1); with rollover, `protocol_tried` (value: the how manieth; the reason names it and says why the one before failed).
+/// wants to hold before it plays) or `reception_quality` (1, the share of packets that came in the last
+/// `quality_time`); `packets_missed` (1); with rollover, `protocol_tried` (value: which try, from 1; the reason names it and
+/// says why the one before failed).
 pub struct WmPlayer {
     url: String,
     core: Core,

@@ -10,6 +10,12 @@ use crate::reception::Place;
 /// Media objects of which some is missing, as many as are remembered.
 const MOST_OPEN: usize = 1_024;
 
+/// No picture is larger; what says to be is left.
+const MOST_OBJECT_BYTES: u32 = 1 << 24;
+
+/// What is kept of those that are not whole at most, in bytes.
+const MOST_KEPT_BYTES: usize = 1 << 26;
+
 /// Of a stream and of a time, in ms: an object.
 type Key = (u8, u32);
 
@@ -21,7 +27,11 @@ struct Open {
 
 /// Those that are not whole yet.
 #[derive(Default)]
-pub struct Objects(BTreeMap<Key, Open>);
+pub struct Objects {
+    open: BTreeMap<Key, Open>,
+    /// What is kept of all of them.
+    kept_bytes: usize,
+}
 
 impl Objects {
     /// Takes a payload that has not come before. What a playout is told: of an object of which nothing had come that it
@@ -34,28 +44,32 @@ impl Objects {
         keeps: bool,
     ) -> impl Iterator<Item = (Place, Option<Chunk>)> + use<> {
         let mut told = Vec::new();
-        if let Some(of) = payload.of {
+        if let Some(of) = payload.of.filter(|of| of.bytes <= MOST_OBJECT_BYTES) {
             let key = (payload.stream, of.presentation_ms);
             let preroll_ms = (preroll.as_nanos() / 1_000_000) as u32;
             let timestamp = of.presentation_ms.wrapping_sub(preroll_ms);
             // Two parts of each: that something came, and that all did.
             let begins = Place { sequence: 0, timestamp, first: true, last: false };
             let ends = Place { sequence: 1, timestamp, first: false, last: true };
-            let open = self.0.entry(key).or_insert_with(|| {
+            let open = self.open.entry(key).or_insert_with(|| {
                 told.push((begins, None));
                 Open { bytes: 0, pieces: BTreeMap::new() }
             });
-            open.bytes += payload.data.len() as u32;
-            if keeps {
-                open.pieces.insert(payload.offset, Chunk::bytes(payload.data));
+            open.bytes = open.bytes.saturating_add(payload.data.len() as u32);
+            if keeps && !payload.data.is_empty() {
+                let before = open.pieces.insert(payload.offset, Chunk::bytes(payload.data));
+                self.kept_bytes += payload.data.len();
+                self.kept_bytes -= before.map_or(0, |before| before.len());
             }
             if open.bytes >= of.bytes {
-                let pieces = self.0.remove(&key).map(|open| open.pieces).unwrap_or_default();
+                let pieces = self.open.remove(&key).map(|open| open.pieces).unwrap_or_default();
+                self.kept_bytes -= pieces.values().map(Chunk::len).sum::<usize>();
                 let whole: Vec<u8> = pieces.values().flat_map(|piece| piece.head().iter().copied()).collect();
                 told.push((ends, keeps.then(|| Chunk::bytes(whole))));
             }
-            while self.0.len() > MOST_OPEN {
-                self.0.pop_first();
+            while self.open.len() > MOST_OPEN || self.kept_bytes > MOST_KEPT_BYTES {
+                let Some((_, oldest)) = self.open.pop_first() else { break };
+                self.kept_bytes -= oldest.pieces.values().map(Chunk::len).sum::<usize>();
             }
         }
         told.into_iter()

@@ -25,6 +25,11 @@ impl Probe {
         self.came.clear();
     }
 
+    /// How many have come.
+    pub fn len(&self) -> usize {
+        self.came.len()
+    }
+
     /// None has come.
     pub fn is_empty(&self) -> bool {
         self.came.is_empty()

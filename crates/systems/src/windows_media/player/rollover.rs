@@ -67,7 +67,7 @@ impl Rollover {
         self.order[self.at]
     }
 
-    /// The how manieth that is, and why it is.
+    /// Which try that is, from 1, and why it is.
     pub fn told(&self) -> (usize, String) {
         let name = self.protocol().name();
         (self.at + 1, self.failures.last().map_or_else(|| name.into(), |why| format!("{name}; {why}")))

@@ -80,7 +80,7 @@ settings! {
         /// Measures the link by three packets in a row before it sets anything up, over UDP.
         /// Source: the thesis, section 4.2; [MS-RTSP] section 3.1.5.8.
         pub packet_pair: bool,
-        /// Waits for them so long, and half a round trip.
+        /// Waits for them so long; by RTSP with rollover half a round trip more.
         /// Source: [MS-RTSP] section 3.1.6.1.
         pub pair_wait: Duration => |p| p.least(1_000.0 * MS).most(30_000.0 * MS),
         /// What the link is taken to carry where it was not measured; on a connection it never is.

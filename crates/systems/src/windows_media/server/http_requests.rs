@@ -72,7 +72,8 @@ impl HttpConnections {
     fn find(shared: &Shared, request: &Request) -> Result<Arc<Object>, u16> {
         shared.shelf.open(&decoded(request.path())).map_err(|error| match error {
             OpenError::NotFound => 404,
-            _ => 503,
+            OpenError::Unsupported(_) => 415,
+            OpenError::Failed(_) => 500,
         })
     }
 
@@ -158,8 +159,10 @@ impl HttpConnections {
             return self.refuse(channel, 400, io);
         }
         if let (Some(bps), Some(ms)) = (asked.accel_bps, asked.accel_duration_ms) {
-            session.accelerate_for(bps.into(), Duration::from_millis(ms.into()));
-            (pragmas.accel_bps, pragmas.accel_duration_ms) = (asked.accel_bps, asked.accel_duration_ms);
+            let granted = session.accelerate_for(bps.into(), Duration::from_millis(ms.into()));
+            if let Some(granted) = granted {
+                (pragmas.accel_bps, pragmas.accel_duration_ms) = (u32::try_from(granted).ok(), Some(ms));
+            }
         }
         // One session: what another connection played is over.
         self.connections.values_mut().for_each(|other| {

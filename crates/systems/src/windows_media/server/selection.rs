@@ -7,7 +7,8 @@ use super::session::{Track, Way, WmSession};
 use super::stream::Stream;
 
 impl WmSession {
-    /// Each stream in the place of another, or beside those that are sent. Says whether all could be, and does all or none.
+    /// Each stream in the place of another, or beside those that are sent. Says whether all could be; does none if one of
+    /// them cannot be as streams are now.
     pub fn select(&mut self, switches: &[StreamSwitch], way: Way) -> bool {
         let number = |stream: Option<u16>| stream.and_then(|number| u8::try_from(number).ok());
         let has = |tracks: &[Track], from: u8| tracks.iter().any(|track| track.stream.number == from);

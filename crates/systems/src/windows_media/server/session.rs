@@ -205,9 +205,10 @@ impl WmSession {
     }
 
     /// The same for so much media from where it is.
-    pub fn accelerate_for(&mut self, wanted_bps: u64, media: Duration) {
-        self.accelerate(Some(wanted_bps));
+    pub fn accelerate_for(&mut self, wanted_bps: u64, media: Duration) -> Option<u64> {
+        let granted = self.accelerate(Some(wanted_bps));
         self.accelerated_to = self.position + media;
+        granted
     }
 
     /// Stops sending; `begin` goes on from here.
@@ -249,7 +250,9 @@ impl WmSession {
             self.burst(now, until, line);
             self.position = until;
             let rate = self.rate_bps();
-            let faster = self.accelerated_bps.filter(|faster| *faster > rate);
+            // What was granted may have been of a higher rate than what goes now.
+            let most = (rate as f64 * self.settings.most_acceleration) as u64;
+            let faster = self.accelerated_bps.map(|faster| faster.min(most)).filter(|faster| *faster > rate);
             let apart = faster.map_or(lasts, |faster| {
                 let nanos = u128::from(lasts.as_nanos()) * u128::from(rate) / u128::from(faster);
                 Duration::from_nanos(nanos as u64)

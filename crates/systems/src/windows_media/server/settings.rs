@@ -28,7 +28,8 @@ settings! {
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct ServerSettings {
-        /// A data packet of ASF at most: with the headers of IPv4, UDP, RTP and its payload, 1,500 B.
+        /// A data packet of ASF at most: with the headers of IPv4, UDP, RTP and the longest of its payload, of 16 B, 1,500 B;
+        /// ours has 4 B.
         /// Source: [MS-RTSP] section 4.1.
         pub packet_bytes: u32 => |p| p.least(200).most(1444),
         /// So much media goes at once, in a burst.

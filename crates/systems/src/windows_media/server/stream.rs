@@ -38,7 +38,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// All of it goes, from `at` on, or from the first key frame behind that.
+    /// All of it goes, from the beginning until `seek` says another place, and nothing before a key frame.
     pub fn new(object: Arc<Object>, number: u8, place: Place) -> Self {
         Stream { object, number, place, level: ThinningLevel::All, frame: 0, objects: 0, waits: true }
     }
@@ -93,7 +93,7 @@ impl Stream {
                     ([], None) => vec![0; frame.bytes as usize].into(),
                     (head, _) => head.to_vec().into(),
                 };
-                let presentation_ms = millis(frame.at) + preroll_ms;
+                let presentation_ms = millis(frame.at).saturating_add(preroll_ms);
                 let (stream, is_key) = (self.number, frame.is_key);
                 found.push(MediaObject { stream, number: self.objects, presentation_ms, is_key, data });
                 self.objects = self.objects.wrapping_add(1);
