@@ -38,8 +38,8 @@ def fit(seen: Sequence[ObservedStream], given: ModelParameters | None = None) ->
     shows.
 
     Bursts, headers and accelerations are read off, thresholds lie in the middle of what they must part, and
-    what is left
-    (`buffer_s`, `tcp_window_share`, `tcp_yield`, `key_share`) is fitted to relative errors together.
+    what is left (`buffer_s`, `tcp_window_share`, `tcp_yield`, `key_share`) is fitted to relative errors
+    together.
 
     Raises:
         RecordError: where fewer than three streams play as a whole and lose nothing, which headers are read

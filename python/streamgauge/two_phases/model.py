@@ -2,8 +2,7 @@
 then.
 
 A fixed point of three sums: what is sent, and sent again; what the link brings beside a TCP; and what waits
-in the
-queue. docs/two-phases.md has the equations.
+in the queue. docs/two-phases.md has the equations.
 """
 
 from __future__ import annotations
@@ -273,12 +272,10 @@ def _filling(link: _Link, encoded_bps: float, acceleration: float) -> _Sums:
 
 def _sent_again(link: _Link, loss: float, lossy_s: float) -> tuple[float, float]:
     """So many times what is sent is offered, if packets are lost over so long, and which share of what is
-    received is of
-    use.
+    received is of use.
 
-    What is missing is asked for twice at most. Where the first answer takes longer than the player waits,
-    it asks again
-    whatever comes.
+    What is missing is asked for twice at most. Where the first answer takes longer than the player waits, it
+    asks again whatever comes.
     """
     of, inputs = link.parameters, link.of
     if loss <= 0 or lossy_s <= 0:

@@ -39,8 +39,7 @@ class ModelParameters:
     this power."""
     fit_share: float = 0.93
     """The highest pictures are taken that with the sound are encoded at no more than this share of the
-    capacity: profiles'
-    rates, which must fit it, are above what is encoded."""
+    capacity: profiles' rates, which must fit it, are above what is encoded."""
     most_loss: float = 0.035
     """Less is taken where more than this share is lost when that is judged."""
     judged_s: float = 13.5

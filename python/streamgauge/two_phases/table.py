@@ -44,8 +44,7 @@ def grid(streams: Sequence[ObservedStream]) -> list[StreamInputs]:
 
 def row_of(inputs: StreamInputs, parameters: ModelParameters) -> dict[str, Any]:
     """One prediction, flat. In each phase the stream is on and off: `burst_packets` at once each
-    `burst_spacing_s`, for
-    `time_s`."""
+    `burst_spacing_s`, for `time_s`."""
     phases = predict(inputs, parameters)
     row: dict[str, Any] = {
         "encoded_bps": phases.chosen_bps,
