@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use super::datagram::Udp;
 
-/// So many pairs that other programs hold are passed over before giving up.
-const MAX_FOREIGN: usize = 64;
+/// So many pairs that other programs hold are met before giving up.
+const MAX_FOREIGN: u16 = 64;
 
 /// A range of UDP ports, first and last included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,6 +95,8 @@ impl Ports {
             if foreign == MAX_FOREIGN {
                 break;
             }
+            // Another server has many in a row: further and further on.
+            self.next = (self.next + foreign) % self.range.pairs();
         }
         None
     }
@@ -122,6 +124,14 @@ mod tests {
             let error = wrong.parse::<PortRange>().unwrap_err();
             assert!(error.contains("FIRST-LAST"), "{wrong}: {error}");
         }
+    }
+
+    #[test]
+    fn who_has_hundreds_in_a_row_leaves_others_the_rest() {
+        let range: PortRange = "52000-53999".parse().unwrap();
+        let held: Vec<_> = (0..300).map(|n| UdpSocket::bind((Ipv4Addr::LOCALHOST, 52_000 + 2 * n))).collect();
+        assert!(held.iter().filter(|socket| socket.is_ok()).count() > 250);
+        assert!(Ports::new(range, 0).pair(HERE, HERE).is_some());
     }
 
     #[test]
