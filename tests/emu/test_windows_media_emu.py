@@ -19,7 +19,7 @@ flows:
   clip:
     role: subject
     system: windows_media
-    parameters: {transport: rollover, silence: 1 s, pair_wait: 2 s, connect_wait: 1500 ms}
+    parameters: {transport: rollover, silence: 1 s, pair_wait: 2 s, connect_wait: 1500 ms, buffered: 10 s}
     clip: {source: carphone, ladder: [60k, 150k], audio: 16 kbit/s, segment: 2 s, duration: 60 s}
 until: {time: 12 s}
 """
