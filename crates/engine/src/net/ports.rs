@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
 use std::net::IpAddr;
 use std::str::FromStr;
 
 use super::datagram::Udp;
-
-/// So many pairs that other programs hold are met before giving up.
-const MAX_FOREIGN: u16 = 64;
 
 /// A range of UDP ports, first and last included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +76,6 @@ impl Ports {
 
     /// Two bound sockets for the exchange with `peer`; `None` if there is no pair left, or no descriptor.
     pub fn pair(&mut self, own: IpAddr, peer: IpAddr) -> Option<[Udp; 2]> {
-        let mut foreign = 0;
         for _ in 0..self.range.pairs() {
             let pair = self.next;
             self.next = (pair + 1) % self.range.pairs();
@@ -86,17 +83,16 @@ impl Ports {
                 continue;
             }
             let port = self.range.first + 2 * pair;
-            let bound = Udp::bind(own, port, peer).and_then(|rtp| Ok([rtp, Udp::bind(own, port + 1, peer)?]));
-            if let Ok(bound) = bound {
-                self.taken.insert(pair);
-                return Some(bound);
+            match Udp::bind(own, port, peer).and_then(|rtp| Ok([rtp, Udp::bind(own, port + 1, peer)?])) {
+                Ok(bound) => {
+                    self.taken.insert(pair);
+                    return Some(bound);
+                }
+                // Another program's: the next.
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                // No other pair would do either.
+                Err(_) => return None,
             }
-            foreign += 1;
-            if foreign == MAX_FOREIGN {
-                break;
-            }
-            // Another server has many in a row: further and further on.
-            self.next = (self.next + foreign) % self.range.pairs();
         }
         None
     }

@@ -68,16 +68,12 @@ impl Served for WmServer {
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
         let sent = self.sent();
-        vec![
-            ("rtp_packets_sent", sent.packets),
-            ("rtp_bytes_sent", sent.bytes),
-            ("rtp_packets_resent", sent.again),
-        ]
+        vec![("packets_sent", sent.packets), ("bytes_sent", sent.bytes), ("packets_resent", sent.again)]
     }
 
     fn in_words(&self) -> String {
         let sent = self.sent();
-        format!("{} RTP packets, {} bytes", sent.packets, sent.bytes)
+        format!("{} packets, {} bytes", sent.packets, sent.bytes)
     }
 
     fn has_lost_its_client(&self) -> bool {
@@ -208,7 +204,7 @@ impl Playing for Viewed {
         }
     }
 
-    /// Packets are of RTP, of all streams.
+    /// Packets are of all streams.
     fn figures(&mut self, now: Instant) -> Map<String, Value> {
         let report = self.player.report_at(now);
         by_name(json!({
