@@ -38,13 +38,15 @@ _POINTS = 1200
 """A curve has so many points at most; where samples are more they are taken in means."""
 _LEAST = 0.1
 """The last samples with less than so much of the greatest are left out: a session that says it is over."""
-_HEIGHT = 190
+_HEIGHT, _LOW_HEIGHT = 190, 96
+"""Of a panel, and of one that stands in a row with others."""
 
 
 def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
     """Panel by panel as `figure.more` has them: of the valid trial with the lowest seed, or of the first
-    ``trials`` of a curve. A panel may have a metric and an axis of its own. Each curve begins with its flow,
-    or with ``since: trial`` all with the trial. None if a curve has none."""
+    ``trials`` of a curve. A panel may have a metric and an axis of its own, a curve a metric. Each curve
+    begins with its flow, or with ``since: trial`` all with the trial. Panels stand below one another, or
+    ``columns`` of them in a row. None if a curve has none."""
     more = figure.more
     panels = across(figure, reading)
     if not panels:
@@ -75,7 +77,8 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
                 assert shown is not None
                 seeds.setdefault((curve["scenario"], mode), []).append(shown.seed)
                 label = f"{curve['label']} {at}" if several > 1 else curve["label"]
-                mine += _curve(name, {**curve, "label": label}, shown, way)
+                own = replace(way, metric=curve.get("metric", way.metric))
+                mine += _curve(name, {**curve, "label": label}, shown, own)
                 if at == 1 and curve is panel["curves"][0]:
                     moments = _moments(panel, shown)
         end = float(max((row[3] for row in mine), default=1.0))
@@ -99,15 +102,21 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
     names = list(dict.fromkeys(row[1] for row in rows if row[2] == "curve"))
     since = "time" if is_since_trial else "time since the start"
     line = "step-after" if more.get("steps", False) else "linear"
+    columns: int = more.get("columns", 1)
     charts = []
-    for one in found:
+    for place, one in enumerate(found):
         x_axis = PanelAxis(f"{since}, s", 1.0, "", False, (0.0, one.end))
-        parts = parts_of(
-            axis_channel("x", x_axis, x_axis.domain), axis_channel("y", one.axis, (0.0, one.top)), names,
-            {row[2] for row in one.rows}, line=line, size=20,
-        )  # fmt: skip
-        charts.append(panel_of(one.name, parts, width=width_of(1), height=_HEIGHT))
-    return DrawnPanels(grid(charts, columns=1), tuple(rows), _whose(seeds))
+        x, y = axis_channel("x", x_axis, x_axis.domain), axis_channel("y", one.axis, (0.0, one.top))
+        if columns > 1:
+            # What an axis is stands once for a row and once for a column.
+            x["title"] = x["title"] if place >= len(found) - columns else None
+            y["title"] = y["title"] if place % columns == 0 else None
+            for side in (x, y):
+                side["axis"] = {**side["axis"], "tickCount": 4}
+        parts = parts_of(x, y, names, {row[2] for row in one.rows}, line=line, size=20)
+        height = _HEIGHT if columns == 1 else _LOW_HEIGHT
+        charts.append(panel_of(one.name, parts, width=width_of(columns), height=height))
+    return DrawnPanels(grid(charts, columns=columns), tuple(rows), _whose(seeds))
 
 
 @dataclass(frozen=True)

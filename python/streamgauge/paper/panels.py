@@ -55,6 +55,8 @@ _BESIDE = ("right", "left", "below", "up")
 _SHAPES = ("circle", "triangle-up", "square", "cross")
 _GAP, _AXIS, _BETWEEN = 20, 62, 92
 """Room between panels, for the numbers and title at the left of one, and between those below one another."""
+_NUMBERS, _ROWS = 42, 44
+"""The same where more than two stand in a row, and titles of axes at the first and the last alone."""
 
 
 @dataclass(frozen=True)
@@ -124,18 +126,23 @@ def _was_run(reading: Reading, scenario: str, mode: str) -> bool:
     return group is not None and bool(group.valid)
 
 
-def width_of(panels: int) -> float:
-    """How wide one of so many panels is."""
-    return WIDTH - _AXIS - 10 if panels == 1 else (WIDTH - _GAP) / 2 - _AXIS - 6
+def width_of(columns: int) -> float:
+    """How wide a panel is of which so many stand in a row."""
+    if columns > 2:
+        return (WIDTH - _AXIS - 10 - (columns - 1) * _NUMBERS) / columns
+    return WIDTH - _AXIS - 10 if columns == 1 else (WIDTH - _GAP) / 2 - _AXIS - 6
 
 
 def grid(panels: Sequence[Spec], columns: int = 2) -> Spec:
-    """Panels beside one another, with one legend for all."""
+    """Panels beside one another, with one legend for all; more than two in a row have room for numbers alone
+    between them."""
     if len(panels) == 1:
         return whole(panels[0])
     shared = {"color": "shared", "strokeDash": "shared", "shape": "shared"}
     # Frames stand in line, however wide their numbers are.
     spacing = {"row": _BETWEEN, "column": _AXIS + _GAP}
+    if columns > 2:
+        spacing = {"row": _ROWS, "column": _NUMBERS}
     return whole(
         {
             "concat": list(panels),
