@@ -148,7 +148,11 @@ class _Way:
 
 def _moments(panel: Mapping[str, Any], trial: TrialMetrics) -> list[tuple[str, float]]:
     """When the panel's moments are in a trial, s; none of one that it does not have."""
-    found = [(one["label"], time_of(one["at"], trial)) for one in panel.get("moments", ())]
+    found = [
+        # Lines are told apart by their names, also those without one.
+        (one["label"] or " " * place, time_of(one["at"], trial))
+        for place, one in enumerate(panel.get("moments", ()))
+    ]
     return [(label, at) for label, at in found if np.isfinite(at)]
 
 
