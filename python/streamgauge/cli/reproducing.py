@@ -1,16 +1,18 @@
-"""``reproduce`` of a whole paper: its tables and figures beside ours, under each preset."""
+"""``reproduce`` of a whole paper: its tables and figures beside ours, under each preset; and of several at
+once, all that they claim in one table."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streamgauge.campaign import Progress, score, standings
+from streamgauge.campaign import MutantResult, Progress, score, standings
 from streamgauge.claims.dimension import TIME, say
 from streamgauge.cli.output import say_text
 from streamgauge.cli.progress import Bar
@@ -37,26 +39,60 @@ from streamgauge.paper import (
     comparison_text,
     draw,
     flows_of_packets,
+    outcomes_of,
     papers,
     read,
+    stating,
     table_json,
     tables_text,
+    together_json,
+    together_text,
     write_page,
 )
+from streamgauge.paper.together import PaperOutcome
 from streamgauge.report import DrawnFigure, Saving
-from streamgauge.scenario import find
+from streamgauge.scenario import catalogue_ids, find
+from streamgauge.scenario.values import nearest
 from streamgauge.terminal import columns_of
 
-__all__ = ["check_preset", "paper_of", "reproduce_paper"]
+__all__ = ["check_preset", "papers_of", "reproduce_paper", "reproduce_papers"]
 
 
-def paper_of(names: Sequence[str]) -> Paper | None:
-    """The paper that is asked for: its folder of the catalogue, alone and by name."""
-    return papers().get(names[0].rstrip("/")) if len(names) == 1 else None
+def papers_of(names: Sequence[str]) -> list[Paper]:
+    """The papers that are asked for, by the names of their folders in the catalogue, each once; none where
+    any name is of something else.
+
+    Raises ScenarioError if some names are papers' and another is nothing's.
+    """
+    known = papers()
+    asked = list(dict.fromkeys(name.rstrip("/") for name in names))
+    found = [known[name] for name in asked if name in known]
+    if len(found) == len(asked):
+        return found
+    families = {scenario.partition("/")[0] for scenario in catalogue_ids()}
+    strange = [name for name in asked if name not in families and _is_word(name)] if found else []
+    if strange:
+        told = " and ".join(f"'{name}'" for name in strange)
+        close = [near for name in strange if (near := nearest(name, known)) and near not in asked]
+        raise ScenarioError(
+            f"there {'is no paper' if len(strange) == 1 else 'are no papers'} {told}",
+            hint=(f"did you mean {' and '.join(close)}? " if close else "") + f"papers are {', '.join(sorted(known))}",
+        )
+    return []
 
 
-def check_preset(paper: Paper | None, preset: str, names: Sequence[str]) -> None:
+def _is_word(name: str) -> bool:
+    """Whether it can be nothing but a folder's name: no file, no scenario, no pattern."""
+    return not any(sign in name for sign in "/*?[") and not Path(name).exists()
+
+
+def check_preset(asked: Sequence[Paper], preset: str, names: Sequence[str]) -> None:
     """Raises ScenarioError if what is asked for has no such preset."""
+    if len(asked) > 1:
+        raise ScenarioError(
+            f"--preset is for one paper, and '{' '.join(names)}' are {len(asked)}", hint="name one alone"
+        )
+    paper = asked[0] if asked else None
     if paper is None:
         raise ScenarioError(
             f"--preset is for a whole paper, and '{' '.join(names)}' is none",
@@ -117,6 +153,73 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> in
     if stopped:
         return interrupted(f"what finished is kept in {shown}")
     return status_of([first.result.verdict], first.mutants)
+
+
+def reproduce_papers(asked: Sequence[Paper], request: RunRequest) -> int:
+    """Runs what states the numbered claims of several papers, each under the catalogue's preset, and prints
+    each claim once, in one table, and a line for each paper.
+
+    Returns the exit status, as of `reproduce_paper`. Tables, pages and figures are of one paper alone; trials
+    are left where that finds them.
+    """
+    request.files.prepare()
+    out = chosen_out(request)
+    began = time.monotonic()
+    scenarios = stating(asked, find([f"{paper.id}/*" for paper in asked], settings=request.settings))
+    modes = chosen_modes(request, scenarios)
+    loading_s = time.monotonic() - began
+    kept = {
+        name: SentPackets(flows) for paper in asked for name, flows in flows_of_packets(paper).items()
+    }
+    ran = carry_out(request, scenarios, modes, out, extras=kept)
+    result, wall_s = ran.result, loading_s + ran.result.wall_s
+    trials = Counter(outcome.job.scenario.id for outcome in result.outcomes)
+    outcomes = outcomes_of(asked, result.checks, ran.mutants, trials)
+    if request.as_json:
+        json.dump(_together_json(ran, outcomes, wall_s), sys.stdout, indent=2, allow_nan=False)
+        print()
+    else:
+        said = [together_text(outcomes, columns_of(sys.stdout)), *_missed(ran.mutants or ())]
+        reused = sum(outcome.reused for outcome in result.outcomes)
+        again = f" ({reused} there already)" if reused else ""
+        said.append(
+            f"{len(result.outcomes)} trials{again} and {len(result.checks)} checks in {say(wall_s, TIME)}; "
+            f"'streamgauge reproduce NAME' of one has its tables, figures and page"
+        )
+        say_text("\n\n".join(said))
+    write_files(request.files, ran, "" if request.files.summary is None else answer_to(result))
+    if ran.interrupted:
+        there = request.elsewhere
+        return interrupted(f"what finished is kept in {out if there is None else there.where(out)}")
+    return status_of([result.verdict], ran.mutants)
+
+
+def _missed(mutants: Sequence[MutantResult]) -> list[str]:
+    """The mutation score, and what was not noticed, by name."""
+    if not mutants:
+        return []
+    missed = [
+        f"  not noticed by {one.scenario} {one.mode} {one.check} ({one.verdict}): {one.why}"
+        for one in mutants
+        if not one.killed
+    ]
+    return ["\n".join([score_words(mutants), *missed])]
+
+
+def _together_json(ran: Ran, outcomes: Sequence[PaperOutcome], wall_s: float) -> dict[str, Any]:
+    """``streamgauge.papers/1``."""
+    result = ran.result
+    return {
+        "schema": "streamgauge.papers/1",
+        **together_json(outcomes),
+        "trials": len(result.outcomes),
+        "reused": sum(outcome.reused for outcome in result.outcomes),
+        "invalid": sum(outcome.counts and not outcome.valid for outcome in result.outcomes),
+        "wall_s": wall_s,
+        "mutants": None if ran.mutants is None else [one.to_json() for one in ran.mutants],
+        "mutation_score": None if ran.mutants is None else score(ran.mutants),
+        "robust": None if ran.alternatives is None else [one.to_json() for one in standings(ran.alternatives)],
+    }
 
 
 def _read(paper: Paper, request: RunRequest, preset: str, out: Path, *, quiet: bool) -> tuple[Reading, Ran]:
@@ -190,12 +293,7 @@ def _besides(reading: Reading) -> list[str]:
         reasons = "; ".join(dict.fromkeys(reason for trial in invalid for reason in trial.why))
         said.append(f"{of}{len(invalid)} trials are invalid and left out: {reasons}")
     if reading.mutants is not None:
-        missed = [
-            f"  not noticed by {one.scenario} {one.mode} {one.check} ({one.verdict}): {one.why}"
-            for one in reading.mutants
-            if not one.killed
-        ]
-        said.append("\n".join([f"{of}{score_words(reading.mutants)}", *missed]))
+        said += [f"{of}{told}" for told in _missed(reading.mutants)]
     if reading.alternatives is not None:
         hang = [
             f"  {one.scenario} {one.mode} {one.check} ({one.verdict}): {one.words()}"

@@ -8,6 +8,7 @@ from streamgauge.paper.published import Paper, papers
 from streamgauge.paper.reading import Reading, read
 from streamgauge.paper.sent import SentPackets, flows_of_packets
 from streamgauge.paper.tables import table_json, tables_text
+from streamgauge.paper.together import outcomes_of, stating, together_json, together_text
 
 __all__ = [
     "ComparedCheck",
@@ -20,9 +21,13 @@ __all__ = [
     "comparison_text",
     "draw",
     "flows_of_packets",
+    "outcomes_of",
     "papers",
     "read",
+    "stating",
     "table_json",
     "tables_text",
+    "together_json",
+    "together_text",
     "write_page",
 ]

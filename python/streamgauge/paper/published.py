@@ -13,6 +13,7 @@ from streamgauge.checks.published import published_value
 from streamgauge.scenario import Scenario, override
 
 __all__ = [
+    "NumberedClaims",
     "Panel",
     "Paper",
     "PaperFigure",
@@ -162,12 +163,27 @@ class PublishedPresets:
 
 
 @dataclass(frozen=True)
+class NumberedClaims:
+    """The names under which the checks of the catalogue have what a paper states: ``W-1`` to ``W-29``."""
+
+    prefix: str
+    count: int
+
+    @property
+    def names(self) -> list[str]:
+        """All of them."""
+        return [f"{self.prefix}-{number}" for number in range(1, self.count + 1)]
+
+
+@dataclass(frozen=True)
 class Paper:
     """What a paper printed."""
 
     id: str
     """Its folder in the catalogue."""
     citation: str
+    claims: NumberedClaims | None
+    """None where its checks have no numbers."""
     presets: PublishedPresets | None
     tables: tuple[PaperTable | SharesTable, ...]
     figures: tuple[PaperFigure, ...]
@@ -212,6 +228,7 @@ def _paper(data: Mapping[str, Any]) -> Paper:
     return Paper(
         id=data["catalogue"],
         citation=data["paper"],
+        claims=NumberedClaims(**data["claims"]) if data.get("claims") else None,
         presets=_presets(data["presets"]) if data.get("presets") else None,
         tables=tuple(map(_table, data["tables"])),
         figures=tuple(map(_figure, data["figures"])),

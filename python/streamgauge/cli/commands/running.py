@@ -137,11 +137,13 @@ def _reproduce(
 
     The name of a paper alone ([b]darwin[/b], [b]ccn[/b]) is all of it: its tables beside ours, its figures
     in its own form, and which reading of it explains it, also as a page (docs/papers.md). Trials of the other
-    mode in DIR stand beside.
+    mode in DIR stand beside. The names of several papers are all that they claim, in one table.
 
     [b]Examples[/b]
 
       streamgauge reproduce darwin --mutants --robust
+
+      streamgauge reproduce hessler darwin realvideo windows-media ccn --mode sim
 
       streamgauge reproduce 'hessler/ftp-*' --mode sim
 
@@ -149,12 +151,12 @@ def _reproduce(
     """
     from streamgauge.cli.elsewhere import placed
     from streamgauge.cli.gating import GateFiles
-    from streamgauge.cli.reproducing import check_preset, paper_of, reproduce_paper
+    from streamgauge.cli.reproducing import check_preset, papers_of, reproduce_paper, reproduce_papers
     from streamgauge.cli.running import RunRequest, run_command
 
-    paper = paper_of(names)
+    papers = papers_of(names)
     if preset is not None:
-        check_preset(paper, preset, names)
+        check_preset(papers, preset, names)
     with placed(on, out, jobs=jobs) as (folder, elsewhere):
         request = RunRequest(
             names=names,
@@ -163,7 +165,7 @@ def _reproduce(
             repeat=repeat,
             settings=settings or [],
             out=folder,
-            keep=keep or ("packets" if paper is None else "metrics"),
+            keep=keep or ("metrics" if papers else "packets"),
             way=way,
             jobs=jobs,
             replace=replace,
@@ -174,7 +176,13 @@ def _reproduce(
             robust=robust,
             elsewhere=elsewhere,
         )
-        return run_command(request) if paper is None else reproduce_paper(paper, request, preset)
+        match papers:
+            case []:
+                return run_command(request)
+            case [paper]:
+                return reproduce_paper(paper, request, preset)
+            case _:
+                return reproduce_papers(papers, request)
 
 
 def _worker(
