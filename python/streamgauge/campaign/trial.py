@@ -21,9 +21,10 @@ from streamgauge.media import ContentStore, store_at
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.record import Record, finish_trial, prune
 from streamgauge.record.write import write_json
-from streamgauge.scenario import lower
+from streamgauge.scenario import Scenario, lower
 from streamgauge.scenario.lower import Keep
 from streamgauge.systems.machines import begins_ns
+from streamgauge.systems.registry import Mode
 
 if TYPE_CHECKING:
     from streamgauge.emu.concurrency import ConcurrentTrials
@@ -183,7 +184,7 @@ def run_job(
             with _logs_kept(partial, job.directory):
                 found = run_trial(job.scenario, plan, job.seed, partial, _emu_options(emu, say, concurrent))
             validity, summary, provenance = found["validity"], found["summary"], found["provenance"]
-        as_run = job.scenario.in_mode(job.mode).normalised()
+        as_run = _as_run(job.scenario, job.mode)
         trial = finish_trial(
             partial,
             scenario=as_run,
@@ -216,6 +217,23 @@ def run_job(
         wall_s=time.monotonic() - began,
         readings=take(metrics, leaves or {}),
     )
+
+
+_KEPT_AS_RUN = 16
+_last_run: dict[tuple[int, Mode], tuple[Scenario, dict[str, Any]]] = {}
+
+
+def _as_run(scenario: Scenario, mode: Mode) -> dict[str, Any]:
+    """The scenario as the records of its trials have it, for nobody to change. Of one with a population it takes
+    milliseconds to make, and is the same for all trials."""
+    place = (id(scenario), mode)
+    # Who is kept here is alive, so that nobody else has its identity.
+    found = _last_run.get(place)
+    if found is None:
+        while len(_last_run) >= _KEPT_AS_RUN:
+            _last_run.pop(next(iter(_last_run), place), None)
+        found = _last_run[place] = (scenario, scenario.in_mode(mode).normalised())
+    return found[1]
 
 
 def _ours(job: Job) -> dict[str, bool]:
