@@ -21,11 +21,7 @@ def check(id_: str, verdict: str = "pass", *, scenario: str = "darwin/a", **more
         "title": f"title of {id_}", "origin": "predicted", "strict": False, "published": {},
         "measured": None, "n": 3, "trials": 3, "invalid": 0,
     }  # fmt: skip
-    names = {field for field in CheckResult.__dataclass_fields__}
-    rest = {name: None for name in names - plain.keys()}
-    for name in ("values", "compared", "parts"):
-        if name in rest:
-            rest[name] = {} if name == "values" else ()
+    rest = dict.fromkeys(CheckResult.__dataclass_fields__.keys() - plain.keys())
     return CheckResult(**{**rest, **plain, **more})
 
 
@@ -86,7 +82,11 @@ def test_a_printed_number_that_is_far_away_is_told_where_the_claim_holds() -> No
     far = check("DC-3", differs="differs from the paper (loss: published 5 %, ours 9 %)")
     (outcome,) = outcomes_of([papers()["darwin"]], [far, check("DC-4")], None, {})
     by_id = {claim.id: claim for claim in outcome.claims}
-    assert (by_id["DC-3"].verdict, by_id["DC-3"].numbers_differ, by_id["DC-4"].numbers_differ) == ("pass", 1, 0)
+    assert (by_id["DC-3"].verdict, by_id["DC-3"].numbers_differ, by_id["DC-4"].numbers_differ) == (
+        "pass",
+        1,
+        0,
+    )
     text = together_text([outcome], 200)
     assert "pass ≠" in text and "further away than" in text
     assert "≠" not in together_text([outcomes_of([papers()["darwin"]], [check("DC-4")], None, {})[0]], 200)
@@ -94,7 +94,9 @@ def test_a_printed_number_that_is_far_away_is_told_where_the_claim_holds() -> No
 
 def test_origins_and_mutants_are_told() -> None:
     found = claims(
-        check("DC-2.a", origin="input"), check("DC-2.b"), mutants=[mutant("DC-2.a", "fail"), mutant("DC-2.b", "pass")]
+        check("DC-2.a", origin="input"),
+        check("DC-2.b"),
+        mutants=[mutant("DC-2.a", "fail"), mutant("DC-2.b", "pass")],
     )
     two = found["DC-2"]
     assert (two.origins, two.caught, len(two.mutants)) == (["predicted", "input"], 1, 2)
@@ -102,7 +104,8 @@ def test_origins_and_mutants_are_told() -> None:
     text = together_text([outcome], 200)
     assert re.search(r"DC-2 +darwin +pass +2 of 2 +predicted, input +1 of 2", text)
     assert text.splitlines()[-1] == (
-        "darwin: of 19 claims 1 as claimed, 0 differ, 18 undecided; 1 of 2 checks predicted; 1 of 2 mutants caught."
+        "darwin: of 19 claims 1 as claimed, 0 differ, 18 undecided; "
+        "1 of 2 checks predicted; 1 of 2 mutants caught."
     )
     assert claims(check("DC-2"))["DC-2"].caught is None
     assert "mutants" not in together_text([claims(check("DC-2"))[""]], 200)
@@ -112,7 +115,12 @@ def test_the_document_has_every_claim_with_its_checks() -> None:
     found = claims(check("DC-2.a", "fail"), mutants=[mutant("DC-2.a", "fail")])
     told = together_json([found[""]])
     (paper,) = told["papers"]
-    assert (paper["paper"], paper["claims"], paper["differs"], paper["mutation_score"]) == ("darwin", 19, 1, 1.0)
+    assert (paper["paper"], paper["claims"], paper["differs"], paper["mutation_score"]) == (
+        "darwin",
+        19,
+        1,
+        1.0,
+    )
     assert [one["id"] for one in told["claims"]] == [f"DC-{n}" for n in range(1, 20)]
     two = told["claims"][1]
     assert (two["verdict"], two["mutants"]) == ("differs", {"caught": 1, "of": 1})

@@ -224,8 +224,8 @@ _last_run: dict[tuple[int, Mode], tuple[Scenario, dict[str, Any]]] = {}
 
 
 def _as_run(scenario: Scenario, mode: Mode) -> dict[str, Any]:
-    """The scenario as the records of its trials have it, for nobody to change. Of one with a population it takes
-    milliseconds to make, and is the same for all trials."""
+    """The scenario as the records of its trials have it, for nobody to change. Of one with a population it
+    takes milliseconds to make, and is the same for all trials."""
     place = (id(scenario), mode)
     # Who is kept here is alive, so that nobody else has its identity.
     found = _last_run.get(place)

@@ -76,7 +76,8 @@ def papers_of(names: Sequence[str]) -> list[Paper]:
         close = [near for name in strange if (near := nearest(name, known)) and near not in asked]
         raise ScenarioError(
             f"there {'is no paper' if len(strange) == 1 else 'are no papers'} {told}",
-            hint=(f"did you mean {' and '.join(close)}? " if close else "") + f"papers are {', '.join(sorted(known))}",
+            hint=(f"did you mean {' and '.join(close)}? " if close else "")
+            + f"papers are {', '.join(sorted(known))}",
         )
     return []
 
@@ -168,9 +169,7 @@ def reproduce_papers(asked: Sequence[Paper], request: RunRequest) -> int:
     scenarios = stating(asked, find([f"{paper.id}/*" for paper in asked], settings=request.settings))
     modes = chosen_modes(request, scenarios)
     loading_s = time.monotonic() - began
-    kept = {
-        name: SentPackets(flows) for paper in asked for name, flows in flows_of_packets(paper).items()
-    }
+    kept = {name: SentPackets(flows) for paper in asked for name, flows in flows_of_packets(paper).items()}
     ran = carry_out(request, scenarios, modes, out, extras=kept)
     result, wall_s = ran.result, loading_s + ran.result.wall_s
     trials = Counter(outcome.job.scenario.id for outcome in result.outcomes)
@@ -218,7 +217,9 @@ def _together_json(ran: Ran, outcomes: Sequence[PaperOutcome], wall_s: float) ->
         "wall_s": wall_s,
         "mutants": None if ran.mutants is None else [one.to_json() for one in ran.mutants],
         "mutation_score": None if ran.mutants is None else score(ran.mutants),
-        "robust": None if ran.alternatives is None else [one.to_json() for one in standings(ran.alternatives)],
+        "robust": None
+        if ran.alternatives is None
+        else [one.to_json() for one in standings(ran.alternatives)],
     }
 
 

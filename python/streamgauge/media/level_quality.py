@@ -200,9 +200,9 @@ def _sent(said: pl.DataFrame, flow: str, per_s: int, rates_bps: Sequence[int]) -
         sent = [Sent(frame=0, encoding=rates_bps.index(int(told["value"][0])))]
     if not sent:
         raise MediaError(
-            f"flow {flow}: its server did not say which encodings it sent from where in the media, as those of "
-            "earlier versions, and of windows_media where it changed them; run the trial again, or one in which "
-            "it does not change."
+            f"flow {flow}: its server did not say which encodings it sent from where in the media, as those "
+            "of earlier versions, and of windows_media where it changed them; run the trial again, or one in "
+            "which it does not change."
         )
     if any(one.encoding >= len(rates_bps) for one in sent) or any(
         after.frame < before.frame for before, after in pairwise(sent)

@@ -111,8 +111,8 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
             # What an axis is stands once for a row and once for a column.
             x["title"] = x["title"] if place >= len(found) - columns else None
             y["title"] = y["title"] if place % columns == 0 else None
-            for side in (x, y):
-                side["axis"] = {**side["axis"], "tickCount": 4}
+            for channel in (x, y):
+                channel["axis"] = {**channel["axis"], "tickCount": 4}
         parts = parts_of(x, y, names, {row[2] for row in one.rows}, line=line, size=20)
         height = _HEIGHT if columns == 1 else _LOW_HEIGHT
         charts.append(panel_of(one.name, parts, width=width_of(columns), height=height))

@@ -146,7 +146,7 @@ class PaperOutcome:
             "paper": self.paper.id,
             "citation": self.paper.citation,
             "claims": len(self.claims),
-            **{verdict: count for verdict, count in self.counts().items()},
+            **self.counts(),
             "checks": len(self.checks),
             "predicted": sum(one.origin == "predicted" for one in self.checks),
             "trials": self.trials,
