@@ -39,17 +39,17 @@ from streamgauge.paper import (
     comparison_text,
     draw,
     flows_of_packets,
+    numbered_json,
+    numbered_text,
     outcomes_of,
     papers,
     read,
     stating,
     table_json,
     tables_text,
-    together_json,
-    together_text,
     write_page,
 )
-from streamgauge.paper.together import PaperOutcome
+from streamgauge.paper.numbered import PaperOutcome
 from streamgauge.report import DrawnFigure, Saving
 from streamgauge.scenario import catalogue_ids, find
 from streamgauge.scenario.values import nearest
@@ -175,10 +175,10 @@ def reproduce_papers(asked: Sequence[Paper], request: RunRequest) -> int:
     trials = Counter(outcome.job.scenario.id for outcome in result.outcomes)
     outcomes = outcomes_of(asked, result.checks, ran.mutants, trials)
     if request.as_json:
-        json.dump(_together_json(ran, outcomes, wall_s), sys.stdout, indent=2, allow_nan=False)
+        json.dump(_numbered_json(ran, outcomes, wall_s), sys.stdout, indent=2, allow_nan=False)
         print()
     else:
-        said = [together_text(outcomes, columns_of(sys.stdout)), *_missed(ran.mutants or ())]
+        said = [numbered_text(outcomes, columns_of(sys.stdout)), *_missed(ran.mutants or ())]
         reused = sum(outcome.reused for outcome in result.outcomes)
         again = f" ({reused} there already)" if reused else ""
         said.append(
@@ -205,12 +205,12 @@ def _missed(mutants: Sequence[MutantResult]) -> list[str]:
     return ["\n".join([score_words(mutants), *missed])]
 
 
-def _together_json(ran: Ran, outcomes: Sequence[PaperOutcome], wall_s: float) -> dict[str, Any]:
+def _numbered_json(ran: Ran, outcomes: Sequence[PaperOutcome], wall_s: float) -> dict[str, Any]:
     """``streamgauge.papers/1``."""
     result = ran.result
     return {
         "schema": "streamgauge.papers/1",
-        **together_json(outcomes),
+        **numbered_json(outcomes),
         "trials": len(result.outcomes),
         "reused": sum(outcome.reused for outcome in result.outcomes),
         "invalid": sum(outcome.counts and not outcome.valid for outcome in result.outcomes),

@@ -3,12 +3,12 @@
 from streamgauge.paper.claims import claims_of, claims_text
 from streamgauge.paper.comparison import ComparedCheck, compare, comparison_text
 from streamgauge.paper.figures import draw
+from streamgauge.paper.numbered import numbered_json, numbered_text, outcomes_of, stating
 from streamgauge.paper.page import write_page
 from streamgauge.paper.published import Paper, papers
 from streamgauge.paper.reading import Reading, read
 from streamgauge.paper.sent import SentPackets, flows_of_packets
 from streamgauge.paper.tables import table_json, tables_text
-from streamgauge.paper.together import outcomes_of, stating, together_json, together_text
 
 __all__ = [
     "ComparedCheck",
@@ -21,13 +21,13 @@ __all__ = [
     "comparison_text",
     "draw",
     "flows_of_packets",
+    "numbered_json",
+    "numbered_text",
     "outcomes_of",
     "papers",
     "read",
     "stating",
     "table_json",
     "tables_text",
-    "together_json",
-    "together_text",
     "write_page",
 ]

@@ -13,7 +13,7 @@ from streamgauge.paper.published import Paper
 from streamgauge.scenario import Scenario
 from streamgauge.terminal import lay_out
 
-__all__ = ["NumberedClaim", "PaperOutcome", "outcomes_of", "stating", "together_json", "together_text"]
+__all__ = ["NumberedClaim", "PaperOutcome", "numbered_json", "numbered_text", "outcomes_of", "stating"]
 
 ClaimVerdict = Literal["pass", "differs", "inconclusive"]
 _ORIGINS = ("predicted", "fitted", "input")
@@ -204,7 +204,7 @@ def outcomes_of(
     return found
 
 
-def together_text(outcomes: Sequence[PaperOutcome], columns: int | None = None) -> str:
+def numbered_text(outcomes: Sequence[PaperOutcome], columns: int | None = None) -> str:
     """The table of all claims for a terminal, no wider than `columns`, and a line for each paper."""
     has_mutants = any(one.mutants for one in outcomes)
     head = ["claim", "paper", "verdict", "checks", "origin"] + (["mutants"] if has_mutants else []) + ["what"]
@@ -227,7 +227,7 @@ def together_text(outcomes: Sequence[PaperOutcome], columns: int | None = None) 
     return "\n".join([*said, "", *(f"{one.words()}." for one in outcomes)])
 
 
-def together_json(outcomes: Sequence[PaperOutcome]) -> dict[str, Any]:
+def numbered_json(outcomes: Sequence[PaperOutcome]) -> dict[str, Any]:
     """``papers`` and ``claims`` of ``streamgauge.papers/1``."""
     return {
         "papers": [one.to_json() for one in outcomes],

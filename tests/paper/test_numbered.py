@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from streamgauge.campaign import MutantResult
 from streamgauge.checks import CheckResult
-from streamgauge.paper import outcomes_of, papers, stating, together_json, together_text
+from streamgauge.paper import numbered_json, numbered_text, outcomes_of, papers, stating
 from streamgauge.scenario import find
 
 FIVE = ("hessler", "darwin", "realvideo", "windows-media", "ccn")
@@ -87,9 +87,9 @@ def test_a_printed_number_that_is_far_away_is_told_where_the_claim_holds() -> No
         1,
         0,
     )
-    text = together_text([outcome], 200)
+    text = numbered_text([outcome], 200)
     assert "pass ≠" in text and "further away than" in text
-    assert "≠" not in together_text([outcomes_of([papers()["darwin"]], [check("DC-4")], None, {})[0]], 200)
+    assert "≠" not in numbered_text([outcomes_of([papers()["darwin"]], [check("DC-4")], None, {})[0]], 200)
 
 
 def test_origins_and_mutants_are_told() -> None:
@@ -101,19 +101,19 @@ def test_origins_and_mutants_are_told() -> None:
     two = found["DC-2"]
     assert (two.origins, two.caught, len(two.mutants)) == (["predicted", "input"], 1, 2)
     outcome = found[""]
-    text = together_text([outcome], 200)
+    text = numbered_text([outcome], 200)
     assert re.search(r"DC-2 +darwin +pass +2 of 2 +predicted, input +1 of 2", text)
     assert text.splitlines()[-1] == (
         "darwin: of 19 claims 1 as claimed, 0 differ, 18 undecided; "
         "1 of 2 checks predicted; 1 of 2 mutants caught."
     )
     assert claims(check("DC-2"))["DC-2"].caught is None
-    assert "mutants" not in together_text([claims(check("DC-2"))[""]], 200)
+    assert "mutants" not in numbered_text([claims(check("DC-2"))[""]], 200)
 
 
 def test_the_document_has_every_claim_with_its_checks() -> None:
     found = claims(check("DC-2.a", "fail"), mutants=[mutant("DC-2.a", "fail")])
-    told = together_json([found[""]])
+    told = numbered_json([found[""]])
     (paper,) = told["papers"]
     assert (paper["paper"], paper["claims"], paper["differs"], paper["mutation_score"]) == (
         "darwin",
