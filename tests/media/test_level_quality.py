@@ -290,6 +290,43 @@ def test_a_player_that_never_showed_a_picture_had_a_black_screen(cache: Path, tm
 
 
 @needs_ffmpeg
+def test_of_windows_media_a_session_of_one_encoding_is_judged(cache: Path, tmp_path: Path) -> None:
+    scenario = tmp_path / "wm.yaml"
+    scenario.write_text(
+        """
+id: test/wm
+title: Windows Media on a wide link
+path: {down: {rate: 2 Mbit/s, queue: droptail 50 packets}}
+flows:
+  wm:
+    role: subject
+    system: windows_media
+    parameters: {player: wmp9-helix, silence: 0 s, buffered: 2 s}
+    clip: {source: testsrc2, ladder: [40 kbit/s, 150 kbit/s], audio: 8 kbit/s, segment: 1 s, duration: 12 s}
+until: {time: 20 s}
+repetitions: {sim: 1}
+""",
+        encoding="utf-8",
+    )
+    assert main(["run", str(scenario), "--mode", "sim", "--out", str(tmp_path / "runs")]) == 0
+    (whole,) = records(tmp_path / "runs")
+    clip = Ladder(source="testsrc2", rates_bps=(40_000, 150_000), audio_bps=8_000, segment_s=1, duration_s=12)
+    ladder = [clip.clip(rate) for rate in clip.rates_bps]
+    found = of_level_trial(whole, "wm", ladder, name="wm")
+    assert found.rates_bps is not None and set(found.rates_bps) == {150_000}
+    assert found.frames_shown == found.frames_due == 300 and found.ssim == found.clip_ssim
+
+    told = whole.events.filter(pl.col("name") == "level_sent")
+
+    class Changed:
+        directory, trial = whole.directory, whole.trial
+        events = pl.concat([whole.events, told])
+
+    with pytest.raises(MediaError, match="did not say from where in the media"):
+        of_level_trial(Changed(), "wm", ladder, name="wm")
+
+
+@needs_ffmpeg
 def test_a_ladder_of_ones_own_files_is_refused(
     cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,6 +96,10 @@ COMMANDS: dict[str, How] = {
     "streamgauge run realvideo/head2head-75 --mode sim --repeat 8": How(status=2),
     "streamgauge run realvideo/media-scaling-35-udp --mode sim --repeat 8": How(status=2),
     "streamgauge reproduce realvideo --mode sim": How("long", A_MINUTE, status=1),
+    "streamgauge reproduce hessler --mode sim": How("long", A_MINUTE, status=1),
+    "streamgauge reproduce hessler darwin realvideo windows-media ccn --mode sim": How(
+        "long", A_MINUTE, status=1
+    ),
     "streamgauge reproduce windows-media --mode sim": How("long", A_MINUTE, status=1),
     "streamgauge systems realvideo": HERE,
     "streamgauge run 'realvideo/eight-*' --mode emu --jobs 6": How("long", A_MINUTE, status=2),

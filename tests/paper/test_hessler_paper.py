@@ -35,7 +35,7 @@ def test_table_2_holds_together() -> None:
         (flow,) = row.flows
         sent, received, lost = (flow.values[name] / 8e3 for name in ("sent", "received", "lost"))
         assert sent - received == pytest.approx(lost, abs=0.11), row.scenario
-        assert lost / sent == pytest.approx(flow.values["gap"], abs=6e-5), row.scenario
+        assert lost / sent == pytest.approx(flow.values["loss"], abs=6e-5), row.scenario
 
 
 def test_figures_2_to_13_are_there_once_and_the_grid_is_whole() -> None:

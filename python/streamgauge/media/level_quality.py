@@ -130,6 +130,8 @@ def _pictures(
     return compare(clip, [number for number in range(until) if number not in mine], until, size=size)
 
 
+_OF_RATES = ("windows_media",)
+"""Machines whose servers say at which rate they send, and not from where in the media."""
 _AT = re.compile(r"at (\d+\.\d{3}) s of the media")
 _SENT = re.compile(r"(?:key frames of )?encoding (\d+) from (\d+\.\d{3}) s of the media")
 
@@ -154,8 +156,11 @@ def of_level_trial(record: PlayedRecord, flow: str, ladder: Sequence[ClipEncodin
             "run the trial with that frame rate."
         )
     said = said_by(record, index, flow)
-    audio = next(iter(planned["app"].values()))["ladder"].get("audio") or {}
-    sent = _sent(said, flow, per_s, [rate + int(audio.get("bit_rate_bps", 0)) for rate in rates])
+    if next(iter(planned["app"])) in _OF_RATES:
+        audio = next(iter(planned["app"].values()))["ladder"].get("audio") or {}
+        sent = _sent_at_a_rate(said, flow, [rate + int(audio.get("bit_rate_bps", 0)) for rate in rates])
+    else:
+        sent = _sent(said, flow, per_s, len(ladder))
     numbers = _numbers(said, flow, per_s)
     due = _due(record, said, numbers, spec)
     for clip, level in zip(ladder, played, strict=True):
@@ -190,21 +195,27 @@ def _numbers(said: pl.DataFrame, flow: str, per_s: int) -> list[int]:
     return numbers
 
 
-def _sent(said: pl.DataFrame, flow: str, per_s: int, rates_bps: Sequence[int]) -> list[Sent]:
-    """What was sent of the encodings, whose rates with the sound are `rates_bps`."""
-    told = said.filter(pl.col("name") == "level_sent")
-    found = [one for one in (_SENT.search(reason or "") for reason in told["reason"]) if one is not None]
+def _sent_at_a_rate(said: pl.DataFrame, flow: str, rates_bps: Sequence[int]) -> list[Sent]:
+    """Who says the rate alone, with the sound, and that once, sent all of the media in that encoding."""
+    told = said.filter(pl.col("name") == "level_sent")["value"].to_list()
+    if len(told) != 1 or int(told[0]) not in rates_bps:
+        raise MediaError(
+            f"flow {flow}: its server changed what it sent and did not say from where in the media; name "
+            "another flow, or run a trial in which it takes one encoding."
+        )
+    return [Sent(frame=0, encoding=rates_bps.index(int(told[0])))]
+
+
+def _sent(said: pl.DataFrame, flow: str, per_s: int, encodings: int) -> list[Sent]:
+    reasons = said.filter(pl.col("name") == "level_sent")["reason"]
+    found = [one for one in (_SENT.search(reason or "") for reason in reasons) if one is not None]
     sent = [Sent(frame=round(float(one[2]) * per_s), encoding=int(one[1])) for one in found]
-    if not sent and len(told) == 1 and int(told["value"][0]) in rates_bps:
-        # Who says no more than a rate, and that once, sent all of the media in that encoding.
-        sent = [Sent(frame=0, encoding=rates_bps.index(int(told["value"][0])))]
     if not sent:
         raise MediaError(
-            f"flow {flow}: its server did not say which encodings it sent from where in the media, as those "
-            "of earlier versions, and of windows_media where it changed them; run the trial again, or one in "
-            "which it does not change."
+            f"flow {flow}: its server did not say which encodings it sent, as those of earlier versions; run "
+            "the trial again."
         )
-    if any(one.encoding >= len(rates_bps) for one in sent) or any(
+    if any(one.encoding >= encodings for one in sent) or any(
         after.frame < before.frame for before, after in pairwise(sent)
     ):
         raise MediaError(
