@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "scenario",
         "systems",
     },
+    "matrix": {"campaign", "claims", "compare", "documents", "metrics", "report", "scenario", "systems"},
     "calibrate": {"emu", "record", "report"},
     "paper": {
         "campaign",
@@ -83,6 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "crosscheck",
         "documents",
         "emu",
+        "matrix",
         "media",
         "metrics",
         "paper",

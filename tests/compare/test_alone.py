@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from streamgauge.compare.alone import alone
 from streamgauge.compare.conditions import key_of, neighbours_of
@@ -31,7 +35,7 @@ def test_neighbours_come_as_they_came(scenarios: dict[str, Scenario]) -> None:
             continue
         judged += 1
         there, here = lower(whole, "sim", 3), lower(rest, "sim", 3)
-        assert there["path"]["down"] == here["path"]["down"] and there["duration"] == here["duration"], id_
+        assert _common(there) == _common(here) and there["duration"] == here["duration"], id_
         ours = {flow["name"]: flow for flow in here["flows"]}
         for flow in there["flows"]:
             if flow["name"] in ours:
@@ -42,6 +46,37 @@ def test_neighbours_come_as_they_came(scenarios: dict[str, Scenario]) -> None:
         key = key_of(neighbours_of(rest.normalised()))
         assert key == key_of(neighbours_of(whole.in_mode("sim").normalised())), id_
     assert judged >= 20
+
+
+def _common(plan: Mapping[str, Any]) -> list[Any]:
+    """The way down, delays of single flows by what is beside, as flows under test have none when they are not
+    there."""
+    rivals = {place: flow["name"] for place, flow in enumerate(plan["flows"]) if flow["role"] == "rival"}
+    found = []
+    for stage in copy.deepcopy(plan["path"]["down"]):
+        told = stage["kind"].get("delay")
+        if told is not None:
+            told["flows"] = [[rivals[flow], more] for flow, more in told.pop("flows", []) if flow in rivals]
+        found.append(stage)
+    return found
+
+
+def test_a_delay_of_a_flow_that_is_not_there_is_left_out() -> None:
+    text = """
+id: test/far
+title: Two paths
+path: {down: {rate: 1 Mbit/s, queue: droptail 20 packets, delay: {constant: 10 ms, flows: {one: 80 ms}}}}
+flows:
+  one: {role: subject, traffic: bulk, congestion_control: reno}
+  two: {role: rival, traffic: bulk, congestion_control: reno}
+until: {time: 2 s}
+"""
+    whole = from_text(text)[0]
+    rest = alone(whole)
+    assert rest is not None and list(rest.flows) == ["two"]
+    assert key_of(neighbours_of(rest.normalised())) == key_of(neighbours_of(whole.normalised()))
+    near = from_text(text.replace("10 ms", "20 ms"))[0]
+    assert key_of(neighbours_of(near.normalised())) != key_of(neighbours_of(whole.normalised()))
 
 
 def test_nobody_beside_it_nothing_alone() -> None:

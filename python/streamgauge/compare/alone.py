@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from streamgauge.compare.conditions import path_without
 from streamgauge.scenario import Scenario
 from streamgauge.scenario.semantics import TimesError, end_ns, resolve_times
 
@@ -32,6 +33,8 @@ def alone(scenario: Scenario) -> Scenario | None:
         data.pop(key, None)
     data["id"] = f"{scenario.id}-alone"
     data["title"] = f"{scenario.title}: the neighbours alone"
+    if data.get("path"):
+        data["path"] = path_without(data["path"], mine)
     data["until"] = {"time": f"{end_ns(scenario)} ns"}
     data["flows"] = {name: flow for name, flow in data["flows"].items() if name in rest}
     for name, flow in rest.items():

@@ -71,6 +71,8 @@ class ComparedRow:
     invalid: int
     rank: int | None = None
     """1 plus how many subjects are better beyond doubt and by more than the margin; None if not known."""
+    beaten_by: tuple[str, ...] = ()
+    """Those subjects."""
     difference: float | None = None
     """To the baseline, as value less value; None of the baseline itself."""
     difference_interval: tuple[float, float] | None = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["conditions_of", "differences", "key_of", "neighbours_of", "under_test"]
+__all__ = ["conditions_of", "differences", "key_of", "neighbours_of", "path_without", "under_test"]
 
 Json = Mapping[str, Any]
 
@@ -67,13 +67,28 @@ def neighbours_of(scenario: Json) -> dict[str, Any]:
         "direction",
     )
     return {
-        "path": scenario.get("path"),
+        "path": path_without(scenario.get("path"), set(_places(flows))),
         "flows": {
             name: {key: flow.get(key) for key in kept}
             for name, flow in flows.items()
             if name not in _places(flows)
         },
     }
+
+
+def path_without(path: Any, flows: Collection[str]) -> Any:
+    """A path (normalised) without what it says of single flows, such as their own delays; what then says
+    nothing of any flow has no key for it."""
+    if isinstance(path, Mapping):
+        found = {}
+        for key, value in path.items():
+            if key == "flows" and isinstance(value, Mapping):
+                value = {name: told for name, told in value.items() if name not in flows}
+                if not value:
+                    continue
+            found[key] = path_without(value, flows)
+        return found
+    return [path_without(one, flows) for one in path] if isinstance(path, list | tuple) else path
 
 
 def key_of(told: Json) -> str:

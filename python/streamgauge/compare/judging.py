@@ -54,7 +54,7 @@ def compare(
     Args:
         cases: the trials, in the order in which subjects are told.
         baseline: the subject that the others are held against; the first if None.
-        metrics: only these, by name; all if empty.
+        metrics: only these, by name; all that are not on request alone if empty.
         margins: of metrics by name, in place of their own.
         looks: how often data like these are looked at before it is decided, which divides the 5 %.
 
@@ -69,7 +69,7 @@ def compare(
         raise ValueError(f"the baseline {baseline!r} is none of {', '.join(subjects)}")
     if unknown := [name for name in metrics if name not in COMPARED]:
         raise ValueError(f"no compared metric is called {unknown[0]!r}; there are {', '.join(COMPARED)}")
-    chosen = [COMPARED[name] for name in COMPARED if not metrics or name in metrics]
+    chosen = [one for one in COMPARED.values() if (one.name in metrics if metrics else not one.on_request)]
     blocks, left_out = _blocks(with_harm(cases), baseline)
     by_block = {id(block): _rows(block, subjects, baseline, chosen, margins or {}) for block in blocks}
     told = [block for block in blocks if by_block[id(block)]]
@@ -210,7 +210,7 @@ def _rows(
         theirs = values[baseline]
         about = math.fsum(theirs.values()) / len(theirs) if theirs else 0.0
         margin = margins.get(metric.name, metric.margin)
-        ranks = _ranks(metric, values, margin.about(about))
+        beaten = _beaten(metric, values, margin.about(about))
         for subject in order:
             mine = values[subject]
             row = ComparedRow(
@@ -222,7 +222,8 @@ def _rows(
                 interval=None,
                 n=len(mine),
                 invalid=block.cases[subject].invalid,
-                rank=ranks.get(subject),
+                rank=1 + len(beaten[subject]) if subject in beaten else None,
+                beaten_by=beaten.get(subject, ()),
                 margin=margin.about(about),
                 values=tuple(mine.items()),
             )
@@ -265,18 +266,20 @@ def _difference(mine: Mapping[int, float], theirs: Mapping[int, float]) -> tuple
     return unpaired(list(mine.values()), list(theirs.values())), False
 
 
-def _ranks(
+def _beaten(
     metric: ComparedMetric, values: Mapping[str, Mapping[int, float]], margin: float
-) -> dict[str, int]:
-    """The subjects' ranks by one metric: worse is who is so at 5 %, corrected for the number of pairs."""
+) -> dict[str, tuple[str, ...]]:
+    """By whom each subject is beaten in one metric: worse is who is so at 5 %, corrected for the number of
+    pairs."""
     known = {subject: mine for subject, mine in values.items() if mine}
     pairs = list(combinations(known, 2))
     estimates = [_difference(known[a], known[b])[0] for a, b in pairs]
-    beaten = dict.fromkeys(known, 0)
+    beaten: dict[str, list[str]] = {subject: [] for subject in known}
     for (a, b), one in zip(pairs, _told_apart(estimates, [margin] * len(pairs), metric, 0.05), strict=True):
         if one in ("better", "worse"):
-            beaten[a if one == "worse" else b] += 1
-    return {subject: 1 + count for subject, count in beaten.items()}
+            worse, better = (a, b) if one == "worse" else (b, a)
+            beaten[worse].append(better)
+    return {subject: tuple(others) for subject, others in beaten.items()}
 
 
 def _told_apart(

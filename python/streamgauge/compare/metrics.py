@@ -54,6 +54,8 @@ class ComparedMetric:
     said_by: str = ""
     """The metric that says the same and more, where it is known: a stall is a picture that stands still, and
     what is shown and how often it changes is weighed in QoE."""
+    on_request: bool = False
+    """Whether it is compared only where it is asked for by name."""
 
     @property
     def signed(self) -> bool:
@@ -93,6 +95,11 @@ COMPARED: dict[str, ComparedMetric] = _table(
     ComparedMetric(
         "frames_shown", "frames shown", "Frames shown", "viewer", NUMBER, "more",
         Margin(relative=0.01), "frames_shown", "frames_lost",
+    ),
+    ComparedMetric(
+        "shown_rate", "bit rate seen",
+        "Bit rate of the pictures shown, over the time that they were asked for", "viewer", RATE, "more",
+        Margin(relative=0.05), "shown_rate", "frames_lost", on_request=True,
     ),
     ComparedMetric(
         "startup_delay", "start-up delay", "Start-up delay", "viewer", TIME, "less",

@@ -159,8 +159,10 @@ def collect(
 def _ran(planned: Iterable[_Planned], outcomes: Sequence[Outcome], flow: str | None) -> list[SubjectTrials]:
     """The trials that ran, by subject, scenario and mode."""
     by_repetition: dict[tuple[Path, int], Outcome] = {}
+    by_place: dict[Path, list[Outcome]] = {}
     for tried in outcomes:
         job = tried.job
+        by_place.setdefault(job.directory.parent, []).append(tried)
         whose = (job.directory.parent, job.seed if job.replaces is None else job.replaces)
         if tried.valid or whose not in by_repetition:
             by_repetition[whose] = tried
@@ -168,12 +170,13 @@ def _ran(planned: Iterable[_Planned], outcomes: Sequence[Outcome], flow: str | N
     for one in planned:
         read = {}
         invalid = 0
-        places = {job.directory.parent for job in one.jobs}
+        data = one.asked.scenario.normalised()
+        places = dict.fromkeys(job.directory.parent for job in one.jobs)
         for job in one.jobs:
             outcome = by_repetition.get((job.directory.parent, job.seed))
             metrics = outcome.metrics if outcome is not None and outcome.valid else None
             if metrics is not None:
-                read[job.seed] = take(metrics, flow=flow if one.subject else None)
+                read[job.seed] = take(metrics, data, flow=flow if one.subject else None)
             elif outcome is not None:
                 invalid += 1
         found.append(
@@ -186,9 +189,7 @@ def _ran(planned: Iterable[_Planned], outcomes: Sequence[Outcome], flow: str | N
                 trials=read,
                 invalid=invalid,
                 origin=origin_of_folders(job.directory for job in one.jobs if job.seed in read),
-                note="".join(
-                    say_tried([tried for tried in outcomes if tried.job.directory.parent in places])
-                ),
+                note="".join(say_tried([tried for place in places for tried in by_place.get(place, ())])),
             )
         )
     return found

@@ -12,6 +12,7 @@ from streamgauge.campaign.loaded import LoadedTrial, load_trials
 from streamgauge.compare.comparison import SubjectTrials
 from streamgauge.compare.metrics import take_from
 from streamgauge.compare.origin import origin_of
+from streamgauge.compare.shown import SHOWN_RATE, shown_rate
 from streamgauge.errors import StreamGaugeError
 from streamgauge.metrics import TrialMetrics
 from streamgauge.scenario.settings import named
@@ -22,11 +23,14 @@ ALONE = Path("variations") / "alone"
 """Below a campaign's folder: its scenarios' neighbours alone."""
 
 
-def take(metrics: TrialMetrics, *, flow: str | None = None) -> dict[str, float]:
-    """What a trial says of the compared metrics; see `streamgauge.compare.metrics.take_from`."""
+def take(metrics: TrialMetrics, scenario: Mapping[str, Any], *, flow: str | None = None) -> dict[str, float]:
+    """What a trial of a scenario (normalised) says of the compared metrics; see
+    `streamgauge.compare.metrics.take_from`."""
 
     def value(metric: str, name: str) -> float:
         try:
+            if metric == SHOWN_RATE:
+                return shown_rate(lambda other: value(other, name), scenario, name)
             return metrics.value(metric, name)
         except (KeyError, ValueError):
             return float("nan")
@@ -81,7 +85,7 @@ def cases_of(
                 invalid += 1
                 unread.append(trial)
                 continue
-            read[seed] = take(metrics, flow=flow)
+            read[seed] = take(metrics, trial.header["scenario"], flow=flow)
         scenario = focused_data(mine[0].header["scenario"], flow)
         base = None if bases is None else bases.get(str(scenario.get("id")))
         case = SubjectTrials(

@@ -151,7 +151,9 @@ def _choices(variants: Any, document: Document) -> Iterator[tuple[str, _Choice]]
     for parts in itertools.product(*(axis.items() for axis in axes)):
         choice = [(suffix, changes or {}, root) for (suffix, changes), root in zip(parts, roots, strict=True)]
         named = [changes["id"] for _, changes, _ in choice if "id" in changes]
-        joined = "-".join([str(document.data.get("id", "")), *(suffix for suffix, _, _ in choice)])
+        base, ends = str(document.data.get("id", "")), "-".join(suffix for suffix, _, _ in choice)
+        # An id that ends with a slash is a folder of the variants.
+        joined = f"{base}{ends}" if base.endswith("/") else f"{base}-{ends}"
         yield str(named[-1]) if named else joined, choice
 
 

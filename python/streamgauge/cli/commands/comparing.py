@@ -34,7 +34,8 @@ def _compare(
         typer.Argument(
             metavar="A B...",
             help="Folders of records; scenarios by id, glob or file, each with settings behind it in the "
-            "same argument; with --in names of systems.",
+            "same argument; with --in names of systems. 'matrix': every system in every kind of scenario, "
+            "and behind it scenarios whose systems join them.",
         ),
     ],
     over: Annotated[
@@ -138,7 +139,22 @@ def _compare(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where records go; a rerun resumes there.")
     ] = Path("runs"),
-    keep: Annotated[Keep, typer.Option("--keep", help="How much of each record is stored.")] = "packets",
+    keep: Annotated[
+        Keep | None,
+        typer.Option(
+            "--keep", help="How much of each record is stored. Default: packets; of matrix metrics."
+        ),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind", metavar="GLOB", help="Of matrix only these kinds of scenario, such as 'tcp-*'."
+        ),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option("--system", metavar="GLOB", help="Of matrix only these systems, such as 'dash-*'."),
+    ] = None,
     way: WayOption = None,
     jobs: JobsOption = 1,
     replace: ReplaceOption = None,
@@ -164,12 +180,45 @@ def _compare(
 
       streamgauge compare runs/before runs/after
 
+      streamgauge compare matrix --kind 'tcp-*' --repeat 3
+
       streamgauge compare my.yaml --commit main --commit HEAD --build make \
         --until decided --at-most 20
     """
     from streamgauge.cli.comparing import CompareRequest, compare_command
     from streamgauge.cli.gating import GateFiles
+    from streamgauge.cli.matrix import MATRIX, MatrixRequest, check_options, matrix_command
 
+    is_matrix = operands[0] == MATRIX
+    check_options(
+        is_matrix,
+        {"--kind": kind, "--system": system},
+        {
+            "--over": over, "--in": inside, "--commit": commit, "--build": build, "--baseline": baseline,
+            "--against": against, "--save-baseline": save_baseline, "--metric": metric, "--margin": margin,
+            "--flow": flow, "--until": until, "--no-alone": not alone, "--junit": junit, "--summary": summary,
+        },
+    )  # fmt: skip
+    if is_matrix:
+        return matrix_command(
+            MatrixRequest(
+                own=operands[1:],
+                kinds=kind or [],
+                systems=system or [],
+                settings=settings or [],
+                mode=mode,
+                seed=seed,
+                repeat=repeat,
+                out=out,
+                keep=keep or "metrics",
+                way=way,
+                jobs=jobs,
+                replace=replace,
+                verify=verify,
+                report=report,
+                as_json=as_json,
+            )
+        )
     return compare_command(
         CompareRequest(
             operands=operands,
@@ -191,7 +240,7 @@ def _compare(
             alone=alone,
             settings=settings or [],
             out=out,
-            keep=keep,
+            keep=keep or "packets",
             way=way,
             jobs=jobs,
             replace=replace,

@@ -1,0 +1,159 @@
+"""``compare matrix``: every system in every kind of scenario."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.markup import escape
+from rich.text import Text
+
+from streamgauge.campaign import EmuSettings
+from streamgauge.cli.gating import written
+from streamgauge.cli.options import REPLACE, Keep
+from streamgauge.cli.output import DIM, heads, remark, say, table
+from streamgauge.cli.progress import Bar
+from streamgauge.cli.status import INTERRUPTED, STATUS
+from streamgauge.compare import say_value
+from streamgauge.documents import check_place
+from streamgauge.errors import ScenarioError
+from streamgauge.matrix import (
+    JudgedMatrix,
+    judged,
+    matrix_of,
+    run_matrix,
+    sentences,
+    to_json,
+    write_page,
+)
+from streamgauge.systems.registry import Mode
+
+__all__ = ["MATRIX", "MatrixRequest", "check_options", "matrix_command"]
+
+MATRIX = "matrix"
+"""The operand that stands for it."""
+_SHOWN = ("shown_rate", "frozen_share", "startup_delay", "live_latency", "harm", "jain")
+_PAGE = "matrix.html"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixRequest:
+    """What was asked on the command line."""
+
+    own: Sequence[str]
+    kinds: Sequence[str]
+    systems: Sequence[str]
+    settings: Sequence[str]
+    mode: str | None
+    seed: int
+    repeat: int | None
+    out: Path
+    keep: Keep
+    way: str | None
+    jobs: int
+    replace: int | None
+    verify: bool
+    report: Path | None
+    as_json: bool
+
+
+def check_options(is_matrix: bool, own: Mapping[str, object], others: Mapping[str, object]) -> None:
+    """Refuses options that say nothing to what is compared: those of the matrix alone, and those that it has
+    not.
+
+    Raises:
+        ScenarioError: naming the option.
+    """
+    given = next((option for option, value in (others if is_matrix else own).items() if value), None)
+    if given is None:
+        return
+    if is_matrix:
+        raise ScenarioError(
+            "the matrix has no such option: all its systems are ranked, in what is the same for all",
+            key=given,
+            hint="leave it out; --set, --kind, --system, --mode and --repeat are there",
+        )
+    raise ScenarioError(
+        "is of the matrix alone", key=given, hint=f"write 'compare {MATRIX}', or leave it out"
+    )
+
+
+def matrix_command(request: MatrixRequest) -> int:
+    """Runs the matrix, writes its page, prints the answer, and returns the exit status."""
+    page = request.report or request.out / _PAGE
+    check_place(page, "--report")
+    by_word: dict[str | None, list[Mode]] = {"emu": ["emu"], "both": ["sim", "emu"]}
+    modes: list[Mode] = by_word.get(request.mode) or ["sim"]
+    matrix = matrix_of(
+        own=request.own, kinds=request.kinds, systems=request.systems, settings=request.settings, modes=modes
+    )
+    if all(set(cell.refused) >= set(modes) for cell in matrix.cells):
+        first = matrix.cells[0]
+        raise ScenarioError(f"no cell can run: {first.scenario.id}: {first.refused[modes[0]]}", key="--mode")
+    with Bar() as bar:
+        ran = run_matrix(
+            matrix,
+            request.out,
+            modes=modes,
+            first_seed=request.seed,
+            repeat=request.repeat,
+            keep=request.keep,
+            emu=EmuSettings(
+                way=request.way,
+                jobs=request.jobs,
+                replace=REPLACE if request.replace is None else request.replace,
+            ),
+            verify=request.verify,
+            progress=bar.update,
+        )
+    if ran.interrupted:
+        remark("interrupted; the same command goes on from there")
+        return INTERRUPTED
+    found = judged(ran)
+    if not found.kinds:
+        say("No trial of any cell is valid, so nothing is ranked.")
+        return STATUS["inconclusive"]
+    written(page, partial(write_page, found))
+    if request.as_json:
+        json.dump(to_json(found), sys.stdout, indent=2, allow_nan=False)
+        print()
+    else:
+        _print(found, page)
+    invalid = sum(one.invalid for one in found.kinds)
+    return STATUS["inconclusive" if 3 * invalid > invalid + found.trials else "pass"]
+
+
+def _print(found: JudgedMatrix, page: Path) -> None:
+    """The sentences, the systems over all kinds, and where the rest is."""
+    for one in sentences(found):
+        say(escape(str(one)))
+    block = found.of("overall", found.main) or found.kinds[0]
+    measures = [one for one in block.measures if one.name in _SHOWN]
+    say()
+    say(f"[b]{escape(block.kind.label)}[/b] {block.mode}, n = {block.n}, ranked by {measures[0].short}")
+    lines: list[Sequence[str | Text]] = [
+        heads("rank", "system", *(measure.short for measure in measures), style=DIM)
+    ]
+    order = [row.subject for row in block.ordered(measures[0].name)]
+    order += [one.name for one in found.matrix.systems if one.name not in order]
+    for system in order:
+        rows = [block.row(system, measure.name) for measure in measures]
+        if not any(rows):
+            continue
+        values = [
+            "" if row is None else f"[green]{said}[/green]" if row.rank == 1 else said
+            for row in rows
+            for said in ["" if row is None else escape(say_value(row))]
+        ]
+        lines.append([str((rows[0].rank if rows[0] else None) or ""), escape(found.label(system)), *values])
+    table(lines, f"rl{'l' * len(measures)}", keys=2)
+    for note in found.notes[:5]:
+        say(f"[yellow]{escape(note)}[/yellow]")
+    if len(found.notes) > 5:
+        say(f"[yellow]{len(found.notes) - 5} more notes are on the page.[/yellow]")
+    say()
+    say(f"{found.trials} trials; every kind of scenario is on {escape(str(page))}")

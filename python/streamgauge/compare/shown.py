@@ -1,0 +1,79 @@
+"""The bit rate of what a viewer sees: of the pictures shown, as what they were encoded at, over the time that
+they were asked for.
+
+A player that shows every picture of a film of 550 kbit/s has 550 kbit/s; one that shows half of them, or
+shows them for half of the time, or shows an encoding of 275 kbit/s throughout, has half of that. So it holds
+systems against one another that lose pictures, that stand still and that choose another encoding, each of
+which has a metric of its own that the others do not have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from streamgauge.units import Frequency, Rate, Time, UnitError
+
+__all__ = ["SHOWN_RATE", "asked_s", "shown_rate"]
+
+SHOWN_RATE = "shown_rate"
+"""What it is called among compared metrics."""
+Json = Mapping[str, Any]
+
+
+def shown_rate(value: Callable[[str], float], scenario: Json, flow: str) -> float:
+    """The bit rate that a flow's viewer sees over a trial: bits of the pictures shown, each counted at the
+    rate of its encoding, over `asked_s`. NaN of a flow that plays no clip of a known rate.
+
+    Args:
+        value: gives a metric of the flow over the measurement window, NaN where it is not known.
+        scenario: the scenario in normalised form.
+        flow: the flow's name.
+    """
+    clip = (scenario.get("flows") or {}).get(flow, {}).get("clip")
+    frames, asked = value("frames_shown"), asked_s(value, scenario, flow)
+    if not isinstance(clip, Mapping) or not math.isfinite(frames) or not asked > 0:
+        return math.nan
+    if not frames:
+        return 0.0
+    rate = value("shown_level")
+    if not math.isfinite(rate):
+        # Who tells no level shows the one encoding that the clip has.
+        rate = math.nan if clip.get("rate") is None else _rate(clip["rate"])
+    return rate * frames / _frames_per_s(clip) / asked
+
+
+def asked_s(value: Callable[[str], float], scenario: Json, flow: str) -> float:
+    """For how long a flow's viewer wanted to see something, in s: from the flow's first packet to the end of
+    the window, pauses left out. NaN where a time is not fixed."""
+    events = (scenario.get("flows") or {}).get(flow, {}).get("events") or []
+    try:
+        window = (scenario.get("measure") or {}).get("window")
+        until = (scenario.get("until") or {}).get("time")
+        end = _seconds(window[1]) if window else _seconds(until)
+        paused, since = 0.0, math.nan
+        for event in sorted(events, key=lambda one: _seconds(one["at"])):
+            match event["do"]:
+                case "pause":
+                    since = _seconds(event["at"])
+                case "resume" if math.isfinite(since):
+                    paused, since = paused + _seconds(event["at"]) - since, math.nan
+                case "stop":
+                    end = min(end, _seconds(event["at"]))
+    except (UnitError, TypeError, KeyError, ValueError):
+        return math.nan
+    still = max(0.0, end - since) if math.isfinite(since) else 0.0
+    return end - value("start") - paused - still
+
+
+def _seconds(text: Any) -> float:
+    return Time(str(text)).ns / 1e9
+
+
+def _rate(text: Any) -> float:
+    return float(Rate(str(text)).bps)
+
+
+def _frames_per_s(clip: Json) -> float:
+    return float(Frequency(str(clip.get("frame_rate", "25 frames/s"))).per_s)

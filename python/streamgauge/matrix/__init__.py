@@ -1,0 +1,28 @@
+"""The matrix: every system in every kind of scenario, ranked for viewer and neighbours, on one page.
+
+``streamgauge compare matrix`` runs it; docs/matrix.md tells how it is read and extended.
+"""
+
+from streamgauge.matrix.as_json import to_json
+from streamgauge.matrix.cells import Matrix, MatrixCell, MatrixSystem, ScenarioKind, matrix_of
+from streamgauge.matrix.judged import JudgedKind, JudgedMatrix, judged
+from streamgauge.matrix.page import write_page
+from streamgauge.matrix.running import MatrixTrials, run_matrix
+from streamgauge.matrix.told import MatrixSentence, sentences
+
+__all__ = [
+    "JudgedKind",
+    "JudgedMatrix",
+    "Matrix",
+    "MatrixCell",
+    "MatrixSentence",
+    "MatrixSystem",
+    "MatrixTrials",
+    "ScenarioKind",
+    "judged",
+    "matrix_of",
+    "run_matrix",
+    "sentences",
+    "to_json",
+    "write_page",
+]

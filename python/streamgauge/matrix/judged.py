@@ -1,0 +1,215 @@
+"""Who is best in each kind of scenario, and over all of them: the statistics of a comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamgauge.compare import COMPARED, ComparedMetric, ComparedRow, SubjectTrials, compare
+from streamgauge.compare.judging import with_harm
+from streamgauge.matrix.cells import Matrix, ScenarioKind
+from streamgauge.matrix.running import MatrixTrials, begun
+
+__all__ = ["MEASURES", "OVERALL", "JudgedKind", "JudgedMatrix", "judged"]
+
+MEASURES = (
+    "shown_rate", "frozen_share", "startup_delay", "live_latency",
+    "harm", "neighbour_share", "neighbour_delay", "jain",
+)  # fmt: skip
+"""By which systems are ranked: the viewer's, then the neighbours'."""
+OVERALL = "overall"
+"""The name of the kind that is all kinds but the undisturbed one, each weighing the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedKind:
+    """A kind of scenario, or all of them, in one mode."""
+
+    kind: ScenarioKind
+    mode: str
+    rows: tuple[ComparedRow, ...]
+    """One a system and measure that is known of any; a subject is a system's name."""
+    n: int
+    """The most valid trials that a system has."""
+    invalid: int
+    """Repetitions without a valid trial."""
+
+    def row(self, system: str, measure: str) -> ComparedRow | None:
+        """The row of these; None if nothing is known."""
+        found = self._by_key.get((system, measure))
+        return found if found is not None and found.value is not None else None
+
+    @property
+    def _by_key(self) -> Mapping[tuple[str, str], ComparedRow]:
+        return {(row.subject, row.metric): row for row in self.rows}
+
+    @property
+    def measures(self) -> list[ComparedMetric]:
+        """Those that any system knows here."""
+        known = {row.metric for row in self.rows if row.value is not None}
+        return [COMPARED[name] for name in MEASURES if name in known]
+
+    def first(self, measure: str) -> list[str]:
+        """The systems that nobody beats beyond doubt; all of them if nobody beats anybody."""
+        return [row.subject for row in self._known(measure) if row.rank == 1]
+
+    def tells_apart(self, measure: str) -> bool:
+        """Whether anybody is beaten by anybody."""
+        return any((row.rank or 1) > 1 for row in self._known(measure))
+
+    def ordered(self, measure: str) -> list[ComparedRow]:
+        """The rows of a measure by value, the best first."""
+        sign = -1.0 if COMPARED[measure].better == "more" else 1.0
+        return sorted(self._known(measure), key=lambda row: sign * (row.value or 0.0))
+
+    def _known(self, measure: str) -> list[ComparedRow]:
+        return [row for row in self.rows if row.metric == measure and row.value is not None]
+
+    def dominated(self, one: str, other: str, measures: Sequence[str]) -> bool:
+        """Whether `one` is beaten beyond doubt by `other` in each of these measures."""
+        rows = [self.row(one, measure) for measure in measures]
+        return all(row is not None and other in row.beaten_by for row in rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedMatrix:
+    """Everything that the page and the JSON tell."""
+
+    matrix: Matrix
+    kinds: tuple[JudgedKind, ...]
+    """In the file's order, those of a kind's several modes in a row."""
+    overall: tuple[JudgedKind, ...]
+    """Over all kinds but the undisturbed one, one a mode in which any kind has more than one trial."""
+    trials: int
+    notes: tuple[str, ...]
+
+    def of(self, kind: str, mode: str) -> JudgedKind | None:
+        """A kind in a mode; None if it has no trials."""
+        found = (one for one in (*self.kinds, *self.overall) if (one.kind.name, one.mode) == (kind, mode))
+        return next(found, None)
+
+    @property
+    def modes(self) -> list[str]:
+        """Those with trials, simulation first."""
+        return sorted({one.mode for one in self.kinds}, key=lambda mode: mode != "sim")
+
+    @property
+    def main(self) -> str:
+        """The mode that answers: the one that has the most kinds."""
+        return max(self.modes, key=lambda mode: sum(one.mode == mode for one in self.kinds), default="sim")
+
+    def label(self, system: str) -> str:
+        """What a system is called."""
+        return next((one.label for one in self.matrix.systems if one.name == system), system)
+
+    def disturbed(self, mode: str) -> list[JudgedKind]:
+        """The kinds that `overall` is over."""
+        undisturbed = undisturbed_of(self.matrix)
+        return [one for one in self.kinds if one.mode == mode and one.kind.name not in undisturbed]
+
+
+def undisturbed_of(matrix: Matrix) -> set[str]:
+    """The kinds in which nothing happens: nobody is beside the system, and its path is that of a kind in
+    which somebody is."""
+    cells: dict[str, Any] = {}
+    for cell in matrix.cells:
+        cells.setdefault(cell.kind, cell.scenario)
+    crowded = {_path_of(scenario) for scenario in cells.values() if len(scenario.flows) > 1}
+    return {
+        kind for kind, scenario in cells.items() if len(scenario.flows) == 1 and _path_of(scenario) in crowded
+    }
+
+
+def _path_of(scenario: Any) -> str:
+    return str(scenario.normalised()["path"])
+
+
+def judged(ran: MatrixTrials) -> JudgedMatrix:
+    """Ranks the systems in every kind and over all of them."""
+    kinds, totals = [], dict[str, dict[str, list[SubjectTrials]]]()
+    undisturbed = undisturbed_of(ran.matrix)
+    for kind in ran.matrix.kinds:
+        for mode in ("sim", "emu"):
+            mine = [begun(case) for case in with_harm(ran.by_kind[kind.name]) if case.mode == mode]
+            mine = [case for case in mine if case.trials]
+            if not mine:
+                continue
+            kinds.append(_judged(kind, mode, mine))
+            if kind.name not in undisturbed:
+                totals.setdefault(mode, {})[kind.name] = mine
+    overall = [_overall(mode, by_kind, ran.matrix) for mode, by_kind in totals.items()]
+    return JudgedMatrix(
+        matrix=ran.matrix,
+        kinds=tuple(kinds),
+        overall=tuple(one for one in overall if one is not None),
+        trials=ran.count,
+        notes=tuple(_notes(ran)),
+    )
+
+
+def _judged(kind: ScenarioKind, mode: str, cases: Sequence[SubjectTrials]) -> JudgedKind:
+    found = compare(cases, metrics=MEASURES)
+    order = {name: place for place, name in enumerate(MEASURES)}
+    rows = sorted(found.rows, key=lambda row: order[row.metric])
+    return JudgedKind(
+        kind=kind,
+        mode=mode,
+        # They are ranked, and held against no baseline.
+        rows=tuple(
+            replace(row, scenario=kind.name, verdict=None, difference=None, difference_interval=None, why="")
+            for row in rows
+        ),
+        n=max(len(case.trials) for case in cases),
+        invalid=sum(case.invalid for case in cases),
+    )
+
+
+def _overall(mode: str, by_kind: Mapping[str, Sequence[SubjectTrials]], matrix: Matrix) -> JudgedKind | None:
+    """All kinds as one: of each system and seed the mean over the kinds of each measure, where every system
+    that knows it at all has it in the same kinds."""
+    if len(by_kind) < 2:
+        return None
+    cases = []
+    for system in matrix.systems:
+        mine = [case for found in by_kind.values() for case in found if case.subject == system.name]
+        if len(mine) < len(by_kind):
+            continue
+        trials: dict[int, dict[str, float]] = {}
+        for seed in set.intersection(*(set(case.trials) for case in mine)):
+            read = {}
+            for name in MEASURES:
+                kinds = _known_in(name, by_kind)
+                values = [case.trials[seed].get(name, math.nan) for case in mine if case.of in kinds]
+                if values and all(map(math.isfinite, values)):
+                    read[name] = math.fsum(values) / len(values)
+            trials[seed] = read
+        if trials:
+            cases.append(replace(mine[0], trials=trials, of=OVERALL, id=OVERALL, invalid=0, note=""))
+    if not cases:
+        return None
+    kind = ScenarioKind(
+        name=OVERALL,
+        label=f"all {len(by_kind)} kinds with congestion",
+        question=matrix.question,
+        group=OVERALL,
+    )
+    return _judged(kind, mode, cases)
+
+
+def _known_in(measure: str, by_kind: Mapping[str, Sequence[SubjectTrials]]) -> set[str]:
+    """The kinds in which a measure is known at all."""
+    return {
+        kind
+        for kind, cases in by_kind.items()
+        for case in cases
+        if any(measure in read for read in case.trials.values())
+    }
+
+
+def _notes(ran: MatrixTrials) -> Iterable[str]:
+    for kind in ran.matrix.kinds:
+        for case in ran.by_kind[kind.name]:
+            if case.note and case.subject:
+                yield f"{case.subject} in {kind.name} ({case.mode}): {case.note}."

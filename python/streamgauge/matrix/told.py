@@ -1,0 +1,176 @@
+"""The matrix in three sentences that stand by themselves: for the viewer, for the neighbours, for both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streamgauge.compare import COMPARED, ComparedRow, say_value
+from streamgauge.compare.answer import listed
+from streamgauge.matrix.judged import JudgedKind, JudgedMatrix
+
+__all__ = ["SENTENCES_NEED", "MatrixSentence", "beaten_in_both", "sentences"]
+
+SENTENCES_NEED = (
+    "Too little was run to say which is best: two kinds with congestion and two trials of each are needed."
+)
+_MODE = {"sim": "simulated", "emu": "emulated"}
+_BOTH = ("shown_rate", "harm")
+_FEW = 4
+
+
+@dataclass(frozen=True)
+class MatrixSentence:
+    """A sentence with where its evidence stands on the page."""
+
+    text: str
+    basis: str
+    evidence: str
+    """The id of the part of the page."""
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.basis}.)"
+
+
+def sentences(found: JudgedMatrix) -> list[MatrixSentence]:
+    """The three sentences; none where a single kind, or single trials, were run."""
+    overall = found.of("overall", found.main)
+    if overall is None or overall.n < 2:
+        return []
+    told = [_viewer(found, overall), _neighbours(found, overall), _both(found, overall)]
+    return [one for one in told if one is not None]
+
+
+def _viewer(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
+    rows = overall.ordered("shown_rate")
+    if len(rows) < 2:
+        return None
+    if not overall.tells_apart("shown_rate"):
+        text = f"It is not decided with which system a viewer sees most of the film ({_span(rows)})"
+        return MatrixSentence(f"{text}.", _basis(found, overall, "shown_rate"), "overall")
+    first = [row for row in rows if row.rank == 1]
+    text = f"A viewer sees most of the film with {_tied(found, first)}"
+    steady = [row for row in overall.ordered("frozen_share") if row.rank == 1]
+    both = [row for row in first if row.subject in {one.subject for one in steady}]
+    if both:
+        text += f", and no picture is steadier than that of {_few(found, both).replace('others', 'of them')}"
+    elif steady:
+        still = [mine for row in first if (mine := overall.row(row.subject, "frozen_share")) is not None]
+        if still and len(still) <= _FEW:
+            times = listed([say_value(row) for row in still])
+            text += f", but then the picture stands still for {times} of the time"
+        text += f"; the steadiest picture is that of {_tied(found, steady)}"
+    return MatrixSentence(f"{text}.", _basis(found, overall, "shown_rate", "frozen_share"), "overall")
+
+
+def _neighbours(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
+    rows = overall.ordered("harm")
+    if len(rows) < 2:
+        return None
+    if not overall.tells_apart("harm"):
+        text = f"It is not decided to which system neighbours lose least ({_span(rows)})"
+        return MatrixSentence(f"{text}.", _basis(found, overall, "harm"), "neighbours")
+    text = f"Neighbours lose least to {_tied(found, [row for row in rows if row.rank == 1])}"
+    greedy = [row for row in rows if overall.row(row.subject, "shown_rate") is None]
+    if not greedy:
+        return MatrixSentence(
+            f"{text}, and most to {_told(found, rows[-1])}.", _basis(found, overall, "harm"), "neighbours"
+        )
+    reference = greedy[0]
+    others = [row for row in rows if row.subject != reference.subject]
+    less = [row for row in others if row.subject in reference.beaten_by]
+    more = [row for row in others if reference.subject in row.beaten_by]
+    alike = [row for row in others if row not in less and row not in more]
+    text += (
+        f"; held against a {found.label(reference.subject)} in the same place ({say_value(reference)} of "
+        f"their goodput), {len(less) or 'none'} of {len(others)} systems take less beyond doubt"
+    )
+    text += f", {_names(found, alike)} cannot be told from it" if alike else ""
+    text += (
+        f", and {_names(found, more)} {'takes' if len(more) == 1 else 'take'} more"
+        if more
+        else ", and none takes more"
+    )
+    return MatrixSentence(f"{text}.", _basis(found, overall, "harm"), "neighbours")
+
+
+def _both(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
+    rows = [row for row in overall.ordered("shown_rate") if overall.row(row.subject, "harm") is not None]
+    if len(rows) < 2:
+        return None
+    if not (overall.tells_apart("shown_rate") and overall.tells_apart("harm")):
+        text = "Nor is it decided who is best for both"
+        return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), "front")
+    beaten = beaten_in_both(overall)
+    left = [row for row in rows if row.subject not in beaten]
+
+    def pair(row: ComparedRow) -> str:
+        harm = overall.row(row.subject, "harm")
+        assert harm is not None
+        return f"{found.label(row.subject)} ({say_value(row)} seen, {say_value(harm)} harm)"
+
+    if len(left) == 1:
+        text = f"{pair(left[0])} is best for viewer and neighbours: it beats every other in both"
+        return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), "front")
+    between = f" over {_names(found, left[1:-1])}" if len(left) > 2 else ""
+    text = (
+        f"Nobody is best for viewer and neighbours: from {pair(left[0])}{between} to {pair(left[-1])} none "
+        "is beaten in both by another"
+    )
+    if beaten:
+        which = [row for row in rows if row.subject in beaten]
+        text += f", but {_names(found, which)} {'is' if len(which) == 1 else 'are'}, beyond doubt"
+    return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), "front")
+
+
+def beaten_in_both(overall: JudgedKind) -> dict[str, str]:
+    """Systems that another beats beyond doubt for the viewer and for the neighbours, each with one that
+    does."""
+    found = {}
+    for row in overall.ordered("shown_rate"):
+        by = next((other for other in row.beaten_by if overall.dominated(row.subject, other, _BOTH)), None)
+        if by is not None:
+            found[row.subject] = by
+    return found
+
+
+def _tied(found: JudgedMatrix, rows: Sequence[ComparedRow]) -> str:
+    """Who is first, each with its value: of many the first alone."""
+    if len(rows) > _FEW:
+        return f"{len(rows)} systems that cannot be told apart, {_told(found, rows[0])} among them"
+    return listed([_told(found, row) for row in rows])
+
+
+def _span(rows: Sequence[ComparedRow]) -> str:
+    return f"{say_value(rows[0])} to {say_value(rows[-1])}"
+
+
+def _names(found: JudgedMatrix, rows: Sequence[ComparedRow]) -> str:
+    return listed([found.label(row.subject) for row in rows])
+
+
+def _few(found: JudgedMatrix, rows: Sequence[ComparedRow]) -> str:
+    return _names(found, rows) if len(rows) <= _FEW else f"{len(rows)} others"
+
+
+def _told(found: JudgedMatrix, row: ComparedRow) -> str:
+    return f"{found.label(row.subject)} ({say_value(row)})"
+
+
+def _basis(found: JudgedMatrix, overall: JudgedKind, *measures: str) -> str:
+    names = listed([COMPARED[measure].short for measure in measures])
+    counts = {len(_kinds_with(found, overall.mode, measure)) for measure in measures}
+    kinds = listed([str(count) for count in sorted(counts, reverse=True)])
+    return (
+        f"{names[0].upper()}{names[1:]}: means over {kinds} kinds of scenario with congestion, "
+        f"{_MODE.get(overall.mode, overall.mode)}, n = {overall.n}, ± half the 95 % interval; paired by seed"
+    )
+
+
+def _kinds_with(found: JudgedMatrix, mode: str, measure: str) -> list[JudgedKind]:
+    """The kinds of `overall` in which a measure is known of any system."""
+    return [
+        one
+        for one in found.disturbed(mode)
+        if any(one.row(system.name, measure) is not None for system in found.matrix.systems)
+    ]
