@@ -59,6 +59,7 @@ bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-d
 	$(PY) benches/simulators.py
 	$(PY) benches/campaign.py
 	$(PY) benches/compare.py
+	$(PY) benches/matrix.py
 	$(PY) benches/sweep.py
 	$(PY) benches/abr.py
 	$(PY) benches/names.py

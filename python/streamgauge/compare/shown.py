@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from streamgauge.scenario.clips import media_clip
 from streamgauge.units import Frequency, Rate, Time, UnitError
 
 __all__ = ["SHOWN_RATE", "asked_s", "shown_rate"]
@@ -33,15 +34,14 @@ def shown_rate(value: Callable[[str], float], scenario: Json, flow: str) -> floa
     """
     clip = (scenario.get("flows") or {}).get(flow, {}).get("clip")
     frames, asked = value("frames_shown"), asked_s(value, scenario, flow)
-    if not isinstance(clip, Mapping) or not math.isfinite(frames) or not asked > 0:
+    if clip is None or not math.isfinite(frames) or not asked > 0:
         return math.nan
     if not frames:
         return 0.0
+    whole, frames_per_s = _encoding(clip)
     rate = value("shown_level")
-    if not math.isfinite(rate):
-        # Who tells no level shows the one encoding that the clip has.
-        rate = math.nan if clip.get("rate") is None else _rate(clip["rate"])
-    return rate * frames / _frames_per_s(clip) / asked
+    # Who tells no level shows the one encoding that the clip has.
+    return (rate if math.isfinite(rate) else whole) * frames / frames_per_s / asked
 
 
 def asked_s(value: Callable[[str], float], scenario: Json, flow: str) -> float:
@@ -71,9 +71,10 @@ def _seconds(text: Any) -> float:
     return Time(str(text)).ns / 1e9
 
 
-def _rate(text: Any) -> float:
-    return float(Rate(str(text)).bps)
-
-
-def _frames_per_s(clip: Json) -> float:
-    return float(Frequency(str(clip.get("frame_rate", "25 frames/s"))).per_s)
+def _encoding(clip: str | Json) -> tuple[float, float]:
+    """A clip's bit rate, NaN of a ladder, and its frames per second."""
+    if isinstance(clip, str):
+        encoding = media_clip(clip, Time("1 min"))
+        return float(encoding.bit_rate_bps), float(encoding.frame_rate)
+    rate = math.nan if clip.get("rate") is None else float(Rate(str(clip["rate"])).bps)
+    return rate, float(Frequency(str(clip.get("frame_rate", "25 frames/s"))).per_s)

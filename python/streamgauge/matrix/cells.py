@@ -4,6 +4,7 @@ and systems of the user's own beside these."""
 from __future__ import annotations
 
 import fnmatch
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, load
 from streamgauge.scenario.catalogue import catalogue_folder
 from streamgauge.scenario.document import declared_ids, parse_document, read_text
+from streamgauge.scenario.loading import load_file
 from streamgauge.scenario.lower import lower
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.registry import Mode
@@ -107,12 +109,16 @@ def matrix_of(
     ids = declared_ids(text, file=str(path))
     wanted_rows = _chosen(kinds, list(rows), "--kind")
     wanted_columns = _chosen(systems, list(columns), "--system")
-    by_id = {scenario.id: scenario for scenario in load(path, settings=settings, mutants=False)}
-    scenarios = {
-        (row, column): by_id[ids[i * len(columns) + j]]
-        for i, row in enumerate(rows)
-        for j, column in enumerate(columns)
-    }
+    places = dict(zip(itertools.product(rows, columns), ids, strict=True))
+    # What is set may be wrong in kinds that nobody asked for.
+    if len(wanted_rows) == len(rows):
+        scenarios = dict(zip(places, load_file(path, settings=settings, mutants=False), strict=True))
+    else:
+        scenarios = {
+            place: load_file(path, settings=settings, only=id_, mutants=False)[0]
+            for place, id_ in places.items()
+            if place[0] in wanted_rows
+        }
     put = [(told, scenario) for told in own for scenario in load(told, settings=[])]
     mine = [_own_system(scenario, told, list(columns)) for told, scenario in put]
     cells = []

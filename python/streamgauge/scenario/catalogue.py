@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from streamgauge.errors import ScenarioError
@@ -43,7 +44,25 @@ def load(path_or_id: str | Path, *, settings: Iterable[str] = (), mutants: bool 
             f"there is no scenario '{text}', neither as a file nor in the catalogue",
             hint=f"did you mean '{close}'?" if close else "'streamgauge list' names them",
         )
-    return [load_file(known[name], settings=settings, only=name, mutants=mutants)[0] for name in wanted]
+    return _load_ids(known, wanted, settings, mutants)
+
+
+def _load_ids(
+    known: Mapping[str, Path], wanted: Sequence[str], settings: Sequence[str], mutants: bool
+) -> list[Scenario]:
+    """The scenarios of these ids, in order. A file of which all are wanted is read once."""
+    whole = Counter(known.values())
+    asked = Counter(known[name] for name in wanted)
+    found: dict[str, Scenario] = {}
+    for name in wanted:
+        path = known[name]
+        if name in found:
+            continue
+        is_whole = asked[path] == whole[path]
+        made = load_file(path, settings=settings, only=None if is_whole else name, mutants=mutants)
+        names = [one for one, file in known.items() if file == path] if is_whole else [name]
+        found |= dict(zip(names, made, strict=True))
+    return [found[name] for name in wanted]
 
 
 def find(
