@@ -76,6 +76,15 @@ COMMANDS: dict[str, How] = {
     "--metric neighbour_delay --metric harm": How(status=1),
     "streamgauge compare rtp darwin --in today/demo-rtsp-udp-medium --mode sim --metric frames_lost "
     "--until decided --at-most 12": HERE,
+    # matrix, findings
+    "streamgauge compare matrix --kind 'tcp-*' --repeat 3": HERE,
+    "streamgauge compare matrix": How("long", A_MINUTE),
+    "streamgauge compare matrix --kind 'tcp-*' --system 'dash-*' --repeat 3": HERE,
+    "streamgauge compare matrix patient.yaml --kind 'tcp-*'": HERE,
+    "streamgauge run 'matrix/cross-*-http' 'matrix/tcp-cubic-rtp-udp' --mode emu --jobs 2 --keep metrics": How(
+        "long", A_MINUTE
+    ),
+    "streamgauge run 'matrix/three-*' --mode sim": How("long", A_MINUTE),
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp": HERE,
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp --verify": HERE,
     # ci

@@ -16,7 +16,7 @@ from streamgauge.campaign.loaded import load
 from streamgauge.campaign.trial import disk_errors
 from streamgauge.compare.alone import alone
 from streamgauge.compare.comparison import SubjectTrials
-from streamgauge.compare.conditions import key_of, neighbours_of
+from streamgauge.compare.conditions import key_of
 from streamgauge.compare.origin import origin_of_folders
 from streamgauge.compare.subjects import AskedScenario, ComparedSubject
 from streamgauge.compare.trials import ALONE, alone_beside, cases_of, focused_data, take
@@ -121,7 +121,9 @@ def plan_of(subjects: Sequence[ComparedSubject], how: Trials, repeat: int | None
                     continue
                 # Once for all subjects that have the same neighbours on the same path.
                 by_itself = AskedScenario(scenario=rest, base=rest, place=asked.place / ALONE)
-                key = (key_of(neighbours_of(rest.in_mode(mode).normalised())), mode)
+                # Neighbours that come at other times are other ones.
+                told = rest.in_mode(mode).normalised()
+                key = (key_of({**told, "id": "", "title": "", "question": ""}), mode)
                 if key not in beside or len(beside[key].jobs) < count:
                     beside[key] = planned("", by_itself, mode, shown, count)
     return [*found, *beside.values()]
