@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,21 @@ def test_globs_and_families() -> None:
     assert [scenario.id for scenario in load("hessler/ftp")] == [f"hessler/ftp-{name}" for name in
         ("no", "little", "medium", "heavy", "burst")]  # fmt: skip
     assert len(load("today/rtsp-*-heavy")) == 2
+
+
+def test_an_id_that_ends_with_a_slash_is_a_folder_of_its_variants(base: str) -> None:
+    text = re.sub(r"(?m)^id: .*$", "id: mine/", base) + "variants: [{a: {}, b: {}}, {x: {}}]\n"
+    assert [scenario.id for scenario in from_text(text)] == ["mine/a-x", "mine/b-x"]
+    assert [scenario.id for scenario in from_text(text, only="mine/b-x")] == ["mine/b-x"]
+
+
+def test_a_glob_gives_what_each_id_gives() -> None:
+    """Whether a file is read once for all of it, or for each of some."""
+    whole = load("hessler/ftp-*", mutants=False)
+    assert whole == [load(scenario.id, mutants=False)[0] for scenario in whole]
+    some = load("hessler/ftp-[hm]*", mutants=False)
+    assert [scenario.id for scenario in some] == ["hessler/ftp-medium", "hessler/ftp-heavy"]
+    assert all(scenario in whole for scenario in some)
 
 
 def test_two_variants_of_one_name_are_refused(base: str) -> None:
