@@ -219,6 +219,13 @@ COMMANDS: dict[str, How] = {
     ),
     "streamgauge crosscheck abr --quick --case 'hlsjs/*'": How("never", "real browsers for some minutes"),
     "streamgauge crosscheck abr --jobs 2 --docs docs/fidelity-abr.md": How("never", "takes an hour"),
+    "streamgauge crosscheck systems --quick --systems rtp --conditions 3": How(
+        "never", "real trials for some minutes"
+    ),
+    "streamgauge crosscheck systems --jobs 2 --docs docs/fidelity-systems.md": How(
+        "never", "takes two hours"
+    ),
+    "streamgauge crosscheck systems --jobs 2 --conditions 4": How("never", "takes an hour"),
     "python benches/simulators.py": How("never", "a benchmark"),
     "cargo bench -p streamgauge-sim --bench sim": How("never", "a benchmark"),
     "cargo bench -p streamgauge-sim --bench floor": How("never", "a benchmark"),

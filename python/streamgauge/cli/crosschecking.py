@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,16 @@ from streamgauge.claims.dimension import TIME, plain
 from streamgauge.cli.output import heads, remark, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
-from streamgauge.crosscheck import CrosscheckRequest, crosscheck
+from streamgauge.crosscheck import ABR, TCP, CrosscheckRequest, crosscheck
 from streamgauge.crosscheck.abr.page import PAGE as ABR_PAGE
+from streamgauge.crosscheck.compared import CrosscheckMatter
 from streamgauge.crosscheck.page import PAGE as TCP_PAGE
+from streamgauge.crosscheck.systems import patterns_of, systems_matter
+from streamgauge.crosscheck.systems.cases import CONDITIONS
+from streamgauge.crosscheck.systems.page import PAGE as SYSTEMS_PAGE
 from streamgauge.errors import ScenarioError
 
-__all__ = ["crosscheck_command"]
+__all__ = ["asked_of", "crosscheck_command"]
 
 _STYLE = {
     "equivalent": "green",
@@ -30,9 +34,32 @@ _STYLE = {
     "unexplained": "red",
     "different": "red",
 }
-_PAGES = {"tcp": TCP_PAGE, "abr": ABR_PAGE}
-_FILES = {"tcp": "crosscheck.json", "abr": "crosscheck-abr.json"}
+_PAGES = {"tcp": TCP_PAGE, "abr": ABR_PAGE, "systems": SYSTEMS_PAGE}
+_FILES = {"tcp": "crosscheck.json", "abr": "crosscheck-abr.json", "systems": "crosscheck-systems.json"}
 _DIGITS = 3
+
+
+def asked_of(
+    what: str, patterns: Sequence[str], systems: str | None, conditions: int | None
+) -> tuple[CrosscheckMatter, list[str]]:
+    """What is compared, and the globs of its cases.
+
+    Raises:
+        ScenarioError: for options that do not go together, or a name that is no system's.
+    """
+    named = [
+        option
+        for option, value in (("--systems", systems), ("--conditions", conditions))
+        if value is not None
+    ]
+    if what != "systems":
+        if named:
+            raise ScenarioError(f"{named[0]}: it is of crosscheck systems; leave it out of crosscheck {what}")
+        return {"tcp": TCP, "abr": ABR}[what], list(patterns)
+    if named and patterns:
+        raise ScenarioError(f"{named[0]}: it does not go with --case; leave one of them out")
+    matter = systems_matter(conditions or CONDITIONS)
+    return matter, list(patterns) or patterns_of(systems, conditions or CONDITIONS)
 
 
 def crosscheck_command(request: CrosscheckRequest, docs: Path | None, as_json: bool) -> int:

@@ -74,6 +74,8 @@ def rows_of(
         asked = matter.quantity(metric)
         if asked.if_any and (_is_rare(simulated) or _is_rare(real)):
             continue
+        if all(value is None for value in (*simulated, *real)):
+            continue  # what a system never tells, or never comes to, is no agreement
         compared = compare_as(case, asked, simulated, real)
         judged: ComparisonVerdict = compared.finding
         row = ComparisonRow(case.id, metric, asked, compared, judged)

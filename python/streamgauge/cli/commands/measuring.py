@@ -65,15 +65,32 @@ def _calibrate(
 
 def _crosscheck(
     what: Annotated[
-        Literal["tcp", "abr"],
+        Literal["tcp", "abr", "systems"],
         typer.Argument(
-            metavar="tcp|abr", help="tcp: congestion controls; abr: players of adaptive bit rate."
+            metavar="tcp|abr|systems",
+            help="tcp: congestion controls; abr: players of adaptive bit rate; systems: each of ours.",
         ),
     ],
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="15 or 20 s a trial and fewer of them: for looking, never for docs."),
+        typer.Option("--quick", help="12 to 20 s a trial and fewer of them: for looking, never for docs."),
     ] = False,
+    systems: Annotated[
+        str | None,
+        typer.Option(
+            "--systems", metavar="NAME,...", help="systems: only these, such as 'rtp,realvideo-udp'."
+        ),
+    ] = None,
+    conditions: Annotated[
+        int | None,
+        typer.Option(
+            "--conditions",
+            metavar="N",
+            min=1,
+            max=99,
+            help="systems: so many drawn conditions of each. Default: 10.",
+        ),
+    ] = None,
     case: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,12 +122,14 @@ def _crosscheck(
     way: WayOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Hold what is simulated against the real thing: TCP against the kernel's, players against themselves.
+    """Hold what is simulated against the real thing: TCP against the kernel's, players and systems against
+    themselves.
 
     The same scenarios run in both modes. Of tcp, loss, intervals between losses, RTT, the window's sawtooth,
     shares and completion times (docs/fidelity.md), of abr, chosen bit rate, changes of level, stalls and
-    start-up of dash.js, hls.js and Shaka on drawn links (docs/fidelity-abr.md) are compared by an equivalence
-    test against emu's own run-to-run spread; what is wrong on purpose must be rejected. Exit status 1 if
+    start-up of dash.js, hls.js and Shaka on drawn links (docs/fidelity-abr.md), of systems what each of ours
+    sends, loses and shows on real sockets (docs/fidelity-systems.md) are compared by an equivalence test
+    against emu's own run-to-run spread; what is wrong on purpose must be rejected. Exit status 1 if
     something of that is not, or if more than two rows differ unexplained; 2 if something cannot be told.
 
     [b]Examples[/b]
@@ -122,15 +141,18 @@ def _crosscheck(
       streamgauge crosscheck tcp --jobs 4 --docs docs/fidelity.md
 
       streamgauge crosscheck abr --quick --case 'dashjs/*'
+
+      streamgauge crosscheck systems --systems rtp,darwin --conditions 3
     """
     from streamgauge.campaign import EmuSettings
-    from streamgauge.cli.crosschecking import crosscheck_command
-    from streamgauge.crosscheck import ABR, TCP, CrosscheckRequest
+    from streamgauge.cli.crosschecking import asked_of, crosscheck_command
+    from streamgauge.crosscheck import CrosscheckRequest
 
+    matter, patterns = asked_of(what, case or [], systems, conditions)
     request = CrosscheckRequest(
         out=out,
-        matter={"tcp": TCP, "abr": ABR}[what],
-        patterns=case or [],
+        matter=matter,
+        patterns=patterns,
         quick=quick,
         ns3=with_ == "ns3",
         reference=against,

@@ -1,0 +1,140 @@
+"""The measured parts of docs/fidelity-systems.md, from a crosscheck's document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from streamgauge.claims.dimension import plain
+from streamgauge.crosscheck.filling import (
+    MARKS,
+    Document,
+    MeasuredPage,
+    coarse,
+    counted,
+    differences,
+    drawn,
+    measured_on,
+    mutants,
+    number,
+    trials_left_out,
+)
+from streamgauge.crosscheck.systems.draw import figures
+from streamgauge.crosscheck.systems.quantities import QUANTITIES
+
+__all__ = ["PAGE"]
+
+_COLUMNS: Final = ("rate", "rtt", "queue", "loss", "beside")
+
+
+def _summary(document: Document) -> str:
+    real = sum(case["valid"]["emu"] for case in document["cases"])
+    simulated = sum(case["valid"]["sim"] for case in document["cases"])
+    lines = [
+        measured_on(document),
+        f"{counted(document)}, from {real} valid real trials of {len(document['cases'])} conditions and "
+        f"{simulated} simulated ones.",
+    ]
+    if document["not_asked"]:
+        left: dict[str, list[str]] = {}
+        for name in document["not_asked"]:
+            who, _, condition = name.partition("/")
+            left.setdefault(who, []).append(condition)
+        told = "; ".join(f"`{who}` {', '.join(conditions)}" for who, conditions in left.items())
+        lines.append(f"Not measured in this run, {len(document['not_asked'])} conditions: {told}.")
+    return "\n\n".join(lines + trials_left_out(document))
+
+
+def _counts(document: Document) -> str:
+    """A row a system: how many rows of each verdict, and how many mutants were rejected."""
+    lines = [
+        f"| system | conditions | real trials, valid | invalid | {' | '.join(MARKS)} | mutants rejected |",
+        "|---" * (len(MARKS) + 5) + "|",
+    ]
+    for subject, rows in _by_subject(document["rows"]):
+        cases = [case for case in document["cases"] if case["subject"] == subject]
+        words = [row["verdict"] for row in rows]
+        mine = [one for one in document["mutants"] if one["name"].partition(":")[0] == subject]
+        cells = [
+            f"`{subject}`",
+            str(len(cases)),
+            str(sum(case["valid"]["emu"] for case in cases)),
+            str(sum(len(case["invalid"]) for case in cases)),
+            *(str(words.count(word)) for word in MARKS),
+            f"{sum(bool(one['rejected']) for one in mine)} of {len(mine)}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _conditions(document: Document) -> str:
+    """A row a case: what was drawn."""
+    lines = [f"| case | {' | '.join(_COLUMNS)} | real trials |", "|---" * (len(_COLUMNS) + 2) + "|"]
+    for case in document["cases"]:
+        cells = [case["conditions"][column] for column in _COLUMNS]
+        lines.append(f"| `{case['id']}` | {' | '.join(cells)} | {case['valid']['emu']} |")
+    return "\n".join(lines)
+
+
+def _systems(document: Document) -> str:
+    """A table for each system: rows are its conditions, columns quantities, a cell sim / emu."""
+    tables = []
+    for subject, rows in _by_subject(document["rows"]):
+        mine = {(row["case"].partition("/")[2], row["metric"]): row for row in rows}
+        metrics = [metric for metric in QUANTITIES if any(name == metric for _, name in mine)]
+        heads = []
+        for metric in metrics:
+            asked = QUANTITIES[metric]
+            heads.append(f"{asked.words}{f', {asked.unit}' if asked.unit else ''}")
+        lines = [f"**{subject}** (sim / emu)", "", f"| | {' | '.join(heads)} |"]
+        lines.append("|---" * (len(metrics) + 1) + "|")
+        for number_ in dict.fromkeys(condition for condition, _ in mine):
+            cells = [_cell(mine.get((number_, metric))) for metric in metrics]
+            lines.append(f"| {number_} | {' | '.join(cells)} |")
+        tables.append("\n".join(lines))
+    return "\n\n".join(tables)
+
+
+def _cell(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    return f"{number(row['sim'], row)} / {number(row['emu'], row)}{MARKS[row['verdict']]}"
+
+
+def _bias(document: Document) -> str:
+    """Over all conditions of a system: the mean of sim less emu, as a share of the margin."""
+    heads = [asked.words for asked in QUANTITIES.values()]
+    lines = [f"| | {' | '.join(heads)} |", "|---" * (len(QUANTITIES) + 1) + "|"]
+    for subject, rows in _by_subject(document["rows"]):
+        cells = [_mean_off([row for row in rows if row["metric"] == metric]) for metric in QUANTITIES]
+        lines.append(f"| {subject} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _mean_off(rows: Sequence[Mapping[str, Any]]) -> str:
+    off = [(row["sim"] - row["emu"]) / row["margin"] for row in rows if row["margin"]]
+    return plain(sum(off) / len(off), 2) if off else ""
+
+
+def _by_subject(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    return [
+        (subject, list(some)) for subject, some in groupby(rows, lambda row: row["case"].partition("/")[0])
+    ]
+
+
+PAGE: Final = MeasuredPage(
+    blocks={
+        "summary": _summary,
+        "counts": _counts,
+        "conditions": _conditions,
+        "mutants": mutants,
+        "figures": lambda document: drawn(figures(document)),
+        "systems": _systems,
+        "bias": _bias,
+        "differences": differences,
+        "coarse": coarse,
+    },
+    figures=figures,
+)
+"""docs/fidelity-systems.md."""
