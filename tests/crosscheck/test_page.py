@@ -129,6 +129,13 @@ def test_the_page_that_ships_has_every_block() -> None:
     assert all(f"<!-- measured: {name} -->" in text for name in PAGE.blocks)
 
 
+def test_a_page_that_shows_no_figure_replaces_none(document: dict[str, Any], tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- measured: singles -->\n<!-- end -->\n")
+    assert PAGE.write(document, page) == [page] and not (tmp_path / "images").exists()
+    assert "**10m-25kb** (sim / emu)" in page.read_text()
+
+
 def test_a_page_that_cannot_be_filled(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="fills a page that is there"):
         PAGE.check(tmp_path / "none.md")

@@ -11,6 +11,22 @@ link               path                       note
 
 RTT 20 ms and 60 s, of which the first 10 s are left out, on the first three; on the last 5 ms and 20 s, less
 5 s: as many round trips. Flows start within half a second of each other, at a time that the seed draws.
+
+The links of the five papers, as they stand in the catalogue or without their delay, 60 s less 10 s too:
+
+=================  ================================  ==============================================
+link               path                              whose
+=================  ================================  ==============================================
+``1m-100p``        1 Mbit/s, 100 packets, no delay   Hessler and Welzl
+``480k-0ms``       480 kbit/s, 10 kB, no delay       De Cicco et al., whose 10 ms ``480k-10kb`` has
+``480k-tbf``       the same by a TBF of 1600 B       what a sender's first packets find decides
+``725k-80p``       725 kbit/s, 80 packets, 45 ms     Nichols; NIST Net's queue
+``150k-tbf``       150 kbit/s, 10 kB, TBF of 1600 B  Chung et al., no delay
+``700k-20kb``      700 kbit/s, 20 kB, 10 ms          Muto et al.
+=================  ================================  ==============================================
+
+There also Reno with a receive window of 17,520 B, Windows 2000's over Ethernet. And on ``10m-0ms``, 10 Mbit/s
+with 25 kB and no delay, CUBIC and BBR of which the one or the other begins 2 s before.
 """
 
 from __future__ import annotations
@@ -24,7 +40,7 @@ from streamgauge.scenario import Scenario
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.systems.registry import CONSTANT_RATE, GREEDY_TCP
 
-__all__ = ["MARK", "Case", "cases"]
+__all__ = ["CONTROL", "MARK", "PAPERS", "Case", "cases"]
 
 CaseKind = Literal["single", "pair", "paced", "short"]
 Json = dict[str, Any]
@@ -33,8 +49,13 @@ SINGLES: Final = ("reno", "cubic", "vegas", "bbr")
 PAIRS: Final = (("reno", "cubic"), ("reno", "vegas"), ("cubic", "bbr"), ("reno", "reno"))
 BESIDE_CBR: Final = ("reno", "cubic")
 SHORT: Final = ("reno", "cubic", "bbr")
+SMALL_WINDOW: Final = "17520 B"
+LATER: Final = "2 s"
+"""What begins second finds the first one's queue."""
 SIZES: Final[Mapping[str, int]] = {"14kb": 14_000, "100kb": 100_000, "1mb": 1_000_000}
 """Payload of the short flows, bytes: an initial window of ten packets holds 14,480."""
+CONTROL: Final = "control"
+"""Of a variant: a flow that is not compared."""
 MARK: Final = "crosscheck/"
 """With which the ids of these scenarios begin."""
 _CBR_BYTES: Final = 1000
@@ -79,6 +100,24 @@ PATHS: Final = (
     _slow("10m-25kb", "10 Mbit/s", 10_000_000, "25 kB", (0, 2, 4), 8),
 )
 LOSSY: Final = (_lossy("0.1"), _lossy("1"), _lossy("5"))
+
+
+def _paper(name: str, bps: int, queue: str, down: str = "", up: str = "", shaper: str = "") -> CasePath:
+    told = {"rate": f"{bps // 1000} kbit/s", "queue": queue, "delay": down, "shaper": shaper}
+    path = {key: value for key, value in told.items() if value}
+    return CasePath(name, path, {"delay": up} if up else {}, bps, 60, 10, (0, 3, 8), 35)
+
+
+_TBF: Final = "token_bucket 1600 B"
+PAPERS: Final = (
+    _paper("1m-100p", 1_000_000, "droptail 100 packets"),
+    _paper("480k-0ms", 480_000, "droptail 10 kB"),
+    _paper("480k-tbf", 480_000, "droptail 10 kB", shaper=_TBF),
+    _paper("725k-80p", 725_000, "nistnet 80 packets", "22 ms", "23 ms"),
+    _paper("150k-tbf", 150_000, "droptail 10 kB", shaper=_TBF),
+    _paper("700k-20kb", 700_000, "droptail 20 kB", "5 ms", "5 ms"),
+)
+NEXT_DOOR: Final = _paper("10m-0ms", 10_000_000, "droptail 25 kB")
 
 
 @dataclass(frozen=True)
@@ -132,6 +171,18 @@ def cases(*, quick: bool = False) -> list[Case]:
                 for (name, size), at in zip(SIZES.items(), path.short_at_s, strict=True)
             }
             found.append(_case(f"{control}-short", "short", path, flows, quick))
+    return found + _of_papers(quick)
+
+
+def _of_papers(quick: bool) -> list[Case]:
+    found = []
+    for path in PAPERS:
+        found += [_case(control, "single", path, {control: _bulk(control)}, quick) for control in SINGLES]
+        windowed = _bulk("reno") | {"parameters": {"receive_window": SMALL_WINDOW}}
+        found.append(_case("reno-17520", "single", path, {"reno": windowed}, quick))
+    for first, second in (("cubic", "bbr"), ("bbr", "cubic")):
+        flows = {first: _bulk(first), second: _bulk(second) | {"start": LATER}}
+        found.append(_case(f"{first}-before-{second}", "pair", NEXT_DOOR, flows, quick))
     return found
 
 
@@ -154,7 +205,7 @@ def _half(path: CasePath) -> Json:
 
 def _case(who: str, kind: CaseKind, path: CasePath, flows: Mapping[str, Json], quick: bool) -> Case:
     name = f"{who}/{path.name}"
-    is_mix = kind == "pair" and "bbr" in who
+    is_mix = kind == "pair" and "bbr" in who and path is not NEXT_DOOR
     if kind == "short":
         length, omit = path.short_end_s, 0.0
     else:
@@ -172,7 +223,7 @@ def _case(who: str, kind: CaseKind, path: CasePath, flows: Mapping[str, Json], q
             "flows": dict(flows),
             "until": {"time": f"{length:g} s"},
             "measure": {"window": [f"{omit:g} s", f"{length:g} s"]},
-            "start_phase": "20 ms" if kind == "short" else "500 ms",
+            "start_phase": "20 ms" if kind == "short" or path is NEXT_DOOR else "500 ms",
         }
     )
     return Case(name, kind, scenario, emu, sim, is_mix, quick)

@@ -60,7 +60,8 @@ class MeasuredPage:
             raise ScenarioError(f"--docs {page}: {what}; the blocks are {', '.join(self.blocks)}")
 
     def write(self, document: Document, page: Path) -> list[Path]:
-        """Fills the page's blocks, writes its figures into ``images/`` beside it; returns what was written.
+        """Fills the page's blocks, and writes its figures into ``images/`` beside it if one of these shows
+        them; returns what was written.
 
         Raises:
             ScenarioError: if the page is not there or has no block.
@@ -74,7 +75,9 @@ class MeasuredPage:
         written = [page]
         try:
             page.write_text(filled, encoding="utf-8")
-            for figure in self.figures(document):
+            # A page without the block shows none, and another page's are not its to replace.
+            shown = any(found["name"] == "figures" for found in _BLOCK.finditer(text))
+            for figure in self.figures(document) if shown else ():
                 file = page.parent / "images" / f"{figure.id}.png"
                 file.parent.mkdir(exist_ok=True)
                 # On a dark page a picture without ground cannot be read.

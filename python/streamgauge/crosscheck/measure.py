@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from streamgauge.crosscheck.cases import Case, CaseKind
+from streamgauge.crosscheck.cases import CONTROL, Case, CaseKind
 from streamgauge.crosscheck.compared import Found
 from streamgauge.crosscheck.quantities import completion_s, of_flow, of_pair, of_start, window
 from streamgauge.crosscheck.taken import Taken, is_taken, keep
@@ -90,7 +90,8 @@ class Keeper:
         """Computes and keeps them, and ``"windows": {flow: {"t_s": [...], "packets": [...]}}``, the most
         packets in flight in each of some hundred steps of the trial."""
         record = Record.open(directory)
-        tcp = [name for name, flow in self.case.scenario.flows.items() if flow.traffic == GREEDY_TCP]
+        flows = self.case.scenario.flows.items()
+        tcp = [name for name, flow in flows if flow.traffic == GREEDY_TCP and name != CONTROL]
         found = {name: trace for name, trace in traces(record).items() if name in tcp}
         data: Taken = {"schema": SCHEMA, "key": self.key, "quantities": {}, "windows": {}}
         # A flow of an invalid trial may never have sent.
