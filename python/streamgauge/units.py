@@ -11,9 +11,10 @@ import difflib
 import re
 from collections.abc import Callable
 from decimal import Decimal, localcontext
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic_core import PydanticCustomError, core_schema
+if TYPE_CHECKING:
+    from pydantic_core import core_schema
 
 __all__ = [
     "DIMENSIONS",
@@ -207,6 +208,9 @@ class Quantity:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        # Late: who only computes with quantities, as emu's worker does, needs no pydantic.
+        from pydantic_core import core_schema
+
         return core_schema.no_info_plain_validator_function(
             cls._validate,
             serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
@@ -227,6 +231,8 @@ class Quantity:
         try:
             return value if isinstance(value, cls) else cls(value)
         except UnitError as error:
+            from pydantic_core import PydanticCustomError
+
             raise PydanticCustomError("quantity", "{why}", {"why": str(error)}) from None
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from streamgauge.emu.agreement import STAMP, agreement, stamps_file
+from streamgauge.emu.agreement import STAMP, agreement
+from streamgauge.emu.witness_files import stamps_file
 
 RATE, DELAY, LIMIT, SIZE = 1_000_000, 20_000_000, 5_000, 1_000
 T0 = 1_700_000_000 * 10**9

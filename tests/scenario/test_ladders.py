@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from streamgauge.emu.trial_request import flow_setups
+from streamgauge.emu.trial_setup import flow_setups
 from streamgauge.errors import ScenarioError
 from streamgauge.media import Content
 from streamgauge.media.ladder import DESCRIPTION

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from streamgauge.campaign.plan import resume_key
-from streamgauge.emu.trial_request import flow_setups
+from streamgauge.emu.trial_setup import flow_setups
 from streamgauge.errors import MediaError, ScenarioError
 from streamgauge.media import Content, content_given, own_ladder, store_at
 from streamgauge.media.ladder import DESCRIPTION

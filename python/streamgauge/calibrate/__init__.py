@@ -1,5 +1,18 @@
 """What the emulator does on this machine, here and now, against what is asked of it."""
 
-from streamgauge.calibrate.run import CalibrationProgress, busy, calibrate
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamgauge.calibrate.run import CalibrationProgress, busy, calibrate
 
 __all__ = ["CalibrationProgress", "busy", "calibrate"]
+
+
+def __getattr__(name: str) -> object:
+    """A public name, imported at its first use (PEP 562): the worker needs none of it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'streamgauge.calibrate' has no attribute {name!r}")
+    return getattr(importlib.import_module("streamgauge.calibrate.run"), name)

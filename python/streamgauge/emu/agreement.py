@@ -28,11 +28,6 @@ FEWEST = 20
 """Packets under which a percentile says nothing."""
 
 
-def stamps_file(directory: Path, end: str) -> Path:
-    """Where the witness at `end` leaves its stamps."""
-    return directory / f"witness-{end}.stamps"
-
-
 def agreement(directory: Path, plan: Mapping[str, Any], t0_realtime_ns: int) -> dict[str, Any]:
     """What the comparisons found.
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from streamgauge.emu import network as net
 from streamgauge.emu import tcp_samples
-from streamgauge.emu.agreement import stamps_file
 from streamgauge.emu.controls import by_linux_name
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.helper import Helper
 from streamgauge.emu.path_pairs import PathPair
 from streamgauge.emu.process import Running, furnish, start
 from streamgauge.emu.trial_request import TrialRequest
+from streamgauge.emu.witness_files import stamps_file
 from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapter import SIDES, Clock, Collected, FlowSetup, Process
 from streamgauge.systems.adapters import adapter_for

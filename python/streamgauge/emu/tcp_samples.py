@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.emu.controls import by_linux_name
+from streamgauge.emu.witness_files import samples_file
 
 READ_BACK_NS = 1_000_000_000
 """How often connections are looked at where no samples are wanted: for their congestion control."""
@@ -21,11 +22,6 @@ _COLUMNS = (
     ("tcp_pacing_rate", "bit/s", 8.0),
     ("tcp_in_flight", "B", 1.0),
 )
-
-
-def samples_file(directory: Path, end: str) -> Path:
-    """Where the witness at `end` leaves its samples."""
-    return directory / f"tcp-{end}.json"
 
 
 def settings(plan: Mapping[str, Any], directory: Path, end: str) -> dict[str, Any] | None:

@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from streamgauge.emu import controls
-from streamgauge.emu.path_pairs import counted
-from streamgauge.media import (
-    ClipEncoding,
-    contents_of,
-    prepare,
-    prepare_ladder,
-    prepare_own_ladder,
-    prepare_presentation,
-)
-from streamgauge.scenario.clips import media_clip, media_ladder
-from streamgauge.scenario.lower import as_drawn
-from streamgauge.scenario.media_files import segment_s
-from streamgauge.systems.adapter import SIDES, CommandLine, FlowSetup, Side
-from streamgauge.systems.adapters import external_of
-from streamgauge.systems.relay import RelaySetup
-from streamgauge.systems.tcp import planned_tcp
-from streamgauge.units import Time
+from streamgauge.systems.adapter import CommandLine, Side
 
-if TYPE_CHECKING:
-    from streamgauge.emu.options import EmuOptions
-    from streamgauge.scenario import Scenario
-
+WORKER = "streamgauge.emu.worker"
+"""The module that takes it, in a sandbox."""
 FIRST_PORT = 6000
 """Of programs that are told one, above the ports that our own machines have."""
 PORTS_PER_FLOW = 20
@@ -70,136 +50,6 @@ class TrialRequest:
         return cls(**json.loads(text))
 
 
-def flow_setups(scenario: Scenario, plan: Mapping[str, Any]) -> list[FlowSetup]:
-    """The flows as their adapters see them, without addresses and folders. Encodes the media that they play.
-
-    Raises MediaError.
-    """
-    flows = as_drawn(scenario, "emu", plan["seed"]).in_mode("emu").flows
-    setups = []
-    for index, planned in enumerate(plan["flows"]):
-        name = planned["name"]
-        flow = flows[name]
-        commands: dict[Side, Sequence[CommandLine]] = {}
-        environment: dict[str, str] = {}
-        folder = None
-        if flow.registered is not None:
-            system = flow.registered.name
-            parameters = {
-                key: str(value)
-                for key in flow.registered.parameters
-                if (value := flow.registered.value(flow.parameters, key)) is not None
-            }
-        else:
-            system, parameters = "command", {key: str(value) for key, value in flow.parameters.items()}
-            command = flow.system
-            assert command is not None and not isinstance(command, str)
-            commands = {side: command.lines(side) for side in SIDES}
-            environment, folder = dict(command.env), command.folder
-        external = external_of({"system": flow.system, "traffic": flow.traffic})
-        handed = "none" if external is None else external.content
-        setups.append(
-            FlowSetup(
-                name=name,
-                index=index,
-                system=system,
-                parameters=parameters,
-                media=_handed(flow.clip, plan, handed) if flow.clip is not None else None,
-                commands=commands,
-                environment=environment,
-                working_folder=folder,
-                plan=planned,
-                trial=plan,
-            )
-        )
-    return setups
-
-
-def relay_setups(plan: Mapping[str, Any]) -> list[RelaySetup]:
-    """The relays as their adapter sees them, without addresses and folders."""
-    setups = []
-    for nth, planned in enumerate(plan.get("relays") or ()):
-        (system,) = planned["app"]
-        setups.append(
-            RelaySetup(
-                name=planned["name"],
-                index=len(plan["flows"]) + nth,
-                system=system,
-                plan=planned,
-                trial=plan,
-            )
-        )
-    return setups
-
-
-def _as_data(line: CommandLine) -> dict[str, Any]:
-    """A command for a worker, which runs in another folder."""
-    return asdict(line) | {"helpers": [str(Path(helper).absolute()) for helper in line.helpers]}
-
-
 def command_lines(setup: Mapping[str, Any]) -> dict[Side, list[CommandLine]]:
     """The commands of one of `TrialRequest.flows`."""
     return {side: [CommandLine(**line) for line in lines] for side, lines in setup["commands"].items()}
-
-
-def _handed(clip: Any, plan: Mapping[str, Any], content: str) -> Path | None:
-    """What a flow is given of its clip (`External.content`)."""
-    match content:
-        case "none":
-            return None
-        case "presentation":
-            return prepare_presentation(_media(clip, plan))
-    return _media(clip, plan)
-
-
-def _media(clip: Any, plan: Mapping[str, Any]) -> Path:
-    """The clip's file, or the ladder's folder."""
-    if getattr(clip, "files", None) is not None:
-        return prepare_own_ladder([Path(file) for file in clip.files], segment_s=segment_s(clip))
-    duration = Time.of(plan["duration"])
-    if getattr(clip, "ladder", None) is not None:
-        return prepare_ladder(media_ladder(clip, duration))
-    found = media_clip(clip, duration)
-    assert isinstance(found, ClipEncoding)
-    return prepare(found)
-
-
-def to_request(
-    setups: list[FlowSetup],
-    relays: list[RelaySetup],
-    plan: Mapping[str, Any],
-    directory: Path,
-    engine: Path,
-    options: EmuOptions,
-) -> TrialRequest:
-    """The job of a trial."""
-    return TrialRequest(
-        plan=dict(plan),
-        directory=str(directory.resolve()),
-        engine=str(engine),
-        way=options.chosen_way,
-        fifo_priority=options.fifo_priority,
-        spin=options.spins,
-        capture=options.capture,
-        sabotage=list(options.sabotage),
-        contents={digest: one.to_json() for digest, one in contents_of(plan, directory).items()},
-        own_controls=controls.names(
-            tcp["congestion_control"] for one in counted(plan) if (tcp := planned_tcp(one)) is not None
-        ),
-        relays=[{"name": relay.name, "index": relay.index, "system": relay.system} for relay in relays],
-        flows=[
-            {
-                "name": setup.name,
-                "index": setup.index,
-                "system": setup.system,
-                "parameters": dict(setup.parameters),
-                "media": None if setup.media is None else str(setup.media),
-                "commands": {
-                    side: [_as_data(line) for line in lines] for side, lines in setup.commands.items()
-                },
-                "environment": dict(setup.environment),
-                "working_folder": setup.working_folder,
-            }
-            for setup in setups
-        ],
-    )
