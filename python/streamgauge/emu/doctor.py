@@ -87,9 +87,14 @@ def install_line(findings: Iterable[Finding]) -> str | None:
 def why_not(way: str | None = None) -> str | None:
     """Why emu cannot run here at all, with the remedy; None if it can. Takes some milliseconds."""
     try:
-        chosen = EmuOptions(way=way).chosen_way
+        options = EmuOptions(way=way)
+        chosen, is_virtual = options.chosen_way, options.virtual is not None
     except CannotRunError as error:
         return str(error)
+    if is_virtual:
+        from streamgauge.emu.machine.virtual import why_not as virtual_why_not
+
+        return virtual_why_not()
     for finding in (_platform(), _engine(), *(_program(tool, needed=True) for tool in TOOLS)):
         if not finding.ok:
             told = remedies.install(finding.packages, alone=False) if finding.packages else finding.remedy
@@ -122,6 +127,7 @@ def _all() -> Iterator[Finding]:
     yield _vegas()
     yield _btf()
     yield _pressure()
+    yield _virtual_machine()
     yield _cores()
     yield _disk()
     yield _reachable()
@@ -387,6 +393,47 @@ def _pressure() -> Finding:
         what="the kernel's account of processor shortage (PSI)",
         why="" if ok else "the kernel keeps none; a short processor still shows as late departures",
         remedy="" if ok else "boot with psi=1",
+    )
+
+
+def _virtual_machine() -> Finding:
+    """Whether `--machine virtual` can run, and its image be built."""
+    from streamgauge.emu.machine import qemu
+    from streamgauge.emu.machine.image import BUILDERS, find_image
+    from streamgauge.emu.machine.virtual import most_at_once, why_not
+
+    why = why_not()
+    lacking = [
+        package for program, package in BUILDERS.items() if shutil.which(program, path=search_path()) is None
+    ]
+    packages = " ".join(["qemu-system-x86", *lacking])
+    if why is not None:
+        what, _, remedy = why.partition("; ")
+        found = shutil.which(qemu.PROGRAM) is not None
+        return Finding(
+            id="virtual_machine",
+            ok=False,
+            what="virtual machine for emu",
+            why=f"{what}; --machine virtual cannot run",
+            remedy=remedy,
+            packages="" if found else packages,
+        )
+    version = qemu.version().partition(" ")[0]
+    is_built = find_image() is not None
+    if not is_built and lacking:
+        return Finding(
+            id="virtual_machine",
+            ok=False,
+            what=f"virtual machine for emu (QEMU {version})",
+            why=f"its image is not built, and {', '.join(lacking)} is missing to build it",
+            remedy=remedies.install(" ".join(lacking)),
+            packages=" ".join(lacking),
+        )
+    built = "image built" if is_built else "image is built at first use"
+    return Finding(
+        id="virtual_machine",
+        ok=True,
+        what=f"virtual machine for emu (QEMU {version}, {built}, {most_at_once()} at once)",
     )
 
 

@@ -13,6 +13,9 @@ from streamgauge.errors import CannotRunError, StreamGaugeError
 WORK = Path("/run/streamgauge")
 """On the sandbox's own tmpfs: gone with it."""
 
+FIRST_RUNS = Path("/var/cache/streamgauge")
+"""What programs make for themselves at their first start, in a virtual machine, which made it already."""
+
 
 def tell(**words: Any) -> None:
     """One line to the launcher."""

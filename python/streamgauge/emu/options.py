@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from streamgauge.emu.concurrency import ConcurrentTrials
 from streamgauge.errors import CannotRunError
@@ -17,11 +17,59 @@ def _silent(_line: str) -> None:
     pass
 
 
+SPEEDS = (1, 2, 4)
+"""Of a virtual machine's processor, in thousand million instructions a second."""
+_FAST = ((20e6, 1), (200e6, 2))
+"""Below which rate of the path, in bit/s, which speed carries it."""
+
+
+@dataclass(frozen=True)
+class Virtual:
+    """A virtual machine that is asked for."""
+
+    #: One of `SPEEDS`; by the path's rate if None.
+    speed: int | None = None
+
+    @classmethod
+    def of(cls, way: str | None) -> Virtual | None:
+        """Of ``virtual`` or ``virtual:SPEED``; None if `way` is another. CannotRunError for another speed."""
+        name, _, speed = (way or "").partition(":")
+        if name != "virtual":
+            return None
+        if speed and speed not in map(str, SPEEDS):
+            raise CannotRunError(
+                f"there is no virtual machine of speed '{speed}'; it is {', '.join(map(str, SPEEDS))}, in "
+                "thousand million instructions a second, such as `--machine virtual:2`."
+            )
+        return cls(int(speed) if speed else None)
+
+    def speed_for(self, plan: Mapping[str, Any]) -> int:
+        """The speed of a trial of that plan."""
+        if self.speed is not None:
+            return self.speed
+        fastest = max(_rates(plan.get("path")), default=0.0)
+        return next((speed for rate, speed in _FAST if fastest <= rate), SPEEDS[-1])
+
+
+def _rates(path: Any) -> Iterator[float]:
+    """The rates of a plan's bottlenecks, in bit/s; of one that follows a trace its mean at each second is not
+    looked up: it counts as of the middle speed's."""
+    for stages in (path or {}).values():
+        for stage in stages:
+            rate = stage["kind"].get("bottleneck", {}).get("rate", {})
+            yield from (float(rate[key]) for key in ("constant",) if key in rate)
+            yield from (float(bps) for _, bps in rate.get("steps", ()))
+            square = rate.get("square", {})
+            yield from (float(square[key]) for key in ("first", "second") if key in square)
+            if "trace" in rate:
+                yield _FAST[-1][0]
+
+
 @dataclass(frozen=True, kw_only=True)
 class EmuOptions:
     """Settings that are not the scenario's."""
 
-    #: "root" or "user"; by who we are if None.
+    #: "root" or "user"; by who we are if None. "virtual", or "virtual:2", is a virtual machine's (`Virtual`).
     way: str | None = None
     #: Keep ``capture.pcapng``.
     capture: bool = False
@@ -39,11 +87,21 @@ class EmuOptions:
     @property
     def spins(self) -> bool:
         """Whether the emulator spins, decided."""
-        return self.spin if self.spin is not None else self.concurrent is None
+        if self.spin is not None:
+            return self.spin
+        # A virtual machine's timers are exact, and each instruction takes time.
+        return self.concurrent is None and self.virtual is None
+
+    @property
+    def virtual(self) -> Virtual | None:
+        """The virtual machine that is asked for, if one is."""
+        return Virtual.of(self.way)
 
     @property
     def chosen_way(self) -> Way:
         """The way, decided. CannotRunError if root's way is asked for by somebody else."""
+        if self.virtual is not None:
+            return "root"  # inside
         if self.way is None:
             return "root" if os.geteuid() == 0 else "user"
         if self.way == "root" and os.geteuid() != 0:

@@ -1,41 +1,29 @@
-"""The launcher's side of a trial: checks, lock, sandbox, verdict."""
+"""The launcher's side of a trial: checks, what runs it, verdict."""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
-import shutil
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamgauge
 from streamgauge import _native
-from streamgauge.emu import controls, expectation, remedy, tcp_samples
+from streamgauge.emu import controls, expectation, tcp_samples
 from streamgauge.emu.agreement import agreement
-from streamgauge.emu.certificate import for_trial
-from streamgauge.emu.concurrency import ConcurrentTrials, TrialSlot
+from streamgauge.emu.concurrency import TrialSlot
 from streamgauge.emu.conditions import judge_record
-from streamgauge.emu.doctor import TOOLS
-from streamgauge.emu.engine import engine, search_path
-from streamgauge.emu.lock import machine_lock
+from streamgauge.emu.engine import engine
+from streamgauge.emu.host import machine_for
 from streamgauge.emu.options import EmuOptions
 from streamgauge.emu.path_pairs import counted
-from streamgauge.emu.sandbox import run_worker
 from streamgauge.emu.taps import first_packets, handshakes_repeated, harmed, media_delivered
-from streamgauge.emu.trial_request import (
-    TrialRequest,
-    flow_setups,
-    relay_setups,
-    to_request,
-)
+from streamgauge.emu.trial_request import TrialRequest
+from streamgauge.emu.trial_setup import flow_setups, planned_controls, relay_setups, to_request
 from streamgauge.emu.validity import verdict
-from streamgauge.errors import CannotRunError
 from streamgauge.record import write_events
-from streamgauge.systems.adapters import check_programs, rides_on_tcp
+from streamgauge.systems.adapters import rides_on_tcp
 from streamgauge.systems.tcp import planned_tcp
 
 if TYPE_CHECKING:
@@ -57,24 +45,18 @@ def run_trial(
     and no namespace stays.
     """
     options = options or EmuOptions()
+    machine = machine_for(options, plan)
     executable = engine()
-    for tool in TOOLS:
-        if shutil.which(tool.name, path=search_path()) is None:
-            raise CannotRunError(f"{tool.name} is missing; {remedy.install(tool.packages, alone=False)}.")
     options.say("preparing media")
     setups = flow_setups(scenario, plan)
-    for setup in setups:
-        check_programs(setup)
     relays = relay_setups(plan)
-    for kind, some in (("flow", setups), ("relay", relays)):
-        for setup in some:
-            if (tcp := planned_tcp(setup.plan)) is not None:
-                controls.check(f"{kind} {setup.name}", tcp["congestion_control"], options.chosen_way)
+    machine.check(setups, relays)
     directory.mkdir(parents=True, exist_ok=True)
-    request = to_request(setups, relays, plan, directory, executable, options)
-    with _turn(options) as turn:
+    own_controls = machine.own_controls(control for _, control in planned_controls(setups, relays))
+    request = to_request(setups, relays, plan, directory, executable, options, own_controls)
+    with machine.turn() as turn:
         began, started_at = time.monotonic(), time.time()
-        measured = _in_sandbox(request, options, turn)
+        measured = machine.run(request, seed, turn, _listener(plan, options))
         wall_s = time.monotonic() - began
     collected = measured.pop("collected")
     measured["tcp_connections"] = tcp_samples.connections(directory, request.own_controls)
@@ -113,39 +95,21 @@ def run_trial(
             "balance": link["balance"],
             "host": expectation.host(measured["counters"]),
         },
-        "provenance": _provenance(request, measured, seed, wall_s, started_at, turn),
+        "provenance": machine.provenance(request, started_at)
+        | _provenance(request, measured, seed, wall_s, started_at, turn),
     }
 
 
-@contextmanager
-def _turn(options: EmuOptions) -> Iterator[TrialSlot]:
-    """The trial's place: alone on this machine, or among those that it is to run with."""
-    if options.concurrent is not None:
-        with options.concurrent.slot() as mine:
-            yield mine
-    else:
-        with machine_lock(options.say) as lock, ConcurrentTrials(lock).slot() as mine:
-            yield mine
-
-
-def _in_sandbox(request: TrialRequest, options: EmuOptions, turn: TrialSlot) -> dict[str, Any]:
-    """Runs the worker in a sandbox; what it measured."""
+def _listener(plan: Mapping[str, Any], options: EmuOptions) -> Callable[[Mapping[str, Any]], None]:
+    """Passes on what the worker says."""
 
     def listen(words: Mapping[str, Any]) -> None:
         if "say" in words:
             options.say(words["say"])
         elif "at_s" in words:
-            options.say(f"{words['at_s']:.0f} of {request.plan['duration'] / 1e9:.0f} s")
+            options.say(f"{words['at_s']:.0f} of {plan['duration'] / 1e9:.0f} s")
 
-    return run_worker(
-        "streamgauge.emu.worker",
-        request.to_json(),
-        engine=request.engine,
-        way=request.way,
-        lock=turn.lock,
-        lifelines=turn.lifelines,
-        listen=listen,
-    )
+    return listen
 
 
 def _events(
@@ -178,18 +142,11 @@ def _provenance(
 ) -> dict[str, Any]:
     return {
         "streamgauge": streamgauge.__version__,
-        "host": platform.node(),
-        "machine": platform.machine(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "cpus": os.cpu_count(),
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started_at)),
         "wall_s": wall_s,
         "seed": seed,
-        "sandbox": request.way,
         # Emu trials of this run that were at work at once, this one among them.
         "concurrent_trials": {"allowed": turn.allowed, "most": turn.most},
-        "certificate": for_trial(Path(request.engine), request.way, started_at),
         "emulator": measured["link_class"],
         "network": measured["network"],
         "processes": measured["processes"],

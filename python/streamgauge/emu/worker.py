@@ -21,7 +21,7 @@ from streamgauge.emu import network as net
 from streamgauge.emu.conduct import Conductor
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.helper import Helper
-from streamgauge.emu.inside import WORK, answer, tell
+from streamgauge.emu.inside import FIRST_RUNS, WORK, answer, tell
 from streamgauge.emu.path_pairs import PathPair, path_pairs
 from streamgauge.emu.trial_request import FIRST_PORT, PORTS_PER_FLOW, TrialRequest, command_lines
 from streamgauge.systems.adapter import SIDES, FlowSetup
@@ -118,6 +118,8 @@ def lay_out(request: TrialRequest, relays: list[RelaySetup]) -> list[FlowSetup]:
     (WORK / "bin").mkdir(parents=True)
     (WORK / "media").mkdir()
     (WORK / "cache").mkdir()
+    if FIRST_RUNS.is_dir():
+        shutil.copytree(FIRST_RUNS, WORK / "cache", dirs_exist_ok=True)
     (WORK / "cache").chmod(0o777)
     # Copied, not linked: the package may lie where players may not look.
     shutil.copy2(request.engine, WORK / "bin" / "streamgauge-engine")

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.errors import CannotRunError, ScenarioError
-from streamgauge.systems.adapter import Adapter, CommandLine, External, FlowSetup, Side, spoken
+from streamgauge.systems.adapter import (
+    Adapter,
+    CommandLine,
+    External,
+    FlowSetup,
+    Program,
+    Side,
+    spoken,
+)
 from streamgauge.systems.command import CommandAdapter, CommandError, check_command, programs_path
 from streamgauge.systems.parameter import ParameterValue
 from streamgauge.systems.processes import ProcessError, check_processes
@@ -75,19 +83,28 @@ def rides_on_tcp(flow: FlowSetup) -> bool:
     return external is not None and external.media_over(flow.parameters) == "tcp"
 
 
+def programs_of(flow: FlowSetup) -> list[Program]:
+    """The programs that the flow needs."""
+    return [program for program in adapter_for(flow).programs if program.needed(flow)]
+
+
 def check_programs(flow: FlowSetup) -> None:
     """CannotRunError naming the first program that the flow needs and this machine lacks, and its package;
     ScenarioError for a command, and for a list of processes, that makes no sense."""
-    adapter = adapter_for(flow)
-    for program in adapter.programs:
-        if program.needed(flow) and program.find() is None:
+    for program in programs_of(flow):
+        if program.find() is None:
             remedy = program.remedy or f"install it (Debian, Ubuntu: `apt-get install {program.packages}`)"
             raise CannotRunError(f"flow {flow.name}: {program.name} is missing; {remedy}.")
     for side, lines in flow.commands.items():
         for line in lines:
             _check_line(flow, side, line)
+    check_processes_of(flow)
+
+
+def check_processes_of(flow: FlowSetup) -> None:
+    """ScenarioError for a list of processes that makes no sense."""
     try:
-        check_processes(adapter.processes(flow))
+        check_processes(adapter_for(flow).processes(flow))
     except ProcessError as error:
         key = f"flow {flow.name}: {'.'.join(error.key)}"
         raise ScenarioError(error.why, key=key, hint=error.hint) from None

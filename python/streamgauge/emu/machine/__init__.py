@@ -1,0 +1,1 @@
+"""Emu in a virtual machine."""

@@ -1,0 +1,252 @@
+"""The virtual machine as what a trial runs on (`streamgauge.emu.host.TrialMachine`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamgauge.emu.concurrency import ConcurrentTrials, TrialSlot
+from streamgauge.emu.machine.guest import ENGINE, GUEST_FILES, GUEST_OUT
+from streamgauge.emu.machine.image import Image, build, check_host, find_image
+from streamgauge.emu.machine.qemu import version
+from streamgauge.emu.machine.run import run_in_guest
+from streamgauge.emu.machine.snapshot import RAM_BYTES, TRANSLATED_BYTES, Snapshot, prepare
+from streamgauge.emu.trial_request import WORKER
+from streamgauge.emu.trial_setup import planned_controls
+from streamgauge.errors import CannotRunError
+from streamgauge.systems.adapters import check_processes_of, programs_of
+
+if TYPE_CHECKING:
+    from streamgauge.emu.options import EmuOptions
+    from streamgauge.emu.trial_request import TrialRequest
+    from streamgauge.systems.adapter import FlowSetup, Program
+    from streamgauge.systems.relay import RelaySetup
+
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/etc")
+"""Of these the guest has its own."""
+GUEST_BYTES = RAM_BYTES + TRANSLATED_BYTES + (512 << 20)
+"""What a guest may take of this machine's memory: its own, QEMU's, and its job's and record's."""
+
+
+class VirtualMachine:
+    """A guest for one trial, of a snapshot that is made at first use."""
+
+    def __init__(self, options: EmuOptions, speed: int) -> None:
+        """Raises CannotRunError if QEMU or a builder's program is missing, or the image cannot be built."""
+        self._options = options
+        self._snapshot = _snapshot_of(speed, options.say)
+
+    def check(self, flows: Sequence[FlowSetup], relays: Sequence[RelaySetup]) -> None:
+        image = self._snapshot.image
+        for setup in flows:
+            for program in programs_of(setup):
+                _check_program(image, setup, program)
+            _check_commands(image, setup)
+            check_processes_of(setup)
+        for who, control in planned_controls(flows, relays):
+            if control not in image.controls:
+                raise CannotRunError(
+                    f"{who}: the virtual machine's kernel has no congestion control {control} (it has "
+                    f"{', '.join(image.controls)}); choose another, or take --machine host."
+                )
+
+    def own_controls(self, wanted: Iterable[str]) -> dict[str, str]:
+        return {}  # its kernel has them all
+
+    @contextmanager
+    def turn(self) -> Iterator[TrialSlot]:
+        if self._options.concurrent is not None:
+            with self._options.concurrent.slot() as mine:
+                yield mine
+        else:
+            # Nobody disturbs it, and it disturbs nobody's time: no lock.
+            with ConcurrentTrials(-1).slot() as mine:
+                yield mine
+
+    def run(
+        self, request: TrialRequest, seed: int, turn: TrialSlot, listen: Callable[[Mapping[str, Any]], None]
+    ) -> dict[str, Any]:
+        seen, files = as_guest_sees(request)
+        return run_in_guest(
+            self._snapshot,
+            WORKER,
+            seen.to_json(),
+            directory=Path(request.directory),
+            files=files,
+            seed=seed,
+            lifelines=turn.lifelines,
+            listen=listen,
+        )
+
+    def provenance(self, request: TrialRequest, started_at: float) -> dict[str, Any]:
+        snapshot = self._snapshot
+        return {
+            "host": platform.node(),
+            "machine": platform.machine(),
+            "system": f"Linux-{snapshot.image.kernel_release}",
+            "cpus": 1,
+            "sandbox": request.way,
+            "certificate": None,
+            "virtual_machine": {
+                "qemu": snapshot.qemu_version,
+                "kernel": snapshot.image.kernel_release,
+                "image": snapshot.image.digest,
+                "snapshot": snapshot.digest,
+                "instructions_per_s": snapshot.speed * 1_000_000_000,
+            },
+        }
+
+
+def run_module(
+    module: str,
+    request: Mapping[str, Any],
+    speed: int,
+    folder: Path,
+    *,
+    say: Callable[[str], None],
+    listen: Callable[[Mapping[str, Any]], None],
+) -> dict[str, Any]:
+    """Runs another worker of ours in a guest; what it leaves in its folder comes to `folder`.
+
+    `request` has the worker's "engine" and "out". Raises as `run_in_guest`.
+    """
+    seen = {**request, "engine": str(ENGINE), "out": str(GUEST_OUT)}
+    return run_in_guest(
+        _snapshot_of(speed, say),
+        module,
+        json.dumps(seen),
+        directory=folder,
+        files={},
+        seed=1,
+        listen=listen,
+    )
+
+
+_guard = threading.Lock()
+_ready: dict[int, Snapshot] = {}
+
+
+def _snapshot_of(speed: int, say: Callable[[str], None]) -> Snapshot:
+    """The snapshot at that speed; image and snapshot are looked for once a process."""
+    with _guard:
+        if speed not in _ready or not _ready[speed].ram.is_file():
+            version()
+            _ready[speed] = prepare(build(say), speed, say)
+        return _ready[speed]
+
+
+def why_not() -> str | None:
+    """Why this machine cannot run a virtual one, with the remedy; None if it can. The image may still have to
+    be built. Takes some milliseconds."""
+    try:
+        check_host()
+        version()
+        find_image()
+    except CannotRunError as error:
+        return str(error).rstrip(".")
+    return None
+
+
+def most_at_once() -> int:
+    """How many guests this machine has cores and memory for."""
+    cores = len(os.sched_getaffinity(0))
+    return max(1, min(cores, _free_bytes() // GUEST_BYTES))
+
+
+def check_room(guests: int) -> None:
+    """CannotRunError if so many guests do not fit in this machine's memory."""
+    free = _free_bytes()
+    if guests * GUEST_BYTES > free:
+        raise CannotRunError(
+            f"{guests} virtual machines at once may take {guests * GUEST_BYTES / 1e9:.0f} GB and "
+            f"{free / 1e9:.0f} GB of memory are free; --jobs {max(1, free // GUEST_BYTES)} is the most."
+        )
+
+
+def _free_bytes() -> int:
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _check_program(image: Image, flow: FlowSetup, program: Program) -> None:
+    found = program.kind == "program" and any(
+        Path(name).name in image.programs and Path(name).parent.name in ("", "bin", "sbin")
+        for name in (program.name, *program.also)
+    )
+    if not found:
+        raise CannotRunError(
+            f"flow {flow.name}: the virtual machine has no {program.name}, which {program.purpose} needs; "
+            "take --machine host."
+        )
+
+
+def _check_commands(image: Image, flow: FlowSetup) -> None:
+    """Commands' programs are the image's, or files that the scenario brings along."""
+    for side, lines in flow.commands.items():
+        for line in lines:
+            called = shlex.split(line.command)[0]
+            if "$" in called or called in image.programs or Path(called).name == "streamgauge-engine":
+                continue
+            if "/" in called and (Path(flow.working_folder or ".") / called).exists():
+                continue
+            raise CannotRunError(
+                f"flow {flow.name}: the {side}'s program {called} is not in the virtual machine; lay it, "
+                "with what it needs, into the scenario's folder and give its path from there, or take "
+                "--machine host."
+            )
+
+
+def as_guest_sees(request: TrialRequest) -> tuple[TrialRequest, dict[Path, Path]]:
+    """The request with its files where the guest finds them, and where each of this machine's goes.
+
+    Nothing of this machine's folders is in it, so that the same trial is the same wherever it is run from.
+    """
+    files: dict[Path, Path] = {}
+    flows = []
+    for flow in request.flows:
+        home = GUEST_FILES / str(flow["index"])
+        told = dict(flow)
+        if flow["media"] is not None:
+            media = Path(flow["media"])
+            told["media"] = str(home / f"media{media.suffix}")
+            files[media] = Path(told["media"])
+        if flow["commands"]:
+            told["commands"] = {
+                side: [_own_files(line, flow["working_folder"], home, files) for line in lines]
+                for side, lines in flow["commands"].items()
+            }
+            told["working_folder"] = str(home / "folder")
+        flows.append(told)
+    seen = replace(request, engine=str(ENGINE), directory=str(GUEST_OUT), flows=flows)
+    return seen, files
+
+
+def _own_files(
+    line: Mapping[str, Any], folder: str | None, home: Path, files: dict[Path, Path]
+) -> dict[str, Any]:
+    """A command line, of which what it names of the scenario's folder goes along, as do its helpers."""
+    base = Path(folder or ".").absolute()
+    for word in shlex.split(line["command"]):
+        file = base / word
+        if word in ("", ".", "/") or "$" in word or not file.exists():
+            continue
+        if file.is_relative_to(base) and ".." not in Path(word).parts:
+            files[file] = home / "folder" / file.relative_to(base)
+        elif file.is_file() and Path(word).is_absolute() and not str(file).startswith(SYSTEM_FOLDERS):
+            files[file] = file
+    helpers = []
+    for nth, helper in enumerate(line["helpers"]):
+        place = home / "helpers" / str(nth) / Path(helper).name
+        files[Path(helper)] = place
+        helpers.append(str(place))
+    return {**line, "helpers": helpers}
