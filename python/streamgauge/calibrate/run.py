@@ -11,6 +11,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,12 @@ from streamgauge.emu.certificate import SCHEMA, identity, keep
 from streamgauge.emu.doctor import why_not
 from streamgauge.emu.engine import engine
 from streamgauge.emu.lock import machine_lock
-from streamgauge.emu.options import EmuOptions
+from streamgauge.emu.options import SPEEDS, EmuOptions
 from streamgauge.emu.sandbox import run_worker
 from streamgauge.errors import CannotRunError
 from streamgauge.record.provenance import collect
 
+WORKER = "streamgauge.calibrate.worker"
 STARTING_S = 0.25
 """What starting the emulator and the gauge adds to each pass, for the progress bar."""
 BUSY = 0.5
@@ -57,7 +59,8 @@ def calibrate(
     """Measures the emulator here and now, and keeps the result as the machine's certificate.
 
     Args:
-        way: "root" or "user"; by who we are if None.
+        way: "root" or "user"; by who we are if None; "virtual", or "virtual:2", in a virtual machine, of
+            which no certificate is kept: its time is nobody else's.
         quick: a third of the time, and so wider intervals.
         only: names of the passes to run (`streamgauge.calibrate.passes`); all if None. Some are not a
             certificate, and not kept.
@@ -104,7 +107,7 @@ def calibrate(
         "passes": {name: _kept(done.passes[name], result) for name, result in done.results.items()},
     }
     found = {key: _plain(value) for key, value in found.items()}
-    if store and not sabotage and only is None:
+    if store and not sabotage and only is None and done.way in ("root", "user"):
         try:
             found["kept"] = str(keep(found, done.engine, done.way))
         except OSError as error:
@@ -147,7 +150,7 @@ def run_passes(
     """
     options = EmuOptions(way=way)
     chosen = options.chosen_way
-    reason = why_not(chosen)
+    reason = why_not(way if options.virtual else chosen)
     if reason is not None:
         raise CannotRunError(f"this machine cannot run the emulator: {reason}")
     executable = engine()
@@ -170,23 +173,26 @@ def run_passes(
         "sabotage": list(sabotage),
         "passes": [asdict(one) for one in todo],
     }
-    with machine_lock(say) as lock:
+    alone: AbstractContextManager[int] = nullcontext(-1) if options.virtual else machine_lock(say)
+    with alone as lock:
         load_before, stolen_before = os.getloadavg()[0], stolen_s()
         began, date = time.monotonic(), time.time()
-        done = run_worker(
-            "streamgauge.calibrate.worker",
-            json.dumps(request),
-            engine=str(executable),
-            way=chosen,
-            lock=lock,
-            listen=listen,
-        )
+        if options.virtual is not None:
+            from streamgauge.emu.machine.virtual import run_module
+
+            speed = options.virtual.speed or SPEEDS[0]
+            done = run_module(WORKER, request, speed, folder, say=say, listen=listen)
+        else:
+            done = run_worker(
+                WORKER, json.dumps(request), engine=str(executable), way=chosen, lock=lock, listen=listen
+            )
         took_s, stolen = time.monotonic() - began, stolen_s() - stolen_before
     results = done["passes"]
+    told_way = chosen if options.virtual is None else f"virtual:{options.virtual.speed or SPEEDS[0]}"
     return Done(
         passes=names,
         results=results,
-        way=chosen,
+        way=told_way,
         engine=executable,
         class_=next(one["class"] for one in results.values() if "class" in one),
         unix_s=date,

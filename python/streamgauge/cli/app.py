@@ -12,6 +12,7 @@ from streamgauge.cli.commands import (
     comparing,
     linking,
     looking,
+    machine,
     measuring,
     records,
     running,
@@ -79,5 +80,6 @@ for _topic in (
     clips,
     serving,
     measuring,
+    machine,
 ):
     _topic.add(_app)

@@ -41,7 +41,7 @@ def calibrate_command(way: str | None, quick: bool, out: list[Path], as_json: bo
             raise ScenarioError(
                 f"--out {file}: there is no folder {file.absolute().parent}", hint="make it first"
             )
-    noise = busy()
+    noise = None if (way or "").startswith("virtual") else busy()
     if noise:
         remark(noise)
     with _Bar() as bar:

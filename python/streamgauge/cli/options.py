@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
@@ -13,8 +14,10 @@ __all__ = [
     "JsonOption",
     "JunitOption",
     "Keep",
+    "MachineOption",
     "ModeOption",
     "Names",
+    "OnMachine",
     "OnOption",
     "OutOption",
     "Records",
@@ -26,6 +29,8 @@ __all__ = [
     "SummaryOption",
     "VerifyOption",
     "WayOption",
+    "emus",
+    "on_machine",
 ]
 
 Keep = Literal["metrics", "events", "packets"]
@@ -79,14 +84,25 @@ WayOption = Annotated[
     Literal["root", "user"] | None,
     typer.Option("--way", help="emu's sandbox: as root, or as an ordinary user. Default: by who you are."),
 ]
+MachineOption = Annotated[
+    str,
+    typer.Option(
+        "--machine",
+        metavar="host|virtual[:SPEED]",
+        help="emu: run on this machine, or in a virtual one whose time goes by the instructions that it "
+        "executes (docs/virtual.md); SPEED is 1, 2 or 4 thousand million a second, and by the path's rate if "
+        "left out.",
+    ),
+]
 JobsOption = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--jobs",
         metavar="N",
         min=1,
-        help="emu: run N trials at the same time. They disturb each other: see how many are invalid. "
-        "Sim uses all cores by itself.",
+        help="emu: run N trials at the same time. On this machine they disturb each other: see how many are "
+        "invalid. Default: 1; of virtual machines, as many as there are cores and memory for. Sim uses all "
+        "cores by itself.",
     ),
 ]
 ReplaceOption = Annotated[
@@ -122,3 +138,53 @@ SummaryOption = Annotated[
         help="Write the answer and a table as Markdown; to $GITHUB_STEP_SUMMARY behind what is there.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class OnMachine:
+    """Where emu runs, as the options ask for it."""
+
+    #: Emu's (`EmuOptions.way`).
+    way: str | None
+    #: How many trials run at once.
+    jobs: int
+    #: A folder below the campaign's: trials of a virtual machine lie beside those of this one.
+    folder: str
+
+
+def on_machine(machine: str, way: str | None, jobs: int | None) -> OnMachine:
+    """What the options --machine, --way and --jobs ask for.
+
+    Raises ScenarioError for options that do not go together, CannotRunError for more virtual machines than
+    fit in this one's memory.
+    """
+    from streamgauge.emu.options import Virtual
+    from streamgauge.errors import ScenarioError
+
+    if machine == "host":
+        return OnMachine(way, jobs or 1, "")
+    if Virtual.of(machine) is None:
+        raise ScenarioError(
+            f"--machine {machine}: there is host, and virtual, also as virtual:1, virtual:2 and virtual:4"
+        )
+    if way is not None:
+        raise ScenarioError("--way is a sandbox of this machine's; a virtual one has its own: leave it out")
+    from streamgauge.emu.machine.virtual import check_room, most_at_once
+
+    if jobs is not None:
+        check_room(jobs)
+    return OnMachine(machine, jobs or most_at_once(), f"machine-{machine.replace(':', '-')}")
+
+
+_M = TypeVar("_M", bound=str)
+
+
+def emus(machine: str, mode: _M | None) -> _M | Literal["emu"] | None:
+    """The mode, which a virtual machine says is emu. Raises ScenarioError for sim in one."""
+    from streamgauge.errors import ScenarioError
+
+    if machine == "host":
+        return mode
+    if mode not in (None, "emu"):
+        raise ScenarioError(f"--machine is where emu runs, and --mode is {mode}; leave one of them out")
+    return "emu"

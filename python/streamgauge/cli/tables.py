@@ -81,6 +81,9 @@ def print_result(
         return answer
     draws = "draws them" if total <= MOST_READ else "reads so many, answers and draws them"
     say(f"{ran}; records in {where}; 'streamgauge report {where}' {draws}")
+    asked = [outcome for outcome in result.outcomes if outcome.job.scenario.id in result.wanted]
+    if len(asked) == 1 and asked[0].digest is not None:
+        say(f"digest {asked[0].digest}")
     return answer
 
 

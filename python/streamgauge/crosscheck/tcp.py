@@ -107,7 +107,10 @@ def _kernel_lacks(case: Case, way: str | None) -> str | None:
 
     flows = case.scenario.flows.values()
     asked = {flow.congestion_control or "cubic" for flow in flows if flow.traffic == GREEDY_TCP}
-    chosen = EmuOptions(way=way).chosen_way
+    options = EmuOptions(way=way)
+    if options.virtual is not None:
+        return None  # Debian's kernel has them all
+    chosen = options.chosen_way
     return next((why for name in sorted(asked) if (why := controls.lacking(name, chosen)) is not None), None)
 
 

@@ -13,11 +13,14 @@ from streamgauge.cli.options import (
     JsonOption,
     JunitOption,
     Keep,
+    MachineOption,
     ReplaceOption,
     SetOption,
     SummaryOption,
     VerifyOption,
     WayOption,
+    emus,
+    on_machine,
 )
 
 __all__ = ["add"]
@@ -156,7 +159,8 @@ def _compare(
         typer.Option("--system", metavar="GLOB", help="Of matrix only these systems, such as 'dash-*'."),
     ] = None,
     way: WayOption = None,
-    jobs: JobsOption = 1,
+    machine: MachineOption = "host",
+    jobs: JobsOption = None,
     replace: ReplaceOption = None,
     verify: VerifyOption = False,
     junit: JunitOption = None,
@@ -189,6 +193,7 @@ def _compare(
     from streamgauge.cli.gating import GateFiles
     from streamgauge.cli.matrix import MATRIX, MatrixRequest, check_options, matrix_command
 
+    on_it = on_machine(machine, way, jobs)
     is_matrix = operands[0] == MATRIX
     check_options(
         is_matrix,
@@ -206,13 +211,13 @@ def _compare(
                 kinds=kind or [],
                 systems=system or [],
                 settings=settings or [],
-                mode=mode,
+                mode=emus(machine, mode),
                 seed=seed,
                 repeat=repeat,
-                out=out,
+                out=Path(out) / on_it.folder,
                 keep=keep or "metrics",
-                way=way,
-                jobs=jobs,
+                way=on_it.way,
+                jobs=on_it.jobs,
                 replace=replace,
                 verify=verify,
                 report=report,
@@ -232,17 +237,17 @@ def _compare(
             metrics=metric or [],
             margins=margin or [],
             flow=flow,
-            mode=mode,
+            mode=emus(machine, mode),
             seed=seed,
             repeat=repeat,
             until_decided=until is not None,
             at_most=at_most,
             alone=alone,
             settings=settings or [],
-            out=out,
+            out=Path(out) / on_it.folder,
             keep=keep or "packets",
-            way=way,
-            jobs=jobs,
+            way=on_it.way,
+            jobs=on_it.jobs,
             replace=replace,
             verify=verify,
             files=GateFiles(junit, summary),

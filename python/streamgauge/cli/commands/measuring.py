@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from streamgauge.cli.commands.register import register
-from streamgauge.cli.options import JobsOption, JsonOption, WayOption
+from streamgauge.cli.options import JobsOption, JsonOption, MachineOption, WayOption, on_machine
 
 __all__ = ["add"]
 
@@ -35,6 +35,7 @@ def _doctor(way: WayOption = None, as_json: JsonOption = False) -> int:
 
 def _calibrate(
     way: WayOption = None,
+    machine: MachineOption = "host",
     quick: Annotated[bool, typer.Option("--quick", help="A third of the time, and wider intervals.")] = False,
     out: Annotated[
         list[Path] | None,
@@ -56,11 +57,13 @@ def _calibrate(
 
       streamgauge calibrate --quick --json
 
+      streamgauge calibrate --machine virtual
+
       streamgauge calibrate --out calibration.png --out calibration.json
     """
     from streamgauge.cli.calibrating import calibrate_command
 
-    return calibrate_command(way, quick, out or [], as_json)
+    return calibrate_command(on_machine(machine, way, None).way, quick, out or [], as_json)
 
 
 def _crosscheck(
@@ -118,8 +121,9 @@ def _crosscheck(
             help="Fill the page's measured parts and figures; it names the cases that --case leaves out.",
         ),
     ] = None,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     way: WayOption = None,
+    machine: MachineOption = "host",
     as_json: JsonOption = False,
 ) -> int:
     """Hold what is simulated against the real thing: TCP against the kernel's, players and systems against
@@ -140,6 +144,8 @@ def _crosscheck(
 
       streamgauge crosscheck tcp --jobs 4 --docs docs/fidelity.md
 
+      streamgauge crosscheck tcp --machine virtual --case 'bic/*'
+
       streamgauge crosscheck abr --quick --case 'dashjs/*'
 
       streamgauge crosscheck systems --systems rtp,darwin --conditions 3
@@ -148,15 +154,16 @@ def _crosscheck(
     from streamgauge.cli.crosschecking import asked_of, crosscheck_command
     from streamgauge.crosscheck import CrosscheckRequest
 
+    on_it = on_machine(machine, way, jobs)
     matter, patterns = asked_of(what, case or [], systems, conditions)
     request = CrosscheckRequest(
-        out=out,
+        out=out / on_it.folder,
         matter=matter,
         patterns=patterns,
         quick=quick,
         ns3=with_ == "ns3",
         reference=against,
-        emu=EmuSettings(way=way, jobs=jobs),
+        emu=EmuSettings(way=on_it.way, jobs=on_it.jobs),
     )
     return crosscheck_command(request, docs, as_json)
 

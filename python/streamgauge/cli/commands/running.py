@@ -12,6 +12,7 @@ from streamgauge.cli.options import (
     JsonOption,
     JunitOption,
     Keep,
+    MachineOption,
     ModeOption,
     Names,
     OnOption,
@@ -23,6 +24,8 @@ from streamgauge.cli.options import (
     SummaryOption,
     VerifyOption,
     WayOption,
+    emus,
+    on_machine,
 )
 
 __all__ = ["add"]
@@ -45,10 +48,11 @@ def _run(
     on: OnOption = None,
     keep: Annotated[Keep, typer.Option("--keep", help="How much of each record is stored.")] = "packets",
     way: WayOption = None,
+    machine: MachineOption = "host",
     capture: Annotated[
         bool, typer.Option("--capture", help="emu: keep capture.pcapng, which Wireshark opens.")
     ] = False,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     replace: ReplaceOption = None,
     verify: VerifyOption = False,
     junit: JunitOption = None,
@@ -65,6 +69,8 @@ def _run(
 
       streamgauge run my.yaml --repeat 5 --json > result.json
 
+      streamgauge run today/demo-rtsp-udp-medium --mode emu --machine virtual
+
       streamgauge run my.yaml --junit junit.xml --summary summary.md
       streamgauge run my.yaml --repeat 1000 \
         --on tcp://scheduler:8786 --out s3://bucket/run-1
@@ -73,19 +79,20 @@ def _run(
     from streamgauge.cli.gating import GateFiles
     from streamgauge.cli.running import RunRequest, run_command
 
-    with placed(on, out, jobs=jobs) as (folder, elsewhere):
+    on_it = on_machine(machine, way, jobs)
+    with placed(on, out, jobs=1 if jobs is None else jobs) as (folder, elsewhere):
         return run_command(
             RunRequest(
                 names=names,
-                mode=mode,
+                mode=emus(machine, mode),
                 seed=seed,
                 repeat=repeat,
                 settings=settings or [],
-                out=folder,
+                out=folder / on_it.folder,
                 keep=keep,
-                way=way,
+                way=on_it.way,
                 capture=capture,
-                jobs=jobs,
+                jobs=on_it.jobs,
                 replace=replace,
                 verify=verify,
                 as_json=as_json,
@@ -126,7 +133,8 @@ def _reproduce(
         ),
     ] = None,
     way: WayOption = None,
-    jobs: JobsOption = 1,
+    machine: MachineOption = "host",
+    jobs: JobsOption = None,
     replace: ReplaceOption = None,
     verify: VerifyOption = False,
     junit: JunitOption = None,
@@ -157,17 +165,18 @@ def _reproduce(
     papers = papers_of(names)
     if preset is not None:
         check_preset(papers, preset, names)
-    with placed(on, out, jobs=jobs) as (folder, elsewhere):
+    on_it = on_machine(machine, way, jobs)
+    with placed(on, out, jobs=1 if jobs is None else jobs) as (folder, elsewhere):
         request = RunRequest(
             names=names,
-            mode=mode,
+            mode=emus(machine, mode),
             seed=seed,
             repeat=repeat,
             settings=settings or [],
-            out=folder,
+            out=folder / on_it.folder,
             keep=keep or ("metrics" if papers else "packets"),
-            way=way,
-            jobs=jobs,
+            way=on_it.way,
+            jobs=on_it.jobs,
             replace=replace,
             verify=verify,
             as_json=as_json,

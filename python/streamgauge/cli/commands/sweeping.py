@@ -12,6 +12,7 @@ from streamgauge.cli.options import (
     JobsOption,
     JsonOption,
     Keep,
+    MachineOption,
     ModeOption,
     Names,
     RepeatOption,
@@ -20,6 +21,8 @@ from streamgauge.cli.options import (
     SetOption,
     VerifyOption,
     WayOption,
+    emus,
+    on_machine,
 )
 
 __all__ = ["add"]
@@ -64,7 +67,8 @@ def _sweep(
     ] = Path("runs"),
     keep: Annotated[Keep, typer.Option("--keep", help="How much of each record is stored.")] = "metrics",
     way: WayOption = None,
-    jobs: JobsOption = 1,
+    machine: MachineOption = "host",
+    jobs: JobsOption = None,
     replace: ReplaceOption = None,
     verify: VerifyOption = False,
     as_json: JsonOption = False,
@@ -96,19 +100,20 @@ def _sweep(
     """
     from streamgauge.cli.sweeping import SweepRequest, sweep_command
 
+    on_it = on_machine(machine, way, jobs)
     return sweep_command(
         SweepRequest(
             names=names,
             over=over,
             metrics=metrics or [],
-            mode=mode,
+            mode=emus(machine, mode),
             seed=seed,
             repeat=repeat,
             settings=settings or [],
-            out=out,
+            out=Path(out) / on_it.folder,
             keep=keep,
-            way=way,
-            jobs=jobs,
+            way=on_it.way,
+            jobs=on_it.jobs,
             replace=replace,
             verify=verify,
             as_json=as_json,
