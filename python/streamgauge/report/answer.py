@@ -9,6 +9,7 @@ import numpy as np
 
 from streamgauge.claims.dimension import PERCENT, RATE, TIME, plain, say, show
 from streamgauge.metrics import Interval
+from streamgauge.report.certificate import virtual_machine
 from streamgauge.report.model import Entry, Group, class_labels, listed, mean_of, say_mean
 from streamgauge.report.phases import Phases
 from streamgauge.report.viewer import viewer_sentence
@@ -77,6 +78,8 @@ def basis(group: Group) -> str:
     if group.valid and group.mode == "emu":
         subjects = [info for info in group.numbers.infos.values() if info.role == "subject"]
         whose = sorted({"our" if info.ours else "third-party" for info in subjects})
+        if virtual_machine(group.trials) is not None:
+            mode += " in a virtual machine"
         mode += f" with {' and '.join(whose)} programs"
     n = len(group.valid)
     return f"{mode}, n = {n}" + (", so no interval" if n < 2 else "")

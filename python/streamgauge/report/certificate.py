@@ -70,13 +70,33 @@ def certificates(trials: Iterable[Any]) -> list[tuple[Mapping[str, Any] | None, 
     """The certificates of emu trials, each with how many trials carry it; None for those that carry none."""
     found: dict[str, tuple[Mapping[str, Any] | None, int]] = {}
     for trial in trials:
-        if trial.mode != "emu":
+        if trial.mode != "emu" or _virtual(trial):
             continue
         given = trial.provenance.get("certificate")
         carried = given if isinstance(given, Mapping) and given.get("calibrated") else None
         key = "" if carried is None else str(carried["id"])
         found[key] = (found.get(key, (carried, 0))[0], found.get(key, (carried, 0))[1] + 1)
     return list(found.values())
+
+
+def virtual_machine(trials: Iterable[Any]) -> Mapping[str, Any] | None:
+    """The virtual machine that every one of the trials ran in; None if one did not, or there is none."""
+    found = [_virtual(trial) for trial in trials]
+    return found[0] if found and all(found) else None
+
+
+def _virtual(trial: Any) -> Mapping[str, Any] | None:
+    found = trial.provenance.get("virtual_machine")
+    return found if isinstance(found, Mapping) else None
+
+
+def virtual_sentence(machine: Mapping[str, Any]) -> str:
+    """A virtual machine in a line, in a certificate's place."""
+    return (
+        f"in a virtual machine of {plain(machine['instructions_per_s'] / 1e9, 2)} thousand million "
+        f"instructions a second (QEMU {str(machine['qemu']).partition(' ')[0]}, Linux {machine['kernel']}, "
+        f"snapshot {machine['snapshot']}), whose time this machine's load does not touch."
+    )
 
 
 def sentence(certificate: Mapping[str, Any] | None, ages_s: Sequence[float] = ()) -> str:
@@ -112,16 +132,18 @@ def for_groups(groups: Iterable[Group]) -> dict[str, Any] | None:
     """
     trials = [trial for group in groups for trial in group.trials if trial.mode == "emu"]
     found = certificates(trials)
-    if not found:
+    machines = {virtual_sentence(machine): None for trial in trials if (machine := _virtual(trial))}
+    if not found and not machines:
         return None
-    sentences, tables = [], []
+    sentences = list(machines)
+    tables: list[list[Any]] = [[] for _ in machines]
     for certificate, count in found:
         mine = [] if certificate is None else [t for t in trials if _is_of(t, str(certificate["id"]))]
         ages = [float(trial.provenance["certificate"]["age_s"]) for trial in mine]
         prefix = f"{count} of {len(trials)} trials: " if len(found) > 1 else ""
         sentences.append(prefix + sentence(certificate, ages))
         tables.append([] if certificate is None else [row_cells(row) for row in certificate["checks"]])
-    return {"sentences": sentences, "tables": tables, "mixed": len(found) > 1}
+    return {"sentences": sentences, "tables": tables, "mixed": len(found) + len(machines) > 1}
 
 
 def _is_of(trial: Any, identity: str) -> bool:
