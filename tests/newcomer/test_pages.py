@@ -40,6 +40,7 @@ class How:
 HERE = How()
 WORLD = How("in namespaces", "needs namespaces")
 A_MINUTE = "takes minutes"
+VIRTUAL = How("long", "a virtual machine, which tests/machine starts")
 READERS = "runs what the reader has written"
 PUBLIC = "plays for a person, in a window or through speakers"
 
@@ -55,6 +56,8 @@ COMMANDS: dict[str, How] = {
     "streamgauge run today/rtsp-udp-medium": How("long", A_MINUTE, status=0),
     "streamgauge run hessler/ftp-medium --mode sim --repeat 10 --set path.down.rate=2Mbit/s": HERE,
     "streamgauge sweep hessler/ftp-medium --mode sim --over path.down.queue=10kB,20kB,50kB": HERE,
+    "streamgauge run today/demo-rtsp-udp-medium --machine virtual --seed 1 --out runs/once": VIRTUAL,
+    "streamgauge run today/demo-rtsp-udp-medium --machine virtual --seed 1 --out runs/twice": VIRTUAL,
     "streamgauge reproduce 'hessler/ftp-*' --mutants": HERE,
     "streamgauge reproduce darwin": How("long", A_MINUTE, status=1),
     "streamgauge crosscheck tcp --quick --case 'reno/*'": How("long", A_MINUTE, status=1),
@@ -81,9 +84,8 @@ COMMANDS: dict[str, How] = {
     "streamgauge compare matrix": How("long", A_MINUTE),
     "streamgauge compare matrix --kind 'tcp-*' --system 'dash-*' --repeat 3": HERE,
     "streamgauge compare matrix patient.yaml --kind 'tcp-*'": HERE,
-    "streamgauge run 'matrix/cross-*-http' 'matrix/tcp-cubic-rtp-udp' --mode emu --jobs 2 --keep metrics": How(
-        "long", A_MINUTE
-    ),
+    "streamgauge run 'matrix/cross-*-http' 'matrix/tcp-cubic-rtp-udp' --mode emu --jobs 2 "
+    "--keep metrics": How("long", A_MINUTE),
     "streamgauge run 'matrix/three-*' --mode sim": How("long", A_MINUTE),
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp": HERE,
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp --verify": HERE,
@@ -209,6 +211,10 @@ COMMANDS: dict[str, How] = {
     "streamgauge ladder testsrc2 --rates 100k,250k --duration 6s --audio 48kbit/s --out rungs": HERE,
     "streamgauge package rungs --out served": How(shows=(r"DASH: served/manifest\.mpd; HLS: served/master",)),
     "streamgauge run examples/dash.yaml": How("long", A_MINUTE),
+    # virtual
+    "streamgauge machine build": VIRTUAL,
+    "streamgauge machine list": HERE,
+    "streamgauge machine remove": How("never", "would remove what tests use"),
     # extending
     "cargo test -p streamgauge-systems push && make setup": How("never", "test_walks does it"),
     "streamgauge systems push": How("never", "test_walks does it"),
