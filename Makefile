@@ -66,6 +66,7 @@ bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-d
 	$(PY) benches/report_memory.py --trials 100,1000
 	$(PY) benches/cluster.py
 	$(PY) benches/emulator.py --quick
+	$(PY) benches/virtual.py --quick
 	$(PY) benches/link_peers.py --rounds 1
 
 lint: setup ## rustfmt, clippy, ruff, mypy --strict
