@@ -34,6 +34,20 @@ fn the_window_limits_what_is_outstanding() {
 }
 
 #[test]
+fn a_window_of_twelve_segments_keeps_twelve_under_way() {
+    // Windows 2000's over Ethernet, where a segment waits for the reader as its acknowledgement leaves.
+    let client = Config { receive_window: 17_520, ..reno() };
+    let mut pair = Pair::new(client, reno(), ms(500));
+    pair.serve(400 * MSS);
+    pair.run();
+    let sent: Vec<_> = pair.data(Server).iter().map(|s| s.at).collect();
+    let within = |from: u64| {
+        sent.iter().filter(|&&at| at >= common::at(from) && at < common::at(from + 1_000)).count()
+    };
+    assert_eq!([within(8_000), within(12_000), within(20_000)], [12; 3]);
+}
+
+#[test]
 fn what_follows_a_closed_window_starts_with_a_fresh_timeout() {
     // What the reopened window lets out is lost, all of it.
     let script = |seen: &Seen| match (seen.segment.payload.is_empty(), seen.at) {
@@ -43,13 +57,13 @@ fn what_follows_a_closed_window_starts_with_a_fresh_timeout() {
     let client = Config { receive_window: u64::from(4 * MSS), ..reno() };
     let mut pair = Pair::new(client, without(&["tlp"]), ms(10)).with_script(script);
     pair.end(Client).reads = false;
-    pair.serve(10 * MSS);
+    pair.serve(11 * MSS);
     pair.run_until(at(5000));
     assert!(pair.tcp(Server).stats().rto > ms(1000), "the probes have backed off");
     pair.end(Client).reads = true;
     pair.run();
     let sent: Vec<_> =
-        pair.data(Server).iter().filter(|s| s.segment.seq == 4 * MSS + 1).map(|s| s.at).collect();
+        pair.data(Server).iter().filter(|s| s.segment.seq == 5 * MSS + 1).map(|s| s.at).collect();
     let [first, again] = sent[..] else { panic!("{sent:?}") };
     assert_eq!(first, at(5010));
     // SRTT and the floor of 200 ms, as if nothing had been wrong: nothing was.
@@ -63,11 +77,12 @@ fn a_closed_window_is_probed_and_the_update_reopens_it() {
     pair.end(Client).reads = false;
     pair.serve(10 * MSS);
     pair.run_until(at(2000));
-    assert_eq!(pair.data(Server).len(), 4);
+    // A buffer for four segments holds five.
+    assert_eq!(pair.data(Server).len(), 5);
     assert_eq!(pair.acks(Client).last().unwrap().segment.window, 0);
     // Probes are empty, one below the window, backed off, and answered.
     let probes: Vec<_> =
-        pair.acks(Server).iter().filter(|s| s.segment.seq == 4 * MSS).map(|s| s.at).collect();
+        pair.acks(Server).iter().filter(|s| s.segment.seq == 5 * MSS).map(|s| s.at).collect();
     assert!(probes.len() >= 3, "{probes:?}");
     let gaps: Vec<_> = probes.windows(2).map(|w| (w[1] - w[0]).as_nanos()).collect();
     // The backoff doubles, and counts from the answer, a round trip of 20 ms after the probe.

@@ -73,7 +73,7 @@ impl Hystart {
 pub struct Config {
     /// Largest payload of a segment in bytes. Default 1448: 1500 IP bytes with the timestamps option.
     pub mss: u32,
-    /// Most bytes held between the peer and the reader, in bytes; the largest window ever advertised.
+    /// The largest window ever advertised, in bytes; a quarter more is held between the peer and the reader.
     /// Default 6 MiB (the maximum of Linux's `tcp_rmem`).
     pub receive_window: u64,
     /// Most bytes written but not yet acknowledged, in bytes of payload. Default 4 MiB (the maximum of

@@ -137,9 +137,35 @@ fn overlapping_segments_count_each_byte_once() {
 }
 
 #[test]
+fn what_waits_for_the_reader_takes_from_the_window_only_beyond_a_quarter_of_it() {
+    let mut r = receiver();
+    for n in 0..25 {
+        arrive(&mut r, n);
+        assert_eq!(r.acknowledge(), 10_000);
+    }
+    arrive(&mut r, 25);
+    assert_eq!(r.acknowledge(), 9_900);
+    // What came ahead of a gap fills the buffer as well, and what was offered stays so.
+    r.read(2_600);
+    assert_eq!(r.acknowledge(), 10_000);
+    for n in 28..88 {
+        arrive(&mut r, n);
+    }
+    assert_eq!(r.acknowledge(), 10_000);
+    arrive(&mut r, 26);
+    r.read(100);
+    // 12,500 less the 6,000 ahead are less than what was offered before.
+    assert_eq!(r.acknowledge(), 9_900);
+}
+
+#[test]
 fn the_window_opens_again_only_by_a_worthwhile_step() {
     let mut r = receiver();
     for n in 0..100 {
+        arrive(&mut r, n);
+    }
+    assert_eq!(r.acknowledge(), 2_500);
+    for n in 100..125 {
         arrive(&mut r, n);
     }
     assert_eq!(r.acknowledge(), 0);
