@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from rich.markup import escape
 
 from streamgauge.cli.output import heads, say, say_text, table
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario import catalogue_ids, load, lower
+from streamgauge.scenario import Scenario, catalogue_ids, load, lower
 from streamgauge.scenario.words import in_words
 from streamgauge.systems.registry import Mode
 
 __all__ = ["doctor_command", "list_command", "show_command"]
+
+MANY = 12
+"""So many scenarios of a file are listed one by one; more are a line."""
 
 
 def _dump(data: Any) -> None:
@@ -43,11 +47,27 @@ def list_command(pattern: str, as_json: bool) -> None:
             }
         )
         return
-    rows = [
-        [escape(scenario.id), " ".join(scenario.supported_modes()), escape(scenario.title)]
-        for scenario in scenarios
-    ]
+    rows = []
+    for family in _families(scenarios) if pattern == "*" else [[scenario] for scenario in scenarios]:
+        modes = " ".join(dict.fromkeys(mode for one in family for mode in one.supported_modes()))
+        if len(family) > MANY:
+            alike = takewhile(
+                lambda letters: len(set(letters)) == 1, zip(*(one.id for one in family), strict=False)
+            )
+            glob = "".join(letters[0] for letters in alike) + "*"
+            rows.append([escape(glob), modes, f"{len(family)} scenarios: streamgauge list '{escape(glob)}'"])
+        else:
+            rows += [[escape(one.id), " ".join(one.supported_modes()), escape(one.title)] for one in family]
     table([heads("id", "modes", "title"), *rows], "llw")
+
+
+def _families(scenarios: Sequence[Scenario]) -> list[list[Scenario]]:
+    """Those of one file together, in their order."""
+    files = catalogue_ids()
+    found: dict[str, list[Scenario]] = {}
+    for scenario in scenarios:
+        found.setdefault(str(files.get(scenario.id, scenario.id)), []).append(scenario)
+    return list(found.values())
 
 
 def show_command(name: str, settings: Sequence[str], plan: Mode | None, seed: int, as_json: bool) -> None:

@@ -29,7 +29,11 @@ def _list(
 ) -> None:
     """List the catalogue.
 
-    [b]Example[/b]
+    Without GLOB, many scenarios of one file are one line, which says the glob that lists them.
+
+    [b]Examples[/b]
+
+      streamgauge list
 
       streamgauge list 'today/*'
     """
