@@ -291,7 +291,7 @@ def test_list(cli: Cli) -> None:
 
 def test_show_in_words_as_json_and_as_a_plan(cli: Cli) -> None:
     words = cli("show", "hessler/ftp-heavy").out
-    assert "1 Mbit/s behind a drop-tail queue of 100 packets" in words
+    assert "1 Mbit/s by CBQ on a device of 100 Mbit/s behind a drop-tail queue of 100 packets" in words
     assert "check HW-3 (input): loss.ftp <= 2 %" in words
     assert "flow ftp, under test: bulk" in words
     assert "flow cross, beside it: cbr, rate 150 packets/s, size 1 kB" in words
@@ -319,7 +319,7 @@ def test_the_help_is_grouped_by_task(cli: Cli) -> None:
         panels.setdefault(one.rich_help_panel, []).append(name)
     assert list(panels) == list(get_args(HelpPanel)), "each is used, in their order"
     assert "report" in panels["Compare and report"] and "run" in panels["Run experiments"]
-    assert {"doctor", "calibrate", "crosscheck", "verify"} == set(panels["Instrument"])
+    assert {"doctor", "calibrate", "crosscheck", "machine", "verify"} == set(panels["Instrument"])
     said = cli("--help").out
     places = [said.index(f"─ {panel} ─") for panel in panels]
     assert places == sorted(places)

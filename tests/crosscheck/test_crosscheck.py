@@ -32,7 +32,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_the_simulator_is_equivalent_to_itself(document: dict[str, Any]) -> None:
     verdicts = [row["verdict"] for row in document["rows"]]
-    assert len(verdicts) > 15
+    assert len(verdicts) > 12
     # Three runs leave a row open now and then; none may differ.
     assert verdicts.count("equivalent") >= 0.8 * len(verdicts)
     assert set(verdicts) <= {"equivalent", "inconclusive"}

@@ -312,7 +312,7 @@ repetitions: {sim: 1}
     (whole,) = records(tmp_path / "runs")
     clip = Ladder(source="testsrc2", rates_bps=(40_000, 150_000), audio_bps=8_000, segment_s=1, duration_s=12)
     ladder = [clip.clip(rate) for rate in clip.rates_bps]
-    found = of_level_trial(whole, "wm", ladder, name="wm")
+    found = of_level_trial(whole, "wm", ladder, name="wm", rates_alone=True)
     assert found.rates_bps is not None and set(found.rates_bps) == {150_000}
     assert found.frames_shown == found.frames_due == 300 and found.ssim == found.clip_ssim
 
@@ -323,7 +323,7 @@ repetitions: {sim: 1}
         events = pl.concat([whole.events, told])
 
     with pytest.raises(MediaError, match="did not say from where in the media"):
-        of_level_trial(Changed(), "wm", ladder, name="wm")
+        of_level_trial(Changed(), "wm", ladder, name="wm", rates_alone=True)
 
 
 @needs_ffmpeg

@@ -159,7 +159,9 @@ def test_a_scenario_says_what_it_is() -> None:
     page = sound(scenario._repr_html_())
     for line in str(scenario).splitlines():
         assert line.strip() in page.text
-    assert "1 Mbit/s behind a drop-tail queue of 100 packets" in str(scenario)
+    assert "1 Mbit/s by CBQ on a device of 100 Mbit/s behind a drop-tail queue of 100 packets" in str(
+        scenario
+    )
 
 
 def test_scenarios_are_a_table() -> None:

@@ -30,6 +30,7 @@ from streamgauge.media.quality import (
     flows_with_segments,
     of_segments,
     of_trial,
+    planned_flow,
 )
 from streamgauge.media.segment_quality import SegmentTable, of_clip, of_ladder
 from streamgauge.metrics import p1203
@@ -40,6 +41,7 @@ from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.media_files import segment_s
 from streamgauge.scenario.recorded import members_of, recorded_clip, recorded_ladder
 from streamgauge.scenario.settings import named, tidy
+from streamgauge.systems.system import says_rates_alone
 
 __all__ = ["quality_command"]
 
@@ -104,7 +106,10 @@ def quality_command(directory: Path, flow: str | None, as_json: bool, with_mos: 
 def _judged(record: Record, flow: str, by_segment: bool, with_mos: bool) -> _Judged:
     if not by_segment and flow in flows_with_levels(record.trial):
         name, ladder = _levels(record, flow)
-        return _Judged(record, flow, of_level_trial(record, flow, ladder, name=name))
+        _, planned = planned_flow(record.trial, flow)
+        alone = says_rates_alone(next(iter(planned["app"])))
+        quality = of_level_trial(record, flow, ladder, name=name, rates_alone=alone)
+        return _Judged(record, flow, quality)
     if not by_segment:
         return _Judged(record, flow, of_trial(record, flow, recorded_clip(record.trial, flow)))
     found = _Judged(record, flow, of_segments(record, flow, _table(record, flow)))

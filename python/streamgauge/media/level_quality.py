@@ -130,18 +130,24 @@ def _pictures(
     return compare(clip, [number for number in range(until) if number not in mine], until, size=size)
 
 
-_OF_RATES = ("windows_media",)
-"""Machines whose servers say at which rate they send, and not from where in the media."""
 _AT = re.compile(r"at (\d+\.\d{3}) s of the media")
 _SENT = re.compile(r"(?:key frames of )?encoding (\d+) from (\d+\.\d{3}) s of the media")
 
 
-def of_level_trial(record: PlayedRecord, flow: str, ladder: Sequence[ClipEncoding], *, name: str) -> Quality:
+def of_level_trial(
+    record: PlayedRecord,
+    flow: str,
+    ladder: Sequence[ClipEncoding],
+    *,
+    name: str,
+    rates_alone: bool = False,
+) -> Quality:
     """The quality of the pictures of `flow`, which played `ladder` (its encodings, the lowest first).
 
-    Of a player that gave up all frames of the clip were due, and of one that never showed a picture as many
-    as had time to be shown. Raises MediaError if the flow plays none, is somebody else's system, or did not
-    say what it showed; RecordError if the events were not kept.
+    Of a server that says `rates_alone` it is known at which rate it sent, and not from where in the media
+    (`systems.system.says_rates_alone`). Of a player that gave up all frames of the clip were due, and of one
+    that never showed a picture as many as had time to be shown. Raises MediaError if the flow plays none, is
+    somebody else's system, or did not say what it showed; RecordError if the events were not kept.
     """
     index, planned = planned_flow(record.trial, flow)
     played = next(iter(with_frames(planned["app"], record.directory).values()))["ladder"]["video"]
@@ -156,11 +162,9 @@ def of_level_trial(record: PlayedRecord, flow: str, ladder: Sequence[ClipEncodin
             "run the trial with that frame rate."
         )
     said = said_by(record, index, flow)
-    if next(iter(planned["app"])) in _OF_RATES:
-        audio = next(iter(planned["app"].values()))["ladder"].get("audio") or {}
-        sent = _sent_at_a_rate(said, flow, [rate + int(audio.get("bit_rate_bps", 0)) for rate in rates])
-    else:
-        sent = _sent(said, flow, per_s, len(ladder))
+    audio = next(iter(planned["app"].values())).get("ladder", {}).get("audio") or {}
+    with_sound = [rate + int(audio.get("bit_rate_bps", 0)) for rate in rates]
+    sent = _sent_at_a_rate(said, flow, with_sound) if rates_alone else _sent(said, flow, per_s, len(ladder))
     numbers = _numbers(said, flow, per_s)
     due = _due(record, said, numbers, spec)
     for clip, level in zip(ladder, played, strict=True):

@@ -20,6 +20,14 @@ __all__ = ["Mode", "System", "of_machine"]
 Mode = Literal["sim", "emu"]
 
 
+_RATES_ALONE = ("windows_media",)
+
+
+def says_rates_alone(system: str) -> bool:
+    """Whether the server of that machine says at which rate it sends, and never from where in the media."""
+    return system in _RATES_ALONE
+
+
 @dataclass(frozen=True, kw_only=True)
 class System:
     """A streaming technology (server and player) or a kind of traffic."""
