@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,33 @@ def test_a_failure_cancels_those_under_way_keeps_what_ends_well_and_starts_no_ot
 
 def test_nothing_to_do_is_done_at_once() -> None:
     run_all([], 4, lambda job, _: _done(job), Seen().watcher)
+
+
+def test_ctrl_c_that_comes_twice_ends_what_is_under_way_all_the_same(jobs: list[Job]) -> None:
+    cancelled, begun = threading.Event(), []
+    asked: list[str] = []
+
+    def do(job: Job, _say: Say) -> Outcome:
+        begun.append(job.seed)
+        assert cancelled.wait(timeout=20)
+        return _done(job)
+
+    def cancel() -> None:
+        asked.append("cancel")
+        if len(asked) == 1:
+            raise KeyboardInterrupt  # before anything has been ended
+        cancelled.set()
+
+    def interrupted(job: Job) -> None:
+        while len(begun) < 2:
+            time.sleep(0.001)
+        raise KeyboardInterrupt
+
+    seen = Seen()
+    watcher = replace(seen.watcher, started=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(jobs, 2, do, watcher, cancel=cancel, force=lambda: asked.append("force"))
+    assert asked == ["cancel", "force", "cancel"]
+    assert sorted(begun) == [1, 2], "no other began"
+    assert sorted(seen.lines) == ["finished 1", "finished 2"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("trial-")]

@@ -84,10 +84,22 @@ def run_all(
             news.put(_End())
 
     threads = [threading.Thread(target=work, name=f"trial-{n}") for n in range(min(count, len(jobs)))]
-    for thread in threads:
-        thread.start()
-    running = len(threads)
+
+    def wind_up() -> None:
+        # What is under way ends and is kept if it ends well; the rest never start.
+        stop.set()
+        cancel()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(timeout=_LOOK_S)
+        for job, outcome in ended.items():
+            if job not in told_of:
+                finished(job, outcome)
+
     try:
+        for thread in threads:
+            thread.start()
+        running = len(threads)
         while running:
             try:
                 # Not for ever: where signals restart what they interrupt, Ctrl-C would wait for news.
@@ -107,20 +119,20 @@ def run_all(
             else:
                 raise what
     except BaseException:
-        # What is under way ends and is kept if it ends well; the rest never start.
-        stop.set()
-        cancel()
-        for thread in threads:
-            _join(thread, force)
-        for job, outcome in ended.items():
-            if job not in told_of:
-                finished(job, outcome)
+        _insist(wind_up, force)
         raise
 
 
-def _join(thread: threading.Thread, force: Callable[[], None]) -> None:
-    while thread.is_alive():
+def _insist(do: Callable[[], None], force: Callable[[], None]) -> None:
+    """Does it to its end: anew, after `force`, where Ctrl-C comes between. One Ctrl-C may be two signals (the
+    terminal's and a launcher's), and the second comes when the first has just begun this."""
+    hurried = False
+    while True:
         try:
-            thread.join(timeout=_LOOK_S)
+            if hurried:
+                force()
+            do()
         except KeyboardInterrupt:
-            force()
+            hurried = True
+        else:
+            return
