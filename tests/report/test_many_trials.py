@@ -190,3 +190,15 @@ def test_trials_that_say_the_same_share_it(folder: Path) -> None:
     mine = [trial for trial in load(folder) if trial.scenario == SCENARIOS[0]]
     assert len({id(trial.header["scenario"]) for trial in mine}) == 1
     assert all("plan" not in trial.header for trial in mine) and mine[0].plan["flows"]
+
+
+def test_trials_of_a_virtual_machine_are_not_averaged_with_the_hosts() -> None:
+    trials = []
+    for seed in range(1, 7):
+        built = made("test/one", seed, "emu")
+        machine = {"virtual_machine": {"speed": 1}} if seed > 2 else {}
+        trials.append(LoadedTrial(built.trial, machine, compute(built)))
+    entries = gather(trials)
+    found = {entry.settings: [len(group.trials) for group in entry.groups] for entry in entries}
+    assert found == {(): [2], ("machine=virtual",): [4]}
+    assert all(entry.checks for entry in entries), "it is no setting that a check would have to be made with"

@@ -70,9 +70,15 @@ class LoadedTrial:
         return str(found.get("id", "") if isinstance(found, Mapping) else found)
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """What was set where it ran, ``ADDRESS=VALUE``: trials of one set belong together."""
+    def changed(self) -> tuple[str, ...]:
+        """What was set where it ran, ``ADDRESS=VALUE``."""
         return tuple(self.header.get("set_with") or self.header.get("set") or ())
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What tells it apart from other trials of its scenario and mode: what was set, and that it ran in a
+        virtual machine if it did. Trials of one set belong together, and no others are averaged."""
+        return (*self.changed, "machine=virtual") if "virtual_machine" in self.provenance else self.changed
 
     @property
     def replaces(self) -> int | None:

@@ -328,7 +328,7 @@ def _of_one_set(
             groups[name] += (group,)
             measured += _as_checked(group, readings)
     if checks is None:
-        checks = evaluate_all(scenarios.values(), measured, settings=settings)
+        checks = evaluate_all(scenarios.values(), measured, settings=trials[0].changed)
     entries = []
     for name in by_scenario:
         ours = [check for check in checks if check.scenario == name]
