@@ -181,14 +181,15 @@ def run_passes(
             from streamgauge.emu.machine.virtual import run_module
 
             speed = options.virtual.speed or SPEEDS[0]
+            told_way = f"virtual:{speed}"
             done = run_module(WORKER, request, speed, folder, say=say, listen=listen)
         else:
+            told_way = chosen
             done = run_worker(
                 WORKER, json.dumps(request), engine=str(executable), way=chosen, lock=lock, listen=listen
             )
         took_s, stolen = time.monotonic() - began, stolen_s() - stolen_before
     results = done["passes"]
-    told_way = chosen if options.virtual is None else f"virtual:{options.virtual.speed or SPEEDS[0]}"
     return Done(
         passes=names,
         results=results,

@@ -219,21 +219,17 @@ def run_job(
     )
 
 
-_KEPT_AS_RUN = 16
-_last_run: dict[tuple[int, Mode], tuple[Scenario, dict[str, Any]]] = {}
+_last_run: tuple[Scenario, Mode, dict[str, Any]] | None = None
 
 
 def _as_run(scenario: Scenario, mode: Mode) -> dict[str, Any]:
     """The scenario as the records of its trials have it, for nobody to change. Of one with a population it
-    takes milliseconds to make, and is the same for all trials."""
-    place = (id(scenario), mode)
-    # Who is kept here is alive, so that nobody else has its identity.
-    found = _last_run.get(place)
-    if found is None:
-        while len(_last_run) >= _KEPT_AS_RUN:
-            _last_run.pop(next(iter(_last_run), place), None)
-        found = _last_run[place] = (scenario, scenario.in_mode(mode).normalised())
-    return found[1]
+    takes milliseconds to make, and is the same for all trials of a scenario, which mostly come in a row."""
+    global _last_run
+    found = _last_run
+    if found is None or found[0] is not scenario or found[1] != mode:
+        found = _last_run = (scenario, mode, scenario.in_mode(mode).normalised())
+    return found[2]
 
 
 def _ours(job: Job) -> dict[str, bool]:

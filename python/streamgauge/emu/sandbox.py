@@ -92,7 +92,7 @@ def _converse(
             done: dict[str, Any] = words["done"]
             return done
         if "failed" in words:
-            raise _as_error(words["failed"])
+            raise as_error(words["failed"])
         listen(words)
     said = sandbox.stderr.read().strip()
     code = sandbox.wait()
@@ -102,7 +102,8 @@ def _converse(
     raise TrialBrokenError(f"the sandbox ended before the trial did (status {code}: {last}); run it again.")
 
 
-def _as_error(failed: Mapping[str, str]) -> StreamGaugeError:
+def as_error(failed: Mapping[str, str]) -> StreamGaugeError:
+    """What a worker failed with (`inside.answer`), as the error to raise."""
     kind = getattr(public_errors, failed["kind"], TrialBrokenError)
     error = kind(failed["message"])
     assert isinstance(error, StreamGaugeError)

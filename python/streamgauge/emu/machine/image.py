@@ -74,11 +74,6 @@ class Image:
         """The initial file system: what mounts the root."""
         return self.folder / "first.cpio"
 
-    @property
-    def bytes(self) -> int:
-        """What it takes of the disk."""
-        return sum(file.stat().st_blocks * 512 for file in self.folder.iterdir() if file.is_file())
-
 
 def machines_folder() -> Path:
     """Where images and snapshots are kept."""

@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from streamgauge import errors as public_errors
 from streamgauge.emu.concurrency import Lifelines
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.machine import qemu
@@ -30,12 +29,14 @@ from streamgauge.emu.machine.snapshot import (
     state_arguments,
 )
 from streamgauge.emu.machine.words import GuestWords
-from streamgauge.errors import CannotRunError, StreamGaugeError
+from streamgauge.emu.sandbox import as_error
+from streamgauge.errors import CannotRunError
 
 SILENT_S = 900.0
 """A guest that says nothing for so long, of the host's time, hangs."""
 _POLL_S = 0.05
-_GUESTS_OWN = ("/run", "/proc", "/sys", "/dev")
+GUESTS_OWN = ("run", "proc", "sys", "dev", "usr", "bin", "sbin", "lib", "etc")
+"""Folders, below the root, that the guest has itself."""
 
 
 def run_in_guest(
@@ -98,7 +99,7 @@ def run_in_guest(
         done: dict[str, Any] = answer["done"]
         return done
     if "failed" in answer:
-        raise _as_error(answer["failed"])
+        raise as_error(answer["failed"])
     ended = answer["ended"]
     raise TrialBrokenError(
         f"the worker ended before the trial did (status {ended['status']}: {ended['said']}); run it again."
@@ -114,7 +115,7 @@ def _write_job(descriptor: int, about: Mapping[str, Any], files: Mapping[Path, P
             member.size = len(text)
             tar.addfile(member, io.BytesIO(text))
             for file, place in sorted(files.items(), key=lambda one: one[1]):
-                if str(place).startswith(_GUESTS_OWN):
+                if place.parts[1] in GUESTS_OWN:
                     raise CannotRunError(
                         f"{place}: the virtual machine has a /{place.parts[1]} of its own; move it to "
                         "another folder."
@@ -199,10 +200,3 @@ def _put(files: tarfile.TarFile, member: tarfile.TarInfo, directory: Path) -> No
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)
-
-
-def _as_error(failed: Mapping[str, str]) -> StreamGaugeError:
-    kind = getattr(public_errors, failed["kind"], TrialBrokenError)
-    error = kind(failed["message"])
-    assert isinstance(error, StreamGaugeError)
-    return error

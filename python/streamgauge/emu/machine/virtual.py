@@ -17,7 +17,7 @@ from streamgauge.emu.concurrency import ConcurrentTrials, TrialSlot
 from streamgauge.emu.machine.guest import ENGINE, GUEST_FILES, GUEST_OUT
 from streamgauge.emu.machine.image import Image, build, check_host, find_image
 from streamgauge.emu.machine.qemu import version
-from streamgauge.emu.machine.run import run_in_guest
+from streamgauge.emu.machine.run import GUESTS_OWN, run_in_guest
 from streamgauge.emu.machine.snapshot import RAM_BYTES, TRANSLATED_BYTES, Snapshot, prepare
 from streamgauge.emu.trial_request import WORKER
 from streamgauge.emu.trial_setup import planned_controls
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from streamgauge.systems.adapter import FlowSetup, Program
     from streamgauge.systems.relay import RelaySetup
 
-SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/etc")
-"""Of these the guest has its own."""
 GUEST_BYTES = RAM_BYTES + TRANSLATED_BYTES + (512 << 20)
 """What a guest may take of this machine's memory: its own, QEMU's, and its job's and record's."""
 
@@ -195,9 +193,13 @@ def _check_commands(image: Image, flow: FlowSetup) -> None:
     for side, lines in flow.commands.items():
         for line in lines:
             called = shlex.split(line.command)[0]
-            if "$" in called or called in image.programs or Path(called).name == "streamgauge-engine":
-                continue
-            if "/" in called and (Path(flow.working_folder or ".") / called).exists():
+            file = Path(flow.working_folder or ".").absolute() / called
+            if "/" not in called or file.parts[1] in GUESTS_OWN:
+                has = file.name in image.programs
+            else:
+                has = file.exists()
+            # One that is named by a variable is known only inside.
+            if has or "$" in called:
                 continue
             raise CannotRunError(
                 f"flow {flow.name}: the {side}'s program {called} is not in the virtual machine; lay it, "
@@ -242,7 +244,7 @@ def _own_files(
             continue
         if file.is_relative_to(base) and ".." not in Path(word).parts:
             files[file] = home / "folder" / file.relative_to(base)
-        elif file.is_file() and Path(word).is_absolute() and not str(file).startswith(SYSTEM_FOLDERS):
+        elif file.is_file() and Path(word).is_absolute() and file.parts[1] not in GUESTS_OWN:
             files[file] = file
     helpers = []
     for nth, helper in enumerate(line["helpers"]):
