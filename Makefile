@@ -39,7 +39,8 @@ test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long' --ignore tests/serving
 	# Players in real time, which keep no processor busy; trials of emu take turns.
 	$(PY) -m pytest -n 3 tests/serving
-	$(PY) -m pytest -m 'emu and not long' --ignore tests/serving
+	# Two at a time, where root runs them: they wait more than they work.
+	$(PY) -m pytest -n 2 --dist loadgroup -m 'emu and not long' --ignore tests/serving
 
 test-sim: setup ## the part of the tests that needs neither root nor Linux
 	$(CARGO) test --quiet

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from driving import CHECKOUT
 from people import *  # noqa: F403
-from people import tell_of_the_starved
 
 # The odd trials and the faults that the bench counts, by the file: a folder of benches is called ns3, as is
 # the module of ns-3.
@@ -36,7 +35,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent and item.path.stem not in PURE:
             item.add_marker(pytest.mark.emu)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    tell_of_the_starved(terminalreporter)

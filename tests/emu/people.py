@@ -23,18 +23,13 @@ __all__ = [
     "emulated",
     "person",
     "resident",
-    "tell_of_the_starved",
 ]
 
 NOBODY = 65534
-_TOLD: list[pytest.TerminalReporter] = []
 
 
 def tell_of_the_starved(reporter: pytest.TerminalReporter) -> None:
-    """At a session's end, once: which trials were run again, and which were never judged."""
-    if reporter in _TOLD:
-        return
-    _TOLD.append(reporter)
+    """At a session's end: which trials were run again, and which were never judged."""
     if STARVED:
         reporter.section(f"{len(STARVED)} trials were starved, and others run in their place")
         for line in STARVED:

@@ -9,7 +9,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "emu"))
 
-import people
 from people import *  # noqa: F403
 from stranger import Stranger
 
@@ -20,10 +19,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent and PEOPLE & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.emu)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    people.tell_of_the_starved(terminalreporter)
 
 
 @pytest.fixture

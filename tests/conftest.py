@@ -1,0 +1,47 @@
+"""Several processes in one session (pytest-xdist): which tests go to one, and what they tell at its end."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "emu"))
+
+from driving import STARVED, UNUSUAL
+from people import tell_of_the_starved
+from trials_lock import take_own_lock
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # What is said to one of several processes (`--dist loadgroup`).
+    if getattr(config.option, "loadgroup", False):
+        take_own_lock()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Those of a module share what was prepared for it, and those that ask for `emulated` a run.
+    for item in items:
+        shared = "emulated" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("emulated" if shared else item.path.stem))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # Of several processes only the first one's terminal is seen.
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output.update(trials_starved=STARVED, trials_unusual=UNUSUAL)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    output = getattr(node, "workeroutput", {})
+    STARVED.extend(output.get("trials_starved", []))
+    UNUSUAL.extend(output.get("trials_unusual", []))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    tell_of_the_starved(terminalreporter)
