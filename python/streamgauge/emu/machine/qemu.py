@@ -131,7 +131,9 @@ class Qemu:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 pass_fds=(*self.descriptors, its.fileno()),
-                start_new_session=True,
+                # The terminal's Ctrl-C is ours to pass on. Not a session of its own: the kernel gives each
+                # its share of the processors beside everything else, however nice the launcher is.
+                process_group=0,
             )
         self._monitor = ours.makefile("rwb", buffering=0)
         ours.close()
