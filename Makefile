@@ -9,6 +9,9 @@ CARGO = PATH="$$(cat .venv/.rust-bin):$$PATH" cargo
 # What set-up found that this machine can build beyond the plain workspace.
 FEATURES = --features "$$(cat .venv/.cargo-features)"
 
+# Where the time of a long target goes.
+now = @date '+%T  $@: $(1)'
+
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -32,15 +35,21 @@ demo: setup ## stream real video through the bottleneck, simulate beside it, ans
 	@scripts/demo.sh
 
 test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
+	$(call now,Rust)
 	$(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
 	# Beside what set-up builds, so that nothing of it is built again with other features.
 	$(CARGO) test --quiet --release -p streamgauge-sim -p streamgauge-python -p streamgauge-engine $(FEATURES) --test digests
+	$(call now,fuzzing)
 	@scripts/fuzz.sh 5 trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms wmsp
+	$(call now,Python)
 	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long' --ignore tests/serving
+	$(call now,real players)
 	# Players in real time, which keep no processor busy; trials of emu take turns.
 	$(PY) -m pytest -n 3 tests/serving
+	$(call now,emu)
 	# Two at a time, where root runs them: they wait more than they work.
 	$(PY) -m pytest -n 2 --dist loadgroup -m 'emu and not long' --ignore tests/serving
+	$(call now,all passed)
 
 test-sim: setup ## the part of the tests that needs neither root nor Linux
 	$(CARGO) test --quiet
