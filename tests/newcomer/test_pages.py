@@ -279,6 +279,7 @@ COMMANDS: dict[str, How] = {
     ),
     # papers
     "streamgauge reproduce darwin --mode emu": How("long", "takes hours", status=1),
+    "streamgauge reproduce darwin --mode both --machine virtual": How("long", "takes an hour", status=1),
     "streamgauge reproduce darwin --mutants --robust": How("long", A_MINUTE, status=1),
     "streamgauge reproduce darwin --preset source --json": How("long", A_MINUTE, status=1),
     # quality, queues

@@ -64,7 +64,7 @@ def medium(tmp_path_factory: pytest.TempPathFactory) -> Reading:
     ]
     out: Path = tmp_path_factory.mktemp("hessler")
     result = run(scenarios, {one.id: ["sim"] for one in scenarios}, out, repeat=1, keep="metrics")
-    return read(result, "", "", wall_s=0.0)
+    return read([result], "", "", wall_s=0.0)
 
 
 def rows_of(figure: PaperFigure, reading: Reading) -> list[tuple[Any, ...]]:

@@ -45,7 +45,7 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Reading:
     scenarios = find(RUN)
     modes = {scenario.id: ["sim"] for scenario in scenarios}
     result = run(scenarios, modes, tmp_path_factory.mktemp("runs"), repeat=REPEAT, keep="metrics")  # type: ignore[arg-type]
-    return read(result, "", "", wall_s=0.0)
+    return read([result], "", "", wall_s=0.0)
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ def test_what_was_set_in_some_of_the_scenarios_divides_no_entry_by_modes(tmp_pat
         trial = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
         (folder / "trial.json").write_text(json.dumps(trial | {"mode": "emu"}), encoding="utf-8")
         folder.parent.rename(folder.parent.with_name("mode=emu"))
-    found = read(simulate(), "", "", wall_s=0.0)
+    found = read([simulate()], "", "", wall_s=0.0)
     assert [entry.id for entry in found.entries] == ["test/reads", "hessler/ftp-heavy", "hessler/ftp-no"]
     assert found.modes == ["sim", "emu"]
     assert all(entry.group("sim") and entry.group("emu") for entry in found.entries)

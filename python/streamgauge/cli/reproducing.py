@@ -49,9 +49,11 @@ from streamgauge.paper import (
     tables_text,
     write_page,
 )
+from streamgauge.paper.machines import folders_of, mode_json
 from streamgauge.paper.numbered import PaperOutcome
 from streamgauge.report import DrawnFigure, Saving
 from streamgauge.scenario import catalogue_ids, find
+from streamgauge.scenario.settings import set_folder
 from streamgauge.scenario.values import nearest
 from streamgauge.terminal import columns_of
 
@@ -106,20 +108,22 @@ def check_preset(asked: Sequence[Paper], preset: str, names: Sequence[str]) -> N
         raise ScenarioError(f"the paper '{paper.id}' has no preset '{preset}'; {has}")
 
 
-def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None) -> int:
-    """Runs all of a paper, prints its tables and the presets' verdicts, writes page and figures.
+def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None, *, both: bool = False) -> int:
+    """Runs all of a paper, prints its tables and the presets' verdicts, writes page and figures; `both` runs
+    it simulated and then emulated.
 
     Returns the exit status: by what this run judged under the first preset.
     """
     request.files.prepare()
-    out = chosen_out(request)
+    # Page and figures are of all machines.
+    out = chosen_out(replace(request, machine=""))
     known = paper.presets.values if paper.presets else ("",)
     readings: list[Reading] = []
     left: list[Ran] = []
     for name in known if preset is None else (preset,):
         # The catalogue's own preset lies where any run of it does; others are the catalogue changed.
-        folder = out if name == known[0] else out / f"set-preset-{name}"
-        reading, ran = _read(paper, request, name, folder, quiet=bool(readings))
+        below = Path() if name == known[0] else Path(f"set-preset-{name}")
+        reading, ran = _read(paper, _parts(request, both=both), name, below, quiet=bool(readings))
         readings.append(reading)
         left.append(ran)
         if ran.interrupted:
@@ -223,28 +227,73 @@ def _numbered_json(ran: Ran, outcomes: Sequence[PaperOutcome], wall_s: float) ->
     }
 
 
-def _read(paper: Paper, request: RunRequest, preset: str, out: Path, *, quiet: bool) -> tuple[Reading, Ran]:
-    """One preset, run in full; the modes are told unless `quiet`."""
+def _parts(request: RunRequest, *, both: bool) -> list[RunRequest]:
+    """What is run one after the other: of both modes sim, where it always is, and emu."""
+    return [replace(request, mode="sim", machine=""), replace(request, mode="emu")] if both else [request]
+
+
+def _read(
+    paper: Paper, parts: Sequence[RunRequest], preset: str, below: Path, *, quiet: bool
+) -> tuple[Reading, Ran]:
+    """One preset, run in full, into the folder `below` that of the run; the modes are told unless `quiet`."""
     began = time.monotonic()
+    request = parts[0]
     # Never a file that happens to have the paper's name.
     scenarios = find([f"{paper.id}/*"], settings=request.settings)
     if paper.presets is not None and preset != paper.presets.values[0]:
         scenarios = [paper.presets.applied(scenario, preset) for scenario in scenarios]
-    modes = chosen_modes(request, scenarios, quiet=quiet)
+    asked = [
+        (part, [one for one in scenarios if len(parts) == 1 or one.unsupported(part.mode or "sim") is None])
+        for part in parts
+    ]
+    modes = [chosen_modes(part, mine, quiet=quiet) for part, mine in asked]
     loading_s = time.monotonic() - began
     kept = {name: SentPackets(flows) for name, flows in flows_of_packets(paper).items()}
-    ran = carry_out(request, scenarios, modes, out, extras=kept)
-    if request.elsewhere is not None:
-        request.elsewhere.fetch(ran.result)
+    done: list[Ran] = []
+    for (part, mine), of_mine in zip(asked, modes, strict=True):
+        done.append(carry_out(part, mine, of_mine, chosen_out(part) / below, extras=kept))
+        if part.elsewhere is not None:
+            part.elsewhere.fetch(done[-1].result)
+        if done[-1].interrupted:
+            break
+    ran = _as_one(done)
     reading = read(
-        ran.result,
+        [one.result for one in done],
         preset,
         paper.presets.meaning[preset] if paper.presets else "",
         wall_s=loading_s + ran.result.wall_s,
+        folders=folders_of(
+            request.out, set_folder(request.settings) / below, [part.machine for part in parts]
+        ),
         mutants=ran.mutants,
         alternatives=ran.alternatives,
     )
     return reading, ran
+
+
+def _as_one(done: Sequence[Ran]) -> Ran:
+    """Runs of the same scenarios in several modes, for verdict and files."""
+    first, *others = done
+    for other in others:
+        mine, theirs = first.result, other.result
+        result = replace(
+            mine,
+            outcomes=(*mine.outcomes, *theirs.outcomes),
+            checks=(*mine.checks, *theirs.checks),
+            wall_s=mine.wall_s + theirs.wall_s,
+            interrupted=mine.interrupted or theirs.interrupted,
+            planned=mine.planned + theirs.planned,
+            set_aside=(*mine.set_aside, *theirs.set_aside),
+        )
+        first = Ran(
+            result,
+            None if first.mutants is None or other.mutants is None else [*first.mutants, *other.mutants],
+            None
+            if first.alternatives is None or other.alternatives is None
+            else [*first.alternatives, *other.alternatives],
+            first.interrupted or other.interrupted,
+        )
+    return first
 
 
 def _draw(paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck], out: Path) -> None:
@@ -288,11 +337,14 @@ def _besides(reading: Reading) -> list[str]:
     """Of one preset what is invalid, what its mutants showed, and what its verdicts hang on."""
     said = []
     of = f"preset {reading.preset}: " if reading.preset else ""
-    groups = [group for entry in reading.entries for group in entry.groups]
-    invalid = [trial for group in groups for trial in group.trials if not trial.valid]
-    if invalid:
-        reasons = "; ".join(dict.fromkeys(reason for trial in invalid for reason in trial.why))
-        said.append(f"{of}{len(invalid)} trials are invalid and left out: {reasons}")
+    for mode in reading.modes:
+        groups = [group for entry in reading.entries for group in entry.groups if group.mode == mode]
+        invalid = [trial for group in groups for trial in group.trials if not trial.valid]
+        if invalid:
+            reasons = "; ".join(dict.fromkeys(reason for trial in invalid for reason in trial.why))
+            every = sum(len(group.trials) for group in groups)
+            which = f"{len(invalid)} of {every} trials of {reading.words(mode)}"
+            said.append(f"{of}{which} are invalid and left out: {reasons}")
     if reading.mutants is not None:
         said += [f"{of}{told}" for told in _missed(reading.mutants)]
     if reading.alternatives is not None:
@@ -313,7 +365,7 @@ def _took(reading: Reading) -> str:
 
 def _check_lines(reading: Reading) -> list[str]:
     return [
-        f"{check.verdict} {check.scenario} {check.mode} {check.id} "
+        f"{check.verdict} {check.scenario} {reading.words(check.mode)} {check.id} "
         f"({check.origin}{', strict' if check.strict else ''}): {check.title}. {check.why}"
         for check in reading.checks
     ]
@@ -336,7 +388,7 @@ def _json(
                 "trials": reading.trials,
                 "reused": reading.reused,
                 "wall_s": reading.wall_s,
-                "checks": [check.to_json() for check in reading.checks],
+                "checks": [check.to_json() | mode_json(check.mode) for check in reading.checks],
                 "claims": [claim.to_json() for claim in claims_of(reading)],
                 "mutants": None if reading.mutants is None else [one.to_json() for one in reading.mutants],
                 "mutation_score": None if reading.mutants is None else score(reading.mutants),

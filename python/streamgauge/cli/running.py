@@ -71,6 +71,8 @@ class RunRequest:
     robust: bool = False
     files: GateFiles = field(default_factory=GateFiles)
     """What CI reads afterwards."""
+    machine: str = ""
+    """A folder in ``out``, for trials of a virtual machine."""
     elsewhere: Elsewhere | None = None
     """Where trials run, and records go, if not here; ``out`` is its folder."""
 
@@ -255,8 +257,9 @@ def status_of(verdicts: Sequence[str], mutants: Sequence[MutantResult] | None) -
 
 
 def chosen_out(request: RunRequest) -> Path:
-    """Changed scenarios keep their ids, so they go to a folder of their own."""
-    return request.out / set_folder(request.settings)
+    """Changed scenarios keep their ids, so they go to a folder of their own, as do trials of another
+    machine."""
+    return request.out / request.machine / set_folder(request.settings)
 
 
 def _print_json(ran: Ran, there: Elsewhere | None) -> None:

@@ -1,7 +1,9 @@
-"""One table of all that a paper claims: what it prints, what sim and emu measure, and what follows."""
+"""One table of all that a paper claims: what it prints, what sim and emu measure, emu on each machine by
+itself, and what follows."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +23,11 @@ class Claim:
     """Its words; of the first mode."""
     by_mode: dict[str, CheckResult]
 
-    @property
-    def verdict(self) -> str:
-        """That of all modes, or where they differ each with its own: ``sim pass, emu fail``."""
+    def verdict(self, modes: Collection[str]) -> str:
+        """That of all `modes`, or where they differ, or it was not judged in all, each with its own:
+        ``sim pass, emu fail``."""
         verdicts = {mode: one.verdict for mode, one in self.by_mode.items()}
-        if len(set(verdicts.values())) == 1:
+        if len(set(verdicts.values())) == 1 and set(modes) <= set(verdicts):
             return self.check.verdict
         return ", ".join(f"{mode} {verdict}" for mode, verdict in verdicts.items())
 
@@ -55,13 +57,20 @@ def claims_text(reading: Reading, columns: int | None = None) -> str:
     if not claims:
         return ""
     modes = [mode for mode in reading.modes if any(mode in claim.by_mode for claim in claims)]
-    rows = [["check", "scenario", "published", *modes, "verdict", "claim"]]
+    rows = [["check", "scenario", "published", *map(reading.words, modes), "verdict", "claim"]]
     for claim in claims:
         check = claim.check
         cells = [short(claim.by_mode[mode]) if mode in claim.by_mode else "–" for mode in modes]
         where = check.scenario.rpartition("/")[2]
         rows.append(
-            [check.id, where, published_words(check) or "–", *cells, claim.verdict, check.title or check.that]
+            [
+                check.id,
+                where,
+                published_words(check) or "–",
+                *cells,
+                claim.verdict(modes),
+                check.title or check.that,
+            ]
         )
     kinds = f"ll{'l' * (len(modes) + 2)}w"
     laid = lay_out(rows, kinds, columns=columns, keys=2, indent=2)

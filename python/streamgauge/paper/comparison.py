@@ -8,11 +8,23 @@ from typing import Any
 
 from streamgauge.checks import CheckResult
 from streamgauge.checks.published import match_published, published_value
+from streamgauge.paper.machines import in_order, mode_json, words_of
 from streamgauge.paper.reading import Reading
 from streamgauge.report.model import say_half
 from streamgauge.terminal import lay_out
 
-__all__ = ["ComparedCheck", "compare", "comparison_text", "counted", "short", "verdict"]
+__all__ = [
+    "CheckRow",
+    "ComparedCheck",
+    "check_rows",
+    "columns_of",
+    "compare",
+    "comparison_text",
+    "counted",
+    "published_words",
+    "short",
+    "verdict",
+]
 
 _RANK = {"pass": 2, "inconclusive": 1, "fail": 0}
 _NEARER = 0.05
@@ -21,7 +33,7 @@ _NEARER = 0.05
 
 @dataclass(frozen=True)
 class ComparedCheck:
-    """One check in one mode under every preset."""
+    """One check in one mode, emu on one machine, under every preset."""
 
     check: CheckResult
     """Its words; the verdict is the first preset's."""
@@ -36,7 +48,7 @@ class ComparedCheck:
         return {
             "id": self.check.id,
             "scenario": self.check.scenario,
-            "mode": self.check.mode,
+            **mode_json(self.check.mode),
             "title": self.check.title,
             "origin": self.check.origin,
             "strict": self.check.strict,
@@ -93,7 +105,10 @@ def _better(by_preset: dict[str, CheckResult], distance: dict[str, float | None]
 
 
 def counted(compared: Sequence[ComparedCheck], presets: Sequence[str]) -> str:
-    """In one sentence how often which was better."""
+    """How often which was better, a sentence or two for each mode."""
+    of = _by_mode(compared)
+    if len(of) > 1:
+        return " ".join(f"In {words_of(mode, of)}: {counted(mine, presets)}" for mode, mine in of.items())
     counts = {name: sum(one.better == name for one in compared) for name in (*presets, "both", "neither")}
     verdicts = "; ".join(
         f"preset {name}: "
@@ -110,9 +125,27 @@ def counted(compared: Sequence[ComparedCheck], presets: Sequence[str]) -> str:
     )
 
 
-def verdict(compared: Sequence[ComparedCheck], presets: Sequence[str]) -> str:
+def _by_mode(compared: Sequence[ComparedCheck]) -> dict[str, list[ComparedCheck]]:
+    modes = in_order(one.check.mode for one in compared)
+    return {mode: [one for one in compared if one.check.mode == mode] for mode in modes}
+
+
+def verdict(compared: Sequence[ComparedCheck], readings: Sequence[Reading]) -> str:
     """Which preset explains the paper better, in a sentence: ``Preset source explains the paper better: it
-    does so for 29 of 65 claims against 12 of preset paper; 44 hold under each.``"""
+    does so for 29 of 65 claims against 12 of preset paper; 44 hold under each.`` Where there are several
+    modes it says in which, and a part of it is of each."""
+    presets = [reading.preset for reading in readings]
+    among = {mode for reading in readings for mode in reading.modes}
+    told = {words_of(mode, among): _verdict(mine, presets) for mode, mine in _by_mode(compared).items()}
+    heads = {head for head, _ in told.values()}
+    head = heads.pop() if len(heads) == 1 else "Which preset explains the paper better differs by mode"
+    if len(told) > 1:
+        return f"{head}: " + "; ".join(f"in {mode} {rest}" for mode, (_, rest) in told.items()) + "."
+    (mode, (_, rest)), *_ = told.items()
+    return f"{head} in {mode}: {rest}." if len(among) > 1 else f"{head}: {rest}."
+
+
+def _verdict(compared: Sequence[ComparedCheck], presets: Sequence[str]) -> tuple[str, str]:
     wins = {name: sum(one.better == name for one in compared) for name in presets}
     held = {name: sum(one.by_preset[name].verdict == "pass" for one in compared) for name in presets}
     best, *others = sorted(presets, key=lambda name: (wins[name], held[name]), reverse=True)
@@ -124,11 +157,59 @@ def verdict(compared: Sequence[ComparedCheck], presets: Sequence[str]) -> str:
             f"{held[name]} under preset {name}" for name in others
         )
     if any((wins[name], held[name]) == (wins[best], held[best]) for name in others):
-        return f"No preset explains the paper better: {wins[best]} of {len(compared)} claims each; {holds}."
+        return (
+            "No preset explains the paper better",
+            f"{wins[best]} of {len(compared)} claims each; {holds}",
+        )
     return (
-        f"Preset {best} explains the paper better: it does so for {wins[best]} of {len(compared)} claims "
-        f"against {numbers}; {holds}."
+        f"Preset {best} explains the paper better",
+        f"it does so for {wins[best]} of {len(compared)} claims against {numbers}; {holds}",
     )
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """One check under every preset and in every mode in which it was judged."""
+
+    check: CheckResult
+    """Its words."""
+    cells: dict[tuple[str, str], CheckResult]
+    """By preset and mode."""
+    better: str
+    """A preset's name, ``both`` or ``neither``; where modes differ each with its own, and empty where it was
+    not judged under all presets."""
+
+
+def columns_of(readings: Sequence[Reading]) -> dict[tuple[str, str], str]:
+    """The columns of checks, by preset and mode, and what they are called: the mode where there are
+    several."""
+    among = {mode for reading in readings for mode in reading.modes}
+    return {
+        (reading.preset, mode): f"{reading.preset}, {words_of(mode, among)}"
+        if len(among) > 1
+        else reading.preset
+        for reading in readings
+        for mode in reading.modes
+    }
+
+
+def check_rows(compared: Sequence[ComparedCheck], readings: Sequence[Reading]) -> list[CheckRow]:
+    """Every check once, in the order of the scenarios."""
+    cells: dict[tuple[str, str], dict[tuple[str, str], CheckResult]] = {}
+    for reading in readings:
+        for check in reading.checks:
+            cells.setdefault((check.scenario, check.id), {})[reading.preset, check.mode] = check
+    better: dict[tuple[str, str], dict[str, str]] = {}
+    for one in compared:
+        better.setdefault((one.check.scenario, one.check.id), {})[one.check.mode] = one.better
+    rows = []
+    for key, mine in cells.items():
+        of = better.get(key, {})
+        told = ", ".join(dict.fromkeys(of.values()))
+        if len(set(of.values())) > 1:
+            told = ", ".join(f"{mode} {name}" for mode, name in of.items())
+        rows.append(CheckRow(next(iter(mine.values())), mine, told))
+    return rows
 
 
 def short(check: CheckResult) -> str:
@@ -148,15 +229,16 @@ def comparison_text(
 ) -> str:
     """The table for a terminal, no wider than `columns`."""
     presets = [reading.preset for reading in readings]
-    modes = {one.check.mode for one in compared}
-    rows = [["check", "scenario", "", *presets, "better"]]
-    for one in compared:
+    named = columns_of(readings)
+    rows = [["check", "scenario", "", *named.values(), "better"]]
+    for one in check_rows(compared, readings):
         check = one.check
-        cells = [f"{one.by_preset[name].verdict}: {short(one.by_preset[name])}" for name in presets]
-        where = check.scenario.rpartition("/")[2] + (f" {check.mode}" if len(modes) > 1 else "")
+        found = [one.cells.get(place) for place in named]
+        cells = ["–" if cell is None else f"{cell.verdict}: {short(cell)}" for cell in found]
+        where = check.scenario.rpartition("/")[2]
         kind = "strict" if check.strict else "" if check.origin == "predicted" else check.origin
         rows.append([check.id, where, kind, *cells, one.better])
     head = "Which preset explains the paper better, check by check"
     laid = lay_out(rows, "l" * len(rows[0]), columns=columns, keys=3, indent=2)
     told = [text.plain for text in laid]
-    return "\n".join([verdict(compared, presets), "", head, *told, "  " + counted(compared, presets)])
+    return "\n".join([verdict(compared, readings), "", head, *told, "  " + counted(compared, presets)])

@@ -15,6 +15,7 @@ from streamgauge.paper.distributions import draw_distribution
 from streamgauge.paper.gaps import draw_gaps
 from streamgauge.paper.gathering import gathered
 from streamgauge.paper.ladders import draw_ladders
+from streamgauge.paper.machines import look_of
 from streamgauge.paper.means import COLUMNS, axis, draw_means
 from streamgauge.paper.panels import PANEL_COLUMNS
 from streamgauge.paper.published import Panel, Paper, PaperFigure
@@ -35,7 +36,7 @@ from streamgauge.report.chart import (
     rounded,
 )
 from streamgauge.report.courses import Courses, How, band_words
-from streamgauge.report.model import Group
+from streamgauge.report.model import Group, listed
 from streamgauge.report.multiples import colour_scale, multiples
 from streamgauge.report.plots import Column, Plot, PlotBlock, PlotLine, Threshold
 from streamgauge.report.timeline import capacity_steps
@@ -48,16 +49,19 @@ TRAILING_S = 2.0
 _SUBJECTS = (BLUE, GREEN, PURPLE, SKY)
 _RIVALS = (VERMILION, ORANGE, "#444444")
 _GREY = "#777777"
-_BARS = ((BLUE, SKY), (VERMILION, ORANGE), (GREEN, PURPLE))
-"""For each series of bars, in sim and in emu where both are there."""
+_BARS = ((BLUE, SKY, "#9fd0ea"), (VERMILION, ORANGE, "#f0c27a"), (GREEN, PURPLE, "#8fd0b8"))
+"""For each series of bars, in each mode that is there."""
 _TEXT = ", the paper's text"
 _PUBLISHED_BARS = ("#444444", "#777777", "#aaaaaa")
 _MEANS_WIDTH = 150
 _MEANS_ROOM = _MEANS_WIDTH + 50
-_MARKS = {"paper": "◇", "sim": "●", "emu": "▲"}
+_PAPER = "◇"
+_MOST_NAMED = 3
+"""Of so many origins of means there is room to say that they are means."""
 Rows = list[tuple[Any, ...]]
 Shown = dict[str, list[tuple[str, Group, TrialMetrics, Courses]]]
-"""By scenario, for each mode: the mode, its trials, the first of them, and how all of them went."""
+"""By scenario, for each mode: the mode, its trials, the first of them, and how all of them went. Emu on each
+machine is a mode of its own (`streamgauge.paper.machines`)."""
 
 
 def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | None:
@@ -123,15 +127,15 @@ def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) ->
     blocks = []
     for panel in figure.panels:
         plots = _rate_plots(panel, shown)
-        rows, origins = _mean_rows(paper, panel, shown, plots)
+        rows, origins = _mean_rows(paper, panel, shown, plots, reading)
         flows = [label for label in colours if any(row[2] == label for row in rows)]
         aside = _means(plots, flows, origins, colours)
-        blocks.append(PlotBlock(plots, _columns(panel, shown), _end_s(panel, shown), aside, rows))
+        blocks.append(PlotBlock(plots, _columns(panel, shown, reading), _end_s(panel, shown), aside, rows))
     id_, title, said = _named(paper, figure, reading)
     return multiples(
         id_,
         title,
-        _noted(f"{said} {_drawn(shown)} {_beside(shown, blocks)}", figure),
+        _noted(f"{said} {_drawn(shown, reading)} {_beside(shown, blocks, reading)}", figure),
         blocks,
         colours,
         notes=_samples(shown),
@@ -139,9 +143,12 @@ def _rates(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) ->
     )
 
 
-def _columns(panel: Panel, shown: Shown) -> list[Column]:
+def _columns(panel: Panel, shown: Shown, reading: Reading) -> list[Column]:
     return [
-        Column(mode, ", ".join(part for part in (panel.label, mode, _n(courses.trials, first)) if part))
+        Column(
+            mode,
+            ", ".join(part for part in (panel.label, reading.words(mode), _n(courses.trials, first)) if part),
+        )
         for mode, _, first, courses in shown[panel.scenario]
     ]
 
@@ -184,7 +191,9 @@ def _capacity(found: Sequence[tuple[str, Group, TrialMetrics, Courses]]) -> list
     return [Threshold("capacity", said, corners)]
 
 
-def _mean_rows(paper: Paper, panel: Panel, shown: Shown, plots: Sequence[Plot]) -> tuple[Rows, list[str]]:
+def _mean_rows(
+    paper: Paper, panel: Panel, shown: Shown, plots: Sequence[Plot], reading: Reading
+) -> tuple[Rows, list[str]]:
     """Means of the run, ours and the paper's, and whose there are."""
     rows: Rows = []
     for plot, metric in zip(plots, ("throughput", "loss_rate"), strict=True):
@@ -196,8 +205,13 @@ def _mean_rows(paper: Paper, panel: Panel, shown: Shown, plots: Sequence[Plot]) 
         for one in row.flows if row else ():
             value = rounded(one.values[metric] / plot.scale, 6)
             rows.append((plot.title, "paper", one.flow.upper(), "mean", None, None, value, None, None))
-    origins = [origin for origin in _MARKS if any(row[1] == origin for row in rows)]
-    return rows, origins
+    return rows, _origins(rows, reading)
+
+
+def _origins(rows: Rows, reading: Reading) -> list[str]:
+    """Whose means there are: the paper's, and each mode's."""
+    there = {row[1] for row in rows}
+    return [origin for origin in ("paper", *reading.modes) if origin in there]
 
 
 def _mean(
@@ -236,10 +250,8 @@ def _mean_plot(plot: Plot, flows: Sequence[str], origins: Sequence[str], colours
         ],
     }  # fmt: skip
     colour = channel("series:N", scale=colour_scale(colours), legend=None)
-    shapes = {"paper": "diamond", "sim": "circle", "emu": "triangle-up"}
-    shape = channel(
-        "mode:N", scale={"domain": list(origins), "range": [shapes[one] for one in origins]}, legend=None
-    )
+    shapes = ["diamond" if one == "paper" else look_of(one)[1] for one in origins]
+    shape = channel("mode:N", scale={"domain": list(origins), "range": shapes}, legend=None)
     value = {**base, "x": channel("value:Q", title=None, scale={"zero": True}, axis={"tickCount": 4})}
     whiskers = {
         "mark": {"type": "rule", "strokeWidth": 1.6},
@@ -256,15 +268,18 @@ def _mean_plot(plot: Plot, flows: Sequence[str], origins: Sequence[str], colours
         "encoding": {**value, "shape": shape, "color": colour},
         "transform": filtered("datum.mode != 'paper'"),
     }
-    told = ", ".join(f"{_MARKS[one]} {one}" for one in origins)
-    heading = {
-        "text": f"{unit}: {told}", "anchor": "start", "frame": "group", "fontSize": 11,
+    told = ", ".join(f"{_PAPER if one == 'paper' else look_of(one)[0]} {one}" for one in origins)
+    heading = f"{unit}: {told}"
+    if len(origins) > _MOST_NAMED:
+        heading = f"{told}, {unit.rpartition(', ')[2]}"
+    above = {
+        "text": heading, "anchor": "start", "frame": "group", "fontSize": 11,
         "fontWeight": "normal", "offset": 4, "color": INK,
     }  # fmt: skip
     parts = [whiskers, theirs, ours]
     return {
         **layer(parts, width=_MEANS_WIDTH, height=max(plot.height - 22, 14 * len(flows))),
-        "title": heading,
+        "title": above,
         "transform": filtered(mine),
     }
 
@@ -292,11 +307,11 @@ def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> 
         row = paper.published(panel.scenario)
         if row is not None and row.jain is not None:
             rows.append((title, "paper", "JFI", "mean", None, None, row.jain, None, None))
-        origins = [origin for origin in _MARKS if any(row[1] == origin for row in rows)]
-        aside = _means([plot], ["JFI"], origins, colours)
-        blocks.append(PlotBlock([plot], _columns(panel, shown), _end_s(panel, shown), aside, rows))
+        aside = _means([plot], ["JFI"], _origins(rows, reading), colours)
+        blocks.append(PlotBlock([plot], _columns(panel, shown, reading), _end_s(panel, shown), aside, rows))
     id_, title, said = _named(paper, figure, reading)
-    text = f"{said} {_drawn(shown)} {_beside(shown, blocks, 'the index of the means over the run')}"
+    of_means = _beside(shown, blocks, reading, "the index of the means over the run")
+    text = f"{said} {_drawn(shown, reading)} {of_means}"
     return multiples(
         id_,
         title,
@@ -332,14 +347,15 @@ def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | 
             for group in entry.groups:
                 found = group.over(metric, one["flow"])
                 if found is not None:
-                    name = f"{one['series']}, {group.mode}" if both else f"{one['series']}, ours"
+                    whose = reading.words(group.mode) if both else "ours"
+                    name = f"{one['series']}, {whose}"
                     mean = _mean(panel, group.mode, name, "bar", found, scale, metric)
                     rows.append((panel, one["x"], name, *mean[6:]))
             if metric in one:
                 value = rounded(published_value(one[metric])[0] / scale, 6)
                 rows.append((panel, one["x"], f"{one['series']}{_TEXT}", value, None, None))
     xs = list(dict.fromkeys(row[1] for row in rows))
-    names, palette = _bar_colours(figure, reading.modes, {row[2] for row in rows})
+    names, palette = _bar_colours(figure, reading, {row[2] for row in rows})
     charts = []
     for panel in dict.fromkeys(row[0] for row in rows):
         mine = f"datum.panel == {json.dumps(panel, ensure_ascii=False)}"
@@ -395,7 +411,7 @@ def _means_of_cases(paper: Paper, figure: PaperFigure, reading: Reading) -> Draw
     if found is None:
         return None
     id_, heading, said = _named(paper, figure, reading)
-    told = ["● sim"] * ("sim" in reading.modes) + ["▲ emu"] * ("emu" in reading.modes)
+    told = [f"{look_of(mode)[0]} {reading.words(mode)}" for mode in reading.modes]
     text = f"{said} {', '.join(told)}: means over the trials with 95 % intervals ({_counted(found.trials)})"
     if any(row[3] == "paper" for row in found.rows):
         text += "; ◇ what the paper's text says"
@@ -428,24 +444,27 @@ def _over_trials(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFi
     )
 
 
-def _bar_colours(figure: PaperFigure, modes: Sequence[str], there: set[str]) -> tuple[list[str], list[str]]:
+def _bar_colours(figure: PaperFigure, reading: Reading, there: set[str]) -> tuple[list[str], list[str]]:
     """Names of bars in their order, each series' own beside what the paper says of it, and their colours."""
     found: dict[str, str] = {}
+    modes = reading.modes
     for i, name in enumerate(dict.fromkeys(one["series"] for one in figure.more["bars"])):
         for j, mode in enumerate(modes):
-            found[f"{name}, {mode}" if len(modes) > 1 else f"{name}, ours"] = _BARS[i % len(_BARS)][j]
+            whose = reading.words(mode) if len(modes) > 1 else "ours"
+            colours = _BARS[i % len(_BARS)]
+            found[f"{name}, {whose}"] = colours[j % len(colours)]
         found[f"{name}{_TEXT}"] = _PUBLISHED_BARS[i % len(_PUBLISHED_BARS)]
     known = {name: colour for name, colour in found.items() if name in there}
     return list(known), list(known.values())
 
 
-def _drawn(shown: Shown) -> str:
+def _drawn(shown: Shown, reading: Reading) -> str:
     """What lines and bands are."""
     counts = {mode: courses.trials for found in shown.values() for mode, _, _, courses in found}
     bands = {mode: band_words(n) for mode, n in counts.items() if n > 1}
     if not bands:
         return "One trial is drawn."
-    told = "; ".join(f"{mode}: {words}" for mode, words in bands.items())
+    told = "; ".join(f"{reading.words(mode)}: {words}" for mode, words in bands.items())
     return f"Medians over all valid trials, with bands ({told})."
 
 
@@ -458,16 +477,18 @@ def _samples(shown: Shown) -> str:
     )
 
 
-def _beside(shown: Shown, blocks: Sequence[PlotBlock], what: str = "the means over the run") -> str:
+def _beside(
+    shown: Shown, blocks: Sequence[PlotBlock], reading: Reading, what: str = "the means over the run"
+) -> str:
     """What stands on the right, as far as it is there."""
     rows = [row for block in blocks for row in block.aside_rows]
-    ours = [mode for mode in ("sim", "emu") if any(row[1] == mode for row in rows)]
-    told = f"On the right {what}: {' and '.join(f'{_MARKS[mode]} {mode}' for mode in ours)}"
+    ours = [mode for mode in _origins(rows, reading) if mode != "paper"]
+    told = f"On the right {what}: {listed([f'{look_of(mode)[0]} {reading.words(mode)}' for mode in ours])}"
     if any(row[7] is not None for row in rows):
         counts = [len(group.valid) for found in shown.values() for _, group, _, _ in found]
         told += f" with 95 % intervals ({_counted(counts)})"
     if any(row[1] == "paper" for row in rows):
-        told += f", {_MARKS['paper']} the paper"
+        told += f", {_PAPER} the paper"
     return f"{told}."
 
 

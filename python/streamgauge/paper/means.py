@@ -11,6 +11,7 @@ from streamgauge.checks.published import published_value
 from streamgauge.claims.dimension import DATA, PERCENT, RATE, pick_unit
 from streamgauge.metrics import METRICS
 from streamgauge.metrics.levels import time_at
+from streamgauge.paper.machines import look_of
 from streamgauge.paper.published import PaperFigure
 from streamgauge.paper.reading import Reading
 from streamgauge.report.chart import BLUE, GREEN, INK, PURPLE, VERMILION, WIDTH, rounded
@@ -22,7 +23,6 @@ __all__ = ["COLUMNS", "Drawn", "axis", "draw_means"]
 COLUMNS = ("panel", "x", "series", "whose", "value", "low", "high")
 """Of a figure's rows. In a panel of levels `series` is the case and `x` the level, kb/s."""
 _COLOURS = (BLUE, GREEN, VERMILION, PURPLE)
-_SHAPES = {"sim": "circle", "emu": "triangle-up", "paper": "diamond"}
 _WIDTH, _HEIGHT = (WIDTH - 150) / 2, 210
 _LEVELS = "time shown, %"
 
@@ -66,7 +66,7 @@ def draw_means(figure: PaperFigure, reading: Reading) -> Drawn | None:
         if one["draw"] == "levels":
             chosen = [case for case in cases if case.x == one.get("x", "")]
             title = f"{_LEVELS}, {one['title']}" if "title" in one else _LEVELS
-            rows += _level_rows(title, chosen, groups, more["flow"], len(reading.modes) > 1)
+            rows += _level_rows(title, chosen, groups, more["flow"], reading)
             panels.append(_levels(title, rows))
         else:
             unit, scale = axis(one["metric"])
@@ -74,9 +74,10 @@ def draw_means(figure: PaperFigure, reading: Reading) -> Drawn | None:
             rows += _mean_rows(title, one, cases, groups, more["flow"], scale)
             names = list(more["series"])
             if "xs" in more:
-                panels.append(_over(title, more["x"], more["xs"], names, is_first=not panels))
+                panels.append(_over(title, more["x"], more["xs"], names, reading.modes, is_first=not panels))
             else:
-                whose = [one for one in _SHAPES if any(row[:1] == (title,) and row[3] == one for row in rows)]
+                there = {row[3] for row in rows if row[0] == title}
+                whose = [one for one in (*reading.modes, "paper") if one in there]
                 panels.append(_each(title, names, whose))
     lines = [panels[at : at + 2] for at in range(0, len(panels), 2)]
     apart = {"resolve": {"scale": {"color": "independent", "xOffset": "independent"}}}
@@ -117,7 +118,7 @@ def _mean_rows(
 
 
 def _level_rows(
-    title: str, cases: Sequence[MeansCase], groups: Mapping[str, Sequence[Group]], flow: str, both: bool
+    title: str, cases: Sequence[MeansCase], groups: Mapping[str, Sequence[Group]], flow: str, reading: Reading
 ) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for case in cases:
@@ -132,7 +133,8 @@ def _level_rows(
                     shares.append({level: 100 * length / total_s for level, length in held_s.items()})
             for level in sorted({level for share in shares for level in share}):
                 mean = sum(share.get(level, 0.0) for share in shares) / len(shares)
-                name = f"{case.series}, {group.mode}" if both else case.series
+                named = len(reading.modes) > 1
+                name = f"{case.series}, {reading.words(group.mode)}" if named else case.series
                 rows.append((title, rounded(level / 1e3, 6), name, group.mode, rounded(mean, 6), None, None))
     return rows
 
@@ -148,12 +150,14 @@ def _tooltip(x: str, value: str) -> list[Spec]:
     ]  # fmt: skip
 
 
-def _parts(base: Spec, title: str, names: Sequence[str], legend: Spec | None) -> list[Spec]:
+def _parts(
+    base: Spec, title: str, names: Sequence[str], modes: Sequence[str], legend: Spec | None
+) -> list[Spec]:
     """Intervals, our means, and what the paper says."""
     colours = {"domain": list(names), "range": list(_COLOURS[: len(names)])}
     colour = channel("series:N", scale=colours, legend=legend)
     low = channel("low:Q", title=title)
-    shapes = {"domain": list(_SHAPES), "range": list(_SHAPES.values())}
+    shapes = {"domain": [*modes, "paper"], "range": [*(look_of(mode)[1] for mode in modes), "diamond"]}
     shape = channel("whose:N", scale=shapes, legend=None)
     value = {**base, "y": channel("value:Q", title=title, scale={"zero": True})}
     return [
@@ -180,15 +184,17 @@ def _beside(names: Sequence[str]) -> Spec:
     return {"type": "point", "domain": list(names), "padding": 2}
 
 
-def _over(title: str, x: str, xs: Sequence[str], names: Sequence[str], *, is_first: bool) -> Spec:
+def _over(
+    title: str, x: str, xs: Sequence[str], names: Sequence[str], modes: Sequence[str], *, is_first: bool
+) -> Spec:
     """A line a series over what was varied; the first panel has the legend of all."""
     base: Spec = {
         "x": channel("x:N", sort=list(xs), title=x, axis={"labelAngle": 0}),
         "xOffset": channel("series:N", sort=list(names), scale=_beside(names)),
         "tooltip": _tooltip(x, title),
     }
-    parts = _parts(base, title, names, {"title": None, "orient": "top"} if is_first else None)
-    dashes = {"domain": ["sim", "emu"], "range": [[], [4, 3]]}
+    parts = _parts(base, title, names, modes, {"title": None, "orient": "top"} if is_first else None)
+    dashes = {"domain": list(modes), "range": [look_of(mode)[2] for mode in modes]}
     line = {
         "mark": {"type": "line", "strokeWidth": 1.4},
         "encoding": {
@@ -209,7 +215,11 @@ def _each(title: str, names: Sequence[str], whose: Sequence[str]) -> Spec:
         "xOffset": channel("whose:N", scale=_beside(whose)),
         "tooltip": _tooltip("case", title),
     }
-    return {**layer(_parts(base, title, names, None), width=_WIDTH, height=_HEIGHT), "transform": _of(title)}
+    modes = [one for one in whose if one != "paper"]
+    return {
+        **layer(_parts(base, title, names, modes, None), width=_WIDTH, height=_HEIGHT),
+        "transform": _of(title),
+    }
 
 
 def _levels(title: str, rows: Sequence[tuple[Any, ...]]) -> Spec:

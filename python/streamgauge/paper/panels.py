@@ -115,7 +115,7 @@ def across(figure: PaperFigure, reading: Reading) -> list[tuple[Mapping[str, Any
     found = []
     for panel in panels:
         for mode in modes:
-            parts = [panel.get("label", ""), mode if len(modes) > 1 else ""]
+            parts = [panel.get("label", ""), reading.words(mode) if len(modes) > 1 else ""]
             found.append((panel, mode, ", ".join(part for part in parts if part)))
     return found
 

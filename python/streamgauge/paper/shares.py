@@ -8,6 +8,7 @@ from typing import Any
 
 from streamgauge.paper.distances import Bounded, share_of
 from streamgauge.paper.gathering import gathered
+from streamgauge.paper.machines import mode_json
 from streamgauge.paper.published import Paper, SharesRow, SharesTable
 from streamgauge.paper.reading import Reading
 from streamgauge.terminal import lay_out
@@ -75,21 +76,34 @@ def shares_of(table: SharesTable, paper: Paper, reading: Reading, mode: str) -> 
     return lines
 
 
-def shares_text(table: SharesTable, paper: Paper, reading: Reading, mode: str, columns: int | None) -> str:
+def shares_text(table: SharesTable, paper: Paper, reading: Reading, columns: int | None) -> str:
     """The table for a terminal."""
-    preset = f", preset {reading.preset}" if reading.preset else ""
-    head = f"{table.title} beside ours ({mode}{preset}; with 95 % intervals by clips)"
+    modes = reading.modes
+    told = [reading.words(modes[0])] if len(modes) == 1 else []
+    told += [f"preset {reading.preset}"] if reading.preset else []
+    where = f"{', '.join(told)}; " if told else ""
+    head = f"{table.title} beside ours ({where}with 95 % intervals by clips)"
+    together = 1 + 2 * len(modes)
+    ours_are = modes if len(modes) > 1 else ["ours"]
+    under = ["paper", *(part for mode in ours_are for part in (mode, ""))]
+    of = [f"of, {mode}" for mode in modes] if len(modes) > 1 else ["of"]
     rows: list[list[str]] = [
-        [table.rows_of, *(part for column in table.columns for part in (column.title, "", "")), ""],
-        ["", *(["paper", "ours", ""] * len(table.columns)), "of"],
+        [
+            table.rows_of,
+            *(part for column in table.columns for part in (column.title, *[""] * (together - 1))),
+            *[""] * len(modes),
+        ],
+        ["", *(under * len(table.columns)), *of],
     ]
-    for line in shares_of(table, paper, reading, mode):
-        cells = [line.row.label]
-        for printed, ours in zip(line.row.printed, line.ours, strict=True):
-            cells += [printed, str(ours), ours.interval]
-        rows.append([*cells, str(line.n)])
-    kinds = f"l{'r' * (3 * len(table.columns) + 1)}"
-    laid = lay_out(rows, kinds, columns=columns, keys=1, together=3, indent=2)
+    for lines in zip(*(shares_of(table, paper, reading, mode) for mode in modes), strict=True):
+        cells = [lines[0].row.label]
+        for place, printed in enumerate(lines[0].row.printed):
+            cells.append(printed)
+            for line in lines:
+                cells += [str(line.ours[place]), line.ours[place].interval]
+        rows.append([*cells, *(str(line.n) for line in lines)])
+    kinds = f"l{'r' * (together * len(table.columns) + len(modes))}"
+    laid = lay_out(rows, kinds, columns=columns, keys=1, together=together, indent=2)
     return "\n".join([head, *(text.plain for text in laid)])
 
 
@@ -110,7 +124,7 @@ def shares_json(table: SharesTable, paper: Paper, readings: Sequence[Reading]) -
                 measured.append(
                     {
                         "preset": reading.preset or None,
-                        "mode": mode,
+                        **mode_json(mode),
                         "count": one.count,
                         "n": one.n,
                         "left_out": found[place].left_out,

@@ -12,6 +12,7 @@ import numpy as np
 from streamgauge.metrics import interval
 from streamgauge.metrics.grid import Floats
 from streamgauge.paper.gathering import Gathered
+from streamgauge.paper.machines import look_of
 from streamgauge.paper.panels import (
     DrawnPanels,
     axis_of,
@@ -32,8 +33,6 @@ SWEEP_COLUMNS = ("panel", "series", "whose", "x", "value", "low", "high", "label
 """Of a figure's rows. `whose` is a mode, ``paper``, ``bound`` for what is drawn to compare with, or where a
 name of one of the last two stands; `x` is a number, or the name of a case."""
 _COLOURS = (BLUE, VERMILION, GREEN)
-_SHAPES = {"sim": "circle", "emu": "triangle-up"}
-_DASHES: dict[str, list[int]] = {"sim": [1, 0], "emu": [4, 3]}
 _GREY = "#777777"
 _LINE: Spec = {"type": "line", "strokeDash": [4, 3], "strokeWidth": 1.1, "color": _GREY, "clip": True}
 _JOINT: Spec = {"type": "line", "strokeWidth": 1.4}
@@ -86,16 +85,20 @@ def draw_sweep(figure: PaperFigure, reading: Reading, trials: Gathered) -> Drawn
     modes = [mode for mode in reading.modes if any(row[2] == mode for one in found for row in one.rows)]
     names = list(dict.fromkeys(name for panel in more["panels_of"] for name in panel["series"]))
     charts = [
-        _chart(figure, panel, drawn.rows, names, width_of(len(found)))
+        _chart(figure, panel, drawn.rows, names, modes, width_of(len(found)))
         for panel, drawn in zip(more["panels_of"], found, strict=True)
     ]
     rows = [row for one in found for row in one.rows]
-    told = _told(modes, found, spread, any(row[2] == "paper" for row in rows))
+    told = _told(reading, modes, found, spread, any(row[2] == "paper" for row in rows))
     return DrawnPanels(grid(charts, columns=more.get("columns", 2)), tuple(rows), told)
 
 
-def _told(modes: Sequence[str], found: Sequence[_Drawn], spread: str, has_published: bool) -> str:
-    marks = [{"sim": "● sim", "emu": "▲ emu, dashed"}[mode] for mode in modes]
+def _told(
+    reading: Reading, modes: Sequence[str], found: Sequence[_Drawn], spread: str, has_published: bool
+) -> str:
+    marks = [
+        f"{look_of(mode)[0]} {reading.words(mode)}" + ("" if mode == "sim" else ", dashed") for mode in modes
+    ]
     counts = [count for one in found for count in one.counts]
     low, high = min(counts), max(counts)
     n = f"n = {low}" if low == high else f"n = {low} to {high}"
@@ -109,7 +112,7 @@ def _told(modes: Sequence[str], found: Sequence[_Drawn], spread: str, has_publis
     missing = {mode: max(one.missing.get(mode, 0) for one in found) for mode in modes}
     for mode, count in missing.items():
         if count:
-            text += f"; of up to {count} cases a panel there are no trials of {mode}"
+            text += f"; of up to {count} cases a panel there are no trials of {reading.words(mode)}"
     return f"{text}."
 
 
@@ -154,7 +157,12 @@ def _with_ends(values: Floats, spread: str) -> tuple[float | None, ...]:
 
 
 def _chart(
-    figure: PaperFigure, panel: Mapping[str, Any], rows: Rows, names: Sequence[str], width: float
+    figure: PaperFigure,
+    panel: Mapping[str, Any],
+    rows: Rows,
+    names: Sequence[str],
+    modes: Sequence[str],
+    width: float,
 ) -> Spec:
     """A panel; the rows of what it is compared with are added to its own."""
     axis, x_axis, name = axis_of(panel["y"]), axis_of(figure.more["x"]), panel["label"]
@@ -183,7 +191,9 @@ def _chart(
         scale, ticks = {"type": "point", "padding": 0.5, "domain": xs}, {"labelAngle": 0}
     x = channel("x:Q" if is_number else "x:N", title=x_axis.words, sort=None, scale=scale, axis=ticks)
     y = channel("value:Q", title=axis.words, scale={"domain": [0, top], "nice": False}, axis={"tickCount": 6})
-    parts = _parts(x, y, names, {row[2] for row in rows}, is_joined=figure.more.get("joined", True))
+    kinds = {row[2] for row in rows}
+    whose = [mode for mode in modes if mode in kinds]
+    parts = _parts(x, y, names, whose, kinds, is_joined=figure.more.get("joined", True))
     return panel_of(name, parts, width=width, height=_HEIGHT)
 
 
@@ -193,16 +203,21 @@ def _bound(name: str, label: str, begin: tuple[Any, float], end: tuple[Any, floa
     return [(name, "", part, x, shown_number(y), None, None, label) for part, (x, y) in places]
 
 
-def _parts(x: Spec, y: Spec, names: Sequence[str], kinds: set[str], *, is_joined: bool) -> list[Spec]:
+def _parts(
+    x: Spec, y: Spec, names: Sequence[str], whose: Sequence[str], kinds: set[str], *, is_joined: bool
+) -> list[Spec]:
     """What a panel is compared with, lines from case to case, means with their bars, and the paper's text."""
     both = {"x": x, "y": y}
     legend: Spec = {"title": None, "orient": "top", "symbolType": "stroke", "symbolSize": 300}
     colours = {"domain": list(names), "range": list(_COLOURS[: len(names)])}
     colour = channel("series:N", scale=colours, legend=legend if len(names) > 1 else None)
-    whose = [mode for mode in _SHAPES if mode in kinds]
     shape, dash = (
-        channel("whose:N", scale={"domain": whose, "range": [kinds_of[mode] for mode in whose]}, legend=None)
-        for kinds_of in (_SHAPES, _DASHES)
+        channel(
+            "whose:N",
+            scale={"domain": list(whose), "range": [look_of(mode)[part] for mode in whose]},
+            legend=None,
+        )
+        for part in (1, 2)
     )
     tooltip = [
         channel("series:N", title="of"), channel("whose:N"),

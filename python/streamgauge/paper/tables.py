@@ -10,6 +10,7 @@ from streamgauge.claims.dimension import json_value, show_in
 from streamgauge.claims.names import METRICS
 from streamgauge.metrics import Interval
 from streamgauge.metrics.result import FLOW_KEYS
+from streamgauge.paper.machines import mode_json
 from streamgauge.paper.published import Paper, PaperTable, SharesTable, TableColumn
 from streamgauge.paper.reading import Reading
 from streamgauge.paper.shares import shares_json, shares_text
@@ -85,34 +86,46 @@ def ours(line: Line, column: TableColumn) -> tuple[str, str]:
 
 
 def tables_text(paper: Paper, reading: Reading, columns: int | None = None) -> str:
-    """All tables for a terminal, one after another for each mode, none wider than `columns`."""
+    """All tables for a terminal, one after another, none wider than `columns`."""
     return "\n\n".join(
-        shares_text(table, paper, reading, mode, columns)
+        shares_text(table, paper, reading, columns)
         if isinstance(table, SharesTable)
-        else _means_text(table, reading, mode, columns)
+        else _means_text(table, reading, columns)
         for table in paper.tables
-        for mode in reading.modes
     )
 
 
-def _means_text(table: PaperTable, reading: Reading, mode: str, columns: int | None) -> str:
-    lines = lines_of(table, reading, mode)
-    counts = {line.n for line in lines}
-    preset = f", preset {reading.preset}" if reading.preset else ""
-    n = f"n = {min(counts)}" if len(counts) == 1 else f"n = {min(counts)} to {max(counts)}"
-    head = f"{table.title} beside ours ({mode}{preset}; {n}, ± half the 95 % interval)"
+def _means_text(table: PaperTable, reading: Reading, columns: int | None) -> str:
+    modes = reading.modes
+    by_mode = [lines_of(table, reading, mode) for mode in modes]
+    counts = {mode: _counted(lines) for mode, lines in zip(modes, by_mode, strict=True)}
+    preset = f"preset {reading.preset}" if reading.preset else ""
+    if len(modes) == 1:
+        told = ", ".join(part for part in (reading.words(modes[0]), preset) if part) + f"; {counts[modes[0]]}"
+    else:
+        told = "; ".join(part for part in (preset, ", ".join(f"{m} {counts[m]}" for m in modes)) if part)
+    head = f"{table.title} beside ours ({told}, ± half the 95 % interval)"
+    ours_are = modes if len(modes) > 1 else ["ours"]
     rows: list[list[str]] = [
-        ["", "", *(part for column in table.columns for part in (column.title, ""))],
-        ["", "", *(["paper", "ours"] * len(table.columns))],
+        ["", "", *(part for column in table.columns for part in (column.title, *[""] * len(modes)))],
+        ["", "", *(["paper", *ours_are] * len(table.columns))],
     ]
-    for line in lines:
-        cells = [line.experiment, line.label]
+    for lines in zip(*by_mode, strict=True):
+        cells = [lines[0].experiment, lines[0].label]
         for column in table.columns:
-            cells += [theirs(line, column), " ".join(ours(line, column)).rstrip()]
+            cells.append(theirs(lines[0], column))
+            cells += [" ".join(ours(line, column)).rstrip() for line in lines]
         rows.append(cells)
-    kinds = f"ll{'r' * 2 * len(table.columns)}"
-    laid = lay_out(rows, kinds, columns=columns, keys=2, together=2, indent=2)
+    together = 1 + len(modes)
+    kinds = f"ll{'r' * together * len(table.columns)}"
+    laid = lay_out(rows, kinds, columns=columns, keys=2, together=together, indent=2)
     return "\n".join([head, *(text.plain for text in laid)])
+
+
+def _counted(lines: Sequence[Line]) -> str:
+    """Of how many trials they are: ``n = 0 to 3``."""
+    counts = {line.n for line in lines}
+    return f"n = {min(counts)}" if len(counts) == 1 else f"n = {min(counts)} to {max(counts)}"
 
 
 def table_json(table: PaperTable | SharesTable, paper: Paper, readings: Sequence[Reading]) -> dict[str, Any]:
@@ -140,7 +153,7 @@ def table_json(table: PaperTable | SharesTable, paper: Paper, readings: Sequence
                     for metric, value in found.ours.items()
                     if value is not None
                 }
-                measured.append({"preset": reading.preset or None, "mode": mode, **numbers})
+                measured.append({"preset": reading.preset or None, **mode_json(mode), **numbers})
         published = {_KEYS[metric]: plain(metric, value) for metric, value in line.published.items()}
         lines.append(
             {

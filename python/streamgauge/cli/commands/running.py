@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -88,7 +88,8 @@ def _run(
                 seed=seed,
                 repeat=repeat,
                 settings=settings or [],
-                out=folder / on_it.folder,
+                out=folder,
+                machine=on_it.folder,
                 keep=keep,
                 way=on_it.way,
                 capture=capture,
@@ -119,7 +120,14 @@ def _reproduce(
             "--preset", metavar="NAME", help="Of a paper: only this reading of it. Default: all compared."
         ),
     ] = None,
-    mode: ModeOption = None,
+    mode: Annotated[
+        Literal["sim", "emu", "both"] | None,
+        typer.Option(
+            "--mode",
+            help="Default: the first that the scenario supports and this machine can do. Of a paper also "
+            "both: sim, then emu of what can be emulated.",
+        ),
+    ] = None,
     seed: SeedOption = None,
     repeat: RepeatOption = None,
     settings: SetOption = None,
@@ -145,11 +153,14 @@ def _reproduce(
 
     The name of a paper alone ([b]darwin[/b], [b]ccn[/b]) is all of it: its tables beside ours, its figures
     in its own form, and which reading of it explains it, also as a page (docs/papers.md). Trials of the other
-    mode in DIR stand beside. The names of several papers are all that they claim, in one table.
+    mode in DIR, and those of the other machine, stand beside. The names of several papers are all that they
+    claim, in one table.
 
     [b]Examples[/b]
 
       streamgauge reproduce darwin --mutants --robust
+
+      streamgauge reproduce darwin --mode both --machine virtual
 
       streamgauge reproduce hessler darwin realvideo windows-media ccn --mode sim
 
@@ -161,19 +172,29 @@ def _reproduce(
     from streamgauge.cli.gating import GateFiles
     from streamgauge.cli.reproducing import check_preset, papers_of, reproduce_paper, reproduce_papers
     from streamgauge.cli.running import RunRequest, run_command
+    from streamgauge.errors import ScenarioError
 
     papers = papers_of(names)
     if preset is not None:
         check_preset(papers, preset, names)
+    both = mode == "both"
+    if both and len(papers) != 1:
+        raise ScenarioError(
+            f"--mode both is for one whole paper, and '{' '.join(names)}' is none"
+            if not papers
+            else f"--mode both is for one paper, and '{' '.join(names)}' are {len(papers)}",
+            hint="run it with --mode sim and again with --mode emu",
+        )
     on_it = on_machine(machine, way, jobs)
     with placed(on, out, jobs=1 if jobs is None else jobs) as (folder, elsewhere):
         request = RunRequest(
             names=names,
-            mode=emus(machine, mode),
+            mode=emus(machine, None if mode == "both" else mode),
             seed=seed,
             repeat=repeat,
             settings=settings or [],
-            out=folder / on_it.folder,
+            out=folder,
+            machine=on_it.folder,
             keep=keep or ("metrics" if papers else "packets"),
             way=on_it.way,
             jobs=on_it.jobs,
@@ -189,7 +210,7 @@ def _reproduce(
             case []:
                 return run_command(request)
             case [paper]:
-                return reproduce_paper(paper, request, preset)
+                return reproduce_paper(paper, request, preset, both=both)
             case _:
                 return reproduce_papers(papers, request)
 
