@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,23 @@ import pytest
 from streamgauge.campaign import CampaignResult, run
 from streamgauge.campaign.layout import sweep
 from streamgauge.campaign.stored import load_metrics, save_metrics
-from streamgauge.cli import main
+from streamgauge.campaign.trial import Outcome
+from streamgauge.cli import main, reproducing
+from streamgauge.cli.running import Ran, RunRequest
 from streamgauge.paper import claims_of, claims_text, compare, comparison_text, draw, papers, read
 from streamgauge.paper.machines import folders_of, in_order, mode_json, words_of
 from streamgauge.paper.reading import Reading
 from streamgauge.paper.tables import lines_of, table_json, tables_text
-from streamgauge.scenario import find
+from streamgauge.scenario import Scenario, find
 
 ONE = "darwin/1qt1tcp-const"
 DARWIN = papers()["darwin"]
 SETTINGS = ["until.time=20 s"]
+
+
+def only(_: Any, *, settings: Any) -> list[Scenario]:
+    """The paper cut down to one experiment of 20 s."""
+    return find([ONE], settings=[*settings, *SETTINGS])
 
 
 def simulated(out: Path, seed: int = 1) -> CampaignResult:
@@ -39,7 +46,7 @@ def as_emulated(made: Path, out: Path) -> None:
         measure = trial["scenario"].get("measure") or {}
         metrics = load_metrics(there, measure)
         assert metrics is not None
-        save_metrics(there, dataclasses.replace(metrics, mode="emu"), measure)
+        save_metrics(there, replace(metrics, mode="emu"), measure)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +112,7 @@ def test_presets_are_compared_mode_by_mode(reading: Reading, tmp_path: Path) -> 
     assert "explains the paper better in sim: " in text
     head = next(line for line in text.splitlines() if line.lstrip().startswith("check "))
     assert "paper, emu (virtual machine)" in head and "source, sim" in head
-    both = compare([reading, dataclasses.replace(reading, preset="source")])
+    both = compare([reading, replace(reading, preset="source")])
     assert {one.check.mode for one in both} == {"sim", "virtual", "emu"}
     assert {one.to_json()["machine"] for one in both} == {None, "virtual", "host"}
 
@@ -124,11 +131,6 @@ def test_figures_draw_each_with_a_mark_of_its_own(reading: Reading) -> None:
 def test_a_page_of_one_mode_has_what_ran_elsewhere_beside_it(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from streamgauge.cli import reproducing
-
-    def only(_: Any, *, settings: Any) -> Any:
-        return find([ONE], settings=[*settings, *SETTINGS])
-
     monkeypatch.setattr(reproducing, "find", only)
     options = ["--mode", "sim", "--preset", "paper", "--repeat", "2", "--out", str(out), "--json"]
     assert main(["reproduce", "darwin", *options]) in (1, 2)
@@ -139,6 +141,56 @@ def test_a_page_of_one_mode_has_what_ran_elsewhere_beside_it(
     }  # fmt: skip
     page = (out / "darwin.html").read_text(encoding="utf-8")
     assert "emu (virtual machine)" in page and not (out / "machine-virtual/darwin.html").exists()
+
+
+def test_both_modes_are_one_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What would run in a virtual machine is simulated here, and then put where that leaves it."""
+    real = reproducing.carry_out
+    asked = []
+
+    def carry_out(request: RunRequest, scenarios: Any, modes: Any, out: Path, **more: Any) -> Ran:
+        asked.append((request.mode, modes, out))
+        if request.mode == "sim":
+            return real(request, scenarios, modes, out, **more)
+        made = real(replace(request, mode="sim"), scenarios, {ONE: ["sim"]}, tmp_path / "made", **more)
+        as_emulated(tmp_path / "made", out)
+
+        def moved(one: Outcome) -> Outcome:
+            folder = out / one.job.directory.parent.parent.name / "mode=emu" / one.job.directory.name
+            return replace(one, job=replace(one.job, mode="emu", directory=folder))
+
+        checks = tuple(replace(check, mode="emu") for check in made.result.checks)
+        outcomes = tuple(map(moved, made.result.outcomes))
+        return replace(made, result=replace(made.result, out=out, outcomes=outcomes, checks=checks))
+
+    monkeypatch.setattr(reproducing, "carry_out", carry_out)
+    monkeypatch.setattr(reproducing, "find", only)
+    monkeypatch.setattr(
+        reproducing,
+        "chosen_modes",
+        lambda request, scenarios, *, quiet: {one.id: [request.mode] for one in scenarios},
+    )
+    out = tmp_path / "runs"
+    request = RunRequest(
+        names=["darwin"], mode=None, seed=None, repeat=2, settings=[], out=out, keep="metrics",
+        way="virtual", jobs=1, as_json=True, machine="machine-virtual",
+    )  # fmt: skip
+    assert reproducing.reproduce_paper(DARWIN, request, None, both=True) in (1, 2)
+    there = [out, out / "machine-virtual"]
+    there += [place / "set-preset-source" for place in there]
+    assert asked == [
+        (mode, {ONE: [mode]}, place) for mode, place in zip(["sim", "emu"] * 2, there, strict=True)
+    ]
+    told = json.loads(capsys.readouterr().out)
+    for preset in told["presets"]:
+        assert preset["modes"] == ["sim", "virtual"] and preset["trials"] == 4
+    assert {(one["mode"], one["machine"]) for one in told["comparison"]} == {
+        ("sim", None),
+        ("emu", "virtual"),
+    }
+    assert (out / "darwin.html").exists()
 
 
 def test_words_and_order() -> None:
