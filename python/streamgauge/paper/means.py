@@ -25,6 +25,8 @@ COLUMNS = ("panel", "x", "series", "whose", "value", "low", "high")
 _COLOURS = (BLUE, GREEN, VERMILION, PURPLE)
 _WIDTH, _HEIGHT = (WIDTH - 150) / 2, 210
 _LEVELS = "time shown, %"
+_NAMES_ABREAST = 4
+"""So many names stand level below bars."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def _level_rows(
             for level in sorted({level for share in shares for level in share}):
                 mean = sum(share.get(level, 0.0) for share in shares) / len(shares)
                 named = len(reading.modes) > 1
-                name = f"{case.series}, {reading.words(group.mode)}" if named else case.series
+                name = f"{case.series}, {group.mode}" if named else case.series
                 rows.append((title, rounded(level / 1e3, 6), name, group.mode, rounded(mean, 6), None, None))
     return rows
 
@@ -230,13 +232,15 @@ def _levels(title: str, rows: Sequence[tuple[Any, ...]]) -> Spec:
         "x:N", type="ordinal", sort=levels, scale={"domain": levels, "scheme": "viridis"},
         legend={"orient": "right", "title": "kb/s"},
     )  # fmt: skip
+    # Names that have no room beside one another stand aslant.
+    angle = 0 if len(names) <= _NAMES_ABREAST else -40
     return {
         "mark": {"type": "bar", "stroke": "white", "strokeWidth": 0.5},
         "width": _WIDTH - 60,
         "height": _HEIGHT,
         "transform": _of(title),
         "encoding": {
-            "x": channel("series:N", sort=names, title=None, axis={"labelAngle": 0}),
+            "x": channel("series:N", sort=names, title=None, axis={"labelAngle": angle}),
             "y": channel("value:Q", title=title, stack="zero", scale={"domain": [0, 100]}),
             "color": colour,
             "order": channel("x:Q"),

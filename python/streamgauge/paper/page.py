@@ -79,9 +79,9 @@ def _held(reading: Reading) -> str:
         hold = f"{found['pass']} of {all_}" + ("" if heads else " claims hold")
         heads.append(f"{hold}{where}" if several else f"{hold}{differ}")
         undecided = f"{found['fail']} do not, {found['inconclusive']} are not decided"
-        more = f"; {found['differ']} differ from the printed number" if found["differ"] else ""
-        rests.append(f"{reading.words(mode)}: {undecided}{more}" if several else undecided)
-    return f"{listed(heads)}: {'. '.join(rests)}."
+        more = f" ({found['differ']} differ from the printed number)" if found["differ"] else ""
+        rests.append(f"in {reading.words(mode)} {undecided}{more}" if several else undecided)
+    return f"{listed(heads)}: {'; '.join(rests)}."
 
 
 def _counts_by_mode(reading: Reading) -> dict[str, dict[str, int]]:
