@@ -60,7 +60,7 @@ def main() -> None:
             rows = len(to_json(found)["rows"])
         size = page.stat().st_size / _MB
     wall, cpu = time.perf_counter() - began, cpu_s() - before
-    trials = len(ran.ran.outcomes)
+    trials = ran.tried
     own, largest = peak_mb(resource.RUSAGE_SELF), peak_mb(resource.RUSAGE_CHILDREN)
     print(
         f"{len(matrix.kinds)} kinds, {len(matrix.systems)} systems, {trials} trials, neighbours alone too: "

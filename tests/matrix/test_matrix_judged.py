@@ -31,7 +31,7 @@ def made(tmp_path: Path, read: Any, n: int = 8) -> JudgedMatrix:
             of=cell.kind,
         )
         by_kind.setdefault(cell.kind, []).append(case)
-    return judged(MatrixTrials(matrix=matrix, by_kind=by_kind, ran=None))  # type: ignore[arg-type]
+    return judged(MatrixTrials(matrix=matrix, by_kind=by_kind))
 
 
 def noise(seed: int, system: str) -> float:

@@ -84,8 +84,8 @@ COMMANDS: dict[str, How] = {
     "streamgauge compare matrix": How("long", A_MINUTE),
     "streamgauge compare matrix --kind 'tcp-*' --system 'dash-*' --repeat 3": HERE,
     "streamgauge compare matrix patient.yaml --kind 'tcp-*'": HERE,
-    "streamgauge run 'matrix/cross-*-http' 'matrix/tcp-cubic-rtp-udp' --mode emu --jobs 2 "
-    "--keep metrics": How("long", A_MINUTE),
+    "streamgauge compare matrix --emulate 1 --machine virtual": How("never", "takes an hour"),
+    "streamgauge compare matrix --emulate 1 --kind tcp-cubic": How("never", "half an hour of real time"),
     "streamgauge run 'matrix/three-*' --mode sim": How("long", A_MINUTE),
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp": HERE,
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp --verify": HERE,

@@ -22,7 +22,10 @@ from streamgauge.compare import say_value
 from streamgauge.documents import check_place
 from streamgauge.errors import ScenarioError
 from streamgauge.matrix import (
+    EmulatedBeside,
     JudgedMatrix,
+    agreements,
+    brief_of,
     judged,
     matrix_of,
     run_matrix,
@@ -58,6 +61,10 @@ class MatrixRequest:
     replace: int | None
     verify: bool
     report: Path | None
+    emulate: int | None
+    """So many emulated trials of each cell of a quarter of the kinds besides."""
+    emulated_out: Path
+    """Where they go."""
     as_json: bool
 
 
@@ -88,6 +95,15 @@ def matrix_command(request: MatrixRequest) -> int:
     check_place(page, "--report")
     by_word: dict[str | None, list[Mode]] = {"emu": ["emu"], "both": ["sim", "emu"]}
     modes: list[Mode] = by_word.get(request.mode) or ["sim"]
+    beside = None
+    if request.emulate is not None:
+        if "emu" in modes:
+            raise ScenarioError(
+                "it adds emulated trials to simulated ones, and --mode asks for emulated ones of every kind",
+                key="--emulate",
+                hint="leave one of them out",
+            )
+        beside = EmulatedBeside(out=request.emulated_out, repeat=request.emulate)
     matrix = matrix_of(
         own=request.own, kinds=request.kinds, systems=request.systems, settings=request.settings, modes=modes
     )
@@ -107,6 +123,7 @@ def matrix_command(request: MatrixRequest) -> int:
                 jobs=request.jobs,
                 replace=REPLACE if request.replace is None else request.replace,
             ),
+            beside=beside,
             verify=request.verify,
             progress=bar.update,
         )
@@ -151,6 +168,8 @@ def _print(found: JudgedMatrix, page: Path) -> None:
         ]
         lines.append([str((rows[0].rank if rows[0] else None) or ""), escape(found.label(system)), *values])
     table(lines, f"rl{'l' * len(measures)}", keys=2)
+    if measured := agreements(found):
+        say(f"Emulated beside simulated: {escape(brief_of(measured))}.")
     for note in found.notes[:5]:
         say(f"[yellow]{escape(note)}[/yellow]")
     if len(found.notes) > 5:

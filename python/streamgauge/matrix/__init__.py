@@ -3,14 +3,19 @@
 ``streamgauge compare matrix`` runs it; docs/matrix.md tells how it is read and extended.
 """
 
+from streamgauge.matrix.agreement import MeasureAgreement, agreements
 from streamgauge.matrix.as_json import to_json
+from streamgauge.matrix.beside import brief_of
 from streamgauge.matrix.cells import Matrix, MatrixCell, MatrixSystem, ScenarioKind, matrix_of
+from streamgauge.matrix.emulated import QUARTER
 from streamgauge.matrix.judged import JudgedKind, JudgedMatrix, judged
 from streamgauge.matrix.page import write_page
-from streamgauge.matrix.running import MatrixTrials, run_matrix
+from streamgauge.matrix.running import EmulatedBeside, MatrixTrials, run_matrix
 from streamgauge.matrix.told import MatrixSentence, sentences
 
 __all__ = [
+    "QUARTER",
+    "EmulatedBeside",
     "JudgedKind",
     "JudgedMatrix",
     "Matrix",
@@ -18,7 +23,10 @@ __all__ = [
     "MatrixSentence",
     "MatrixSystem",
     "MatrixTrials",
+    "MeasureAgreement",
     "ScenarioKind",
+    "agreements",
+    "brief_of",
     "judged",
     "matrix_of",
     "run_matrix",

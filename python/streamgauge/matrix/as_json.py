@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamgauge.claims.dimension import json_value
 from streamgauge.compare.statistics import CONFIDENCE
+from streamgauge.matrix.agreement import MeasureAgreement, agreements
 from streamgauge.matrix.judged import JudgedKind, JudgedMatrix, undisturbed_of
 from streamgauge.matrix.told import sentences
 
@@ -39,6 +41,8 @@ def to_json(found: JudgedMatrix) -> dict[str, Any]:
             {"name": system.name, "label": system.label, "own": system.own} for system in found.matrix.systems
         ],
         "trials": found.trials,
+        "emulated": {one.kind.name: one.machine for one in found.kinds if one.mode == "emu"},
+        "agreement": [_agreement(one) for one in agreements(found)],
         "rows": [row for one in (*found.overall, *found.kinds) for row in _rows(one, ids)],
         "refused": [
             {"scenario": cell.scenario.id, "mode": mode, "why": why}
@@ -46,6 +50,22 @@ def to_json(found: JudgedMatrix) -> dict[str, Any]:
             for mode, why in cell.refused.items()
         ],
         "notes": list(found.notes),
+    }
+
+
+def _agreement(one: MeasureAgreement) -> dict[str, Any]:
+    gap, unit = json_value(one.middle_gap, one.about.dimension)
+    return {
+        "metric": one.about.name,
+        "cells": len(one.pairs),
+        "alike": one.alike,
+        "unit": unit,
+        "median_apart": gap,
+        "orders": one.orders,
+        "same": one.same,
+        "level": one.level,
+        "turned": one.turned,
+        "tau": one.tau,
     }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import fnmatch
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,22 @@ class Matrix:
     def of_kind(self, kind: str) -> Iterator[MatrixCell]:
         """Its cells, in the systems' order."""
         return (cell for cell in self.cells if cell.kind == kind)
+
+    def with_kinds(self, names: Sequence[str]) -> Matrix:
+        """These of its kinds alone, in this order, with their cells."""
+        by_name = {kind.name: kind for kind in self.kinds}
+        cells = tuple(cell for name in names for cell in self.of_kind(name))
+        return replace(self, kinds=tuple(by_name[name] for name in names), cells=cells)
+
+    def asked_in(self, mode: Mode, names: Collection[str]) -> Matrix:
+        """The matrix with cells of these kinds that say as well why they cannot run in `mode`."""
+        cells = tuple(
+            replace(cell, refused={**cell.refused, **_refused(cell.scenario, [mode])})
+            if cell.kind in names
+            else cell
+            for cell in self.cells
+        )
+        return replace(self, cells=cells)
 
 
 def matrix_of(
@@ -180,6 +196,11 @@ def _kind(name: str, changes: Mapping[str, Any], scenario: Scenario) -> Scenario
 
 
 def _cell(kind: str, system: str, scenario: Scenario, modes: Iterable[Mode]) -> MatrixCell:
+    return MatrixCell(kind=kind, system=system, scenario=scenario, refused=_refused(scenario, modes))
+
+
+def _refused(scenario: Scenario, modes: Iterable[Mode]) -> dict[Mode, str]:
+    """Why it cannot run, by mode."""
     refused: dict[Mode, str] = {}
     for mode in modes:
         why = scenario.unsupported(mode)
@@ -192,7 +213,7 @@ def _cell(kind: str, system: str, scenario: Scenario, modes: Iterable[Mode]) -> 
                 why = error.message
         if why is not None:
             refused[mode] = why
-    return MatrixCell(kind=kind, system=system, scenario=scenario, refused=refused)
+    return refused
 
 
 def _own_system(scenario: Scenario, told: str, known: Sequence[str]) -> MatrixSystem:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from streamgauge.claims.dimension import NUMBER, pick_unit, plain
+from streamgauge.claims.dimension import NUMBER, Dimension, pick_unit, plain
 from streamgauge.compare import COMPARED, ComparedRow, say_value
 from streamgauge.matrix.judged import JudgedKind, JudgedMatrix
 
-__all__ = ["HeatCell", "HeatMap", "HeatRow", "heat_maps"]
+__all__ = ["HeatCell", "HeatMap", "HeatRow", "heat_maps", "short_number"]
 
 _TRIMMED = 0.03
 """So much of the values at either end have the colour of those next to them: one that is out of all
@@ -113,8 +113,12 @@ def _cell(row: ComparedRow, one: JudgedKind, low: float, high: float, scale: flo
         share = 1.0 - share
     first = row.rank == 1 and one.tells_apart(row.metric)
     rank = f", rank {row.rank}" if row.rank else ""
-    shown = row.value / scale
-    text = plain(round(shown), 4) if abs(shown) >= 10 else f"{shown:.2g}" if abs(shown) >= 0.01 else "0"
-    if row.about.dimension == NUMBER and abs(shown) < 10:
-        text = f"{shown:.2f}"
+    text = short_number(row.value / scale, row.about.dimension)
     return HeatCell(text, round(share, 2), first, f"{say_value(row)}{rank}, n = {row.n}")
+
+
+def short_number(value: float, dimension: Dimension) -> str:
+    """A value as it fits a cell, in the map's unit."""
+    if dimension == NUMBER and abs(value) < 10:
+        return f"{value:.2f}"
+    return plain(round(value), 4) if abs(value) >= 10 else f"{value:.2g}" if abs(value) >= 0.01 else "0"

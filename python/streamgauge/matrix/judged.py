@@ -10,6 +10,7 @@ from typing import Any
 from streamgauge.compare import COMPARED, ComparedMetric, ComparedRow, SubjectTrials, compare
 from streamgauge.compare.judging import with_harm
 from streamgauge.matrix.cells import Matrix, ScenarioKind
+from streamgauge.matrix.emulated import HOST
 from streamgauge.matrix.running import MatrixTrials, begun
 
 __all__ = ["MEASURES", "OVERALL", "JudgedKind", "JudgedMatrix", "judged"]
@@ -29,6 +30,8 @@ class JudgedKind:
 
     kind: ScenarioKind
     mode: str
+    machine: str
+    """Where it was emulated, ``host`` or ``virtual``; empty of simulation, and of several."""
     rows: tuple[ComparedRow, ...]
     """One a system and measure that is known of any; a subject is a system's name."""
     n: int
@@ -136,10 +139,15 @@ def judged(ran: MatrixTrials) -> JudgedMatrix:
             mine = [case for case in mine if case.trials]
             if not mine:
                 continue
-            kinds.append(_judged(kind, mode, mine))
+            machine = ran.machines.get(kind.name, HOST) if mode == "emu" else ""
+            kinds.append(_judged(kind, mode, mine, machine))
             if kind.name not in undisturbed:
                 totals.setdefault(mode, {})[kind.name] = mine
-    overall = [_overall(mode, by_kind, ran.matrix) for mode, by_kind in totals.items()]
+    overall = []
+    for mode, by_kind in totals.items():
+        machines = {one.machine for one in kinds if one.mode == mode and one.kind.name in by_kind}
+        machine = machines.pop() if len(machines) == 1 else ""
+        overall.append(_overall(mode, by_kind, ran.matrix, machine))
     return JudgedMatrix(
         matrix=ran.matrix,
         kinds=tuple(kinds),
@@ -149,13 +157,14 @@ def judged(ran: MatrixTrials) -> JudgedMatrix:
     )
 
 
-def _judged(kind: ScenarioKind, mode: str, cases: Sequence[SubjectTrials]) -> JudgedKind:
+def _judged(kind: ScenarioKind, mode: str, cases: Sequence[SubjectTrials], machine: str) -> JudgedKind:
     found = compare(cases, metrics=MEASURES)
     order = {name: place for place, name in enumerate(MEASURES)}
     rows = sorted(found.rows, key=lambda row: order[row.metric])
     return JudgedKind(
         kind=kind,
         mode=mode,
+        machine=machine,
         # They are ranked, and held against no baseline.
         rows=tuple(
             replace(row, scenario=kind.name, verdict=None, difference=None, difference_interval=None, why="")
@@ -166,7 +175,9 @@ def _judged(kind: ScenarioKind, mode: str, cases: Sequence[SubjectTrials]) -> Ju
     )
 
 
-def _overall(mode: str, by_kind: Mapping[str, Sequence[SubjectTrials]], matrix: Matrix) -> JudgedKind | None:
+def _overall(
+    mode: str, by_kind: Mapping[str, Sequence[SubjectTrials]], matrix: Matrix, machine: str
+) -> JudgedKind | None:
     """All kinds as one: of each system and seed the mean over the kinds of each measure, where every system
     that knows it at all has it in the same kinds."""
     if len(by_kind) < 2:
@@ -195,7 +206,7 @@ def _overall(mode: str, by_kind: Mapping[str, Sequence[SubjectTrials]], matrix: 
         question=matrix.question,
         group=OVERALL,
     )
-    return _judged(kind, mode, cases)
+    return _judged(kind, mode, cases, machine)
 
 
 def _known_in(measure: str, by_kind: Mapping[str, Sequence[SubjectTrials]]) -> set[str]:

@@ -12,11 +12,12 @@ from markupsafe import Markup
 from streamgauge.compare import COMPARED, ComparedRow, say_value
 from streamgauge.compare.answer import listed
 from streamgauge.documents import write_whole
+from streamgauge.matrix.agreement import pairs_of
+from streamgauge.matrix.beside import beside_part
 from streamgauge.matrix.front import front
 from streamgauge.matrix.heat import heat_maps
 from streamgauge.matrix.judged import MEASURES, JudgedKind, JudgedMatrix
 from streamgauge.matrix.told import SENTENCES_NEED, beaten_in_both, sentences
-from streamgauge.metrics.interval import interval
 from streamgauge.report.agreement import Agreement, agreement, pair
 from streamgauge.report.dots import Point
 from streamgauge.report.page import render_page
@@ -65,6 +66,7 @@ def render(found: JudgedMatrix) -> str:
         maps=heat_maps(found, MEASURES),
         groups=_groups(found, kinds),
         agreements=[one for one in [_agreement(found)] if one is not None],
+        beside=beside_part(found),
         refused=[
             (cell.scenario.id, mode, why) for cell in found.matrix.cells for mode, why in cell.refused.items()
         ],
@@ -77,7 +79,9 @@ def _facts(found: JudgedMatrix) -> dict[str, Any]:
     modes = []
     for mode in found.modes:
         mine = [one for one in found.kinds if one.mode == mode]
-        modes.append(f"{_MODE.get(mode, mode)}: {len(mine)} kinds, n = {max(one.n for one in mine)} at most")
+        machines = {one.machine for one in mine}
+        words = _words(mode, machines.pop() if len(machines) == 1 else "")
+        modes.append(f"{words}: {len(mine)} kinds, n = {max(one.n for one in mine)} at most")
     return {
         "kinds": len(found.matrix.kinds),
         "systems": len(found.matrix.systems),
@@ -108,7 +112,13 @@ def _both(overall: JudgedKind, system: str) -> tuple[str, str]:
 
 
 def _basis(one: JudgedKind) -> str:
-    return f"{_MODE.get(one.mode, one.mode)}, n = {one.n}{f', {one.invalid} invalid' if one.invalid else ''}"
+    invalid = f", {one.invalid} invalid" if one.invalid else ""
+    return f"{_words(one.mode, one.machine)}, n = {one.n}{invalid}"
+
+
+def _words(mode: str, machine: str) -> str:
+    """How trials were run: ``simulated``, ``emulated in a virtual machine``."""
+    return f"{_MODE.get(mode, mode)}{' in a virtual machine' if machine == 'virtual' else ''}"
 
 
 def _table(
@@ -240,21 +250,13 @@ def _brief(found: JudgedMatrix, one: JudgedKind, measure: str) -> str:
 def _agreement(found: JudgedMatrix) -> Agreement | None:
     """Simulation held against emulation, number by number; None without emulated trials."""
     pairs = []
-    for kind in found.matrix.kinds:
-        sim, emu = found.of(kind.name, "sim"), found.of(kind.name, "emu")
-        if sim is None or emu is None:
-            continue
-        for system in found.matrix.systems:
-            for measure in MEASURES:
-                a, b = sim.row(system.name, measure), emu.row(system.name, measure)
-                if b is None or a is None:
-                    continue
-                about = COMPARED[measure]
-                ours, theirs = (interval([value for _, value in row.values]) for row in (a, b))
-                pairs.append(
-                    pair(
-                        f"{kind.name}", _slug(kind.name), f"{about.short} of {system.label}", ours, theirs,
-                        about.dimension, about.signed, measure,
-                    )
-                )  # fmt: skip
+    for one in (one for measure in MEASURES for one in pairs_of(found, measure)):
+        about = one.about
+        what = f"{about.short} of {found.label(one.system)}"
+        pairs.append(
+            pair(
+                one.kind, _slug(one.kind), what, *one.intervals, about.dimension, about.signed, about.name,
+                half=one.half,
+            )
+        )  # fmt: skip
     return agreement("Simulation and emulation", "simulated", "emulated", pairs)

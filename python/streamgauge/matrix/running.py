@@ -7,19 +7,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from streamgauge.campaign import EmuSettings, Progress, sweep
-from streamgauge.campaign.layout import scenario_of
-from streamgauge.campaign.loaded import load_trials
+from streamgauge.campaign import EmuSettings, Progress
 from streamgauge.compare import SubjectTrials
 from streamgauge.compare.running import CollectedTrials, Trials, collect
 from streamgauge.compare.shown import asked_s
 from streamgauge.compare.subjects import AskedScenario, ComparedSubject
-from streamgauge.compare.trials import alone_beside, cases_of
 from streamgauge.matrix.cells import Matrix
+from streamgauge.matrix.emulated import emulated_of, lying, with_quarter
 from streamgauge.scenario.lower import Keep
 from streamgauge.systems.registry import Mode
 
-__all__ = ["MatrixTrials", "begun", "run_matrix"]
+__all__ = ["EmulatedBeside", "MatrixTrials", "begun", "run_matrix"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulatedBeside:
+    """A quarter of the kinds, emulated beside simulated ones."""
+
+    out: Path
+    """Where its records go: the campaign's folder, or a machine's below it."""
+    repeat: int
+    """Trials of each cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +37,12 @@ class MatrixTrials:
     matrix: Matrix
     by_kind: Mapping[str, Sequence[SubjectTrials]]
     """By a kind's name: cases called by their systems' names, and the neighbours alone, called ``""``."""
-    ran: CollectedTrials = field(repr=False)
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C came before all had run."""
-        return self.ran.interrupted
+    interrupted: bool = False
+    """Whether Ctrl-C came before all had run."""
+    tried: int = 0
+    """How many trials there were, the neighbours' alone and invalid ones among them."""
+    machines: Mapping[str, str] = field(default_factory=dict)
+    """On which machine a kind was emulated, by its name: ``host``, ``virtual``."""
 
     @property
     def count(self) -> int:
@@ -51,6 +59,7 @@ def run_matrix(
     repeat: int | None = None,
     keep: Keep = "metrics",
     emu: EmuSettings | None = None,
+    beside: EmulatedBeside | None = None,
     verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> MatrixTrials:
@@ -58,9 +67,54 @@ def run_matrix(
 
     What lies there already is not run again. A cell that cannot run in a mode is left out of it.
 
+    Args:
+        matrix: its kinds, systems and cells.
+        out: the campaign's folder.
+        modes: those of every cell.
+        first_seed: the first repetition's.
+        repeat: repetitions of each cell; the scenario's own number if None.
+        keep: how much of each record is stored.
+        emu: how emu runs, here and in `beside`.
+        beside: what is emulated besides; only without ``emu`` among `modes`.
+        verify: read the records that lie there wholly.
+        progress: called after each trial.
+
     Raises:
+        ScenarioError: if none of the kinds is one that `beside` emulates.
         StreamGaugeError: if a trial cannot run.
     """
+    matrix, quarter = (matrix, None) if beside is None else with_quarter(matrix)
+    how = Trials(out=out, modes={}, first_seed=first_seed, keep=keep, emu=emu or EmuSettings(), verify=verify)
+    collected = [_collect(matrix, modes, how, repeat, progress)]
+    if beside is not None and quarter is not None and not collected[0].interrupted:
+        apart = replace(how, out=beside.out)
+        collected.append(_collect(quarter, ("emu",), apart, beside.repeat, progress))
+    found, machines = ([], {}) if "emu" in modes else lying(matrix, out)
+    if "emu" in modes:
+        machines = {kind.name: emulated_of(out) for kind in matrix.kinds}
+    if beside is not None and quarter is not None:
+        mine = {kind.name for kind in quarter.kinds}
+        kind_of = {cell.scenario.id: cell.kind for cell in matrix.cells}
+        found = [case for case in found if kind_of[case.id.removesuffix("-alone")] not in mine]
+        machines |= dict.fromkeys(mine, emulated_of(beside.out))
+    trials = [case for one in collected for case in one.trials]
+    return MatrixTrials(
+        matrix=matrix,
+        by_kind=_by_kind(matrix, [*trials, *found]),
+        interrupted=any(one.interrupted for one in collected),
+        tried=sum(len(one.outcomes) for one in collected),
+        machines=machines,
+    )
+
+
+def _collect(
+    matrix: Matrix,
+    modes: Sequence[Mode],
+    how: Trials,
+    repeat: int | None,
+    progress: Callable[[Progress], None] | None,
+) -> CollectedTrials:
+    """Runs every cell in those of the modes that it can run in."""
     subjects = []
     runs: dict[str, list[Mode]] = {}
     for system in matrix.systems:
@@ -71,42 +125,24 @@ def run_matrix(
                 runs[cell.scenario.id] = mine
                 asked.append(AskedScenario(scenario=cell.scenario, base=cell.scenario))
         subjects.append(ComparedSubject(label=system.name, operand=system.name, asked=tuple(asked)))
-    how = Trials(
-        out=out,
-        modes=runs,
-        first_seed=first_seed,
-        keep=keep,
-        emu=emu or EmuSettings(),
-        verify=verify,
-    )
-    ran = collect([one for one in subjects if one.asked], how, repeat=repeat, progress=progress)
-    lying = [] if "emu" in modes else _emulated(matrix, out)
+    asked_for = [one for one in subjects if one.asked]
+    return collect(asked_for, replace(how, modes=runs), repeat=repeat, progress=progress)
+
+
+def _by_kind(matrix: Matrix, trials: Sequence[SubjectTrials]) -> dict[str, list[SubjectTrials]]:
     kind_of = {cell.scenario.id: cell.kind for cell in matrix.cells}
     by_kind: dict[str, list[SubjectTrials]] = {kind.name: [] for kind in matrix.kinds}
-    for case in [*ran.trials, *lying]:
+    for case in trials:
         kind = kind_of.get(case.id.removesuffix("-alone"))
         if kind is not None:
             by_kind[kind].append(replace(case, of=kind, base=_conditions(kind)))
-    return MatrixTrials(matrix=matrix, by_kind=by_kind, ran=ran)
+    return by_kind
 
 
 def _conditions(kind: str) -> dict[str, Any]:
     """What systems of one kind have in common is that: that each plays the film as it can, and in some beside
     its own kind, is what is compared."""
     return {"path": {"kind": kind}}
-
-
-def _emulated(matrix: Matrix, out: Path) -> list[SubjectTrials]:
-    """The emulated trials of cells that lie in the campaign's folder, with the neighbours' alone."""
-    systems = {cell.scenario.id: cell.system for cell in matrix.cells}
-    folders: dict[str, list[Path]] = {}
-    for folder in sweep(out):
-        name = scenario_of(folder)
-        if name in systems and folder.parent.name == "mode=emu":
-            folders.setdefault(systems[name], []).append(folder)
-    found = [case for system, mine in folders.items() for case in cases_of(system, load_trials(mine))]
-    beside = [case for case in alone_beside([out]) if case.mode == "emu"] if found else []
-    return [*found, *beside]
 
 
 def begun(case: SubjectTrials) -> SubjectTrials:

@@ -231,6 +231,7 @@ def pair(
     signed: bool,
     metric: str,
     published: str = "",
+    half: float | None = None,
 ) -> Pair:
     """One number from two sources.
 
@@ -244,6 +245,7 @@ def pair(
         signed: whether it can be below zero.
         metric: its name, by which what is practically equal is known.
         published: the second as it is printed.
+        half: half of the interval of their difference, if it does not follow from both intervals.
     """
 
     def told(value: Interval | None) -> str:
@@ -258,7 +260,7 @@ def pair(
     greater = max(abs(first.mean), abs(second.mean))
     percent = 100 * gap / greater if greater else 0.0
     halves = [value.half_width for value in (first, second) if value.half_width is not None]
-    half = math.hypot(*halves) if halves else None
+    half = half if half is not None else math.hypot(*halves) if halves else None
     units = None if half is None else gap / half if half else (math.inf if gap else 0.0)
     margin = COMPARED[metric].margin.about(second.mean) if metric in COMPARED else _NEAR * abs(second.mean)
     if (

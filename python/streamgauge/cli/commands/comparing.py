@@ -158,6 +158,16 @@ def _compare(
         list[str] | None,
         typer.Option("--system", metavar="GLOB", help="Of matrix only these systems, such as 'dash-*'."),
     ] = None,
+    emulate: Annotated[
+        int | None,
+        typer.Option(
+            "--emulate",
+            metavar="N",
+            min=1,
+            help="Of matrix also emulate a quarter of the kinds, N trials of each cell (docs/matrix.md), on "
+            "--machine.",
+        ),
+    ] = None,
     way: WayOption = None,
     machine: MachineOption = "host",
     jobs: JobsOption = None,
@@ -197,7 +207,7 @@ def _compare(
     is_matrix = operands[0] == MATRIX
     check_options(
         is_matrix,
-        {"--kind": kind, "--system": system},
+        {"--kind": kind, "--system": system, "--emulate": emulate},
         {
             "--over": over, "--in": inside, "--commit": commit, "--build": build, "--baseline": baseline,
             "--against": against, "--save-baseline": save_baseline, "--metric": metric, "--margin": margin,
@@ -211,16 +221,18 @@ def _compare(
                 kinds=kind or [],
                 systems=system or [],
                 settings=settings or [],
-                mode=emus(machine, mode),
+                mode=mode if emulate else emus(machine, mode),
                 seed=seed,
                 repeat=repeat,
-                out=Path(out) / on_it.folder,
+                out=Path(out) if emulate else Path(out) / on_it.folder,
                 keep=keep or "metrics",
                 way=on_it.way,
                 jobs=on_it.jobs,
                 replace=replace,
                 verify=verify,
                 report=report,
+                emulate=emulate,
+                emulated_out=Path(out) / on_it.folder,
                 as_json=as_json,
             )
         )
