@@ -235,6 +235,8 @@ COMMANDS: dict[str, How] = {
         "never", "takes two hours"
     ),
     "streamgauge crosscheck systems --jobs 2 --conditions 4": How("never", "takes an hour"),
+    "streamgauge crosscheck systems --machine virtual --also runs/crosscheck/crosscheck-systems.json "
+    "--docs docs/fidelity-systems.md": How("never", "takes an hour"),
     "python benches/simulators.py": How("never", "a benchmark"),
     "cargo bench -p streamgauge-sim --bench sim": How("never", "a benchmark"),
     "cargo bench -p streamgauge-sim --bench floor": How("never", "a benchmark"),

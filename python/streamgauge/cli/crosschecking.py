@@ -19,6 +19,7 @@ from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.crosscheck import ABR, TCP, CrosscheckRequest, crosscheck
 from streamgauge.crosscheck.abr.page import PAGE as ABR_PAGE
 from streamgauge.crosscheck.compared import CrosscheckMatter
+from streamgauge.crosscheck.joined import joined, load_document
 from streamgauge.crosscheck.page import PAGE as TCP_PAGE
 from streamgauge.crosscheck.systems import patterns_of, systems_matter
 from streamgauge.crosscheck.systems.cases import CONDITIONS
@@ -62,9 +63,21 @@ def asked_of(
     return matter, list(patterns) or patterns_of(systems, conditions or CONDITIONS)
 
 
-def crosscheck_command(request: CrosscheckRequest, docs: Path | None, as_json: bool) -> int:
-    """Runs, shows, writes. The exit status is the verdict's; 130 if Ctrl-C cut it short."""
+def crosscheck_command(
+    request: CrosscheckRequest, docs: Path | None, also: Sequence[Path], as_json: bool
+) -> int:
+    """Runs, shows, writes. The exit status is the verdict's; 130 if Ctrl-C cut it short.
+
+    Args:
+        request: what is run.
+        docs: the page to fill; None for none.
+        also: documents of other runs, which are shown and fill it as well.
+        as_json: print the document and nothing else.
+    """
     page = _PAGES[request.matter.name]
+    others = [load_document(file, request.matter.schema) for file in also]
+    if others and (request.quick or request.reference != "emu"):
+        raise ScenarioError("--also: only trials of full length against emu are joined; leave it out")
     if docs is not None:
         if request.quick or request.reference != "emu":
             raise ScenarioError(
@@ -73,15 +86,16 @@ def crosscheck_command(request: CrosscheckRequest, docs: Path | None, as_json: b
         page.check(docs)
     with Bar() as bar:
         found = crosscheck(CrosscheckRequest(**{**vars(request), "progress": bar.update}))
+    request.out.mkdir(parents=True, exist_ok=True)
+    file = request.out / _FILES[request.matter.name]
+    file.write_text(json.dumps(found, allow_nan=False), encoding="utf-8")
+    if not found["interrupted"]:
+        found = joined(request.matter, found, others)
     if as_json:
         json.dump(found, sys.stdout, indent=1, allow_nan=False)
         print()
     else:
         _show(found)
-    request.out.mkdir(parents=True, exist_ok=True)
-    (request.out / _FILES[request.matter.name]).write_text(
-        json.dumps(found, allow_nan=False), encoding="utf-8"
-    )
     if found["interrupted"]:
         remark(f"interrupted; what finished is kept in {request.out}; the same command goes on from there")
         return INTERRUPTED

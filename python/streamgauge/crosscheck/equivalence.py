@@ -34,7 +34,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["EquivalenceResult", "QuantityComparison", "compare", "margin_of"]
+__all__ = ["LEAST_RUNS", "EquivalenceResult", "QuantityComparison", "compare", "margin_of"]
 
 EquivalenceResult = Literal["equivalent", "different", "inconclusive"]
 Floats = npt.NDArray[np.float64]

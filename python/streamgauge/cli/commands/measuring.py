@@ -121,6 +121,15 @@ def _crosscheck(
             help="Fill the page's measured parts and figures; it names the cases that --case leaves out.",
         ),
     ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--also",
+            metavar="FILE",
+            help="Join what another run left there (crosscheck*.json), such as one with another --machine; "
+            "repeatable. Of a case that several have, the one with most valid real trials counts.",
+        ),
+    ] = None,
     jobs: JobsOption = None,
     way: WayOption = None,
     machine: MachineOption = "host",
@@ -165,7 +174,7 @@ def _crosscheck(
         reference=against,
         emu=EmuSettings(way=on_it.way, jobs=on_it.jobs),
     )
-    return crosscheck_command(request, docs, as_json)
+    return crosscheck_command(request, docs, also or [], as_json)
 
 
 def _verify(

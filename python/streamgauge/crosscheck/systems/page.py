@@ -19,12 +19,14 @@ from streamgauge.crosscheck.filling import (
     mutants,
     number,
     trials_left_out,
+    with_unit,
 )
 from streamgauge.crosscheck.systems.draw import figures
 from streamgauge.crosscheck.systems.quantities import QUANTITIES
 
 __all__ = ["PAGE"]
 
+_FINDINGS: Final = ("equivalent", "inconclusive", "different")
 _COLUMNS: Final = ("rate", "rtt", "queue", "loss", "beside")
 
 
@@ -32,18 +34,33 @@ def _summary(document: Document) -> str:
     real = sum(case["valid"]["emu"] for case in document["cases"])
     simulated = sum(case["valid"]["sim"] for case in document["cases"])
     lines = [
-        measured_on(document),
+        *(_of_run(run, document) for run in document.get("runs") or [document]),
         f"{counted(document)}, from {real} valid real trials of {len(document['cases'])} conditions and "
         f"{simulated} simulated ones.",
     ]
     if document["not_asked"]:
-        left: dict[str, list[str]] = {}
-        for name in document["not_asked"]:
-            who, _, condition = name.partition("/")
-            left.setdefault(who, []).append(condition)
-        told = "; ".join(f"`{who}` {', '.join(conditions)}" for who, conditions in left.items())
-        lines.append(f"Not measured in this run, {len(document['not_asked'])} conditions: {told}.")
+        told = _listed(document["not_asked"])
+        lines.append(f"Not measured, {len(document['not_asked'])} conditions: {told}.")
     return "\n\n".join(lines + trials_left_out(document))
+
+
+def _of_run(run: Document, document: Document) -> str:
+    """Where real trials ran, and of which conditions if others ran elsewhere."""
+    if run is document:
+        return measured_on(document)
+    return f"{measured_on(run)} Conditions: {_listed(run['cases'])}."
+
+
+def _listed(cases: Iterable[str]) -> str:
+    """Cases by condition: ``05, 06 of `rtp`; 01 of `dash```, systems with the same ones together."""
+    of: dict[str, list[str]] = {}
+    for name in cases:
+        who, _, condition = name.partition("/")
+        of.setdefault(who, []).append(condition)
+    same: dict[str, list[str]] = {}
+    for who, conditions in of.items():
+        same.setdefault(", ".join(conditions), []).append(f"`{who}`")
+    return "; ".join(f"{conditions} of {', '.join(names)}" for conditions, names in same.items())
 
 
 def _counts(document: Document) -> str:
@@ -68,12 +85,36 @@ def _counts(document: Document) -> str:
     return "\n".join(lines)
 
 
+def _machines(document: Document) -> str:
+    """How real trials of virtual machines agree with this machine's."""
+    rows = document.get("machines") or []
+    if not rows:
+        return "Not measured in this run."
+    words = [row["verdict"] for row in rows]
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    counts = ", ".join(f"{words.count(word)} {word}" for word in _FINDINGS if word in words)
+    lines = [f"{len(rows)} rows of {len(cases)} conditions ({_listed(cases)}): {counts}.", ""]
+    for row in rows:
+        if row["verdict"] == "equivalent":
+            continue
+        values = f"virtual {number(row['virtual'], row)}, host {with_unit(row['host'], row)}"
+        margin = f", margin {number(row['margin'], row)}" if row["margin"] is not None else ""
+        span = f"{number(row['low'], row)} to {number(row['high'], row)}" if row["low"] is not None else ""
+        why = row["why"] or f"the 90 % interval of the difference is {span}"
+        lines.append(f"- `{row['case']}` {row['metric']}: {values}{margin}: *{row['verdict']}*: {why}.")
+    return "\n".join(lines).rstrip()
+
+
 def _conditions(document: Document) -> str:
     """A row a case: what was drawn."""
     lines = [f"| case | {' | '.join(_COLUMNS)} | real trials |", "|---" * (len(_COLUMNS) + 2) + "|"]
+    guests = {
+        name for run in document.get("runs") or () if run.get("virtual_machine") for name in run["cases"]
+    }
     for case in document["cases"]:
         cells = [case["conditions"][column] for column in _COLUMNS]
-        lines.append(f"| `{case['id']}` | {' | '.join(cells)} | {case['valid']['emu']} |")
+        real = f"{case['valid']['emu']}{', virtual' if case['id'] in guests else ''}"
+        lines.append(f"| `{case['id']}` | {' | '.join(cells)} | {real} |")
     return "\n".join(lines)
 
 
@@ -128,6 +169,7 @@ PAGE: Final = MeasuredPage(
         "summary": _summary,
         "counts": _counts,
         "conditions": _conditions,
+        "machines": _machines,
         "mutants": mutants,
         "figures": lambda document: drawn(figures(document)),
         "systems": _systems,
