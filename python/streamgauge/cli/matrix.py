@@ -169,7 +169,7 @@ def _print(found: JudgedMatrix, page: Path) -> None:
         lines.append([str((rows[0].rank if rows[0] else None) or ""), escape(found.label(system)), *values])
     table(lines, f"rl{'l' * len(measures)}", keys=2)
     if measured := agreements(found):
-        say(f"Emulated beside simulated: {escape(brief_of(measured))}.")
+        say(f"Emulated beside simulated. {escape(brief_of(measured))}.")
     for note in found.notes[:5]:
         say(f"[yellow]{escape(note)}[/yellow]")
     if len(found.notes) > 5:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streamgauge.claims.dimension import pick_unit, say
+from streamgauge.claims.dimension import PERCENT, Dimension, pick_unit, say
 from streamgauge.compare import say_value
 from streamgauge.matrix.agreement import CellPair, MeasureAgreement, agreements
 from streamgauge.matrix.heat import short_number
@@ -90,10 +90,16 @@ def _line(one: MeasureAgreement) -> tuple[str, ...]:
     return (
         one.about.short,
         f"{one.alike} of {len(one.pairs)}",
-        say(one.middle_gap, one.about.dimension, 2),
+        _difference(one.middle_gap, one.about.dimension),
         *(str(count) for count in counts),
         tau,
     )
+
+
+def _difference(value: float, dimension: Dimension) -> str:
+    """Between shares it is in points."""
+    text = say(value, dimension, 2)
+    return text.replace("%", "points") if dimension == PERCENT else text
 
 
 def _map(found: JudgedMatrix, one: MeasureAgreement) -> BesideMap:
@@ -121,7 +127,11 @@ def _cell(pair: CellPair | None, scale: float) -> BesideCell | None:
     if pair is None:
         return None
     dimension = pair.about.dimension
-    half = "" if pair.half is None else f"; one more simulated trial within ± {say(pair.half, dimension, 2)}"
+    half = (
+        ""
+        if pair.half is None
+        else f"; one more simulated trial within ± {_difference(pair.half, dimension)}"
+    )
     return BesideCell(
         sim=short_number((pair.sim.value or 0.0) / scale, dimension),
         emu=short_number((pair.emu.value or 0.0) / scale, dimension),
