@@ -63,6 +63,8 @@ pub struct AckPolicy {
     converses: bool,
     last_arrival: Instant,
     growth: WindowGrowth,
+    /// A rise of the window that Linux would offer acknowledges at once.
+    tells_growth: bool,
     /// Acknowledgements sent at once for the gap at `gap`, and arrivals since that wait for `thinned_until`.
     prompt: u8,
     thinned: u8,
@@ -90,6 +92,7 @@ impl AckPolicy {
             converses: false,
             last_arrival: Instant::ZERO,
             growth: WindowGrowth::new(config),
+            tells_growth: config.mechanisms.window_growth,
             prompt: 0,
             thinned: 0,
             gap: 0,
@@ -192,7 +195,7 @@ impl AckPolicy {
             Some(_) if since > at.rto => self.quick = self.quick.max(self.quick_limit),
             Some(_) => {}
         }
-        if self.growth.arrived(len, at.echo) && self.quick_limit > 0 {
+        if self.growth.arrived(len, at.echo) && self.tells_growth && self.quick_limit > 0 {
             self.quick |= 1;
         }
     }

@@ -1,6 +1,6 @@
 //! Mechanisms that can be switched off one by one, to see what each is good for.
 
-/// Which mechanisms a connection uses. Default: all of them, as Linux does.
+/// Which mechanisms a connection uses. Default: all of them, as Linux does, or, of what is older, as Linux did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mechanisms {
     /// Tail loss probes (RFC 8985 section 7).
@@ -26,6 +26,11 @@ pub struct Mechanisms {
     pub idle_restart: bool,
     /// Sending at the controller's rate, if it has one. Without it segments leave in bursts.
     pub pacing: bool,
+    /// Acknowledging at once what raises the window that Linux 6.18 would offer. Linux 6.1 has room for fewer rises at first.
+    pub window_growth: bool,
+    /// BIC's increments are those of a round trip, as its paper and Linux of its time have them. Without it about twice
+    /// as large, as in Linux 6.1 (see [`Bic`](super::congestion::Bic)).
+    pub bic_per_round: bool,
 }
 
 /// Finds one mechanism's switch.
@@ -43,6 +48,8 @@ impl Default for Mechanisms {
             tso_defer: true,
             idle_restart: true,
             pacing: true,
+            window_growth: true,
+            bic_per_round: true,
         }
     }
 }
@@ -59,6 +66,8 @@ impl Mechanisms {
         ("tso_defer", |m| &mut m.tso_defer),
         ("idle_restart", |m| &mut m.idle_restart),
         ("pacing", |m| &mut m.pacing),
+        ("window_growth", |m| &mut m.window_growth),
+        ("bic_per_round", |m| &mut m.bic_per_round),
     ];
 
     /// Switches the mechanism `name` off; false if there is none of that name.

@@ -6,12 +6,13 @@
 //!
 //! Increments are per round trip, as in the paper: segments acknowledged are counted, not acknowledgements. Linux in 2004
 //! to 2007 counted acknowledgements and divided by a running mean of segments per acknowledgement, which comes to the same.
-//! Today's module counts segments and divides too, so it grows about twice as fast.
+//! Today's module counts segments and divides too, so it grows about twice as fast; so does this one without
+//! [`Mechanisms::bic_per_round`](crate::tcp::Mechanisms::bic_per_round).
 
 use streamgauge_base::{Duration, Instant};
 
 use super::window::{HZ, Window, jiffies};
-use super::{Ack, Controller};
+use super::{Ack, Controller, Repair};
 
 /// Most segments per round trip (S_max).
 const MAX_INCREMENT: u32 = 16;
@@ -25,6 +26,10 @@ const SEARCH: u32 = 4;
 const SMOOTH: u32 = 20;
 /// Most segments acknowledged per segment of growth while no loss has told of a maximum: 5 % per round trip.
 const UNKNOWN: u32 = 20;
+/// Of the running mean of segments per acknowledgement: the weight of one is 1 in 2^`RATIO_SHIFT`.
+const RATIO_SHIFT: u32 = 4;
+/// That mean before there are any, in 1 / 2^`RATIO_SHIFT`.
+const RATIO: u32 = 2 << RATIO_SHIFT;
 /// Jiffies for which an increment stands while the window does not change.
 const STANDS: u32 = HZ / 32;
 
@@ -38,12 +43,17 @@ pub struct Bic {
     per: u32,
     per_window: u32,
     per_since: u32,
+    /// Running mean of the segments that an acknowledgement is for, in 1 / 2^`RATIO_SHIFT`; `None`: increments are those
+    /// of a round trip.
+    ratio: Option<u32>,
 }
 
 impl Bic {
-    /// For segments of `mss` bytes, starting with `initial` of them.
-    pub fn new(mss: u32, initial: u32) -> Self {
-        Bic { window: Window::new(mss, initial), max: 0, per: 0, per_window: 0, per_since: 0 }
+    /// For segments of `mss` bytes, starting with `initial` of them; see
+    /// [`Mechanisms::bic_per_round`](crate::tcp::Mechanisms::bic_per_round).
+    pub fn new(mss: u32, initial: u32, per_round: bool) -> Self {
+        let ratio = (!per_round).then_some(RATIO);
+        Bic { window: Window::new(mss, initial), max: 0, per: 0, per_window: 0, per_since: 0, ratio }
     }
 
     fn threshold(&mut self) -> u32 {
@@ -59,7 +69,8 @@ impl Bic {
             return;
         }
         (self.per_window, self.per_since) = (window, now);
-        self.per = increment(window, self.max).max(1);
+        let per = increment(window, self.max);
+        self.per = self.ratio.map_or(per, |ratio| (per << RATIO_SHIFT) / ratio).max(1);
     }
 }
 
@@ -93,6 +104,11 @@ fn increment(window: u32, max: u32) -> u32 {
 impl Controller for Bic {
     fn on_ack(&mut self, ack: &Ack) {
         let mut acked = self.window.acked(ack.delivered);
+        if let Some(ratio) = &mut self.ratio
+            && ack.repair == Repair::None
+        {
+            *ratio = (*ratio + acked).saturating_sub(*ratio >> RATIO_SHIFT);
+        }
         if !ack.window_limited {
             return;
         }
@@ -118,6 +134,7 @@ impl Controller for Bic {
         self.window.collapse();
         // What was known of the path is forgotten.
         (self.max, self.per, self.per_window, self.per_since) = (0, 0, 0, 0);
+        self.ratio = self.ratio.map(|_| RATIO);
     }
 
     fn on_idle(&mut self, _now: Instant, idle: Duration, rto: Duration) {
@@ -157,7 +174,7 @@ mod tests {
     }
 
     fn after_loss_at(segments: u32) -> (Bic, Instant) {
-        let mut bic = Bic::new(MSS as u32, segments);
+        let mut bic = Bic::new(MSS as u32, segments, true);
         bic.on_congestion_event(Instant::ZERO);
         (bic, Instant::ZERO)
     }
@@ -207,12 +224,27 @@ mod tests {
 
     #[test]
     fn without_a_maximum_it_grows_by_a_twentieth_at_least() {
-        let mut bic = Bic::new(MSS as u32, 800);
+        let mut bic = Bic::new(MSS as u32, 800, true);
         bic.on_timeout(Instant::ZERO, false);
         assert_eq!((bic.window(), bic.ssthresh()), (MSS, 639 * MSS));
         bic.window.set(640);
         let mut now = Instant::ZERO;
         // Where the linear increase would be 16.
         assert_eq!(run(&mut bic, &mut now, 1), [32]);
+    }
+
+    #[test]
+    fn as_linux_counts_today_it_grows_twice_as_fast() {
+        let growth = |per_round| {
+            let mut bic = Bic::new(MSS as u32, 1000, per_round);
+            bic.on_congestion_event(Instant::ZERO);
+            let mut now = Instant::ZERO;
+            for _ in 0..400 {
+                now += RTT.div(400);
+                bic.on_ack(&test_ack(now, 2 * MSS, RTT));
+            }
+            bic.window.segments() - 799
+        };
+        assert_eq!((growth(true), growth(false)), (16, 33));
     }
 }

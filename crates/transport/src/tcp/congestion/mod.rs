@@ -151,7 +151,9 @@ impl AnyController {
         let mss = config.mss;
         match config.congestion {
             CongestionControl::Reno => AnyController::Reno(Reno::new(mss, segments)),
-            CongestionControl::Bic => AnyController::Bic(Bic::new(mss, segments)),
+            CongestionControl::Bic => {
+                AnyController::Bic(Bic::new(mss, segments, config.mechanisms.bic_per_round))
+            }
             CongestionControl::Cubic => AnyController::Cubic(Cubic::new(mss, segments, config.hystart)),
             CongestionControl::Vegas => AnyController::Vegas(Vegas::new(mss, segments)),
             CongestionControl::Bbr => AnyController::Bbr(Box::new(Bbr::new(mss, segments, config.seed))),
