@@ -1,7 +1,8 @@
 """The kernel's own queueing disciplines in the emulator's place, for comparisons.
 
-A bridge joins the router's two interfaces, and the discipline stands at the one towards the client. A shaper
-on the sender's own interface would be no bottleneck: the sender's small queues would push back.
+A bridge joins the router's two interfaces, or, where the kernel has none, a redirection of all that either
+receives; the discipline stands at the one towards the client. A shaper on the sender's own interface would be
+no bottleneck: the sender's small queues would push back.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from streamgauge.emu import network as net
 from streamgauge.emu.errors import TrialBrokenError
 
 BRIDGE = "kernel0"
+ENDS = ("server", "client")
 
 
 def htb(rate_bps: int, limit_bytes: int) -> list[str]:
@@ -36,15 +38,47 @@ PEERS = {"htb+bfifo": htb, "tbf": tbf}
 @contextmanager
 def forwarding(lines: list[str], engine: str) -> Iterator[None]:
     """The router forwards by itself, through the discipline that `lines` set up."""
-    net.run(["ip", "-n", net.ROUTER, "link", "add", BRIDGE, "type", "bridge", "forward_delay", "0"])
     try:
-        for interface in ("server", "client"):
+        net.run(["ip", "-n", net.ROUTER, "link", "add", BRIDGE, "type", "bridge", "forward_delay", "0"])
+    except TrialBrokenError:
+        joined = _redirected(engine)
+    else:
+        joined = _bridged()
+    with joined:
+        try:
+            _tc(lines, engine)
+            yield
+        finally:
+            # Not there if the kernel has no such discipline; the error of adding it has said so.
+            with suppress(TrialBrokenError):
+                _tc(["qdisc del dev client root"], engine)
+
+
+@contextmanager
+def _bridged() -> Iterator[None]:
+    try:
+        for interface in ENDS:
             net.run(["ip", "-n", net.ROUTER, "link", "set", "dev", interface, "master", BRIDGE])
         net.run(["ip", "-n", net.ROUTER, "link", "set", "dev", BRIDGE, "up"])
-        net.run([*net.inside(net.ROUTER, engine), "tc", "-batch", "-"], stdin="\n".join(lines) + "\n")
         yield
     finally:
         net.run(["ip", "-n", net.ROUTER, "link", "del", BRIDGE])
-        # Not there if the kernel has no such discipline; the error of adding it has said so.
-        with suppress(TrialBrokenError):
-            net.run([*net.inside(net.ROUTER, engine), "tc", "qdisc", "del", "dev", "client", "root"])
+
+
+@contextmanager
+def _redirected(engine: str) -> Iterator[None]:
+    try:
+        for interface, other in (ENDS, ENDS[::-1]):
+            to = f"matchall action mirred egress redirect dev {other}"
+            _tc([f"qdisc add dev {interface} ingress"], engine)
+            _tc([f"filter add dev {interface} parent ffff: protocol all {to}"], engine)
+        yield
+    finally:
+        for interface in ENDS:
+            # The second is not there if the first could not be set up; that error has been told.
+            with suppress(TrialBrokenError):
+                _tc([f"qdisc del dev {interface} ingress"], engine)
+
+
+def _tc(lines: list[str], engine: str) -> None:
+    net.run([*net.inside(net.ROUTER, engine), "tc", "-batch", "-"], stdin="\n".join(lines) + "\n")
