@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamgauge.campaign import EmuSettings, Job
 from streamgauge.campaign.stored import SCHEMA
 from streamgauge.crosscheck import TCP, CrosscheckRequest, crosscheck
 from streamgauge.crosscheck.cases import cases
-from streamgauge.crosscheck.run import overall, select
+from streamgauge.crosscheck.run import overall, ran_on, select, with_trials
+from streamgauge.crosscheck.trials import Bench, CaseRuns
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import lower
 
@@ -143,6 +145,48 @@ def test_short_trials_never_pass_for_long_ones() -> None:
     long = {case.id: case.scenario.id for case in cases() if case.kind != "short"}
     short = {case.id: case.scenario.id for case in cases(quick=True)}
     assert not set(long.values()) & set(short.values())
+
+
+def test_trials_asked_for_and_as_many_more_of_mixes() -> None:
+    wanted = with_trials(select(TCP, ["reno/10m-25kb", "cubic-bbr/10m-25kb"]), 3)
+    assert {case.id: (case.emu, case.sim) for case in wanted} == {
+        "reno/10m-25kb": (3, 12),
+        "cubic-bbr/10m-25kb": (12, 24),
+    }
+
+
+@pytest.mark.parametrize(("way", "at_once"), [("root", {False: 4, True: 1}), ("virtual:2", {False: 4})])
+def test_trials_at_high_rates_run_alone_but_in_virtual_machines(
+    way: str, at_once: dict[bool, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: dict[bool, int] = {}
+
+    def run_jobs(jobs: list[Job], *, emu: EmuSettings, **_: Any) -> tuple[list[Any], bool]:
+        asked[all("/100m-" in job.scenario.id for job in jobs)] = emu.jobs
+        return [], False
+
+    monkeypatch.setattr("streamgauge.crosscheck.trials.run_jobs", run_jobs)
+    Bench(TCP, tmp_path, EmuSettings(way=way, jobs=4)).run(select(TCP, ["reno/1m-75kb", "reno/100m-1pct"]))
+    assert asked == at_once
+
+
+def test_a_kernel_is_that_of_the_trials() -> None:
+    guest = {"kernel": "6.1", "qemu": "7.2.22", "image": "f863", "instructions_per_s": 2_000_000_000}
+    real = CaseRuns((), provenance=({"kernel": "6.18", "virtual_machine": guest},))
+    host = CaseRuns((), provenance=({"kernel": "6.18"},))
+    machine = {"qemu": ["7.2.22"], "image": ["f863"], "instructions_per_s": [2_000_000_000]}
+    assert ran_on([(CaseRuns(()), real)], "emu") == {"kernel": "6.1", "virtual_machine": machine}
+    assert ran_on([(CaseRuns(()), host)], "emu") == {"kernel": "6.18", "virtual_machine": None}
+    assert ran_on([(CaseRuns(()), real), (CaseRuns(()), host)], "emu")["kernel"] == "6.1, 6.18"
+
+
+def test_a_control_that_this_kernel_lacks_is_skipped_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("streamgauge.emu.controls.available", lambda: ["reno", "cubic"])
+    (case,) = select(TCP, ["bic/1m-75kb"])
+    assert "bic" in (TCP.lacking(case, "root") or "")
+    assert TCP.lacking(case, "virtual") is None
 
 
 def verdict(rows: list[str], rejected: list[bool | None] = [True], **more: Any) -> str:  # noqa: B006

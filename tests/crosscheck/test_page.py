@@ -81,7 +81,7 @@ def document() -> dict[str, Any]:
             {"case": "vegas/10m-25kb", "why": "this kernel has no vegas"},
             {"case": "vegas/1m-75kb", "why": "this kernel has no vegas"},
         ],
-        "not_asked": ["reno/100m-1pct", "reno-cubic/1m-75kb", "cubic/100m-1pct"],
+        "not_asked": ["reno/100m-1pct", "bbr/10m-25kb", "cubic/100m-1pct", "reno/1m-100p"],
     }
 
 
@@ -97,7 +97,9 @@ def test_blocks_are_filled_and_the_prose_is_left_alone(document: dict[str, Any],
     assert all(f"prose {name}\n" in text for name in PAGE.blocks)
     assert "5 rows: 2 equivalent, 1 explained, 1 inconclusive, 1 unexplained." in text
     assert "Not run: `vegas/10m-25kb`, `vegas/1m-75kb`: this kernel has no vegas." in text
-    assert "in this run, 3 cases: `100m-1pct`: reno, cubic; `1m-75kb`: reno-cubic." in text
+    assert "in this run, 4 cases: `10m-25kb`: bbr; all of `100m-1pct`, `1m-100p`." in text
+    assert "Real trials of a case: 5. A trial is of 60 s less the first 10 on `10m-25kb`." in text
+    assert "on 8 processors (a processor), Linux 6.18, StreamGauge 0.1.0." in text
     assert "2 real trials were invalid" in text
     assert "| `reno-is-cubic` | CUBIC instead | yes | `reno/10m-25kb`: rtt_p50_s 50 for 31.2 ms |" in text
     assert "| RTT, median, ms | 32.1 / 31.2 | 100 / 31.2 **(!)** |" in text
@@ -113,6 +115,19 @@ def test_blocks_are_filled_and_the_prose_is_left_alone(document: dict[str, Any],
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in written[1:])
     PAGE.write(document, page)
     assert page.read_text() == text
+
+
+def test_a_virtual_machine_is_named_with_its_own_kernel(document: dict[str, Any], tmp_path: Path) -> None:
+    page = tmp_path / "fidelity.md"
+    page.write_text("<!-- measured: summary -->\n<!-- end -->\n")
+    guest = {"qemu": ["7.2.22"], "image": ["f863"], "instructions_per_s": [1_000_000_000, 2_000_000_000]}
+    PAGE.write(document | {"kernel": "6.1.0-56", "virtual_machine": guest}, page)
+    text = page.read_text()
+    assert (
+        "Real trials: Linux 6.1.0-56, in virtual machines (QEMU 7.2.22, image f863) of 1 and 2 thousand"
+        in text
+    )
+    assert "a processor" not in text
 
 
 def test_figures_draw_what_the_document_has(document: dict[str, Any]) -> None:

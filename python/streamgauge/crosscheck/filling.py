@@ -91,10 +91,18 @@ class MeasuredPage:
 def measured_on(document: Document) -> str:
     """When, on what machine, by which version."""
     commit = f", commit {str(document['commit'])[:10]}" if document.get("commit") else ""
+    version = f"StreamGauge {document['streamgauge']}{commit}"
+    guest = document.get("virtual_machine")
+    if guest is not None:
+        speeds = " and ".join(f"{speed / 1e9:g}" for speed in guest["instructions_per_s"])
+        return (
+            f"Measured {document['date'][:10]}. Real trials: Linux {document['kernel']}, in virtual machines "
+            f"(QEMU {', '.join(guest['qemu'])}, image {', '.join(guest['image'])}) of {speeds} thousand "
+            f"million instructions a second ([virtual.md](virtual.md)); {version}."
+        )
     return (
         f"Measured {document['date'][:10]} on {document['cpus']} processors "
-        f"({document.get('cpu') or 'unknown'}), Linux {document['kernel']}, "
-        f"StreamGauge {document['streamgauge']}{commit}."
+        f"({document.get('cpu') or 'unknown'}), Linux {document['kernel']}, {version}."
     )
 
 

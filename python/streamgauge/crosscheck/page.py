@@ -31,14 +31,46 @@ def _summary(document: Document) -> str:
         measured_on(document),
         f"{counted(document)}. Of the {len(singles)} rows of single flows {alike} are equivalent.",
     ]
+    lines.append(_how_many(document))
     if document["not_asked"]:
-        links: dict[str, list[str]] = {}
-        for name in document["not_asked"]:
-            who, _, link = name.partition("/")
-            links.setdefault(link, []).append(who)
-        told = "; ".join(f"`{link}`: {', '.join(whos)}" for link, whos in links.items())
-        lines.append(f"Not measured in this run, {len(document['not_asked'])} cases: {told}.")
+        lines.append(f"Not measured in this run, {len(document['not_asked'])} cases: {_left(document)}.")
     return "\n\n".join(lines + trials_left_out(document))
+
+
+def _how_many(document: Document) -> str:
+    """Trials of a case: how many of them, how long, by link."""
+    lengths: dict[str, tuple[float, float]] = {}
+    for case in document["cases"]:
+        if case["kind"] != "short":
+            begin, end = case["window_s"]
+            lengths[case["id"].partition("/")[2]] = (end, begin)
+    said: dict[tuple[float, float], list[str]] = {}
+    for link, length in lengths.items():
+        said.setdefault(length, []).append(f"`{link}`")
+    spans = "; ".join(
+        f"{end:g} s less the first {begin:g} on {', '.join(links)}" for (end, begin), links in said.items()
+    )
+    usual = sorted({case["wanted"]["emu"] for case in document["cases"]})
+    counts = " or ".join(str(one) for one in usual)
+    return f"Real trials of a case: {counts}. A trial is of {spans}." if spans else ""
+
+
+def _left(document: Document) -> str:
+    """The cases that were not asked for, by link; of a link without any, its name alone."""
+    asked = {case["id"] for case in document["cases"]} | {one["case"] for one in document["skipped"]}
+    measured = {name.partition("/")[2] for name in asked}
+    whole: list[str] = []
+    links: dict[str, list[str]] = {}
+    for name in document["not_asked"]:
+        who, _, link = name.partition("/")
+        if link in measured:
+            links.setdefault(link, []).append(who)
+        elif link not in whole:
+            whole.append(link)
+    told = [f"`{link}`: {', '.join(whos)}" for link, whos in links.items()]
+    if whole:
+        told.append("all of " + ", ".join(f"`{link}`" for link in whole))
+    return "; ".join(told)
 
 
 def _singles(document: Document) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
@@ -26,10 +26,21 @@ from streamgauge.scenario import lower
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.registry import Mode
 
-__all__ = ["MAY_BE_UNEXPLAINED", "CrosscheckRequest", "crosscheck", "overall", "select"]
+__all__ = [
+    "MAY_BE_UNEXPLAINED",
+    "CrosscheckRequest",
+    "crosscheck",
+    "overall",
+    "ran_on",
+    "select",
+    "with_trials",
+]
 
 MAY_BE_UNEXPLAINED: Final = 2
 """Rows that may be unexplained before the whole fails."""
+
+OF_MIXES: Final = 4
+"""How many times as many trials a distribution needs as a mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +54,8 @@ class CrosscheckRequest:
     patterns: Sequence[str] = ()
     """Globs of cases' ids; all without any."""
     quick: bool = False
+    trials: int | None = None
+    """Valid real trials of a case, instead of as many as it has (`with_trials`)."""
     ns3: bool = False
     """With ns-3 as a third column."""
     reference: Mode = "emu"
@@ -60,6 +73,8 @@ def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
     """
     matter = request.matter
     wanted = select(matter, request.patterns, quick=request.quick)
+    if request.trials is not None:
+        wanted = with_trials(wanted, request.trials)
     if request.ns3:
         if matter.third is None or matter.require_third is None:
             raise ScenarioError(
@@ -103,7 +118,7 @@ def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
         "duration_s": time.monotonic() - began,
         "load_average": [load, os.getloadavg()[0]],
         "cpus": os.cpu_count(),
-        "kernel": platform.release(),
+        **ran_on(found.values(), request.reference),
         "streamgauge": streamgauge.__version__,
         **{key: value for key, value in collect().items() if key in ("cpu", "commit", "machine", "host")},
     }
@@ -127,6 +142,31 @@ def select(matter: CrosscheckMatter, patterns: Sequence[str], *, quick: bool = F
             raise ScenarioError(f"--case {pattern}: no case has such an id", hint=hint)
         chosen |= matching
     return [case for case in everything if not patterns or case.id in chosen]
+
+
+def with_trials(wanted: Sequence[Any], trials: int) -> list[Any]:
+    """The cases with so many valid real trials each, `OF_MIXES` times as many of those that are compared as
+    distributions, and with as many simulated ones for each of these as without."""
+    found = []
+    for case in wanted:
+        emu = trials * (OF_MIXES if case.is_mix else 1)
+        found.append(replace(case, emu=emu, sim=max(2, round(case.sim * emu / case.emu))))
+    return found
+
+
+def ran_on(found: Iterable[tuple[CaseRuns, CaseRuns]], reference: Mode) -> dict[str, Any]:
+    """The kernels of the real trials, by their own records: earlier ones may be of another kernel, and a
+    virtual machine has its own; and what that machine was, None without one."""
+    records = [told for _, runs in found for told in runs.provenance] if reference == "emu" else []
+    guests = [told["virtual_machine"] for told in records if "virtual_machine" in told]
+    own = [told["kernel"] for told in records if "virtual_machine" not in told]
+    kernels = sorted({*own, *(guest["kernel"] for guest in guests)}) or [platform.release()]
+    speeds = sorted({guest["instructions_per_s"] for guest in guests})
+    machine = {
+        **{key: sorted({guest[key] for guest in guests}) for key in ("qemu", "image")},
+        "instructions_per_s": speeds,
+    }
+    return {"kernel": ", ".join(kernels), "virtual_machine": machine if guests else None}
 
 
 def overall(document: dict[str, Any]) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from streamgauge.campaign import EmuSettings, Job, Outcome, Progress, jobs_for, run_jobs
 from streamgauge.crosscheck.compared import ComparedCase, CrosscheckMatter, Found
 from streamgauge.crosscheck.taken import Taken, read
+from streamgauge.record.schema import PROVENANCE
 from streamgauge.systems.registry import Mode
 
 __all__ = ["REFERENCE_SEED", "Bench", "CaseRuns"]
@@ -32,6 +34,8 @@ class CaseRuns:
     """Of valid trials, by seed."""
     invalid: tuple[tuple[int, str], ...] = ()
     """Seeds of invalid trials, and why."""
+    provenance: tuple[Mapping[str, Any], ...] = ()
+    """Of each valid trial, as its record says it."""
 
     def values(self, metric: str) -> list[float | None]:
         """A quantity's value in each valid trial."""
@@ -94,7 +98,7 @@ class Bench:
         found: dict[Path, list[Outcome]] = {}
         shared = replace(self.emu, replace=REPLACE)
         for heavy, emu in ((False, shared), (True, replace(shared, jobs=1))):
-            some = [job for job in todo if (job.scenario.id.partition(FAST)[1] != "") == heavy]
+            some = [job for job in todo if self._is_heavy(job) == heavy]
             if some and not self.interrupted:
                 outcomes, self.interrupted = run_jobs(some, keep="events", emu=emu, progress=self.progress)
                 for one in outcomes:
@@ -102,16 +106,25 @@ class Bench:
                     found.setdefault(one.job.directory.with_name(f"seed={own}"), []).append(one)
         return found
 
+    def _is_heavy(self, job: Job) -> bool:
+        """Whether it has to run alone. Virtual machines disturb nobody's time."""
+        from streamgauge.emu.options import Virtual
+
+        return FAST in job.scenario.id and Virtual.of(self.emu.way) is None
+
 
 def _runs(jobs: Iterable[Job], outcomes: Mapping[Path, Sequence[Outcome]]) -> CaseRuns:
     taken: list[Taken] = []
     invalid: list[tuple[int, str]] = []
+    provenance: list[Mapping[str, Any]] = []
     for outcome in (one for job in jobs for one in outcomes.get(job.directory, ())):
         if outcome.valid:
             taken.append(read(outcome.job.directory))
+            file = outcome.job.directory / PROVENANCE
+            provenance.append(json.loads(file.read_text(encoding="utf-8")))
         else:
             invalid.append((outcome.job.seed, "; ".join(outcome.why)))
-    return CaseRuns(tuple(taken), tuple(invalid))
+    return CaseRuns(tuple(taken), tuple(invalid), tuple(provenance))
 
 
 def _key(key: str, build: str) -> str:

@@ -100,6 +100,17 @@ def _crosscheck(
             "--case", metavar="GLOB", help="Only cases whose ids match, 'reno/*', 'hlsjs/*'; repeatable."
         ),
     ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            "--trials",
+            metavar="N",
+            min=2,
+            max=99,
+            help="Valid real trials of each case and, in proportion, simulated ones; of mixes with BBR four "
+            "times as many. Default: by case; 5 of tcp.",
+        ),
+    ] = None,
     with_: Annotated[
         Literal["ns3"] | None, typer.Option("--with", help="tcp: ns3, ns-3 as a third column.")
     ] = None,
@@ -170,6 +181,7 @@ def _crosscheck(
         matter=matter,
         patterns=patterns,
         quick=quick,
+        trials=trials,
         ns3=with_ == "ns3",
         reference=against,
         emu=EmuSettings(way=on_it.way, jobs=on_it.jobs),
