@@ -78,6 +78,7 @@ bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-d
 	$(PY) benches/emulator.py --quick
 	$(PY) benches/virtual.py --quick
 	$(PY) benches/link_peers.py --rounds 1
+	$(PY) benches/emulator_peers.py --seconds 0.2
 
 lint: setup ## rustfmt, clippy, ruff, mypy --strict
 	$(CARGO) fmt --all --check
