@@ -220,8 +220,8 @@ COMMANDS: dict[str, How] = {
     "streamgauge systems push": How("never", "test_walks does it"),
     "streamgauge run push.yaml --mode sim": How("never", READERS),
     # fidelity, performance
-    "streamgauge crosscheck tcp --jobs 4 --with ns3 --docs docs/fidelity.md": How(
-        "never", "takes an hour and needs ns-3"
+    "streamgauge crosscheck tcp --machine virtual --trials 2 --docs docs/fidelity.md": How(
+        "never", "takes hours"
     ),
     "streamgauge crosscheck abr --quick --case 'hlsjs/*'": How("never", "real browsers for some minutes"),
     "streamgauge crosscheck abr --jobs 2 --docs docs/fidelity-abr.md": How("never", "takes an hour"),

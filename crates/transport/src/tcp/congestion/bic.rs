@@ -70,7 +70,9 @@ impl Bic {
         }
         (self.per_window, self.per_since) = (window, now);
         let per = increment(window, self.max);
-        self.per = self.ratio.map_or(per, |ratio| (per << RATIO_SHIFT) / ratio).max(1);
+        // Where it is Reno, it is Reno either way.
+        let ratio = self.ratio.filter(|_| window > LOW_WINDOW);
+        self.per = ratio.map_or(per, |ratio| (per << RATIO_SHIFT) / ratio).max(1);
     }
 }
 
@@ -246,5 +248,8 @@ mod tests {
             bic.window.segments() - 799
         };
         assert_eq!((growth(true), growth(false)), (16, 33));
+        let mut small = Bic::new(MSS as u32, 10, false);
+        small.on_congestion_event(Instant::ZERO);
+        assert_eq!(run(&mut small, &mut Instant::ZERO, 6), [1; 6]);
     }
 }
