@@ -92,9 +92,6 @@ def run_all(
         for thread in threads:
             while thread.is_alive():
                 thread.join(timeout=_LOOK_S)
-        for job, outcome in ended.items():
-            if job not in told_of:
-                finished(job, outcome)
 
     try:
         for thread in threads:
@@ -119,20 +116,19 @@ def run_all(
             else:
                 raise what
     except BaseException:
-        _insist(wind_up, force)
+        # One Ctrl-C may be two signals, the terminal's and a launcher's, and the second comes when the first
+        # has just begun this: then all of it anew, in a hurry. Not in a function, since signals are looked
+        # for where one begins, before its first try.
+        hurried = False
+        while True:
+            try:
+                if hurried:
+                    force()
+                wind_up()
+                break
+            except KeyboardInterrupt:
+                hurried = True
+        for job, outcome in ended.items():
+            if job not in told_of:
+                finished(job, outcome)
         raise
-
-
-def _insist(do: Callable[[], None], force: Callable[[], None]) -> None:
-    """Does it to its end: anew, after `force`, where Ctrl-C comes between. One Ctrl-C may be two signals (the
-    terminal's and a launcher's), and the second comes when the first has just begun this."""
-    hurried = False
-    while True:
-        try:
-            if hurried:
-                force()
-            do()
-        except KeyboardInterrupt:
-            hurried = True
-        else:
-            return
