@@ -66,6 +66,7 @@ def test_a_segment_less_in_the_first_window_halves_what_reno_loses_behind_a_toke
     assert set(alone.metrics) == set(beside.metrics)
 
 
+@pytest.mark.long
 def test_that_is_what_explains_it(bench: Bench) -> None:
     case = by_id("reno/480k-tbf")
     real = simulated(bench, "real", varied(case, SWITCHES["control connection"]), trials=3)

@@ -83,7 +83,7 @@ COMMANDS: dict[str, How] = {
     "streamgauge compare matrix --kind 'tcp-*' --repeat 3": HERE,
     "streamgauge compare matrix": How("long", A_MINUTE),
     "streamgauge compare matrix --kind 'tcp-*' --system 'dash-*' --repeat 3": HERE,
-    "streamgauge compare matrix patient.yaml --kind 'tcp-*'": HERE,
+    "streamgauge compare matrix patient.yaml --kind 'tcp-*' --repeat 3": HERE,
     "streamgauge compare matrix --emulate 1 --machine virtual": How("never", "takes an hour"),
     "streamgauge compare matrix --emulate 1 --kind tcp-cubic": How("never", "half an hour of real time"),
     "streamgauge run 'matrix/three-*' --mode sim": How("long", A_MINUTE),
