@@ -23,10 +23,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Those of a module share what was prepared for it, and those that ask for `emulated` a run.
+    # Those of a module share what was prepared for it, and those that ask for `emulated` a run. Modules that
+    # see what the whole machine has say so themselves: group "machine".
     for item in items:
-        shared = "emulated" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("emulated" if shared else item.path.stem))
+        if item.get_closest_marker("xdist_group") is None:
+            shared = "emulated" in getattr(item, "fixturenames", ())
+            item.add_marker(pytest.mark.xdist_group("emulated" if shared else item.path.stem))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

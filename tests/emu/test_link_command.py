@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 from driving import MOST_TRIALS, Person, children, command_line, started_s, starved, tell_starved
 
+# Links are interfaces of this machine.
+pytestmark = pytest.mark.xdist_group("machine")
+
 PYTHON = "/usr/bin/python3"
 SERVER = f"exec {PYTHON} -m http.server 8000 --bind $STREAMGAUGE_SERVER"
 FAST = ("link", "--no-preflight")

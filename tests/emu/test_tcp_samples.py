@@ -11,6 +11,9 @@ import pytest
 from driving import Person
 from streamgauge.emu import tcp_samples
 
+# Controls are registered with this machine's kernel.
+pytestmark = pytest.mark.xdist_group("machine")
+
 MS = 10**6
 T0 = 5_000 * MS
 

@@ -16,6 +16,9 @@ from driving import CHECKOUT, Person, Watched, end, the_valid_one
 from scenarios import FTP, scenario
 from streamgauge.emu.controls import lacking
 
+# Controls are registered with this machine's kernel.
+pytestmark = pytest.mark.xdist_group("machine")
+
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 ENGINE = CHECKOUT / "python/streamgauge/_bin/streamgauge-engine"
 VEGAS = FTP.replace("reno", "vegas")

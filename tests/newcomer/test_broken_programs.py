@@ -11,7 +11,8 @@ import pytest
 from driving import Person, command_line, the_valid_one
 from scenarios import scenario
 
-pytestmark = pytest.mark.emu
+# Links are interfaces of this machine.
+pytestmark = [pytest.mark.emu, pytest.mark.xdist_group("machine")]
 
 READY = "open(os.environ['STREAMGAUGE_READY'], 'w').close()"
 LEFT_BEHIND = "987654"

@@ -23,6 +23,9 @@ from streamgauge.cli.app import command
 from streamgauge.paper import papers
 from streamgauge.scenario import find
 
+# Links are interfaces of this machine.
+pytestmark = pytest.mark.xdist_group("machine")
+
 When = Literal["here", "serving", "in namespaces", "long", "never"]
 
 
