@@ -196,9 +196,9 @@ def test_trials_of_a_virtual_machine_are_not_averaged_with_the_hosts() -> None:
     trials = []
     for seed in range(1, 7):
         built = made("test/one", seed, "emu")
-        machine = {"virtual_machine": {"speed": 1}} if seed > 2 else {}
+        machine = {"virtual_machine": {"instructions_per_s": 10**9 * (1 + seed // 6)}} if seed > 2 else {}
         trials.append(LoadedTrial(built.trial, machine, compute(built)))
     entries = gather(trials)
     found = {entry.settings: [len(group.trials) for group in entry.groups] for entry in entries}
-    assert found == {(): [2], ("machine=virtual",): [4]}
+    assert found == {(): [2], ("machine=virtual:1",): [3], ("machine=virtual:2",): [1]}
     assert all(entry.checks for entry in entries), "it is no setting that a check would have to be made with"

@@ -76,9 +76,13 @@ class LoadedTrial:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What tells it apart from other trials of its scenario and mode: what was set, and that it ran in a
-        virtual machine if it did. Trials of one set belong together, and no others are averaged."""
-        return (*self.changed, "machine=virtual") if "virtual_machine" in self.provenance else self.changed
+        """What tells it apart from other trials of its scenario and mode: what was set, and, if it ran in a
+        virtual machine, that and its speed, ``machine=virtual:2``. Trials of one set belong together, and no
+        others are averaged."""
+        machine = self.provenance.get("virtual_machine")
+        if machine is None:
+            return self.changed
+        return (*self.changed, f"machine=virtual:{machine['instructions_per_s'] // 10**9}")
 
     @property
     def replaces(self) -> int | None:
