@@ -24,6 +24,9 @@ __all__ = [
     "campaign_of",
     "keep_logs",
     "logs_of_broken",
+    "machine_folder",
+    "machine_folders",
+    "machine_of",
     "place",
     "process_alive",
     "remove_leftovers",
@@ -40,6 +43,7 @@ LOCK: Final = ".writing"
 _PARTIAL = re.compile(
     r"\.(?P<name>seed=\d+)\.(?:(?P<host>[\w.-]+)\.)?(?P<pid>\d+)-[0-9a-f]{8}\.partial", re.ASCII
 )
+_MACHINE: Final = "machine-"
 _DEAD_S = 86_400.0
 """A trial of another machine, whose processes cannot be seen from here, is given up after so long without a
 change, s: much longer than any trial."""
@@ -48,6 +52,22 @@ change, s: much longer than any trial."""
 def trial_directory(out: Path, scenario: str, mode: Mode, seed: int) -> Path:
     """The trial's place. The scenario's id is percent-encoded, so that it is one folder's name."""
     return out / f"scenario={quote(scenario, safe='')}" / f"mode={mode}" / f"seed={seed}"
+
+
+def machine_folder(machine: str) -> str:
+    """What the folder below a campaign's is called that has its trials on a virtual machine: of ``virtual:2``
+    ``machine-virtual-2``."""
+    return _MACHINE + machine.replace(":", "-")
+
+
+def machine_folders(out: Path) -> list[Path]:
+    """Those below ``out``, by name."""
+    return sorted(place for place in out.glob(f"{_MACHINE}*") if place.is_dir())
+
+
+def machine_of(folder: Path) -> str:
+    """The machine whose trials a folder has, ``virtual-2``; empty of this machine's."""
+    return folder.name.removeprefix(_MACHINE) if folder.name.startswith(_MACHINE) else ""
 
 
 def campaign_of(directory: Path) -> Path:

@@ -158,6 +158,7 @@ def on_machine(machine: str, way: str | None, jobs: int | None) -> OnMachine:
     Raises ScenarioError for options that do not go together, CannotRunError for more virtual machines than
     fit in this one's memory.
     """
+    from streamgauge.campaign.layout import machine_folder
     from streamgauge.emu.options import Virtual
     from streamgauge.errors import ScenarioError
 
@@ -173,7 +174,7 @@ def on_machine(machine: str, way: str | None, jobs: int | None) -> OnMachine:
 
     if jobs is not None:
         check_room(jobs)
-    return OnMachine(machine, jobs or most_at_once(), f"machine-{machine.replace(':', '-')}")
+    return OnMachine(machine, jobs or most_at_once(), machine_folder(machine))
 
 
 _M = TypeVar("_M", bound=str)

@@ -3,13 +3,13 @@ trial in real or virtual time takes a hundred times as long."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from streamgauge.campaign import sweep
-from streamgauge.campaign.layout import scenario_of
+from streamgauge.campaign.layout import machine_folders, machine_of, scenario_of
 from streamgauge.campaign.loaded import load_trials
 from streamgauge.compare import SubjectTrials
 from streamgauge.compare.trials import alone_beside, cases_of
@@ -32,8 +32,6 @@ QUARTER: Final[Mapping[str, str]] = {
 HOST: Final = "host"
 _ALONE: Final = "-alone"
 """Behind a cell's id in that of its neighbours alone."""
-_MACHINE: Final = "machine-"
-"""Before a machine's name in the folder below the campaign's that has its trials."""
 
 
 def with_quarter(matrix: Matrix) -> tuple[Matrix, Matrix]:
@@ -56,8 +54,8 @@ def with_quarter(matrix: Matrix) -> tuple[Matrix, Matrix]:
 
 def emulated_of(folder: Path) -> str:
     """The machine whose trials a folder has: ``host``, ``virtual``."""
-    name = folder.name
-    return name.removeprefix(_MACHINE).partition("-")[0] if name.startswith(_MACHINE) else HOST
+    kind, _, _ = machine_of(folder).partition("-")
+    return kind or HOST
 
 
 def lying(matrix: Matrix, out: Path) -> tuple[list[SubjectTrials], dict[str, str]]:
@@ -70,7 +68,7 @@ def lying(matrix: Matrix, out: Path) -> tuple[list[SubjectTrials], dict[str, str
     of = {cell.scenario.id: cell for cell in matrix.cells}
     best: dict[str, dict[str, list[Path]]] = {}
     where: dict[str, Path] = {}
-    for folder in _campaigns(out):
+    for folder in (out, *machine_folders(out)):
         found: dict[str, dict[str, list[Path]]] = {}
         for place in sweep(folder):
             cell = of.get(scenario_of(place))
@@ -96,11 +94,6 @@ def lying(matrix: Matrix, out: Path) -> tuple[list[SubjectTrials], dict[str, str
             if cell is not None and case.mode == "emu" and cell.kind in kinds:
                 cases.append(replace(case, id=name))
     return cases, {kind: emulated_of(folder) for kind, folder in where.items()}
-
-
-def _campaigns(out: Path) -> Iterator[Path]:
-    yield out
-    yield from sorted(place for place in out.glob(f"{_MACHINE}*") if place.is_dir())
 
 
 def _is_of(cell: MatrixCell, case: SubjectTrials) -> bool:

@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
+from streamgauge.campaign.layout import machine_folders, machine_of
+
 __all__ = ["HERE", "folders_of", "in_order", "look_of", "mode_json", "mode_on", "words_of"]
 
 HERE = ""
 """This machine, among machines."""
-_FOLDER = "machine-"
 _LOOKS: dict[str, tuple[str, str, list[int]]] = {
     "sim": ("●", "circle", [1, 0]),
     "emu": ("▲", "triangle-up", [4, 3]),
@@ -27,9 +28,8 @@ _OTHER_SPEED = ("▼", "triangle-down", [6, 2, 1, 2])
 def folders_of(out: Path, below: Path = Path(), machines: Iterable[str] = ()) -> dict[str, Path]:
     """By machine, where trials lie that went to `out`, and in it to the folder `below`: this machine's, and
     each virtual one's of which there is a folder, or whose folder's name is in `machines`."""
-    there = {one.name for one in out.glob(f"{_FOLDER}*") if one.is_dir()} if out.is_dir() else set()
-    virtual = sorted(there | {name for name in machines if name})
-    return {HERE: out / below} | {name.removeprefix(_FOLDER): out / name / below for name in virtual}
+    virtual = sorted({*machine_folders(out), *(out / name for name in machines if name)})
+    return {HERE: out / below} | {machine_of(folder): folder / below for folder in virtual}
 
 
 def mode_on(mode: str, machine: str) -> str:
