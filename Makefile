@@ -47,8 +47,8 @@ test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	# Players in real time, which keep no processor busy; trials of emu take turns.
 	$(PY) -m pytest -n 3 tests/serving
 	$(call now,emu)
-	# Two at a time, where root runs them: they wait more than they work.
-	$(PY) -m pytest -n 2 --dist loadgroup -m 'emu and not long' --ignore tests/serving
+	# Three at a time, where root runs them: they wait more than they work.
+	$(PY) -m pytest -n 3 --dist loadgroup -m 'emu and not long' --ignore tests/serving
 	$(call now,all passed)
 
 test-sim: setup ## the part of the tests that needs neither root nor Linux

@@ -31,6 +31,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("emulated" if shared else item.path.stem))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # xdist tells its scheduler the groups as endings of names; without them each test would go anywhere.
+    if getattr(session.config.option, "loadgroup", False):
+        alone = [item.nodeid for item in session.items if "@" not in item.nodeid]
+        assert not alone, f"this pytest and pytest-xdist lose groups of tests: {alone[0]}"
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     # Of several processes only the first one's terminal is seen.
     output = getattr(session.config, "workeroutput", None)
