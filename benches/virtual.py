@@ -33,6 +33,7 @@ RATES = ((1, "droptail 100 packets", 60), (10, "droptail 50 packets", 10), (100,
 def trial(rate: int, queue: str, seconds: int, seed: int, folder: Path) -> dict[str, Any]:
     """One, at the speed that its rate has."""
     settings = [
+        "path.down.shaper=serial",
         f"path.down.rate={rate} Mbit/s",
         f"path.down.queue={queue}",
         "path.down.delay=10 ms",

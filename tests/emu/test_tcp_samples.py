@@ -158,8 +158,8 @@ def test_the_state_of_the_kernels_tcp_is_in_the_record(person: Person) -> None:
         # iperf3's data goes over its second connection, which its ports name.
         controls = {reason.split(" ")[0] for reason in samples.filter(flow=flow)["reason"]}
         assert controls == {control}
-        # A loss probe goes beyond the window (RFC 8985 section 7.3), and for a moment the window is below what is
-        # in flight when a recovery ends with few acknowledgements.
+        # A loss probe goes beyond the window (RFC 8985 section 7.3), and for a moment the window is below
+        # what is in flight when a recovery ends with few acknowledgements.
         assert (table["tcp_cwnd"] + 1448 < table["tcp_in_flight"]).mean() < 0.05, flow
         assert (table["tcp_retransmits"].diff().drop_nulls() >= 0).all(), flow
         assert table["tcp_srtt"].min() >= 0.100, flow

@@ -132,3 +132,15 @@ def test_the_reader_sees_what_differs_first() -> None:
     found = claims(check("DC-7.a"), check("DC-7.b", "fail"))
     assert found["DC-7"].words == "title of DC-7.b (and 1 more)"
     assert claims(replace(check("DC-7.a"), title=None))["DC-7"].words == "a < b"
+
+
+@pytest.mark.parametrize(
+    ("machine", "words", "told"),
+    [("", "emu", "host"), ("virtual", "emu (virtual machine)", "virtual"),
+     ("virtual-2", "emu (virtual machine at 2)", "virtual:2")],
+)  # fmt: skip
+def test_where_emulated_trials_ran_is_told(machine: str, words: str, told: str) -> None:
+    outcomes = outcomes_of([papers()["darwin"]], [check("DC-1", mode="emu")], None, {"darwin/a": 3})
+    assert numbered_text(outcomes, machine=machine).splitlines()[0] == f"19 claims of 1 papers in {words}"
+    (one,) = numbered_json(outcomes, machine)["claims"][0]["checks"]
+    assert (one["mode"], one["machine"]) == ("emu", told)

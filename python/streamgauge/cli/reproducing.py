@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.campaign import MutantResult, Progress, score, standings
+from streamgauge.campaign.layout import machine_of
 from streamgauge.claims.dimension import TIME, say
 from streamgauge.cli.output import say_text
 from streamgauge.cli.progress import Bar
@@ -178,11 +179,12 @@ def reproduce_papers(asked: Sequence[Paper], request: RunRequest) -> int:
     result, wall_s = ran.result, loading_s + ran.result.wall_s
     trials = Counter(outcome.job.scenario.id for outcome in result.outcomes)
     outcomes = outcomes_of(asked, result.checks, ran.mutants, trials)
+    machine = machine_of(Path(request.machine))
     if request.as_json:
-        json.dump(_numbered_json(ran, outcomes, wall_s), sys.stdout, indent=2, allow_nan=False)
+        json.dump(_numbered_json(ran, outcomes, wall_s, machine), sys.stdout, indent=2, allow_nan=False)
         print()
     else:
-        said = [numbered_text(outcomes, columns_of(sys.stdout)), *_missed(ran.mutants or ())]
+        said = [numbered_text(outcomes, columns_of(sys.stdout), machine), *_missed(ran.mutants or ())]
         reused = sum(outcome.reused for outcome in result.outcomes)
         again = f" ({reused} there already)" if reused else ""
         said.append(
@@ -209,12 +211,12 @@ def _missed(mutants: Sequence[MutantResult]) -> list[str]:
     return ["\n".join([score_words(mutants), *missed])]
 
 
-def _numbered_json(ran: Ran, outcomes: Sequence[PaperOutcome], wall_s: float) -> dict[str, Any]:
+def _numbered_json(ran: Ran, outcomes: Sequence[PaperOutcome], wall_s: float, machine: str) -> dict[str, Any]:
     """``streamgauge.papers/1``."""
     result = ran.result
     return {
         "schema": "streamgauge.papers/1",
-        **numbered_json(outcomes),
+        **numbered_json(outcomes, machine),
         "trials": len(result.outcomes),
         "reused": sum(outcome.reused for outcome in result.outcomes),
         "invalid": sum(outcome.counts and not outcome.valid for outcome in result.outcomes),

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from streamgauge.campaign import MutantResult, score
 from streamgauge.checks import CheckResult
+from streamgauge.paper.machines import HERE, in_order, mode_json, mode_on, words_of
 from streamgauge.paper.published import Paper
 from streamgauge.scenario import Scenario
 from streamgauge.terminal import lay_out
@@ -72,8 +73,8 @@ class NumberedClaim:
         first = wrong[0] if wrong else titles[0]
         return first if len(titles) == 1 else f"{first} (and {len(titles) - 1} more)"
 
-    def to_json(self, paper: Paper) -> dict[str, Any]:
-        """Its place in ``streamgauge.papers/1``."""
+    def to_json(self, paper: Paper, machine: str = HERE) -> dict[str, Any]:
+        """Its place in ``streamgauge.papers/1``; emulated trials ran on `machine`."""
         return {
             "id": self.id,
             "paper": paper.id,
@@ -84,7 +85,7 @@ class NumberedClaim:
                 {
                     "id": one.id,
                     "scenario": one.scenario,
-                    "mode": one.mode,
+                    **mode_json(mode_on(one.mode, machine)),
                     "title": one.title,
                     "verdict": one.verdict,
                     "origin": one.origin,
@@ -204,8 +205,9 @@ def outcomes_of(
     return found
 
 
-def numbered_text(outcomes: Sequence[PaperOutcome], columns: int | None = None) -> str:
-    """The table of all claims for a terminal, no wider than `columns`, and a line for each paper."""
+def numbered_text(outcomes: Sequence[PaperOutcome], columns: int | None = None, machine: str = HERE) -> str:
+    """The table of all claims for a terminal, no wider than `columns`, and a line for each paper; emulated
+    trials ran on `machine`."""
     has_mutants = any(one.mutants for one in outcomes)
     head = ["claim", "paper", "verdict", "checks", "origin"] + (["mutants"] if has_mutants else []) + ["what"]
     rows = [head]
@@ -221,15 +223,17 @@ def numbered_text(outcomes: Sequence[PaperOutcome], columns: int | None = None) 
             rows.append([*cells, claim.words])
     laid = lay_out(rows, f"lllrl{'r' if has_mutants else ''}w", columns=columns, keys=2, indent=2)
     total = sum(len(one.claims) for one in outcomes)
-    said = [f"{total} claims of {len(outcomes)} papers", *(text.plain for text in laid)]
+    modes = in_order(mode_on(check.mode, machine) for one in outcomes for check in one.checks)
+    ran = f" in {' and '.join(words_of(mode, modes) for mode in modes)}" if modes else ""
+    said = [f"{total} claims of {len(outcomes)} papers{ran}", *(text.plain for text in laid)]
     if any(claim.numbers_differ for one in outcomes for claim in one.claims):
         said.append("  ≠ a printed number is further away than the check's tolerance")
     return "\n".join([*said, "", *(f"{one.words()}." for one in outcomes)])
 
 
-def numbered_json(outcomes: Sequence[PaperOutcome]) -> dict[str, Any]:
-    """``papers`` and ``claims`` of ``streamgauge.papers/1``."""
+def numbered_json(outcomes: Sequence[PaperOutcome], machine: str = HERE) -> dict[str, Any]:
+    """``papers`` and ``claims`` of ``streamgauge.papers/1``; emulated trials ran on `machine`."""
     return {
         "papers": [one.to_json() for one in outcomes],
-        "claims": [claim.to_json(one.paper) for one in outcomes for claim in one.claims],
+        "claims": [claim.to_json(one.paper, machine) for one in outcomes for claim in one.claims],
     }
