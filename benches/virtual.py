@@ -64,11 +64,11 @@ def main() -> None:
         print(f"a trial of 1 s of traffic takes {empty['wall_s']:.1f} s")
         for rate, queue, seconds in rates:
             found = trial(rate, queue, seconds, 2, folder)
-            measured = found["validity"]["measured"]
+            measured, why = found["validity"]["measured"], found["validity"]["why"]
             share = (found["wall_s"] - empty["wall_s"]) / (seconds - 1)
             print(
                 f"{rate:4} Mbit/s, {found['speed']} thousand million instructions/s: "
-                f"{'valid' if found['validity']['valid'] else 'invalid'}, late p99 "
+                f"{f'invalid ({why[0]})' if why else 'valid'}, late p99 "
                 f"{1e6 * measured['lateness_p99_s']:.0f} us; {found['wall_s']:.1f} s for {seconds} s, "
                 f"{share:.2f} s for each further second"
             )
