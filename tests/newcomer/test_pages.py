@@ -87,6 +87,7 @@ COMMANDS: dict[str, How] = {
     "streamgauge compare matrix": How("long", A_MINUTE),
     "streamgauge compare matrix --kind 'tcp-*' --system 'dash-*' --repeat 3": HERE,
     "streamgauge compare matrix patient.yaml --kind 'tcp-*' --repeat 3": HERE,
+    "streamgauge run matrix/link-loss-rtp-udp --mode sim --set 'flows.*.parameters.decoder=libavcodec'": HERE,
     "streamgauge compare matrix --emulate 1 --machine virtual": How("never", "takes an hour"),
     "streamgauge compare matrix --emulate 1 --kind tcp-cubic": How("never", "half an hour of real time"),
     "streamgauge run 'matrix/three-*' --mode sim": How("long", A_MINUTE),

@@ -319,7 +319,7 @@ mod tests {
             frame_bytes: vec![1000].into(),
             ..ClipSpec::default()
         };
-        RtpSpec { clip, max_payload: 1400, tcp, rtcp_interval: second, playout_delay: second }.app()
+        RtpSpec { clip, tcp, rtcp_interval: second, playout_delay: second, ..RtpSpec::usual() }.app()
     }
 
     #[test]

@@ -83,8 +83,8 @@ _PLAYER = (
     MeasuredEvent(
         "dropped_frames",
         "1",
-        "Every second or so, by a player that counts the pictures that it did not show in time, as browsers "
-        "do, and says each `frame_shown`. Value: how many there were since play began.",
+        "Every second or so, or at each, by a player that counts the pictures that it had and did not show, "
+        "as browsers do, and says each `frame_shown`. Value: how many there were since play began.",
         ("frames_lost",),
         "`frames_lost` counts `frame_late` and `frame_incomplete` alone.",
     ),

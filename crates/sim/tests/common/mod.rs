@@ -130,7 +130,11 @@ pub fn http(name: &str, seconds: u64, player: HttpPlayerSettings) -> FlowSpec {
 pub fn rtp(name: &str, seconds: u64, tcp: Option<TcpSpec>) -> FlowSpec {
     let clip = clip(seconds);
     let (rtcp_interval, playout_delay) = (Duration::from_secs(1), ms(500));
-    flow(name, RtpSpec { clip, max_payload: 1400, tcp, rtcp_interval, playout_delay }.app())
+    flow(
+        name,
+        RtpSpec { clip, max_payload: 1400, tcp, rtcp_interval, playout_delay, decoder: Default::default() }
+            .app(),
+    )
 }
 
 /// A record in memory.

@@ -2,6 +2,7 @@
 //!
 //! There may be several tracks on one clock. What players do differently is their [`Manner`].
 
+mod decoder;
 mod due;
 mod kept;
 mod manner;
@@ -9,6 +10,7 @@ mod manner;
 mod tests;
 mod units;
 
+pub use decoder::Decoder;
 pub use kept::ReceivedUnit;
 pub use manner::{End, Gathers, HostLate, Manner, Start};
 pub use units::Timeline;
@@ -17,9 +19,11 @@ use std::borrow::Cow;
 
 use streamgauge_base::{Chunk, Duration, Instant};
 
+use self::decoder::PictureOrder;
 use self::due::{TAIL, due};
 use self::kept::Kept;
 use self::units::{Unit, Units};
+use crate::media::ClipSpec;
 use crate::outbox::{MEDIA_END, Outbox};
 use crate::reception::Place;
 
@@ -38,6 +42,8 @@ pub struct PlayoutStats {
     pub late: u64,
     /// Neither.
     pub incomplete: u64,
+    /// Whole when due, and discarded by the decoder.
+    pub discarded: u64,
     /// How late the late ones were, in all.
     pub lateness: Duration,
     /// How often the clock stopped.
@@ -84,6 +90,7 @@ pub struct Playout {
     last_buffer: Option<Instant>,
     stats: PlayoutStats,
     kept: Option<Kept>,
+    decoder: Option<PictureOrder>,
     ended: bool,
 }
 
@@ -120,8 +127,14 @@ impl Playout {
             last_buffer: None,
             stats: PlayoutStats::default(),
             kept: None,
+            decoder: None,
             ended: false,
         }
+    }
+
+    /// What decodes the pictures, which are those of `clip` in turn.
+    pub fn decode_by(&mut self, decoder: Decoder, clip: &ClipSpec) {
+        self.decoder = (decoder == Decoder::Libavcodec).then(|| PictureOrder::new(clip));
     }
 
     /// Keeps what comes from now on for `take_unit`.
@@ -329,7 +342,14 @@ impl Playout {
         let Some(unit) = self.tracks[track].fall() else { return };
         match whole_at {
             Some(whole_at) if whole_at <= due || in_order => {
-                (unit.settled, unit.shown) = (true, true);
+                let decoder = self.decoder.as_mut().filter(|_| is_main);
+                let is_shown = decoder.is_none_or(|decoder| decoder.gives_out(unit.number));
+                (unit.settled, unit.shown) = (true, is_shown);
+                if !is_shown {
+                    self.stats.discarded += 1;
+                    let reason = format!("frame {}: the decoder discards it as out of order", unit.number);
+                    return events.say(due, "dropped_frames", self.stats.discarded as f64, "1", reason);
+                }
                 let is_forgiven = self.manner.host_late == HostLate::Forgiven;
                 let shown_at = if is_forgiven { due } else { due.max(whole_at) };
                 let number = unit.number;

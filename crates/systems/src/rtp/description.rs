@@ -96,6 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::describe::System;
     use crate::media::ClipSpec;
 
     proptest! {
@@ -109,7 +110,7 @@ mod tests {
                 ..ClipSpec::default()
             };
             let (rtcp_interval, playout_delay) = (Duration::ZERO, Duration::ZERO);
-            let spec = RtpSpec { clip, max_payload: 1400, tcp: None, rtcp_interval, playout_delay };
+            let spec = RtpSpec { clip, rtcp_interval, playout_delay, ..RtpSpec::usual() };
             let session = SessionDescription::new(&spec, "video", seed);
             let near = number.saturating_add_signed(off);
             let mut timeline = Timeline::new(CLOCK_RATE, session.timestamp(near), session.offset(near));

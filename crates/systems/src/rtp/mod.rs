@@ -24,6 +24,7 @@ use crate::carrier::Carrier;
 use crate::describe::{Content, EventKind, Refusal, System, events, tcp_last, transport, value, within};
 use crate::machines::{Channel, Machines};
 use crate::media::ClipSpec;
+use crate::playout::Decoder;
 use crate::rates::rtp_bps;
 use description::SessionDescription;
 use transport::RtpTransport;
@@ -61,6 +62,7 @@ impl System for RtpSpec {
         ("frame_incomplete", "1"),
         ("stall", "1"),
         ("resume", "s"),
+        ("dropped_frames", "1"),
         ("buffer", "s"),
         ("sender_behind", "s"),
         ("jitter", "s"),
@@ -75,7 +77,8 @@ impl System for RtpSpec {
     fn usual() -> Self {
         let second = Duration::from_secs(1);
         let (clip, rtcp_interval, playout_delay) = (ClipSpec::default(), second * 5, second * 2);
-        RtpSpec { clip, max_payload: 1388, tcp: None, rtcp_interval, playout_delay }
+        let decoder = Decoder::Ideal;
+        RtpSpec { clip, max_payload: 1388, tcp: None, rtcp_interval, playout_delay, decoder }
     }
 
     fn parts() -> Map<String, Value> {
@@ -116,7 +119,7 @@ impl System for RtpSpec {
                 .map(|(id, carrier)| Channel { id: ChannelId(id), carrier })
                 .collect(),
             server: Box::new(RtpServer::new(session.clone(), self.clip.frame_bytes.clone(), transport())),
-            player: Box::new(RtpPlayer::new(session, transport())),
+            player: Box::new(RtpPlayer::new(session, transport(), self)),
         })
     }
 

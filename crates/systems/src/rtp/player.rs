@@ -5,6 +5,7 @@ use streamgauge_wire::rtcp;
 
 use super::description::{CLOCK_RATE, SessionDescription, ticks_to_s};
 use super::packet::PAYLOAD_TYPE;
+use super::spec::RtpSpec;
 use super::transport::{Kind, RtpTransport};
 use crate::app::{App, CloseReason, Input, Io};
 use crate::media::Codec;
@@ -22,7 +23,7 @@ const NOTHING_CAME: &str = "the server ended before any packet arrived";
 ///
 /// Events: with each receiver report that it sends `jitter` (s), `fraction_lost` (1) and `cumulative_lost`
 /// (packets); `frame_shown` (value: the frame's number); over UDP `frame_late` (s) and `frame_incomplete`
-/// (packets missing, as far as known); over TCP `stall` (value: the frame waited for) and `resume` (s
+/// (packets missing, as far as known), and with libavcodec `dropped_frames` (value: frames that it has discarded); over TCP `stall` (value: the frame waited for) and `resume` (s
 /// stalled); at last `media_end` (frames shown).
 pub struct RtpPlayer {
     transport: RtpTransport,
@@ -111,7 +112,7 @@ fn playout(session: &SessionDescription, is_stream: bool) -> Playout {
 }
 
 impl RtpPlayer {
-    pub(super) fn new(session: SessionDescription, transport: RtpTransport) -> Self {
+    pub(super) fn new(session: SessionDescription, transport: RtpTransport, spec: &RtpSpec) -> Self {
         let mut source = Source::new(Announced {
             payload_type: PAYLOAD_TYPE,
             clock_rate: CLOCK_RATE,
@@ -121,12 +122,14 @@ impl RtpPlayer {
         });
         source.announce(Some(session.server_ssrc));
         let is_stream = transport.is_stream();
+        let mut playout = playout(&session, is_stream);
+        playout.decode_by(spec.decoder, &spec.clip);
         RtpPlayer {
             reports: session.player_reports(),
             next_report: None,
             receiver: Receiver {
                 source,
-                playout: playout(&session, is_stream),
+                playout,
                 is_stream,
                 started: None,
                 paused: None,

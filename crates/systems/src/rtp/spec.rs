@@ -6,6 +6,7 @@ use streamgauge_plan::{TcpSpec, settings};
 
 use super::{MAX_PAYLOAD_BYTES, MIN_PAYLOAD_BYTES, MIN_RTCP_INTERVAL};
 use crate::media::ClipSpec;
+use crate::playout::Decoder;
 
 settings! {
     /// A clip paced out as RTP with RTCP reports and no congestion response.
@@ -26,5 +27,10 @@ settings! {
         /// How long the player holds a frame before it is due.
         /// Source: GStreamer's rtspsrc, property latency.
         pub playout_delay: Duration,
+        /// What decodes the pictures over UDP: `libavcodec` discards some that came whole, as GStreamer's avdec_h264 does
+        /// where others were lost.
+        /// Source: ITU-T H.264 section 8.2.1.3; FFmpeg 5.1 in GStreamer 1.22.
+        #[serde(default)]
+        pub decoder: Decoder,
     }
 }

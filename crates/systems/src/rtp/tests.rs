@@ -21,6 +21,7 @@ fn spec(tcp: bool) -> RtpSpec {
         tcp: tcp.then_some(settings),
         rtcp_interval: Duration::from_secs(5),
         playout_delay: Duration::from_millis(500),
+        decoder: Decoder::Ideal,
     }
 }
 
@@ -185,4 +186,18 @@ fn an_outage_across_the_wrap_of_sequence_numbers_ends() {
     // Of 5,000 frames those of some 1,000 packets before it and 1,500 after it (reports are among what is dropped).
     let shown = named(&pair, "frame_shown").len();
     assert!((1_900..2_000).contains(&shown), "{shown}");
+}
+
+#[test]
+fn a_decoder_that_loses_count_shows_less_of_the_same_packets() {
+    let pipe = || Pipe { drop: |n| n % 23 == 7, ..Pipe::default() };
+    let ideal = run(&spec(false), pipe(), &[]);
+    let real = run(&RtpSpec { decoder: Decoder::Libavcodec, ..spec(false) }, pipe(), &[]);
+    let shown = |pair: &Pair| named(pair, "frame_shown").iter().map(|e| e.value).collect::<Vec<_>>();
+    let (all, some) = (shown(&ideal), shown(&real));
+    assert!(named(&ideal, "dropped_frames").is_empty());
+    assert!(some.iter().all(|number| all.contains(number)));
+    let dropped = named(&real, "dropped_frames");
+    assert_eq!(dropped.last().unwrap().value, Some((all.len() - some.len()) as f64));
+    assert_eq!(named(&ideal, "frame_incomplete").len(), named(&real, "frame_incomplete").len());
 }
