@@ -12,7 +12,15 @@ sys.path.insert(0, str(Path(__file__).parent / "emu"))
 
 from driving import STARVED, UNUSUAL
 from people import tell_of_the_starved
+from streamgauge.scenario import Scenario, load
 from trials_lock import take_own_lock
+
+
+@pytest.fixture(scope="session")
+def catalogue() -> tuple[Scenario, ...]:
+    """Every scenario that ships, loaded once: it takes seconds. That their mutants make sense too is for
+    tests/scenario/test_catalogue.py."""
+    return tuple(load("*", mutants=False))
 
 
 def pytest_configure(config: pytest.Config) -> None:

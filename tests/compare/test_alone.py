@@ -6,23 +6,16 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from streamgauge.compare.alone import alone
 from streamgauge.compare.conditions import key_of, neighbours_of
-from streamgauge.scenario import Scenario, catalogue_ids, from_text, load
+from streamgauge.scenario import Scenario, from_text
 from streamgauge.scenario.lower import lower
 
-IDS = sorted(catalogue_ids())
 
-
-@pytest.fixture(scope="module")
-def scenarios() -> dict[str, Scenario]:
-    return {id_: load(id_)[0] for id_ in IDS}
-
-
-def test_neighbours_come_as_they_came(scenarios: dict[str, Scenario]) -> None:
+def test_neighbours_come_as_they_came(catalogue: tuple[Scenario, ...]) -> None:
     judged = 0
-    for id_, whole in scenarios.items():
+    for whole in catalogue:
+        id_ = whole.id
         rest = alone(whole)
         rivals = [name for name, flow in whole.flows.items() if flow.role == "rival"]
         if rest is None:

@@ -19,7 +19,7 @@ from streamgauge.emu import doctor, remedy
 from streamgauge.emu.doctor import COMMANDS, INTERNET, TOOLS, Finding, install_line, programs
 from streamgauge.emu.engine import engine
 from streamgauge.errors import CannotRunError
-from streamgauge.scenario import load
+from streamgauge.scenario import Scenario
 
 PACKAGE = CHECKOUT / "python" / "streamgauge"
 KNOWN = (*TOOLS, *programs(), *COMMANDS, INTERNET)
@@ -115,10 +115,10 @@ def test_an_engine_that_does_not_start_is_told_with_its_package(
     assert not found.ok and not found.packages and found.remedy == remedy.build()
 
 
-def test_the_doctor_looks_for_what_the_catalogue_calls_by_name() -> None:
+def test_the_doctor_looks_for_what_the_catalogue_calls_by_name(catalogue: tuple[Scenario, ...]) -> None:
     names = {Path(one.name).name for one in KNOWN}
     called = set()
-    for scenario in load("*"):
+    for scenario in catalogue:
         for flow in scenario.normalised()["flows"].values():
             system = flow.get("system")
             if isinstance(system, dict):

@@ -16,7 +16,7 @@ from streamgauge.metrics import compute
 from streamgauge.report import LoadedTrial, answer, build, gather
 from streamgauge.report.answer import by_question
 from streamgauge.report.model import labels
-from streamgauge.scenario import from_text, load
+from streamgauge.scenario import Scenario, from_text, load
 from synthetic import CROSS, EVENTS, SIGNALLING, Sent, SyntheticRecord, constant, record
 
 SENTENCE = re.compile(r"(?:test/one: |(?<=average\. ))(\w.*?average\.)")
@@ -154,18 +154,18 @@ def test_what_was_never_emulated_is_said_not_to_be() -> None:
     assert "Answered by" not in answer([asked("test/a", "sim"), asked("test/b", "sim")])
 
 
-def test_labels_tell_the_catalogue_s_scenarios_apart() -> None:
+def test_labels_tell_the_catalogue_s_scenarios_apart(catalogue: tuple[Scenario, ...]) -> None:
     questions: dict[str, list[str]] = {}
-    for scenario in load("*"):
+    for scenario in catalogue:
         questions.setdefault(scenario.question or "", []).append(scenario.id)
     groups = [ids[:count] for ids in questions.values() for count in range(1, len(ids) + 1)]
-    catalogue = [id_ for ids in questions.values() for id_ in ids]
-    for group in [*groups, catalogue]:
+    whole = [id_ for ids in questions.values() for id_ in ids]
+    for group in [*groups, whole]:
         found = labels(group)
         assert len(set(found.values())) == len(group)
         for id_, label in found.items():
             assert id_ == label or id_.endswith(("/" + label, "-" + label))
-    assert len(catalogue) > 50
+    assert len(whole) > 50
     squares = ["darwin/1qt-square", "darwin/2qt-square", "darwin/4qt-square"]
     assert list(labels(squares).values()) == ["1qt-square", "2qt-square", "4qt-square"]
     assert labels(["hessler/ftp-no", "hessler/ftp-heavy"]) == {

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 from ruamel.yaml import YAML
-from streamgauge.scenario import catalogue_ids, from_text, json_schema, load
-from streamgauge.scenario.catalogue import catalogue_folder
+from streamgauge.scenario import Scenario, catalogue_ids, from_text, json_schema, load, load_file
+from streamgauge.scenario.shipped import catalogue_folder, shipped_file
 from streamgauge.units import Frequency, Rate, Size
 
 FILES = sorted(catalogue_folder().rglob("*.yaml"))
@@ -43,8 +42,10 @@ def test_the_schema_refuses(base: str, line: str, validator: jsonschema.Draft202
     assert not validator.is_valid(plain(f"{base}{line}\n"))
 
 
-def test_the_schema_takes_what_the_loader_prints(validator: jsonschema.Draft202012Validator) -> None:
-    for scenario in load("*"):
+def test_the_schema_takes_what_the_loader_prints(
+    validator: jsonschema.Draft202012Validator, catalogue: tuple[Scenario, ...]
+) -> None:
+    for scenario in catalogue:
         validator.validate(scenario.normalised())
 
 
@@ -59,20 +60,23 @@ def test_issue_entries_are_there() -> None:
             assert f"today/demo-rtsp-{transport}-{load_class}" in ids
 
 
-def checks() -> Iterator[Any]:
-    for scenario in load("*"):
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_check_names_a_claim_and_a_mutant_that_makes_sense(path: Path) -> None:
+    """Whether mutants make sense, the loader asks."""
+    for scenario in load_file(path):
         for name, check in scenario.checks.items():
-            yield pytest.param(scenario, check, id=f"{scenario.id}:{name}")
+            assert check.breaks, f"{scenario.id}: {name}: a check that no mutant can break proves nothing"
+            assert check.title, f"{scenario.id}: {name}"
 
 
-@pytest.mark.parametrize(("scenario", "check"), list(checks()))
-def test_every_check_names_a_mutant_and_a_claim(scenario: Any, check: Any) -> None:
-    assert check.breaks, "a check that no mutant can break proves nothing"
-    assert check.title
+def test_an_id_is_found_without_the_rest_of_the_catalogue() -> None:
+    assert {name: shipped_file(name) for name in catalogue_ids()} == catalogue_ids()
+    near = ("hessler/ftp-heavy-x", "hessler/ftp", "hessler", "mine/own", "")
+    assert not [name for name in near if shipped_file(name) is not None]
 
 
-def test_every_scenario_asks_a_question_and_has_checks() -> None:
-    for scenario in load("*"):
+def test_every_scenario_asks_a_question_and_has_checks(catalogue: tuple[Scenario, ...]) -> None:
+    for scenario in catalogue:
         assert scenario.question and scenario.question.endswith("?"), scenario.id
         assert scenario.checks, scenario.id
 
@@ -82,9 +86,9 @@ def test_papers_are_named() -> None:
         assert scenario.source is not None and scenario.source.shows
 
 
-def test_a_class_of_cross_traffic_tells_its_rate_in_the_title() -> None:
+def test_a_class_of_cross_traffic_tells_its_rate_in_the_title(catalogue: tuple[Scenario, ...]) -> None:
     told = 0
-    for scenario in load("*"):
+    for scenario in catalogue:
         cross = scenario.flows.get("cross")
         if cross is not None and scenario.title.endswith("cross traffic"):
             pytest.fail(f"{scenario.id} does not say how much: {scenario.title}")

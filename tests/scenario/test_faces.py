@@ -34,7 +34,6 @@ from streamgauge.scenario import (
     Uniform,
     Until,
     from_text,
-    load,
     override,
 )
 from streamgauge.units import Bdp, Packets, Percent, Rate, Size, Time
@@ -166,9 +165,9 @@ def test_yaml_and_python_make_equal_objects() -> None:
     assert loaded == BUILT
 
 
-def test_what_is_printed_loads_again() -> None:
+def test_what_is_printed_loads_again(catalogue: tuple[Scenario, ...]) -> None:
     assert Scenario.model_validate(BUILT.normalised()) == BUILT
-    for scenario in load("*"):
+    for scenario in catalogue:
         assert Scenario.model_validate(scenario.normalised()) == scenario
 
 

@@ -13,12 +13,13 @@ from typing import Protocol
 from streamgauge.campaign.layout import trial_directory
 from streamgauge.claims.expression import parse
 from streamgauge.errors import MediaError, ScenarioError
-from streamgauge.scenario import Scenario, catalogue_ids, load
+from streamgauge.scenario import Scenario, load
 from streamgauge.scenario.commands import Command
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.functions import functions
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.scenario.settings import tidy
+from streamgauge.scenario.shipped import shipped_file
 from streamgauge.systems.adapter import SIDES
 from streamgauge.systems.adapters import versions
 from streamgauge.systems.registry import Mode
@@ -181,7 +182,7 @@ def with_dependencies(scenarios: Sequence[Scenario], *, settings: Iterable[str] 
             for other in sorted(parse(check.that).scenarios()):
                 if other in found:
                     continue
-                if other not in catalogue_ids():
+                if shipped_file(other) is None:
                     raise ScenarioError(
                         f"reads the scenario '{other}', which is neither in this run nor in the catalogue",
                         key=f"{scenario.id}: checks.{name}.that",

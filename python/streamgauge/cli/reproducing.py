@@ -72,8 +72,10 @@ def papers_of(names: Sequence[str]) -> list[Paper]:
     found = [known[name] for name in asked if name in known]
     if len(found) == len(asked):
         return found
+    if not found:
+        return []
     families = {scenario.partition("/")[0] for scenario in catalogue_ids()}
-    strange = [name for name in asked if name not in families and _is_word(name)] if found else []
+    strange = [name for name in asked if name not in families and _is_word(name)]
     if strange:
         told = " and ".join(f"'{name}'" for name in strange)
         close = [near for name in strange if (near := nearest(name, known)) and near not in asked]

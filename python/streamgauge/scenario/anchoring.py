@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +69,10 @@ def anchor(document: Document, folder: Path) -> None:
 
 def _members_of(file: Path) -> Any:
     """The members of a population that stand in a file of their own. Raises ScenarioError."""
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
-        read = YAML(typ="safe").load(file.read_text(encoding="utf-8"))
+        read = copy.deepcopy(_list_of(file.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, YAMLError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error).partition("\n")[0]
         raise ScenarioError(
@@ -86,6 +87,14 @@ def _members_of(file: Path) -> Any:
             hint="write such as '- {clip: carphone-550k, rtt: 80 ms, loss: 0.1 %}', a line for each",
         )
     return read
+
+
+@lru_cache(maxsize=16)
+def _list_of(text: str) -> Any:
+    """Each variant of a scenario names the same file, which may be long."""
+    from ruamel.yaml import YAML
+
+    return YAML(typ="safe").load(text)
 
 
 def _processes(system: Any) -> list[dict[str, Any]]:

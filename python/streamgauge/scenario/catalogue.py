@@ -10,7 +10,7 @@ from pathlib import Path
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario.loading import load_file
 from streamgauge.scenario.model import Scenario
-from streamgauge.scenario.shipped import SUFFIXES, catalogue_folder, catalogue_ids
+from streamgauge.scenario.shipped import SUFFIXES, catalogue_folder, catalogue_ids, shipped_file
 from streamgauge.scenario.values import nearest
 
 __all__ = ["catalogue_folder", "catalogue_ids", "find", "load"]
@@ -30,9 +30,10 @@ def load(path_or_id: str | Path, *, settings: Iterable[str] = (), mutants: bool 
     text = str(path_or_id)
     if isinstance(path_or_id, Path) or _is_file(text):
         return load_file(Path(text), settings=settings, mutants=mutants)
+    file = shipped_file(text)
+    if file is not None:
+        return load_file(file, settings=settings, only=text, mutants=mutants)
     known = catalogue_ids()
-    if text in known:
-        return load_file(known[text], settings=settings, only=text, mutants=mutants)
     wanted = [name for name in known if fnmatch.fnmatchcase(name, text)]
     if not wanted:
         # A family's name stands for all of it.

@@ -91,9 +91,10 @@ def parse_document(text: str, file: str) -> Document:
     return _parsed(text, file).copy()
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _parsed(text: str, file: str) -> Document:
-    """A file of many variants is asked for each of them, and for their ids; reading YAML is the slow part."""
+    """A file of many variants is asked for each of them, and for their ids; reading YAML is the slow part.
+    More are kept than the catalogue has: of fewer, none would be left when the first is asked for again."""
     yaml = YAML(typ="rt", pure=True)
     try:
         node = yaml.load(io.StringIO(text))
@@ -201,7 +202,7 @@ def read_text(path: Path) -> str:
 
 def declared_ids(text: str, *, file: str) -> list[str]:
     """Ids that a file declares, without validating it, nor looking into what it extends."""
-    document = parse_document(text, file)
+    document = _parsed(text, file)
     if "variants" not in document.data:
         return [str(document.data.get("id"))]
     return [id_ for id_, _ in _choices(document.data["variants"], document)]

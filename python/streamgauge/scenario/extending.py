@@ -26,7 +26,7 @@ from streamgauge.scenario.path.presets import expand
 from streamgauge.scenario.path.queue import QUEUES
 from streamgauge.scenario.path.shaper import SHAPERS
 from streamgauge.scenario.path.text import spelt_out
-from streamgauge.scenario.shipped import SUFFIXES, catalogue_ids
+from streamgauge.scenario.shipped import SUFFIXES, catalogue_ids, shipped_file
 from streamgauge.scenario.values import nearest
 
 __all__ = ["documents"]
@@ -113,9 +113,10 @@ def _base(own: Document, folder: Path | None, trail: _Trail) -> tuple[Document, 
 
 def _shipped(name: str, refuse: Any) -> Path:
     """The file of the catalogue that has this id."""
+    file = shipped_file(name)
+    if file is not None:
+        return file
     known = catalogue_ids()
-    if name in known:
-        return known[name]
     family = [one for one in known if one.startswith((f"{name}-", f"{name}/"))]
     if family:
         raise refuse(f"'{name}' is {len(family)} scenarios: {', '.join(family)}", "name one of them")

@@ -9,9 +9,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario.catalogue import catalogue_ids, load
+from streamgauge.scenario.catalogue import load
 from streamgauge.scenario.model import Scenario
 from streamgauge.scenario.overrides import OverrideError, override
+from streamgauge.scenario.shipped import shipped_file
 from streamgauge.systems.registry import Mode
 
 __all__ = ["changed"]
@@ -33,7 +34,7 @@ def changed(data: Mapping[str, Any], mode: Mode, settings: Sequence[str] = ()) -
         mode: the mode in which it ran.
         settings: what was set in it.
     """
-    if str(data["id"]) not in catalogue_ids():
+    if shipped_file(str(data["id"])) is None:
         return "changed by --set" if settings else ""
     try:
         own = load(str(data["id"]))[0]

@@ -285,9 +285,9 @@ def switch_kind(container: Any, key: str | int) -> None:
 
 def check_address(scenario: Shape, address: str) -> None:
     """Raises `OverrideError` if ``address`` leads nowhere in ``scenario``."""
-    # What is long, and not on the way.
-    long = {"checks", "assumed", "figures", "population"} - {address.partition(".")[0]}
-    data = _bare(scenario, without=long)
+    # No other key is on the way.
+    first = address.partition(".")[0]
+    data = _bare(scenario, without=set(type(scenario).model_fields) - {first})
     for one in _each(data, address):
         locate(data, one)
 

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -82,9 +83,9 @@ class Model(BaseModel):
         if not isinstance(data, dict):
             known = ", ".join(cls.keys())
             raise issue(f"{data!r} stands where a mapping was expected", hint=f"its keys are: {known}")
-        known_names = set(cls.model_fields) | set(cls.keys())
+        names = _names(cls)
         for key in data:
-            if key not in known_names:
+            if key not in names:
                 close = nearest(str(key), cls.keys())
                 expected = f"expected one of {', '.join(cls.keys())}"
                 hint = f"did you mean '{close}'?" if close else None
@@ -105,6 +106,12 @@ class Model(BaseModel):
         """A copy with some fields replaced, validated again; `context` is for its validators."""
         fields = {name: getattr(self, name) for name in self.model_fields_set}
         return type(self).model_validate({**fields, **changes}, context=context)
+
+
+@cache
+def _names(model: type[Model]) -> frozenset[str]:
+    """Each field's name and its key."""
+    return frozenset({*model.model_fields, *model.keys()})
 
 
 class Text:

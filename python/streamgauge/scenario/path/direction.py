@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -100,6 +101,10 @@ class Direction(Model):
 
     def chain(self) -> tuple[AnyStage, ...]:
         """The stages in the order that packets cross them; empty for a plain wire."""
+        return self._in_order
+
+    @cached_property
+    def _in_order(self) -> tuple[AnyStage, ...]:
         if self.stages is not None:
             return self.stages
         made: list[Any] = []
