@@ -15,6 +15,7 @@ import pytest
 from dask_cluster import DaskCluster
 from short_scenario import SHORT
 from streamgauge.campaign import CampaignResult, Progress, run
+from streamgauge.campaign import remote as remote_module
 from streamgauge.campaign.cluster import connected
 from streamgauge.campaign.remote import Remote
 from streamgauge.cli import main
@@ -119,19 +120,59 @@ def test_the_last_object_of_a_trial_is_the_one_that_makes_it_count(
     remote = Remote("s3://bucket/last")
     (job,) = jobs_for(make(), "sim", tmp_path, first_seed=1, repeat=1)
     place = job.directory.relative_to(tmp_path)
-    remote.perform(tasks_of("packets", {})(job), place, None)
 
     def dies(*arguments: Any, **more: Any) -> None:
         raise OSError("the worker died")
 
-    with monkeypatch.context() as patched, pytest.raises(CannotRunError, match="the worker died"):
-        patched.setattr(remote._fs, "put_file", dies)
+    with remote.under_way():
+        remote.perform(tasks_of("packets", {})(job), place, None)
+        with monkeypatch.context() as patched, pytest.raises(CannotRunError, match="the worker died"):
+            patched.setattr(remote._fs, "put_file", dies)
+            remote.upload(place)
+        assert store.exists(f"bucket/last/{place.as_posix()}/packets.parquet")
+        assert remote.there([place]) == {}
+        assert remote.fetch(tmp_path / "copy") == 0
         remote.upload(place)
-    assert store.exists(f"bucket/last/{place.as_posix()}/packets.parquet")
-    assert remote.there([place]) == {}
-    assert remote.fetch(tmp_path / "copy") == 0
-    remote.upload(place)
-    assert list(remote.there([place])) == [place]
+        assert list(remote.there([place])) == [place]
+
+
+def test_workers_leave_nothing_on_their_machine_however_they_end(
+    store: Any, s3: dict[str, str], make: Make, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    # As one leaves it that was killed while trials were under way.
+    dead = temporary / "streamgauge-trials-dead"
+    dead.mkdir()
+    (dead / ".held").touch()
+    os.utime(dead, (0, 0))
+    with DaskCluster(tmp_path / "own") as own:
+        worker = own.worker("a", env=s3 | {"TMPDIR": str(temporary)})
+        own.wait_for(1)
+        there = to("s3://bucket/nothing-left", own, make(), tmp_path / "there")
+        assert len(there.outcomes) == TRIALS and all(one.valid for one in there.outcomes)
+        worker.kill()
+        worker.wait()
+    assert not list(temporary.glob("streamgauge-*"))
+
+
+def test_the_folder_of_a_process_at_work_is_not_anothers_to_remove(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    one, other = remote_module._Growing(), remote_module._Growing()
+    with one.open():
+        mine = one.folder
+        os.utime(mine, (0, 0))
+        with other.open():
+            assert other.folder != mine and mine.is_dir()
+        assert [path.name for path in tmp_path.iterdir()] == [mine.name]
+        with one.open():
+            assert one.folder == mine
+        assert mine.is_dir()
+    assert not list(tmp_path.iterdir())
+    with one.open():
+        assert one.folder == mine, "contents are known by their files"
 
 
 def test_reports_and_verify_read_it(

@@ -7,21 +7,22 @@ written over by the next.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
+import fcntl
 import getpass
 import json
 import os
 import platform
 import shutil
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import IO, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from streamgauge.campaign.layout import campaign_of, logs_of_broken, process_alive
@@ -161,7 +162,11 @@ class Remote:
 
     @property
     def _folder(self) -> Path:
-        return _local_folder(self.url)
+        return _growing(self.url).folder
+
+    def under_way(self) -> contextlib.AbstractContextManager[None]:
+        """While trials are performed, uploaded and reused: afterwards nothing of them is on this machine."""
+        return _growing(self.url).open()
 
     def fetch(self, into: Path, *, under: str = ".", below: bool = False, large: bool = False) -> int:
         """Copies the trials of the campaign in the folder `under` there to the same place in the folder
@@ -275,12 +280,71 @@ def _user() -> str:
         return f"user {os.getuid()}"
 
 
+class _Growing:
+    """Where trials of a process grow before they go to a URL: a folder while any are under way, else none.
+
+    A signal may end a worker at any time, and Python then cleans up nothing. One that is idle leaves nothing;
+    what another leaves goes with the next that begins on the machine.
+    """
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._users = 0
+        self._lock: IO[str] | None = None
+        self._folder: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        assert self._users and self._folder is not None, "no trial is under way"
+        return self._folder
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[None]:
+        with self._turn:
+            if not self._users:
+                self._make()
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._users -= 1
+                if not self._users:
+                    assert self._folder is not None and self._lock is not None
+                    shutil.rmtree(self._folder, ignore_errors=True)
+                    self._lock.close()
+
+    def _make(self) -> None:
+        try:
+            if self._folder is None:
+                raise FileExistsError
+            # As it was called: whoever keeps contents knows them by their files.
+            self._folder.mkdir(mode=0o700)
+        except FileExistsError:
+            _remove_what_others_left()
+            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock = (self._folder / _HELD).open("w")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+
+_PREFIX: Final = "streamgauge-trials-"
+_HELD: Final = ".held"
+_NEW_S: Final = 60
+
+
+def _remove_what_others_left() -> None:
+    """Folders that no process holds; a new one may not be held yet."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError), (folder / _HELD).open("r+") as lock:
+            if time.time() - folder.stat().st_mtime > _NEW_S:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+
+
 @lru_cache(maxsize=8)
-def _local_folder(url: str) -> Path:
-    """Where trials grow in this process before they go to `url`."""
-    folder = Path(tempfile.mkdtemp(prefix="streamgauge-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+def _growing(url: str) -> _Growing:
+    del url
+    return _Growing()
 
 
 @lru_cache(maxsize=8)

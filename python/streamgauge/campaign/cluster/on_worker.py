@@ -10,6 +10,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -221,10 +222,16 @@ def _to_url(batch: Batch, url: str) -> list[Found]:
     """The same, each trial in a local folder first; it goes up while the next one runs."""
     remote = Remote(url)
     places = [Path(task.directory).relative_to(batch.root) for task in batch.tasks]
-    try:
-        there = remote.there(places)
-    except StreamGaugeError as error:
-        return [(as_sent(error), False)]
+    with ExitStack() as local:
+        try:
+            local.enter_context(remote.under_way())
+            there = remote.there(places)
+        except (StreamGaugeError, OSError) as error:
+            return [(as_sent(error), False)]
+        return _each_up(remote, batch, places, there)
+
+
+def _each_up(remote: Remote, batch: Batch, places: list[Path], there: dict[Path, bytes]) -> list[Found]:
     going: list[Future[None] | None] = []
     with ThreadPoolExecutor(UPLOADS) as uploads:
 
