@@ -55,7 +55,7 @@ test-sim: setup ## the part of the tests that needs neither root nor Linux
 	$(CARGO) test --quiet
 	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long'
 
-test-long: setup ## whole entries of the catalogue in emu (minutes each), and records in Spark
+test-long: setup ## what takes minutes: the catalogue in emu, the docs' new system built, records in Spark, a hundred kills
 	@scripts/extras.sh readers
 	$(PY) -m pytest -m long
 

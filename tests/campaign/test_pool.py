@@ -127,10 +127,11 @@ def test_a_trial_that_kills_every_process_ends_the_campaign_in_a_sentence(
 
 
 @pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize(("kills", "repeat"), [(15, 60), pytest.param(85, 120, marks=pytest.mark.long)])
 def test_processes_that_are_killed_lose_no_trial(
-    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kills: int, repeat: int, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eighty-five kills at random moments, in the course of one campaign."""
+    """So many kills at random moments, in the course of one campaign."""
     monkeypatch.setattr(pool_module, "_TRIES", 1000)
     draw, killed, over = random.Random(12), [], threading.Event()
     started: list[Any] = []
@@ -146,7 +147,7 @@ def test_processes_that_are_killed_lose_no_trial(
         # While a process starts there is little to lose: most die within trials.
         while not over.wait(draw.choice((0.02, 0.3, 0.6))):
             running = [one for one in started if one.poll() is None]
-            if running and len(killed) < 85:
+            if running and len(killed) < kills:
                 victim = draw.choice(running)
                 os.kill(victim.pid, signal.SIGKILL)
                 killed.append(victim.pid)
@@ -156,20 +157,21 @@ def test_processes_that_are_killed_lose_no_trial(
     found: list[CampaignResult] = []
     try:
         # Until so many have died; what lies there is run again, for it is what the kills are about.
-        while len(killed) < 85:
-            found.append(simulate(make(), tmp_path / str(len(found)), repeat=120, keep="events"))
+        while len(killed) < kills:
+            found.append(simulate(make(), tmp_path / str(len(found)), repeat=repeat, keep="events"))
     finally:
         over.set()
         killer.join()
-    once = simulate(make(), tmp_path / "once", repeat=120, keep="events")
+    once = simulate(make(), tmp_path / "once", repeat=repeat, keep="events")
     for place, result in enumerate(found):
         assert digests(result) == digests(once)
-        assert len(whole(tmp_path / str(place))) == 120
+        assert len(whole(tmp_path / str(place))) == repeat
         assert not list((tmp_path / str(place)).rglob("*.partial")) or result is not None
 
 
-def test_a_campaign_that_is_killed_goes_on_from_there(make: Make, tmp_path: Path) -> None:
-    """Fifteen kills of the campaign itself at random moments."""
+@pytest.mark.parametrize("least", [5, pytest.param(15, marks=pytest.mark.long)])
+def test_a_campaign_that_is_killed_goes_on_from_there(least: int, make: Make, tmp_path: Path) -> None:
+    """So many kills of the campaign itself at random moments, and more where it did not come far."""
     draw, repeat, out = random.Random(13), 400, tmp_path / "out"
     file = tmp_path / "short.yaml"
     from short_scenario import SHORT  # type: ignore[import-not-found]
@@ -177,7 +179,7 @@ def test_a_campaign_that_is_killed_goes_on_from_there(make: Make, tmp_path: Path
     file.write_text(SHORT)
     command = [sys.executable, "-c", CAMPAIGN, str(file), str(out), str(repeat)]
     kept, kills = 0, 0
-    while kills < 15:
+    while kills < least or (kept <= 15 and kills < 15):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as campaign:
             assert campaign.stdout is not None and campaign.stdout.readline() == "begun\n"
             time.sleep(draw.uniform(0.0, 2.0))
@@ -340,7 +342,7 @@ def test_nothing_that_has_ended_is_forgotten_by_ctrl_c(tmp_path: Path) -> None:
     draw, counted = random.Random(14), 0
     file = tmp_path / "short.yaml"
     file.write_text(SHORT)
-    for turn in range(5):
+    for turn in range(3):
         out = tmp_path / str(turn)
         command = [sys.executable, "-c", CAMPAIGN, str(file), str(out), "4000"]
         with subprocess.Popen(

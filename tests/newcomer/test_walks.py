@@ -1,5 +1,5 @@
 """The walks of the pages that add something, as the pages say: their files, their lines, their trials. What
-is built is built once for all of them."""
+is built is built once for all of them; it takes minutes, so `make test-long` has what needs it."""
 
 from __future__ import annotations
 
@@ -199,24 +199,28 @@ def test_the_pages_name_every_file_and_nothing_but_what_they_need() -> None:
     assert ADAPTER.files(new=False) == ["python/streamgauge/systems/registry.py"]
 
 
+@pytest.mark.long
 def test_the_system_s_machine_does_what_the_page_says(workspace: Path) -> None:
     ran = cargo(workspace, "test", "-p", "streamgauge-systems", "--lib", "--", "push", "registry")
     assert "every_frame_is_shown_and_late_where_the_stream_is_too_slow ... ok" in ran
     assert "every_parameter_of_every_system_takes_what_it_says ... ok" in ran
 
 
+@pytest.mark.long
 def test_the_rule_does_what_the_page_says(workspace: Path) -> None:
     ran = cargo(workspace, "test", "-p", "streamgauge-systems", "--lib", "--", "abr::last", "abr::properties")
     assert "it_climbs_a_level_at_a_time_and_falls_at_once ... ok" in ran
     assert "a_level_of_the_ladder_is_decided_whatever_happens_and_again ... ok" in ran
 
 
+@pytest.mark.long
 def test_the_queue_does_what_the_page_says(workspace: Path) -> None:
     ran = cargo(workspace, "test", "-p", "streamgauge-path", "--test", "headdrop")
     assert "what_has_waited_longest_makes_room ... ok" in ran
     assert "what_is_sent_is_sent_in_order ... ok" in ran
 
 
+@pytest.mark.long
 def test_a_trial_with_the_system_is_one_of_any_system(built: Path, tmp_path: Path) -> None:
     told = python(built, "-m", "streamgauge", "systems", "push")
     assert "Source: GStreamer's rtspsrc" in " ".join(told.split()) and "hold" in told
@@ -225,6 +229,7 @@ def test_a_trial_with_the_system_is_one_of_any_system(built: Path, tmp_path: Pat
     assert len(told) == 2 and all(one["systems"]["push"] == {"machine": 1} for one in told)
 
 
+@pytest.mark.long
 def test_a_trial_with_the_rule_decides_by_it(built: Path, tmp_path: Path) -> None:
     assert " last " in python(built, "-m", "streamgauge", "systems", "dash")
     ran = trials(built, "last.yaml", tmp_path)
@@ -235,6 +240,7 @@ def test_a_trial_with_the_rule_decides_by_it(built: Path, tmp_path: Path) -> Non
         assert len(why) > 100 and any("of the last segment's" in one for one in why)
 
 
+@pytest.mark.long
 def test_a_trial_with_the_queue_drops_what_has_waited(built: Path, tmp_path: Path) -> None:
     ran = trials(built, "headdrop.yaml", tmp_path)
     assert len(ran) == 2
