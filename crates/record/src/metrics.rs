@@ -387,17 +387,26 @@ mod tests {
         }
     }
 
-    fn path(name: &str) -> std::path::PathBuf {
-        let directory = std::env::temp_dir().join(format!("streamgauge-metrics-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        directory.join(name)
+    /// A file that goes with the test.
+    struct File(std::path::PathBuf);
+
+    impl File {
+        fn new(name: &str) -> Self {
+            File(std::env::temp_dir().join(format!("streamgauge-metrics-{}-{name}", std::process::id())))
+        }
+    }
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
     }
 
     #[test]
     fn what_is_written_comes_back_bit_for_bit() {
-        let (path, written) = (path("whole.parquet"), example());
-        write_metrics(&path, &written).unwrap();
-        let read = read_metrics(&path).unwrap();
+        let (file, written) = (File::new("whole.parquet"), example());
+        write_metrics(&file.0, &written).unwrap();
+        let read = read_metrics(&file.0).unwrap();
         // Lists are numbered in another order.
         let bits = |of: &Metrics, row: &MetricRow| {
             row.lists.map(|list| Some(of.list(list?)?.iter().map(|v| v.to_bits()).collect::<Vec<_>>()))
@@ -411,23 +420,23 @@ mod tests {
         }
         assert_eq!((read.rows.len(), read.lists.len()), (3, written.lists.len()));
         assert_eq!((read.window_s, read.samples, read.valid), (written.window_s, 3, true));
-        assert_eq!(about_metrics(&path).unwrap(), "{}");
+        assert_eq!(about_metrics(&file.0).unwrap(), "{}");
     }
 
     #[test]
     fn a_list_that_is_not_there_is_refused() {
         let mut metrics = example();
         metrics.rows[0].lists[3] = Some(3);
-        let error = write_metrics(&path("refused.parquet"), &metrics).unwrap_err();
+        let error = write_metrics(&File::new("refused.parquet").0, &metrics).unwrap_err();
         assert!(error.to_string().contains("throughput"), "{error}");
     }
 
     #[test]
     fn a_file_cut_short_is_damaged() {
-        let path = path("short.parquet");
-        write_metrics(&path, &example()).unwrap();
-        let bytes = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
-        assert!(matches!(read_metrics(&path), Err(RecordError::Damaged { .. })));
+        let file = File::new("short.parquet");
+        write_metrics(&file.0, &example()).unwrap();
+        let bytes = std::fs::read(&file.0).unwrap();
+        std::fs::write(&file.0, &bytes[..bytes.len() - 9]).unwrap();
+        assert!(matches!(read_metrics(&file.0), Err(RecordError::Damaged { .. })));
     }
 }

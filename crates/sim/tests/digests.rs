@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::*;
 use streamgauge_base::{BitRate, Duration};
@@ -52,28 +52,6 @@ fn plans() -> Vec<(&'static str, TrialPlan)> {
         plan.host_jitter = Duration::from_micros(200);
     }
     plans
-}
-
-/// A folder that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("streamgauge-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-    fn sub(&self, name: &str) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 fn digests(plan: &TrialPlan, directory: &Path) -> [String; 2] {

@@ -30,12 +30,9 @@ fn of(plan: &TrialPlan) -> PathPlan {
     PathPlan { path: plan.path.clone(), seed: plan.seed }
 }
 
-/// Runs `plan` and returns where its packets are.
-fn recorded(plan: &TrialPlan, name: &str) -> (Summary, PathBuf) {
-    let folder = std::env::temp_dir().join(format!("streamgauge-replay-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let summary = simulate(plan, &folder).unwrap();
-    (summary, folder.join("packets.parquet"))
+/// Runs `plan` in the folder and returns where its packets are.
+fn recorded(plan: &TrialPlan, folder: &Folder) -> (Summary, PathBuf) {
+    (simulate(plan, &folder.0).unwrap(), folder.0.join("packets.parquet"))
 }
 
 #[test]
@@ -48,9 +45,10 @@ fn a_trial_replays_under_every_discipline() {
         QueueSpec::Pie(PieSpec { limit, ..PieSpec::default() }),
         QueueSpec::Dualpi2(Dualpi2Spec { limit, ..Dualpi2Spec::default() }),
     ];
+    let folder = Folder::new("replay-queues");
     for queue in queues {
         let plan = trial(managed(queue.clone()));
-        let (summary, packets) = recorded(&plan, "queues");
+        let (summary, packets) = recorded(&plan, &folder);
         let found = replay(&of(&plan), &packets).unwrap();
         assert_eq!((found.different, &found.first), (0, &None), "{queue:?}");
         assert_eq!(Some(found.rows), summary.rows);
@@ -73,7 +71,8 @@ fn bursts_at_a_queue_that_makes_room_replay() {
     path.down.remove(0);
     let bursts = cbr_in_bursts("bursts", 400.0, 1000, 10);
     let plan = plan(path, vec![bulk("bulk", "cubic", 1 << 20), bursts], 3, 1);
-    let (summary, packets) = recorded(&plan, "bursts");
+    let folder = Folder::new("replay-bursts");
+    let (summary, packets) = recorded(&plan, &folder);
     let found = replay(&of(&plan), &packets).unwrap();
     assert_eq!((found.different, &found.first), (0, &None));
     assert!(summary.rows.unwrap() > 1_000);
@@ -93,7 +92,8 @@ fn copies_fragments_and_jitter_replay() {
     let mut plan = trial(path);
     // TCP forbids fragmentation; this is what is cut up.
     plan.flows.push(cbr("long", 100.0, 1400, &[]));
-    let (summary, packets) = recorded(&plan, "copies");
+    let folder = Folder::new("replay-copies");
+    let (summary, packets) = recorded(&plan, &folder);
     let found = replay(&of(&plan), &packets).unwrap();
     assert_eq!((found.different, &found.first), (0, &None));
     assert_eq!(Some(found.rows), summary.rows);

@@ -1,6 +1,8 @@
 //! Plans for tests.
 #![allow(dead_code)]
 
+use std::path::PathBuf;
+
 use streamgauge_base::{BitRate, Direction, Duration, Event, Fate, FlowId, Item, PacketInfo, StageId};
 use streamgauge_path::spec::{
     BottleneckSpec, DelaySpec, Layer, Limit, LossModel, LossSpec, PathSpec, QueueSpec, RateSpec, ShaperSpec,
@@ -15,6 +17,29 @@ use streamgauge_systems::http::{HttpPlayerSettings, HttpSpec};
 use streamgauge_systems::media::ClipSpec;
 use streamgauge_systems::ping::PingSpec;
 use streamgauge_systems::rtp::RtpSpec;
+
+/// A folder that goes with the test.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("streamgauge-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn sub(&self, name: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
 
 pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
