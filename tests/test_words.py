@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,6 +79,12 @@ def defined(path: str, text: str) -> set[str]:
     return found
 
 
+@cache
+def homes_of_types() -> dict[str, set[str]]:
+    """The types that each file of what ships defines."""
+    return {path: defined(path, text) for path, text in sources(ROOT).items()}
+
+
 def _constructor(value: ast.expr) -> str:
     """``Literal`` of ``Literal["a"] | None``; empty for what is no alias."""
     while isinstance(value, ast.BinOp):
@@ -135,7 +142,7 @@ def test_the_glossary_is_read() -> None:
 @pytest.mark.parametrize("entry", GLOSSARY, ids=lambda entry: entry.word)
 def test_a_word_of_the_glossary_is_defined_where_it_says_and_nowhere_else(entry: Entry) -> None:
     assert entry.types and entry.files
-    homes = {path: defined(path, text) for path, text in sources(ROOT).items()}
+    homes = homes_of_types()
     for name in entry.types:
         found = {path for path, names in homes.items() if name in names}
         assert found, f"nobody defines {name}"

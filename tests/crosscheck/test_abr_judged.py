@@ -21,16 +21,17 @@ from streamgauge.crosscheck.trials import Bench, CaseRuns
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """All of it: a second or so of simulation for each of 20 sessions, their mutants included."""
-    return crosscheck(CrosscheckRequest(out=tmp_path_factory.mktemp("abr"), matter=ABR, reference="sim"))
+    """Half of the 20 sessions, those on which most is decided: a second or so each, their mutants included."""
+    patterns, out = ("*/square", "*/steps"), tmp_path_factory.mktemp("abr")
+    return crosscheck(CrosscheckRequest(out=out, matter=ABR, patterns=patterns, reference="sim"))
 
 
 def test_a_player_is_equivalent_to_itself(document: dict[str, Any]) -> None:
     assert document["schema"] == "streamgauge.crosscheck-abr/1"
     verdicts = [row["verdict"] for row in document["rows"]]
-    assert len(verdicts) == 120
+    assert len(verdicts) == 60
     # Where a threshold is near, three trials leave a row open now and then; none may differ.
-    assert verdicts.count("equivalent") >= 110 and set(verdicts) <= {"equivalent", "inconclusive"}
+    assert verdicts.count("equivalent") >= 55 and set(verdicts) <= {"equivalent", "inconclusive"}
 
 
 def test_every_mutant_is_rejected(document: dict[str, Any]) -> None:

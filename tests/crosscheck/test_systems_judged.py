@@ -26,12 +26,12 @@ DOCS = Path(__file__).parent.parent.parent / "docs" / "fidelity-systems.md"
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The first four conditions of each: half a minute, mutants included."""
+    """The first two conditions of each, and where a mutant needs it a third: mutants included, 20 s."""
     return crosscheck(
         CrosscheckRequest(
             out=tmp_path_factory.mktemp("systems"),
             matter=systems_matter(),
-            patterns=patterns_of(None, 4),
+            patterns=[*patterns_of(None, 2), "realvideo-udp/03"],
             reference="sim",
         )
     )
@@ -40,7 +40,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_a_system_is_equivalent_to_itself(document: dict[str, Any]) -> None:
     assert document["schema"] == "streamgauge.crosscheck-systems/1"
     verdicts = [row["verdict"] for row in document["rows"]]
-    assert len(verdicts) > 350 and set(verdicts) <= {"equivalent", "inconclusive", "explained", "unexplained"}
+    assert len(verdicts) > 230 and set(verdicts) <= {"equivalent", "inconclusive", "explained", "unexplained"}
     # Three trials that happen to agree leave no margin to a system that does one thing or another.
     assert verdicts.count("equivalent") >= 0.93 * len(verdicts)
     assert verdicts.count("unexplained") + verdicts.count("explained") <= 0.01 * len(verdicts)
@@ -79,7 +79,7 @@ def test_the_page_is_filled_from_the_document(document: dict[str, Any], tmp_path
     assert "old" not in filled and all(f"prose {name}\n" in filled for name in PAGE.blocks)
     assert [file.name for file in written] == ["page.md", "fidelity-systems.png"]
     assert "**windows-media-tcp** (sim / emu)" in filled
-    assert "Not measured, 54 conditions: 05, 06, 07, 08, 09, 10 of `rtp`, `darwin`" in filled
+    assert "Not measured, 71 conditions: 03, 04, 05, 06, 07, 08, 09, 10 of `rtp`, `darwin`" in filled
     assert "| `rtp/01` | 446 kbit/s | 12 ms | 6.2 kB | 1.2 % | reno from 3.1 s | 3 |" in filled
 
 

@@ -83,7 +83,9 @@ COMMANDS: dict[str, How] = {
     "streamgauge compare rtp darwin --in today/demo-rtsp-udp-medium --mode sim --metric frames_lost "
     "--until decided --at-most 12": HERE,
     # matrix, findings
-    "streamgauge compare matrix --kind 'tcp-*' --repeat 3": HERE,
+    "streamgauge compare matrix --kind 'tcp-*' --repeat 3": How(
+        "long", "matrix.md runs it here with one family of systems"
+    ),
     "streamgauge compare matrix": How("long", A_MINUTE),
     "streamgauge compare matrix --kind 'tcp-*' --system 'dash-*' --repeat 3": HERE,
     "streamgauge compare matrix patient.yaml --kind 'tcp-*' --repeat 3": HERE,
@@ -163,6 +165,7 @@ COMMANDS: dict[str, How] = {
     "streamgauge run hessler/ftp-medium --mode sim": HERE,
     "streamgauge run today/demo-rtsp-udp-medium --mode emu": How("long", A_MINUTE, status=0),
     "make test-sim": How("never", "is what runs this"),
+    "make test-long": How("never", "takes hours"),
     "make lint": How("never", "CI runs it"),
     "make fuzz": How("never", "CI runs a part of it"),
     "make bench": How("never", "a benchmark"),
