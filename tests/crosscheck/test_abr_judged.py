@@ -21,7 +21,7 @@ from streamgauge.crosscheck.trials import Bench, CaseRuns
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Half of the 20 sessions, those on which most is decided: a second or so each, their mutants included."""
+    """Half of the 20 sessions, those on which most is decided: a second each, their mutants included."""
     patterns, out = ("*/square", "*/steps"), tmp_path_factory.mktemp("abr")
     return crosscheck(CrosscheckRequest(out=out, matter=ABR, patterns=patterns, reference="sim"))
 
