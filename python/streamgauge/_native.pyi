@@ -84,6 +84,16 @@ def simulate(plan_json: str, directory: str | PathLike[str], contents: Contents 
         OSError: if the record cannot be written.
     """
 
+def simulate_in_memory(
+    plan_json: str, contents: Contents | None = None
+) -> tuple[str, list[tuple[str, str, bytes]], list[tuple[str, str | None, bytes, bytes, list[str]]]]:
+    """As `simulate` when it keeps packets, to the same summary, but nothing is written: the summary, and what
+    `packet_columns` and `told` would return of the files.
+
+    Raises:
+        ScenarioError: if the plan cannot be run.
+    """
+
 def legend(plan_json: str) -> str:
     """What the codes in a record of this plan mean: `{"flow": names, "subject": whether each is one, "stage":
     [{"name", "direction"}], ...}` as JSON.
@@ -157,9 +167,9 @@ def packet_columns(path: str | PathLike[str]) -> list[tuple[str, str, bytes]]:
         RecordError: if the file is missing, damaged or of an unknown version.
     """
 
-def told(path: str | PathLike[str]) -> list[tuple[str, str | None, bytes, bytes]]:
+def told(path: str | PathLike[str]) -> list[tuple[str, str | None, bytes, bytes, list[str]]]:
     """The events of an `events.parquet` by name and flow (None: the path's): times (int64, ns, ascending) and
-    values (float64, NaN for none, seconds where the file says ms), as bytes.
+    values (float64, NaN for none, seconds where the file says ms), as bytes, and the units of the values.
 
     Raises:
         RecordError: if the file is missing, damaged or of an unknown version.

@@ -29,7 +29,7 @@ class Machine:
 
     def run_trial(self, scenario: Scenario, _plan: Any, seed: int, directory: Path, _options: Any) -> Any:
         self.ran.append(seed)
-        _, summary, provenance = trial_module._simulate(lower(scenario, "sim", seed), directory)
+        _, summary, provenance, _ = trial_module._simulate(lower(scenario, "sim", seed), directory)
         why = ["late departures"] if seed in self.late else []
         validity = {"valid": not why, "why": why, "bounds": {}, "measured": {}}
         return {"validity": validity, "summary": summary, "provenance": provenance}

@@ -74,22 +74,45 @@ fn simulate(
     directory: PathBuf,
     contents: Option<PyRef<'_, Contents>>,
 ) -> PyResult<String> {
+    let summary = ran(py, plan_json, contents, |plan, contents| {
+        streamgauge_sim::simulate_with(plan, contents, &directory)
+    })?;
+    to_json(&summary)
+}
+
+/// Lets `how` run the plan with its contents.
+fn ran<T: Send>(
+    py: Python<'_>,
+    plan_json: &str,
+    contents: Option<PyRef<'_, Contents>>,
+    how: impl Send
+    + FnOnce(&TrialPlan, &streamgauge_systems::media::Contents) -> Result<T, streamgauge_sim::SimError>,
+) -> PyResult<T> {
     let contents = contents.map(|given| given.0.clone()).unwrap_or_default();
     let plan: TrialPlan = serde_json::from_str(plan_json)
         .map_err(|e| exception(py, "ScenarioError", format!("the trial's plan does not read: {e}")))?;
     function_rule::take_raised();
-    let ran = py.detach(|| {
-        let ran = streamgauge_sim::simulate_with(&plan, &contents, &directory);
-        (ran, function_rule::take_raised())
-    });
-    if let (_, Some(what)) = &ran {
+    let (ran, raised) = py.detach(|| (how(&plan, &contents), function_rule::take_raised()));
+    if let Some(what) = raised {
         return Err(exception(py, "ScenarioError", format!("{what}; nothing of this trial counts")));
     }
-    match ran.0 {
-        Ok(summary) => to_json(&summary),
-        Err(streamgauge_sim::SimError::Record(error)) => Err(record_error(py, error)),
-        Err(error) => Err(exception(py, "ScenarioError", error.to_string())),
-    }
+    ran.map_err(|error| match error {
+        streamgauge_sim::SimError::Record(error) => record_error(py, error),
+        error => exception(py, "ScenarioError", error.to_string()),
+    })
+}
+
+/// As `simulate` when it keeps packets, to the same summary, but nothing is written: also returns what `packet_columns`
+/// and `told` would read of the files.
+#[pyfunction]
+#[pyo3(signature = (plan_json, contents=None))]
+fn simulate_in_memory<'py>(
+    py: Python<'py>,
+    plan_json: &str,
+    contents: Option<PyRef<'_, Contents>>,
+) -> PyResult<(String, Vec<PacketColumn<'py>>, Vec<Said<'py>>)> {
+    let (summary, found) = ran(py, plan_json, contents, streamgauge_sim::simulate_in_memory)?;
+    Ok((to_json(&summary)?, columns_of(py, &found.packets)?, said(py, found.told)?))
 }
 
 /// What the codes in a record of this plan mean, as its files carry it (JSON).
@@ -238,15 +261,20 @@ fn numbers<'py, T: Copy, const WIDTH: usize>(
     Ok((kind, filled))
 }
 
-/// What measuring needs of a `packets.parquet`: of each column its name, numpy's name of its type, and its values'
-/// bytes.
+/// A column: its name, numpy's name of its type, and its values' bytes.
+type PacketColumn<'py> = (&'static str, &'static str, Bound<'py, PyBytes>);
+
+/// What measuring needs of a `packets.parquet`.
 #[pyfunction]
-fn packet_columns<'py>(
-    py: Python<'py>,
-    path: PathBuf,
-) -> PyResult<Vec<(&'static str, &'static str, Bound<'py, PyBytes>)>> {
+fn packet_columns<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Vec<PacketColumn<'py>>> {
     let read = py.detach(|| streamgauge_record::read_packet_table(&path));
-    let table = read.map_err(|error| record_error(py, error))?;
+    columns_of(py, &read.map_err(|error| record_error(py, error))?)
+}
+
+fn columns_of<'py>(
+    py: Python<'py>,
+    table: &streamgauge_record::PacketTable,
+) -> PyResult<Vec<PacketColumn<'py>>> {
     let u8s = |values: &[u8]| numbers(py, "u1", values, u8::to_le_bytes);
     let u16s = |values: &[u16]| numbers(py, "<u2", values, u16::to_le_bytes);
     let u32s = |values: &[u32]| numbers(py, "<u4", values, u32::to_le_bytes);
@@ -274,19 +302,22 @@ fn packet_columns<'py>(
     Ok(found.into_iter().map(|(name, (kind, bytes))| (name, kind, bytes)).collect())
 }
 
-/// What one flow said under one name: the name, the flow, times and values.
-type Said<'py> = (String, Option<String>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+/// What one flow said under one name: the name, the flow, times, values and their units.
+type Said<'py> = (String, Option<String>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>);
 
-/// What each flow said, by name: `(name, flow or None, times in ns, values)`, the latter two as bytes of int64 and
-/// float64.
+/// What each flow said, by name: `(name, flow or None, times in ns, values, units)`, times and values as bytes of int64
+/// and float64.
 #[pyfunction]
 fn told<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Vec<Said<'py>>> {
     let read = py.detach(|| streamgauge_record::read_told(&path));
-    let found = read.map_err(|error| record_error(py, error))?;
+    said(py, read.map_err(|error| record_error(py, error))?)
+}
+
+fn said<'py>(py: Python<'py>, found: Vec<streamgauge_record::Told>) -> PyResult<Vec<Said<'py>>> {
     let of = |told: streamgauge_record::Told| {
         let times = numbers(py, "<i8", &told.times, i64::to_le_bytes)?.1;
         let values = numbers(py, "<f8", &told.values, f64::to_le_bytes)?.1;
-        Ok((told.name, told.flow, times, values))
+        Ok((told.name, told.flow, times, values, told.units))
     };
     found.into_iter().map(of).collect()
 }
@@ -445,6 +476,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(facts, module)?)?;
     module.add_function(wrap_pyfunction!(relay_protocols, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate_in_memory, module)?)?;
     module.add_function(wrap_pyfunction!(asf::asf_streams, module)?)?;
     module.add_function(wrap_pyfunction!(asf::multiplex_asf, module)?)?;
     module.add_function(wrap_pyfunction!(legend, module)?)?;

@@ -127,6 +127,21 @@ fn column<T: DataType>(
 /// Writes a trial's events to `path`, sorted by time, those of one time in the order given, and returns their
 /// digest. Values that are not finite are refused: no JSON can carry them.
 pub fn write_events(path: &Path, events: &[Event], legend: &Legend) -> Result<String, RecordError> {
+    let columns = event_columns(path, events, legend)?;
+    let digest = columns.digest();
+    let partial = Partial::new(path);
+    let file = File::create(&partial.path).map_err(|e| RecordError::io(path, "creating", e))?;
+    write_to(file, &columns, &digest, legend).map_err(|e| RecordError::writing(path, e))?;
+    partial.rename()?;
+    Ok(digest)
+}
+
+/// A trial's events as [`write_events`] writes them; `path` stands in errors.
+pub(crate) fn event_columns<'a>(
+    path: &Path,
+    events: &'a [Event],
+    legend: &'a Legend,
+) -> Result<EventColumns<&'a str>, RecordError> {
     // An event has three texts: sorting where they are is cheaper than moving them.
     let mut order: Vec<&Event> = events.iter().collect();
     order.sort_by_key(|event| event.at);
@@ -150,12 +165,7 @@ pub fn write_events(path: &Path, events: &[Event], legend: &Legend) -> Result<St
         columns.unit.push(event.unit.as_ref());
         columns.reason.push(event.reason.as_ref());
     }
-    let digest = columns.digest();
-    let partial = Partial::new(path);
-    let file = File::create(&partial.path).map_err(|e| RecordError::io(path, "creating", e))?;
-    write_to(file, &columns, &digest, legend).map_err(|e| RecordError::writing(path, e))?;
-    partial.rename()?;
-    Ok(digest)
+    Ok(columns)
 }
 
 fn write_to(

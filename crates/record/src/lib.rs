@@ -12,6 +12,7 @@ mod error;
 mod events;
 mod file;
 mod frame;
+mod in_memory;
 mod metrics;
 mod packets;
 mod pages;
@@ -29,6 +30,7 @@ pub use error::RecordError;
 pub use events::{EVENTS_SCHEMA, write_events};
 pub use file::{EVENTS_FILE, PACKETS_FILE, TRIAL_FILE};
 pub use frame::{Frame, flow_hash, parse_frame};
+pub use in_memory::{PacketsInMemory, events_in_memory};
 pub use metrics::{
     METRICS_FILE, METRICS_SCHEMA, MetricRow, Metrics, about_metrics, read_metrics, write_metrics,
 };

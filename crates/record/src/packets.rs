@@ -117,6 +117,14 @@ struct Scratch {
     levels: Vec<i16>,
 }
 
+/// The digest of packets before their first row.
+pub(crate) fn digest_begun(legend_json: &str) -> blake3::Hasher {
+    let mut hasher = blake3::Hasher::new();
+    hash_text(&mut hasher, PACKETS_SCHEMA);
+    hash_text(&mut hasher, legend_json);
+    hasher
+}
+
 #[cold]
 pub(crate) fn unknown_code(file: &Path, fate: &Fate) -> RecordError {
     let what = format!("the legend has no flow {} or no stage {}", fate.item.flow.0, fate.stage.0);
@@ -138,9 +146,7 @@ impl<W: Write + Send> Encoder<W> {
             .and_then(|properties| SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties)))
             .map_err(|e| RecordError::writing(name, e))?;
         let legend = legend.to_json();
-        let mut hasher = blake3::Hasher::new();
-        hash_text(&mut hasher, PACKETS_SCHEMA);
-        hash_text(&mut hasher, &legend);
+        let hasher = digest_begun(&legend);
         writer.append_key_value_metadata(KeyValue::new(keys::SCHEMA.into(), PACKETS_SCHEMA.to_owned()));
         writer.append_key_value_metadata(KeyValue::new(keys::LEGEND.into(), legend));
         Ok(Encoder {

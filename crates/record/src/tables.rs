@@ -9,9 +9,9 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::FileMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use crate::columns::Version;
+use crate::columns::{Columns, Version};
 use crate::error::RecordError;
-use crate::events::{self, EVENTS_SCHEMA};
+use crate::events::{self, EVENTS_SCHEMA, EventColumns};
 use crate::file::keys;
 use crate::verify::{
     Column, Footer, checked_rows, guarded, narrowed, open, read_column, spread, unreadable, value_of,
@@ -68,6 +68,27 @@ pub fn read_packet_table(path: &Path) -> Result<PacketTable, RecordError> {
 }
 
 impl PacketTable {
+    /// Adds a batch of rows that was never in a file.
+    pub(crate) fn take(&mut self, batch: &Columns) {
+        let n = batch.rows();
+        self.pkt.extend_from_slice(&batch.pkt[..n]);
+        self.copy.extend_from_slice(&batch.copy[..n]);
+        self.fragment_offset.extend_from_slice(&batch.fragment_offset[..n]);
+        self.flow.extend_from_slice(&batch.flow[..n]);
+        self.dir.extend_from_slice(&batch.dir[..n]);
+        self.stage.extend_from_slice(&batch.stage[..n]);
+        self.kind.extend_from_slice(&batch.kind[..n]);
+        self.t_in.extend(batch.t_in[..n].iter().map(|t| t.cast_signed()));
+        take_known(&mut self.t_out, &batch.t_out[..n], &batch.t_out_known[..n], NEVER, u64::cast_signed);
+        take_known(&mut self.t_drop, &batch.t_drop[..n], &batch.t_drop_known[..n], NEVER, u64::cast_signed);
+        self.fate.extend_from_slice(&batch.fate[..n]);
+        self.wire_bytes.extend_from_slice(&batch.wire_bytes[..n]);
+        self.ip_bytes.extend_from_slice(&batch.ip_bytes[..n]);
+        self.payload_bytes.extend_from_slice(&batch.payload_bytes[..n]);
+        take_known(&mut self.seq, &batch.seq[..n], &batch.seq_known[..n], HIDDEN, i64::from);
+        self.flags.extend_from_slice(&batch.flags[..n]);
+    }
+
     fn add(&mut self, columns: &Named<'_>, version: Version) -> ParquetResult<()> {
         self.pkt.extend(columns.wide("pkt", false)?.values.into_iter().map(i64::cast_unsigned));
         columns.narrow("copy", &mut self.copy)?;
@@ -92,6 +113,17 @@ impl PacketTable {
     }
 }
 
+/// Adds a nullable column, `absent` where it is null.
+fn take_known<T: Copy>(
+    to: &mut Vec<i64>,
+    values: &[T],
+    known: &[bool],
+    absent: i64,
+    value: impl Fn(T) -> i64,
+) {
+    to.extend(values.iter().zip(known).map(|(&v, &known)| if known { value(v) } else { absent }));
+}
+
 /// What one flow said under one name, by time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Told {
@@ -103,6 +135,9 @@ pub struct Told {
     pub times: Vec<i64>,
     /// NaN where there is none. Milliseconds are told in seconds.
     pub values: Vec<f64>,
+    /// The values' units, in alphabetical order of those that were said, `s` for milliseconds: one, unless whoever said
+    /// them changed his mind, and none without values.
+    pub units: Vec<String>,
 }
 
 /// Reads an `events.parquet` by flow and name, in the order in which these first occur. Reasons are left out.
@@ -121,6 +156,7 @@ pub fn read_told(path: &Path) -> Result<Vec<Told>, RecordError> {
         check_rows(path, metadata, rows)?;
         for told in &mut found {
             told.ascend();
+            told.sort_units();
         }
         Ok(found)
     })
@@ -173,6 +209,7 @@ fn add_told(columns: &Named<'_>, found: &mut Vec<Told>, places: &mut Places) -> 
                             flow: flow.as_ref().map(|flow| flow.as_utf8().map(str::to_owned)).transpose()?,
                             times: Vec::new(),
                             values: Vec::new(),
+                            units: Vec::new(),
                         });
                         places.insert(said, found.len() - 1);
                         found.len() - 1
@@ -184,13 +221,75 @@ fn add_told(columns: &Named<'_>, found: &mut Vec<Told>, places: &mut Places) -> 
         };
         *seat = (key, place);
         let told = &mut found[place];
-        told.times.push(*time);
-        told.values.push(if unit.data() == b"ms" { value / 1e3 } else { *value });
+        told.add(*time, *value, unit.as_utf8()?);
     }
     Ok(times.len())
 }
 
+/// The same of events that were never in a file.
+pub(crate) fn told_of(events: &EventColumns<&str>) -> Vec<Told> {
+    let mut found: Vec<Told> = Vec::new();
+    let mut places: HashMap<(&str, Option<&str>), usize> = HashMap::new();
+    // Texts that lie in one place are one text: most come from few places.
+    let mut recent = [(Address::default(), usize::MAX); RECENT];
+    for row in 0..events.time.len() {
+        let (name, flow) = (events.name[row], events.flow[row]);
+        let (flow_at, flow_bytes) = flow.map_or((0, 0), |flow| (flow.as_ptr() as usize, flow.len()));
+        let key = (name.as_ptr() as usize, name.len(), flow_at, flow_bytes);
+        let seat = &mut recent[seat_of(key.0, flow_at)];
+        if seat.0 != key || seat.1 == usize::MAX {
+            let place = *places.entry((name, flow)).or_insert_with(|| {
+                found.push(Told {
+                    name: name.to_owned(),
+                    flow: flow.map(str::to_owned),
+                    times: Vec::new(),
+                    values: Vec::new(),
+                    units: Vec::new(),
+                });
+                found.len() - 1
+            });
+            *seat = (key, place);
+        }
+        let value = events.value[row].unwrap_or(f64::NAN);
+        found[seat.1].add(events.time[row], value, events.unit[row]);
+    }
+    found.iter_mut().for_each(Told::sort_units);
+    found
+}
+
 impl Told {
+    /// Adds an event, NaN being no value. Its unit stays as it was said until [`sort_units`](Self::sort_units).
+    #[inline]
+    fn add(&mut self, time: i64, value: f64, unit: &str) {
+        self.times.push(time);
+        self.values.push(if unit == "ms" { value / 1e3 } else { value });
+        if !value.is_nan() && self.units.last().is_none_or(|last| last != unit) {
+            self.add_unit(unit);
+        }
+    }
+
+    #[cold]
+    fn add_unit(&mut self, unit: &str) {
+        if let Some(place) = self.units.iter().position(|one| one == unit) {
+            let last = self.units.len() - 1;
+            self.units.swap(place, last);
+        } else {
+            self.units.push(unit.to_owned());
+        }
+    }
+
+    fn sort_units(&mut self) {
+        self.units.sort_unstable();
+        let mut told: Vec<String> = Vec::with_capacity(self.units.len());
+        for unit in self.units.drain(..) {
+            let unit = if unit == "ms" { "s".to_owned() } else { unit };
+            if !told.contains(&unit) {
+                told.push(unit);
+            }
+        }
+        self.units = told;
+    }
+
     /// Records of ours are in time's order; of others, those of one time stay as they are.
     fn ascend(&mut self) {
         if self.times.is_sorted() {

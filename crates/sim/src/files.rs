@@ -1,10 +1,13 @@
-//! Runs a plan and writes its record.
+//! Runs a plan and writes its record, or holds in memory what measuring reads of it.
 
 use std::path::Path;
 
 use streamgauge_base::{Direction, Event, Fate, FlowId, Item, PacketInfo, StageId};
 use streamgauge_plan::{Keep, Legend, TrialPlan};
-use streamgauge_record::{EVENTS_FILE, Ledger, PACKETS_FILE, PacketWriter, RecordError, write_events};
+use streamgauge_record::{
+    EVENTS_FILE, Ledger, PACKETS_FILE, PacketTable, PacketWriter, PacketsInMemory, PacketsSummary,
+    RecordError, Told, events_in_memory, write_events,
+};
 use streamgauge_systems::media::Contents;
 
 use crate::error::SimError;
@@ -30,11 +33,42 @@ pub fn simulate_with(plan: &TrialPlan, contents: &Contents, directory: &Path) ->
         }
         Keep::Packets => {
             let packets = PacketWriter::create(&directory.join(PACKETS_FILE), &legend)?;
-            let files = Files { packets, error: None, ledger: Ledger::new(&legend), events: Vec::new() };
-            let (summary, files) = run_with(plan, contents, files)?;
+            let (summary, files) = run_with(plan, contents, Whole::new(packets, &legend))?;
             files.finish(summary, directory, &legend)
         }
     }
+}
+
+/// What measuring reads of a record that was never written.
+pub struct InMemory {
+    /// As [`read_packet_table`](streamgauge_record::read_packet_table) would read it.
+    pub packets: PacketTable,
+    /// As [`read_told`](streamgauge_record::read_told) would read it.
+    pub told: Vec<Told>,
+}
+
+/// As [`simulate_with`] when it keeps packets, to the same summary and digests, but nothing is written: for trials that
+/// are measured and whose record is then dropped. `plan.keep` counts for nothing.
+pub fn simulate_in_memory(plan: &TrialPlan, contents: &Contents) -> Result<(Summary, InMemory), SimError> {
+    let legend = Legend::of(plan);
+    let whole = Whole::new(PacketsInMemory::new(&legend), &legend);
+    let (mut summary, whole) = run_with(plan, contents, whole)?;
+    if let Some(error) = whole.error {
+        return Err(error.into());
+    }
+    let (found, packets) = whole.packets.finish();
+    let (events_digest, told) = events_in_memory(&whole.events, &legend)?;
+    account(&mut summary, found, &whole.ledger, events_digest);
+    Ok((summary, InMemory { packets, told }))
+}
+
+/// Adds to a summary what became of all rows and events.
+fn account(summary: &mut Summary, packets: PacketsSummary, ledger: &Ledger, events_digest: String) {
+    summary.events_digest = Some(events_digest);
+    summary.imbalance = packets.balance.check(ledger);
+    summary.balance = packets.balance.rows();
+    summary.rows = Some(packets.rows);
+    summary.packets_digest = Some(packets.digest);
 }
 
 /// Keeps events and no packets.
@@ -53,16 +87,42 @@ impl Recorder for Events {
     }
 }
 
+/// Where the rows of a whole record go.
+trait Rows {
+    fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) -> Result<(), RecordError>;
+    fn made(&mut self, stage: StageId, from: &Item, made: &Item);
+}
+
+impl Rows for PacketWriter {
+    #[inline]
+    fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) -> Result<(), RecordError> {
+        PacketWriter::row(self, fate, info, direction)
+    }
+    fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
+        PacketWriter::made(self, stage, from, made);
+    }
+}
+
+impl Rows for PacketsInMemory {
+    #[inline]
+    fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) -> Result<(), RecordError> {
+        PacketsInMemory::row(self, fate, info, direction)
+    }
+    fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
+        PacketsInMemory::made(self, stage, from, made);
+    }
+}
+
 /// The whole record.
-struct Files {
-    packets: PacketWriter,
-    /// The first thing that went wrong; nothing is written after it.
+struct Whole<P> {
+    packets: P,
+    /// The first thing that went wrong; nothing is taken after it.
     error: Option<RecordError>,
     ledger: Ledger,
     events: Vec<Event>,
 }
 
-impl Recorder for Files {
+impl<P: Rows> Recorder for Whole<P> {
     const PACKETS: bool = true;
 
     #[inline]
@@ -87,21 +147,23 @@ impl Recorder for Files {
     }
 }
 
-impl Files {
+impl<P> Whole<P> {
+    fn new(packets: P, legend: &Legend) -> Self {
+        Whole { packets, error: None, ledger: Ledger::new(legend), events: Vec::new() }
+    }
+}
+
+impl Whole<PacketWriter> {
     fn finish(self, mut summary: Summary, directory: &Path, legend: &Legend) -> Result<Summary, SimError> {
         if let Some(error) = self.error {
             return Err(error.into());
         }
         let packets = self.packets.finish()?;
-        let events = write_events(&directory.join(EVENTS_FILE), &self.events, legend);
-        summary.events_digest = Some(events.inspect_err(|_| {
+        let events = write_events(&directory.join(EVENTS_FILE), &self.events, legend).inspect_err(|_| {
             // Half a record is none.
             let _ = std::fs::remove_file(directory.join(PACKETS_FILE));
-        })?);
-        summary.imbalance = packets.balance.check(&self.ledger);
-        summary.balance = packets.balance.rows();
-        summary.rows = Some(packets.rows);
-        summary.packets_digest = Some(packets.digest);
+        })?;
+        account(&mut summary, packets, &self.ledger, events);
         Ok(summary)
     }
 }

@@ -31,7 +31,7 @@ mod table;
 mod timers;
 
 pub use error::SimError;
-pub use files::{simulate, simulate_with};
+pub use files::{InMemory, simulate, simulate_in_memory, simulate_with};
 pub use many::simulate_many;
 pub use reassembly::HostCounts;
 pub use recorder::Recorder;

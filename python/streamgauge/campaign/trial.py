@@ -19,7 +19,7 @@ from streamgauge.checks import Leaves, Number, take
 from streamgauge.errors import CannotRunError, RecordError, StreamGaugeError
 from streamgauge.media import ContentStore, store_at
 from streamgauge.metrics import TrialMetrics, compute
-from streamgauge.record import Record, finish_trial, prune
+from streamgauge.record import Record, RecordInMemory, finish_trial, prune
 from streamgauge.record.write import write_json
 from streamgauge.scenario import Scenario, lower
 from streamgauge.scenario.lower import Keep
@@ -176,8 +176,11 @@ def run_job(
         # Metrics are computed from the packets; what is not to be kept goes after that.
         contents = store_at(campaign_of(job.directory))
         plan = lower(job.scenario, job.mode, job.seed, contents=contents)
+        tables: _Tables | None = None
         if job.mode == "sim":
-            validity, summary, provenance = _simulate(plan, partial, contents)
+            # What is not kept, and read by nobody else, is not even written.
+            in_memory = keep == "metrics" and job.extra is None
+            validity, summary, provenance, tables = _simulate(plan, partial, contents, in_memory=in_memory)
         else:
             from streamgauge.emu import run_trial  # Linux alone has it
 
@@ -200,12 +203,14 @@ def run_job(
             settings=job.settings,
             set_with=job.set_with,
             replaces=job.replaces,
+            in_memory=tables is not None,
         )
-        metrics = compute(Record(partial, trial), job.scenario)
+        record = Record(partial, trial) if tables is None else RecordInMemory.of(partial, trial, *tables)
+        metrics = compute(record, job.scenario)
         save_metrics(partial, metrics, as_run.get("measure", {}))
         if job.extra is not None:
             job.extra.take(partial)
-        if keep != "packets":
+        if keep != "packets" and tables is None:
             prune(partial, keep)
         if not wanted():
             raise CannotRunError(f"{job.directory}: the campaign that asked for this trial is gone.")
@@ -247,16 +252,27 @@ def _emu_options(emu: EmuSettings, say: Callable[[str], None], concurrent: Concu
     return EmuOptions(way=emu.way, capture=emu.capture, say=say, concurrent=concurrent, spin=emu.spin)
 
 
+_Tables = tuple[list[tuple[str, str, bytes]], list[tuple[str, str | None, bytes, bytes, list[str]]]]
+"""Packets and events, as `RecordInMemory.of` takes them."""
+
+
 def _simulate(
-    plan: Mapping[str, Any], directory: Path, contents: ContentStore | None = None
-) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+    plan: Mapping[str, Any], directory: Path, contents: ContentStore | None = None, *, in_memory: bool = False
+) -> tuple[dict[str, Any], Any, dict[str, Any], _Tables | None]:
+    """Validity, summary and provenance, and where nothing is to be written what would have been."""
     from streamgauge import _native
 
     began = time.monotonic()
     loaded = None if contents is None else contents.loaded
-    summary = json.loads(_native.simulate(json.dumps(plan), str(directory), loaded))
+    tables: _Tables | None = None
+    if in_memory:
+        text, packets, events = _native.simulate_in_memory(json.dumps(plan), loaded)
+        tables = (packets, events)
+    else:
+        text = _native.simulate(json.dumps(plan), str(directory), loaded)
+    summary = json.loads(text)
     provenance = {"wall_s": time.monotonic() - began}
-    return _sim_validity(plan, summary), summary, provenance
+    return _sim_validity(plan, summary), summary, provenance, tables
 
 
 def _sim_validity(plan: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:

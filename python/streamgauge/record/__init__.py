@@ -5,7 +5,15 @@
 """
 
 from streamgauge.record.provenance import collect as collect_provenance
-from streamgauge.record.read import Record
+from streamgauge.record.read import Record, RecordInMemory
 from streamgauge.record.write import finish_trial, legend, prune, write_events
 
-__all__ = ["Record", "collect_provenance", "finish_trial", "legend", "prune", "write_events"]
+__all__ = [
+    "Record",
+    "RecordInMemory",
+    "collect_provenance",
+    "finish_trial",
+    "legend",
+    "prune",
+    "write_events",
+]

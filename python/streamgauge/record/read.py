@@ -28,6 +28,8 @@ from streamgauge.record.schema import (
 
 Column = npt.NDArray[Any]
 
+_Said = tuple[str, str | None, bytes, bytes, list[str]]
+
 
 def stage_labels(stages: Sequence[Mapping[str, str]]) -> list[str]:
     """One name a stage, unique across directions: `bottleneck`, `up.bottleneck`."""
@@ -90,8 +92,7 @@ class Record:
         Raises:
             RecordError: if the packets were not kept, or the file is damaged.
         """
-        found = _native.packet_columns(self._kept(PACKETS))
-        return {name: np.frombuffer(data, dtype=kind) for name, kind, data in found}
+        return _arrays(_native.packet_columns(self._kept(PACKETS)))
 
     @cached_property
     def told(self) -> dict[tuple[str, str | None], tuple[Column, Column]]:
@@ -101,11 +102,11 @@ class Record:
         Raises:
             RecordError: if the events were not kept, or the file is damaged.
         """
-        found = _native.told(self._kept(EVENTS))
-        return {
-            (name, flow): (np.frombuffer(times, dtype="<i8"), np.frombuffer(values, dtype="<f8"))
-            for name, flow, times, values in found
-        }
+        return _told(self._said)
+
+    @cached_property
+    def _said(self) -> list[_Said]:
+        return _native.told(self._kept(EVENTS))
 
     @cached_property
     def units(self) -> dict[tuple[str, str | None], tuple[str, ...]]:
@@ -115,12 +116,7 @@ class Record:
         Raises:
             RecordError: if the events were not kept, or the file is damaged.
         """
-        table = _read_table(self._kept(EVENTS), ["name", "flow", "unit", "value"])
-        valued = table.filter(pl.col("value").is_not_null()).select("name", "flow", "unit").unique()
-        found: dict[tuple[str, str | None], list[str]] = {}
-        for name, flow, unit in valued.sort("unit").iter_rows():
-            found.setdefault((name, flow), []).append("s" if unit == "ms" else unit)
-        return {key: tuple(dict.fromkeys(units)) for key, units in found.items()}
+        return _units(self._said)
 
     @cached_property
     def packets(self) -> pl.DataFrame:
@@ -214,6 +210,48 @@ class Record:
         return self.directory / name
 
 
+@dataclass(frozen=True)
+class RecordInMemory:
+    """What measuring needs of a record whose packets and events were never written (`--keep metrics`)."""
+
+    directory: Path
+    """Where what is kept of it goes."""
+    trial: dict[str, Any]
+    """As that of `Record`."""
+    columns: dict[str, Column]
+    """As those of `Record`."""
+    told: dict[tuple[str, str | None], tuple[Column, Column]]
+    """As that of `Record`."""
+    units: dict[tuple[str, str | None], tuple[str, ...]]
+    """As those of `Record`."""
+
+    @classmethod
+    def of(
+        cls,
+        directory: Path,
+        trial: dict[str, Any],
+        columns: Sequence[tuple[str, str, bytes]],
+        said: Sequence[_Said],
+    ) -> RecordInMemory:
+        """The trial with what `_native.simulate_in_memory` returned of it."""
+        return cls(directory, trial, _arrays(columns), _told(said), _units(said))
+
+
+def _arrays(columns: Sequence[tuple[str, str, bytes]]) -> dict[str, Column]:
+    return {name: np.frombuffer(data, dtype=kind) for name, kind, data in columns}
+
+
+def _told(said: Sequence[_Said]) -> dict[tuple[str, str | None], tuple[Column, Column]]:
+    return {
+        (name, flow): (np.frombuffer(times, dtype="<i8"), np.frombuffer(values, dtype="<f8"))
+        for name, flow, times, values, _ in said
+    }
+
+
+def _units(said: Sequence[_Said]) -> dict[tuple[str, str | None], tuple[str, ...]]:
+    return {(name, flow): tuple(units) for name, flow, _, _, units in said if units}
+
+
 def _damaged(path: Path, what: str) -> RecordError:
     return RecordError(f"{path}: damaged: {what}; run the trial again or fetch the record anew.")
 
@@ -232,10 +270,10 @@ def _read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _read_table(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
+def _read_table(path: Path) -> pl.DataFrame:
     try:
         # A Hive directory name above it must not become a column here: trials are read one at a time.
-        return pl.read_parquet(path, columns=columns, hive_partitioning=False)
+        return pl.read_parquet(path, hive_partitioning=False)
     except FileNotFoundError:
         raise RecordError(f"{path}: missing; the record is not complete, run the trial again.") from None
     except (OSError, pl.exceptions.PolarsError) as error:

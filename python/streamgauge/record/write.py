@@ -69,6 +69,7 @@ def finish_trial(
     replaces: int | None = None,
     ours: Mapping[str, bool] | None = None,
     systems: Mapping[str, Mapping[str, int]] | None = None,
+    in_memory: bool = False,
 ) -> dict[str, Any]:
     """Writes `trial.json` and `provenance.json` beside the packets and events that are there already.
 
@@ -89,6 +90,7 @@ def finish_trial(
         ours: for each flow, whether we wrote the programs at both ends; if None, whether the plan has a
             machine of ours for it.
         systems: the versions of the parts of each system that the trial used.
+        in_memory: packets and events were never written, and `summary` has their digests.
 
     Returns:
         What `trial.json` now holds.
@@ -99,8 +101,11 @@ def finish_trial(
     """
     digests: dict[str, str | None] = {}
     kept = []
-    for name in (PACKETS, EVENTS):
+    for name, key in ((PACKETS, "packets_digest"), (EVENTS, "events_digest")):
         path = directory / name
+        if in_memory:
+            digests[name] = summary[key]
+            continue
         digests[name] = json.loads(_native.footer(path))["digest"] if path.exists() else None
         if digests[name] is not None:
             kept.append(name)
