@@ -79,7 +79,7 @@ def test_events_of_any_order_are_told_by_time(tmp_path: Path, events: list[dict[
     write_events(tmp_path, events, plan=PLAN)
     found = {
         (name, flow): (np.frombuffer(times, "<i8"), np.frombuffer(values, "<f8"))
-        for name, flow, times, values in _native.told(tmp_path / "events.parquet")
+        for name, flow, times, values, _ in _native.told(tmp_path / "events.parquet")
     }
     assert _same(found, _in_seconds(pl.read_parquet(tmp_path / "events.parquet")))
 

@@ -53,7 +53,7 @@ from streamgauge.paper import (
 from streamgauge.paper.machines import folders_of, mode_json
 from streamgauge.paper.numbered import PaperOutcome
 from streamgauge.report import DrawnFigure, Saving
-from streamgauge.scenario import catalogue_ids, find
+from streamgauge.scenario import Scenario, catalogue_ids, find
 from streamgauge.scenario.settings import set_folder
 from streamgauge.scenario.values import nearest
 from streamgauge.terminal import columns_of
@@ -173,7 +173,7 @@ def reproduce_papers(asked: Sequence[Paper], request: RunRequest) -> int:
     request.files.prepare()
     out = chosen_out(request)
     began = time.monotonic()
-    scenarios = stating(asked, find([f"{paper.id}/*" for paper in asked], settings=request.settings))
+    scenarios = stating(asked, _found(asked, request))
     modes = chosen_modes(request, scenarios)
     loading_s = time.monotonic() - began
     kept = {name: SentPackets(flows) for paper in asked for name, flows in flows_of_packets(paper).items()}
@@ -199,6 +199,13 @@ def reproduce_papers(asked: Sequence[Paper], request: RunRequest) -> int:
         there = request.elsewhere
         return interrupted(f"what finished is kept in {out if there is None else there.where(out)}")
     return status_of([result.verdict], ran.mutants)
+
+
+def _found(asked: Sequence[Paper], request: RunRequest) -> list[Scenario]:
+    """The papers' scenarios. Whether their mutants and alternatives can run matters to who runs these: to ask
+    takes as long as all else that reads them."""
+    wanted = request.mutants or request.robust
+    return find([f"{paper.id}/*" for paper in asked], settings=request.settings, mutants=wanted)
 
 
 def _missed(mutants: Sequence[MutantResult]) -> list[str]:
@@ -243,7 +250,7 @@ def _read(
     began = time.monotonic()
     request = parts[0]
     # Never a file that happens to have the paper's name.
-    scenarios = find([f"{paper.id}/*"], settings=request.settings)
+    scenarios = _found([paper], request)
     if paper.presets is not None and preset != paper.presets.values[0]:
         scenarios = [paper.presets.applied(scenario, preset) for scenario in scenarios]
     asked = [
