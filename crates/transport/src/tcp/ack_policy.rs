@@ -270,7 +270,9 @@ impl AckPolicy {
 
     /// A segment arrived ahead of a gap: what has arrived ends `span` bytes beyond what is expected.
     pub fn ahead(&mut self, span: u64) {
-        self.growth.ahead(span);
+        if self.growth.ahead(span) && self.tells_growth && self.quick_limit > 0 {
+            self.quick |= 1;
+        }
     }
 
     /// The reader took `len` bytes, which leaves `queued` to be read and `waiting` not acknowledged; what has arrived

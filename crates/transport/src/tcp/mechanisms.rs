@@ -26,8 +26,11 @@ pub struct Mechanisms {
     pub idle_restart: bool,
     /// Sending at the controller's rate, if it has one. Without it segments leave in bursts.
     pub pacing: bool,
-    /// Acknowledging at once what raises the window that Linux 6.18 would offer. Linux 6.1 has room for fewer rises at first.
+    /// Acknowledging at once what raises the window that Linux would offer.
     pub window_growth: bool,
+    /// That window rises with the first segments, and with what arrives ahead of a gap, as in Linux 6.18. Without it from
+    /// the first round trip on that brings more than ten segments, and further then, as in Linux 6.1.
+    pub early_growth: bool,
     /// BIC's increments are those of a round trip, as its paper and Linux of its time have them. Without it about twice
     /// as large, as in Linux 6.1 (see [`Bic`](super::congestion::Bic)).
     pub bic_per_round: bool,
@@ -49,6 +52,7 @@ impl Default for Mechanisms {
             idle_restart: true,
             pacing: true,
             window_growth: true,
+            early_growth: true,
             bic_per_round: true,
         }
     }
@@ -67,6 +71,7 @@ impl Mechanisms {
         ("idle_restart", |m| &mut m.idle_restart),
         ("pacing", |m| &mut m.pacing),
         ("window_growth", |m| &mut m.window_growth),
+        ("early_growth", |m| &mut m.early_growth),
         ("bic_per_round", |m| &mut m.bic_per_round),
     ];
 

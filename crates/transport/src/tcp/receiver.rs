@@ -15,7 +15,7 @@ type Range = (u64, u64);
 /// How many ranges are remembered by recency; what is older is reported from the lowest up.
 const RECENT: usize = 4;
 /// What a receiver holds for each byte of window that it offers, as a divisor of what is beyond: Linux's buffer is twice
-/// what a program asks for, of which a full segment's payload counts for 160/256 (`scaling_ratio`, since 6.3; measured:
+/// what a program asks for, of which a full segment's payload counts for 160/256 (`scaling_ratio`, since 6.6; measured:
 /// 2,304 B of memory for 1,448). So what waits for the reader takes nothing from the window at first.
 const SLACK_SHARE: u64 = 4;
 
