@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,17 @@ def test_every_switch_is_known_to_the_simulator(case: Case) -> None:
         assert changed.scenario != cubic.scenario, switch
     with pytest.raises(ScenarioError, match="no_such"):
         varied(case, {"parameters.no_such": "1 s"})
+
+
+def test_with_the_window_of_linux_6_1_cubics_slow_start_goes_on_to_the_first_loss(tmp_path: Path) -> None:
+    """Nothing but the first 16 segments is acknowledged singly at first, and HyStart meets no train."""
+    (case,) = select(TCP, ["cubic/10m-25kb"], quick=True)
+    assert isinstance(case, Case)
+    bench = Bench(TCP, tmp_path, EmuSettings(), reference="sim")
+    peaks = {}
+    for switch in ("without early_growth", "as Linux 6.1", "without frto"):
+        (runs,) = bench.simulate(switch, [replace(varied(case, SWITCHES[switch]), sim=1)]).values()
+        peaks[switch] = runs.values("start_peak_packets")
+    # A virtual machine's flow has 49, sim's else 34.
+    assert peaks["without early_growth"] == peaks["as Linux 6.1"] == [pytest.approx(49, abs=2)]
+    assert peaks["without frto"] == [pytest.approx(34, abs=2)]
