@@ -19,9 +19,11 @@ TWO = ["hessler/ftp-no", "darwin/vlc-baseline-800"]
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each paper a scenario of 20 s."""
 
-    def only(names: Iterable[str], *, settings: Iterable[str]) -> list[Scenario]:
+    def only(names: Iterable[str], *, settings: Iterable[str], mutants: bool) -> list[Scenario]:
         assert list(names) == ["hessler/*", "darwin/*"]
-        return find(TWO, settings=[*settings, "until.time=20 s", "measure.window=[0 s, 20 s]"])
+        return find(
+            TWO, settings=[*settings, "until.time=20 s", "measure.window=[0 s, 20 s]"], mutants=mutants
+        )
 
     monkeypatch.setattr(reproducing, "find", only)
     monkeypatch.chdir(tmp_path)

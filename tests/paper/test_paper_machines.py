@@ -26,9 +26,9 @@ DARWIN = papers()["darwin"]
 SETTINGS = ["until.time=20 s"]
 
 
-def only(_: Any, *, settings: Any) -> list[Scenario]:
+def only(_: Any, *, settings: Any, mutants: bool = True) -> list[Scenario]:
     """The paper cut down to one experiment of 20 s."""
-    return find([ONE], settings=[*settings, *SETTINGS])
+    return find([ONE], settings=[*settings, *SETTINGS], mutants=mutants)
 
 
 def simulated(out: Path, seed: int = 1) -> CampaignResult:

@@ -26,9 +26,9 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     figures = tuple(one for one in whole.figures if {panel.scenario for panel in one.panels} == {ONE})
     paper = dataclasses.replace(whole, tables=tuple(one for one in tables if one.rows), figures=figures)
 
-    def only(names: Iterable[str], *, settings: Iterable[str]) -> list[Scenario]:
+    def only(names: Iterable[str], *, settings: Iterable[str], mutants: bool) -> list[Scenario]:
         assert list(names) == ["darwin/*"]
-        return find([ONE], settings=[*settings, "until.time=20 s"])
+        return find([ONE], settings=[*settings, "until.time=20 s"], mutants=mutants)
 
     monkeypatch.setattr(reproducing, "papers", lambda: {"darwin": paper})
     monkeypatch.setattr(reproducing, "find", only)
