@@ -394,3 +394,10 @@ def test_a_report_tells_answers_before_its_path(cli: Cli, scenario: Path) -> Non
     assert cli("report", "runs").out == "runs/report.html\n"
     told = cli("report", "runs", "--answer", "test/none")
     assert told.status == 3 and "here are test/cli, hessler/ftp-no" in told.err
+
+
+def test_sim_runs_where_nothing_locks_files(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['fcntl'] = None; from streamgauge.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", without, "run", "hessler/ftp-no", "--mode", "sim", "--repeat", "1"]
+    done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert "digest blake3:" in done.stdout and "internal error" not in done.stderr, done.stderr

@@ -8,7 +8,6 @@ written over by the next.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import getpass
 import json
 import os
@@ -324,7 +323,8 @@ class _Growing:
             _remove_what_others_left()
             self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._lock = (self._folder / _HELD).open("w")
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        if fcntl := _locks():
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
 
 
 _PREFIX: Final = "streamgauge-trials-"
@@ -332,8 +332,19 @@ _HELD: Final = ".held"
 _NEW_S: Final = 60
 
 
+def _locks() -> Any:
+    """What locks files; ``None`` where nothing does: what is held is then not known, and stays."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    return fcntl
+
+
 def _remove_what_others_left() -> None:
     """Folders that no process holds; a new one may not be held yet."""
+    if (fcntl := _locks()) is None:
+        return
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError), (folder / _HELD).open("r+") as lock:
             if time.time() - folder.stat().st_mtime > _NEW_S:

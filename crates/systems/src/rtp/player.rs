@@ -23,8 +23,9 @@ const NOTHING_CAME: &str = "the server ended before any packet arrived";
 ///
 /// Events: with each receiver report that it sends `jitter` (s), `fraction_lost` (1) and `cumulative_lost`
 /// (packets); `frame_shown` (value: the frame's number); over UDP `frame_late` (s) and `frame_incomplete`
-/// (packets missing, as far as known), and with libavcodec `dropped_frames` (value: frames that it has discarded); over TCP `stall` (value: the frame waited for) and `resume` (s
-/// stalled); at last `media_end` (frames shown).
+/// (packets missing, as far as known), and with libavcodec `dropped_frames` (value: frames that it has
+/// discarded); over TCP `stall` (value: the frame waited for) and `resume` (s stalled); at last `media_end`
+/// (frames shown).
 pub struct RtpPlayer {
     transport: RtpTransport,
     reports: Reports,
