@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.machine import run as run_module
+from streamgauge.emu.machine.guest_files import GuestFiles
 from streamgauge.emu.machine.parcel import HEAD, PARCEL_JOB, PARCEL_RESULT, head_of, read_head
 from streamgauge.emu.machine.run import _take, _write_job
 from streamgauge.emu.machine.snapshot import EVERY_NS, set_clock
@@ -96,7 +97,7 @@ def test_a_guest_sees_nothing_of_this_machines_folders(tmp_path: Path) -> None:
     seen, files = as_guest_sees(request(tmp_path))
     assert str(tmp_path) not in seen.to_json()
     assert "/somewhere" not in seen.to_json()
-    named = {file.relative_to(tmp_path).as_posix(): str(place) for file, place in files.items()}
+    named = {file.relative_to(tmp_path).as_posix(): str(place) for file, place in files.files.items()}
     assert named == {
         "clip.mp4": "/job/files/3/media.mp4",
         "programs/server": "/job/files/3/folder/programs/server",
@@ -126,14 +127,14 @@ def test_a_job_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(run_module, "JOB_BYTES", 100_000)
     job = os.memfd_create("job")
     with pytest.raises(CannotRunError, match="--machine host, or shorter media"):
-        _write_job(job, {}, {clip: Path("/job/files/clip.mp4")})
+        _write_job(job, {}, GuestFiles({clip: Path("/job/files/clip.mp4")}))
     os.close(job)
 
 
 def test_a_job_takes_nothing_where_the_guest_has_its_own(tmp_path: Path) -> None:
     job = os.memfd_create("job")
     with pytest.raises(CannotRunError, match="a /run of its own"):
-        _write_job(job, {}, {tmp_path: Path("/run/program")})
+        _write_job(job, {}, GuestFiles({tmp_path: Path("/run/program")}))
     os.close(job)
 
 
@@ -207,3 +208,18 @@ def test_a_state_without_a_clock_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes(b"nothing")
     with pytest.raises(TrialBrokenError, match="no clock"):
         set_clock(tmp_path / "state")
+
+
+def test_a_folder_that_is_brought_stays_in_its_place(tmp_path: Path) -> None:
+    asked, mine = request(tmp_path / "scenario"), tmp_path / "mine"
+    (mine / "bin").mkdir(parents=True)
+    (mine / "bin/server").write_text("#!/bin/sh\n", encoding="ascii")
+    asked.flows[0]["commands"]["server"][0]["command"] = f"{mine}/bin/server beside.txt"
+    seen, files = as_guest_sees(asked, [mine])
+    assert files.brought == [mine]
+    # Once: with its folder.
+    assert mine / "bin/server" not in files.files
+    assert tmp_path / "scenario/beside.txt" in files.files
+    assert seen.flows[0]["commands"]["server"][0]["command"] == f"{mine}/bin/server beside.txt"
+    # Alone it goes along without what lies beside it.
+    assert mine / "bin/server" in as_guest_sees(asked)[1].files

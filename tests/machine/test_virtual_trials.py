@@ -17,6 +17,7 @@ import pytest
 from streamgauge.emu import EmuOptions, TrialBrokenError
 from streamgauge.emu.machine import qemu
 from streamgauge.emu.machine import run as run_module
+from streamgauge.emu.machine.guest_files import digest_of
 from streamgauge.emu.machine.virtual import _snapshot_of, why_not
 from streamgauge.emu.trial import run_trial
 from streamgauge.scenario import Scenario, find
@@ -105,6 +106,29 @@ def own(folder: Path) -> Scenario:
     (folder / "player.py").write_text(PLAYER, encoding="ascii")
     (folder / "pair.yaml").write_text(COMMANDS, encoding="ascii")
     return find([str(folder / "pair.yaml")])[0]
+
+
+def test_a_folder_that_is_brought_is_there(tmp_path: Path) -> None:
+    """A program at its whole path, with a library that no command names."""
+    mine = tmp_path / "mine"
+    (mine / "lib").mkdir(parents=True)
+    (mine / "lib/pages.py").write_text(SERVER, encoding="ascii")
+    (mine / "serve").write_text(
+        "#!/usr/bin/python3\nimport pathlib, sys\n"
+        "sys.path.append(str(pathlib.Path(__file__).resolve().parent / 'lib'))\nimport pages\n",
+        encoding="ascii",
+    )
+    (mine / "serve").chmod(0o755)
+    (mine / "current").symlink_to("serve")
+    own(tmp_path / "scenario")
+    file = tmp_path / "scenario/pair.yaml"
+    file.write_text(COMMANDS.replace("python3 server.py", str(mine / "current")), encoding="ascii")
+    (scenario,) = find([str(file)])
+    plan = lower(scenario, "emu", 1)
+    options = EmuOptions(way="virtual:1", brought=(mine,))
+    found = run_trial(scenario, plan, 1, tmp_path / "trial", options)
+    assert found["validity"]["valid"], found["validity"]["why"]
+    assert found["provenance"]["virtual_machine"]["brought"] == {str(mine): digest_of(mine)}
 
 
 def short(name: str, *settings: str) -> Scenario:

@@ -91,6 +91,7 @@ COMMANDS: dict[str, How] = {
     "streamgauge compare matrix patient.yaml --kind 'tcp-*' --repeat 3": HERE,
     "streamgauge run matrix/link-loss-rtp-udp --mode sim --set 'flows.*.parameters.decoder=libavcodec'": HERE,
     "streamgauge compare matrix --emulate 1 --machine virtual": How("never", "takes an hour"),
+    "streamgauge run my.yaml --machine virtual --with /opt/mine": How("never", "names a folder of one's own"),
     "streamgauge compare matrix --emulate 1 --kind tcp-cubic": How("never", "half an hour of real time"),
     "streamgauge run 'matrix/three-*' --mode sim": How("long", A_MINUTE),
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --out runs/ftp": HERE,

@@ -55,6 +55,8 @@ class EmuSettings:
     """
     spin: bool | None = None
     """Whether emulators spin away the last 50 us before a departure; only one that runs alone if ``None``."""
+    brought: tuple[Path, ...] = ()
+    """Folders that a virtual machine gets as well, at the same place (`EmuOptions.brought`)."""
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
@@ -249,7 +251,14 @@ def _ours(job: Job) -> dict[str, bool]:
 def _emu_options(emu: EmuSettings, say: Callable[[str], None], concurrent: ConcurrentTrials | None) -> Any:
     from streamgauge.emu import EmuOptions
 
-    return EmuOptions(way=emu.way, capture=emu.capture, say=say, concurrent=concurrent, spin=emu.spin)
+    return EmuOptions(
+        way=emu.way,
+        capture=emu.capture,
+        say=say,
+        concurrent=concurrent,
+        spin=emu.spin,
+        brought=emu.brought,
+    )
 
 
 _Tables = tuple[list[tuple[str, str, bytes]], list[tuple[str, str | None, bytes, bytes, list[str]]]]

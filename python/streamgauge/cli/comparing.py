@@ -90,6 +90,7 @@ class CompareRequest:
     keep: Keep
     way: str | None
     jobs: int
+    brought: tuple[Path, ...]
     replace: int | None
     verify: bool
     files: GateFiles
@@ -119,6 +120,7 @@ def compare_command(request: CompareRequest) -> int:
         emu=EmuSettings(
             way=request.way,
             jobs=request.jobs,
+            brought=request.brought,
             replace=REPLACE if request.replace is None else request.replace,
         ),
         verify=request.verify,

@@ -57,6 +57,7 @@ class MatrixRequest:
     out: Path
     keep: Keep
     way: str | None
+    brought: tuple[Path, ...]
     jobs: int
     replace: int | None
     verify: bool
@@ -120,6 +121,7 @@ def matrix_command(request: MatrixRequest) -> int:
             keep=request.keep,
             emu=EmuSettings(
                 way=request.way,
+                brought=request.brought,
                 jobs=request.jobs,
                 replace=REPLACE if request.replace is None else request.replace,
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -94,6 +95,15 @@ MachineOption = Annotated[
         "left out.",
     ),
 ]
+WithOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--with",
+        metavar="DIR",
+        help="--machine virtual: a folder of your own programs, libraries and files that goes along, to the "
+        "same place in there. May be given more than once.",
+    ),
+]
 JobsOption = Annotated[
     int | None,
     typer.Option(
@@ -150,19 +160,28 @@ class OnMachine:
     jobs: int
     #: A folder below the campaign's: trials of a virtual machine lie beside those of this one.
     folder: str
+    #: What goes along into a virtual machine (`EmuOptions.brought`).
+    brought: tuple[Path, ...] = ()
 
 
-def on_machine(machine: str, way: str | None, jobs: int | None) -> OnMachine:
-    """What the options --machine, --way and --jobs ask for.
+def on_machine(
+    machine: str, way: str | None, jobs: int | None, brought: Sequence[Path] | None = None
+) -> OnMachine:
+    """What the options --machine, --way, --jobs and --with ask for.
 
     Raises ScenarioError for options that do not go together, CannotRunError for more virtual machines than
-    fit in this one's memory.
+    fit in this one's memory and for folders that cannot go along.
     """
     from streamgauge.campaign.layout import machine_folder
     from streamgauge.emu.options import Virtual
     from streamgauge.errors import ScenarioError
 
     if machine == "host":
+        if brought:
+            raise ScenarioError(
+                "--with brings a folder into a virtual machine; on this one programs find it where it is: "
+                "leave it out, or add --machine virtual"
+            )
         return OnMachine(way, jobs or 1, "")
     if Virtual.of(machine) is None:
         raise ScenarioError(
@@ -170,11 +189,12 @@ def on_machine(machine: str, way: str | None, jobs: int | None) -> OnMachine:
         )
     if way is not None:
         raise ScenarioError("--way is a sandbox of this machine's; a virtual one has its own: leave it out")
+    from streamgauge.emu.machine.guest_files import brought_by
     from streamgauge.emu.machine.virtual import check_room, most_at_once
 
     if jobs is not None:
         check_room(jobs)
-    return OnMachine(machine, jobs or most_at_once(), machine_folder(machine))
+    return OnMachine(machine, jobs or most_at_once(), machine_folder(machine), brought_by(brought or ()))
 
 
 _M = TypeVar("_M", bound=str)

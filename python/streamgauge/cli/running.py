@@ -73,6 +73,8 @@ class RunRequest:
     """What CI reads afterwards."""
     machine: str = ""
     """A folder in ``out``, for trials of a virtual machine."""
+    brought: tuple[Path, ...] = ()
+    """What goes along into a virtual machine."""
     elsewhere: Elsewhere | None = None
     """Where trials run, and records go, if not here; ``out`` is its folder."""
 
@@ -186,7 +188,11 @@ def carry_out(
 
     `extras` are kept of the trials of some scenarios, by id."""
     emu = EmuSettings(
-        way=request.way, capture=request.capture, jobs=request.jobs, replace=request.replacements
+        way=request.way,
+        capture=request.capture,
+        jobs=request.jobs,
+        replace=request.replacements,
+        brought=request.brought,
     )
     first_seed, repeat, keep = request.first_seed, request.repetitions, request.keep
     mutants: list[MutantResult] | None = None

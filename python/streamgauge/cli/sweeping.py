@@ -71,7 +71,12 @@ def sweep_command(request: SweepRequest) -> int:
             first_seed=request.first_seed,
             repeat=request.repetitions,
             keep=request.keep,
-            emu=EmuSettings(way=request.way, jobs=request.jobs, replace=request.replacements),
+            emu=EmuSettings(
+                way=request.way,
+                jobs=request.jobs,
+                replace=request.replacements,
+                brought=request.brought,
+            ),
             verify=request.verify,
             progress=bar.update,
         )

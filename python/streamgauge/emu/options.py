@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from streamgauge.emu.concurrency import ConcurrentTrials
@@ -81,6 +82,8 @@ class EmuOptions:
     concurrent: ConcurrentTrials | None = None
     #: Whether the emulator spins the last stretch before a departure; None: if it runs alone.
     spin: bool | None = None
+    #: Folders that a virtual machine gets as well, at the same place (`streamgauge.emu.machine.guest_files`).
+    brought: tuple[Path, ...] = ()
     #: Faults for our own mutation tests, by the names of `streamgauge-engine link`.
     sabotage: tuple[str, ...] = ()
 

@@ -19,6 +19,7 @@ from streamgauge.cli.options import (
     SummaryOption,
     VerifyOption,
     WayOption,
+    WithOption,
     emus,
     on_machine,
 )
@@ -170,6 +171,7 @@ def _compare(
     ] = None,
     way: WayOption = None,
     machine: MachineOption = "host",
+    brought: WithOption = None,
     jobs: JobsOption = None,
     replace: ReplaceOption = None,
     verify: VerifyOption = False,
@@ -203,7 +205,7 @@ def _compare(
     from streamgauge.cli.gating import GateFiles
     from streamgauge.cli.matrix import MATRIX, MatrixRequest, check_options, matrix_command
 
-    on_it = on_machine(machine, way, jobs)
+    on_it = on_machine(machine, way, jobs, brought)
     is_matrix = operands[0] == MATRIX
     check_options(
         is_matrix,
@@ -227,6 +229,7 @@ def _compare(
                 out=Path(out) if emulate else Path(out) / on_it.folder,
                 keep=keep or "metrics",
                 way=on_it.way,
+                brought=on_it.brought,
                 jobs=on_it.jobs,
                 replace=replace,
                 verify=verify,
@@ -259,6 +262,7 @@ def _compare(
             out=Path(out) / on_it.folder,
             keep=keep or "packets",
             way=on_it.way,
+            brought=on_it.brought,
             jobs=on_it.jobs,
             replace=replace,
             verify=verify,

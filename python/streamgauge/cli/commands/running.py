@@ -24,6 +24,7 @@ from streamgauge.cli.options import (
     SummaryOption,
     VerifyOption,
     WayOption,
+    WithOption,
     emus,
     on_machine,
 )
@@ -49,6 +50,7 @@ def _run(
     keep: Annotated[Keep, typer.Option("--keep", help="How much of each record is stored.")] = "packets",
     way: WayOption = None,
     machine: MachineOption = "host",
+    brought: WithOption = None,
     capture: Annotated[
         bool, typer.Option("--capture", help="emu: keep capture.pcapng, which Wireshark opens.")
     ] = False,
@@ -79,7 +81,7 @@ def _run(
     from streamgauge.cli.gating import GateFiles
     from streamgauge.cli.running import RunRequest, run_command
 
-    on_it = on_machine(machine, way, jobs)
+    on_it = on_machine(machine, way, jobs, brought)
     with placed(on, out, jobs=1 if jobs is None else jobs) as (folder, elsewhere):
         return run_command(
             RunRequest(
@@ -92,6 +94,7 @@ def _run(
                 machine=on_it.folder,
                 keep=keep,
                 way=on_it.way,
+                brought=on_it.brought,
                 capture=capture,
                 jobs=on_it.jobs,
                 replace=replace,

@@ -21,6 +21,7 @@ from streamgauge.cli.options import (
     SetOption,
     VerifyOption,
     WayOption,
+    WithOption,
     emus,
     on_machine,
 )
@@ -68,6 +69,7 @@ def _sweep(
     keep: Annotated[Keep, typer.Option("--keep", help="How much of each record is stored.")] = "metrics",
     way: WayOption = None,
     machine: MachineOption = "host",
+    brought: WithOption = None,
     jobs: JobsOption = None,
     replace: ReplaceOption = None,
     verify: VerifyOption = False,
@@ -100,7 +102,7 @@ def _sweep(
     """
     from streamgauge.cli.sweeping import SweepRequest, sweep_command
 
-    on_it = on_machine(machine, way, jobs)
+    on_it = on_machine(machine, way, jobs, brought)
     return sweep_command(
         SweepRequest(
             names=names,
@@ -113,6 +115,7 @@ def _sweep(
             out=Path(out) / on_it.folder,
             keep=keep,
             way=on_it.way,
+            brought=on_it.brought,
             jobs=on_it.jobs,
             replace=replace,
             verify=verify,

@@ -17,6 +17,7 @@ from typing import Any
 from streamgauge.emu.concurrency import Lifelines
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.machine import qemu
+from streamgauge.emu.machine.guest_files import GuestFiles
 from streamgauge.emu.machine.parcel import HEAD, PARCEL_JOB, PARCEL_RESULT, head_of, read_head
 from streamgauge.emu.machine.qemu import Memory, Qemu
 from streamgauge.emu.machine.snapshot import (
@@ -35,8 +36,6 @@ from streamgauge.errors import CannotRunError
 SILENT_S = 900.0
 """A guest that says nothing for so long, of the host's time, hangs."""
 _POLL_S = 0.05
-GUESTS_OWN = ("run", "proc", "sys", "dev", "usr", "bin", "sbin", "lib", "etc")
-"""Folders, below the root, that the guest has itself."""
 
 
 def run_in_guest(
@@ -45,7 +44,7 @@ def run_in_guest(
     job: str,
     *,
     directory: Path,
-    files: Mapping[Path, Path],
+    files: GuestFiles,
     seed: int,
     lifelines: Lifelines | None = None,
     listen: Callable[[Mapping[str, Any]], None],
@@ -57,7 +56,7 @@ def run_in_guest(
         module: a module that answers by `streamgauge.emu.inside`.
         job: the one line on its stdin.
         directory: takes what the worker leaves in the guest's `GUEST_OUT`.
-        files: files and folders that the job names, and where the guest is to find them.
+        files: what the job names of this machine.
         seed: of all of the guest's chance.
         lifelines: keeps a lifeline, so that another thread may end the guest.
         listen: takes what the worker says on its way.
@@ -106,7 +105,7 @@ def run_in_guest(
     )
 
 
-def _write_job(descriptor: int, about: Mapping[str, Any], files: Mapping[Path, Path]) -> None:
+def _write_job(descriptor: int, about: Mapping[str, Any], files: GuestFiles) -> None:
     with os.fdopen(os.dup(descriptor), "wb") as target:
         target.write(bytes(HEAD))
         with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT, dereference=True) as tar:
@@ -114,16 +113,7 @@ def _write_job(descriptor: int, about: Mapping[str, Any], files: Mapping[Path, P
             member = tarfile.TarInfo("job.json")
             member.size = len(text)
             tar.addfile(member, io.BytesIO(text))
-            for file, place in sorted(files.items(), key=lambda one: one[1]):
-                if place.parts[1] in GUESTS_OWN:
-                    raise CannotRunError(
-                        f"{place}: the virtual machine has a /{place.parts[1]} of its own; move it to "
-                        "another folder."
-                    )
-                try:
-                    tar.add(file.resolve(), f"files{place}", filter=_as_roots)
-                except FileNotFoundError:
-                    raise CannotRunError(f"{file}: is not there, and the trial needs it.") from None
+            files.add_to(tar)
         length = target.tell()
         if length > JOB_BYTES:
             raise CannotRunError(
@@ -133,15 +123,6 @@ def _write_job(descriptor: int, about: Mapping[str, Any], files: Mapping[Path, P
         target.seek(0)
         target.write(head_of(PARCEL_JOB, length - HEAD))
     os.ftruncate(descriptor, JOB_BYTES)
-
-
-def _as_roots(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The same whoever packs it, and when."""
-    member.uid = member.gid = 0
-    member.uname = member.gname = ""
-    member.mtime = 0
-    member.mode |= 0o444 | (0o111 if member.mode & 0o100 else 0)
-    return member
 
 
 def _watch(

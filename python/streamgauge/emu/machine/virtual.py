@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from streamgauge.emu.concurrency import ConcurrentTrials, TrialSlot
 from streamgauge.emu.machine.guest import ENGINE, GUEST_FILES, GUEST_OUT
+from streamgauge.emu.machine.guest_files import GUESTS_OWN, GuestFiles, digest_of
 from streamgauge.emu.machine.image import Image, build, check_host, find_image
 from streamgauge.emu.machine.qemu import version
-from streamgauge.emu.machine.run import GUESTS_OWN, run_in_guest
+from streamgauge.emu.machine.run import run_in_guest
 from streamgauge.emu.machine.snapshot import RAM_BYTES, TRANSLATED_BYTES, Snapshot, prepare
 from streamgauge.emu.trial_request import WORKER
 from streamgauge.emu.trial_setup import planned_controls
@@ -72,7 +73,7 @@ class VirtualMachine:
     def run(
         self, request: TrialRequest, seed: int, turn: TrialSlot, listen: Callable[[Mapping[str, Any]], None]
     ) -> dict[str, Any]:
-        seen, files = as_guest_sees(request)
+        seen, files = as_guest_sees(request, self._options.brought)
         return run_in_guest(
             self._snapshot,
             WORKER,
@@ -99,6 +100,7 @@ class VirtualMachine:
                 "image": snapshot.image.digest,
                 "snapshot": snapshot.digest,
                 "instructions_per_s": snapshot.speed * 1_000_000_000,
+                "brought": {str(folder): digest_of(folder) for folder in self._options.brought},
             },
         }
 
@@ -122,7 +124,7 @@ def run_module(
         module,
         json.dumps(seen),
         directory=folder,
-        files={},
+        files=GuestFiles(),
         seed=1,
         listen=listen,
     )
@@ -203,18 +205,20 @@ def _check_commands(image: Image, flow: FlowSetup) -> None:
                 continue
             raise CannotRunError(
                 f"flow {flow.name}: the {side}'s program {called} is not in the virtual machine; lay it, "
-                "with what it needs, into the scenario's folder and give its path from there, or take "
-                "--machine host."
+                "with what it needs, into the scenario's folder and give its path from there, or bring its "
+                "folder along by --with and give its whole path, or take --machine host."
             )
 
 
-def as_guest_sees(request: TrialRequest) -> tuple[TrialRequest, dict[Path, Path]]:
-    """The request with its files where the guest finds them, and where each of this machine's goes.
+def as_guest_sees(request: TrialRequest, brought: Sequence[Path] = ()) -> tuple[TrialRequest, GuestFiles]:
+    """The request with its files where the guest finds them, and these files; folders that are brought along
+    stay in their place.
 
-    Nothing of this machine's folders is in it, so that the same trial is the same wherever it is run from.
+    Nothing else of this machine's folders is in it, so that the same trial is the same wherever it is run
+    from.
     """
     files: dict[Path, Path] = {}
-    flows = []
+    flows, folders = [], []
     for flow in request.flows:
         home = GUEST_FILES / str(flow["index"])
         told = dict(flow)
@@ -224,17 +228,22 @@ def as_guest_sees(request: TrialRequest) -> tuple[TrialRequest, dict[Path, Path]
             files[media] = Path(told["media"])
         if flow["commands"]:
             told["commands"] = {
-                side: [_own_files(line, flow["working_folder"], home, files) for line in lines]
+                side: [_own_files(line, flow["working_folder"], home, files, brought) for line in lines]
                 for side, lines in flow["commands"].items()
             }
             told["working_folder"] = str(home / "folder")
+            folders.append(home / "folder")
         flows.append(told)
     seen = replace(request, engine=str(ENGINE), directory=str(GUEST_OUT), flows=flows)
-    return seen, files
+    return seen, GuestFiles(files, brought, folders)
 
 
 def _own_files(
-    line: Mapping[str, Any], folder: str | None, home: Path, files: dict[Path, Path]
+    line: Mapping[str, Any],
+    folder: str | None,
+    home: Path,
+    files: dict[Path, Path],
+    brought: Sequence[Path],
 ) -> dict[str, Any]:
     """A command line, of which what it names of the scenario's folder goes along, as do its helpers."""
     base = Path(folder or ".").absolute()
@@ -242,6 +251,8 @@ def _own_files(
         file = base / word
         if word in ("", ".", "/") or "$" in word or not file.exists():
             continue
+        if Path(word).is_absolute() and any(file.is_relative_to(one) for one in brought):
+            continue  # its folder goes along
         if file.is_relative_to(base) and ".." not in Path(word).parts:
             files[file] = home / "folder" / file.relative_to(base)
         elif file.is_file() and Path(word).is_absolute() and file.parts[1] not in GUESTS_OWN:

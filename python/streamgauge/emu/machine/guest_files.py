@@ -1,0 +1,123 @@
+"""Files of this machine that a guest gets: those that a trial names, and folders of one's own programs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streamgauge.emu.machine.snapshot import JOB_BYTES
+from streamgauge.errors import CannotRunError
+
+__all__ = ["GUESTS_OWN", "GuestFiles", "brought_by", "digest_of"]
+
+GUESTS_OWN = ("run", "proc", "sys", "dev", "usr", "bin", "sbin", "lib", "etc")
+"""Folders, below the root, that the guest has itself."""
+
+
+@dataclass(frozen=True)
+class GuestFiles:
+    """What a guest has of this machine."""
+
+    #: Files and folders, and where the guest is to find them. What is a link here is a file there.
+    files: Mapping[Path, Path] = field(default_factory=dict)
+    #: Folders that are at the same place there, their links links.
+    brought: Collection[Path] = ()
+    #: Folders of the guest's that are there even if nothing is in them.
+    made: Collection[Path] = ()
+
+    def add_to(self, tar: tarfile.TarFile) -> None:
+        """Puts them into the guest's archive, the same whoever packs it, and when.
+
+        Raises CannotRunError for a file that is not there, or whose place is a folder of the guest's own.
+        """
+        for folder in sorted(self.made):
+            made = tarfile.TarInfo(f"files{folder}")
+            made.type, made.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(made)
+        for file, place in sorted(self.files.items(), key=lambda one: one[1]):
+            if place.parts[1] in GUESTS_OWN:
+                raise CannotRunError(
+                    f"{place}: the virtual machine has a /{place.parts[1]} of its own; move it to "
+                    "another folder."
+                )
+            _add(tar, file.resolve(), place)
+        tar.dereference = False
+        for folder in sorted(self.brought):
+            for file in (folder, *sorted(_inside(folder))):
+                tar.inodes = {}  # type: ignore[attr-defined]  # a second name of a file is a second file
+                _add(tar, file, file, recursive=False)
+
+
+def _add(tar: tarfile.TarFile, file: Path, place: Path, *, recursive: bool = True) -> None:
+    try:
+        tar.add(file, f"files{place}", recursive=recursive, filter=_as_roots)
+    except FileNotFoundError:
+        raise CannotRunError(f"{file}: is not there, and the trial needs it.") from None
+
+
+def _as_roots(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime = 0
+    member.mode |= 0o444 | (0o111 if member.mode & 0o100 else 0)
+    return member
+
+
+def brought_by(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """The folders by their absolute paths, each once and none within another.
+
+    Raises CannotRunError for what is no folder, what the guest has itself, and more than there is room for.
+    """
+    found: list[Path] = []
+    for folder in folders:
+        place = folder.absolute()
+        if not place.is_dir():
+            raise CannotRunError(f"--with {folder}: there is no such folder.")
+        if len(place.parts) < 2 or place.parts[1] in GUESTS_OWN:
+            raise CannotRunError(
+                f"--with {folder}: the virtual machine has a /{''.join(place.parts[1:2])} of its own; copy "
+                "the programs into another folder, such as /opt/mine, and bring that."
+            )
+        found.append(place)
+    kept = tuple(
+        sorted(
+            place
+            for place in set(found)
+            if not any(place.is_relative_to(one) for one in found if one != place)
+        )
+    )
+    size = sum(file.lstat().st_size for place in kept for file in _inside(place) if not file.is_dir())
+    if size > JOB_BYTES:
+        raise CannotRunError(
+            f"--with {' --with '.join(map(str, kept))}: {size / 1e9:.1f} GB, and a job of the virtual "
+            f"machine has room for {JOB_BYTES / 1e9:.1f} GB; bring the programs alone."
+        )
+    return kept
+
+
+def digest_of(folder: Path) -> str:
+    """SHA-256 of what is in a folder, as the guest sees it: names, whether a file can be executed, contents,
+    and where links lead. The times of files and who owns them do not count."""
+    found = hashlib.sha256()
+    for file in sorted(_inside(folder)):
+        kind, said = "file", b""
+        if file.is_symlink():
+            kind, said = "link", os.fsencode(file.readlink())
+        elif file.is_dir():
+            kind = "folder"
+        elif file.is_file():
+            kind = "program" if file.stat().st_mode & 0o100 else "file"
+            said = file.read_bytes()
+        found.update(b"%s\0%s\0%d\0" % (os.fsencode(file.relative_to(folder)), kind.encode(), len(said)))
+        found.update(said)
+    return found.hexdigest()
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """What is below a folder; no link is followed."""
+    for at, folders, files in os.walk(folder):
+        yield from (Path(at) / name for name in folders + files)
