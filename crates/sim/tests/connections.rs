@@ -203,6 +203,44 @@ fn who_aborts_a_stream_is_told_nothing_more_of_it() {
     }
 }
 
+/// Sends on its channels, a UDP one and then a TCP one, as soon as the second is open: so many bytes at once on each.
+struct Sender(&'static [(u32, u32)]);
+
+impl App for Sender {
+    fn handle(&mut self, _: Instant, input: Input<'_>, io: &mut dyn Io) {
+        let Input::Opened(stream @ ChannelId(1)) = input else { return };
+        for &(channel, bytes) in self.0 {
+            match ChannelId(channel) {
+                one if one == stream => assert_eq!(io.write(one, Chunk::filler(bytes)), bytes as usize),
+                one => io.send(one, Chunk::filler(bytes)),
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+}
+
+/// As with sockets: an RTSP answer, say, that media follows at once.
+#[test]
+fn what_is_written_and_sent_leaves_in_that_order() {
+    const SENT: &[(u32, u32)] = &[(0, 101), (1, 202), (0, 303), (0, 404), (1, 505), (0, 606), (1, 707)];
+    let plan = wide(2);
+    let udp = Carrier::Udp { port: 5000, ecn: Default::default() };
+    let stream = Carrier::Tcp { port: 80, settings: TcpSpec::default() };
+    let channels =
+        vec![Channel { id: ChannelId(0), carrier: udp }, Channel { id: ChannelId(1), carrier: stream }];
+    let mut made = Some(Machines { channels, server: Box::new(Sender(SENT)), player: Box::new(Sender(&[])) });
+    let (_, record) = run_machines(&plan, |_| Ok(made.take().expect("one flow")), Rows::default()).unwrap();
+    let left = record.at(0, 0).map(|(_, info, _)| info.payload_bytes).filter(|bytes| *bytes > 0);
+    assert_eq!(left.collect::<Vec<_>>(), SENT.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>());
+}
+
 /// The client finishes with its request; the server, who knows, writes for seconds after.
 #[test]
 fn a_half_closed_connection_goes_on_the_other_way() {

@@ -124,6 +124,8 @@ pub struct Channels {
     roots: Option<Arc<Roots>>,
     /// Once the machine has opened a channel, or the host has heard of one that is not there.
     opened: Option<Box<Opened>>,
+    /// Something was written to a stream since a datagram was last sent.
+    written: bool,
     pub counts: Counts,
 }
 
@@ -136,7 +138,17 @@ impl Channels {
     /// Of the end with these links.
     pub fn new(links: PeerLinks) -> Self {
         let (next, table, counts) = (ChannelId(0), Table::default(), Counts::default());
-        Channels { links, next, reserved: 0, first: None, table, roots: None, opened: None, counts }
+        Channels {
+            links,
+            next,
+            reserved: 0,
+            first: None,
+            table,
+            roots: None,
+            opened: None,
+            written: false,
+            counts,
+        }
     }
 
     /// Whose events its machine says.
@@ -393,7 +405,7 @@ impl Channels {
     ) {
         let Some(at) = self.table.of(channel) else { return };
         let Entry { address, to, hash, carrier, .. } = self.table.get(at);
-        let link = *self.links.to(address.whom);
+        let (link, hash) = (*self.links.to(address.whom), *hash);
         let ports = Ports { from: address.own, to: *to, user: link.user };
         let bytes = datagram.len() as u64;
         let (body, ecn) = match carrier {
@@ -404,7 +416,13 @@ impl Channels {
             Kind::Tcp(_) | Kind::Listener(_) | Kind::UdpListener(_) => return,
         };
         self.counts.sent_bytes += bytes;
-        network.send(now, &PeerLink { line: Line { ecn, ..link.line }, ..link }, *hash, body);
+        if std::mem::take(&mut self.written) {
+            // With sockets, what was written before a datagram is sent leaves before it.
+            for at in 0..self.table.len() {
+                self.transmit(now, at, network);
+            }
+        }
+        network.send(now, &PeerLink { line: Line { ecn, ..link.line }, ..link }, hash, body);
     }
 
     #[inline]
@@ -422,6 +440,7 @@ impl Channels {
     pub fn write(&mut self, channel: ChannelId, chunk: Chunk, pending: &mut Pending) -> usize {
         let taken = self.stream(channel, pending).map_or(0, |connection| connection.write(chunk));
         self.counts.sent_bytes += taken as u64;
+        self.written |= taken > 0;
         taken
     }
 

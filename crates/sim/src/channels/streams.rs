@@ -131,18 +131,30 @@ impl Channels {
         }
     }
 
-    /// Lets a channel send what it can, and takes the next thing that it says.
+    /// Lets the stream at place `at` of the table send what it can; `None` if there is no stream.
     #[inline]
-    pub fn listen_to<R: Recorder>(&mut self, now: Instant, id: ChannelId, network: &mut Network<R>) -> Said {
-        let Some(at) = self.table.of(id) else { return Said::Nothing };
+    pub(super) fn transmit<R: Recorder>(
+        &mut self,
+        now: Instant,
+        at: usize,
+        network: &mut Network<R>,
+    ) -> Option<&mut Tcp> {
         let Entry { address, hash, carrier: Kind::Tcp(tcp), .. } = self.table.get_mut(at) else {
-            return Said::Nothing;
+            return None;
         };
         let link = self.links.to(address.whom);
         let ports = Ports { from: address.own, to: address.peer, user: link.user };
         while let Some(segment) = tcp.connection.poll_transmit(now) {
             network.send(now, link, *hash, Body::Segment(ports, segment));
         }
+        Some(tcp)
+    }
+
+    /// Lets a channel send what it can, and takes the next thing that it says.
+    #[inline]
+    pub fn listen_to<R: Recorder>(&mut self, now: Instant, id: ChannelId, network: &mut Network<R>) -> Said {
+        let Some(at) = self.table.of(id) else { return Said::Nothing };
+        let Some(tcp) = self.transmit(now, at, network) else { return Said::Nothing };
         let Some(event) = tcp.connection.poll_event() else {
             self.settled(now, at);
             return Said::Nothing;
