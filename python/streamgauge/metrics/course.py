@@ -118,10 +118,17 @@ def stepped(
         return np.asarray(area[latest] + values[latest] * (at - times[latest]) / SECOND_NS)
 
     total, held_ns = reached(edges), np.clip(edges, times[0], until_ns)
-    for begin, end in [] if without is None else zip(without.begin, without.end, strict=True):
-        inside = np.clip(edges, begin, end)
-        total = total - reached(inside)
-        held_ns = held_ns - np.clip(inside, times[0], until_ns)
+    if without is not None and len(without.begin):
+        held_ns = held_ns - without.clipped(int(times[0]), until_ns).within(edges)
+        # How far a stretch has come by an edge: to its begin, to its end or, within it, to the edge.
+        before, after = reached(without.begin).tolist(), reached(without.end).tolist()
+        by_edge = total.copy()
+        first = np.searchsorted(edges, without.begin).tolist()
+        last = np.searchsorted(edges, without.end).tolist()
+        for begin, end, low, high in zip(first, last, before, after, strict=True):
+            total[:begin] -= low
+            total[begin:end] -= by_edge[begin:end]
+            total[end:] -= high
     # Extremes: every change, and at each sample's begin what held already.
     starts = edges[:-1]
     held = np.searchsorted(times, starts, side="right") - 1
