@@ -161,27 +161,33 @@ def with_frames(app: Any, directory: Path) -> Any:
 
     Raises MediaError if the content that it names is nowhere near.
     """
-    if next(_named(app), None) is None:
+    # A ladder names one content in each of its levels.
+    contents = {digest: _near(directory, digest) for digest in dict(_named(app))}
+    if not contents:
         return app
     ((system, settings),) = app.items()
     if settings.get("clip"):
-        settings = {**settings, "clip": _clip_with_frames(settings["clip"], directory)}
+        settings = {**settings, "clip": _clip_with_frames(settings["clip"], contents, directory)}
     if ladder := settings.get("ladder"):
-        level = partial(_level_with_frames, directory=directory)
+        level = partial(_level_with_frames, contents=contents, directory=directory)
         audio = {"audio": level(ladder["audio"])} if ladder.get("audio") else {}
         settings = {**settings, "ladder": {**ladder, "video": [*map(level, ladder["video"])], **audio}}
     return {system: settings}
 
 
-def _level_with_frames(level: Mapping[str, Any], *, directory: Path) -> Mapping[str, Any]:
-    return {**level, "clip": _clip_with_frames(level["clip"], directory)}
+def _level_with_frames(
+    level: Mapping[str, Any], *, contents: Mapping[str, Content], directory: Path
+) -> Mapping[str, Any]:
+    return {**level, "clip": _clip_with_frames(level["clip"], contents, directory)}
 
 
-def _clip_with_frames(clip: Mapping[str, Any], directory: Path) -> Mapping[str, Any]:
+def _clip_with_frames(
+    clip: Mapping[str, Any], contents: Mapping[str, Content], directory: Path
+) -> Mapping[str, Any]:
     if (reference := clip.get("content")) is None:
         return clip
     number = int(reference.get("encoding", 0))
-    content = _near(directory, str(reference["digest"]))
+    content = contents[str(reference["digest"])]
     encodings = content.encodings
     if not 0 <= number < len(encodings):
         raise MediaError(

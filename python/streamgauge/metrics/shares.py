@@ -19,7 +19,7 @@ from streamgauge.metrics.result import Series
 from streamgauge.scenario.clips import media_clip
 from streamgauge.scenario.flow import Clip
 from streamgauge.systems.adapters import external_of
-from streamgauge.systems.machines import PACED_CLIP, facts
+from streamgauge.systems.machines import MACHINES, PACED_CLIP, Facts, facts
 from streamgauge.units import Time
 
 _LINUX_MSS = 1448
@@ -45,7 +45,7 @@ def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int
         return {}
     ethernet = is_ethernet(stage)
     there_s = np.array([_there(trial, row).seconds(grid) for row in rows])
-    wants = np.array([wire_rate_bps(_app(trial, row), ethernet) for row in rows])
+    wants = np.array([_wanted_bps(trial, row, ethernet) for row in rows])
     with np.errstate(invalid="ignore"):
         caps = np.minimum(there_s * capacity / grid.widths_s, np.nan_to_num(there_s * wants[:, None]))
     due = max_min(capacity, caps)
@@ -83,11 +83,15 @@ def _there(trial: Trial, flow: int) -> Spans:
     return Spans(on[:, 0], np.maximum(on[:, 0], on[:, 1]))
 
 
-def _app(trial: Trial, flow: int) -> str | Mapping[str, Any]:
-    """The plan's machine of a flow; where that is somebody else's, what stands for it here."""
-    if (app := trial.apps[flow]) != "external":
-        return app
-    return as_rtp(trial.asked[flow], content_given(trial.plans[flow], trial.folder))
+def _wanted_bps(trial: Trial, flow: int, ethernet: bool) -> float:
+    """`wire_rate_bps` of a flow's machine; where that is somebody else's, of what stands for it here."""
+    if (told := trial.facts[flow]) is None:
+        given = content_given(trial.plans[flow], trial.folder)
+        return wire_rate_bps(as_rtp(trial.asked[flow], given), ethernet)
+    if MACHINES[trial.machine(flow)].content == "clip":
+        # By the sizes of its frames, which of a ladder do not count.
+        return wire_rate_bps(trial.apps[flow], ethernet)
+    return _rate_bps(told, ethernet)
 
 
 def as_rtp(asked: Mapping[str, Any], given: Content | None = None) -> str | Mapping[str, Any]:
@@ -148,5 +152,9 @@ def wire_rate_bps(app: str | Mapping[str, Any], ethernet: bool = True) -> float:
     server cuts it, in UDP or interleaved on TCP.
     """
     told = facts(app)
-    wanted = None if told is None else told.wanted_ethernet_bps if ethernet else told.wanted_ip_bps
+    return math.inf if told is None else _rate_bps(told, ethernet)
+
+
+def _rate_bps(told: Facts, ethernet: bool) -> float:
+    wanted = told.wanted_ethernet_bps if ethernet else told.wanted_ip_bps
     return math.inf if wanted is None else wanted
