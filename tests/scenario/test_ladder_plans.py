@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streamgauge import media
 from streamgauge.errors import MediaError
 from streamgauge.media import ContentStore, Ladder, prepare_ladder
 from streamgauge.scenario import Clip, from_text, lower
@@ -56,6 +57,21 @@ def test_a_campaign_stores_one_content_for_all_levels(tmp_path: Path) -> None:
     assert [one["encoding"] for one in named] == [0, 1, 2]
     (digest,) = {one["digest"] for one in named}
     assert contents.get(digest).segment_ns == 2_000_000_000
+
+
+def test_what_ships_is_planned_once_and_ones_own_file_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = Clip.model_validate({"source": "carphone", "ladder": ["235k", "560k"]})
+    first, again = (ladder_content(shipped, Time("20 s")) for _ in range(2))
+    assert first is again
+    assert ladder_content(shipped, Time("30 s")).duration_ns == 30_000_000_000
+    # A file may be another one the next time.
+    asked = []
+    frames = media.content_of_clip(media.ClipEncoding.named("carphone-550k", duration_s=20.0))
+    monkeypatch.setattr(media, "content_of_clip", lambda clip: asked.append(clip.source) or frames)
+    own = Clip.model_validate({"file": "own.mp4", "rate": "550 kbit/s"})
+    for _ in range(2):
+        ladder_content(own, Time("20 s"))
+    assert asked == ["own.mp4", "own.mp4"]
 
 
 @settings(max_examples=10, deadline=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -39,10 +40,17 @@ def ladder_content(clip: str | Clip | None, duration: Time) -> Content:
         whole = media_clip(clip, duration)
         clips = [replace(whole, bit_rate_bps=whole.video_bps, audio_bps=0)]
         segment_ns, audio_bps = round(whole.gop_s * 1e9), whole.audio_bps
+    make = _of_shipped if all(one.is_built_in for one in clips) else _of_clips
+    return make(tuple(clips), segment_ns, audio_bps, duration)
+
+
+@lru_cache(maxsize=128)
+def _of_shipped(clips: tuple[ClipEncoding, ...], segment_ns: int, audio_bps: int, duration: Time) -> Content:
+    """A campaign plans each of its trials, and what ships does not change."""
     return _of_clips(clips, segment_ns, audio_bps, duration)
 
 
-def _of_clips(clips: list[ClipEncoding], segment_ns: int, audio_bps: int, duration: Time) -> Content:
+def _of_clips(clips: tuple[ClipEncoding, ...], segment_ns: int, audio_bps: int, duration: Time) -> Content:
     from streamgauge.media import Content, Encoding, Frames, Track, content_of_clip
     from streamgauge.media.ladder import short_name
 
