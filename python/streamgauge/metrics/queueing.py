@@ -71,7 +71,7 @@ def queue_depth(grid: Grid, stage: StageInfo, arrivals: Passage) -> tuple[Depth,
     size = "ip_bytes" if stage.settings.get("layer") == "ip" else "wire_bytes"
     bits = arrivals.bits(size)[accepted]
     steps = _Steps.of(grid, arrived, left)
-    return steps.depth(bits), steps.depth(np.ones(len(bits)))
+    return steps.depth(steps.fill(bits)), steps.depth((steps.arrived - steps.left).astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,12 @@ class _Steps:
     """When a queue changes: spans of constant fill, none of them across an edge of the grid."""
 
     grid: Grid
-    arrivals: Ints
-    """Of each packet, in the order of their arrivals: its place in all that happens, in time's order."""
-    departures: Ints
-    """Likewise, in the order of their departures."""
     leaving: Ints | None
     """Which packet is the first to leave, which the second ...; None if they leave as they came."""
-    happens: int
-    """How much happens: arrivals, departures and edges."""
-    begin: Ints
-    """Of each span: its place in that order."""
+    arrived: Ints
+    """Of each span, how many packets have arrived when it begins."""
+    left: Ints
+    """Likewise, how many have left."""
     sample: Ints
     seconds: Floats
     firsts: Ints
@@ -110,22 +106,24 @@ class _Steps:
         sample = np.repeat(np.arange(len(grid)), np.diff(cuts))
         return cls(
             grid=grid,
-            arrivals=np.flatnonzero(what == _ARRIVAL),
-            departures=np.flatnonzero(what == _DEPARTURE),
             leaving=leaving,
-            happens=len(happens),
-            begin=begin,
+            arrived=np.cumsum(what == _ARRIVAL)[begin],
+            left=np.cumsum(what == _DEPARTURE)[begin],
             sample=sample,
             seconds=(ends - starts) / SECOND_NS,
             firsts=cuts[:-1],
         )
 
-    def depth(self, sizes: Floats) -> Depth:
-        """The fill by packets of these sizes, in the order of their arrivals."""
-        steps = np.zeros(self.happens)
-        steps[self.arrivals] = sizes
-        steps[self.departures] = -(sizes if self.leaving is None else sizes[self.leaving])
-        fill = np.maximum(np.cumsum(steps)[self.begin], 0.0)
+    def fill(self, sizes: Floats) -> Floats:
+        """What is in the queue in each span by packets of these sizes, whole numbers, in the order of their
+        arrivals."""
+        came = np.concatenate([[0.0], np.cumsum(sizes)])
+        went = came if self.leaving is None else np.concatenate([[0.0], np.cumsum(sizes[self.leaving])])
+        return np.asarray(came[self.arrived] - went[self.left])
+
+    def depth(self, fill: Floats) -> Depth:
+        """Each sample's, of what is in the queue in each span."""
+        fill = np.maximum(fill, 0.0)
         area = np.bincount(self.sample, self.seconds * fill, len(self.grid))
         low, high = np.minimum.reduceat(fill, self.firsts), np.maximum.reduceat(fill, self.firsts)
         return Depth(area / self.grid.widths_s, low, high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,8 +50,9 @@ def loss_event_rate(sent: int, lost_s: npt.NDArray[np.float64], rtt_s: float) ->
     """
     if not sent:
         return None
+    times = lost_s.tolist()
     events, at = 0, 0
-    while at < len(lost_s):
+    while at < len(times):
         events += 1
-        at = int(np.searchsorted(lost_s, lost_s[at] + rtt_s, side="right"))
+        at = bisect_right(times, times[at] + rtt_s, at)
     return events / sent
