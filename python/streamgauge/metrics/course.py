@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints, Mask
+from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints, Mask, differences
 from streamgauge.metrics.result import Series
 from streamgauge.metrics.said import Told
 
@@ -34,7 +34,7 @@ class Spans:
 
     def seconds(self, grid: Grid) -> Floats:
         """How much of each sample they cover, in s."""
-        found: Floats = np.diff(self.within(grid.edges_ns)) / SECOND_NS
+        found: Floats = differences(self.within(grid.edges_ns)) / SECOND_NS
         return found
 
     def without(self, others: Spans) -> Spans:
@@ -67,27 +67,27 @@ class Spans:
 
 def counted(grid: Grid, times_ns: Ints) -> Floats:
     """How many of these ascending times fall into each sample."""
-    return np.diff(grid.cuts(times_ns)).astype(np.float64)
+    return differences(grid.cuts(times_ns)).astype(np.float64)
 
 
 def summed(grid: Grid, times_ns: Ints, values: Floats) -> Floats:
     """The sum in each sample of values at these ascending times."""
     reached = np.concatenate([[0.0], np.cumsum(values)])
-    found: Floats = np.diff(reached[grid.cuts(times_ns)])
+    found: Floats = differences(reached[grid.cuts(times_ns)])
     return found
 
 
 def observed(grid: Grid, times_ns: Ints, values: Floats) -> Series:
     """The mean of values that were observed at these ascending times, and their extremes in each sample."""
     cuts = grid.cuts(times_ns)
-    count = np.diff(cuts)
+    count = differences(cuts)
     reached = np.concatenate([[0.0], np.cumsum(values)])
     low, high = np.full(len(grid), np.nan), np.full(len(grid), np.nan)
     if (filled := np.flatnonzero(count)).size:
         inside = values[: cuts[-1]]
         low[filled] = np.minimum.reduceat(inside, cuts[filled])
         high[filled] = np.maximum.reduceat(inside, cuts[filled])
-    return Series(np.diff(reached[cuts]), count.astype(np.float64), low, high)
+    return Series(differences(reached[cuts]), count.astype(np.float64), low, high)
 
 
 def stepped(
@@ -109,7 +109,7 @@ def stepped(
     if not len(times):
         nothing = np.full(len(grid), np.nan)
         return Series(np.zeros(len(grid)), np.zeros(len(grid)), nothing, nothing)
-    holds_s = np.diff(np.append(times, until_ns)) / SECOND_NS
+    holds_s = differences(np.append(times, until_ns)) / SECOND_NS
     area = np.concatenate([[0.0], np.cumsum(values * holds_s)])
 
     def reached(at: Ints) -> Floats:
@@ -138,4 +138,4 @@ def stepped(
     everything = np.concatenate([carried, values])[order]
     firsts = np.flatnonzero(order < len(starts))
     low, high = np.fmin.reduceat(everything, firsts), np.fmax.reduceat(everything, firsts)
-    return Series(np.diff(total), np.diff(held_ns) / SECOND_NS, low, high)
+    return Series(differences(total), differences(held_ns) / SECOND_NS, low, high)

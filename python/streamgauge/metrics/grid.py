@@ -84,7 +84,14 @@ class Grid:
 
         Times before the trial's begin and after its end are in no sample.
         """
-        return np.searchsorted(times_ns, self.edges_ns).astype(np.int64)
+        return times_ns.searchsorted(self.edges_ns).astype(np.int64, copy=False)
+
+
+def differences(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """By how much each value is above the one before it, of one dimension: as np.diff, which takes several
+    times as long to see what it was given, as a trial's metrics ask a hundred times."""
+    found: npt.NDArray[Any] = values[1:] - values[:-1]
+    return found
 
 
 def grid_of(measure: Mapping[str, Any], duration_s: float) -> Grid:

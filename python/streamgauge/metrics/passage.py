@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from streamgauge.metrics.grid import Codes, Floats, Grid, Ints, Mask
+from streamgauge.metrics.grid import Codes, Floats, Grid, Ints, Mask, differences
 
 NEVER = np.iinfo(np.int64).min
 """`t_out` of a packet that did not leave."""
@@ -69,7 +69,7 @@ class Instants:
     @cached_property
     def _cell(self) -> Ints:
         """The (flow, sample) cell of each instant inside the trial."""
-        sample = np.repeat(np.arange(len(self.grid)), np.diff(self._cuts))
+        sample = np.repeat(np.arange(len(self.grid)), differences(self._cuts))
         return self.flow[self._inside] * len(self.grid) + sample
 
     @property
