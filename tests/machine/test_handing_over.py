@@ -106,6 +106,16 @@ def test_a_guest_sees_nothing_of_this_machines_folders(tmp_path: Path) -> None:
     }
 
 
+def test_a_words_program_is_no_file(tmp_path: Path) -> None:
+    """A text of more than 255 bytes without a slash names no file that there could be."""
+    asked = request(tmp_path)
+    text = "print(1)\n" * 100
+    asked.flows[0]["commands"]["server"][0]["command"] = f"python3 -c '{text}' beside.txt"
+    seen, files = as_guest_sees(asked)
+    assert text in seen.flows[0]["commands"]["server"][0]["command"]
+    assert tmp_path / "beside.txt" in files.files
+
+
 def test_a_job_is_the_same_wherever_it_is_run_from(tmp_path: Path) -> None:
     jobs = []
     for name in ("here", "there"):

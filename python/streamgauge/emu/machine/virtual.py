@@ -199,7 +199,7 @@ def _check_commands(image: Image, flow: FlowSetup) -> None:
             if "/" not in called or file.parts[1] in GUESTS_OWN:
                 has = file.name in image.programs
             else:
-                has = file.exists()
+                has = _is_there(file)
             # One that is named by a variable is known only inside.
             if has or "$" in called:
                 continue
@@ -238,6 +238,14 @@ def as_guest_sees(request: TrialRequest, brought: Sequence[Path] = ()) -> tuple[
     return seen, GuestFiles(files, brought, folders)
 
 
+def _is_there(file: Path) -> bool:
+    """Whether a command's word is a file; a program's whole text (``python3 -c``) is too long to name one."""
+    try:
+        return file.exists()
+    except OSError:
+        return False
+
+
 def _own_files(
     line: Mapping[str, Any],
     folder: str | None,
@@ -249,7 +257,7 @@ def _own_files(
     base = Path(folder or ".").absolute()
     for word in shlex.split(line["command"]):
         file = base / word
-        if word in ("", ".", "/") or "$" in word or not file.exists():
+        if word in ("", ".", "/") or "$" in word or not _is_there(file):
             continue
         if Path(word).is_absolute() and any(file.is_relative_to(one) for one in brought):
             continue  # its folder goes along
