@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,7 +93,7 @@ def test_a_full_disk(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(10**9))
     with pytest.raises(CannotRunError, match=r"takes 3 GB and 1\.0 GB are free.*STREAMGAUGE_CACHE"):
         build(lambda line: None)
-    assert list((cache / "machine").iterdir()) == []
+    assert [one.name for one in (cache / "machine").iterdir()] == ["lock"]
 
 
 def test_a_disk_that_fills_while_it_is_built(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
@@ -103,7 +105,7 @@ def test_a_disk_that_fills_while_it_is_built(monkeypatch: pytest.MonkeyPatch, ca
     monkeypatch.setattr(image_module, "_make", filling)
     with pytest.raises(CannotRunError, match="No space left on device; free some space"):
         build(lambda line: None)
-    assert list((cache / "machine").iterdir()) == []
+    assert [one.name for one in (cache / "machine").iterdir()] == ["lock"]
 
 
 def test_what_a_killed_builder_left_goes(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
@@ -118,7 +120,10 @@ def test_what_a_killed_builder_left_goes(monkeypatch: pytest.MonkeyPatch, cache:
 
 def written(cache: Path) -> Path:
     """An image's folder, as far as it is looked at."""
-    folder = cache / "machine" / f"image-{image_module._recipe_digest()}"
+    return written_at(cache / "machine" / f"image-{image_module._recipe_digest()}")
+
+
+def written_at(folder: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "root.erofs").write_bytes(bytes(100))
     data = {
@@ -131,6 +136,32 @@ def written(cache: Path) -> Path:
     }
     (folder / "image.json").write_text(json.dumps(data), encoding="utf-8")
     return folder
+
+
+def test_of_two_builders_one_builds(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """The second finds what the first has made, whose guests may run from it already."""
+    both_there, made = threading.Barrier(2, timeout=30), []
+
+    def make(work: Path, say: Any) -> Path:
+        made.append(work)
+        return written_at(work / "made")
+
+    class Usage(NamedTuple):
+        free: int
+
+    def ready(home: Path) -> Any:
+        both_there.wait()
+        return begun(home)
+
+    begun = image_module._work_folder
+    monkeypatch.setattr(image_module, "BUILDERS", {})
+    monkeypatch.setattr(image_module, "_make", make)
+    monkeypatch.setattr(image_module, "_work_folder", ready)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(10**10))
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda _: build(lambda line: None), range(2))
+    assert one == other == find_image()
+    assert len(made) == 1
 
 
 def test_an_image_half_built_is_none(cache: Path) -> None:

@@ -7,6 +7,7 @@ packages make the same bytes.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -26,7 +27,7 @@ from streamgauge.emu.remedy import install
 from streamgauge.errors import CannotRunError
 from streamgauge.media.sources import cache_folder
 
-__all__ = ["BUILDERS", "Image", "build", "find_image", "machines_folder"]
+__all__ = ["BUILDERS", "Image", "build", "find_image", "machines_folder", "one_at_a_time"]
 
 BUILDERS: dict[str, str] = {
     "apt-get": "apt",
@@ -140,7 +141,10 @@ def build(say: Callable[[str], None], *, again: bool = False) -> Image:
             raise CannotRunError(f"{program} is missing; {install(package)}.")
     home = machines_folder()
     target = home / f"image-{_recipe_digest()}"
-    with _work_folder(home) as work:
+    with _work_folder(home) as work, one_at_a_time(home, say):
+        # Another may have built it meanwhile, and its guests run from it.
+        if not again and (found := find_image()) is not None:
+            return found
         free = shutil.disk_usage(work).free
         if free < NEEDED_BYTES:
             raise CannotRunError(
@@ -158,6 +162,18 @@ def build(say: Callable[[str], None], *, again: bool = False) -> Image:
             shutil.rmtree(target)
         made.rename(target)
     return _read(target)
+
+
+@contextmanager
+def one_at_a_time(home: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Among all processes that prepare something in that folder, which is there."""
+    with (home / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another to prepare the virtual machine")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

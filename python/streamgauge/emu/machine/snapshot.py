@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -11,8 +10,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from streamgauge.emu.engine import engine
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.machine import qemu, recipe
 from streamgauge.emu.machine.cpio import archive
-from streamgauge.emu.machine.image import Image, machines_folder
+from streamgauge.emu.machine.image import Image, machines_folder, one_at_a_time
 from streamgauge.emu.machine.parcel import PARCEL_JOB, PARCEL_RESULT, head_of
 from streamgauge.emu.machine.qemu import Hardware, Memory, Qemu
 from streamgauge.emu.machine.words import GuestWords
@@ -128,23 +126,12 @@ def prepare(image: Image, speed: int, say: Callable[[str], None]) -> Snapshot:
     snapshot = Snapshot(
         folder=home / f"snapshot-{key}", digest=key, image=image, speed=speed, qemu_version=version
     )
-    with _one_at_a_time(home, say):
+    with one_at_a_time(home, say):
         if not (snapshot.folder / "snapshot.json").is_file():
             _boot(snapshot, package, say)
         os.utime(snapshot.folder)
         _prune(home, snapshot.folder)
     return snapshot
-
-
-@contextmanager
-def _one_at_a_time(home: Path, say: Callable[[str], None]) -> Iterator[None]:
-    with (home / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting for another to prepare the virtual machine")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _prune(home: Path, used: Path) -> None:
