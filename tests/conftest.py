@@ -11,7 +11,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "emu"))
 
 from driving import STARVED, UNUSUAL
+from guests import ON_THE_HOST
 from people import tell_of_the_starved
+from streamgauge.emu.machine.virtual import why_not
 from streamgauge.scenario import Scenario, load
 from trials_lock import take_own_lock
 
@@ -37,6 +39,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("xdist_group") is None:
             shared = "emulated" in getattr(item, "fixturenames", ())
             item.add_marker(pytest.mark.xdist_group("emulated" if shared else item.path.stem))
+    # Without virtual machines they are trials of this one, and take turns with others.
+    if why_not() is None:
+        for item in items:
+            if "guests" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.guest)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -50,7 +57,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     # Of several processes only the first one's terminal is seen.
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output.update(trials_starved=STARVED, trials_unusual=UNUSUAL)
+        output.update(trials_starved=STARVED, trials_unusual=UNUSUAL, trials_on_the_host=ON_THE_HOST)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -58,6 +65,7 @@ def pytest_testnodedown(node: Any) -> None:
     output = getattr(node, "workeroutput", {})
     STARVED.extend(output.get("trials_starved", []))
     UNUSUAL.extend(output.get("trials_unusual", []))
+    ON_THE_HOST.extend(output.get("trials_on_the_host", []))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

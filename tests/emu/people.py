@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from driving import CHECKOUT, STARVED, UNUSUAL, Beside, Person, all_side_by_side, the_valid_one
+from guests import ON_THE_HOST, no_guests
 
 __all__ = [
     "anybody",
@@ -21,6 +22,7 @@ __all__ = [
     "cache",
     "checkout",
     "emulated",
+    "guests",
     "person",
     "resident",
 ]
@@ -29,7 +31,8 @@ NOBODY = 65534
 
 
 def tell_of_the_starved(reporter: pytest.TerminalReporter) -> None:
-    """At a session's end: which trials were run again, and which were never judged."""
+    """At a session's end: which trials were run again, which were never judged, and which ran elsewhere than
+    they should."""
     if STARVED:
         reporter.section(f"{len(STARVED)} trials were starved, and others run in their place")
         for line in STARVED:
@@ -37,6 +40,10 @@ def tell_of_the_starved(reporter: pytest.TerminalReporter) -> None:
     if UNUSUAL:
         reporter.section(f"{len(UNUSUAL)} trials were unlike others, and a second one was asked")
         for line in UNUSUAL:
+            reporter.line(line)
+    if ON_THE_HOST:
+        reporter.section("trials that a virtual machine runs better ran on this one")
+        for line in sorted(set(ON_THE_HOST)):
             reporter.line(line)
     for report in reporter.stats.get("skipped", ()):
         if "no processor for" in str(report.longrepr):
@@ -110,6 +117,15 @@ def anybody(base: Path, cache: Path, checkout: Path) -> Iterator[Person]:
 def anyone(base: Path, cache: Path, checkout: Path) -> Iterator[Person]:
     """Of what the link does to packets once is enough: it is the same code with the same sockets for both."""
     yield from _someone("root" if os.geteuid() == 0 else "user", base, cache, checkout)
+
+
+@pytest.fixture(scope="session")
+def guests() -> bool:
+    """Whether trials of those who ask run in virtual machines; if not, on this one, and the end says why."""
+    why = no_guests()
+    if why is not None:
+        ON_THE_HOST.append(f"no virtual machine: {why}")
+    return why is None
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ from streamgauge.scenario.lower import lower
 
 pytestmark = [
     pytest.mark.emu,
+    pytest.mark.guest,
     pytest.mark.skipif(why_not() is not None, reason=f"no virtual machine: {why_not()}"),
 ]
 
