@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from streamgauge.compare.conditions import key_of
 from streamgauge.compare.origin import origin_of_folders
 from streamgauge.compare.subjects import AskedScenario, ComparedSubject
 from streamgauge.compare.trials import ALONE, alone_beside, cases_of, focused_data, take
+from streamgauge.metrics import TrialMetrics
 from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep, lower
 from streamgauge.scenario.settings import named
@@ -169,32 +172,37 @@ def _ran(planned: Iterable[_Planned], outcomes: Sequence[Outcome], flow: str | N
         if tried.valid or whose not in by_repetition:
             by_repetition[whose] = tried
     found = []
-    for one in planned:
-        read = {}
-        invalid = 0
-        data = one.asked.scenario.normalised()
-        places = dict.fromkeys(job.directory.parent for job in one.jobs)
-        for job in one.jobs:
-            outcome = by_repetition.get((job.directory.parent, job.seed))
-            metrics = outcome.metrics if outcome is not None and outcome.valid else None
-            if metrics is not None:
-                read[job.seed] = take(metrics, data, flow=flow if one.subject else None)
-            elif outcome is not None:
-                invalid += 1
-        found.append(
-            SubjectTrials(
-                subject=one.subject,
-                id=_called(one),
-                scenario=_as_compared(one.asked.scenario, one, flow),
-                base=_as_compared(one.asked.base, one, flow),
-                mode=one.shown_mode,
-                trials=read,
-                invalid=invalid,
-                origin=origin_of_folders(job.directory for job in one.jobs if job.seed in read),
-                note="".join(say_tried([tried for place in places for tried in by_place.get(place, ())])),
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for one in planned:
+            read = {}
+            invalid = 0
+            data = one.asked.scenario.normalised()
+            places = dict.fromkeys(job.directory.parent for job in one.jobs)
+            tried_of = [by_repetition.get((job.directory.parent, job.seed)) for job in one.jobs]
+            # Decoding them takes most of the time, and no interpreter.
+            for job, outcome, metrics in zip(one.jobs, tried_of, pool.map(_read, tried_of), strict=True):
+                if metrics is not None:
+                    read[job.seed] = take(metrics, data, flow=flow if one.subject else None)
+                elif outcome is not None:
+                    invalid += 1
+            found.append(
+                SubjectTrials(
+                    subject=one.subject,
+                    id=_called(one),
+                    scenario=_as_compared(one.asked.scenario, one, flow),
+                    base=_as_compared(one.asked.base, one, flow),
+                    mode=one.shown_mode,
+                    trials=read,
+                    invalid=invalid,
+                    origin=origin_of_folders(job.directory for job in one.jobs if job.seed in read),
+                    note="".join(say_tried([tried for place in places for tried in by_place.get(place, ())])),
+                )
             )
-        )
     return found
+
+
+def _read(outcome: Outcome | None) -> TrialMetrics | None:
+    return outcome.metrics if outcome is not None and outcome.valid else None
 
 
 def _as_compared(scenario: Scenario, one: _Planned, flow: str | None) -> dict[str, Any]:

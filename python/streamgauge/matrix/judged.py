@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -131,7 +133,8 @@ def _path_of(scenario: Any) -> str:
 
 def judged(ran: MatrixTrials) -> JudgedMatrix:
     """Ranks the systems in every kind and over all of them."""
-    kinds, totals = [], dict[str, dict[str, list[SubjectTrials]]]()
+    asked: list[tuple[ScenarioKind, str, list[SubjectTrials], str]] = []
+    totals = dict[str, dict[str, list[SubjectTrials]]]()
     undisturbed = undisturbed_of(ran.matrix)
     for kind in ran.matrix.kinds:
         for mode in ("sim", "emu"):
@@ -140,9 +143,12 @@ def judged(ran: MatrixTrials) -> JudgedMatrix:
             if not mine:
                 continue
             machine = ran.machines.get(kind.name, HOST) if mode == "emu" else ""
-            kinds.append(_judged(kind, mode, mine, machine))
+            asked.append((kind, mode, mine, machine))
             if kind.name not in undisturbed:
                 totals.setdefault(mode, {})[kind.name] = mine
+    # Resampling takes most of the time, and no interpreter.
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        kinds = list(pool.map(lambda one: _judged(*one), asked))
     overall = []
     for mode, by_kind in totals.items():
         machines = {one.machine for one in kinds if one.mode == mode and one.kind.name in by_kind}
