@@ -120,7 +120,9 @@ COMMANDS: dict[str, How] = {
     ),
     "streamgauge reproduce windows-media --mode sim": How("long", A_MINUTE, status=1),
     "streamgauge systems realvideo": HERE,
-    "streamgauge run 'realvideo/eight-*' --mode emu --jobs 6": How("long", A_MINUTE, status=2),
+    "streamgauge run 'realvideo/eight-*' --mode emu --machine virtual --repeat 8": How(
+        "never", "takes half an hour"
+    ),
     "streamgauge run 'realvideo/eight-*' --mode sim --repeat 8 --out runs/eight": How(
         "long", "what comes next takes minutes", status=2
     ),
