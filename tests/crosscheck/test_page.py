@@ -134,7 +134,7 @@ def test_figures_draw_what_the_document_has(document: dict[str, Any]) -> None:
     windows, margins, shares = figures(document)
     assert {found[3] for found in windows.rows} == {"reno", "cubic"}
     assert [found[3] for found in margins.rows] == pytest.approx([0.28125, 0.28125, 21.5])
-    assert [found[2:] for found in shares.rows] == [("sim", 0.3), ("emu", 0.3), ("emu", 0.3)]
+    assert [found[1:] for found in shares.rows] == [("sim", 0.3), ("emu", 0.3), ("emu", 0.3)]
     assert figures(document | {"cases": [], "rows": []}) == []
 
 
@@ -161,3 +161,23 @@ def test_a_page_that_cannot_be_filled(tmp_path: Path) -> None:
     page.write_text("<!-- measured: dreams -->\n<!-- end -->")
     with pytest.raises(ScenarioError, match="knows no block 'dreams'"):
         PAGE.check(page)
+
+
+def test_a_pair_that_one_link_has_takes_no_others_place(document: dict[str, Any]) -> None:
+    """Vega puts the panels of a grid elsewhere where a row has not all columns."""
+    document["cases"] += [
+        case("cubic-bbr/480k-10kb", "pair", **{"cubic.share": 0.1}),
+        case("reno-cubic/480k-10kb", "pair", **{"reno.share": 0.4}),
+    ]
+    (shares,) = (figure for figure in figures(document) if figure.id == "fidelity-shares")
+    assert shares.spec["facet"] == {
+        "field": "c",
+        "type": "nominal",
+        "title": None,
+        "sort": ["reno-cubic, 10m-25kb", "cubic-bbr, 480k-10kb", "reno-cubic, 480k-10kb"],
+    }
+    assert {(name, value) for name, _, value in shares.rows} == {
+        ("reno-cubic, 10m-25kb", 0.3),
+        ("cubic-bbr, 480k-10kb", 0.1),
+        ("reno-cubic, 480k-10kb", 0.4),
+    }
