@@ -111,7 +111,7 @@ COMMANDS: dict[str, How] = {
     "streamgauge run 'hessler/ftp-*' --mode sim --repeat 25 --keep metrics --on tcp://scheduler:8786 "
     "--out /shared/run-1": How("never", "test_cluster does it"),
     # realvideo
-    "streamgauge run realvideo/head2head-75 --mode sim --repeat 8": How(status=2),
+    "streamgauge run realvideo/head2head-75 --mode sim --repeat 8": How(status=1),
     "streamgauge run realvideo/media-scaling-35-udp --mode sim --repeat 8": How(status=2),
     "streamgauge reproduce realvideo --mode sim": How("long", A_MINUTE, status=1),
     "streamgauge reproduce hessler --mode sim": How("long", A_MINUTE, status=1),
