@@ -185,7 +185,8 @@ def test_another_seed_is_another_trial_and_the_record_holds(tmp_path: Path) -> N
     assert measured["lateness_p99_s"] < 100e-6
     assert measured["late_over_service"] == 0
     about = first["provenance"]["virtual_machine"]
-    assert set(about) == {"qemu", "kernel", "image", "snapshot", "instructions_per_s"}
+    assert set(about) == {"qemu", "kernel", "image", "snapshot", "instructions_per_s", "brought"}
+    assert about["brought"] == {}
     assert about["instructions_per_s"] == 1_000_000_000
     assert first["provenance"]["seed"] == 1
 
