@@ -50,6 +50,34 @@ def test_what_is_brought_is_as_it_was(tmp_path: Path) -> None:
         assert found["/nowhere"].linkname == "/usr/bin/of-the-guest"
 
 
+def test_a_folder_is_brought_by_the_name_that_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a link to it, and from the folder beside it."""
+    laid(tmp_path / "real", {"a": b"1"})
+    (tmp_path / "mine").symlink_to("real")
+    laid(tmp_path / "work", {})
+    monkeypatch.chdir(tmp_path / "work")
+    (mine,) = brought_by([Path("../mine")])
+    assert mine == tmp_path / "mine"
+    with packed(GuestFiles(brought=[mine])) as tar:
+        assert tar.getmember(f"files{mine}").isdir()
+        assert tar.getmember(f"files{mine}/a").isreg()
+    with pytest.raises(CannotRunError, match=r"none: is not there"):
+        packed(GuestFiles(brought=[tmp_path / "none"]))
+
+
+def test_what_may_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = laid(tmp_path / "mine", {"a": b"1"})
+
+    def refused(tar: tarfile.TarFile, name: Path, *_: object, **more: object) -> None:
+        raise PermissionError(13, "Permission denied", str(name))
+
+    monkeypatch.setattr(tarfile.TarFile, "add", refused)  # root may read everything
+    with pytest.raises(CannotRunError, match=r"mine/a: may not be read"):
+        packed(GuestFiles(brought=[mine]))
+
+
 def test_a_named_link_is_a_file_and_an_empty_folder_is_there(tmp_path: Path) -> None:
     laid(tmp_path, {"a": b"1"})
     (tmp_path / "link").symlink_to("a")

@@ -129,6 +129,7 @@ def test_a_folder_that_is_brought_is_there(tmp_path: Path) -> None:
     options = EmuOptions(way="virtual:1", brought=(mine,))
     found = run_trial(scenario, plan, 1, tmp_path / "trial", options)
     assert found["validity"]["valid"], found["validity"]["why"]
+    assert found["summary"]["rows"] > 300  # its pages, for 4 s at 1 Mbit/s
     assert found["provenance"]["virtual_machine"]["brought"] == {str(mine): digest_of(mine)}
 
 

@@ -32,9 +32,11 @@ class GuestFiles:
     def add_to(self, tar: tarfile.TarFile) -> None:
         """Puts them into the guest's archive, the same whoever packs it, and when.
 
-        Raises CannotRunError for a file that is not there, or whose place is a folder of the guest's own.
+        Raises CannotRunError for a file that is not there or cannot be read, or whose place is a folder of
+        the guest's own.
         """
-        for folder in sorted(self.made):
+        # A folder that is brought by a link to it is a folder there.
+        for folder in sorted({*self.made, *self.brought}):
             made = tarfile.TarInfo(f"files{folder}")
             made.type, made.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(made)
@@ -47,7 +49,9 @@ class GuestFiles:
             _add(tar, file.resolve(), place)
         tar.dereference = False
         for folder in sorted(self.brought):
-            for file in (folder, *sorted(_inside(folder))):
+            if not folder.is_dir():
+                raise CannotRunError(f"{folder}: is not there, and the trial needs it.")
+            for file in sorted(_inside(folder)):
                 tar.inodes = {}  # type: ignore[attr-defined]  # a second name of a file is a second file
                 _add(tar, file, file, recursive=False)
 
@@ -57,6 +61,8 @@ def _add(tar: tarfile.TarFile, file: Path, place: Path, *, recursive: bool = Tru
         tar.add(file, f"files{place}", recursive=recursive, filter=_as_roots)
     except FileNotFoundError:
         raise CannotRunError(f"{file}: is not there, and the trial needs it.") from None
+    except PermissionError as error:
+        raise CannotRunError(f"{error.filename}: may not be read, and the trial needs it.") from None
 
 
 def _as_roots(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -74,7 +80,7 @@ def brought_by(folders: Iterable[Path]) -> tuple[Path, ...]:
     """
     found: list[Path] = []
     for folder in folders:
-        place = folder.absolute()
+        place = Path(os.path.abspath(folder))  # noqa: PTH100  # without "..", and links as they are named
         if not place.is_dir():
             raise CannotRunError(f"--with {folder}: there is no such folder.")
         if len(place.parts) < 2 or place.parts[1] in GUESTS_OWN:
