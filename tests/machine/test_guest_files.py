@@ -81,11 +81,11 @@ def test_what_may_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_named_link_is_a_file_and_an_empty_folder_is_there(tmp_path: Path) -> None:
     laid(tmp_path, {"a": b"1"})
     (tmp_path / "link").symlink_to("a")
-    with packed(GuestFiles({tmp_path / "link": Path("/job/x")}, made=[Path("/job/folder")])) as tar:
+    with packed(GuestFiles({Path("/job/x"): tmp_path / "link"}, made=[Path("/job/folder")])) as tar:
         assert tar.getmember("files/job/x").isreg()
         assert tar.getmember("files/job/folder").isdir()
     with pytest.raises(CannotRunError, match=r"none: is not there"):
-        packed(GuestFiles({tmp_path / "none": Path("/job/x")}))
+        packed(GuestFiles({Path("/job/x"): tmp_path / "none"}))
 
 
 def test_what_cannot_be_brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,7 @@ def test_a_guest_sees_nothing_of_this_machines_folders(tmp_path: Path) -> None:
     seen, files = as_guest_sees(request(tmp_path))
     assert str(tmp_path) not in seen.to_json()
     assert "/somewhere" not in seen.to_json()
-    named = {file.relative_to(tmp_path).as_posix(): str(place) for file, place in files.files.items()}
+    named = {file.relative_to(tmp_path).as_posix(): str(place) for place, file in files.files.items()}
     assert named == {
         "clip.mp4": "/job/files/3/media.mp4",
         "programs/server": "/job/files/3/folder/programs/server",
@@ -113,7 +113,19 @@ def test_a_words_program_is_no_file(tmp_path: Path) -> None:
     asked.flows[0]["commands"]["server"][0]["command"] = f"python3 -c '{text}' beside.txt"
     seen, files = as_guest_sees(asked)
     assert text in seen.flows[0]["commands"]["server"][0]["command"]
-    assert tmp_path / "beside.txt" in files.files
+    assert tmp_path / "beside.txt" in files.files.values()
+
+
+def test_two_flows_have_the_same_files_each(tmp_path: Path) -> None:
+    """The clip once, for nobody writes into it; programs where each flow looks for them."""
+    asked = request(tmp_path)
+    asked.flows.append({**asked.flows[0], "name": "b", "index": 4})
+    seen, files = as_guest_sees(asked)
+    wanted = [Path(flow["media"]) for flow in seen.flows]
+    wanted += [Path(f"/job/files/{index}/folder/programs/server") for index in (3, 4)]
+    wanted += [Path(f"/job/files/{index}/helpers/0/one.py") for index in (3, 4)]
+    assert set(wanted) <= set(files.files)
+    assert list(files.files.values()).count(tmp_path / "clip.mp4") == 1
 
 
 def test_a_job_is_the_same_wherever_it_is_run_from(tmp_path: Path) -> None:
@@ -137,14 +149,14 @@ def test_a_job_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(run_module, "JOB_BYTES", 100_000)
     job = os.memfd_create("job")
     with pytest.raises(CannotRunError, match="--machine host, or shorter media"):
-        _write_job(job, {}, GuestFiles({clip: Path("/job/files/clip.mp4")}))
+        _write_job(job, {}, GuestFiles({Path("/job/files/clip.mp4"): clip}))
     os.close(job)
 
 
 def test_a_job_takes_nothing_where_the_guest_has_its_own(tmp_path: Path) -> None:
     job = os.memfd_create("job")
     with pytest.raises(CannotRunError, match="a /run of its own"):
-        _write_job(job, {}, GuestFiles({tmp_path: Path("/run/program")}))
+        _write_job(job, {}, GuestFiles({Path("/run/program"): tmp_path}))
     os.close(job)
 
 
@@ -228,8 +240,8 @@ def test_a_folder_that_is_brought_stays_in_its_place(tmp_path: Path) -> None:
     seen, files = as_guest_sees(asked, [mine])
     assert files.brought == [mine]
     # Once: with its folder.
-    assert mine / "bin/server" not in files.files
-    assert tmp_path / "scenario/beside.txt" in files.files
+    assert mine / "bin/server" not in files.files.values()
+    assert tmp_path / "scenario/beside.txt" in files.files.values()
     assert seen.flows[0]["commands"]["server"][0]["command"] == f"{mine}/bin/server beside.txt"
     # Alone it goes along without what lies beside it.
-    assert mine / "bin/server" in as_guest_sees(asked)[1].files
+    assert mine / "bin/server" in as_guest_sees(asked)[1].files.values()

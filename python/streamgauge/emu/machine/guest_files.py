@@ -22,7 +22,7 @@ GUESTS_OWN = ("run", "proc", "sys", "dev", "usr", "bin", "sbin", "lib", "etc")
 class GuestFiles:
     """What a guest has of this machine."""
 
-    #: Files and folders, and where the guest is to find them. What is a link here is a file there.
+    #: Where the guest is to find files and folders, and which. What is a link here is a file there.
     files: Mapping[Path, Path] = field(default_factory=dict)
     #: Folders that are at the same place there, their links links.
     brought: Collection[Path] = ()
@@ -40,7 +40,7 @@ class GuestFiles:
             made = tarfile.TarInfo(f"files{folder}")
             made.type, made.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(made)
-        for file, place in sorted(self.files.items(), key=lambda one: one[1]):
+        for place, file in sorted(self.files.items()):
             if place.parts[1] in GUESTS_OWN:
                 raise CannotRunError(
                     f"{place}: the virtual machine has a /{place.parts[1]} of its own; move it to "

@@ -218,14 +218,17 @@ def as_guest_sees(request: TrialRequest, brought: Sequence[Path] = ()) -> tuple[
     from.
     """
     files: dict[Path, Path] = {}
+    media_at: dict[Path, Path] = {}
     flows, folders = [], []
     for flow in request.flows:
         home = GUEST_FILES / str(flow["index"])
         told = dict(flow)
         if flow["media"] is not None:
             media = Path(flow["media"])
-            told["media"] = str(home / f"media{media.suffix}")
-            files[media] = Path(told["media"])
+            # What two flows play is there once.
+            place = media_at.setdefault(media, home / f"media{media.suffix}")
+            files[place] = media
+            told["media"] = str(place)
         if flow["commands"]:
             told["commands"] = {
                 side: [_own_files(line, flow["working_folder"], home, files, brought) for line in lines]
@@ -262,12 +265,12 @@ def _own_files(
         if Path(word).is_absolute() and any(file.is_relative_to(one) for one in brought):
             continue  # its folder goes along
         if file.is_relative_to(base) and ".." not in Path(word).parts:
-            files[file] = home / "folder" / file.relative_to(base)
+            files[home / "folder" / file.relative_to(base)] = file
         elif file.is_file() and Path(word).is_absolute() and file.parts[1] not in GUESTS_OWN:
             files[file] = file
     helpers = []
     for nth, helper in enumerate(line["helpers"]):
         place = home / "helpers" / str(nth) / Path(helper).name
-        files[Path(helper)] = place
+        files[place] = Path(helper)
         helpers.append(str(place))
     return {**line, "helpers": helpers}
