@@ -37,6 +37,13 @@ impl Chunk {
     pub fn head(&self) -> &[u8] {
         &self.head
     }
+    /// A copy of the bytes from `from` to `to`, with what of them is filler.
+    pub fn part(&self, from: usize, to: usize) -> Chunk {
+        let real = self.head.len();
+        let filler = to.saturating_sub(from.max(real));
+        let head = &self.head[from.min(real)..to.min(real).max(from.min(real))];
+        Chunk::with_filler(head, u32::try_from(filler).unwrap_or(u32::MAX))
+    }
     /// Cuts after `at` bytes: `self` keeps the first part, the rest is returned. `at` past the end cuts nothing.
     pub fn split_off(&mut self, at: usize) -> Chunk {
         if at >= self.head.len() {
@@ -62,6 +69,8 @@ mod tests {
             assert_eq!(first.len(), at.min(10));
             assert_eq!(first.len() + rest.len(), 10);
             assert_eq!([first.head(), rest.head()].concat(), b"head");
+            let whole = Chunk::with_filler(*b"head", 6);
+            assert_eq!((whole.part(0, at.min(10)), whole.part(at.min(10), 10)), (first, rest));
         }
     }
 }

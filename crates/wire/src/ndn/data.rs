@@ -120,7 +120,7 @@ impl Data {
             match element.kind {
                 META_INFO => data.read_meta(&elements, &element)?,
                 CONTENT => {
-                    data.content = tlv::part(packet, element.from, element.to);
+                    data.content = packet.part(element.from, element.to);
                     let left = elements.end() - element.to;
                     if elements.end() > packet.head().len() && left > 0 {
                         data.signature = Signature::Absent { bytes: left as u32 };

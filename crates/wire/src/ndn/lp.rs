@@ -132,7 +132,7 @@ impl LpPacket {
                 }
                 NACK => read.nack = Some(nack_reason(elements.within(&field))?),
                 CONGESTION_MARK => read.congestion_mark = Some(elements.integer(&field)?),
-                _ => read.fragment = Some(tlv::part(packet, field.from, field.to)),
+                _ => read.fragment = Some(packet.part(field.from, field.to)),
             }
         }
         let (index, count) = (read.frag_index.unwrap_or(0), read.frag_count.unwrap_or(1));

@@ -82,14 +82,6 @@ pub const fn is_critical(kind: u32) -> bool {
     kind <= 31 || kind & 1 == 1
 }
 
-/// The bytes from `from` to `to` of a chunk, with what of them is filler.
-pub fn part(chunk: &Chunk, from: usize, to: usize) -> Chunk {
-    let real = chunk.head().len();
-    let filler = to.saturating_sub(from.max(real));
-    let head = &chunk.head()[from.min(real)..to.min(real).max(from.min(real))];
-    Chunk::with_filler(head, u32::try_from(filler).unwrap_or(u32::MAX))
-}
-
 /// An element that was read. Its value may lie in filler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Element {

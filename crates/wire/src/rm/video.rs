@@ -182,14 +182,14 @@ fn put(bytes: &mut Vec<u8>, number: u32) {
 /// The pieces in the payload of one packet, in order. A problem is the last.
 #[derive(Clone, Debug)]
 pub struct Pieces {
-    rest: Chunk,
+    payload: Chunk,
     at: usize,
 }
 
 impl Pieces {
     /// Those in `payload`. Only their media may be filler.
     pub fn of(payload: Chunk) -> Self {
-        Pieces { rest: payload, at: 0 }
+        Pieces { payload, at: 0 }
     }
 
     fn read(&mut self) -> Result<VideoPiece, Problem> {
@@ -206,7 +206,7 @@ impl Pieces {
             _ => self.number("a header", 1)? as u8 & 0x7f,
         };
         if kind == PieceKind::Whole {
-            let media = std::mem::take(&mut self.rest);
+            let media = self.media(self.left());
             let frame_bytes = media.len() as u32;
             return Ok(VideoPiece {
                 kind,
@@ -227,10 +227,10 @@ impl Pieces {
         let bytes = match kind {
             PieceKind::LastPart => position as usize,
             PieceKind::OneOfSeveral => frame_bytes as usize,
-            _ => self.rest.len(),
+            _ => self.left(),
         };
-        if bytes > self.rest.len() {
-            let missing = (bytes - self.rest.len()) as u64;
+        if bytes > self.left() {
+            let missing = (bytes - self.left()) as u64;
             return Err(Fault::Truncated { what: "a frame", missing }.at(self.at));
         }
         let offset = match kind {
@@ -242,11 +242,21 @@ impl Pieces {
         if end > frame_bytes.into() {
             return Err(Fault::OutsideFrame { offset, end, frame_bytes }.at(begins));
         }
-        let after = self.rest.split_off(bytes);
-        let media = std::mem::replace(&mut self.rest, after);
-        self.at += bytes;
+        let media = self.media(bytes);
         let timestamp_ms = (kind == PieceKind::OneOfSeveral).then_some(position);
         Ok(VideoPiece { kind, part, picture, timestamp_ms, frame_bytes, offset, media })
+    }
+
+    /// Bytes that have not been read.
+    fn left(&self) -> usize {
+        self.payload.len() - self.at
+    }
+
+    /// The next bytes.
+    fn media(&mut self, bytes: usize) -> Chunk {
+        let from = self.at;
+        self.at += bytes;
+        self.payload.part(from, self.at)
     }
 
     /// A number in the shorter form or the longer.
@@ -259,12 +269,12 @@ impl Pieces {
     }
 
     fn number(&mut self, what: &'static str, bytes: usize) -> Result<u32, Problem> {
-        let Some(taken) = self.rest.head().get(..bytes) else {
-            let missing = (bytes - self.rest.head().len()) as u64;
+        let real = self.payload.head().get(self.at..).unwrap_or_default();
+        let Some(taken) = real.get(..bytes) else {
+            let missing = (bytes - real.len()) as u64;
             return Err(Fault::Truncated { what, missing }.at(self.at));
         };
         let number = taken.iter().fold(0, |number, &byte| number << 8 | u32::from(byte));
-        self.rest = self.rest.split_off(bytes);
         self.at += bytes;
         Ok(number)
     }
@@ -274,12 +284,12 @@ impl Iterator for Pieces {
     type Item = Result<VideoPiece, Problem>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
+        if self.left() == 0 {
             return None;
         }
         let read = self.read();
         if read.is_err() {
-            self.rest = Chunk::default();
+            self.at = self.payload.len();
         }
         Some(read)
     }
