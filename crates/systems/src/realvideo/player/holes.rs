@@ -38,6 +38,7 @@ pub struct Holes {
     settings: Arc<PlayerSettings>,
     /// The number that is expected, and how it is extended.
     next: Option<(SequenceNumber, u32)>,
+    /// Those that have been said come first: what is missed is added at the end, and whatever is said is all of it.
     missing: VecDeque<Missing>,
     came: u64,
     /// The number from which nothing has been said.
@@ -95,11 +96,15 @@ impl Holes {
         Arrival::New(of, missed)
     }
 
+    /// Of those that are missing what has not been said, the latest first.
+    fn to_say(&self) -> impl Iterator<Item = &Missing> {
+        self.missing.iter().rev().take_while(|one| !one.is_said)
+    }
+
     /// When it looks next.
     pub fn due(&self) -> Option<Instant> {
         self.next?;
-        let check =
-            self.missing.iter().any(|one| !one.is_said).then_some(self.checked_at + self.settings.nak_check);
+        let check = self.to_say().next().map(|_| self.checked_at + self.settings.nak_check);
         Some(if self.is_urgent {
             Instant::ZERO
         } else {
@@ -120,18 +125,17 @@ impl Holes {
         let is_due = |one: &Missing| {
             came - one.came > u64::from(settings.nak_after) || one.since + settings.nak_wait <= now
         };
-        let lacks = self.missing.iter().any(|one| !one.is_said && is_due(one));
+        let lacks = self.to_say().any(is_due);
         if !lacks && !self.is_urgent && self.said_at + self.settings.ack_interval > now {
             return None;
         }
         let (next, _) = self.next?;
         // What has been said is said no more.
-        let unsaid = self.missing.iter().find(|one| !one.is_said).map(|one| one.sequence);
-        let first = unsaid.filter(|one| one.ahead_of(self.unsaid) < 0).unwrap_or(self.unsaid);
-        let missing = &self.missing;
+        let first = self.to_say().last().map(|one| one.sequence);
+        let first = first.filter(|one| one.ahead_of(self.unsaid) < 0).unwrap_or(self.unsaid);
         let last = next.plus(-1);
         let first = if first.ahead_of(last) > 0 { last } else { first };
-        let is_there = |sequence| missing.iter().all(|one| one.sequence != sequence || one.is_said);
+        let is_there = |sequence| self.to_say().all(|one| one.sequence != sequence);
         let ack = AckPacket::of(stream, first, last, is_there);
         self.missing.iter_mut().for_each(|one| one.is_said = true);
         (self.unsaid, self.said_at, self.is_urgent) = (next, now, false);
