@@ -86,24 +86,19 @@ impl ByteQueue {
         debug_assert!(self.start <= seq && end <= self.end);
         // The last that does not begin behind `seq`.
         let first = self.pieces.partition_point(|piece| piece.start <= seq).saturating_sub(1);
-        let mut bytes: Vec<u8> = Vec::new();
-        for piece in self.pieces.range(first..) {
-            if piece.start >= end {
-                break;
-            }
+        let heads = self.pieces.range(first..).take_while(|piece| piece.start < end).filter_map(|piece| {
             let head = piece.data.head();
             let from = seq.saturating_sub(piece.start).min(head.len() as u64) as usize;
             let to = (end - piece.start).min(head.len() as u64) as usize;
-            if from < to {
-                if bytes.is_empty() {
-                    bytes.reserve_exact(len as usize);
-                }
-                bytes.resize((piece.start + from as u64 - seq) as usize, 0);
-                bytes.extend_from_slice(&head[from..to]);
-            }
-        }
-        if bytes.is_empty() {
+            (from < to).then(|| ((piece.start + from as u64 - seq) as usize, &head[from..to]))
+        });
+        let Some((at, last)) = heads.clone().last() else {
             return Chunk::filler(len);
+        };
+        let mut bytes = Vec::with_capacity(at + last.len());
+        for (at, head) in heads {
+            bytes.resize(at, 0);
+            bytes.extend_from_slice(head);
         }
         let filler = len - bytes.len() as u32;
         Chunk::with_filler(bytes, filler)
