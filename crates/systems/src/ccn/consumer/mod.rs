@@ -129,7 +129,7 @@ impl Fetch {
         content: Chunk,
         last: Option<u64>,
     ) {
-        if let Some(last) = last {
+        if let Some(last) = last.filter(|_| last != self.last) {
             self.last = Some(last);
             self.asked.retain(|asked, _| *asked <= last);
             self.again.retain(|again, _| *again <= last);

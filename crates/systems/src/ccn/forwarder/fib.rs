@@ -27,6 +27,7 @@ impl Fib {
 
     /// The faces of the longest prefix of `name` that has any.
     pub fn lookup(&self, name: &Name) -> &[FaceId] {
-        (0..=name.len()).rev().find_map(|length| self.0.get(&name.prefix(length))).map_or(&[], Vec::as_slice)
+        let of = |length| self.0.get(name.prefix_bytes(length));
+        (0..=name.len()).rev().find_map(of).map_or(&[], Vec::as_slice)
     }
 }

@@ -24,9 +24,11 @@ impl Key {
         }
     }
 
-    /// Those of all Interests that a Data of that name answers.
-    fn answered_by(name: &Name) -> impl Iterator<Item = Key> {
-        let prefixes = (0..=name.len()).map(|length| (name.prefix(length), true));
+    /// Those of all Interests that a Data of that name answers: of its own name, and if `and_prefixes` those whose
+    /// names it begins with.
+    fn answered_by(name: &Name, and_prefixes: bool) -> impl Iterator<Item = Key> {
+        let lengths = if and_prefixes { 0..name.len() + 1 } else { 0..0 };
+        let prefixes = lengths.map(|length| (name.prefix(length), true));
         let names = std::iter::once((name.clone(), false)).chain(prefixes);
         names.flat_map(|(name, can_be_prefix)| {
             [false, true].map(|must_be_fresh| Key { name: name.clone(), can_be_prefix, must_be_fresh })
@@ -68,6 +70,8 @@ pub enum Pending {
 /// The pending Interest table.
 pub struct Pit {
     entries: BTreeMap<Key, Entry>,
+    /// How many of them take Data whose names go on.
+    prefixes: usize,
     /// When each entry expires.
     due: BTreeSet<(Instant, Key)>,
     most: usize,
@@ -77,7 +81,7 @@ pub struct Pit {
 impl Pit {
     /// Of `most` entries. An Interest that comes again within `suppression` of having been forwarded is not forwarded.
     pub fn new(most: usize, suppression: Duration) -> Self {
-        Pit { entries: BTreeMap::new(), due: BTreeSet::new(), most, suppression }
+        Pit { entries: BTreeMap::new(), prefixes: 0, due: BTreeSet::new(), most, suppression }
     }
 
     /// Entries.
@@ -95,6 +99,7 @@ impl Pit {
                 return Pending::Full;
             }
             self.due.insert((expires, key.clone()));
+            self.prefixes += usize::from(key.can_be_prefix);
             let entry = Entry { waiting: BTreeMap::from([(face, waits)]), sent: BTreeMap::new(), expires };
             self.entries.insert(key, entry);
             return Pending::Forward;
@@ -129,9 +134,8 @@ impl Pit {
     pub fn satisfy(&mut self, now: Instant, from: FaceId, data: &Data) -> Option<Vec<FaceId>> {
         let mut faces = BTreeSet::new();
         let mut found = false;
-        for key in Key::answered_by(&data.name) {
-            let Some(entry) = self.entries.remove(&key) else { continue };
-            self.due.remove(&(entry.expires, key));
+        for key in Key::answered_by(&data.name, self.prefixes > 0) {
+            let Some(entry) = self.remove(key) else { continue };
             found = true;
             let waits = entry.waiting.into_iter().filter(|(_, one)| one.expires > now);
             faces.extend(waits.map(|(face, _)| face).filter(|face| *face != from));
@@ -149,19 +153,26 @@ impl Pit {
         if !is_ours {
             return Vec::new();
         }
-        let Some(entry) = self.entries.remove(&key) else { return Vec::new() };
-        self.due.remove(&(entry.expires, key));
+        let Some(entry) = self.remove(key) else { return Vec::new() };
         entry.waiting.into_iter().map(|(face, waits)| (face, waits.nonce)).collect()
+    }
+
+    fn remove(&mut self, key: Key) -> Option<Entry> {
+        let entry = self.entries.remove(&key)?;
+        self.prefixes -= usize::from(key.can_be_prefix);
+        self.due.remove(&(entry.expires, key));
+        Some(entry)
     }
 
     /// Forgets a face.
     pub fn remove_face(&mut self, face: FaceId) {
-        let due = &mut self.due;
+        let (due, prefixes) = (&mut self.due, &mut self.prefixes);
         self.entries.retain(|key, entry| {
             entry.waiting.remove(&face);
             entry.sent.remove(&face);
             let stays = !entry.waiting.is_empty();
             if !stays {
+                *prefixes -= usize::from(key.can_be_prefix);
                 due.remove(&(entry.expires, key.clone()));
             }
             stays
@@ -173,6 +184,7 @@ impl Pit {
         let before = self.entries.len();
         while self.due.first().is_some_and(|(at, _)| *at <= now) {
             let Some((_, key)) = self.due.pop_first() else { break };
+            self.prefixes -= usize::from(key.can_be_prefix);
             self.entries.remove(&key);
         }
         before - self.entries.len()
