@@ -78,7 +78,8 @@ def probe_rtt(trial: Trial) -> Samples:
 
 def _probes(passage: Passage) -> tuple[Ints, Ints]:
     """When echo packets passed (ns), and what a request has in common with its reply: flow and number."""
-    chosen = (passage["kind"] == PROBE) & (passage["seq"] != HIDDEN)
+    # Few packets are, and mostly none: their places are quicker to take than a mask is to go through.
+    chosen = np.flatnonzero((passage["kind"] == PROBE) & (passage["seq"] != HIDDEN))
     return passage.times_ns[chosen], (passage.flow[chosen] << 32) | passage["seq"][chosen].astype(np.int64)
 
 
