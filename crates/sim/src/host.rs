@@ -71,6 +71,10 @@ impl<R: Recorder> Io for HostIo<'_, R> {
     fn direct(&mut self, channel: ChannelId, port: u16) {
         self.channels.direct(channel, port);
     }
+
+    fn keeps_filler(&self) -> bool {
+        true
+    }
 }
 
 impl Endpoint {

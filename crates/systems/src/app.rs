@@ -134,6 +134,11 @@ pub trait Io {
     fn port(&self, channel: ChannelId) -> Option<u16>;
     /// Datagrams of `channel` go to this port of the other end from now on.
     fn direct(&mut self, channel: ChannelId, port: u16);
+    /// What is sent as filler comes as filler, as in a simulator. Sockets carry it as zeros, which the other end cannot tell
+    /// from real bytes.
+    fn keeps_filler(&self) -> bool {
+        false
+    }
 }
 
 /// A state machine. After each `handle`, the driver reads `poll_event` until it is empty and asks

@@ -89,7 +89,7 @@ impl App for ProducerHost {
             }
             for packet in asked {
                 if let FacePacket::Interest(interest) = packet
-                    && let Some(answer) = self.producer.answer(now, &interest)
+                    && let Some(answer) = self.producer.answer(now, &interest, io.keeps_filler())
                 {
                     self.node.forwarder.receive(now, APPLICATION, answer);
                 }

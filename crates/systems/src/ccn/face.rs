@@ -212,7 +212,11 @@ impl Face {
     ) -> Option<(FacePacket, Option<PitToken>)> {
         loop {
             let (Over::Stream { reader, .. }, false) = (&mut self.over, self.is_gone) else { return None };
-            match reader.next().map(|packet| packet.and_then(LpPacket::read)) {
+            let packet = reader.next().map(|packet| {
+                let refilled = |packet| if io.keeps_filler() { ndn::refilled(packet) } else { packet };
+                packet.map(refilled).and_then(LpPacket::read)
+            });
+            match packet {
                 Some(Ok(mut packet)) => {
                     let token = packet.pit_token.take();
                     if let Some(packet) = self.opened(packet) {

@@ -178,6 +178,10 @@ impl Io for HostIo<'_> {
             self.outside.direct(channel, port);
         }
     }
+
+    fn keeps_filler(&self) -> bool {
+        self.outside.keeps_filler()
+    }
 }
 
 /// A player whose streams all go to a proxy in its host; the proxy has the host's channels to others.

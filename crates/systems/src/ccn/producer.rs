@@ -53,9 +53,10 @@ impl Producer {
         u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes"))
     }
 
-    /// What answers `interest`; `None` is silence.
-    pub fn answer(&self, now: Instant, interest: &Interest) -> Option<FacePacket> {
-        match self.find(now, interest) {
+    /// What answers `interest`; `None` is silence. Content that is filler stays filler, and goes without a signature, where
+    /// it comes as filler ([`Io::keeps_filler`](crate::app::Io::keeps_filler)).
+    pub fn answer(&self, now: Instant, interest: &Interest, keeps_filler: bool) -> Option<FacePacket> {
+        match self.find(now, interest, keeps_filler) {
             Ok(data) => Some(FacePacket::Data(data)),
             Err(Missing::Busy) => {
                 self.answers_unknown.then(|| FacePacket::Nack(NackReason::Congestion, interest.clone()))
@@ -67,10 +68,10 @@ impl Producer {
         }
     }
 
-    fn find(&self, now: Instant, interest: &Interest) -> Result<Data, Missing> {
+    fn find(&self, now: Instant, interest: &Interest, keeps_filler: bool) -> Result<Data, Missing> {
         let last = interest.name.last().ok_or(Missing::Unknown)?;
         if let Some(segment) = last.as_segment() {
-            return self.segment(now, &interest.name, segment);
+            return self.segment(now, &interest.name, segment, keeps_filler);
         }
         if let Some(object) = object_of_metadata(&interest.name) {
             return self.metadata(now, &object);
@@ -81,12 +82,13 @@ impl Producer {
                 now,
                 &interest.name.child(Component::segment(0)).map_err(|_| Missing::Unknown)?,
                 0,
+                keeps_filler,
             ),
             false => Err(Missing::Unknown),
         }
     }
 
-    fn segment(&self, now: Instant, name: &Name, segment: u64) -> Result<Data, Missing> {
+    fn segment(&self, now: Instant, name: &Name, segment: u64, keeps_filler: bool) -> Result<Data, Missing> {
         let mut object = name.parent();
         let version = object.last().and_then(|last| last.as_version());
         if version.is_some() {
@@ -102,21 +104,27 @@ impl Producer {
         }
         let first = segment * self.chunk_bytes;
         let bytes = self.chunk_bytes.min(resource.length() - first);
-        // Behind the content stands a digest of it: a packet has all its bytes.
-        let mut content = Vec::with_capacity(bytes as usize);
-        while (content.len() as u64) < bytes {
-            let at = first + content.len() as u64;
-            let piece = resource.read(at, bytes - content.len() as u64).map_err(|_| Missing::Unknown)?;
+        let (mut real, mut filler) = (Vec::new(), 0);
+        while ((real.len() + filler) as u64) < bytes {
+            let read = (real.len() + filler) as u64;
+            let piece = resource.read(first + read, bytes - read).map_err(|_| Missing::Unknown)?;
             if piece.is_empty() {
                 return Err(Missing::Unknown);
             }
-            content.extend_from_slice(piece.head());
-            content.resize(content.len() + piece.len() - piece.head().len(), 0);
+            if !piece.head().is_empty() {
+                real.resize(real.len() + std::mem::take(&mut filler), 0);
+                real.extend_from_slice(piece.head());
+            }
+            filler += piece.len() - piece.head().len();
+        }
+        if !keeps_filler {
+            // Behind the content stands a digest of it: a packet has all its bytes.
+            real.resize(real.len() + std::mem::take(&mut filler), 0);
         }
         Ok(Data {
             freshness_ms: Some(self.freshness_ms),
             final_block_id: Some(Component::segment(last)),
-            ..Data::of(name.clone(), Chunk::bytes(content))
+            ..Data::of(name.clone(), Chunk::with_filler(real, filler as u32))
         })
     }
 

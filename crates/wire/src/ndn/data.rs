@@ -63,7 +63,8 @@ pub enum Signature {
 
 impl Signature {
     /// None, in as many bytes of filler as DigestSha256 takes: for a simulator, also where the content is real.
-    pub const ZEROS: Signature = Signature::Absent { bytes: 39 };
+    pub const ZEROS: Signature = Signature::Absent { bytes: Self::ZEROS_BYTES as u32 };
+    pub(super) const ZEROS_BYTES: usize = 2 + DIGEST_SHA256_INFO.len() + 2 + DIGEST_BYTES;
 
     /// Bytes of both elements.
     fn bytes(&self) -> usize {

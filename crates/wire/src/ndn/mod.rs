@@ -32,7 +32,7 @@ pub use lp::{LpPacket, NackReason};
 pub use metadata::{Metadata, ObjectSize};
 pub use name::{Components, Name};
 pub use packet::Packet;
-pub use stream::Reader;
+pub use stream::{Reader, refilled};
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 
 use streamgauge_base::Chunk;
 
+use super::data::Signature;
 use super::fault::{Fault, Problem};
 use super::types::{DATA, INTEREST, LP_PACKET, MOST_PACKET_BYTES};
 use crate::incoming::{Incoming, Run};
@@ -47,7 +48,8 @@ impl Reader {
         self.real.is_empty()
     }
 
-    /// The next packet, if it is whole.
+    /// The next packet, if it is whole. Zeros behind filler are filler: a simulated TCP makes zeros of filler that has real
+    /// bytes behind it in a segment.
     fn read(&mut self) -> Result<Option<Chunk>, Problem> {
         let length = loop {
             if let Some(length) = self.length()? {
@@ -61,7 +63,12 @@ impl Reader {
         };
         while self.real.len() + self.filler < length {
             match self.incoming.run(length - self.real.len() - self.filler) {
-                Some(Run::Real(_)) if self.filler > 0 => return Err(self.fault(Fault::RealAfterFiller)),
+                Some(Run::Real(bytes)) if self.filler > 0 => {
+                    if bytes.iter().any(|byte| *byte != 0) {
+                        return Err(self.fault(Fault::RealAfterFiller));
+                    }
+                    self.filler += bytes.len();
+                }
                 Some(Run::Real(bytes)) => {
                     self.real.reserve_exact(bytes.len());
                     self.real.extend(bytes);
@@ -119,5 +126,18 @@ impl Iterator for Reader {
             *self = Reader { has_failed: true, ..Reader::with_limit(self.limit) };
         }
         read
+    }
+}
+
+/// A packet of a stream that keeps filler, with the filler at its end again: of a Data that lies in one segment of a
+/// simulated TCP, with real bytes of the next packet behind it, the absent signature is zeros. No packet that is signed ends
+/// with so many.
+pub fn refilled(packet: Chunk) -> Chunk {
+    let is_real = packet.len() == packet.head().len();
+    match packet.head().split_last_chunk::<{ Signature::ZEROS_BYTES }>() {
+        Some((real, zeros)) if is_real && *zeros == [0; Signature::ZEROS_BYTES] => {
+            Chunk::with_filler(real, Signature::ZEROS_BYTES as u32)
+        }
+        _ => packet,
     }
 }

@@ -93,7 +93,7 @@ impl ProducerFace {
         self.heard = now;
         let FacePacket::Interest(interest) = packet else { return };
         self.interests += 1;
-        if let Some(answer) = self.answer(now, interest) {
+        if let Some(answer) = self.answer(now, interest, io.keeps_filler()) {
             match &answer {
                 FacePacket::Data(data) if !data.is_no() => self.data += 1,
                 _ => self.refused += 1,
@@ -102,14 +102,14 @@ impl ProducerFace {
         }
     }
 
-    fn answer(&self, now: Instant, interest: Interest) -> Option<FacePacket> {
+    fn answer(&self, now: Instant, interest: Interest, keeps_filler: bool) -> Option<FacePacket> {
         if interest.hop_limit == Some(0) {
             return None;
         }
         if !interest.name.starts_with(&self.prefix) {
             return self.nacks.then_some(FacePacket::Nack(NackReason::NoRoute, interest));
         }
-        self.producer.answer(now, &interest)
+        self.producer.answer(now, &interest, keeps_filler)
     }
 }
 

@@ -78,6 +78,24 @@ fn filler_ends_a_packet_and_begins_none() {
     assert_eq!(items, [Ok(Chunk::with_filler(*b"\x06\x05a", 4))]);
 }
 
+/// As a simulated TCP's segment has it: filler with real bytes behind it is zeros.
+#[test]
+fn zeros_that_were_filler_are_filler_again() {
+    let (items, _) = read([Chunk::with_filler(*b"\x06\x05a", 2), Chunk::bytes(*b"\0\0\x05\x00")]);
+    assert_eq!(items, [Ok(Chunk::with_filler(*b"\x06\x05a", 4)), Ok(Chunk::bytes(*b"\x05\x00"))]);
+
+    // The last byte of the content's length is zero too.
+    let written = Data::of(name("/a"), Chunk::filler(256)).write();
+    let mut zeros = written.head().to_vec();
+    zeros.resize(written.len(), 0);
+    assert!(Data::read(&Chunk::bytes(zeros.clone())).is_err(), "on a socket it is none");
+    let read = Data::read(&refilled(Chunk::bytes(zeros))).expect("it is one");
+    assert_eq!((read.content, read.signature), (Chunk::bytes([0; 256]), Signature::ZEROS));
+    assert_eq!(refilled(written.clone()), written);
+    let signed = Data::of(name("/a"), Chunk::bytes([0; 60])).write();
+    assert_eq!(refilled(signed.clone()), signed);
+}
+
 proptest! {
     #[test]
     fn cuts_do_not_matter(packets in vec(any_lp(), 0..5), lengths in vec(1usize..400, 1..6)) {
