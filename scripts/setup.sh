@@ -128,22 +128,34 @@ find_python() {
     fail "Python 3.11 or newer with venv is needed. As root: apt-get install python3-venv"
 }
 
+# Installs them in the background, for they wait for the network while a build waits for processors.
 python_packages() {
     [ -x .venv/bin/python ] || { say "making .venv"; "$(find_python)" -m venv .venv; }
-    local stamp=.venv/.streamgauge-packages now
-    now=$(cksum pyproject.toml)
-    if [ "$(cat "$stamp" 2>/dev/null)" = "$now" ]; then
+    installing=""
+    packages_now=$(cksum pyproject.toml)
+    if [ "$(cat .venv/.streamgauge-packages 2>/dev/null)" = "$packages_now" ]; then
         say "Python packages: all there"
-    else
-        say "installing Python packages into .venv"
-        .venv/bin/python - >.venv/requirements.txt <<'PY'
+        return
+    fi
+    say "installing Python packages into .venv"
+    .venv/bin/python - >.venv/requirements.txt <<'PY'
 import tomllib
 project = tomllib.load(open("pyproject.toml", "rb"))["project"]
 print("\n".join(project["dependencies"] + project["optional-dependencies"]["dev"]))
 PY
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check -r .venv/requirements.txt
-        printf '%s\n' "$now" >"$stamp"
-    fi
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r .venv/requirements.txt &
+    installing=$!
+    # Whoever lacks Rust has the rest when he comes back; Ctrl-C does not reach what is in the background.
+    trap packages_installed EXIT
+    trap 'trap - EXIT; kill "$installing"; exit 130' INT TERM
+}
+
+packages_installed() {
+    trap - EXIT INT TERM
+    [ -n "$installing" ] || return 0
+    wait "$installing" || fail "the Python packages were not installed"
+    installing=""
+    printf '%s\n' "$packages_now" >.venv/.streamgauge-packages
 }
 
 # --- build -----------------------------------------------------------------------------------------------
@@ -176,6 +188,7 @@ build() {
         install -m 755 "$built/lib_native.so" python/streamgauge/_native.abi3.so
         install -m 755 "$built/streamgauge-engine" python/streamgauge/_bin/
     else
+        packages_installed # maturin is one of them
         say "building the native module (the first time takes some minutes)"
         # shellcheck disable=SC1091
         VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --release --quiet --skip-install >/dev/null 2>.venv/build.log ||
@@ -201,10 +214,11 @@ link_package() {
 
 system_packages
 [ "${1:-}" != --tests ] || test_packages
-python_packages # before Rust: whoever lacks that has the rest when he comes back
+python_packages
 rust
 # For the Makefile's own calls of cargo.
 dirname "$(command -v cargo)" >.venv/.rust-bin
 build
+packages_installed
 link_package
 say "ready: .venv/bin/streamgauge --help"
