@@ -36,13 +36,15 @@ demo: setup ## stream real video through the bottleneck, simulate beside it, ans
 
 test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(call now,Rust)
-	$(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
+	# Four at a time: those of the engine are in real time, and wait more than they work.
+	RUST_TEST_THREADS=4 $(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
 	# Beside what set-up builds, so that nothing of it is built again with other features.
 	$(CARGO) test --quiet --release -p streamgauge-sim -p streamgauge-python -p streamgauge-engine $(FEATURES) --test digests
 	$(call now,fuzzing)
 	@scripts/fuzz.sh 5 trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms wmsp
 	$(call now,Python)
-	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long' --ignore tests/serving
+	# One more than there are processors: some wait for players and servers.
+	$(PY) -m pytest -n $$(($$(nproc) + 1)) --dist loadfile -m 'not emu and not long' --ignore tests/serving
 	$(call now,real players)
 	# They keep no processor busy: beside them, and behind them, trials in virtual machines.
 	@scripts/real-players.sh
