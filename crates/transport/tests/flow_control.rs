@@ -34,6 +34,25 @@ fn the_window_limits_what_is_outstanding() {
 }
 
 #[test]
+fn without_whole_segments_what_the_window_has_left_leaves_too_and_a_block_ends_where_it_would() {
+    // Eleven segments and 144 B; blocks of half of that, five segments, behind the initial window's ten.
+    let client = Config { receive_window: 16_072, delayed_ack: Duration::ZERO, ..reno() };
+    let sizes = |server: Config| {
+        let mut pair = Pair::new(client.clone(), server, ms(10));
+        pair.serve(40 * MSS);
+        pair.run();
+        pair.data(Server).iter().take(30).map(|s| (s.at, s.len())).collect::<Vec<_>>()
+    };
+    assert!(sizes(reno()).iter().all(|&(_, size)| size == MSS));
+    let cut = sizes(without(&["whole_segments"]));
+    let first = cut.iter().position(|&(_, size)| size < MSS).expect("something is cut");
+    // It leaves with the segment before it, and the block ends with the twenty-fifth one.
+    assert_eq!((first, cut[first - 1].0), (21, cut[first].0));
+    let then: Vec<_> = cut[first..].iter().map(|&(_, size)| size).take(5).collect();
+    assert_eq!(then, [144, MSS, MSS, MSS, MSS - 144]);
+}
+
+#[test]
 fn a_window_of_twelve_segments_keeps_twelve_under_way() {
     // Windows 2000's over Ethernet, where a segment waits for the reader as its acknowledgement leaves.
     let client = Config { receive_window: 17_520, ..reno() };

@@ -58,7 +58,9 @@ pub struct AckPolicy {
     delay: Option<Duration>,
     coarse: bool,
     quick: u8,
+    /// Half a window's segments, and no more than that.
     quick_limit: u8,
+    quick_most: u8,
     /// This end answers what it gets: its data carries acknowledgements.
     converses: bool,
     last_arrival: Instant,
@@ -73,7 +75,8 @@ pub struct AckPolicy {
 }
 
 impl AckPolicy {
-    pub fn new(config: &Config) -> Self {
+    /// For a stream whose first byte has sequence number `start`.
+    pub fn new(start: u64, config: &Config) -> Self {
         let mss = u64::from(config.mss);
         let fit = (config.receive_window / (2 * mss)).max(2);
         AckPolicy {
@@ -89,9 +92,10 @@ impl AckPolicy {
             coarse: config.coarse_timers,
             quick: 0,
             quick_limit: u64::from(config.quick_acks).min(fit).min(255) as u8,
+            quick_most: config.quick_acks.min(255) as u8,
             converses: false,
             last_arrival: Instant::ZERO,
-            growth: WindowGrowth::new(config),
+            growth: WindowGrowth::new(start, config),
             tells_growth: config.mechanisms.window_growth,
             prompt: 0,
             thinned: 0,
@@ -175,11 +179,34 @@ impl AckPolicy {
         self.delay = Some(self.least);
     }
 
-    /// A segment of `len` bytes brought new data; `in_order`: at the place expected.
-    pub fn arrived(&mut self, at: Moment, len: u64, in_order: bool) {
+    /// What the buffer holds decides, and so has to be told.
+    #[inline]
+    pub fn counts_memory(&self) -> bool {
+        self.growth.counts_memory()
+    }
+
+    /// The window to send with an acknowledgement that expects `next`, with `held` bytes in the buffer, as Linux 6.1 has it.
+    pub fn window(&mut self, next: u64, held: u64) -> u32 {
+        let (window, little) = self.growth.tell(next, held, self.full);
+        self.quick = if little { 0 } else { self.quick };
+        self.quick_limit = (window / (2 * self.full.max(1))).max(2).min(self.quick_most.into()) as u8;
+        window
+    }
+
+    /// By what has been read, `held` bytes being left, the window would double, as Linux 6.1 has it.
+    pub fn doubles(&self, next: u64, held: u64) -> bool {
+        self.growth.doubles(next, held, self.full)
+    }
+
+    /// A segment of `len` bytes brought new data; `in_order`: at the place expected; with it the buffer holds `held` bytes.
+    pub fn arrived(&mut self, at: Moment, len: u64, in_order: bool, held: u64) {
         self.scheduled = true;
         self.measure(len, at.push);
         if !in_order {
+            // What waits behind a gap tells a round trip too, as of 6.1.
+            if self.growth.counts_memory() {
+                self.growth.time(len, at.echo);
+            }
             return;
         }
         let since = at.now.saturating_since(self.last_arrival);
@@ -195,7 +222,7 @@ impl AckPolicy {
             Some(_) if since > at.rto => self.quick = self.quick.max(self.quick_limit),
             Some(_) => {}
         }
-        if self.growth.arrived(len, at.echo) && self.tells_growth && self.quick_limit > 0 {
+        if self.growth.arrived(len, held, at.echo) && self.tells_growth && self.quick_limit > 0 {
             self.quick |= 1;
         }
     }
@@ -219,9 +246,9 @@ impl AckPolicy {
     }
 
     /// Decides after an arrival: `waiting` bytes in order are not acknowledged; `next` is expected; `gap`: something
-    /// has arrived beyond it.
-    pub fn decide(&mut self, at: Moment, waiting: u64, next: u64, gap: bool) {
-        if waiting > u64::from(self.full)
+    /// has arrived beyond it; the buffer holds `held` bytes.
+    pub fn decide(&mut self, at: Moment, waiting: u64, next: u64, gap: bool, held: u64) {
+        if (waiting > u64::from(self.full) && self.is_open(held))
             || (self.quick > 0 && !self.converses)
             || self.least == Duration::ZERO
         {
@@ -231,6 +258,16 @@ impl AckPolicy {
         } else {
             self.wait(at);
         }
+    }
+
+    /// Nothing keeps the acknowledgement of two segments until they are read.
+    fn is_open(&mut self, held: u64) -> bool {
+        if !self.growth.counts_memory() {
+            return true;
+        }
+        let (open, little) = self.growth.is_open(held, self.full);
+        self.quick = if little { 0 } else { self.quick };
+        open
     }
 
     /// Many arrivals beyond one gap share acknowledgements (Linux's compressed SACK).
@@ -268,9 +305,10 @@ impl AckPolicy {
         }
     }
 
-    /// A segment arrived ahead of a gap: what has arrived ends `span` bytes beyond what is expected.
-    pub fn ahead(&mut self, span: u64) {
-        if self.growth.ahead(span) && self.tells_growth && self.quick_limit > 0 {
+    /// A segment arrived ahead of a gap: what has arrived ends `span` bytes beyond what is expected; before it the buffer held
+    /// `held` bytes.
+    pub fn ahead(&mut self, span: u64, held: u64) {
+        if self.growth.ahead(span, held) && self.tells_growth && self.quick_limit > 0 {
             self.quick |= 1;
         }
     }

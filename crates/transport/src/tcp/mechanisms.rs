@@ -21,6 +21,9 @@ pub struct Mechanisms {
     pub rack_last: bool,
     /// Waiting for the next acknowledgement where that lets several segments leave as one, as Linux does.
     pub tso_defer: bool,
+    /// A super-segment of a sender that does not pace is what leaves in a millisecond. Without it also, where the least round
+    /// trip is below 16 ms, 65,536 B halved for each 2^9 us of it, as in Linux since 5.18 (`tcp_tso_rtt_log`).
+    pub bursts_by_rate: bool,
     /// A smaller window after a pause of more than one RTO (RFC 5681 section 4.1; Linux's
     /// `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
@@ -31,6 +34,15 @@ pub struct Mechanisms {
     /// That window rises with the first segments, and with what arrives ahead of a gap, as in Linux 6.18. Without it from
     /// the first round trip on that brings more than ten segments, and further then, as in Linux 6.1.
     pub early_growth: bool,
+    /// A segment that the peer's window would cut short waits until that has room for it (RFC 9293 section 3.8.6.2.1). Without
+    /// it what is left of the window leaves with the segments before it, and the next but few are cut so as to end with one of
+    /// the blocks of half a window that Linux keeps what was written in (`tcp_mss_split_point`, `tcp_bound_to_half_wnd`; of
+    /// Linux 6.1, and of a program without TCP_NODELAY).
+    pub whole_segments: bool,
+    /// A receive buffer that a program asks for counts by what segments take in memory, as since Linux 6.6, so that its window
+    /// is what the program asked for. Without it half of the buffer is window, whatever segments take, less a segment, as in
+    /// Linux 6.1 (`tcp_adv_win_scale` of 1).
+    pub scaling_ratio: bool,
     /// BIC's increments are those of a round trip, as its paper and Linux of its time have them. Without it about twice
     /// as large, as in Linux 6.1 (see [`Bic`](super::congestion::Bic)).
     pub bic_per_round: bool,
@@ -49,10 +61,13 @@ impl Default for Mechanisms {
             rack_reordering: true,
             rack_last: true,
             tso_defer: true,
+            bursts_by_rate: true,
             idle_restart: true,
             pacing: true,
             window_growth: true,
             early_growth: true,
+            whole_segments: true,
+            scaling_ratio: true,
             bic_per_round: true,
         }
     }
@@ -68,10 +83,13 @@ impl Mechanisms {
         ("rack_reordering", |m| &mut m.rack_reordering),
         ("rack_last", |m| &mut m.rack_last),
         ("tso_defer", |m| &mut m.tso_defer),
+        ("bursts_by_rate", |m| &mut m.bursts_by_rate),
         ("idle_restart", |m| &mut m.idle_restart),
         ("pacing", |m| &mut m.pacing),
         ("window_growth", |m| &mut m.window_growth),
         ("early_growth", |m| &mut m.early_growth),
+        ("whole_segments", |m| &mut m.whole_segments),
+        ("scaling_ratio", |m| &mut m.scaling_ratio),
         ("bic_per_round", |m| &mut m.bic_per_round),
     ];
 

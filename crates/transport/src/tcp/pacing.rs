@@ -53,9 +53,7 @@ impl Pacer {
     /// Bytes of a super-segment at `rate` bytes/s: what leaves in the burst's time, and more on the shortest paths.
     pub fn burst_bytes(&self, rate: u64, min_rtt: Duration) -> u64 {
         let paced = u128::from(rate) * u128::from(self.burst.as_nanos()) / 1_000_000_000;
-        let halvings = (min_rtt.as_nanos() / 1_000) >> RTT_SHIFT;
-        let near = if halvings < 32 { (MAX_BURST_BYTES + 1) >> halvings } else { 0 };
-        paced.saturating_add(u128::from(near)).min(u128::from(MAX_BURST_BYTES)) as u64
+        paced.saturating_add(near_bytes(min_rtt).into()).min(u128::from(MAX_BURST_BYTES)) as u64
     }
 
     fn goes_on(&self, now: Instant, seq: u64) -> bool {
@@ -98,6 +96,12 @@ impl Pacer {
             self.next += Duration::from_nanos(time - good);
         }
     }
+}
+
+/// What the shortest paths add to a super-segment (`tcp_tso_autosize`, since Linux 5.18).
+pub fn near_bytes(min_rtt: Duration) -> u64 {
+    let halvings = (min_rtt.as_nanos() / 1_000) >> RTT_SHIFT;
+    if halvings < 32 { (MAX_BURST_BYTES + 1) >> halvings } else { 0 }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::byte_queue::ByteQueue;
 use super::config::Config;
 use super::segment::SackBlocks;
 use super::seq::Maybe;
+use super::window_growth::{first_told, halves};
 
 /// Bytes that arrived ahead of a gap: `[left, right)`.
 type Range = (u64, u64);
@@ -31,6 +32,8 @@ pub struct Receiver {
     /// The largest window.
     limit: u64,
     mss: u64,
+    /// The window is that of Linux 6.1.
+    halves: bool,
     /// Ahead of a gap, ascending and apart.
     ranges: VecDeque<Range>,
     /// From the first gap on.
@@ -74,15 +77,16 @@ impl Receiver {
         Receiver {
             queue: ByteQueue::new(start),
             next: start,
-            edge: start + config.receive_window,
+            edge: start + u64::from(first_window(config)),
             limit: config.receive_window,
             mss: u64::from(config.mss),
+            halves: halves(config),
             ranges: VecDeque::new(),
             ahead: None,
             duplicate: (0, 0),
             fin: Maybe::NONE,
             acknowledged: start,
-            policy: AckPolicy::new(config),
+            policy: AckPolicy::new(start, config),
             echo: Echo::default(),
         }
     }
@@ -179,10 +183,12 @@ impl Receiver {
         if fin {
             self.fin = Maybe::some(data_end);
         }
-        self.policy.arrived(at, payload.len() as u64, seq <= self.next);
+        // What is repeated takes room for a moment, too.
+        let held = self.held();
+        self.policy.arrived(at, payload.len() as u64, seq <= self.next, held + payload.len() as u64);
         if seq > self.next {
             self.hold(seq, end, payload);
-            self.policy.ahead(self.span());
+            self.policy.ahead(self.span(), held);
             self.decide(at);
             return false;
         }
@@ -208,7 +214,13 @@ impl Receiver {
     }
 
     fn decide(&mut self, at: Moment) {
-        self.policy.decide(at, self.next - self.acknowledged, self.next, !self.ranges.is_empty());
+        let held = self.held();
+        self.policy.decide(at, self.next - self.acknowledged, self.next, !self.ranges.is_empty(), held);
+    }
+
+    /// Bytes in the buffer, if these count.
+    fn held(&self) -> u64 {
+        if self.policy.counts_memory() { self.queue.len() + self.ahead_bytes() } else { 0 }
     }
 
     /// Bytes that have arrived ahead of a gap.
@@ -315,6 +327,12 @@ impl Receiver {
         let chunk = self.queue.take(max)?;
         self.policy.read(chunk.len() as u64, self.queue.len(), self.next - self.acknowledged, self.span());
         // A window update is worth a segment once the window doubles by it, as in Linux.
+        if self.halves {
+            if !self.finished() && self.policy.doubles(self.next, self.held()) {
+                self.policy.demand();
+            }
+            return Some(chunk);
+        }
         let open = self.edge - self.next.min(self.edge);
         if 2 * open <= self.limit && !self.finished() {
             let edge = self.next_edge();
@@ -336,7 +354,12 @@ impl Receiver {
 
     /// The window to send, in bytes from `next`. An acknowledgement goes out with it.
     pub fn acknowledge(&mut self) -> u32 {
-        self.edge = self.next_edge();
+        if self.policy.counts_memory() {
+            let window = self.policy.window(self.next, self.held());
+            self.edge = if self.halves { self.next + u64::from(window) } else { self.next_edge() };
+        } else {
+            self.edge = self.next_edge();
+        }
         self.acknowledged = self.next;
         self.policy.sent();
         self.edge.saturating_sub(self.next).min(u64::from(u32::MAX)) as u32
@@ -380,6 +403,12 @@ impl Receiver {
         }
         blocks
     }
+}
+
+/// The window that a SYN offers.
+pub fn first_window(config: &Config) -> u32 {
+    let window = config.receive_window.min(u64::from(u32::MAX)) as u32;
+    if halves(config) { first_told(window, config.mss) } else { window }
 }
 
 fn push_filler(queue: &mut ByteQueue, mut bytes: u64) {

@@ -3,7 +3,8 @@
 use streamgauge_base::{Chunk, Duration, Instant};
 
 use super::super::config::Config;
-use super::{Moment, Receiver};
+use super::super::mechanisms::Mechanisms;
+use super::{Moment, Receiver, first_window};
 
 fn moment(at: Instant) -> Moment {
     let (rto, srtt) = (Duration::from_millis(200), Some(Duration::from_millis(20)));
@@ -185,4 +186,45 @@ fn a_full_segment_is_what_the_peer_sends_as_one() {
         r.receive(moment(Instant::ZERO), 1 + 500 * n, &Chunk::filler(500), false);
     }
     assert!(r.ack_due(), "two segments of a peer whose segments are small");
+}
+
+/// The course of a trial of Linux 6.1 behind a token bucket at 480 kbit/s, of a program that asked for 17,520 B.
+#[test]
+fn without_the_scaling_ratio_a_buffer_asked_for_offers_what_linux_6_1_does() {
+    const MSS: u64 = 1448;
+    let mut mechanisms = Mechanisms::default();
+    assert!(mechanisms.switch_off("scaling_ratio"));
+    let config = Config { receive_window: 17_520, mechanisms, ..Config::default() };
+    let mut r = Receiver::new(1, &config);
+    let arrive = |r: &mut Receiver, n: u64| {
+        r.receive(moment(Instant::ZERO), 1 + MSS * n, &Chunk::filler(MSS as u32), false)
+    };
+    assert_eq!(first_window(&config), 17_520);
+    // A segment is kept back, and what is then offered stays while it is within a segment of what is free.
+    for n in 0..6 {
+        assert!(arrive(&mut r, n) && r.ack_due());
+        assert_eq!(r.acknowledge(), 16_072, "segment {n}");
+        r.read(usize::MAX);
+    }
+    // Segments 10 to 15 wait behind a gap, which takes nothing from what was offered; its right edge stays as it fills.
+    let ahead = (10..16).map(|n| (arrive(&mut r, n), r.acknowledge()));
+    assert_eq!(ahead.collect::<Vec<_>>(), [(false, 16_072); 6]);
+    let fill = |r: &mut Receiver, n| {
+        assert!(arrive(r, n) && r.ack_due());
+        let window = r.acknowledge();
+        r.read(usize::MAX);
+        window
+    };
+    assert_eq!([fill(&mut r, 6), fill(&mut r, 7)], [14_624, 13_176]);
+    assert!(!arrive(&mut r, 9) && r.ack_due());
+    assert_eq!(r.acknowledge(), 13_176);
+    // Eight segments of 2,304 B leave (35,040 - 18,432) / 2 B, in whole segments.
+    assert!(arrive(&mut r, 8) && r.ack_due());
+    assert_eq!(r.acknowledge(), 5 * 1448);
+    // Once they are read the window doubles, and an acknowledgement says so.
+    while r.read(usize::MAX).is_some() {}
+    assert!(r.ack_due());
+    assert_eq!(r.acknowledge(), 11 * 1448);
+    // So little was left that the acknowledgements are quick no longer.
+    assert!(arrive(&mut r, 16) && !r.ack_due());
 }

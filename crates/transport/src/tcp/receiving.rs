@@ -4,7 +4,7 @@
 use streamgauge_base::{Chunk, Duration, Instant};
 
 use super::config::Config;
-use super::receiver::Receiver;
+use super::receiver::{Receiver, first_window};
 use super::segment::SackBlocks;
 
 /// A receiver, or what it takes to make one.
@@ -138,7 +138,7 @@ impl Receiving {
                 if let Receiving::Silent { due, .. } = other {
                     *due = false;
                 }
-                config.receive_window.min(u64::from(u32::MAX)) as u32
+                first_window(config)
             }
         }
     }

@@ -99,6 +99,8 @@ pub struct Sender {
     pub(super) mss: u64,
     pub(super) mechanisms: Mechanisms,
     no_delay: bool,
+    /// Where the first block of what was written ends (see `in_block`).
+    first_block: u64,
     pub(super) min_rto: Duration,
     pub(super) max_retries: u32,
     /// End of the last segment shorter than `mss` (Minshall's test).
@@ -152,6 +154,7 @@ impl Sender {
             mss: u64::from(config.mss),
             mechanisms: config.mechanisms,
             no_delay: config.no_delay,
+            first_block: start + u64::from(config.initial_window) * u64::from(config.mss),
             min_rto: config.min_rto,
             max_retries: config.max_retries,
             small_end: start,
@@ -480,8 +483,9 @@ impl Sender {
         }
         let usable = self.edge.saturating_sub(self.next);
         let full = self.full();
-        let len = left.min(usable).min(full);
-        if len < left && len < full {
+        let block = self.in_block();
+        let len = left.min(usable).min(full).min(block);
+        if len < left && len < full && len < block && !self.may_cut(len) {
             // The peer's window would cut the segment short. Against silly windows that waits for
             // acknowledgements, or for the persist timer (RFC 9293 section 3.8.6.2.1).
             let probe = len > 0 && self.probe_due;
@@ -539,7 +543,7 @@ impl Sender {
             seq,
             payload: self.buffer.slice(seq, len as u32),
             fin,
-            push: (len == left && len > 0) || ends,
+            push: (len == left && len > 0) || ends || self.pushes_block(),
         }))
     }
 

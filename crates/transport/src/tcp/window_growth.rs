@@ -9,7 +9,8 @@
 //!
 //! In Linux 6.1 half of the buffer is window whatever segments take, all of it but a segment is offered at first, so that
 //! nothing rises until the buffer is made larger, which is then done by more; and what waits ahead of a gap makes no room but
-//! takes it. Its round trips are whole milliseconds.
+//! takes it. Its round trips are whole milliseconds. Where little room is left, acknowledgements cease to be quick. So much for
+//! their times; the window itself is that of Linux 6.1 where a program asked for the buffer, without `scaling_ratio`.
 
 use streamgauge_base::{Duration, Instant};
 
@@ -32,10 +33,18 @@ const FIRST_BUFFER: u32 = 131_072;
 const BUFFER_SHARE: u32 = 2;
 /// The timestamps of each segment, which the MSS option does not count.
 const TIMESTAMPS: u32 = 12;
+/// The largest window that a SYN can offer, and the first that needs scaling, as a power of two.
+const UNSCALED: u32 = 65_535;
+const SCALED_FROM: u32 = 15;
+/// Scale of a window that may grow to the maximum of `tcp_rmem`.
+const SCALE: u32 = 7;
+/// Of the buffer, the share below which the window is closed, as a divisor.
+const LEAST_SHARE: u32 = 16;
 /// Memory that a segment of 1,448 bytes takes as it arrives (measured), and what Linux adds to the largest one to reckon what it
-/// will take: `MAX_TCP_HEADER`, and the two structures of a buffer.
+/// will take: `MAX_TCP_HEADER` of a kernel without wireless, as Debian's for clouds, and the two structures of a buffer. The
+/// windows of that kernel tell it.
 const SEGMENT_MEMORY: u64 = 2_304;
-const OVERHEAD: u32 = 320 + 576;
+const OVERHEAD: u32 = 256 + 576;
 /// In steps of which 6.1 raises that until half of it holds a segment.
 const MEMORY_STEP: u32 = 128;
 /// Segments that a buffer of 6.1 has room for beyond what was read.
@@ -51,8 +60,12 @@ pub struct WindowGrowth {
     offered: u32,
     room: u32,
     most: u32,
-    /// The buffer, in bytes of memory; for 6.1 only.
+    /// The buffer, in bytes of memory, the scale of the window, what the last acknowledgement offered and what it expected;
+    /// for 6.1 only.
     buffer: u32,
+    scale: u32,
+    told: u32,
+    told_at: u64,
     /// The round trip in us as the peer's echoes of this end's clock tell it; zero before the first.
     rtt_us: u32,
     last_echo: Option<u32>,
@@ -63,24 +76,30 @@ pub struct WindowGrowth {
 }
 
 impl WindowGrowth {
-    pub fn new(config: &Config) -> Self {
+    /// For a stream whose first byte has sequence number `start`.
+    pub fn new(start: u64, config: &Config) -> Self {
         let most = config.receive_window.min(u64::from(u32::MAX)) as u32;
         let mss = config.mss;
         let asked = most <= LARGEST_ASKED;
-        let early = config.mechanisms.early_growth;
+        let early = config.mechanisms.early_growth && !halves(config);
         let buffer = if asked { BUFFER_SHARE * most } else { FIRST_BUFFER };
         let room = match (early, asked) {
             (true, true) => most,
             (true, false) => FIRST_ROOM,
-            (false, _) => (buffer / BUFFER_SHARE).saturating_sub(mss + TIMESTAMPS),
+            // A segment is kept back (`tcp_init_buffer_space`).
+            (false, _) => (buffer / BUFFER_SHARE).saturating_sub(mss).max(2 * mss).min(buffer / BUFFER_SHARE),
         };
+        let told = if early { most.min(FIRST) } else { first_told(buffer / BUFFER_SHARE, mss) };
         WindowGrowth {
             mss,
             early,
-            offered: if early { most.min(FIRST) } else { room.min(FIRST) },
+            offered: told.min(room),
             room,
             most,
             buffer,
+            scale: if asked { most.max(1).ilog2().saturating_sub(SCALED_FROM) } else { SCALE },
+            told,
+            told_at: start,
             rtt_us: 0,
             last_echo: None,
             read: 0,
@@ -89,70 +108,145 @@ impl WindowGrowth {
         }
     }
 
-    /// `len` bytes arrived in order, and the buffer holds them; `echo` is the clock that they echo and how long ago it showed that. True if the
-    /// window is raised.
-    pub fn arrived(&mut self, len: u64, echo: (u32, Duration)) -> bool {
+    /// `len` bytes arrived in order, and the buffer holds them, with others `held` bytes; `echo` is the clock that they echo and
+    /// how long ago it showed that. True if the window is raised.
+    pub fn arrived(&mut self, len: u64, held: u64, echo: (u32, Duration)) -> bool {
+        self.time(len, echo);
         let len = len.min(u64::from(u32::MAX)) as u32;
-        if len >= self.mss && Some(echo.0) != self.last_echo {
-            let first = self.last_echo.replace(echo.0).is_none();
-            let us = (echo.1.as_nanos() / 1_000).min(1 << 31) as u32;
-            let us = if self.early { us } else { (us / 1_000).max(1) * 1_000 };
-            let smoothed = self.rtt_us - self.rtt_us / 8 + us / 8;
-            self.rtt_us = match self.rtt_us {
-                _ if first => 0,
-                0 => us,
-                rtt if us < rtt && self.early => us,
-                _ => smoothed,
-            };
+        len >= SHORT && self.raise(len, if self.early { u64::from(len) } else { held })
+    }
+
+    /// Takes the round trip that a segment of `len` bytes tells, by the clock that it echoes and how long ago it showed that.
+    pub fn time(&mut self, len: u64, echo: (u32, Duration)) {
+        if len < u64::from(self.mss) || Some(echo.0) == self.last_echo {
+            return;
         }
-        len >= SHORT && self.raise(len, u64::from(len))
+        let first = self.last_echo.replace(echo.0).is_none();
+        let us = (echo.1.as_nanos() / 1_000).min(1 << 31) as u32;
+        let us = if self.early { us } else { (us / 1_000).max(1) * 1_000 };
+        let smoothed = self.rtt_us - self.rtt_us / 8 + us / 8;
+        self.rtt_us = match self.rtt_us {
+            _ if first => 0,
+            0 => us,
+            rtt if us < rtt && self.early => us,
+            _ => smoothed,
+        };
     }
 
     /// Raises the window for a segment of `len` bytes if there is room, of which `held` bytes are taken.
     fn raise(&mut self, len: u32, held: u64) -> bool {
-        let (room, largest) = if self.early {
-            (u64::from(self.room).saturating_sub(held) as u32, self.mss)
+        let room = if self.early {
+            u64::from(self.room).saturating_sub(held) as u32
         } else {
-            let memory = held * SEGMENT_MEMORY / u64::from(self.mss);
-            let left = u64::from(self.buffer).saturating_sub(memory) as u32;
-            (self.room.min(left / BUFFER_SHARE), self.mss + TIMESTAMPS)
+            self.room.min(self.free(held))
         };
         let raised = self.offered < room;
         if raised {
-            self.offered = room.min(self.offered.saturating_add(2 * largest.max(len)));
+            self.offered = room.min(self.offered.saturating_add(2 * self.mss.max(len)));
         }
         raised
     }
 
-    /// Something arrived ahead of a gap: what has arrived ends `span` bytes beyond what is expected. True if the window is
-    /// raised as 6.1 raises it; as of 6.18 what makes room takes as much.
-    pub fn ahead(&mut self, span: u64) -> bool {
+    /// What of the buffer is window beside `held` bytes of payload, as 6.1 reckons it (`tcp_space`).
+    fn free(&self, held: u64) -> u32 {
+        let memory = held * SEGMENT_MEMORY / u64::from(self.mss);
+        u64::from(self.buffer).saturating_sub(memory) as u32 / BUFFER_SHARE
+    }
+
+    /// Something arrived ahead of a gap: what has arrived ends `span` bytes beyond what is expected; before it `held` bytes
+    /// were in the buffer. True if the window is raised as 6.1 raises it; as of 6.18 what makes room takes as much.
+    pub fn ahead(&mut self, span: u64, held: u64) -> bool {
         if self.early {
             self.make_room(2 * u64::from(self.greatest) + span);
         }
-        self.raise(self.mss, span) && !self.early
+        self.raise(self.mss, if self.early { span } else { held }) && !self.early
+    }
+
+    /// What the buffer holds decides: as of 6.1.
+    #[inline]
+    pub fn counts_memory(&self) -> bool {
+        !self.early
+    }
+
+    /// The window that 6.1 would offer with `held` bytes in the buffer and full segments of `full` bytes, and whether little
+    /// room is left (`__tcp_select_window`).
+    fn select(&self, held: u64, full: u32) -> (u32, bool) {
+        let all = self.buffer / BUFFER_SHARE;
+        let most = self.room.min(all);
+        let full = full.min(most).max(1);
+        let mut free = self.free(held);
+        let little = free < most / 2;
+        if little {
+            free = free >> self.scale << self.scale;
+            if free < all / LEAST_SHARE || free < full {
+                return (0, true);
+            }
+        }
+        free = free.min(self.offered);
+        if self.scale > 0 {
+            return (free.next_multiple_of(1 << self.scale), little);
+        }
+        // Whole segments, but what was offered stays while it is within one of what is free.
+        let kept = self.told <= free && self.told + full > free;
+        (if kept { self.told } else { free / full * full }, little)
+    }
+
+    /// An acknowledgement may go out as soon as two segments have come: its window would be no smaller than the last one. If not,
+    /// it goes out as they are read. Also whether little room is left.
+    pub fn is_open(&self, held: u64, full: u32) -> (bool, bool) {
+        let (window, little) = self.select(held, full);
+        (window >= self.told, little)
+    }
+
+    /// An acknowledgement goes out that expects `next`, with the window that is returned; and whether little room is left
+    /// (`tcp_select_window`). The window's right edge never moves left.
+    pub fn tell(&mut self, next: u64, held: u64, full: u32) -> (u32, bool) {
+        let left = (self.told_at + u64::from(self.told)).saturating_sub(next) as u32;
+        let (mut window, little) = self.select(held, full);
+        if window < left {
+            window = left.next_multiple_of(1 << self.scale);
+        }
+        let window = window.min(UNSCALED << self.scale);
+        (self.told, self.told_at) = (window, next);
+        (window, little)
+    }
+
+    /// The last window told is at most half of the largest, and by what has been read it would double.
+    pub fn doubles(&self, next: u64, held: u64, full: u32) -> bool {
+        let left = (self.told_at + u64::from(self.told)).saturating_sub(next);
+        2 * left <= u64::from(self.room) && {
+            let (window, _) = self.select(held, full);
+            window > 0 && u64::from(window) >= 2 * left
+        }
     }
 
     /// The reader took `len` bytes and leaves `queued`; what has arrived ahead of a gap ends `span` bytes beyond what is
     /// expected. `now`: when a segment last arrived.
     pub fn read(&mut self, now: Instant, len: u64, queued: u64, span: u64) {
-        self.read = self.read.saturating_add(len.min(u64::from(u32::MAX)) as u32);
+        // 6.1 looks after each segment that it reads; as of 6.18 what is still to be read does not count.
+        let (first, queued) = if self.early { (len, queued) } else { (len.min(self.mss.into()), 0) };
+        self.read = self.read.saturating_add(first.min(u64::from(u32::MAX)) as u32);
         let rtt = Duration::from_micros(self.rtt_us.into());
-        if self.rtt_us == 0 || now.saturating_since(self.since) < rtt {
-            return;
+        if self.rtt_us > 0 && now.saturating_since(self.since) >= rtt {
+            self.adapt(u64::from(self.read).saturating_sub(queued), span);
+            (self.read, self.since) = (0, now);
         }
-        let (read, greatest) = (u64::from(self.read).saturating_sub(queued), u64::from(self.greatest));
+        self.read = self.read.saturating_add((len - first).min(u64::from(u32::MAX)) as u32);
+    }
+
+    /// `read` bytes were read in a round trip.
+    fn adapt(&mut self, read: u64, span: u64) {
+        let greatest = u64::from(self.greatest);
         if read > greatest {
             // Twice as much, for it is a round trip late, and more if the sender is doubling.
             if self.early {
                 self.make_room(2 * read + 2 * (2 * read * (read - greatest) / greatest) + span);
             } else {
-                let window = 2 * read + CUSHION * u64::from(self.mss + TIMESTAMPS);
+                let window = 2 * read + CUSHION * u64::from(self.mss);
                 self.make_larger(window + 2 * (window * (read - greatest) / greatest));
             }
             self.greatest = read as u32;
         }
-        (self.read, self.since) = (0, now);
     }
 
     fn make_room(&mut self, room: u64) {
@@ -161,7 +255,7 @@ impl WindowGrowth {
 
     /// A buffer for `window` bytes, as 6.1 reckons it.
     fn make_larger(&mut self, window: u64) {
-        let largest = self.mss + TIMESTAMPS;
+        let largest = self.mss;
         let short = (BUFFER_SHARE * largest).saturating_sub(largest + OVERHEAD);
         let memory = largest + OVERHEAD + short.div_ceil(MEMORY_STEP) * MEMORY_STEP;
         let buffer = (window / u64::from(largest) * u64::from(memory)).min(self.most.into()) as u32;
@@ -171,138 +265,18 @@ impl WindowGrowth {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tcp::mechanisms::Mechanisms;
-
-    const MS: u64 = 1_000_000;
-
-    /// Segments of 1,448 bytes 1.2 ms apart, 20 ms after what they echo; which of them raise the window.
-    fn raised(growth: &mut WindowGrowth, segments: std::ops::Range<u64>) -> Vec<u64> {
-        let rtt = Duration::from_millis(20);
-        let arrive = |&n: &u64| {
-            let raised = growth.arrived(1448, ((n + 1) as u32, rtt));
-            growth.read(Instant::from_nanos(10_000 * MS + n * 1_200_000), 1448, 0, 0);
-            raised
-        };
-        segments.filter(arrive).collect()
-    }
-
-    #[test]
-    fn the_first_buffer_has_room_for_six_rises() {
-        let mut growth = WindowGrowth::new(&Config::default());
-        assert_eq!(raised(&mut growth, 0..17), [0, 1, 2, 3, 4, 5]);
-    }
-
-    #[test]
-    fn the_buffer_follows_what_is_read_in_a_round_trip() {
-        let mut growth = WindowGrowth::new(&Config::default());
-        raised(&mut growth, 0..19);
-        // Segments 2 to 18 in 20 ms: 49,232 B, and once more 1.4 times as much, for it grew from 10 to 17.
-        assert_eq!(growth.room, 118_156);
-        // 36,236 B in steps of 2,896 B.
-        assert_eq!(raised(&mut growth, 19..200), (19..32).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_buffer_asked_for_is_not_tuned() {
-        let mut growth = WindowGrowth::new(&Config { receive_window: 70_000, ..Config::default() });
-        assert_eq!(raised(&mut growth, 0..300), [0, 1]);
-        // What the segment itself takes is not offered.
-        assert_eq!(growth.offered, 68_552);
-        let mut small = WindowGrowth::new(&Config { receive_window: 16_384, ..Config::default() });
-        assert_eq!(raised(&mut small, 0..300), []);
-    }
-
-    #[test]
-    fn short_segments_raise_nothing() {
-        let mut growth = WindowGrowth::new(&Config::default());
-        assert!(!growth.arrived(127, (1, Duration::from_millis(20))));
-        assert!(growth.arrived(128, (1, Duration::from_millis(20))));
-    }
-
-    #[test]
-    fn what_waits_behind_a_gap_makes_room_and_counts_as_read_once_it_is_filled() {
-        let mut growth = WindowGrowth::new(&Config::default());
-        raised(&mut growth, 0..3);
-        growth.ahead(60 * 1448);
-        assert_eq!(growth.room, (2 * 10 + 60) * 1448);
-        // The buffer holds what is ahead: nothing more is offered.
-        assert_eq!(growth.offered, FIRST + 3 * 2 * 1448);
-        let filled = Instant::from_nanos(10_030 * MS);
-        growth.read(filled, 61 * 1448, 0, 0);
-        // With segment 2 that is 62 in one round trip after 10.
-        assert_eq!(growth.room, ((2.0 * 62.0 + 4.0 * 62.0 * 5.2) * 1448.0) as u32);
-    }
-
-    #[test]
-    fn what_is_not_read_yet_does_not_count() {
-        let mut growth = WindowGrowth::new(&Config::default());
-        raised(&mut growth, 0..3);
-        growth.read(Instant::from_nanos(10_030 * MS), 30 * 1448, 31 * 1448, 0);
-        assert_eq!((growth.room, growth.greatest), (FIRST_ROOM, 10 * 1448));
-    }
-
-    fn late() -> WindowGrowth {
-        let mut mechanisms = Mechanisms::default();
-        assert!(mechanisms.switch_off("early_growth"));
-        WindowGrowth::new(&Config { mechanisms, ..Config::default() })
-    }
-
-    /// The course of a trial of Linux 6.1 at 10 Mbit/s and 20 ms: nothing rises in the first two round trips, then each segment.
-    #[test]
-    fn in_6_1_nothing_rises_until_the_buffer_is_made_larger_and_then_more() {
-        let mut growth = late();
-        assert_eq!((raised(&mut growth, 0..19), growth.offered), (vec![], 131_072 / 2 - 1_460));
-        // Segments 2 to 18 in 20 ms: (2 * 24,616 + 16 * 1,460) * (1 + 2 * 10,136 / 14,480) of 1,460 each, of which one takes
-        // 2,996 B of memory.
-        assert_eq!(growth.room, 119 * 2_996 / 2);
-        // 114,186 B, less half of the 2,304 B that the segment itself takes, in steps of 2,920 B.
-        assert_eq!(raised(&mut growth, 19..60), (19..58).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn in_6_1_what_waits_behind_a_gap_makes_no_room_but_takes_it() {
-        let mut growth = late();
-        raised(&mut growth, 0..19);
-        let room = growth.room;
-        assert!(!growth.ahead(200 * 1448));
-        assert_eq!((growth.room, growth.offered), (room, 64_076));
-        assert!(growth.ahead(50 * 1448));
-        assert_eq!((growth.room, growth.offered), (room, 64_076 + 2_920));
-    }
-
-    #[test]
-    fn in_6_1_a_buffer_asked_for_offers_all_but_a_segment_at_once() {
-        let mut mechanisms = Mechanisms::default();
-        assert!(mechanisms.switch_off("early_growth"));
-        let mut growth =
-            WindowGrowth::new(&Config { receive_window: 50_000, mechanisms, ..Config::default() });
-        assert_eq!((raised(&mut growth, 0..300), growth.offered), (vec![], 48_540));
-    }
-
-    #[test]
-    fn in_6_1_a_shorter_round_trip_is_believed_gradually_too_and_counts_in_ms() {
-        let mut growth = late();
-        let mut told = |echo, us| {
-            growth.arrived(1448, (echo, Duration::from_micros(us)));
-            growth.rtt_us
-        };
-        assert_eq!([told(1, 50_000), told(2, 100_900), told(3, 20_000)], [0, 100_000, 90_000]);
-    }
-
-    #[test]
-    fn a_shorter_round_trip_is_believed_at_once_and_a_longer_one_gradually() {
-        let mut growth = WindowGrowth::new(&Config::default());
-        let mut told = |echo, ms| {
-            growth.arrived(1448, (echo, Duration::from_millis(ms)));
-            growth.rtt_us
-        };
-        // What the first segment echoes, an acknowledgement without data may have echoed before.
-        assert_eq!(
-            [told(1, 50), told(2, 100), told(2, 10), told(3, 180), told(4, 20)],
-            [0, 100_000, 100_000, 110_000, 20_000]
-        );
-    }
+/// The receive window is a buffer that a program asked for, of which half is window as in Linux before 6.6.
+pub fn halves(config: &Config) -> bool {
+    !config.mechanisms.scaling_ratio && config.receive_window <= u64::from(LARGEST_ASKED)
 }
+
+/// What a SYN of 6.1 offers of that many bytes: whole segments, without scaling (`tcp_select_initial_window`).
+pub fn first_told(most: u32, mss: u32) -> u32 {
+    let segment = mss + TIMESTAMPS;
+    let whole = if most > segment { most / segment * segment } else { most };
+    whole.min(UNSCALED)
+}
+
+#[cfg(test)]
+#[path = "window_growth_tests.rs"]
+mod tests;

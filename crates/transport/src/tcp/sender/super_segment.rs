@@ -5,7 +5,7 @@ use streamgauge_base::{Duration, Instant};
 
 use super::{Blocked, Phase, Sender};
 use crate::tcp::congestion::{AnyController, Controller};
-use crate::tcp::pacing::Pacer;
+use crate::tcp::pacing::{Pacer, near_bytes};
 
 /// Most bytes of a super-segment (Linux's `gso_max_size`), but two segments always go.
 const MOST_SUPER: u64 = 65_536;
@@ -35,7 +35,7 @@ impl Sender {
             return Ok(());
         }
         let left = self.buffer.end().saturating_sub(self.next);
-        if left <= self.full() {
+        if left.min(self.in_block()) <= self.full() {
             return Ok(());
         }
         let granted = self.window().saturating_sub(self.pipe());
@@ -69,11 +69,65 @@ impl Sender {
         let goes_on = self.leaving < self.most_leaving
             && self.admits()
             && self.buffer.end().saturating_sub(self.next) >= full
-            && self.edge.saturating_sub(self.next) >= full;
+            && self.takes_another(full);
         if !goes_on {
             self.most_leaving = self.leaving;
         }
         !goes_on && self.leaving > 1
+    }
+
+    /// The peer's window takes another segment of `full` bytes, or the rest of one, and neither block nor super-segment end.
+    fn takes_another(&self, full: u64) -> bool {
+        let usable = self.edge.saturating_sub(self.next);
+        if self.mechanisms.whole_segments {
+            return usable >= full;
+        }
+        let rest = self.in_block().min(usable);
+        !self.ends_block() && (rest >= full || (rest > 0 && self.small_end <= self.una))
+    }
+
+    /// A segment of `len` bytes, which is what the peer's window has left, may leave with those before it: one at a time, by
+    /// Nagle's test in Minshall's form.
+    pub(super) fn may_cut(&self, len: u64) -> bool {
+        let goes_on = self.burst && self.leaving < self.most_leaving;
+        !self.mechanisms.whole_segments && len > 0 && goes_on && self.small_end <= self.una
+    }
+
+    /// Bytes of a block: full segments, as many as go into half of the peer's window.
+    fn block(&self) -> u64 {
+        self.max_window / 2 / self.mss * self.mss
+    }
+
+    /// Bytes from the next one to the end of its block. The first one ends with the initial window, as that leaves while the
+    /// program still writes. A block of the largest size is taken for endless.
+    #[inline]
+    pub(super) fn in_block(&self) -> u64 {
+        if self.mechanisms.whole_segments {
+            return u64::MAX;
+        }
+        let block = self.block();
+        if block == 0 || block + self.mss > MOST_SUPER {
+            u64::MAX
+        } else if self.next < self.first_block {
+            self.first_block - self.next
+        } else {
+            block - (self.next - self.first_block) % block
+        }
+    }
+
+    /// The segment that has just been made ends a block.
+    fn ends_block(&self) -> bool {
+        self.next >= self.first_block && self.in_block() == self.block()
+    }
+
+    /// It ends one that pushes: the first after the initial window, the second and then every second one, for Linux marks what
+    /// makes more than half of the peer's largest window since the last mark (`forced_push`).
+    pub(super) fn pushes_block(&self) -> bool {
+        if self.mechanisms.whole_segments || !self.ends_block() {
+            return false;
+        }
+        let blocks = (self.next - self.first_block) / self.block();
+        blocks == 1 || (blocks > 0 && blocks.is_multiple_of(2))
     }
 
     /// Segments of a super-segment: what a paced sender sends back to back, else what 1.2 windows per round trip, or 2 in
@@ -86,6 +140,10 @@ impl Sender {
         let window = self.window().min(1 << 30);
         let hastens = window < self.controller.ssthresh() / 2;
         let carried = window * if hastens { 1_953_125 } else { 1_171_875 };
+        if !self.mechanisms.bursts_by_rate {
+            let near = near_bytes(self.rto.min_rtt());
+            return ((carried / srtt + near).min(MOST_SUPER - 1) / self.mss).max(2);
+        }
         // Most paths are slower than that: no need to divide.
         if carried < srtt.saturating_mul(3 * self.mss) {
             return 2;
