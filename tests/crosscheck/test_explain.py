@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from streamgauge.campaign import EmuSettings
-from streamgauge.crosscheck.cases import Case
+from streamgauge.crosscheck.cases import CONTROL, Case
 from streamgauge.crosscheck.explain import explain
 from streamgauge.crosscheck.rows import ComparisonRow, rows_of
 from streamgauge.crosscheck.run import select
@@ -87,3 +87,32 @@ def test_with_the_window_of_linux_6_1_cubics_slow_start_goes_on_to_the_first_los
     # A virtual machine's flow has 49, sim's else 34.
     assert peaks["without early_growth"] == peaks["as Linux 6.1"] == [pytest.approx(49, abs=2)]
     assert peaks["without frto"] == [pytest.approx(34, abs=2)]
+
+
+def test_what_linux_6_1_offers_of_a_small_buffer_and_sends_together_is_on_the_wire(tmp_path: Path) -> None:
+    """Against figures of virtual machines' trials."""
+    wanted = ["reno-17520/1m-100p", "cubic/480k-tbf"]
+    small, cubic = sorted(select(TCP, wanted), key=lambda case: wanted.index(case.id))
+    bench = Bench(TCP, tmp_path, EmuSettings(), reference="sim")
+
+    def figure(case: Case, switch: str, metric: str) -> float:
+        changed = varied(case, SWITCHES[switch]) if switch else case
+        (runs,) = bench.simulate(switch or "sim", [replace(changed, sim=1)]).values()
+        (value,) = runs.values(metric)
+        assert value is not None
+        return value
+
+    # 12 segments are under way, or 11 and what the window has left besides; the guest's has 123 ms.
+    assert figure(small, "", "rtt_p5_s") == pytest.approx(0.145, abs=0.002)
+    assert figure(small, "as Linux 6.1", "rtt_p5_s") == pytest.approx(0.123, abs=0.013)
+    # Every loss 0.96 s after the last one, or 0.67 s on average, unevenly; the guest's has 0.526.
+    assert figure(cubic, "", "loss_interval_cov") < 0.01
+    assert figure(cubic, "without bursts_by_rate", "loss_interval_cov") == pytest.approx(0.526, abs=0.1)
+
+
+def test_a_switch_may_change_tcp_and_add_a_control_connection(case: Case) -> None:
+    both = varied(case, SWITCHES["as Linux 6.1, control connection"]).scenario
+    assert set(both.flows) == {*case.scenario.flows, CONTROL}
+    (flow,) = (flow for name, flow in both.flows.items() if name != CONTROL)
+    assert set(flow.parameters["without"]) == set(SWITCHES["as Linux 6.1"]["parameters.without"])
+    assert "without" not in both.flows[CONTROL].parameters

@@ -23,6 +23,18 @@ __all__ = ["MUTANTS", "SWITCHES", "TCP", "varied"]
 OF_HOSTS: Final = ("host_jitter",)
 """What of a variant is the scenario's own and no flow's."""
 
+OF_LINUX_6_1: Final = (
+    "bic_per_round",
+    "bursts_by_rate",
+    "early_growth",
+    "scaling_ratio",
+    "whole_segments",
+)
+"""What Linux 6.1 does otherwise than sim, which follows a later kernel in some of it, an earlier one in some,
+and is simpler than any in the rest."""
+BESIDE_IPERF3: Final = {"bytes": "400 B", "ahead": "3 ms"}
+"""What iperf3 says on its control connection before its data."""
+
 MUTANTS: Final = (
     Mutant(
         "reno-is-cubic", "CUBIC runs where Reno is asked for", "reno/*kb", {"congestion_control": "cubic"}
@@ -38,7 +50,7 @@ MUTANTS: Final = (
 
 SWITCHES: Final[Mapping[str, Variant]] = {
     **{f"without {name}": {"parameters.without": [name]} for name in MECHANISMS},
-    "as Linux 6.1": {"parameters.without": ["bic_per_round", "early_growth"]},
+    "as Linux 6.1": {"parameters.without": list(OF_LINUX_6_1)},
     "hystart off": {"parameters.hystart": "off"},
     "hystart plus_plus": {"parameters.hystart": "plus_plus"},
     "delayed_ack 0 ms": {"parameters.delayed_ack": "0 ms"},
@@ -47,13 +59,14 @@ SWITCHES: Final[Mapping[str, Variant]] = {
     "receive_window 64 KiB": {"parameters.receive_window": "64 KiB"},
     "receive_window 14 segments": {"parameters.receive_window": "20272 B"},
     "host_jitter 600 us": {"host_jitter": "600 us"},
-    "control connection": {CONTROL: {"bytes": "400 B", "ahead": "3 ms"}},
+    "control connection": {CONTROL: BESIDE_IPERF3},
+    "as Linux 6.1, control connection": {"parameters.without": list(OF_LINUX_6_1), CONTROL: BESIDE_IPERF3},
 }
-"""One mechanism each, and the two of them in which Linux 6.1 does otherwise, which virtual machines run.
-Hosts that jitter by half a packet's time at 10 Mbit/s keep flows out of step. Linux offers a program
-that asks for a receive buffer of 17,520 B 14 segments once data has come; and what iperf3 says on its
-control connection, 9 packets of 614 bytes in all, is on the link just before its data is
-(docs/fidelity-papers.md)."""
+"""One mechanism each; all in which Linux 6.1, which virtual machines run, does otherwise; and these with a
+control connection, for real trials there have both. Hosts that jitter by half a packet's time at 10 Mbit/s
+keep flows out of step. Linux of hosts offers a program that asks for a receive buffer of 17,520 B 14 segments
+once data has come; and what iperf3 says on its control connection, 9 packets of 614 bytes in all, is on the
+link just before its data is (docs/fidelity-papers.md)."""
 
 
 def varied(case: Case, variant: Variant) -> Case:
@@ -67,7 +80,8 @@ def varied(case: Case, variant: Variant) -> Case:
     if CONTROL in variant:
         if case.kind != "single":
             raise ScenarioError(f"{case.id}: of several flows each has a control connection of its own")
-        return _with_control(case, **variant[CONTROL])
+        rest = {key: value for key, value in variant.items() if key != CONTROL}
+        return _with_control(varied(case, rest) if rest else case, **variant[CONTROL])
     for name, flow in case.scenario.flows.items():
         if flow.traffic != GREEDY_TCP:
             continue
