@@ -71,6 +71,13 @@ def test_every_check_names_a_claim_and_a_mutant_that_makes_sense(path: Path) -> 
 
 def test_an_id_is_found_without_the_rest_of_the_catalogue() -> None:
     assert {name: shipped_file(name) for name in catalogue_ids()} == catalogue_ids()
+    every = catalogue_ids()
+    for beginning in {name[:length] for name in every for length in (1, 4, name.find("/") + 1, len(name))}:
+        files = {file for name, file in every.items() if name.startswith(beginning)}
+        found = catalogue_ids(beginning)
+        assert {name: file for name, file in every.items() if file in files}.items() <= found.items()
+        assert found.items() <= every.items()
+    assert len(set(catalogue_ids("hessler/").values())) < 20 < len(set(every.values()))
     near = ("hessler/ftp-heavy-x", "hessler/ftp", "hessler", "mine/own", "")
     assert not [name for name in near if shipped_file(name) is not None]
 

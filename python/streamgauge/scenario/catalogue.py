@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,10 @@ from streamgauge.scenario.shipped import SUFFIXES, catalogue_folder, catalogue_i
 from streamgauge.scenario.values import nearest
 
 __all__ = ["catalogue_folder", "catalogue_ids", "find", "load"]
+
+
+_PATTERN = re.compile(r"[*?[]")
+"""Where the beginning of a pattern ends that every id which it matches has."""
 
 
 def _is_file(text: str) -> bool:
@@ -33,12 +38,13 @@ def load(path_or_id: str | Path, *, settings: Iterable[str] = (), mutants: bool 
     file = shipped_file(text)
     if file is not None:
         return load_file(file, settings=settings, only=text, mutants=mutants)
-    known = catalogue_ids()
+    known = catalogue_ids(_PATTERN.split(text, maxsplit=1)[0])
     wanted = [name for name in known if fnmatch.fnmatchcase(name, text)]
     if not wanted:
         # A family's name stands for all of it.
         wanted = [name for name in known if name.startswith((f"{text}-", f"{text}/"))]
     if not wanted:
+        known = catalogue_ids()
         families = {name.partition("/")[0] for name in known}
         close = nearest(text, [*known, *sorted(families)])
         raise ScenarioError(
