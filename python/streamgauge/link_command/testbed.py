@@ -188,6 +188,7 @@ class Testbed:
         tell: int | None = None,
         show: Sequence[tuple[Path, Path]] = (),
         trusted: bool = False,
+        reads: bool = False,
         **popen: Any,
     ) -> subprocess.Popen[Any]:
         """Starts a command in the namespace `where`: ``client``, ``server``, ``sandbox``, or ``caller``.
@@ -198,11 +199,17 @@ class Testbed:
             tell: its process id is written there.
             show: files of ours and those that they stand in for.
             trusted: one of our own tools, with the sandbox's rights and with the descriptors of all
-            namespaces. popen: for subprocess.Popen.
+            namespaces.
+            reads: with ``trusted``, a tool that may outlive the sandbox.
+            popen: for subprocess.Popen.
         """
         sandbox = self.spaces["sandbox"]
-        parts = [self.engine, "enter", "--parent", str(os.getpid()), "--pid", str(sandbox.pid)]
-        fds = {sandbox.pid}
+        parts = [self.engine, "enter", "--parent", str(os.getpid())]
+        fds: set[int] = set()
+        # The emulator's end is that of the pid namespace, and what is counted is read behind it.
+        if not reads:
+            parts += ["--pid", str(sandbox.pid)]
+            fds.add(sandbox.pid)
         # Our own namespace is not the sandbox's to enter.
         if self.rootless and where != "caller":
             parts += ["--sandbox-user", str(sandbox.user)]
@@ -224,12 +231,17 @@ class Testbed:
         return subprocess.Popen([*parts, "--", *command], pass_fds=sorted(fds), **popen)
 
     def read(self, where: str, *files: str) -> str:
-        """What files of /proc say in a namespace."""
+        """What files of /proc say in a namespace. Raises TrialBrokenError if they cannot be read there."""
         if where == "caller":
             return "".join(Path(file).read_text(encoding="ascii") for file in files)
-        reader = self.enter(where, ["cat", *files], trusted=True, stdout=subprocess.PIPE, text=True)
-        text: str = reader.communicate()[0]
-        return text
+        pipe = subprocess.PIPE
+        command = ["cat", *files]
+        reader = self.enter(where, command, trusted=True, reads=True, stdout=pipe, stderr=pipe, text=True)
+        text, said = reader.communicate()
+        if reader.returncode:
+            why = said.strip() or f"status {reader.returncode}"
+            raise TrialBrokenError(f"{' '.join(files)} cannot be read at the {where}: {why}")
+        return str(text)
 
     def received_packets(self) -> dict[str, int]:
         """What the interfaces at the two ends count by themselves."""
@@ -262,8 +274,9 @@ class Testbed:
 
 
 def _received(text: str, interface: str) -> int:
+    """Packets received, of /proc/net/dev. Raises TrialBrokenError: no count is not a count of zero."""
     for line in text.splitlines():
         name, _, numbers = line.partition(":")
         if name.strip() == interface:
             return int(numbers.split()[1])
-    return 0
+    raise TrialBrokenError(f"there is no interface {interface} among those counted: {' '.join(text.split())}")

@@ -27,9 +27,9 @@ pub struct EnterArgs {
     /// The sandbox's user namespace, if it has one.
     #[arg(long)]
     sandbox_user: Option<RawFd>,
-    /// The pid namespace.
-    #[arg(long)]
-    pid: RawFd,
+    /// The pid namespace, with which the command ends; the caller's own if left out.
+    #[arg(long, required_unless_present = "trusted")]
+    pid: Option<RawFd>,
     /// The user namespace that owns the network namespace, if there is one.
     #[arg(long)]
     user: Option<RawFd>,
@@ -63,7 +63,9 @@ pub fn enter(args: &EnterArgs) -> Result<u8> {
     if let Some(user) = args.sandbox_user {
         join(user, CloneFlags::CLONE_NEWUSER)?;
     }
-    join(args.pid, CloneFlags::CLONE_NEWPID)?;
+    if let Some(pid) = args.pid {
+        join(pid, CloneFlags::CLONE_NEWPID)?;
+    }
     if !args.trusted {
         show_files(args)?;
     }
